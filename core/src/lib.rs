@@ -1,1 +1,3 @@
-//! placeholder
+//! Rampart's business: what partners ask for, decided and stored.
+
+pub mod private_postgres;
