@@ -1,0 +1,24 @@
+//! What `wit/` says, as Rust: one generated module per contract track (today only 0.1).
+//!
+//! One world that is the sum of the three gives one copy of every type. A policy is called through
+//! the `GuestIndices` of the one interface it exports, never through this world.
+
+#![expect(missing_docs, reason = "generated from wit/, where the comments are")]
+
+wasmtime::component::bindgen!({
+    path: "../wit",
+    inline: "
+        package rampart:host;
+        world policies {
+            include rampart:policy/fee-policy@0.1.0;
+            include rampart:policy/method-order-policy@0.1.0;
+            include rampart:policy/signature-policy@0.1.0;
+        }
+    ",
+    world: "rampart:host/policies",
+    imports: { default: trappable },
+    additional_derives: [PartialEq],
+});
+
+pub(crate) use exports::rampart::policy::{fee, meta, method_order, signature};
+pub(crate) use rampart::policy::{crypto, log, types};

@@ -1,0 +1,176 @@
+//! Stops calling a policy that keeps failing, and tries it again after a pause.
+
+use std::sync::{Mutex, PoisonError};
+
+use crate::failure::Cause;
+
+/// A circuit breaker for one policy of one partner; share it between threads.
+///
+/// Time is an argument, milliseconds that never go back, so that a test can move it.
+/// While it is open the caller does what it does on a failure, without the call.
+///
+/// Only failures in a row count: with one success between them the policy is at fault for some
+/// input, not as a whole.
+#[derive(Debug)]
+pub struct Breaker {
+    failures_max: u32,
+    pause_ms: u64,
+    state: Mutex<State>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Closed {
+        failures: u32,
+    },
+    Open {
+        until_ms: u64,
+    },
+    /// One call is trying the policy. If it is never heard of again, the next one may try then.
+    Probing {
+        until_ms: u64,
+    },
+}
+
+impl Breaker {
+    /// Failures in a row that open the breaker, by default.
+    pub const FAILURES_MAX: u32 = 5;
+    /// How long it stays open, by default, in milliseconds.
+    pub const PAUSE_MS: u64 = 10_000;
+
+    /// A closed breaker that opens after `failures_max` failures in a row (at least one).
+    pub const fn new(failures_max: u32, pause_ms: u64) -> Self {
+        Self { failures_max, pause_ms, state: Mutex::new(State::Closed { failures: 0 }) }
+    }
+
+    /// Whether to call the policy now. After `true` the outcome must be [recorded](Self::record).
+    pub fn allows(&self, now_ms: u64) -> bool {
+        self.change(|state| match state {
+            State::Closed { .. } => (state, true),
+            State::Open { until_ms } | State::Probing { until_ms } if now_ms < until_ms => {
+                (state, false)
+            }
+            State::Open { .. } | State::Probing { .. } => {
+                (State::Probing { until_ms: now_ms.saturating_add(self.pause_ms) }, true)
+            }
+        })
+    }
+
+    /// Takes the outcome of a call; answers whether this one opened the breaker, so that it is
+    /// logged once.
+    ///
+    /// A failure for [`Cause::Capacity`] counts neither way: the policy did not run.
+    pub fn record(&self, now_ms: u64, failure: Option<Cause>) -> bool {
+        let open = State::Open { until_ms: now_ms.saturating_add(self.pause_ms) };
+        self.change(|state| match (state, failure) {
+            (State::Closed { .. } | State::Probing { .. }, None) => {
+                (State::Closed { failures: 0 }, false)
+            }
+            (State::Probing { .. }, Some(Cause::Capacity)) => {
+                (State::Open { until_ms: now_ms }, false)
+            }
+            (State::Probing { .. }, Some(_)) => (open, false),
+            (State::Closed { failures }, Some(cause)) if cause != Cause::Capacity => {
+                match failures.saturating_add(1) {
+                    failures if failures < self.failures_max => (State::Closed { failures }, false),
+                    _ => (open, true),
+                }
+            }
+            // A call that began before the breaker opened says nothing new.
+            (State::Open { .. }, _) | (State::Closed { .. }, Some(_)) => (state, false),
+        })
+    }
+
+    fn change(&self, step: impl FnOnce(State) -> (State, bool)) -> bool {
+        // The state is one plain value: a panic elsewhere cannot have left it half written.
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let (next, answer) = step(*state);
+        *state = next;
+        answer
+    }
+}
+
+impl Default for Breaker {
+    fn default() -> Self {
+        Self::new(Self::FAILURES_MAX, Self::PAUSE_MS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TRAP: Option<Cause> = Some(Cause::Trap);
+
+    /// Opened at 1,000 for 500 ms.
+    fn opened() -> Breaker {
+        let breaker = Breaker::new(3, 500);
+        assert!(!breaker.record(1_000, TRAP));
+        assert!(!breaker.record(1_000, TRAP));
+        assert!(breaker.record(1_000, TRAP));
+        breaker
+    }
+
+    #[test]
+    fn failures_in_a_row_open_it_for_the_pause() {
+        let breaker = opened();
+        assert!(!breaker.allows(1_000));
+        assert!(!breaker.allows(1_499));
+        assert!(breaker.allows(1_500));
+    }
+
+    #[test]
+    fn a_success_between_failures_starts_the_count_again() {
+        let breaker = Breaker::new(2, 500);
+        for now in 0..10 {
+            assert!(!breaker.record(now, TRAP));
+            assert!(!breaker.record(now, None));
+        }
+        assert!(breaker.allows(10));
+    }
+
+    #[test]
+    fn only_one_call_tries_a_policy_after_the_pause() {
+        let breaker = opened();
+        assert!(breaker.allows(1_500));
+        assert!(!breaker.allows(1_500));
+        assert!(!breaker.record(1_600, None));
+        assert!(breaker.allows(1_600));
+    }
+
+    #[test]
+    fn a_failed_trial_opens_it_again() {
+        let breaker = opened();
+        assert!(breaker.allows(1_500));
+        assert!(!breaker.record(1_600, TRAP));
+        assert!(!breaker.allows(2_099));
+        assert!(breaker.allows(2_100));
+    }
+
+    #[test]
+    fn a_trial_that_is_never_heard_of_again_gives_way_to_another() {
+        let breaker = opened();
+        assert!(breaker.allows(1_500));
+        assert!(!breaker.allows(1_999));
+        assert!(breaker.allows(2_000));
+    }
+
+    #[test]
+    fn lack_of_capacity_counts_neither_way() {
+        let breaker = Breaker::new(1, 500);
+        assert!(!breaker.record(0, Some(Cause::Capacity)));
+        assert!(breaker.allows(0));
+
+        let breaker = opened();
+        assert!(breaker.allows(1_500));
+        assert!(!breaker.record(1_500, Some(Cause::Capacity)));
+        assert!(breaker.allows(1_500));
+    }
+
+    #[test]
+    fn a_late_success_does_not_close_an_open_breaker() {
+        let breaker = opened();
+        assert!(!breaker.record(1_001, None));
+        assert!(!breaker.allows(1_002));
+    }
+}

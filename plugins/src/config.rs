@@ -1,0 +1,81 @@
+//! An operator's configuration against what the policy declared.
+
+use crate::answer::decimal;
+use crate::bindings::meta::{ConfigField, ConfigType};
+use crate::bindings::types::{ConfigEntry, ConfigValue};
+
+/// Checks that `config` is what `fields` asks for, so that a policy may rely on it: keys sorted,
+/// unique and declared, types as declared, nothing required missing.
+///
+/// # Errors
+/// The first problem, in words that name the key.
+pub fn check_config(fields: &[ConfigField], config: &[ConfigEntry]) -> Result<(), String> {
+    if !config.is_sorted_by(|a, b| a.key < b.key) {
+        return Err("configuration keys are not sorted, or one is repeated".into());
+    }
+    for ConfigEntry { key, value } in config {
+        let field = fields.iter().find(|field| field.key == *key);
+        let field = field.ok_or_else(|| format!("the policy has no configuration `{key}`"))?;
+        let fits = match (field.type_, value) {
+            (ConfigType::Decimal, ConfigValue::Decimal(text)) => decimal(text).is_ok(),
+            (ConfigType::Text, ConfigValue::Text(_))
+            | (ConfigType::Flag, ConfigValue::Flag(_))
+            | (ConfigType::Integer, ConfigValue::Integer(_))
+            | (ConfigType::Texts, ConfigValue::Texts(_)) => true,
+            _ => false,
+        };
+        if !fits {
+            return Err(format!("configuration `{key}` is not of the type the policy declares"));
+        }
+    }
+    let missing = fields.iter().find(|f| f.required && !config.iter().any(|e| e.key == f.key));
+    match missing {
+        Some(field) => Err(format!("configuration `{}` is required", field.key)),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(config: &[(&str, ConfigValue)]) -> Result<(), String> {
+        let field = |key: &str, type_, required| ConfigField {
+            key: key.into(),
+            type_,
+            required,
+            help: String::new(),
+        };
+        let fields =
+            [field("floor", ConfigType::Decimal, false), field("tiers", ConfigType::Texts, true)];
+        let entry = |(key, value): &(&str, ConfigValue)| ConfigEntry {
+            key: (*key).into(),
+            value: value.clone(),
+        };
+        check_config(&fields, &config.iter().map(entry).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn what_is_declared_passes() {
+        let tiers = ("tiers", ConfigValue::Texts(vec![]));
+        assert_eq!(check(&[("floor", ConfigValue::Decimal("0.50".into())), tiers.clone()]), Ok(()));
+        assert_eq!(check(&[tiers]), Ok(()));
+    }
+
+    #[test]
+    fn what_is_not_declared_missing_or_of_another_type_is_named() {
+        let tiers = ("tiers", ConfigValue::Texts(vec![]));
+        let cases = [
+            (vec![("zz", ConfigValue::Flag(true))], "no configuration `zz`"),
+            (vec![("floor", ConfigValue::Integer(1)), tiers.clone()], "`floor` is not of the type"),
+            (vec![("floor", ConfigValue::Decimal("1e3".into())), tiers.clone()], "`floor` is not"),
+            (vec![], "`tiers` is required"),
+            (vec![tiers.clone(), tiers.clone()], "one is repeated"),
+            (vec![tiers, ("floor", ConfigValue::Decimal("1".into()))], "not sorted"),
+        ];
+        for (config, expected) in cases {
+            let problem = check(&config).expect_err(expected);
+            assert!(problem.contains(expected), "{problem}");
+        }
+    }
+}

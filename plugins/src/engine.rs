@@ -1,0 +1,135 @@
+//! The WebAssembly engine all policies share.
+
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use wasmtime::{Config, Enabled, Engine, PoolingAllocationConfig};
+
+use crate::admission::{self, Admitted, Rejection};
+use crate::bindings::meta::PolicyKind;
+use crate::bindings::types::ConfigEntry;
+use crate::limits::{PolicyLimits, TICK_MS};
+use crate::policy::Policy;
+
+/// Compiles policies and holds the memory they run in. One per process; cheap to clone.
+#[derive(Clone)]
+pub struct PolicyEngine {
+    shared: Arc<Shared>,
+}
+
+/// What a policy needs of its engine for as long as it lives.
+pub(crate) struct Shared {
+    pub(crate) wasm: Engine,
+    pub(crate) limits: PolicyLimits,
+    /// Free slots for calls.
+    pub(crate) slots: Semaphore,
+    /// Free places for admissions.
+    pub(crate) admissions: Arc<Semaphore>,
+    /// Dropped with the engine, which ends the ticker.
+    _ticker: mpsc::Sender<()>,
+}
+
+impl PolicyEngine {
+    /// Reserves address space for every slot (4 GiB a memory, not touched) and starts the thread
+    /// that ticks the deadlines.
+    ///
+    /// # Errors
+    /// When the system refuses the address space or the thread, or the limits contradict each other.
+    pub fn new(limits: PolicyLimits) -> wasmtime::Result<Self> {
+        let wasm = Engine::new(&engine_config(&limits))?;
+        let ticker = start_ticker(&wasm)?;
+        let slots = Semaphore::new(limits.live_calls_max as usize);
+        let admissions = Arc::new(Semaphore::new(limits.admissions_max as usize));
+        let shared = Shared { wasm, limits, slots, admissions, _ticker: ticker };
+        Ok(Self { shared: Arc::new(shared) })
+    }
+
+    /// The limits in force.
+    pub fn limits(&self) -> &PolicyLimits {
+        &self.shared.limits
+    }
+
+    /// Examines an uploaded component: size, imports, exports, resources, what it says about
+    /// itself, `config` against that, and two equal runs of every sample within half the fuel.
+    ///
+    /// Blocks for milliseconds to [`PolicyLimits::admission_ms_max`]: never call it on a serving
+    /// thread. The work runs on a thread of its own; past its time the upload is refused at once,
+    /// and the place of that thread stays taken until it ends.
+    ///
+    /// # Errors
+    /// The reason, in one line for the operator.
+    pub fn admit(
+        &self,
+        kind: PolicyKind,
+        wasm: Vec<u8>,
+        config: Vec<ConfigEntry>,
+    ) -> Result<Admitted, Rejection> {
+        admission::admit(&self.shared, kind, wasm, config)
+    }
+
+    /// Compiles a component that was admitted before, at start or when another edge admitted it.
+    ///
+    /// Blocks for milliseconds to seconds, by the size of the component: not for a serving thread.
+    ///
+    /// # Errors
+    /// The reason, when the component does not fit this engine (say, after lowering a limit).
+    pub fn load(&self, kind: PolicyKind, wasm: &[u8]) -> Result<Policy, Rejection> {
+        admission::load(&self.shared, kind, wasm)
+    }
+}
+
+/// Deterministic, metered, and nothing a policy does not need.
+fn engine_config(limits: &PolicyLimits) -> Config {
+    // Admissions run beside the serving calls, not in their slots.
+    let live = limits.live_calls_max.saturating_add(limits.admissions_max);
+    let mut pool = PoolingAllocationConfig::new();
+    pool.total_component_instances(live)
+        .total_core_instances(live.saturating_mul(limits.core_instances_max))
+        .total_memories(live.saturating_mul(limits.memories_max))
+        .total_tables(live.saturating_mul(limits.tables_max))
+        .max_memory_size(limits.memory_bytes_max)
+        .table_elements(limits.table_elements_max)
+        .max_core_instances_per_component(limits.core_instances_max)
+        .max_memories_per_component(limits.memories_max)
+        .max_tables_per_component(limits.tables_max)
+        .max_component_instance_size(256 << 10)
+        .max_core_instance_size(256 << 10)
+        .linear_memory_keep_resident(limits.resident_bytes)
+        .table_keep_resident(64 << 10)
+        .max_unused_warm_slots(live)
+        .decommit_batch_size(16)
+        .pagemap_scan(Enabled::Auto);
+    let mut config = Config::new();
+    config
+        .allocation_strategy(pool)
+        .wasm_component_model(true)
+        .concurrency_support(false)
+        .consume_fuel(true)
+        .epoch_interruption(true)
+        .cranelift_nan_canonicalization(true)
+        // Deterministic first, because the engine refuses relaxed instructions only as a set.
+        .relaxed_simd_deterministic(true)
+        .wasm_relaxed_simd(false)
+        .wasm_memory64(false)
+        .wasm_multi_memory(false)
+        .memory_init_cow(true)
+        .max_wasm_stack(limits.stack_bytes_max)
+        .wasm_backtrace_max_frames(None);
+    config
+}
+
+/// Advances the engine's epoch every tick until the returned sender is dropped.
+fn start_ticker(engine: &Engine) -> wasmtime::Result<mpsc::Sender<()>> {
+    let (alive, ended) = mpsc::channel();
+    let weak = engine.weak();
+    thread::Builder::new().name("policy-clock".into()).spawn(move || {
+        while ended.recv_timeout(Duration::from_millis(TICK_MS)) == Err(RecvTimeoutError::Timeout) {
+            let Some(engine) = weak.upgrade() else { return };
+            engine.increment_epoch();
+        }
+    })?;
+    Ok(alive)
+}
