@@ -1,0 +1,36 @@
+# `make demo` and `make test` do everything on a fresh Debian or Ubuntu with Rust. `make help` lists.
+
+CACHE := $(or $(RAMPART_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/rampart)
+export RAMPART_CACHE := $(CACHE)
+export PATH := $(CACHE)/tools/bin:$(PATH)
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+GUESTS := plugins/guests/Cargo.toml
+
+.PHONY: help demo test check prepare setup
+
+help: ## This list
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
+
+demo: setup ## Build, start everything, walk one purchase, keep serving (ARGS=--exit: do not)
+	cargo build --release --locked --package rampart
+	plugins/build
+	"$(TARGET)/release/rampart" demo $(ARGS)
+
+test: setup ## Every test: unit, contract, end to end, policies (ARGS: a filter, or cargo's own)
+	plugins/build
+	cargo test --workspace --locked --no-fail-fast $(ARGS)
+
+check: ## Format, lints, checked queries, licences, advisories, unused dependencies
+	@deploy/setup --check
+	cargo fmt --all --check
+	deploy/prepare --check cargo clippy --workspace --all-targets --locked -- -D warnings
+	@if [ -e $(GUESTS) ]; then set -x; cargo fmt --manifest-path $(GUESTS) --all --check; fi
+	cargo deny check --hide-inclusion-graph licenses bans sources
+	deploy/advisories
+	cargo machete
+
+prepare: setup ## Write .sqlx/ anew, from the migrations and the queries
+	deploy/prepare
+
+setup: ## Install what is missing to build and run
+	@deploy/setup
