@@ -1,3 +1,61 @@
-//! Rampart's business: what partners ask for, decided and stored.
+//! Rampart's core: the API over Postgres, without a listener.
+//!
+//! Where to look: [`api`] is the table of every endpoint; `<domain>.rs` is a domain's model and
+//! rules, `<domain>/<action>.rs` one endpoint in all its versions. [`Core`] is what an endpoint
+//! may use. [`snapshot`] keeps Postgres off the path of catalogue reads.
 
+pub mod admission;
+pub mod api;
+pub mod caller;
+pub mod catalogue;
+pub mod clock;
+pub mod credentials;
+pub mod db;
+pub mod endpoint;
+pub mod error;
+pub mod exchange;
+pub mod fields;
+pub mod metrics;
 pub mod private_postgres;
+pub mod rate_limit;
+pub mod secrets;
+pub mod settings;
+pub mod snapshot;
+pub mod start;
+pub mod system;
+pub mod tenants;
+pub mod tokens;
+pub mod types;
+pub mod users;
+pub mod workers;
+
+use sqlx::PgPool;
+
+use crate::clock::Clock;
+use crate::metrics::Metrics;
+use crate::secrets::MasterKey;
+use crate::settings::Settings;
+use crate::snapshot::Snapshots;
+use crate::tenants::api_keys::ApiKeyUses;
+use crate::tokens::Tokens;
+
+/// What every endpoint may use. One per edge, in an `Arc`.
+#[derive(Debug)]
+pub struct Core {
+    /// Time and entropy.
+    pub clock: Clock,
+    /// The pool. Hot paths read [`Core::snapshots`] instead.
+    pub db: PgPool,
+    /// The key that all others are derived from.
+    pub keys: MasterKey,
+    /// Metrics of this edge.
+    pub metrics: Metrics,
+    /// Settings as configured.
+    pub settings: Settings,
+    /// Tenants and catalogue as of now.
+    pub snapshots: Snapshots,
+    /// Access tokens.
+    pub tokens: Tokens,
+    /// Last uses of API keys, not yet written.
+    pub api_key_uses: ApiKeyUses,
+}

@@ -1,0 +1,206 @@
+//! The way in and the way out of the core: what a listener calls.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, ETAG, IF_NONE_MATCH};
+use http::{HeaderMap, Method, StatusCode};
+use ring::digest;
+
+use crate::Core;
+use crate::api::{self, Found};
+use crate::caller::Client;
+use crate::credentials;
+use crate::endpoint::{Bucket, Cache, Route};
+use crate::error::{Code, Error, Result};
+use crate::exchange::{Head, Input, Reply};
+use crate::rate_limit::Decision;
+
+/// A request that may go on: its route is known, its client proven, its rates not exceeded.
+#[derive(Debug)]
+pub struct Admission {
+    /// Where it goes.
+    pub route: &'static Route,
+    /// Who calls, where the route wants that proven.
+    pub client: Option<Client>,
+    params: Vec<(&'static str, String)>,
+    rates: Vec<(&'static str, Decision)>,
+}
+
+impl Admission {
+    /// The client's slug, for metrics and logs; empty without one.
+    pub fn slug(&self) -> Arc<str> {
+        self.client.as_ref().map_or_else(|| "".into(), |client| Arc::clone(&client.tenant.slug))
+    }
+}
+
+impl Core {
+    /// Finds the route, proves the client and takes from its buckets. Reads no body, asks no
+    /// database.
+    ///
+    /// # Errors
+    /// The finished answer.
+    pub fn admit(&self, head: &Head) -> std::result::Result<Admission, Box<Reply>> {
+        let (route, params) = match api::find(&head.method, &head.path) {
+            Found::Endpoint(route, params) => (route, params),
+            Found::OtherMethods(methods) => return Err(Box::new(self.not_allowed(head, &methods))),
+            Found::Nothing => return Err(self.finished(head, &Code::ER998.into())),
+        };
+        let mut admission = Admission { route, client: None, params, rates: Vec::new() };
+        if route.client {
+            let client = credentials::client(self, head).map_err(|e| self.finished(head, &e))?;
+            let taken = self.take_rates(route, &client, &mut admission.rates);
+            admission.client = Some(client);
+            if let Err(error) = taken {
+                let mut reply = error.reply(&head.request_id);
+                self.finish(&mut reply, &head.request_id, Some(&admission));
+                return Err(Box::new(reply));
+            }
+        }
+        Ok(admission)
+    }
+
+    fn take_rates(
+        &self,
+        route: &Route,
+        client: &Client,
+        rates: &mut Vec<(&'static str, Decision)>,
+    ) -> Result<()> {
+        let (tenant, now) = (&client.tenant, self.clock.monotonic_ns());
+        rates.push(("client", tenant.buckets.client.take(tenant.rates.client, now)));
+        if route.bucket == Some(Bucket::Quotes) && rates.iter().all(|(_, d)| d.allowed) {
+            rates.push(("quotes", tenant.buckets.quotes.take(tenant.rates.quotes, now)));
+        }
+        match rates.iter().find(|(_, decision)| !decision.allowed) {
+            None => Ok(()),
+            Some((bucket, decision)) => {
+                self.metrics.rate_limited.with_label_values(&[*bucket, &*tenant.slug]).inc();
+                Err(Error::rate_limited(decision.retry_after_seconds))
+            }
+        }
+    }
+
+    /// Runs an admitted request. Always answers.
+    pub async fn answer(self: &Arc<Self>, admission: Admission, head: Head, body: Bytes) -> Reply {
+        let request_id = head.request_id.clone();
+        let if_none_match = head.headers.get(IF_NONE_MATCH).cloned();
+        let input = Input {
+            head,
+            body,
+            document: serde_json::Value::Null,
+            params: admission.params.clone(),
+        };
+        let result = admission.route.run(Arc::clone(self), admission.client.clone(), input).await;
+        let mut reply = result.unwrap_or_else(|error| error.reply(&request_id));
+        for code in reply.codes.iter().filter(|code| !admission.route.declares(**code)) {
+            tracing::error!(route = ?admission.route, code = code.as_str(), "undeclared code");
+        }
+        if admission.route.cache == Cache::Revalidate && reply.status == StatusCode::OK {
+            let asked = if_none_match.as_ref().and_then(|value| value.to_str().ok());
+            revalidate(&mut reply, asked);
+        }
+        self.finish(&mut reply, &request_id, Some(&admission));
+        reply
+    }
+
+    /// Both steps at once, for callers that have the whole request.
+    pub async fn handle(self: &Arc<Self>, head: Head, body: Bytes) -> Reply {
+        match self.admit(&head) {
+            Ok(admission) => {
+                let (bound, code) = admission.route.body.bound();
+                if body.len() > bound {
+                    let status = StatusCode::PAYLOAD_TOO_LARGE;
+                    return self.refuse(&head.request_id, status, code, "the body is too large");
+                }
+                self.answer(admission, head, body).await
+            }
+            Err(reply) => *reply,
+        }
+    }
+
+    /// An answer that the edge itself gives: too large, too slow, ambiguous, shed.
+    pub fn refuse(
+        &self,
+        request_id: &str,
+        status: StatusCode,
+        code: Code,
+        detail: &'static str,
+    ) -> Reply {
+        let error = if status == StatusCode::SERVICE_UNAVAILABLE {
+            Error::unavailable(detail)
+        } else {
+            Error::with_status(code, status, detail)
+        };
+        let mut reply = error.reply(request_id);
+        self.finish(&mut reply, request_id, None);
+        reply
+    }
+
+    /// 429 for an address that has not yet said who it is.
+    pub fn refuse_rate(&self, request_id: &str, decision: &Decision) -> Reply {
+        let mut reply = Error::rate_limited(decision.retry_after_seconds).reply(request_id);
+        self.finish(&mut reply, request_id, None);
+        reply
+    }
+
+    fn finished(&self, head: &Head, error: &Error) -> Box<Reply> {
+        let mut reply = error.reply(&head.request_id);
+        self.finish(&mut reply, &head.request_id, None);
+        Box::new(reply)
+    }
+
+    fn not_allowed(&self, head: &Head, methods: &[&Method]) -> Reply {
+        let mut allow: Vec<&str> = methods.iter().map(|method| method.as_str()).collect();
+        if allow.contains(&"GET") {
+            allow.push("HEAD");
+        }
+        allow.sort_unstable();
+        let mut reply =
+            self.refuse(&head.request_id, StatusCode::METHOD_NOT_ALLOWED, Code::ER998, "see Allow");
+        reply.set("allow", &allow.join(", "));
+        reply
+    }
+
+    /// Headers that every answer carries (section 1 of the contract).
+    fn finish(&self, reply: &mut Reply, request_id: &str, admission: Option<&Admission>) {
+        reply.set("x-request-id", request_id);
+        if !reply.headers.contains_key(ETAG) {
+            set_default(&mut reply.headers, CACHE_CONTROL.as_str(), "no-store");
+        }
+        let Some(admission) = admission else { return };
+        if let (Some(client), true) = (&admission.client, admission.route.shows_catalogue()) {
+            reply.set("x-catalog-version", &client.catalogue.revision.to_string());
+        }
+        if !admission.rates.is_empty() {
+            let join = |header: fn(&Decision, &str) -> String| {
+                let parts: Vec<_> = admission.rates.iter().map(|(b, d)| header(d, b)).collect();
+                parts.join(", ")
+            };
+            reply.set("ratelimit-policy", &join(Decision::policy_header));
+            reply.set("ratelimit", &join(Decision::limit_header));
+        }
+    }
+}
+
+fn set_default(headers: &mut HeaderMap, name: &'static str, value: &'static str) {
+    if !headers.contains_key(name) {
+        headers.insert(name, http::HeaderValue::from_static(value));
+    }
+}
+
+/// Adds the `ETag`, and turns the answer into 304 when the client has it already (RFC 9110, 13.1.2).
+fn revalidate(reply: &mut Reply, asked: Option<&str>) {
+    let digest = digest::digest(&digest::SHA256, &reply.body);
+    let tag = format!("\"{}\"", hex::encode(&digest.as_ref()[..16]));
+    let known = asked.is_some_and(|asked| {
+        asked.split(',').any(|one| {
+            let one = one.trim();
+            one == "*" || one.trim_start_matches("W/") == tag
+        })
+    });
+    if known {
+        *reply = Reply::empty(StatusCode::NOT_MODIFIED);
+    }
+    reply.set("etag", &tag);
+    reply.set("cache-control", "private, no-cache");
+}

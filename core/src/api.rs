@@ -1,0 +1,126 @@
+//! The API's table of contents: a line per method and path. Router, metrics labels, the error
+//! catalogue and the tests that loop over every endpoint read this table.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use http::Method;
+use percent_encoding::percent_decode_str;
+
+use crate::endpoint::{Route, route};
+use crate::*;
+
+/// Every endpoint. A type path is a file path and a version.
+pub const ENDPOINTS: &[Route] = &[
+    // The service itself
+    route::<system::errors::V2>(),
+];
+
+/// Pages for people, served beside the API.
+pub const PAGES: &[Route] = &[];
+
+/// What stands at a method and path.
+pub(crate) enum Found {
+    /// An endpoint, with the decoded segments of its path.
+    Endpoint(&'static Route, Vec<(&'static str, String)>),
+    /// The path exists with these other methods.
+    OtherMethods(Vec<&'static Method>),
+    /// Nothing.
+    Nothing,
+}
+
+/// Routes by path: the fixed ones by lookup, the others by trying.
+struct Router {
+    fixed: HashMap<&'static str, Vec<&'static Route>>,
+    patterns: Vec<&'static Route>,
+}
+
+static ROUTER: LazyLock<Router> = LazyLock::new(|| {
+    let mut router = Router { fixed: HashMap::new(), patterns: Vec::new() };
+    for route in ENDPOINTS.iter().chain(PAGES) {
+        if route.path.contains('{') {
+            router.patterns.push(route);
+        } else {
+            router.fixed.entry(route.path).or_default().push(route);
+        }
+    }
+    router
+});
+
+/// Looks up a method and path. `HEAD` finds what `GET` finds.
+pub(crate) fn find(method: &Method, path: &str) -> Found {
+    let method = if method == Method::HEAD { &Method::GET } else { method };
+    let mut others = Vec::new();
+    for route in ROUTER.fixed.get(path).into_iter().flatten() {
+        if route.method == *method {
+            return Found::Endpoint(route, Vec::new());
+        }
+        others.push(&route.method);
+    }
+    if !others.is_empty() {
+        return Found::OtherMethods(others);
+    }
+    for route in &ROUTER.patterns {
+        if let Some(params) = matches(route.path, path) {
+            if route.method == *method {
+                return Found::Endpoint(route, params);
+            }
+            others.push(&route.method);
+        }
+    }
+    if others.is_empty() { Found::Nothing } else { Found::OtherMethods(others) }
+}
+
+/// The decoded segments that stand for `{name}`, if the path has the pattern's form. A last
+/// segment may be empty, so that its endpoint can say what is missing.
+fn matches(pattern: &'static str, path: &str) -> Option<Vec<(&'static str, String)>> {
+    let mut params = Vec::new();
+    let mut segments = path.split('/');
+    for expected in pattern.split('/') {
+        let segment = segments.next()?;
+        match expected.strip_prefix('{').and_then(|name| name.strip_suffix('}')) {
+            Some(name) => {
+                let text = percent_decode_str(segment).decode_utf8().ok()?;
+                params.push((name, text.into_owned()));
+            }
+            None if expected == segment => {}
+            None => return None,
+        }
+    }
+    segments.next().is_none().then_some(params)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::error::Code;
+
+    #[test]
+    fn no_method_and_path_stands_twice() {
+        let mut seen = BTreeSet::new();
+        for route in ENDPOINTS.iter().chain(PAGES) {
+            assert!(seen.insert((route.method.as_str(), route.path)), "{route:?}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_takes_one_decoded_segment() {
+        let pattern = "/api/v2/buy/orders/{id}";
+        let id = |path| matches(pattern, path).map(|params| params[0].1.clone());
+        assert_eq!(id("/api/v2/buy/orders/a%20b").as_deref(), Some("a b"));
+        assert_eq!(id("/api/v2/buy/orders/").as_deref(), Some(""));
+        assert_eq!(id("/api/v2/buy/orders"), None);
+        assert_eq!(id("/api/v2/buy/orders/1/timeline"), None);
+    }
+
+    #[test]
+    fn declared_codes_are_in_the_catalogue_once() {
+        for route in ENDPOINTS {
+            let codes: BTreeSet<_> = route.errors.iter().collect();
+            assert_eq!(codes.len(), route.errors.len(), "{route:?} declares a code twice");
+            assert!(codes.iter().all(|code| Code::ALL.contains(code)));
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! The pool: its limits, its timeouts, the migrations.
+
+use std::time::Duration;
+
+use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
+
+use crate::settings;
+
+/// Oldest Postgres that the statements are tested with.
+const SERVER_VERSION_MIN: i32 = 150_000;
+
+/// Lifetime of a connection, so that a failed-over address is noticed.
+const CONNECTION_LIFETIME: Duration = Duration::from_secs(30 * 60);
+
+/// The schema, embedded: `rampart serve` brings a database up to date before it accepts anything.
+pub static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("../migrations");
+
+/// Why the database cannot be used. One sentence for the operator, without the password.
+#[derive(Debug)]
+pub struct DatabaseError(String);
+
+impl std::fmt::Display for DatabaseError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for DatabaseError {}
+
+/// Connects, checks the server's version and migrates.
+///
+/// The pool belongs to the runtime that awaits this; it must outlive every use.
+///
+/// # Errors
+/// One sentence: no URL, unreachable, too old, or a migration that does not fit.
+pub async fn open(settings: &settings::Database) -> Result<PgPool, DatabaseError> {
+    let url = settings.url.as_ref().ok_or_else(|| {
+        DatabaseError("database.url is not set (RAMPART__DATABASE__URL or the file)".to_owned())
+    })?;
+    let options: PgConnectOptions = url
+        .expose()
+        .parse()
+        .map_err(|_| DatabaseError("database.url is not a postgres:// URL".to_owned()))?;
+    let at = format!("{}:{}", options.get_host(), options.get_port());
+    let timeout = settings.statement_timeout_ms.to_string();
+    let pool = PgPoolOptions::new()
+        .max_connections(settings.connections_max)
+        .acquire_timeout(Duration::from_millis(settings.acquire_timeout_ms))
+        .max_lifetime(CONNECTION_LIFETIME)
+        .connect_with(options.application_name("rampart").options([
+            ("statement_timeout", timeout.as_str()),
+            ("idle_in_transaction_session_timeout", "10000"),
+        ]))
+        .await
+        .map_err(|error| DatabaseError(format!("Postgres at {at} cannot be used: {error}")))?;
+    check_version(&pool, &at).await?;
+    migrate(&pool).await?;
+    Ok(pool)
+}
+
+async fn check_version(pool: &PgPool, at: &str) -> Result<(), DatabaseError> {
+    let version: String = sqlx::query_scalar("select current_setting('server_version_num')")
+        .fetch_one(pool)
+        .await
+        .map_err(|error| DatabaseError(format!("Postgres at {at} cannot be used: {error}")))?;
+    if version.parse().unwrap_or(0) < SERVER_VERSION_MIN {
+        return Err(DatabaseError(format!(
+            "Postgres at {at} is too old: 15 or later is needed, it is {version}"
+        )));
+    }
+    Ok(())
+}
+
+async fn migrate(pool: &PgPool) -> Result<(), DatabaseError> {
+    MIGRATIONS
+        .run(pool)
+        .await
+        .map_err(|error| DatabaseError(format!("the database cannot be migrated: {error}")))
+}
+
+/// Whether the error says that the database is down, full or shedding, rather than that a
+/// statement is wrong.
+pub(crate) fn is_unavailable(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::PoolTimedOut
+        | sqlx::Error::PoolClosed
+        | sqlx::Error::WorkerCrashed
+        | sqlx::Error::Io(_)
+        | sqlx::Error::Tls(_) => true,
+        // Class 53 resources, 57 operator intervention, 58 system error, 08 connection.
+        sqlx::Error::Database(error) => error
+            .code()
+            .is_some_and(|code| ["08", "53", "57", "58"].iter().any(|c| code.starts_with(c))),
+        _ => false,
+    }
+}
+
+/// Most tries of a transaction that the engine asks to repeat.
+const TRANSACTION_TRIES_MAX: u32 = 4;
+
+/// Runs `transaction` again while the engine asks for it (40001 serialization failure, 40P01
+/// deadlock). The closure must hold the whole transaction and have no other effect.
+///
+/// # Errors
+/// The last error.
+pub async fn retrying<T, F, Fut>(mut transaction: F) -> crate::error::Result<T>
+where
+    F: FnMut() -> Fut,
+    Fut: Future<Output = Result<T, sqlx::Error>>,
+{
+    let mut tries = 1;
+    loop {
+        match transaction().await {
+            Err(error) if tries < TRANSACTION_TRIES_MAX && asks_for_repeat(&error) => tries += 1,
+            result => return result.map_err(Into::into),
+        }
+    }
+}
+
+fn asks_for_repeat(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(|e| e.code());
+    code.is_some_and(|code| code == "40001" || code == "40P01")
+}

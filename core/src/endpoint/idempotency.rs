@@ -1,0 +1,162 @@
+//! `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header; section 1 of the contract): the
+//! same key with the same body gets the saved answer again.
+
+use bytes::Bytes;
+use chrono::TimeDelta;
+use http::StatusCode;
+use ring::digest;
+
+use crate::Core;
+use crate::error::{Code, Error, Result};
+use crate::exchange::{Input, Reply};
+use crate::types::ClientId;
+
+/// How long an answer is kept.
+const KEPT: TimeDelta = TimeDelta::hours(24);
+/// After this time without an answer the request that claimed the key is taken for dead (its edge
+/// was killed), and the key may be claimed again. Longer than any request may run.
+const CLAIM: TimeDelta = TimeDelta::seconds(60);
+/// Longest key, in bytes.
+const KEY_BYTES_MAX: usize = 255;
+
+/// Runs `work` unless this client used the key on this route already.
+///
+/// # Errors
+/// ER048 for a malformed key, ER999 with 409 while the first request runs and 422 for another
+/// body; else what `work` answers.
+pub(super) async fn once(
+    core: &Core,
+    client: ClientId,
+    route: &'static str,
+    input: &Input,
+    work: impl Future<Output = Result<Reply>>,
+) -> Result<Reply> {
+    let Some(key) = key(input)? else { return work.await };
+    let body_digest = digest::digest(&digest::SHA256, &input.body);
+    if !claim(core, client, route, key, body_digest.as_ref()).await? {
+        return saved(core, client, route, key, body_digest.as_ref()).await;
+    }
+    let result = work.await;
+    let answer = match result {
+        Ok(reply) => Ok(reply),
+        Err(error @ Error::Refused(_)) => Err(error),
+        // Nothing is known to have happened: the key is free for the next try.
+        Err(error) => {
+            release(core, client, route, key).await?;
+            return Err(error);
+        }
+    };
+    let reply = answer.unwrap_or_else(|error| error.reply(&input.head.request_id));
+    save(core, client, route, key, &reply).await?;
+    Ok(reply)
+}
+
+fn key(input: &Input) -> Result<Option<&str>> {
+    if !input.head.headers.contains_key("idempotency-key") {
+        return Ok(None);
+    }
+    let key = input.head.header("idempotency-key").filter(|key| {
+        (1..=KEY_BYTES_MAX).contains(&key.len()) && key.bytes().all(|b| (0x20..0x7f).contains(&b))
+    });
+    key.map(Some).ok_or_else(|| {
+        Error::with_detail(Code::ER048, "Idempotency-Key takes 1 to 255 printable ASCII characters")
+    })
+}
+
+/// Claims the key; `false` when somebody has it and has not died with it.
+async fn claim(
+    core: &Core,
+    client: ClientId,
+    route: &str,
+    key: &str,
+    body_digest: &[u8],
+) -> Result<bool> {
+    let now = core.clock.now();
+    let claimed = sqlx::query_scalar!(
+        r#"
+        insert into idempotency_key as known
+            (client_id, route, key, body_digest, claimed_at, expires_at)
+        values ($1, $2, $3, $4, $5, $6)
+        on conflict (client_id, route, key) do update
+            set body_digest = excluded.body_digest, claimed_at = excluded.claimed_at,
+                expires_at = excluded.expires_at, status = null, body = null
+            where known.expires_at < $5 or (known.status is null and known.claimed_at < $7)
+        returning 1 as "claimed!"
+        "#,
+        client.uuid(),
+        route,
+        key,
+        body_digest,
+        now,
+        now + KEPT,
+        now - CLAIM,
+    )
+    .fetch_optional(&core.db)
+    .await?;
+    Ok(claimed.is_some())
+}
+
+async fn saved(
+    core: &Core,
+    client: ClientId,
+    route: &str,
+    key: &str,
+    body_digest: &[u8],
+) -> Result<Reply> {
+    let row = sqlx::query!(
+        "select body_digest, status, body from idempotency_key \
+         where client_id = $1 and route = $2 and key = $3",
+        client.uuid(),
+        route,
+        key,
+    )
+    .fetch_optional(&core.db)
+    .await?;
+    let refused = |status, detail| Err(Error::with_status(Code::ER999, status, detail));
+    match row {
+        Some(row) if row.body_digest != body_digest => {
+            refused(StatusCode::UNPROCESSABLE_ENTITY, "this Idempotency-Key came with another body")
+        }
+        Some(row) => match (row.status.and_then(|s| u16::try_from(s).ok()), row.body) {
+            (Some(status), Some(body)) => {
+                let status = StatusCode::from_u16(status)
+                    .map_err(|e| Error::internal("read a saved status", e))?;
+                let mut reply = Reply::with_body(status, "application/json", Bytes::from(body));
+                reply.set("idempotency-replayed", "true");
+                Ok(reply)
+            }
+            _ => refused(StatusCode::CONFLICT, "the first request with this key still runs"),
+        },
+        None => refused(StatusCode::CONFLICT, "the first request with this key has just failed"),
+    }
+}
+
+async fn save(core: &Core, client: ClientId, route: &str, key: &str, reply: &Reply) -> Result<()> {
+    let status =
+        i16::try_from(reply.status.as_u16()).map_err(|e| Error::internal("save a status", e))?;
+    sqlx::query!(
+        "update idempotency_key set status = $4, body = $5 \
+         where client_id = $1 and route = $2 and key = $3",
+        client.uuid(),
+        route,
+        key,
+        status,
+        &reply.body[..],
+    )
+    .execute(&core.db)
+    .await?;
+    Ok(())
+}
+
+async fn release(core: &Core, client: ClientId, route: &str, key: &str) -> Result<()> {
+    sqlx::query!(
+        "delete from idempotency_key \
+         where client_id = $1 and route = $2 and key = $3 and status is null",
+        client.uuid(),
+        route,
+        key,
+    )
+    .execute(&core.db)
+    .await?;
+    Ok(())
+}

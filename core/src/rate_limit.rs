@@ -1,0 +1,239 @@
+//! Rate limits: exact GCRA (the generic cell rate algorithm, ITU-T I.371), one atomic a bucket.
+
+use std::hash::Hash;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use moka::sync::Cache;
+use serde::Deserialize;
+
+const NS_PER_SECOND: u64 = 1_000_000_000;
+
+/// A rate and a burst, written `"50/s burst 100"`, `"10/min"` or `"1000/h burst 50"`.
+/// Without a burst, the whole count may come at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Quota {
+    count: u32,
+    window_seconds: u32,
+    burst: u32,
+}
+
+impl Quota {
+    /// `count` requests in `window_seconds`, at most `burst` at once. All are at least 1.
+    pub const fn new(count: u32, window_seconds: u32, burst: u32) -> Self {
+        Self { count, window_seconds, burst }
+    }
+
+    /// Nanoseconds that one request uses up.
+    fn interval_ns(self) -> u64 {
+        (u64::from(self.window_seconds) * NS_PER_SECOND / u64::from(self.count)).max(1)
+    }
+}
+
+impl FromStr for Quota {
+    type Err = InvalidQuota;
+
+    fn from_str(text: &str) -> Result<Self, InvalidQuota> {
+        let invalid = || InvalidQuota(text.to_owned());
+        let mut words = text.split_whitespace();
+        let (count, unit) =
+            words.next().and_then(|rate| rate.split_once('/')).ok_or_else(invalid)?;
+        let count: u32 = count.parse().map_err(|_| invalid())?;
+        let window_seconds = match unit {
+            "s" => 1,
+            "min" => 60,
+            "h" => 3600,
+            _ => return Err(invalid()),
+        };
+        let burst = match (words.next(), words.next(), words.next()) {
+            (None, ..) => count,
+            (Some("burst"), Some(burst), None) => burst.parse().map_err(|_| invalid())?,
+            _ => return Err(invalid()),
+        };
+        let possible = count > 0 && burst > 0 && count <= 1_000_000 && burst <= 10_000_000;
+        possible.then_some(Self { count, window_seconds, burst }).ok_or_else(invalid)
+    }
+}
+
+impl TryFrom<String> for Quota {
+    type Error = InvalidQuota;
+
+    fn try_from(text: String) -> Result<Self, InvalidQuota> {
+        text.parse()
+    }
+}
+
+impl std::fmt::Display for Quota {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let unit = match self.window_seconds {
+            1 => "s",
+            60 => "min",
+            _ => "h",
+        };
+        write!(f, "{}/{unit} burst {}", self.count, self.burst)
+    }
+}
+
+/// A text that is not a quota.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InvalidQuota(String);
+
+impl std::fmt::Display for InvalidQuota {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "'{}' is not a rate such as \"50/s burst 100\"", self.0)
+    }
+}
+
+impl std::error::Error for InvalidQuota {}
+
+/// What a bucket said, for the answer's headers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// Whether the request may go on.
+    pub allowed: bool,
+    /// The quota that decided.
+    pub quota: Quota,
+    /// Requests that could follow at once.
+    pub remaining: u64,
+    /// Seconds, rounded up, until the bucket is full again.
+    pub reset_seconds: u64,
+    /// Seconds, rounded up, until one request fits; zero when allowed.
+    pub retry_after_seconds: u64,
+}
+
+impl Decision {
+    /// Value of `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers).
+    pub fn policy_header(&self, bucket: &str) -> String {
+        format!("\"{bucket}\";q={};w={}", self.quota.count, self.quota.window_seconds)
+    }
+
+    /// Value of `RateLimit` (the same draft).
+    pub fn limit_header(&self, bucket: &str) -> String {
+        format!("\"{bucket}\";r={};t={}", self.remaining, self.reset_seconds)
+    }
+}
+
+/// One bucket. Exact under concurrency: of N racing requests no more pass than fit.
+#[derive(Debug, Default)]
+pub struct Gcra {
+    /// Theoretical arrival time of the next request, in nanoseconds of the clock.
+    arrival_ns: AtomicU64,
+}
+
+impl Gcra {
+    /// Takes one request out of the bucket at `now_ns` of the monotonic clock.
+    pub fn take(&self, quota: Quota, now_ns: u64) -> Decision {
+        let interval = quota.interval_ns();
+        let tolerance = interval * u64::from(quota.burst);
+        let mut arrival = self.arrival_ns.load(Ordering::Relaxed);
+        loop {
+            let next = arrival.max(now_ns) + interval;
+            let over = next.saturating_sub(now_ns + tolerance);
+            if over > 0 {
+                return decision(false, quota, arrival.saturating_sub(now_ns), over);
+            }
+            match self.arrival_ns.compare_exchange_weak(
+                arrival,
+                next,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return decision(true, quota, next - now_ns, 0),
+                Err(seen) => arrival = seen,
+            }
+        }
+    }
+}
+
+fn decision(allowed: bool, quota: Quota, backlog_ns: u64, over_ns: u64) -> Decision {
+    let room = (quota.interval_ns() * u64::from(quota.burst)).saturating_sub(backlog_ns);
+    Decision {
+        allowed,
+        quota,
+        remaining: room / quota.interval_ns(),
+        reset_seconds: backlog_ns.div_ceil(NS_PER_SECOND),
+        retry_after_seconds: over_ns.div_ceil(NS_PER_SECOND),
+    }
+}
+
+impl<K> std::fmt::Debug for KeyedGcra<K> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("KeyedGcra")
+    }
+}
+
+/// A bucket a key (an address, a user name), bounded: the least used key is forgotten first.
+pub struct KeyedGcra<K> {
+    buckets: Cache<K, Arc<Gcra>>,
+}
+
+impl<K: Hash + Eq + Send + Sync + 'static> KeyedGcra<K> {
+    /// At most `keys_max` buckets; one not used for `idle` is full again and forgotten.
+    pub fn new(keys_max: u64, idle: Duration) -> Self {
+        Self { buckets: Cache::builder().max_capacity(keys_max).time_to_idle(idle).build() }
+    }
+
+    /// Takes one request out of the bucket of `key`.
+    pub fn take(&self, key: K, quota: Quota, now_ns: u64) -> Decision {
+        self.buckets.get_with(key, Arc::default).take(quota, now_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn quotas_are_read_as_documented() {
+        let quota: Quota = "50/s burst 100".parse().unwrap();
+        assert_eq!(quota, Quota::new(50, 1, 100));
+        assert_eq!("10/min".parse(), Ok(Quota::new(10, 60, 10)));
+        for bad in ["", "50", "50/day", "0/s", "5/s burst", "5/s burst 0", "5/s burst 1 2", "-1/s"]
+        {
+            assert!(bad.parse::<Quota>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_burst_passes_and_the_next_waits() {
+        let (bucket, quota) = (Gcra::default(), Quota::new(10, 1, 3));
+        assert!((0..3).all(|_| bucket.take(quota, 0).allowed));
+        let refused = bucket.take(quota, 0);
+        assert!(!refused.allowed);
+        assert_eq!((refused.remaining, refused.retry_after_seconds), (0, 1));
+        assert!(bucket.take(quota, NS_PER_SECOND / 10).allowed);
+    }
+
+    #[test]
+    fn racing_requests_never_exceed_the_burst() {
+        let (bucket, quota) = (Gcra::default(), Quota::new(1, 3600, 100));
+        let passed: usize = std::thread::scope(|scope| {
+            let take = || (0..100).filter(|_| bucket.take(quota, 0).allowed).count();
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(take)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+        });
+        assert_eq!(passed, 100);
+    }
+
+    proptest! {
+        #[test]
+        fn no_window_admits_more_than_rate_and_burst(
+            gaps in proptest::collection::vec(0u64..50_000_000, 1..300),
+            count in 1u32..200, burst in 1u32..50,
+        ) {
+            let (bucket, quota) = (Gcra::default(), Quota::new(count, 1, burst));
+            let mut now = 0;
+            let mut passed = 0u64;
+            for gap in gaps {
+                now += gap;
+                passed += u64::from(bucket.take(quota, now).allowed);
+            }
+            prop_assert!(passed <= u64::from(burst) + now / quota.interval_ns() + 1);
+        }
+    }
+}

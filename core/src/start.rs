@@ -1,0 +1,79 @@
+//! From settings to a running core.
+
+use std::sync::Arc;
+
+use crate::Core;
+use crate::clock::Clock;
+use crate::db;
+use crate::error::{Error, Result};
+use crate::metrics::Metrics;
+use crate::secrets::{KEY_BYTES, MasterKey};
+use crate::settings::Settings;
+use crate::snapshot::Snapshots;
+use crate::tenants::api_keys::ApiKeyUses;
+use crate::tokens::Tokens;
+
+/// Why the core cannot start: one sentence for the operator.
+#[derive(Debug)]
+pub struct StartError(String);
+
+impl std::fmt::Display for StartError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for StartError {}
+
+impl Core {
+    /// Connects, migrates and loads what requests need. The runtime that awaits this owns the
+    /// pool and must outlive the core.
+    ///
+    /// # Errors
+    /// One sentence that says what and where.
+    pub async fn start(settings: Settings, clock: Clock) -> Result<Arc<Self>, StartError> {
+        let db = db::open(&settings.database).await.map_err(|e| StartError(e.to_string()))?;
+        Self::assemble(settings, clock, db).await.map_err(|e| StartError(e.to_string()))
+    }
+
+    async fn assemble(settings: Settings, clock: Clock, db: sqlx::PgPool) -> Result<Arc<Self>> {
+        let keys = master_key(&settings, &clock, &db).await?;
+        let metrics = Metrics::new().map_err(|e| Error::internal("register metrics", e))?;
+        metrics.build_info.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
+        let snapshots = Snapshots::empty();
+        let core = Arc::new(Self {
+            clock,
+            db,
+            keys,
+            metrics,
+            settings,
+            snapshots,
+            tokens: Tokens::default(),
+            api_key_uses: ApiKeyUses::default(),
+        });
+        core.refresh().await?;
+        Ok(core)
+    }
+}
+
+/// The configured master key; without one, a key made once and kept in the database.
+async fn master_key(settings: &Settings, clock: &Clock, db: &sqlx::PgPool) -> Result<MasterKey> {
+    if let Some(text) = &settings.keys.master {
+        return MasterKey::parse(text)
+            .ok_or_else(|| Error::broken("read keys.master: it is not 32 bytes in base64"));
+    }
+    tracing::warn!("keys.master is not set: the key is kept in the database beside what it seals");
+    let made: [u8; KEY_BYTES] = clock.random_bytes()?;
+    sqlx::query!(
+        "insert into edge_key (name, value, created_at) values ('master', $1, $2) \
+         on conflict (name) do nothing",
+        &made[..],
+        clock.now(),
+    )
+    .execute(db)
+    .await?;
+    let kept = sqlx::query_scalar!("select value from edge_key where name = 'master'")
+        .fetch_one(db)
+        .await?;
+    Ok(MasterKey::from_bytes(&kept))
+}

@@ -1,0 +1,3 @@
+//! What the service says about itself.
+
+pub mod errors;

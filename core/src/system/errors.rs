@@ -1,0 +1,57 @@
+//! `GET /api/v2/system/errors`: the whole error catalogue, and which endpoint may answer what.
+
+use http::Method;
+use serde::Serialize;
+
+use crate::Core;
+use crate::api::ENDPOINTS;
+use crate::caller::Client;
+use crate::endpoint::{Cache, Endpoint, Json};
+use crate::error::{Code, Result};
+use crate::exchange::Input;
+
+/// Version 2, the only one.
+pub struct V2;
+
+impl Endpoint for V2 {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/api/v2/system/errors";
+    const ERRORS: &'static [Code] = &[];
+    const CACHE: Cache = Cache::Revalidate;
+    type Caller = Client;
+    type Request = ();
+    type Response = Json<Vec<Entry>>;
+
+    fn read(_: &Input, _: &Client) -> Result<()> {
+        Ok(())
+    }
+
+    async fn call(_: &Core, _: Client, (): ()) -> Result<Json<Vec<Entry>>> {
+        Ok(Json(Code::ALL.iter().map(|code| Entry::of(*code)).collect()))
+    }
+}
+
+/// One code.
+#[derive(Debug, Serialize)]
+pub struct Entry {
+    code: &'static str,
+    status: u16,
+    message: &'static str,
+    solution: &'static str,
+    retryable: bool,
+    endpoints: Vec<String>,
+}
+
+impl Entry {
+    fn of(code: Code) -> Self {
+        let declaring = ENDPOINTS.iter().filter(|route| route.declares(code));
+        Self {
+            code: code.as_str(),
+            status: code.status(),
+            message: code.message(),
+            solution: code.solution(),
+            retryable: code.retryable(),
+            endpoints: declaring.map(|route| format!("{} {}", route.method, route.path)).collect(),
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! What every checked text type has in common, written once: its form on the wire and in a column
+//! is its `Display`, and the only way back is its `FromStr`.
+
+/// Gives a type with `Display` and `FromStr` its JSON string and its Postgres `text` form.
+/// Reading either one runs the type's own check, so a bad row fails to decode instead of spreading.
+macro_rules! text_form {
+    ($type:ty) => {
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
+                let text = <String as serde::Deserialize>::deserialize(source)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+
+        impl sqlx::Type<sqlx::Postgres> for $type {
+            fn type_info() -> sqlx::postgres::PgTypeInfo {
+                <str as sqlx::Type<sqlx::Postgres>>::type_info()
+            }
+
+            fn compatible(column: &sqlx::postgres::PgTypeInfo) -> bool {
+                <str as sqlx::Type<sqlx::Postgres>>::compatible(column)
+            }
+        }
+
+        impl sqlx::postgres::PgHasArrayType for $type {
+            fn array_type_info() -> sqlx::postgres::PgTypeInfo {
+                <String as sqlx::postgres::PgHasArrayType>::array_type_info()
+            }
+
+            fn array_compatible(column: &sqlx::postgres::PgTypeInfo) -> bool {
+                <String as sqlx::postgres::PgHasArrayType>::array_compatible(column)
+            }
+        }
+
+        impl sqlx::Encode<'_, sqlx::Postgres> for $type {
+            fn encode_by_ref(
+                &self,
+                buffer: &mut sqlx::postgres::PgArgumentBuffer,
+            ) -> Result<sqlx::encode::IsNull, sqlx::error::BoxDynError> {
+                <String as sqlx::Encode<'_, sqlx::Postgres>>::encode(self.to_string(), buffer)
+            }
+        }
+
+        impl<'r> sqlx::Decode<'r, sqlx::Postgres> for $type {
+            fn decode(
+                value: sqlx::postgres::PgValueRef<'r>,
+            ) -> Result<Self, sqlx::error::BoxDynError> {
+                let text = <&str as sqlx::Decode<'r, sqlx::Postgres>>::decode(value)?;
+                Ok(text.parse()?)
+            }
+        }
+    };
+}
+
+/// A zero-sized error: what was refused, never the value itself.
+macro_rules! refusal {
+    ($(#[$doc:meta])* $name:ident, $message:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct $name;
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str($message)
+            }
+        }
+
+        impl std::error::Error for $name {}
+    };
+}
+
+pub(super) use refusal;
+pub(super) use text_form;

@@ -1,0 +1,53 @@
+//! What an edge does besides answering: each worker is a loop with a named pause that ends when
+//! it is told to stop.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::MissedTickBehavior;
+
+use crate::Core;
+
+/// How often an edge asks whether tenants or catalogue have changed. Changes must reach every edge
+/// within 1 s.
+const SNAPSHOT_POLL: Duration = Duration::from_millis(250);
+/// How often last uses of API keys are written.
+const API_KEY_USES: Duration = Duration::from_secs(10);
+
+impl Core {
+    /// Runs all workers until `stop` turns true.
+    pub async fn work(self: Arc<Self>, stop: watch::Receiver<bool>) {
+        let snapshots = every(SNAPSHOT_POLL, stop.clone(), || async {
+            if let Err(error) = self.refresh().await {
+                tracing::warn!(%error, "the snapshot could not be brought up to date");
+            }
+        });
+        let api_key_uses = every(API_KEY_USES, stop, || async {
+            if let Err(error) = self.write_api_key_uses().await {
+                tracing::warn!(%error, "last uses of API keys could not be written");
+            }
+        });
+        tokio::join!(snapshots, api_key_uses);
+    }
+}
+
+/// Runs `work` at every tick until `stop` turns true. A run that takes longer than the pause delays
+/// the next one; runs never overlap.
+pub(crate) async fn every<F, Fut>(pause: Duration, mut stop: watch::Receiver<bool>, mut work: F)
+where
+    F: FnMut() -> Fut,
+    Fut: Future<Output = ()>,
+{
+    let mut ticks = tokio::time::interval(pause);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = ticks.tick() => work().await,
+            stopped = stop.wait_for(|stop| *stop) => {
+                let _ = stopped;
+                return;
+            }
+        }
+    }
+}
