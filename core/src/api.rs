@@ -12,6 +12,18 @@ use crate::*;
 
 /// Every endpoint. A type path is a file path and a version.
 pub const ENDPOINTS: &[Route] = &[
+    // Credentials
+
+    // The market
+
+    // Quotes
+
+    // Offers
+
+    // Orders
+
+    // Webhooks and the sandbox
+
     // The service itself
     route::<system::errors::V2>(),
 ];
