@@ -3,7 +3,7 @@
 //! `rampart demo` and the tests run on it; production names a server in `database.url`.
 //!
 //! The server outlives its owner by a moment at most, whatever kills the owner. Its parent is a small
-//! shell (see [`supervisor`]) that holds the reading end of a pipe whose only writing end is here.
+//! shell that holds the reading end of a pipe whose only writing end is here.
 //! The kernel closes that end when this process ends, also by SIGKILL, and the shell then stops the
 //! server. A parent-death signal would be shorter but belongs to the *thread* that started the
 //! child, and threads of a test end early.
@@ -25,6 +25,8 @@ use account::Account;
 use cluster::Cluster;
 use installation::Installation;
 use supervisor::{Server, SpawnError};
+
+use crate::clock::Clock;
 
 /// The superuser, and the owner of everything in the cluster.
 const USER: &str = "rampart";
@@ -68,7 +70,7 @@ pub struct PrivatePostgres {
 impl PrivatePostgres {
     /// Starts a server on the cluster in `options.state`, which is made first when missing.
     /// Blocks for about two seconds the first time and a fraction of one later; at most
-    /// [`supervisor::READY_SECONDS`] plus the time that `initdb` takes.
+    /// 60 s plus the time that `initdb` takes.
     ///
     /// Started by root, the server runs as `postgres`, or else `nobody`. Where that account cannot
     /// reach the state folder, the cluster lives in a folder of its own below `/var/lib/rampart`.
@@ -193,8 +195,7 @@ fn start_server(
 
 /// A random name of 16 hexadecimal digits per 8 bytes.
 fn random_hex<const N: usize>() -> Result<String, StartError> {
-    let mut bytes = [0; N];
-    getrandom::fill(&mut bytes)
-        .map_err(|_| StartError::new("the operating system gave no random bytes"))?;
+    let bytes = Clock::system().random_bytes::<N>();
+    let bytes = bytes.map_err(|e| StartError::new(e.to_string()))?;
     Ok(hex::encode(bytes))
 }

@@ -77,6 +77,24 @@ async fn a_second_owner_of_a_folder_is_turned_away() {
 }
 
 #[tokio::test]
+async fn a_folder_closed_to_the_server_is_replaced_by_one_that_is_not() {
+    let closed = State::new();
+    DirBuilder::new().mode(0o700).create(&closed.0).unwrap();
+    let state = closed.0.join("state");
+    let options = Options { state, bin: None, purpose: Use::Tests };
+    let server = PrivatePostgres::start(options.clone()).unwrap();
+    execute(&server.url("postgres"), "create table kept as select 42 as n").await;
+    let home = server.home().to_path_buf();
+    drop(server);
+
+    let server = PrivatePostgres::start(options).unwrap();
+    assert_eq!(server.home(), home);
+    assert_eq!(number(&server.url("postgres"), "select n from kept").await, 42);
+    drop(server);
+    fs::remove_dir_all(home).unwrap();
+}
+
+#[tokio::test]
 async fn data_survives_a_restart_and_the_death_of_the_supervisor() {
     let state = State::new();
     let mut server = state.start();
