@@ -11,6 +11,7 @@ mod locale;
 pub mod money;
 mod text;
 mod wallet;
+mod web_url;
 
 pub use caip19::{Caip19, InvalidCaip19};
 pub use country::{Country, InvalidCountry, PAYMENT_METHOD_COUNTRIES};
@@ -26,4 +27,7 @@ pub use ids::{
 pub use locale::{InvalidLocale, InvalidWebsiteLocale, Language, Locale, WebsiteLocale};
 pub use money::{Amount, FeeBreakdown};
 pub use text::{InvalidIdentifier, InvalidReference, PartnerReference, UserIdentifier};
-pub use wallet::Chain;
+pub use wallet::{
+    Chain, DestinationTag, InvalidAddress, InvalidTag, TagKind, UnknownChain, WalletAddress,
+};
+pub use web_url::{CallbackUrl, InvalidUrl, LoopbackHttp, ReturnUrl};
