@@ -1,6 +1,6 @@
 //! Decimals as they stand in JSON, and arithmetic that is exact or refuses.
 //!
-//! `rust_decimal` rounds a product silently once it needs more than 28 digits. Nothing here does:
+//! `rust_decimal` rounds a product silently once it needs more than 96 bits. Nothing here does:
 //! a result that cannot be held exactly is `None`. No number passes through a float.
 //! The functions [`serialize`] and [`deserialize`] serve `#[serde(with = "…::types::decimal")]`.
 
@@ -13,8 +13,10 @@ use serde_json::{Number, Value};
 /// Longest text of a number that is read, in bytes.
 pub const NUMBER_BYTES_MAX: usize = 64;
 
-/// Significant digits, and digits after the point, that a [`Decimal`] always holds.
-const DIGITS_MAX: i64 = 28;
+/// Digits of the largest [`Decimal`], 2^96 - 1.
+const DIGITS_MAX: i64 = 29;
+/// Digits that a [`Decimal`] can hold after the point.
+const SCALE_MAX: i64 = 28;
 
 /// A decimal whose JSON form is a plain number: no trailing zero, no exponent, no negative zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -81,8 +83,8 @@ pub fn from_number_or_text(value: &Value) -> Option<Decimal> {
 
 /// Reads a number in the grammar of RFC 8259, section 6 (exponents too) without rounding.
 ///
-/// `None` when the text is anything else, is longer than [`NUMBER_BYTES_MAX`], or needs more than
-/// 28 significant digits or 28 decimals. The sign is the caller's to judge.
+/// `None` when the text is anything else, is longer than [`NUMBER_BYTES_MAX`], or does not fit: a
+/// [`Decimal`] has 96 bits and at most 28 decimals. The sign is the caller's to judge.
 #[must_use]
 pub fn parse(text: &str) -> Option<Decimal> {
     if text.len() > NUMBER_BYTES_MAX {
@@ -108,7 +110,7 @@ pub fn parse(text: &str) -> Option<Decimal> {
     let length = i64::try_from(significant.len()).ok()?;
     let shift = i64::try_from(dropped).ok()? - i64::try_from(decimals).ok()?;
     let power = exponent.checked_add(shift)?;
-    if length > DIGITS_MAX || power < -DIGITS_MAX || power > DIGITS_MAX - length {
+    if length > DIGITS_MAX || power < -SCALE_MAX || power > DIGITS_MAX - length {
         return None;
     }
     let mut coefficient: i128 = significant.parse().ok()?;

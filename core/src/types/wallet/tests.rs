@@ -102,15 +102,16 @@ fn an_address_of_another_chain_is_refused() {
 }
 
 #[test]
-fn no_white_space_is_trimmed() {
+fn an_address_is_neither_trimmed_nor_completed() {
     for (chain, text) in samples() {
         for spaced in
             [format!(" {text}"), format!("{text} "), format!("{text}\n"), format!("\u{feff}{text}")]
         {
             assert!(!accepts(chain, &spaced), "{spaced:?}");
         }
-        assert!(!accepts(chain, &text[1..]) && !accepts(chain, ""), "{text}");
-        assert!(!accepts(chain, &text.repeat(4)), "{text}");
+        // A Solana address cut short may still be 32 bytes: it has no checksum.
+        let cut = chain != Chain::Solana && accepts(chain, &text[1..]);
+        assert!(!cut && !accepts(chain, "") && !accepts(chain, &text.repeat(4)), "{text}");
     }
 }
 
