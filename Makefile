@@ -24,8 +24,11 @@ check: ## Format, lints, checked queries, licences, advisories, unused dependenc
 	@deploy/setup --check
 	cargo fmt --all --check
 	deploy/prepare --check cargo clippy --workspace --all-targets --locked -- -D warnings
-	@if [ -e $(GUESTS) ]; then set -x; cargo fmt --manifest-path $(GUESTS) --all --check; fi
 	cargo deny check --hide-inclusion-graph licenses bans sources
+	@[ ! -e $(GUESTS) ] || { set -ex; \
+	    cargo fmt --manifest-path $(GUESTS) --all --check; \
+	    cargo deny --manifest-path $(GUESTS) --config .deny.toml check --hide-inclusion-graph \
+	        --allow license-not-encountered licenses bans sources; }
 	deploy/advisories
 	cargo machete
 
