@@ -73,7 +73,7 @@ pub(crate) fn find(method: &Method, path: &str) -> Found {
         return Found::OtherMethods(others);
     }
     for route in &ROUTER.patterns {
-        if let Some(params) = matches(route.path, path) {
+        if let Some(params) = segments(route.path, path) {
             if route.method == *method {
                 return Found::Endpoint(route, params);
             }
@@ -85,7 +85,7 @@ pub(crate) fn find(method: &Method, path: &str) -> Found {
 
 /// The decoded segments that stand for `{name}`, if the path has the pattern's form. A last
 /// segment may be empty, so that its endpoint can say what is missing.
-fn matches(pattern: &'static str, path: &str) -> Option<Vec<(&'static str, String)>> {
+pub(crate) fn segments(pattern: &'static str, path: &str) -> Option<Vec<(&'static str, String)>> {
     let mut params = Vec::new();
     let mut segments = path.split('/');
     for expected in pattern.split('/') {
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn a_pattern_takes_one_decoded_segment() {
         let pattern = "/api/v2/buy/orders/{id}";
-        let id = |path| matches(pattern, path).map(|params| params[0].1.clone());
+        let id = |path| segments(pattern, path).map(|params| params[0].1.clone());
         assert_eq!(id("/api/v2/buy/orders/a%20b").as_deref(), Some("a b"));
         assert_eq!(id("/api/v2/buy/orders/").as_deref(), Some(""));
         assert_eq!(id("/api/v2/buy/orders"), None);

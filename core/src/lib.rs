@@ -4,10 +4,13 @@
 //! rules, `<domain>/<action>.rs` one endpoint in all its versions. [`Core`] is what an endpoint
 //! may use. [`snapshot`] keeps Postgres off the path of catalogue reads.
 
+pub mod admin;
 pub mod admission;
 pub mod api;
+pub mod audit;
 pub mod caller;
 pub mod catalogue;
+mod changes;
 pub mod clock;
 pub mod credentials;
 pub mod db;

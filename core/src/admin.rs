@@ -1,0 +1,215 @@
+//! The operators' API (section 11 of the contract): its table, its door, its errors.
+//!
+//! It is served on a listener of its own, never on the edge's. Bodies are read strictly: an
+//! unknown member is 422, so that a typing error is seen.
+
+mod audit;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use http::{Method, StatusCode};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::Core;
+use crate::api::segments;
+use crate::credentials::bearer;
+use crate::error::Error;
+use crate::exchange::{Head, Reply};
+use crate::secrets::{digest_of, equal};
+
+/// Every call, a line each.
+const CALLS: &[Call] = &[
+    // Partners
+
+    // Policies
+
+    // The market
+
+    // Orders
+
+    // Deliveries
+
+    // Audit
+    call(Method::GET, "/admin/v1/audit", |core, input| Box::pin(audit::list(core, input))),
+];
+
+/// Largest body of the admin API in bytes: a policy's component, with room.
+pub const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// A row of the table.
+struct Call {
+    method: Method,
+    path: &'static str,
+    handle: Handle,
+}
+
+type Handle = for<'a> fn(&'a Arc<Core>, Input) -> BoxFuture<'a, Answer>;
+
+const fn call(method: Method, path: &'static str, handle: Handle) -> Call {
+    Call { method, path, handle }
+}
+
+/// What a call answers: a finished reply, or why not.
+pub(crate) type Answer = Result<Reply, Refused>;
+
+/// A call's request.
+#[derive(Debug)]
+pub(crate) struct Input {
+    head: Head,
+    body: Bytes,
+    params: Vec<(&'static str, String)>,
+}
+
+impl Input {
+    /// The decoded path segment `{name}`.
+    pub(crate) fn param(&self, name: &str) -> &str {
+        self.params.iter().find(|(n, _)| *n == name).map_or("", |(_, value)| value)
+    }
+
+    /// Who calls, for the audit.
+    #[expect(clippy::unused_self, reason = "roles will take it from the request's token")]
+    pub(crate) fn actor(&self) -> &'static str {
+        "admin"
+    }
+
+    /// The query's parameters, read strictly.
+    ///
+    /// # Errors
+    /// 422 with what does not fit.
+    pub(crate) fn query<T: DeserializeOwned>(&self) -> Result<T, Refused> {
+        let pairs =
+            url::form_urlencoded::parse(self.head.query.as_deref().unwrap_or("").as_bytes());
+        let members = pairs.map(|(name, value)| (name.into_owned(), Value::String(value.into())));
+        serde_json::from_value(Value::Object(members.collect()))
+            .map_err(|error| Refused::unprocessable(error.to_string()))
+    }
+
+    /// The body as JSON, read strictly. An empty body is an empty object.
+    ///
+    /// # Errors
+    /// 400 when it is not JSON, 422 with what does not fit.
+    pub(crate) fn json<T: DeserializeOwned>(&self) -> Result<T, Refused> {
+        let body = if self.body.is_empty() { b"{}" } else { &self.body[..] };
+        let value = crate::fields::parse(body)
+            .map_err(|_| Refused::new(StatusCode::BAD_REQUEST, "the body is not valid JSON"))?;
+        serde_json::from_value(value).map_err(|error| Refused::unprocessable(error.to_string()))
+    }
+
+    /// The body as it came.
+    pub(crate) fn bytes(&self) -> &Bytes {
+        &self.body
+    }
+}
+
+/// Why a call was not carried out. Nothing has changed.
+#[derive(Debug)]
+pub(crate) struct Refused {
+    status: StatusCode,
+    reason: String,
+}
+
+impl Refused {
+    /// A refusal with a reason for the operator.
+    pub(crate) fn new(status: StatusCode, reason: impl Into<String>) -> Self {
+        Self { status, reason: reason.into() }
+    }
+
+    /// 422.
+    pub(crate) fn unprocessable(reason: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, reason)
+    }
+
+    /// 409.
+    pub(crate) fn conflict(reason: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, reason)
+    }
+
+    /// 404.
+    pub(crate) fn not_found(what: &str) -> Self {
+        Self::new(StatusCode::NOT_FOUND, format!("no such {what}"))
+    }
+
+    fn reply(&self) -> Reply {
+        let body = json!({ "error": self.reason }).to_string();
+        Reply::with_body(self.status, "application/json", body.into())
+    }
+}
+
+impl From<Error> for Refused {
+    fn from(error: Error) -> Self {
+        match &error {
+            Error::Refused(_) => Self::unprocessable(error.to_string()),
+            Error::Failed(failure) => {
+                tracing::error!(%error, "an admin call failed");
+                let status = if failure.unavailable {
+                    StatusCode::SERVICE_UNAVAILABLE
+                } else {
+                    StatusCode::INTERNAL_SERVER_ERROR
+                };
+                Self::new(status, "something went wrong on our side")
+            }
+        }
+    }
+}
+
+impl From<sqlx::Error> for Refused {
+    fn from(error: sqlx::Error) -> Self {
+        Error::from(error).into()
+    }
+}
+
+/// 200 with a JSON body.
+pub(crate) fn ok(value: &impl Serialize) -> Answer {
+    Ok(Reply::json(StatusCode::OK, value)?)
+}
+
+/// 201 with a JSON body.
+pub(crate) fn created(value: &impl Serialize) -> Answer {
+    Ok(Reply::json(StatusCode::CREATED, value)?)
+}
+
+/// 204.
+pub(crate) fn done() -> Answer {
+    Ok(Reply::empty(StatusCode::NO_CONTENT))
+}
+
+impl Core {
+    /// Answers a request of the admin listener. Always answers.
+    pub async fn admin(self: &Arc<Self>, head: Head, body: Bytes) -> Reply {
+        let request_id = head.request_id.clone();
+        let mut reply = self.admin_call(head, body).await.unwrap_or_else(|e| e.reply());
+        reply.set("x-request-id", &request_id);
+        reply.set("cache-control", "no-store");
+        reply
+    }
+
+    async fn admin_call(self: &Arc<Self>, head: Head, body: Bytes) -> Answer {
+        self.check_operator(&head)?;
+        let mut allowed = Vec::new();
+        for call in CALLS {
+            let Some(params) = segments(call.path, &head.path) else { continue };
+            if call.method == head.method {
+                return (call.handle)(self, Input { head, body, params }).await;
+            }
+            allowed.push(call.method.as_str());
+        }
+        if allowed.is_empty() {
+            return Err(Refused::not_found("call"));
+        }
+        let reason = format!("use {}", allowed.join(", "));
+        Err(Refused::new(StatusCode::METHOD_NOT_ALLOWED, reason))
+    }
+
+    fn check_operator(&self, head: &Head) -> Result<(), Refused> {
+        let given = head.header("authorization").and_then(bearer).map(digest_of);
+        let wanted = self.settings.admin_token.as_ref().map(|token| digest_of(token.expose()));
+        match (given, wanted) {
+            (Some(given), Some(wanted)) if equal(&given, &wanted) => Ok(()),
+            _ => Err(Refused::new(StatusCode::UNAUTHORIZED, "the admin token is missing or wrong")),
+        }
+    }
+}
