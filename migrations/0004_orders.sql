@@ -34,7 +34,8 @@ create table buy_order (
   user_id uuid,
   partner_reference text,
   status text not null check (status in ('pending', 'in progress', 'blocked', 'completed', 'cancelled', 'refunded')),
-  -- why it is blocked or cancelled
+  -- what brought it to its status, and the operator's words for it
+  status_cause text not null default 'confirmed',
   status_reason text,
   pair text not null,
   payment_method text not null,
@@ -82,10 +83,12 @@ create table order_transition (
   order_id bigint not null,
   transition_id uuid not null,
   at timestamptz not null,
-  event text not null,
   from_status text,
   to_status text not null,
-  cause text,
+  cause text not null,
+  reason text,
+  -- who: edge, sandbox, page, or an operator
+  actor text not null,
   primary key (client_id, order_id, transition_id),
   foreign key (client_id, order_id) references buy_order (client_id, order_id)
 );

@@ -8,12 +8,15 @@ use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 
 use crate::Core;
+use crate::orders::expiry::expire_due;
 
 /// How often an edge asks whether tenants or catalogue have changed. Changes must reach every edge
 /// within 1 s.
 const SNAPSHOT_POLL: Duration = Duration::from_millis(250);
 /// How often last uses of API keys are written.
 const API_KEY_USES: Duration = Duration::from_secs(10);
+/// How often orders that can no longer be paid are looked for.
+const ORDER_EXPIRY: Duration = Duration::from_secs(1);
 
 impl Core {
     /// Runs all workers until `stop` turns true.
@@ -23,12 +26,17 @@ impl Core {
                 tracing::warn!(%error, "the snapshot could not be brought up to date");
             }
         });
-        let api_key_uses = every(API_KEY_USES, stop, || async {
+        let api_key_uses = every(API_KEY_USES, stop.clone(), || async {
             if let Err(error) = self.write_api_key_uses().await {
                 tracing::warn!(%error, "last uses of API keys could not be written");
             }
         });
-        tokio::join!(snapshots, api_key_uses);
+        let order_expiry = every(ORDER_EXPIRY, stop, || async {
+            if let Err(error) = expire_due(&self).await {
+                tracing::warn!(%error, "overdue orders could not be cancelled");
+            }
+        });
+        tokio::join!(snapshots, api_key_uses, order_expiry);
     }
 }
 
