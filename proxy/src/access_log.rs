@@ -1,0 +1,192 @@
+//! One line per request on standard output. Never in it: the query, a body, a header, the path as
+//! it was asked for, anything that a secret or personal data could stand in.
+//!
+//! A thread of its own writes, so that a slow reader of the log slows no request. When the reader
+//! falls behind by more than [`LINES_MAX`] lines, lines are dropped and counted.
+
+use std::io::Write as _;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::thread::JoinHandle;
+
+use serde::Serialize;
+
+use crate::config::LogFormat;
+
+/// Most lines that wait to be written.
+const LINES_MAX: usize = 16 * 1024;
+/// Most bytes gathered for one write.
+const WRITE_BYTES_MAX: usize = 64 * 1024;
+
+/// What is said of a request.
+#[derive(Debug, Serialize)]
+pub(crate) struct Line<'a> {
+    /// When the answer was written, RFC 3339, UTC.
+    pub(crate) time: String,
+    /// Also in the answer's `X-Request-Id`, and in the log line of a failure.
+    pub(crate) request_id: &'a str,
+    /// Method as sent.
+    pub(crate) method: &'a str,
+    /// Path of the route as declared.
+    pub(crate) route: &'a str,
+    /// Status of the answer; 0 when the client did not wait for it.
+    pub(crate) status: u16,
+    /// Codes of the error envelope.
+    pub(crate) codes: Vec<&'static str>,
+    /// Microseconds from the head to the end of the answer.
+    pub(crate) duration_us: u64,
+    /// Bytes of the request's body.
+    pub(crate) bytes_in: usize,
+    /// Bytes of the answer's body.
+    pub(crate) bytes_out: usize,
+    /// Slug of the client, empty as long as nobody has proven to be one.
+    pub(crate) client: &'a str,
+    /// The other end of the connection.
+    pub(crate) peer: Option<IpAddr>,
+    /// `HTTP/1.1`, `HTTP/2.0` ...
+    pub(crate) protocol: &'static str,
+    /// `TLSv1_3` ..., empty without TLS.
+    pub(crate) tls: &'a str,
+}
+
+impl Line<'_> {
+    fn write(&self, format: LogFormat) -> Option<Vec<u8>> {
+        let mut bytes = match format {
+            LogFormat::Json => serde_json::to_vec(self).ok()?,
+            LogFormat::Text => self.text().into_bytes(),
+        };
+        bytes.push(b'\n');
+        Some(bytes)
+    }
+
+    fn text(&self) -> String {
+        let Self { time, request_id, method, route, status, .. } = self;
+        let dash = |text| if text == "" { "-" } else { text };
+        let (client, tls, codes) = (dash(self.client), dash(self.tls), self.codes.join(","));
+        let peer = self.peer.map_or_else(|| "-".to_owned(), |peer| peer.to_string());
+        format!(
+            "{time} {request_id} {method} {route} {status} codes={} client={client} us={} in={} \
+             out={} peer={peer} {} {tls}",
+            dash(&codes),
+            self.duration_us,
+            self.bytes_in,
+            self.bytes_out,
+            self.protocol,
+        )
+    }
+}
+
+/// Where lines go.
+#[derive(Debug)]
+pub(crate) struct AccessLog {
+    format: LogFormat,
+    queue: Option<SyncSender<Vec<u8>>>,
+    writer: Option<JoinHandle<()>>,
+    dropped: Arc<AtomicU64>,
+}
+
+impl AccessLog {
+    /// Starts the thread that writes; without `on`, nothing is written.
+    ///
+    /// # Errors
+    /// When the operating system gives no thread.
+    pub(crate) fn start(format: LogFormat, on: bool) -> std::io::Result<Self> {
+        let dropped = Arc::new(AtomicU64::new(0));
+        if !on {
+            return Ok(Self { format, queue: None, writer: None, dropped });
+        }
+        let (queue, lines) = sync_channel(LINES_MAX);
+        let writer = std::thread::Builder::new()
+            .name("access-log".into())
+            .spawn(move || write_all(&lines))?;
+        Ok(Self { format, queue: Some(queue), writer: Some(writer), dropped })
+    }
+
+    /// Whether lines are written at all.
+    pub(crate) fn is_on(&self) -> bool {
+        self.queue.is_some()
+    }
+
+    /// Queues a line. Never waits.
+    pub(crate) fn write(&self, line: &Line<'_>) {
+        let (Some(queue), Some(bytes)) = (&self.queue, line.write(self.format)) else {
+            return;
+        };
+        if let Err(TrySendError::Full(_)) = queue.try_send(bytes) {
+            // The first of each thousand is worth a word; the count says the rest.
+            let dropped = self.dropped.fetch_add(1, Ordering::Relaxed);
+            if dropped.is_multiple_of(1_000) {
+                tracing::warn!(dropped = dropped + 1, "the access log cannot keep up");
+            }
+        }
+    }
+}
+
+impl Drop for AccessLog {
+    fn drop(&mut self) {
+        self.queue = None;
+        if let Some(writer) = self.writer.take()
+            && writer.join().is_err()
+        {
+            tracing::error!("the access log ended early");
+        }
+    }
+}
+
+fn write_all(lines: &Receiver<Vec<u8>>) {
+    let mut out = std::io::stdout();
+    while let Ok(mut batch) = lines.recv() {
+        while batch.len() < WRITE_BYTES_MAX {
+            match lines.try_recv() {
+                Ok(line) => batch.extend_from_slice(&line),
+                Err(_) => break,
+            }
+        }
+        // A closed standard output takes the log with it, not the service.
+        let _ = out.write_all(&batch).and_then(|()| out.flush());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line() -> Line<'static> {
+        Line {
+            time: "2026-01-02T03:04:05.000006Z".into(),
+            request_id: "abc",
+            method: "POST",
+            route: "/api/v1/buy/quote",
+            status: 400,
+            codes: vec!["ER047", "ER060"],
+            duration_us: 1234,
+            bytes_in: 10,
+            bytes_out: 20,
+            client: "acme",
+            peer: Some([127, 0, 0, 1].into()),
+            protocol: "HTTP/2.0",
+            tls: "TLSv1_3",
+        }
+    }
+
+    #[test]
+    fn a_json_line_is_one_object() {
+        let bytes = line().write(LogFormat::Json).unwrap();
+        assert_eq!(bytes.iter().filter(|byte| **byte == b'\n').count(), 1);
+        let value: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+        assert_eq!(value["codes"], serde_json::json!(["ER047", "ER060"]));
+        assert_eq!(value["peer"], "127.0.0.1");
+    }
+
+    #[test]
+    fn a_text_line_names_everything_in_order() {
+        let anonymous = Line { client: "", tls: "", codes: Vec::new(), ..line() };
+        assert_eq!(
+            anonymous.text(),
+            "2026-01-02T03:04:05.000006Z abc POST /api/v1/buy/quote 400 codes=- client=- us=1234 \
+             in=10 out=20 peer=127.0.0.1 HTTP/2.0 -"
+        );
+    }
+}

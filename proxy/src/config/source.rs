@@ -1,0 +1,80 @@
+//! Where settings come from, merged into one tree of untyped values.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use config::{ConfigError, Environment, File, FileFormat, Map, Value, ValueKind};
+
+use super::Invalid;
+
+/// Secrets that may stand in a file of their own, named by the key with `_file` behind it.
+const SECRETS: &[(&str, &str)] = &[("database", "url"), ("keys", "master"), ("admin", "token")];
+/// Largest file that holds one secret, in bytes.
+const SECRET_BYTES_MAX: usize = 8 * 1024;
+
+/// Merges file and environment (this process's, unless `env` stands in for it).
+pub(super) fn gather(
+    file: Option<&Path>,
+    env: Option<Map<String, String>>,
+) -> Result<HashMap<String, Value>, Invalid> {
+    let mut builder = config::Config::builder();
+    if let Some(path) = file {
+        let text = std::fs::read_to_string(path).map_err(|e| {
+            Invalid(format!("the configuration file '{}' cannot be read: {e}", path.display()))
+        })?;
+        builder = builder.add_source(File::from_str(&text, FileFormat::Toml));
+    }
+    let environment =
+        Environment::with_prefix("RAMPART").prefix_separator("__").separator("__").source(env);
+    let merged = builder.add_source(environment).build().map_err(|e| {
+        let place = file.map_or_else(String::new, |path| format!(" in '{}'", path.display()));
+        Invalid(format!("the configuration{place} cannot be read: {}", one_line(&e)))
+    })?;
+    let mut tree = merged.cache.into_table().map_err(|e| Invalid(one_line(&e)))?;
+    for (section, key) in SECRETS {
+        if let Some(Value { kind: ValueKind::Table(table), .. }) = tree.get_mut(*section) {
+            take_secret(table, section, key)?;
+        }
+    }
+    Ok(tree)
+}
+
+/// Replaces `<key>_file` by what the file holds, less one line end.
+fn take_secret(
+    table: &mut Map<String, Value>,
+    section: &str,
+    key: &str,
+) -> Result<(), Invalid> {
+    let file_key = format!("{key}_file");
+    let Some(path) = table.remove(&file_key) else {
+        return Ok(());
+    };
+    if table.contains_key(key) {
+        return Err(Invalid(format!("'{section}.{key}' and '{section}.{file_key}' are both set")));
+    }
+    let path = path.into_string().map_err(|e| Invalid(one_line(&e)))?;
+    let refused = |why: &dyn std::fmt::Display| {
+        Invalid(format!("'{section}.{file_key}' names '{path}', which cannot be read: {why}"))
+    };
+    let text = std::fs::read_to_string(&path).map_err(|e| refused(&e))?;
+    if text.len() > SECRET_BYTES_MAX {
+        return Err(refused(&"it is larger than 8 KiB"));
+    }
+    table.insert(key.to_owned(), Value::from(text.trim_end_matches(['\r', '\n'])));
+    Ok(())
+}
+
+/// A section as its type; `section` is `None` for the tree itself.
+pub(super) fn typed<T: serde::de::DeserializeOwned>(
+    value: Value,
+    section: Option<&str>,
+) -> Result<T, Invalid> {
+    value.try_deserialize().map_err(|e| {
+        let place = section.map_or_else(String::new, |name| format!("in section '{name}': "));
+        Invalid(format!("the configuration is not valid: {place}{}", one_line(&e)))
+    })
+}
+
+fn one_line(error: &ConfigError) -> String {
+    error.to_string().split_whitespace().collect::<Vec<_>>().join(" ")
+}

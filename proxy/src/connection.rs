@@ -1,0 +1,226 @@
+//! The life of one connection: HTTP/1 request by request, HTTP/2 stream by stream.
+//!
+//! What is read and when it is given up is decided here; parsing and writing is Pingora's.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use bytes::BytesMut;
+use pingora_core::apps::HttpPersistentSettings;
+use pingora_core::apps::ReusedHttpStream;
+use pingora_core::protocols::http::ServerSession;
+use pingora_core::protocols::http::v2::server::{H2Accept, H2Options, HttpSession, default_h2_options};
+use pingora_core::protocols::{ALPN, Digest, Stream};
+use rampart_core::exchange::Reply;
+use tokio::io::AsyncWriteExt as _;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use crate::exchange;
+use crate::framing::Refused;
+use crate::guard::{Guard, Incoming, linger};
+use crate::lifecycle::{Lifecycle, Phase};
+
+/// Requests after which an HTTP/1 connection is closed, so that its memory comes back.
+const REQUESTS_MAX: u32 = 10_000;
+/// Streams of one HTTP/2 connection that run at once.
+const STREAMS_MAX: u32 = 100;
+/// Streams that may still run although the client gave up on some of them.
+const RUNNING_MAX: usize = 2 * STREAMS_MAX as usize;
+/// Streams that a client may reset before their answer; a client that changes its mind this
+/// often is attacking (CVE-2023-44487).
+const RESETS_MAX: u32 = 100;
+/// Streams that Pingora may refuse as malformed.
+const MALFORMED_MAX: u32 = 32;
+/// Decoded header list of a stream; larger ones are answered by the h2 crate itself.
+const HEADER_LIST_MAX: u32 = 64 * 1024;
+/// Receive window of a stream and of a connection, in bytes.
+const STREAM_WINDOW: u32 = 256 * 1024;
+const CONNECTION_WINDOW: u32 = 1024 * 1024;
+/// Time for the HTTP/2 preface and settings.
+const PREFACE_MAX: Duration = Duration::from_secs(10);
+
+/// What serves the requests of a connection.
+pub(crate) trait App: Send + Sync + 'static {
+    /// Serves one request; gives the connection back if it can go on.
+    fn serve(
+        &self,
+        session: ServerSession,
+    ) -> impl Future<Output = Option<ReusedHttpStream>> + Send;
+
+    /// The answer to a head that was refused, accounted for.
+    fn refuse(&self, refused: Refused, peer: IpAddr) -> Reply;
+}
+
+/// What is remembered of a connection; every session of it finds it in the TLS digest.
+#[derive(Debug, Default)]
+pub(crate) struct Connection {
+    resets: AtomicU32,
+    hostile: Notify,
+}
+
+impl Connection {
+    /// Counts a stream whose client did not wait for the answer.
+    pub(crate) fn abandoned(&self) {
+        if self.resets.fetch_add(1, Ordering::Relaxed) + 1 == RESETS_MAX {
+            self.hostile.notify_one();
+        }
+    }
+}
+
+/// Serves `stream` until it ends.
+pub(crate) async fn run<A: App>(
+    stream: Stream,
+    peer: IpAddr,
+    app: &Arc<A>,
+    guard: &Guard,
+    lifecycle: &Lifecycle,
+) {
+    if matches!(stream.selected_alpn_proto(), Some(ALPN::H2)) {
+        http2(stream, app, guard, lifecycle).await;
+    } else {
+        http1(stream, peer, app.as_ref(), guard, lifecycle).await;
+    }
+}
+
+async fn http1<A: App>(
+    mut stream: Stream,
+    peer: IpAddr,
+    app: &A,
+    guard: &Guard,
+    lifecycle: &Lifecycle,
+) {
+    let mut phase = lifecycle.watch();
+    let mut held = BytesMut::new();
+    let mut settings: Option<HttpPersistentSettings> = None;
+    loop {
+        let incoming = tokio::select! {
+            biased;
+            incoming = guard.next(&mut stream, &mut held, settings.is_none()) => incoming,
+            () = phase.at_least(Phase::Closing) => return,
+        };
+        let request = match incoming {
+            Incoming::Request(bytes) => bytes,
+            Incoming::Refused(refused) => {
+                return hang_up(stream, &app.refuse(refused, peer)).await;
+            }
+            Incoming::Nothing => {
+                stream.shutdown().await;
+                return;
+            }
+        };
+        let mut session = ServerSession::new_http1(stream);
+        match settings.take() {
+            Some(settings) => settings.apply_to_session(&mut session),
+            None => session.set_keepalive_reuses_remaining(Some(REQUESTS_MAX)),
+        }
+        session.set_pipelined_prefix(request);
+        match app.serve(session).await.map(ReusedHttpStream::consume) {
+            Some((reused, kept)) => (stream, settings) = (reused, kept),
+            None => return,
+        }
+    }
+}
+
+/// Answers what was not understood, and closes so that the answer arrives.
+async fn hang_up(mut stream: Stream, reply: &Reply) {
+    let written = async {
+        stream.write_all(&exchange::closing(reply)).await?;
+        stream.shutdown().await;
+        Ok::<(), std::io::Error>(())
+    };
+    if written.await.is_ok() {
+        linger(&mut stream).await;
+    }
+}
+
+async fn http2<A: App>(stream: Stream, app: &Arc<A>, guard: &Guard, lifecycle: &Lifecycle) {
+    let tls = stream.get_ssl_digest();
+    let unknown = Connection::default();
+    let connection = tls.as_ref().and_then(|tls| tls.extension.get()).unwrap_or(&unknown);
+    let digest = Arc::new(Digest {
+        ssl_digest: tls.clone(),
+        timing_digest: stream.get_timing_digest(),
+        proxy_digest: stream.get_proxy_digest(),
+        socket_digest: stream.get_socket_digest(),
+    });
+    let handshake = pingora_core::protocols::http::v2::server::handshake(stream, Some(options()));
+    let Ok(Ok(mut h2)) = timeout(PREFACE_MAX, handshake).await else {
+        return;
+    };
+    let mut phase = lifecycle.watch();
+    let mut leaving = false;
+    let mut malformed = 0;
+    let running = Arc::new(AtomicUsize::new(0));
+    let idle = sleep_until(Instant::now() + guard.idle);
+    tokio::pin!(idle);
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            () = connection.hostile.notified() => return,
+            () = phase.at_least(Phase::Stopping), if !leaving => {
+                h2.graceful_shutdown();
+                leaving = true;
+                continue;
+            }
+            accepted = HttpSession::from_h2_conn(&mut h2, Arc::clone(&digest)) => accepted,
+            () = &mut idle => {
+                if running.load(Ordering::Acquire) == 0 {
+                    return;
+                }
+                idle.as_mut().reset(Instant::now() + guard.idle);
+                continue;
+            }
+        };
+        match accepted {
+            Ok(Some(H2Accept::Session(session))) => {
+                idle.as_mut().reset(Instant::now() + guard.idle);
+                let ticket = Ticket::new(&running);
+                if running.load(Ordering::Acquire) > RUNNING_MAX {
+                    return;
+                }
+                let app = Arc::clone(app);
+                tokio::spawn(async move {
+                    app.serve(ServerSession::new_http2(session)).await;
+                    drop(ticket);
+                });
+            }
+            Ok(Some(H2Accept::Rejected)) => {
+                malformed += 1;
+                if malformed > MALFORMED_MAX {
+                    return;
+                }
+            }
+            Ok(None) | Err(_) => return,
+        }
+    }
+}
+
+/// Bounds of an HTTP/2 connection. Pingora's own defaults come first: a bare builder has none.
+fn options() -> H2Options {
+    let mut options = default_h2_options();
+    options
+        .max_concurrent_streams(STREAMS_MAX)
+        .max_header_list_size(HEADER_LIST_MAX)
+        .initial_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW);
+    options
+}
+
+/// A running stream.
+struct Ticket(Arc<AtomicUsize>);
+
+impl Ticket {
+    fn new(running: &Arc<AtomicUsize>) -> Self {
+        running.fetch_add(1, Ordering::AcqRel);
+        Self(Arc::clone(running))
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}

@@ -1,0 +1,104 @@
+//! What one request carries through its phases, for the access log and the metrics.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use http::Method;
+use rampart_core::clock::Clock;
+use rampart_core::error::Code;
+use rampart_core::exchange::Reply;
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::lifecycle::Busy;
+
+/// Longest request id that is taken over.
+const REQUEST_ID_BYTES_MAX: usize = 64;
+/// Label of requests that reached no route of the table.
+const NO_ROUTE: &str = "none";
+
+/// One request.
+#[derive(Debug)]
+pub(crate) struct Context {
+    /// The caller's or a new one; empty until the head has been looked at.
+    pub(crate) request_id: String,
+    /// Method as sent.
+    pub(crate) method: Method,
+    /// The other end of the connection.
+    pub(crate) peer: Option<IpAddr>,
+    /// Path of the route as declared, never the one that was asked for.
+    pub(crate) route: &'static str,
+    /// The client's slug; empty as long as nobody has proven to be one.
+    pub(crate) client: Arc<str>,
+    /// Codes of the error envelope.
+    pub(crate) codes: Vec<Code>,
+    /// Nanoseconds of the monotonic clock when the head was complete.
+    pub(crate) began_ns: u64,
+    /// A place in the core, given back as soon as the answer is written.
+    pub(crate) place: Option<OwnedSemaphorePermit>,
+    /// Keeps the process from going before the answer is written.
+    _busy: Busy,
+}
+
+impl Context {
+    /// A request whose head is complete.
+    pub(crate) fn new(began_ns: u64, busy: Busy) -> Self {
+        Self {
+            request_id: String::new(),
+            method: Method::default(),
+            peer: None,
+            route: NO_ROUTE,
+            client: "".into(),
+            codes: Vec::new(),
+            began_ns,
+            place: None,
+            _busy: busy,
+        }
+    }
+
+    /// Remembers what is answered.
+    pub(crate) fn answered(&mut self, reply: &Reply) {
+        self.codes.clone_from(&reply.codes);
+    }
+}
+
+/// The caller's id if it matches `[A-Za-z0-9._-]{1,64}`, else a new UUIDv7 (section 1.4 of the
+/// contract).
+pub(crate) fn request_id(sent: Option<&[u8]>, clock: &Clock) -> String {
+    let fits = |id: &&[u8]| {
+        (1..=REQUEST_ID_BYTES_MAX).contains(&id.len())
+            && id.iter().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(byte))
+    };
+    match sent.filter(fits).and_then(|id| std::str::from_utf8(id).ok()) {
+        Some(id) => id.to_owned(),
+        // Without entropy nothing else works either; the answer still needs an id of some kind.
+        None => clock.uuid().map_or_else(
+            |_| format!("t{}", clock.monotonic_ns()),
+            |id| id.to_string(),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_well_formed_id_is_taken_over() {
+        let clock = Clock::system();
+        for id in ["a", "A.b_c-9", &"x".repeat(REQUEST_ID_BYTES_MAX)] {
+            assert_eq!(request_id(Some(id.as_bytes()), &clock), id);
+        }
+    }
+
+    #[test]
+    fn any_other_id_is_replaced_by_a_uuid() {
+        let clock = Clock::system();
+        let long = "x".repeat(REQUEST_ID_BYTES_MAX + 1);
+        for sent in [None, Some(""), Some("a b"), Some("a\u{e4}"), Some("a;b"), Some(long.as_str())]
+        {
+            let id = request_id(sent.map(str::as_bytes), &clock);
+            assert_eq!(id.len(), 36, "{sent:?} gave {id}");
+            assert_eq!(id.as_bytes()[14], b'7');
+        }
+    }
+}

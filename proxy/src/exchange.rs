@@ -1,0 +1,269 @@
+//! A bounded body in, a reply out.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, Method, StatusCode, header};
+use pingora_core::protocols::http::ServerSession;
+use pingora_error::{ErrorType, Result};
+use pingora_http::ResponseHeader;
+use rampart_core::exchange::Reply;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout, timeout_at};
+
+/// Slowest body that is waited for: bytes in [`PACE_WINDOW`] (section 1.2 of the contract).
+const PACE_BYTES: usize = 10 * 1000;
+/// Window over which the pace is averaged.
+const PACE_WINDOW: Duration = Duration::from_secs(10);
+/// Bytes behind one permit of the budget for bodies.
+const BUDGET_UNIT: usize = 16 * 1024;
+/// Most bytes that are thrown away after an answer to a body that was refused.
+const DISCARDED_MAX: usize = 1024 * 1024;
+/// Time in which they are thrown away.
+const DISCARD_MAX: Duration = Duration::from_secs(1);
+/// Most memory that is taken on the word of a `Content-Length`, before the bytes arrive.
+const TRUSTED_LENGTH: usize = 256 * 1024;
+
+/// How reading a body ended, when not with the body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoBody {
+    /// More than its bound.
+    TooLarge,
+    /// Slower than 1 kB/s.
+    TooSlow,
+    /// Too many other bodies are in memory.
+    NoMemory,
+    /// Not delimited as announced.
+    Malformed,
+    /// The client left.
+    Gone,
+}
+
+/// Memory for bodies, shared by all requests.
+#[derive(Clone, Debug)]
+pub(crate) struct Budget(Arc<Semaphore>);
+
+impl Budget {
+    /// `bytes` in memory at once.
+    pub(crate) fn new(bytes: usize) -> Self {
+        Self(Arc::new(Semaphore::new((bytes / BUDGET_UNIT).clamp(1, Semaphore::MAX_PERMITS))))
+    }
+
+    /// Makes `share` cover `bytes`.
+    fn cover(&self, share: &mut Option<OwnedSemaphorePermit>, bytes: usize) -> bool {
+        let held = share.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
+        let missing = bytes.div_ceil(BUDGET_UNIT).saturating_sub(held);
+        let Ok(missing @ 1..) = u32::try_from(missing) else {
+            return missing == 0;
+        };
+        match (Arc::clone(&self.0).try_acquire_many_owned(missing), share) {
+            (Err(_), _) => false,
+            (Ok(more), Some(share)) => {
+                share.merge(more);
+                true
+            }
+            (Ok(more), share) => {
+                *share = Some(more);
+                true
+            }
+        }
+    }
+}
+
+/// A body, and the memory it takes of the budget.
+#[derive(Debug, Default)]
+pub(crate) struct Received {
+    /// The bytes.
+    pub(crate) bytes: Bytes,
+    /// Given back when the request is answered.
+    _share: Option<OwnedSemaphorePermit>,
+}
+
+/// The announced length of the body. `framing` has seen that it is a number and there is one.
+pub(crate) fn declared_length(headers: &HeaderMap) -> Option<u64> {
+    headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+/// Reads a body of at most `max` bytes, and no slower than 1 kB/s averaged over 10 s.
+///
+/// # Errors
+/// Why there is none; nothing more should be read from this session then.
+pub(crate) async fn read_body(
+    session: &mut ServerSession,
+    max: usize,
+    budget: &Budget,
+) -> std::result::Result<Received, NoBody> {
+    let declared = declared_length(&session.req_header().headers);
+    if declared.is_some_and(|length| length > max as u64) {
+        return Err(NoBody::TooLarge);
+    }
+    if session.is_body_empty() {
+        return Ok(Received::default());
+    }
+    say_continue(session).await?;
+    let mut share = None;
+    let mut first: Option<Bytes> = None;
+    let mut whole = BytesMut::new();
+    let mut pace = Pace::new();
+    while let Some(chunk) = pace.next(session).await? {
+        let seen = first.as_ref().map_or(whole.len(), Bytes::len) + chunk.len();
+        if seen > max {
+            return Err(NoBody::TooLarge);
+        }
+        if !budget.cover(&mut share, seen) {
+            return Err(NoBody::NoMemory);
+        }
+        match first.take() {
+            // A body of one chunk is not copied.
+            None if whole.is_empty() => first = Some(chunk),
+            None => whole.extend_from_slice(&chunk),
+            Some(start) => {
+                let expected = declared.and_then(|length| usize::try_from(length).ok());
+                whole.reserve(expected.unwrap_or(seen).min(TRUSTED_LENGTH).max(seen));
+                whole.extend_from_slice(&start);
+                whole.extend_from_slice(&chunk);
+            }
+        }
+    }
+    Ok(Received { bytes: first.unwrap_or_else(|| whole.freeze()), _share: share })
+}
+
+/// Sends `100 Continue` to who waits for it. Pingora turns keep-alive off whenever a header is
+/// written before the body is read; here the body follows, so it is restored.
+async fn say_continue(session: &mut ServerSession) -> std::result::Result<(), NoBody> {
+    let waits = session
+        .get_header(header::EXPECT)
+        .is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"));
+    if !waits || session.is_http2() {
+        return Ok(());
+    }
+    let keepalive = session.get_keepalive();
+    session.write_continue_response().await.map_err(|_| NoBody::Gone)?;
+    session.set_keepalive(keepalive);
+    Ok(())
+}
+
+/// Whether a body arrives fast enough, window by window.
+struct Pace {
+    until: Instant,
+    bytes: usize,
+}
+
+impl Pace {
+    fn new() -> Self {
+        Self { until: Instant::now() + PACE_WINDOW, bytes: 0 }
+    }
+
+    async fn next(
+        &mut self,
+        session: &mut ServerSession,
+    ) -> std::result::Result<Option<Bytes>, NoBody> {
+        loop {
+            match timeout_at(self.until, session.read_request_body()).await {
+                Ok(Ok(chunk)) => {
+                    self.bytes += chunk.as_ref().map_or(0, Bytes::len);
+                    return Ok(chunk);
+                }
+                Ok(Err(error)) => {
+                    return Err(match error.etype() {
+                        ErrorType::ReadTimedout => NoBody::TooSlow,
+                        ErrorType::ReadError | ErrorType::ConnectionClosed | ErrorType::H2Error => {
+                            NoBody::Gone
+                        }
+                        _ => NoBody::Malformed,
+                    });
+                }
+                Err(_) if self.bytes < PACE_BYTES => return Err(NoBody::TooSlow),
+                Err(_) => *self = Self::new(),
+            }
+        }
+    }
+}
+
+/// Writes `reply` as the answer to a request with `method`; to `HEAD` without its body.
+///
+/// # Errors
+/// When the client does not take it.
+pub(crate) async fn write(
+    session: &mut ServerSession,
+    method: &Method,
+    reply: Reply,
+) -> Result<()> {
+    let mut head = ResponseHeader::build_no_case(reply.status, Some(reply.headers.len() + 3))?;
+    for (name, value) in &reply.headers {
+        head.append_header(name, value.clone())?;
+    }
+    let bodyless = matches!(reply.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+    if !bodyless {
+        head.insert_header(header::CONTENT_LENGTH, reply.body.len())?;
+    }
+    session.write_response_header(Box::new(head)).await?;
+    if bodyless || reply.body.is_empty() || method == Method::HEAD {
+        session.finish_body().await
+    } else {
+        session.write_response_body(reply.body, true).await
+    }
+}
+
+/// Reads and throws away what the client still sends after a last answer, so that the answer is
+/// not lost to the reset that unread bytes cause.
+pub(crate) async fn discard(session: &mut ServerSession) {
+    if session.is_http2() || session.is_body_done() {
+        return;
+    }
+    let drain = async {
+        let mut seen = 0;
+        while let Ok(Some(chunk)) = session.read_request_body().await {
+            seen += chunk.len();
+            if seen > DISCARDED_MAX {
+                return;
+            }
+        }
+    };
+    // At the deadline the connection is closed all the same.
+    let _ = timeout(DISCARD_MAX, drain).await;
+}
+
+/// `reply` as the bytes of a last HTTP/1.1 answer on a connection.
+pub(crate) fn closing(reply: &Reply) -> Vec<u8> {
+    let reason = reply.status.canonical_reason().unwrap_or_default();
+    let mut bytes = format!("HTTP/1.1 {} {reason}\r\n", reply.status.as_u16()).into_bytes();
+    for (name, value) in &reply.headers {
+        bytes.extend_from_slice(name.as_str().as_bytes());
+        bytes.extend_from_slice(b": ");
+        bytes.extend_from_slice(value.as_bytes());
+        bytes.extend_from_slice(b"\r\n");
+    }
+    let length = format!("content-length: {}\r\nconnection: close\r\n\r\n", reply.body.len());
+    bytes.extend_from_slice(length.as_bytes());
+    bytes.extend_from_slice(&reply.body);
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_budget_covers_no_more_than_it_has() {
+        let budget = Budget::new(3 * BUDGET_UNIT);
+        let (mut one, mut other) = (None, None);
+        assert!(budget.cover(&mut one, 1));
+        assert!(budget.cover(&mut one, 2 * BUDGET_UNIT));
+        assert!(budget.cover(&mut other, BUDGET_UNIT));
+        assert!(!budget.cover(&mut other, BUDGET_UNIT + 1));
+        drop(one);
+        assert!(budget.cover(&mut other, 3 * BUDGET_UNIT));
+    }
+
+    #[test]
+    fn a_last_answer_is_complete_and_closes() {
+        let mut reply = Reply::with_body(StatusCode::BAD_REQUEST, "application/json", "{}".into());
+        reply.set("x-request-id", "abc");
+        let text = String::from_utf8(closing(&reply)).unwrap();
+        assert!(text.starts_with("HTTP/1.1 400 Bad Request\r\n"), "{text}");
+        assert!(text.contains("x-request-id: abc\r\n") && text.contains("connection: close\r\n"));
+        assert!(text.ends_with("content-length: 2\r\nconnection: close\r\n\r\n{}"), "{text}");
+    }
+}

@@ -1,0 +1,310 @@
+//! Where a request's head ends and how long its body is, with nothing left to interpretation.
+//!
+//! Pingora parses what passes here. It forgives what other servers read differently (a bare line
+//! feed, `Content-Length` beside `Transfer-Encoding`, spaces in the target); an edge must not:
+//! anything ambiguous is refused and the connection closed (RFC 9112, section 11.2).
+
+use http::{HeaderMap, StatusCode};
+
+use self::Refused::Malformed;
+
+/// Longest request target, in bytes (section 1 of the contract).
+pub(crate) const TARGET_BYTES_MAX: usize = 8 * 1024;
+/// Largest header block, in bytes, line ends included (section 1 of the contract).
+pub(crate) const HEADERS_BYTES_MAX: usize = 16 * 1024;
+/// Most header fields of a request; Pingora's parser takes 256.
+pub(crate) const HEADERS_MAX: usize = 100;
+/// Longest method, in bytes.
+const METHOD_BYTES_MAX: usize = 32;
+/// What a request line holds besides the target: method, two spaces, version, line end.
+const REQUEST_LINE_EXTRA: usize = METHOD_BYTES_MAX + 12;
+/// Digits of the largest `Content-Length` that is read at all, far above any body limit.
+const LENGTH_DIGITS_MAX: usize = 15;
+
+/// Why a head is not passed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// Not HTTP/1, or ambiguous; says what.
+    Malformed(&'static str),
+    /// The target is longer than [`TARGET_BYTES_MAX`].
+    TargetTooLong,
+    /// The header block is larger than [`HEADERS_BYTES_MAX`] or has too many fields.
+    HeadTooLarge,
+}
+
+impl Refused {
+    /// Status of the answer.
+    pub(crate) fn status(self) -> StatusCode {
+        match self {
+            Malformed(_) => StatusCode::BAD_REQUEST,
+            Self::TargetTooLong => StatusCode::URI_TOO_LONG,
+            Self::HeadTooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+        }
+    }
+
+    /// What to tell the caller.
+    pub(crate) fn detail(self) -> &'static str {
+        match self {
+            Malformed(what) => what,
+            Self::TargetTooLong => "the URL may have 8 KiB",
+            Self::HeadTooLarge => "the header block may have 16 KiB and 100 fields",
+        }
+    }
+}
+
+/// How the body of a request is delimited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Body {
+    /// Neither `Content-Length` nor `Transfer-Encoding`.
+    None,
+    /// `Content-Length`, in bytes.
+    Length(u64),
+    /// `Transfer-Encoding: chunked`.
+    Chunked,
+}
+
+/// Looks for the end of a head while it arrives; every byte is looked at once.
+#[derive(Debug, Default)]
+pub(crate) struct Scan {
+    seen: usize,
+    line: usize,
+    fields_at: Option<usize>,
+    started: bool,
+}
+
+impl Scan {
+    /// Length of the head that `bytes` begins with, or `None` as long as it is incomplete.
+    /// `bytes` holds all that arrived so far, of which only the end is new.
+    pub(crate) fn advance(&mut self, bytes: &[u8]) -> Result<Option<usize>, Refused> {
+        while let Some(offset) = bytes.get(self.seen..).and_then(line_feed) {
+            let end = self.seen + offset;
+            if end == self.line || bytes[end - 1] != b'\r' {
+                return Err(Malformed("a line ends with CR LF"));
+            }
+            let empty = end - 1 == self.line;
+            self.seen = end + 1;
+            self.line = end + 1;
+            match self.fields_at {
+                // One empty line before a request is forgiven (RFC 9112, section 2.2).
+                None if empty && !self.started => self.started = true,
+                None if empty => return Err(Malformed("an empty request line")),
+                None => self.fields_at = Some(end + 1),
+                Some(at) if empty => {
+                    return if end + 1 - at > HEADERS_BYTES_MAX {
+                        Err(Refused::HeadTooLarge)
+                    } else {
+                        Ok(Some(end + 1))
+                    };
+                }
+                Some(_) => {}
+            }
+        }
+        self.seen = bytes.len();
+        match self.fields_at {
+            None if bytes.len() - self.line > TARGET_BYTES_MAX + REQUEST_LINE_EXTRA => {
+                Err(Refused::TargetTooLong)
+            }
+            Some(at) if bytes.len() - at > HEADERS_BYTES_MAX => Err(Refused::HeadTooLarge),
+            _ => Ok(None),
+        }
+    }
+}
+
+fn line_feed(bytes: &[u8]) -> Option<usize> {
+    bytes.iter().position(|&byte| byte == b'\n')
+}
+
+/// Checks a complete head, as [`Scan`] delimited it, and says how its body is delimited.
+pub(crate) fn check(head: &[u8]) -> Result<Body, Refused> {
+    let head = head.strip_prefix(b"\r\n").unwrap_or(head);
+    let mut lines = head.split(|&byte| byte == b'\n').map(|line| {
+        line.strip_suffix(b"\r").unwrap_or(line)
+    });
+    let (target, version) = request_line(lines.next().unwrap_or_default())?;
+    let mut fields = Fields::default();
+    for line in lines.filter(|line| !line.is_empty()) {
+        fields.read(line)?;
+    }
+    fields.judge(target, version)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Version {
+    Http10,
+    Http11,
+}
+
+fn request_line(line: &[u8]) -> Result<(&[u8], Version), Refused> {
+    let mut words = line.split(|&byte| byte == b' ');
+    let (Some(method), Some(target), Some(version), None) =
+        (words.next(), words.next(), words.next(), words.next())
+    else {
+        return Err(Malformed("a request line is method, target and version"));
+    };
+    if method.is_empty() || method.len() > METHOD_BYTES_MAX || !method.iter().all(is_token) {
+        return Err(Malformed("not a method"));
+    }
+    if target.len() > TARGET_BYTES_MAX {
+        return Err(Refused::TargetTooLong);
+    }
+    if target.is_empty() || !target.iter().all(is_target) {
+        return Err(Malformed("the target holds a character that no URL has"));
+    }
+    match version {
+        b"HTTP/1.1" => Ok((target, Version::Http11)),
+        b"HTTP/1.0" => Ok((target, Version::Http10)),
+        _ => Err(Malformed("only HTTP/1.0 and HTTP/1.1 are spoken on this connection")),
+    }
+}
+
+/// The fields that decide about framing; of each only whether and how it occurs.
+#[derive(Default)]
+struct Fields<'a> {
+    count: usize,
+    host: Option<&'a [u8]>,
+    length: Option<u64>,
+    chunked: bool,
+    upgrade: bool,
+}
+
+impl<'a> Fields<'a> {
+    fn read(&mut self, line: &'a [u8]) -> Result<(), Refused> {
+        self.count += 1;
+        if self.count > HEADERS_MAX {
+            return Err(Refused::HeadTooLarge);
+        }
+        if matches!(line.first(), Some(b' ' | b'\t')) {
+            return Err(Malformed("a header may not go on in a second line"));
+        }
+        let Some(colon) = line.iter().position(|&byte| byte == b':') else {
+            return Err(Malformed("a header without a colon"));
+        };
+        let (name, value) = (&line[..colon], line[colon + 1..].trim_ascii());
+        if name.is_empty() || !name.iter().all(is_token) {
+            return Err(Malformed("not a header name"));
+        }
+        check_value(value)?;
+        if name.eq_ignore_ascii_case(b"host") {
+            once(&mut self.host, host(value)?, "a second Host")
+        } else if name.eq_ignore_ascii_case(b"content-length") {
+            once(&mut self.length, length(value)?, "a second Content-Length")
+        } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
+            if self.chunked || !value.eq_ignore_ascii_case(b"chunked") {
+                return Err(Malformed("the only transfer encoding is chunked, once"));
+            }
+            self.chunked = true;
+            Ok(())
+        } else {
+            self.upgrade |= name.eq_ignore_ascii_case(b"upgrade");
+            Ok(())
+        }
+    }
+
+    fn judge(&self, target: &[u8], version: Version) -> Result<Body, Refused> {
+        if version == Version::Http11 && self.host.is_none() {
+            return Err(Malformed("HTTP/1.1 needs a Host"));
+        }
+        if self.chunked && version == Version::Http10 {
+            return Err(Malformed("HTTP/1.0 has no Transfer-Encoding"));
+        }
+        if self.chunked && self.length.is_some() {
+            return Err(Malformed("Content-Length and Transfer-Encoding exclude each other"));
+        }
+        if !target_fits(target, self.host) {
+            return Err(Malformed("the target and Host name different hosts"));
+        }
+        let body = match self.length {
+            Some(length) => Body::Length(length),
+            None if self.chunked => Body::Chunked,
+            None => Body::None,
+        };
+        if self.upgrade && !matches!(body, Body::None | Body::Length(0)) {
+            return Err(Malformed("a request to upgrade has no body"));
+        }
+        Ok(body)
+    }
+}
+
+fn once<T>(slot: &mut Option<T>, value: T, twice: &'static str) -> Result<(), Refused> {
+    match slot.replace(value) {
+        None => Ok(()),
+        Some(_) => Err(Malformed(twice)),
+    }
+}
+
+/// A header value is UTF-8 without control characters other than the tabulator.
+fn check_value(value: &[u8]) -> Result<(), Refused> {
+    let control = |&byte: &u8| (byte < b' ' && byte != b'\t') || byte == 0x7f;
+    if value.iter().any(control) {
+        return Err(Malformed("a control character in a header"));
+    }
+    match std::str::from_utf8(value) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(Malformed("a header is not UTF-8")),
+    }
+}
+
+fn host(value: &[u8]) -> Result<&[u8], Refused> {
+    let fits = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~%:[]".contains(byte);
+    if value.is_empty() || !value.iter().all(fits) {
+        return Err(Malformed("not a Host"));
+    }
+    Ok(value)
+}
+
+/// Digits only: no sign, no list, no blank (RFC 9110, section 8.6).
+fn length(value: &[u8]) -> Result<u64, Refused> {
+    let plain = !value.is_empty()
+        && value.len() <= LENGTH_DIGITS_MAX
+        && value.iter().all(u8::is_ascii_digit);
+    let number = std::str::from_utf8(value).ok().filter(|_| plain).and_then(|n| n.parse().ok());
+    number.ok_or(Malformed("Content-Length is a number in digits"))
+}
+
+/// Origin form, `*`, or an absolute form that names the host that `Host` names. The authority
+/// form belongs to CONNECT, which is answered with 405 later.
+fn target_fits(target: &[u8], host: Option<&[u8]>) -> bool {
+    if target.starts_with(b"/") || target == b"*" {
+        return true;
+    }
+    let Some(at) = target.windows(3).position(|window| window == b"://") else {
+        return Some(target) == host;
+    };
+    let (scheme, rest) = (&target[..at], &target[at + 3..]);
+    let authority = rest.split(|byte| b"/?".contains(byte)).next().unwrap_or_default();
+    (scheme.eq_ignore_ascii_case(b"https") || scheme.eq_ignore_ascii_case(b"http"))
+        && host.is_none_or(|host| host.eq_ignore_ascii_case(authority))
+}
+
+/// Checks the headers of an HTTP/2 request, whose frames are sound already: the same bounds and
+/// the same characters as in HTTP/1.
+pub(crate) fn check_headers(headers: &HeaderMap) -> Result<(), Refused> {
+    let mut bytes = 0;
+    for (count, (name, value)) in headers.iter().enumerate() {
+        // Name, colon, blank, value, line end.
+        bytes += name.as_str().len() + value.len() + 4;
+        if count >= HEADERS_MAX || bytes > HEADERS_BYTES_MAX {
+            return Err(Refused::HeadTooLarge);
+        }
+        check_value(value.as_bytes())?;
+    }
+    if headers.contains_key(http::header::TRANSFER_ENCODING) {
+        return Err(Malformed("HTTP/2 has no Transfer-Encoding"));
+    }
+    Ok(())
+}
+
+/// RFC 9110, section 5.6.2.
+fn is_token(byte: &u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte)
+}
+
+/// What a target may hold: visible ASCII without what a URL must escape, and without a fragment.
+/// The backslash goes on, to be refused as a path that is not in normal form.
+fn is_target(byte: &u8) -> bool {
+    byte.is_ascii_graphic() && !b"#<>\"`{}^|".contains(byte)
+}
+
+#[cfg(test)]
+#[path = "framing/tests.rs"]
+mod tests;

@@ -1,0 +1,164 @@
+//! The vectors that servers are known to read differently.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn judge(text: &str) -> Result<Body, Refused> {
+    judge_bytes(text.as_bytes())
+}
+
+fn judge_bytes(bytes: &[u8]) -> Result<Body, Refused> {
+    match Scan::default().advance(bytes)? {
+        Some(length) => check(&bytes[..length]),
+        None => panic!("incomplete: {:?}", String::from_utf8_lossy(bytes)),
+    }
+}
+
+fn with(headers: &str) -> Result<Body, Refused> {
+    judge(&format!("POST /x HTTP/1.1\r\nHost: a.example\r\n{headers}\r\n"))
+}
+
+#[test]
+fn sound_heads_say_how_long_their_body_is() {
+    assert_eq!(judge("GET / HTTP/1.1\r\nHost: a:8443\r\n\r\n"), Ok(Body::None));
+    assert_eq!(judge("\r\nGET / HTTP/1.0\r\n\r\n"), Ok(Body::None));
+    assert_eq!(with("Content-Length: 17\r\n"), Ok(Body::Length(17)));
+    assert_eq!(with("content-length:0\r\nUpgrade: websocket\r\n"), Ok(Body::Length(0)));
+    assert_eq!(with("Transfer-Encoding: Chunked\r\n"), Ok(Body::Chunked));
+    assert_eq!(with("X-Name: \u{e4}\t\u{1f600}\r\n"), Ok(Body::None));
+    assert_eq!(judge("GET https://a/x?y HTTP/1.1\r\nHost: A\r\n\r\n"), Ok(Body::None));
+    assert_eq!(judge("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n"), Ok(Body::None));
+    assert_eq!(judge("CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n"), Ok(Body::None));
+}
+
+#[test]
+fn ambiguous_lengths_are_refused() {
+    for headers in [
+        "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
+        "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n",
+        "Content-Length: 5\r\nContent-Length: 5\r\n",
+        "Content-Length: 5, 5\r\n",
+        "Content-Length: +5\r\n",
+        "Content-Length: -5\r\n",
+        "Content-Length: 0x5\r\n",
+        "Content-Length: 5 5\r\n",
+        "Content-Length: \r\n",
+        "Content-Length: 99999999999999999999\r\n",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+        "Transfer-Encoding: gzip, chunked\r\n",
+        "Transfer-Encoding: chunked, identity\r\n",
+        "Transfer-Encoding: xchunked\r\n",
+        "Transfer-Encoding: \"chunked\"\r\n",
+        "Transfer-Encoding: chunked;q=1\r\n",
+        "Transfer-Encoding: \r\n",
+        "Transfer-Encoding:\u{b}chunked\r\n",
+        "Upgrade: h2c\r\nContent-Length: 5\r\n",
+        "Upgrade: websocket\r\nTransfer-Encoding: chunked\r\n",
+    ] {
+        assert!(matches!(with(headers), Err(Malformed(_))), "{headers:?}");
+    }
+    let old = "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n";
+    assert!(matches!(judge(old), Err(Malformed(_))));
+}
+
+#[test]
+fn ambiguous_fields_are_refused() {
+    for headers in [
+        "Content-Length : 5\r\n",
+        " Content-Length: 5\r\n",
+        "X-A: b\r\n c: d\r\n",
+        "X-A: b\r\n\tc\r\n",
+        "X-A\r\n",
+        ": b\r\n",
+        "X A: b\r\n",
+        "X-A: b\0c\r\n",
+        "X-A: b\rContent-Length: 5\r\n",
+        "X-A: b\u{7f}\r\n",
+        "Host: b.example\r\n",
+    ] {
+        assert!(matches!(with(headers), Err(Malformed(_))), "{headers:?}");
+    }
+    let latin = b"GET / HTTP/1.1\r\nHost: a\r\nX-Name: \xe4\r\n\r\n";
+    assert!(matches!(judge_bytes(latin), Err(Malformed(_))));
+}
+
+#[test]
+fn bare_line_feeds_end_nothing() {
+    for text in [
+        "GET / HTTP/1.1\nHost: a\n\n",
+        "GET / HTTP/1.1\r\nHost: a\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a\r\n\n",
+        "\nGET / HTTP/1.1\r\nHost: a\r\n\r\n",
+        "\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n",
+    ] {
+        assert!(matches!(judge(text), Err(Malformed(_))), "{text:?}");
+    }
+}
+
+#[test]
+fn request_lines_are_exact() {
+    for line in [
+        "GET /a b HTTP/1.1",
+        "GET  / HTTP/1.1",
+        " GET / HTTP/1.1",
+        "GET / HTTP/1.1 ",
+        "GET\t/\tHTTP/1.1",
+        "GET /",
+        "GET / HTTP/2.0",
+        "GET / HTTP/1.2",
+        "GET / http/1.1",
+        "G(T / HTTP/1.1",
+        "GET /a#b HTTP/1.1",
+        "GET /<script> HTTP/1.1",
+        "GET /\u{e4} HTTP/1.1",
+        "GET a/b HTTP/1.1",
+        "GET http://b/ HTTP/1.1",
+        "GET http://u@a/ HTTP/1.1",
+        "GET ftp://a/ HTTP/1.1",
+        "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA / HTTP/1.1",
+    ] {
+        let text = format!("{line}\r\nHost: a\r\n\r\n");
+        assert!(matches!(judge(&text), Err(Malformed(_))), "{line:?}");
+    }
+    assert_eq!(judge("GET / HTTP/1.1\r\n\r\n"), Err(Malformed("HTTP/1.1 needs a Host")));
+}
+
+#[test]
+fn bounds_hold_before_the_head_is_complete() {
+    let target = "a".repeat(TARGET_BYTES_MAX + REQUEST_LINE_EXTRA);
+    let long = format!("GET /{target}");
+    assert_eq!(Scan::default().advance(long.as_bytes()), Err(Refused::TargetTooLong));
+    let large = format!("GET / HTTP/1.1\r\nX: {}", "a".repeat(HEADERS_BYTES_MAX));
+    assert_eq!(Scan::default().advance(large.as_bytes()), Err(Refused::HeadTooLarge));
+    let exact = format!("GET /{} HTTP/1.1\r\nHost: a\r\n\r\n", "a".repeat(TARGET_BYTES_MAX));
+    assert_eq!(judge(&exact), Err(Refused::TargetTooLong));
+    assert_eq!(with(&"X: y\r\n".repeat(HEADERS_MAX)), Err(Refused::HeadTooLarge));
+}
+
+proptest! {
+    #[test]
+    fn a_head_is_judged_alike_however_it_is_cut(cuts in proptest::collection::vec(1usize..40, 1..8)) {
+        let text = b"POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc";
+        let mut scan = Scan::default();
+        let mut arrived = 0;
+        let mut found = None;
+        for cut in cuts {
+            arrived = (arrived + cut).min(text.len());
+            found = scan.advance(&text[..arrived]).unwrap();
+            if found.is_some() {
+                break;
+            }
+        }
+        let complete = text.len() - 3;
+        prop_assert_eq!(found, (arrived >= complete).then_some(complete));
+    }
+
+    #[test]
+    fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        if let Ok(Some(length)) = Scan::default().advance(&bytes) {
+            let _ = check(&bytes[..length]);
+        }
+        let _ = check(&bytes);
+    }
+}

@@ -1,0 +1,277 @@
+//! The life of a request on the public listener, phase by phase. Read this first.
+//!
+//! ```text
+//! connection.rs   a sound head has arrived
+//! early_request_filter   deadlines for reading and writing; a stop closes the connection
+//! request_filter         size → address → path → route and client → body → a place → the core
+//!                        └ every refusal is an error envelope; the answer is written here
+//! upstream_peer          only for routes with an upstream of their own; there are none yet
+//! fail_to_proxy          nobody takes the answer, or an upstream failed
+//! logging                metrics and the access log; always, once
+//! ```
+
+mod account;
+mod intake;
+
+use std::net::IpAddr;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::FutureExt as _;
+use http::StatusCode;
+use pingora_core::modules::http::HttpModules;
+use pingora_core::protocols::http::ServerSession;
+use pingora_core::upstreams::peer::HttpPeer;
+use pingora_error::{Error, ErrorSource, ErrorType, Result};
+use pingora_proxy::{FailToProxy, ProxyHttp, Session};
+use rampart_core::Core;
+use rampart_core::admission::Admission;
+use rampart_core::error::Code;
+use rampart_core::exchange::{Head, Reply};
+use rampart_core::rate_limit::{KeyedGcra, Quota};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+use self::account::Seen;
+use crate::access_log::AccessLog;
+use crate::config;
+use crate::connection::Connection;
+use crate::context::{Context, request_id};
+use crate::exchange::{self, Budget, NoBody, Received};
+use crate::framing::Refused;
+use crate::lifecycle::{Lifecycle, Phase};
+
+/// Most addresses whose rate is remembered; the least used is forgotten first.
+const ADDRESSES_MAX: u64 = 100_000;
+/// After this time without a request an address has its whole burst again.
+const ADDRESS_IDLE: Duration = Duration::from_secs(600);
+/// Time for one write of an answer in HTTP/2, whose client may close its window.
+const WRITE_MAX: Duration = Duration::from_secs(10);
+/// Time for reading and throwing away a small body that was not wanted.
+const DRAIN_MAX: Duration = Duration::from_secs(1);
+
+/// The public side: what stands between the wire and the core. Clones share everything.
+#[derive(Clone)]
+pub(crate) struct Gateway {
+    core: Arc<Core>,
+    addresses: KeyedGcra<IpAddr>,
+    address_quota: Quota,
+    places: Arc<Semaphore>,
+    budget: Budget,
+    answer_max: Duration,
+    lifecycle: Arc<Lifecycle>,
+    log: Arc<AccessLog>,
+}
+
+impl Gateway {
+    /// In front of `core`, within the bounds of `edge`.
+    pub(crate) fn new(
+        core: Arc<Core>,
+        edge: &config::Edge,
+        lifecycle: Arc<Lifecycle>,
+        log: Arc<AccessLog>,
+    ) -> Self {
+        Self {
+            addresses: KeyedGcra::new(ADDRESSES_MAX, ADDRESS_IDLE),
+            address_quota: core.settings.ratelimit.address,
+            places: Arc::new(Semaphore::new(edge.in_flight_max)),
+            budget: Budget::new(edge.body_memory_bytes),
+            answer_max: edge.answer(),
+            core,
+            lifecycle,
+            log,
+        }
+    }
+
+    /// The answer to a head that was refused before it became a request.
+    pub(crate) fn refuse_head(&self, refused: Refused, peer: IpAddr) -> Reply {
+        let mut context = self.begin();
+        context.request_id = request_id(None, &self.core.clock);
+        context.peer = Some(peer);
+        let reply = self.refused(&context, refused);
+        context.answered(&reply);
+        let (status, bytes_out) = (reply.status.as_u16(), reply.body.len());
+        self.account(&context, &Seen { status, bytes_out, ..Seen::default() });
+        reply
+    }
+
+    fn begin(&self) -> Context {
+        Context::new(self.core.clock.monotonic_ns(), self.lifecycle.begin())
+    }
+
+    fn refused(&self, context: &Context, refused: Refused) -> Reply {
+        self.core.refuse(&context.request_id, refused.status(), Code::ER048, refused.detail())
+    }
+
+    /// Everything up to the answer. An `Err` is a client that does not wait for it.
+    async fn decide(&self, session: &mut ServerSession, context: &mut Context) -> Result<Reply> {
+        let head = match self.head(session, context) {
+            Ok(head) => head,
+            Err(reply) => return Ok(*reply),
+        };
+        let admission = match self.core.admit(&head) {
+            Ok(admission) => admission,
+            Err(reply) => return Ok(*reply),
+        };
+        context.route = admission.route.path;
+        context.client = admission.slug();
+        let (max, code) = admission.route.body.bound();
+        let body = match exchange::read_body(session, max, &self.budget).await {
+            Ok(body) => body,
+            Err(NoBody::Gone) => return Err(gone()),
+            Err(why) => {
+                // Where the next request would begin is not known any more.
+                session.set_keepalive(None);
+                return Ok(self.no_body(context, why, code));
+            }
+        };
+        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
+            return Ok(self.unavailable(context, "take a request: too many are in flight"));
+        };
+        context.place = Some(place);
+        self.run(session, context, admission, head, body).await
+    }
+
+    /// Runs the core, and nothing it does gets out but a reply: no panic, no endless wait. A
+    /// client that resets its stream stops what only reads; what writes goes on.
+    async fn run(
+        &self,
+        session: &mut ServerSession,
+        context: &Context,
+        admission: Admission,
+        head: Head,
+        body: Received,
+    ) -> Result<Reply> {
+        let safe = admission.route.is_safe();
+        let work = self.core.answer(admission, head, body.bytes.clone());
+        let work = timeout(self.answer_max, AssertUnwindSafe(work).catch_unwind());
+        let reset = async {
+            match session.watch_h2_stream_close() {
+                // However it ended, nobody waits any more.
+                Some(closed) if safe => drop(closed.await),
+                _ => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            done = work => Ok(match done {
+                Ok(Ok(reply)) => reply,
+                Ok(Err(_)) => {
+                    tracing::error!(request_id = context.request_id, "an endpoint panicked");
+                    let status = StatusCode::INTERNAL_SERVER_ERROR;
+                    self.core.refuse(&context.request_id, status, Code::ER999, "")
+                }
+                Err(_) => self.unavailable(context, "answer in time"),
+            }),
+            () = reset => Err(gone()),
+        }
+    }
+
+    fn unavailable(&self, context: &Context, doing: &'static str) -> Reply {
+        let status = StatusCode::SERVICE_UNAVAILABLE;
+        self.core.refuse(&context.request_id, status, Code::ER999, doing)
+    }
+
+    fn no_body(&self, context: &Context, why: NoBody, too_large: Code) -> Reply {
+        let (status, code, detail) = match why {
+            NoBody::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, too_large, "the body is too large"),
+            NoBody::TooSlow => {
+                let detail = "the body comes slower than 1 kB/s";
+                (StatusCode::REQUEST_TIMEOUT, Code::ER048, detail)
+            }
+            NoBody::NoMemory => return self.unavailable(context, "hold one more body"),
+            NoBody::Malformed | NoBody::Gone => {
+                let detail = "the body is not delimited as announced";
+                (StatusCode::BAD_REQUEST, Code::ER048, detail)
+            }
+        };
+        self.core.refuse(&context.request_id, status, code, detail)
+    }
+}
+
+fn gone() -> Box<Error> {
+    Error::explain(ErrorType::ConnectionClosed, "the client left").into_down()
+}
+
+#[async_trait]
+impl ProxyHttp for Gateway {
+    type CTX = Context;
+
+    fn new_ctx(&self) -> Context {
+        self.begin()
+    }
+
+    /// None: the default one would compress, a box per request.
+    fn init_downstream_modules(&self, _modules: &mut HttpModules) {}
+
+    async fn early_request_filter(&self, session: &mut Session, _: &mut Context) -> Result<()> {
+        let session = session.as_downstream_mut();
+        // `exchange` times the body as a whole, and `wire` the writes of HTTP/1.
+        session.set_read_timeout(None);
+        session.set_total_drain_timeout(Some(DRAIN_MAX));
+        if session.is_http2() {
+            session.set_write_timeout(Some(WRITE_MAX));
+        } else if self.lifecycle.phase() > Phase::Serving {
+            session.set_keepalive(None);
+        }
+        Ok(())
+    }
+
+    async fn request_filter(&self, session: &mut Session, context: &mut Context) -> Result<bool> {
+        let session = session.as_downstream_mut();
+        let reply = self.decide(session, context).await?;
+        context.answered(&reply);
+        if intake::can_skip_body(session) {
+            session.set_close_on_response_before_downstream_finish(false);
+        }
+        exchange::write(session, &context.method, reply).await?;
+        context.place = None;
+        if session.get_keepalive().is_none() {
+            exchange::discard(session).await;
+        }
+        Ok(true)
+    }
+
+    async fn upstream_peer(&self, _: &mut Session, _: &mut Context) -> Result<Box<HttpPeer>> {
+        Error::e_explain(ErrorType::InternalError, "no route has an upstream")
+    }
+
+    async fn fail_to_proxy(
+        &self,
+        session: &mut Session,
+        error: &Error,
+        context: &mut Context,
+    ) -> FailToProxy {
+        let lost = FailToProxy { error_code: 0, can_reuse_downstream: false };
+        if *error.esource() == ErrorSource::Downstream || session.response_written().is_some() {
+            return lost;
+        }
+        tracing::error!(request_id = context.request_id, %error, "a request could not be passed on");
+        let reply = self.unavailable(context, "reach the upstream");
+        context.answered(&reply);
+        let (session, error_code) = (session.as_downstream_mut(), reply.status.as_u16());
+        session.set_keepalive(None);
+        match exchange::write(session, &context.method, reply).await {
+            Ok(()) => FailToProxy { error_code, ..lost },
+            Err(_) => lost,
+        }
+    }
+
+    /// [`Self::fail_to_proxy`] has logged what is worth a line.
+    fn suppress_error_log(&self, _: &Session, _: &Context, _: &Error) -> bool {
+        true
+    }
+
+    async fn logging(&self, session: &mut Session, _: Option<&Error>, context: &mut Context) {
+        context.place = None;
+        if session.is_http2() && session.response_written().is_none() {
+            let tls = session.digest().and_then(|digest| digest.ssl_digest.as_ref());
+            if let Some(connection) = tls.and_then(|tls| tls.extension.get::<Connection>()) {
+                connection.abandoned();
+            }
+        }
+        self.account(context, &Seen::of(session.as_downstream()));
+    }
+}

@@ -1,0 +1,167 @@
+//! From ready to gone: the phases of a stop, and what is still in flight.
+//!
+//! ```text
+//! Serving ──SIGTERM──▶ Draining ──nothing in flight──▶ Stopping ──nothing in flight──▶ Closing
+//!    └───────────── a new process took the listeners ────▲
+//! ```
+//! There is no fixed sleep: each step ends as soon as it can, at the latest after
+//! `edge.drain_seconds`.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use rampart_core::clock::Clock;
+use tokio::sync::{Notify, watch};
+
+/// How long no request may have begun before idle connections are closed under their clients.
+/// Who keeps asking is told to reconnect by the next answer instead, so that no request is lost.
+const QUIET: Duration = Duration::from_millis(300);
+
+/// Where the process is on its way out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Phase {
+    /// Ready.
+    Serving,
+    /// Not ready any more, still accepting; every answer closes its connection.
+    Draining,
+    /// Accepting nothing; HTTP/2 connections have been told to go away.
+    Stopping,
+    /// Idle connections are closed.
+    Closing,
+}
+
+/// The phase, and the requests in flight.
+#[derive(Debug)]
+pub(crate) struct Lifecycle {
+    phase: watch::Sender<Phase>,
+    busy: AtomicUsize,
+    began_ns: AtomicU64,
+    less: Notify,
+    clock: Clock,
+}
+
+impl Lifecycle {
+    /// Serving, with nothing in flight.
+    pub(crate) fn new(clock: Clock) -> Arc<Self> {
+        Arc::new(Self {
+            phase: watch::Sender::new(Phase::Serving),
+            busy: AtomicUsize::new(0),
+            began_ns: AtomicU64::new(0),
+            less: Notify::new(),
+            clock,
+        })
+    }
+
+    /// Where we are.
+    pub(crate) fn phase(&self) -> Phase {
+        *self.phase.borrow()
+    }
+
+    /// Goes on to `phase`; never back.
+    pub(crate) fn enter(&self, phase: Phase) {
+        self.phase.send_if_modified(|now| {
+            let later = phase > *now;
+            *now = phase.max(*now);
+            later
+        });
+    }
+
+    /// For waiting until a phase comes.
+    pub(crate) fn watch(&self) -> Reached {
+        Reached(self.phase.subscribe())
+    }
+
+    /// Counts a request in until the guard is dropped.
+    pub(crate) fn begin(self: &Arc<Self>) -> Busy {
+        self.busy.fetch_add(1, Ordering::AcqRel);
+        self.began_ns.store(self.clock.monotonic_ns(), Ordering::Relaxed);
+        Busy(Arc::clone(self))
+    }
+
+    /// Waits until nothing is in flight and no request has begun for [`QUIET`], at most `bound`.
+    pub(crate) async fn quiet(&self, bound: Duration) {
+        // When the bound is reached, what is still running is left to the next step.
+        let _ = tokio::time::timeout(bound, self.settled()).await;
+    }
+
+    async fn settled(&self) {
+        loop {
+            let less = self.less.notified();
+            if self.busy.load(Ordering::Acquire) > 0 {
+                less.await;
+                continue;
+            }
+            let since = self.clock.monotonic_ns() - self.began_ns.load(Ordering::Relaxed);
+            match QUIET.checked_sub(Duration::from_nanos(since)) {
+                Some(wait) if !wait.is_zero() => tokio::time::sleep(wait).await,
+                _ => return,
+            }
+        }
+    }
+}
+
+/// Waits for phases.
+#[derive(Clone, Debug)]
+pub(crate) struct Reached(watch::Receiver<Phase>);
+
+impl Reached {
+    /// Returns when `phase` or a later one is reached.
+    pub(crate) async fn at_least(&mut self, phase: Phase) {
+        if self.0.wait_for(|now| *now >= phase).await.is_err() {
+            // The lifecycle is gone with the process; nothing will ever be reached.
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+/// A request in flight.
+#[derive(Debug)]
+pub(crate) struct Busy(Arc<Lifecycle>);
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        if self.0.busy.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.0.less.notify_waiters();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(3600);
+
+    #[tokio::test(start_paused = true)]
+    async fn quiet_waits_for_what_is_in_flight() {
+        let lifecycle = Lifecycle::new(Clock::system());
+        let busy = lifecycle.begin();
+        let waiting = tokio::spawn({
+            let lifecycle = Arc::clone(&lifecycle);
+            async move { lifecycle.quiet(LONG).await }
+        });
+        tokio::task::yield_now().await;
+        assert!(!waiting.is_finished());
+        drop(busy);
+        lifecycle.clock.advance(chrono::TimeDelta::seconds(1));
+        waiting.await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn quiet_ends_at_its_bound() {
+        let lifecycle = Lifecycle::new(Clock::system());
+        let _busy = lifecycle.begin();
+        lifecycle.quiet(Duration::from_secs(1)).await;
+        assert_eq!(lifecycle.busy.load(Ordering::Relaxed), 1);
+    }
+
+    #[tokio::test]
+    async fn phases_only_go_on() {
+        let lifecycle = Lifecycle::new(Clock::system());
+        lifecycle.enter(Phase::Stopping);
+        lifecycle.enter(Phase::Draining);
+        assert_eq!(lifecycle.phase(), Phase::Stopping);
+        lifecycle.watch().at_least(Phase::Draining).await;
+    }
+}

@@ -1,0 +1,95 @@
+//! Paths in normal form. Others are not found; they are never rewritten, so that no two servers
+//! can read one path differently (section 1.3 of the contract).
+
+/// Whether `path` means the same to everybody: it begins with a slash, has no empty segment but a
+/// last one, no `.` or `..`, no backslash, no control character, and escapes neither slash,
+/// backslash, dot nor control character, and nothing by halves.
+pub(crate) fn is_normal(path: &str) -> bool {
+    let Some(segments) = path.strip_prefix('/') else {
+        return false;
+    };
+    let mut rest = segments.split('/').peekable();
+    while let Some(segment) = rest.next() {
+        let inner = rest.peek().is_some();
+        if (inner && segment.is_empty()) || matches!(segment, "." | "..") || !is_plain(segment) {
+            return false;
+        }
+    }
+    true
+}
+
+fn is_plain(segment: &str) -> bool {
+    let mut bytes = segment.bytes();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'\\' | 0x7f => return false,
+            byte if byte < b' ' => return false,
+            b'%' => match (bytes.next().and_then(digit), bytes.next().and_then(digit)) {
+                (Some(high), Some(low)) if is_escapable(high << 4 | low) => {}
+                _ => return false,
+            },
+            _ => {}
+        }
+    }
+    true
+}
+
+fn digit(byte: u8) -> Option<u8> {
+    match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        b'A'..=b'F' => Some(byte - b'A' + 10),
+        _ => None,
+    }
+}
+
+/// What an escape may stand for inside a segment.
+fn is_escapable(byte: u8) -> bool {
+    byte >= b' ' && byte != 0x7f && !b"/\\.".contains(&byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn plain_paths_are_normal() {
+        for path in [
+            "/",
+            "/api/v1/prices",
+            "/api/v2/buy/orders/12",
+            "/api/v1/prices/",
+            "/a..b/...c",
+            "/a%20b/%C3%BC",
+            "/a;b=c,d",
+        ] {
+            assert!(is_normal(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn whatever_another_server_could_read_differently_is_not() {
+        for path in [
+            "", "*", "api", "//", "//api", "/api//v1", "/./api", "/api/.", "/api/..",
+            "/api/../v1", "/api/%2e%2e/v1", "/api/%2E/v1", "/api%2fv1", "/api%2Fv1", "/api\\v1",
+            "/api%5cv1", "/api%00", "/api%0a", "/api%7f", "/api%", "/api%2", "/api%zz", "/a\u{7}",
+            "/api/%2e", "example.com:443",
+        ] {
+            assert!(!is_normal(path), "{path}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_normal_path_decodes_to_the_same_segments(path in "[/.%a-f0-9\\\\]{0,24}") {
+            if is_normal(&path) {
+                let decoded = path.replace("%2e", ".").replace("%2f", "/").replace("%5c", "\\");
+                prop_assert_eq!(&decoded, &path);
+                prop_assert!(!path.contains("//"));
+                prop_assert!(path.split('/').all(|segment| segment != "." && segment != ".."));
+            }
+        }
+    }
+}

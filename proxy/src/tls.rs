@@ -1,0 +1,185 @@
+//! Certificates: which one a connection gets, and how a changed file comes into use.
+
+use std::any::Any;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use arc_swap::ArcSwap;
+use async_trait::async_trait;
+use pingora_core::listeners::TlsAccept;
+use pingora_core::listeners::tls::{Acceptor, TlsSettings};
+use pingora_core::protocols::tls::TlsRef;
+use pingora_core::tls::TlsAcceptor;
+use rustls::ServerConfig;
+use rustls::client::verify_server_name;
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+
+use crate::config::KeyPair;
+use crate::connection::Connection;
+
+/// How often the files are looked at.
+const RELOAD_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Why a certificate cannot be used; one sentence with the file's name.
+#[derive(Debug)]
+pub(crate) struct BadCertificate(String);
+
+impl fmt::Display for BadCertificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for BadCertificate {}
+
+/// The certificates in use. The first one serves whoever names no host that another one is for.
+#[derive(Debug)]
+pub(crate) struct Certificates {
+    pairs: Vec<KeyPair>,
+    provider: Arc<CryptoProvider>,
+    live: ArcSwap<Vec<Arc<CertifiedKey>>>,
+}
+
+impl Certificates {
+    /// Reads certificates and keys from their files.
+    ///
+    /// # Errors
+    /// One sentence: which file is missing, is not PEM, or holds a key of another certificate.
+    pub(crate) fn load(pairs: Vec<KeyPair>) -> Result<Arc<Self>, BadCertificate> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let live = ArcSwap::from_pointee(read_all(&pairs, &provider)?);
+        Ok(Arc::new(Self { pairs, provider, live }))
+    }
+
+    /// Looks at the files every second and takes what changed. What cannot be used is named in
+    /// one line, and the certificates before it stay.
+    pub(crate) async fn watch(self: Arc<Self>) {
+        let mut seen = self.stamps().await;
+        let mut interval = tokio::time::interval(RELOAD_INTERVAL);
+        loop {
+            interval.tick().await;
+            let now = self.stamps().await;
+            if now != seen {
+                seen = now;
+                self.reload();
+            }
+        }
+    }
+
+    /// Reads all files again.
+    pub(crate) fn reload(&self) {
+        match read_all(&self.pairs, &self.provider) {
+            Ok(read) => {
+                self.live.store(Arc::new(read));
+                tracing::info!("certificates reloaded");
+            }
+            Err(bad) => tracing::error!("certificates not reloaded, the old ones stay: {bad}"),
+        }
+    }
+
+    /// When each file last changed; a missing file is a change too.
+    async fn stamps(&self) -> Vec<Option<SystemTime>> {
+        let mut stamps = Vec::with_capacity(2 * self.pairs.len());
+        for path in self.pairs.iter().flat_map(|pair| [&pair.cert, &pair.key]) {
+            let about = tokio::fs::metadata(path).await;
+            stamps.push(about.and_then(|about| about.modified()).ok());
+        }
+        stamps
+    }
+}
+
+impl ResolvesServerCert for Certificates {
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        let live = self.live.load();
+        let [first, others @ ..] = live.as_slice() else {
+            return None;
+        };
+        let named = hello
+            .server_name()
+            .filter(|_| !others.is_empty())
+            .and_then(|name| ServerName::try_from(name).ok())
+            .and_then(|name| live.iter().find(|certified| serves(certified, &name)));
+        Some(named.unwrap_or(first).clone())
+    }
+}
+
+/// Whether the certificate's own alternative names cover `name`, wildcards included.
+fn serves(certified: &CertifiedKey, name: &ServerName<'_>) -> bool {
+    certified
+        .end_entity_cert()
+        .and_then(ParsedCertificate::try_from)
+        .is_ok_and(|parsed| verify_server_name(&parsed, name).is_ok())
+}
+
+fn read_all(
+    pairs: &[KeyPair],
+    provider: &CryptoProvider,
+) -> Result<Vec<Arc<CertifiedKey>>, BadCertificate> {
+    pairs.iter().map(|pair| read(pair, provider).map(Arc::new)).collect()
+}
+
+fn read(pair: &KeyPair, provider: &CryptoProvider) -> Result<CertifiedKey, BadCertificate> {
+    let chain: Vec<_> = CertificateDer::pem_file_iter(&pair.cert)
+        .and_then(Iterator::collect)
+        .map_err(|e| bad("certificate", &pair.cert, &e))?;
+    if chain.is_empty() {
+        return Err(bad("certificate", &pair.cert, &"it holds no certificate in PEM"));
+    }
+    let key =
+        PrivateKeyDer::from_pem_file(&pair.key).map_err(|e| bad("private key", &pair.key, &e))?;
+    CertifiedKey::from_der(chain, key, provider)
+        .map_err(|e| bad("certificate with its key", &pair.cert, &e))
+}
+
+fn bad(what: &str, path: &Path, why: &dyn fmt::Display) -> BadCertificate {
+    BadCertificate(format!("the {what} in '{}' cannot be used: {why}", path.display()))
+}
+
+/// What a TLS handshake is made with: TLS 1.2 and 1.3, HTTP/2 before HTTP/1.1, no early data,
+/// resumption by tickets so that nothing is kept for a client that does not come back.
+///
+/// # Errors
+/// When rustls cannot be set up, which is our fault.
+pub(crate) fn acceptor(certificates: Arc<Certificates>) -> Result<Acceptor, BadCertificate> {
+    let broken = |e: &dyn fmt::Display| BadCertificate(format!("TLS cannot be set up: {e}"));
+    let provider = certificates.provider.clone();
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|e| broken(&e))?
+        .with_no_client_auth()
+        .with_cert_resolver(certificates.clone());
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    config.ticketer = rustls::crypto::ring::Ticketer::new().map_err(|e| broken(&e))?;
+    let mut settings =
+        TlsSettings::with_callbacks(Box::new(Remember)).map_err(|e| broken(&e))?;
+    settings.set_cert_resolver(certificates);
+    let mut acceptor = settings.build();
+    acceptor.acceptor = TlsAcceptor::from(Arc::new(config));
+    Ok(acceptor)
+}
+
+/// Hangs what we remember of a connection on it, where every request of it finds it.
+struct Remember;
+
+#[async_trait]
+impl TlsAccept for Remember {
+    async fn handshake_complete_callback(
+        &self,
+        _tls: &TlsRef,
+    ) -> Option<Arc<dyn Any + Send + Sync>> {
+        Some(Arc::new(Connection::default()))
+    }
+}
+
+impl KeyPair {
+    /// A certificate chain and its key, in PEM.
+    pub(crate) fn new(cert: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
+        Self { cert: cert.into(), key: key.into() }
+    }
+}

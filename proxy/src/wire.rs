@@ -1,0 +1,213 @@
+//! The byte stream of one connection: what a reply is made of leaves in one write, and a peer
+//! that does not read is given up.
+//!
+//! Pingora writes head and body of a reply one after the other. Over TLS each would be a record
+//! and a system call of its own; here they share both.
+
+use std::future::Future as _;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::{Buf as _, BytesMut};
+use pingora_core::protocols::raw_connect::ProxyDigest;
+use pingora_core::protocols::tls::{SslDigest, TlsRef};
+use pingora_core::protocols::{
+    ALPN, GetProxyDigest, GetSocketDigest, GetTimingDigest, Peek, Shutdown, SocketDigest, Ssl,
+    Stream, TimingDigest, UniqueID, UniqueIDType,
+};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf};
+use tokio::time::Sleep;
+
+/// Most bytes held back until a flush; the largest TLS record.
+const HELD_BYTES_MAX: usize = 16 * 1024;
+/// How long the peer may take no byte while we have some to write.
+const STALL_MAX: Duration = Duration::from_secs(10);
+/// How long the end of a connection may take.
+const SHUTDOWN_MAX: Duration = Duration::from_secs(1);
+
+/// A stream that gathers what is written until it is flushed.
+#[derive(Debug)]
+pub(crate) struct Wire {
+    stream: Stream,
+    held: BytesMut,
+    stalled: Option<Pin<Box<Sleep>>>,
+}
+
+impl Wire {
+    /// Gathers writes in front of `stream`.
+    pub(crate) fn new(stream: Stream) -> Self {
+        Self { stream, held: BytesMut::new(), stalled: None }
+    }
+
+    /// Gives the held bytes to the stream.
+    fn poll_drain(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while !self.held.is_empty() {
+            let written = Pin::new(&mut self.stream).poll_write(cx, &self.held);
+            let written = ready!(self.timed(cx, written))?;
+            if written == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            self.held.advance(written);
+        }
+        // Keeps the allocation for the next reply.
+        self.held.clear();
+        Poll::Ready(Ok(()))
+    }
+
+    /// Turns a write that stays pending for [`STALL_MAX`] into an error.
+    fn timed<T>(&mut self, cx: &mut Context<'_>, write: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if write.is_ready() {
+            self.stalled = None;
+            return write;
+        }
+        let stalled =
+            self.stalled.get_or_insert_with(|| Box::pin(tokio::time::sleep(STALL_MAX)));
+        match stalled.as_mut().poll(cx) {
+            Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+impl AsyncRead for Wire {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Wire {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        if self.held.len() + bytes.len() > HELD_BYTES_MAX {
+            ready!(self.poll_drain(cx))?;
+        }
+        if bytes.len() >= HELD_BYTES_MAX {
+            let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+            return self.timed(cx, written);
+        }
+        self.held.extend_from_slice(bytes);
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.poll_drain(cx))?;
+        let flushed = Pin::new(&mut self.stream).poll_flush(cx);
+        self.timed(cx, flushed)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.poll_drain(cx))?;
+        let closed = Pin::new(&mut self.stream).poll_shutdown(cx);
+        self.timed(cx, closed)
+    }
+}
+
+#[async_trait]
+impl Shutdown for Wire {
+    async fn shutdown(&mut self) {
+        // The connection ends either way; a peer that is gone already is not worth a line.
+        let _ = tokio::time::timeout(SHUTDOWN_MAX, AsyncWriteExt::shutdown(self)).await;
+    }
+}
+
+impl UniqueID for Wire {
+    fn id(&self) -> UniqueIDType {
+        self.stream.id()
+    }
+}
+
+impl Ssl for Wire {
+    fn get_ssl(&self) -> Option<&TlsRef> {
+        self.stream.get_ssl()
+    }
+
+    fn get_ssl_digest(&self) -> Option<Arc<SslDigest>> {
+        self.stream.get_ssl_digest()
+    }
+
+    fn selected_alpn_proto(&self) -> Option<ALPN> {
+        self.stream.selected_alpn_proto()
+    }
+}
+
+impl GetTimingDigest for Wire {
+    fn get_timing_digest(&self) -> Vec<Option<TimingDigest>> {
+        self.stream.get_timing_digest()
+    }
+}
+
+impl GetProxyDigest for Wire {
+    fn get_proxy_digest(&self) -> Option<Arc<ProxyDigest>> {
+        self.stream.get_proxy_digest()
+    }
+}
+
+impl GetSocketDigest for Wire {
+    fn get_socket_digest(&self) -> Option<Arc<SocketDigest>> {
+        self.stream.get_socket_digest()
+    }
+}
+
+impl Peek for Wire {}
+
+#[cfg(test)]
+mod tests {
+    use pingora_core::protocols::l4::stream::Stream as Socket;
+    use tokio::io::AsyncReadExt as _;
+    use tokio::net::UnixStream;
+
+    use super::*;
+
+    fn pair() -> (Wire, UnixStream) {
+        let (near, far) = UnixStream::pair().unwrap();
+        (Wire::new(Box::new(Socket::from(near))), far)
+    }
+
+    #[tokio::test]
+    async fn nothing_leaves_before_the_flush_and_then_all_at_once() {
+        let (mut wire, mut far) = pair();
+        wire.write_all(b"head ").await.unwrap();
+        wire.write_all(b"body").await.unwrap();
+        let mut bytes = [0; 64];
+        assert!(far.try_read(&mut bytes).is_err());
+        wire.flush().await.unwrap();
+        let read = far.read(&mut bytes).await.unwrap();
+        assert_eq!(&bytes[..read], b"head body");
+    }
+
+    #[tokio::test]
+    async fn large_writes_keep_their_order() {
+        let (mut wire, mut far) = pair();
+        let large = vec![7; 3 * HELD_BYTES_MAX];
+        let sent = large.clone();
+        let writing = tokio::spawn(async move {
+            wire.write_all(b"first").await.unwrap();
+            wire.write_all(&sent).await.unwrap();
+            wire.write_all(b"last").await.unwrap();
+            Shutdown::shutdown(&mut wire).await;
+        });
+        let mut all = Vec::new();
+        far.read_to_end(&mut all).await.unwrap();
+        writing.await.unwrap();
+        assert_eq!(all, [b"first".as_slice(), &large, b"last"].concat());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_peer_that_reads_nothing_is_given_up() {
+        let (mut wire, _far) = pair();
+        let flood = vec![0; 8 * 1024 * 1024];
+        let stalled = wire.write_all(&flood).await.unwrap_err();
+        assert_eq!(stalled.kind(), io::ErrorKind::TimedOut);
+    }
+}
