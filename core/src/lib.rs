@@ -23,6 +23,7 @@ pub mod metrics;
 pub mod orders;
 pub mod private_postgres;
 pub mod rate_limit;
+pub mod readiness;
 pub mod secrets;
 pub mod settings;
 pub mod snapshot;

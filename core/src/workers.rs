@@ -52,10 +52,12 @@ where
     loop {
         tokio::select! {
             _ = ticks.tick() => work().await,
-            stopped = stop.wait_for(|stop| *stop) => {
-                let _ = stopped;
-                return;
-            }
+            () = stopped(&mut stop) => return,
         }
     }
+}
+
+/// Returns when `stop` turns true, or whoever could turn it is gone.
+async fn stopped(stop: &mut watch::Receiver<bool>) {
+    let _ = stop.wait_for(|stop| *stop).await;
 }

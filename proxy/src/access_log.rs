@@ -63,7 +63,7 @@ impl Line<'_> {
 
     fn text(&self) -> String {
         let Self { time, request_id, method, route, status, .. } = self;
-        let dash = |text| if text == "" { "-" } else { text };
+        let dash = |text: &str| if text.is_empty() { "-" } else { text }.to_owned();
         let (client, tls, codes) = (dash(self.client), dash(self.tls), self.codes.join(","));
         let peer = self.peer.map_or_else(|| "-".to_owned(), |peer| peer.to_string());
         format!(

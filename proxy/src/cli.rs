@@ -48,7 +48,8 @@ pub(crate) struct Serve {
 
 impl Serve {
     fn run(self) -> Result<(), Fault> {
-        let config = Config::load(self.config.as_deref()).map_err(|e| Fault::from(e.to_string()))?;
+        let config =
+            Config::load(self.config.as_deref()).map_err(|e| Fault::from(e.to_string()))?;
         logging::start(&config.log)?;
         serve::run(config, self.upgrade)
     }

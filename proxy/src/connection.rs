@@ -11,12 +11,14 @@ use bytes::BytesMut;
 use pingora_core::apps::HttpPersistentSettings;
 use pingora_core::apps::ReusedHttpStream;
 use pingora_core::protocols::http::ServerSession;
-use pingora_core::protocols::http::v2::server::{H2Accept, H2Options, HttpSession, default_h2_options};
-use pingora_core::protocols::{ALPN, Digest, Stream};
+use pingora_core::protocols::http::v2::server::{
+    H2Accept, H2Options, HttpSession, default_h2_options,
+};
+use pingora_core::protocols::{ALPN, Digest, Shutdown, Stream};
 use rampart_core::exchange::Reply;
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::Notify;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::timeout;
 
 use crate::exchange;
 use crate::framing::Refused;
@@ -107,7 +109,7 @@ async fn http1<A: App>(
                 return hang_up(stream, &app.refuse(refused, peer)).await;
             }
             Incoming::Nothing => {
-                stream.shutdown().await;
+                Shutdown::shutdown(stream.as_mut()).await;
                 return;
             }
         };
@@ -128,10 +130,10 @@ async fn http1<A: App>(
 async fn hang_up(mut stream: Stream, reply: &Reply) {
     let written = async {
         stream.write_all(&exchange::closing(reply)).await?;
-        stream.shutdown().await;
-        Ok::<(), std::io::Error>(())
+        stream.flush().await
     };
     if written.await.is_ok() {
+        Shutdown::shutdown(stream.as_mut()).await;
         linger(&mut stream).await;
     }
 }
@@ -154,8 +156,8 @@ async fn http2<A: App>(stream: Stream, app: &Arc<A>, guard: &Guard, lifecycle: &
     let mut leaving = false;
     let mut malformed = 0;
     let running = Arc::new(AtomicUsize::new(0));
-    let idle = sleep_until(Instant::now() + guard.idle);
-    tokio::pin!(idle);
+    let mut used = true;
+    let mut idle = tokio::time::interval(guard.idle);
     loop {
         let accepted = tokio::select! {
             biased;
@@ -166,17 +168,17 @@ async fn http2<A: App>(stream: Stream, app: &Arc<A>, guard: &Guard, lifecycle: &
                 continue;
             }
             accepted = HttpSession::from_h2_conn(&mut h2, Arc::clone(&digest)) => accepted,
-            () = &mut idle => {
-                if running.load(Ordering::Acquire) == 0 {
+            _ = idle.tick() => {
+                if !used && running.load(Ordering::Acquire) == 0 {
                     return;
                 }
-                idle.as_mut().reset(Instant::now() + guard.idle);
+                used = false;
                 continue;
             }
         };
         match accepted {
             Ok(Some(H2Accept::Session(session))) => {
-                idle.as_mut().reset(Instant::now() + guard.idle);
+                used = true;
                 let ticket = Ticket::new(&running);
                 if running.load(Ordering::Acquire) > RUNNING_MAX {
                     return;

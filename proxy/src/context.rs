@@ -71,10 +71,9 @@ pub(crate) fn request_id(sent: Option<&[u8]>, clock: &Clock) -> String {
     match sent.filter(fits).and_then(|id| std::str::from_utf8(id).ok()) {
         Some(id) => id.to_owned(),
         // Without entropy nothing else works either; the answer still needs an id of some kind.
-        None => clock.uuid().map_or_else(
-            |_| format!("t{}", clock.monotonic_ns()),
-            |id| id.to_string(),
-        ),
+        None => {
+            clock.uuid().map_or_else(|_| format!("t{}", clock.monotonic_ns()), |id| id.to_string())
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use pingora_error::{ErrorType, Result};
 use pingora_http::ResponseHeader;
 use rampart_core::exchange::Reply;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::timeout;
 
 /// Slowest body that is waited for: bytes in [`PACE_WINDOW`] (section 1.2 of the contract).
 const PACE_BYTES: usize = 10 * 1000;
@@ -102,31 +102,82 @@ pub(crate) async fn read_body(
         return Ok(Received::default());
     }
     say_continue(session).await?;
-    let mut share = None;
-    let mut first: Option<Bytes> = None;
-    let mut whole = BytesMut::new();
-    let mut pace = Pace::new();
-    while let Some(chunk) = pace.next(session).await? {
-        let seen = first.as_ref().map_or(whole.len(), Bytes::len) + chunk.len();
-        if seen > max {
-            return Err(NoBody::TooLarge);
+    let mut body = Gathered { max, declared, ..Gathered::default() };
+    loop {
+        let before = body.len();
+        match timeout(PACE_WINDOW, body.fill(session, budget)).await {
+            Ok(filled) => {
+                filled?;
+                return Ok(body.finish());
+            }
+            Err(_) if body.len() - before < PACE_BYTES => return Err(NoBody::TooSlow),
+            Err(_) => {}
         }
-        if !budget.cover(&mut share, seen) {
-            return Err(NoBody::NoMemory);
-        }
-        match first.take() {
-            // A body of one chunk is not copied.
-            None if whole.is_empty() => first = Some(chunk),
-            None => whole.extend_from_slice(&chunk),
-            Some(start) => {
-                let expected = declared.and_then(|length| usize::try_from(length).ok());
-                whole.reserve(expected.unwrap_or(seen).min(TRUSTED_LENGTH).max(seen));
-                whole.extend_from_slice(&start);
-                whole.extend_from_slice(&chunk);
+    }
+}
+
+/// What has arrived of a body. One that comes in one chunk is not copied.
+#[derive(Default)]
+struct Gathered {
+    max: usize,
+    declared: Option<u64>,
+    first: Option<Bytes>,
+    whole: BytesMut,
+    share: Option<OwnedSemaphorePermit>,
+}
+
+impl Gathered {
+    fn len(&self) -> usize {
+        self.first.as_ref().map_or(self.whole.len(), Bytes::len)
+    }
+
+    /// Reads to the end. May be stopped and called again.
+    async fn fill(
+        &mut self,
+        session: &mut ServerSession,
+        budget: &Budget,
+    ) -> std::result::Result<(), NoBody> {
+        loop {
+            match session.read_request_body().await {
+                Ok(Some(chunk)) => self.take(chunk, budget)?,
+                Ok(None) => return Ok(()),
+                Err(error) => {
+                    return Err(match error.etype() {
+                        ErrorType::ReadError | ErrorType::ConnectionClosed | ErrorType::H2Error => {
+                            NoBody::Gone
+                        }
+                        _ => NoBody::Malformed,
+                    });
+                }
             }
         }
     }
-    Ok(Received { bytes: first.unwrap_or_else(|| whole.freeze()), _share: share })
+
+    fn take(&mut self, chunk: Bytes, budget: &Budget) -> std::result::Result<(), NoBody> {
+        let seen = self.len() + chunk.len();
+        if seen > self.max {
+            return Err(NoBody::TooLarge);
+        }
+        if !budget.cover(&mut self.share, seen) {
+            return Err(NoBody::NoMemory);
+        }
+        match self.first.take() {
+            None if self.whole.is_empty() => self.first = Some(chunk),
+            None => self.whole.extend_from_slice(&chunk),
+            Some(first) => {
+                let expected = self.declared.and_then(|length| usize::try_from(length).ok());
+                self.whole.reserve(expected.unwrap_or(seen).min(TRUSTED_LENGTH).max(seen));
+                self.whole.extend_from_slice(&first);
+                self.whole.extend_from_slice(&chunk);
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Received {
+        let bytes = self.first.unwrap_or_else(|| self.whole.freeze());
+        Received { bytes, _share: self.share }
+    }
 }
 
 /// Sends `100 Continue` to who waits for it. Pingora turns keep-alive off whenever a header is
@@ -142,43 +193,6 @@ async fn say_continue(session: &mut ServerSession) -> std::result::Result<(), No
     session.write_continue_response().await.map_err(|_| NoBody::Gone)?;
     session.set_keepalive(keepalive);
     Ok(())
-}
-
-/// Whether a body arrives fast enough, window by window.
-struct Pace {
-    until: Instant,
-    bytes: usize,
-}
-
-impl Pace {
-    fn new() -> Self {
-        Self { until: Instant::now() + PACE_WINDOW, bytes: 0 }
-    }
-
-    async fn next(
-        &mut self,
-        session: &mut ServerSession,
-    ) -> std::result::Result<Option<Bytes>, NoBody> {
-        loop {
-            match timeout_at(self.until, session.read_request_body()).await {
-                Ok(Ok(chunk)) => {
-                    self.bytes += chunk.as_ref().map_or(0, Bytes::len);
-                    return Ok(chunk);
-                }
-                Ok(Err(error)) => {
-                    return Err(match error.etype() {
-                        ErrorType::ReadTimedout => NoBody::TooSlow,
-                        ErrorType::ReadError | ErrorType::ConnectionClosed | ErrorType::H2Error => {
-                            NoBody::Gone
-                        }
-                        _ => NoBody::Malformed,
-                    });
-                }
-                Err(_) if self.bytes < PACE_BYTES => return Err(NoBody::TooSlow),
-                Err(_) => *self = Self::new(),
-            }
-        }
-    }
 }
 
 /// Writes `reply` as the answer to a request with `method`; to `HEAD` without its body.

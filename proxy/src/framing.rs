@@ -117,9 +117,8 @@ fn line_feed(bytes: &[u8]) -> Option<usize> {
 /// Checks a complete head, as [`Scan`] delimited it, and says how its body is delimited.
 pub(crate) fn check(head: &[u8]) -> Result<Body, Refused> {
     let head = head.strip_prefix(b"\r\n").unwrap_or(head);
-    let mut lines = head.split(|&byte| byte == b'\n').map(|line| {
-        line.strip_suffix(b"\r").unwrap_or(line)
-    });
+    let mut lines =
+        head.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
     let (target, version) = request_line(lines.next().unwrap_or_default())?;
     let mut fields = Fields::default();
     for line in lines.filter(|line| !line.is_empty()) {

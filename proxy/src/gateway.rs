@@ -56,7 +56,7 @@ const DRAIN_MAX: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub(crate) struct Gateway {
     core: Arc<Core>,
-    addresses: KeyedGcra<IpAddr>,
+    addresses: Arc<KeyedGcra<IpAddr>>,
     address_quota: Quota,
     places: Arc<Semaphore>,
     budget: Budget,
@@ -74,7 +74,7 @@ impl Gateway {
         log: Arc<AccessLog>,
     ) -> Self {
         Self {
-            addresses: KeyedGcra::new(ADDRESSES_MAX, ADDRESS_IDLE),
+            addresses: Arc::new(KeyedGcra::new(ADDRESSES_MAX, ADDRESS_IDLE)),
             address_quota: core.settings.ratelimit.address,
             places: Arc::new(Semaphore::new(edge.in_flight_max)),
             budget: Budget::new(edge.body_memory_bytes),

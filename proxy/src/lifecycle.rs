@@ -94,7 +94,10 @@ impl Lifecycle {
             }
             let since = self.clock.monotonic_ns() - self.began_ns.load(Ordering::Relaxed);
             match QUIET.checked_sub(Duration::from_nanos(since)) {
-                Some(wait) if !wait.is_zero() => tokio::time::sleep(wait).await,
+                Some(wait) if !wait.is_zero() => {
+                    // Either way the next turn looks again.
+                    let _ = tokio::time::timeout(wait, less).await;
+                }
                 _ => return,
             }
         }

@@ -73,7 +73,8 @@ impl<A: App> Listener<A> {
                 Ok((stream, peer)) => self.admit(stream, peer),
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted");
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                    // A stop ends the pause early.
+                    let _ = timeout(ACCEPT_PAUSE, phase.at_least(Phase::Stopping)).await;
                 }
             }
         }

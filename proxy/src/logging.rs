@@ -14,10 +14,9 @@ const QUIET: &str = "pingora_core=off,pingora_proxy=off,rustls=off,h2=off,tokio_
 /// When `log.level` is not a filter, or there is a log already.
 pub(crate) fn start(log: &Log) -> Result<(), Fault> {
     let what = format!("log.level = '{}' is not a level or a list of filters", log.level);
-    let filter = EnvFilter::try_new(format!("{QUIET},{}", log.level))
-        .map_err(|e| Fault::new(&what, &e))?;
-    let base =
-        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let filter =
+        EnvFilter::try_new(format!("{QUIET},{}", log.level)).map_err(|e| Fault::new(&what, &e))?;
+    let base = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     let started = match log.format {
         LogFormat::Json => base.json().try_init(),
         LogFormat::Text => base.with_ansi(false).try_init(),

@@ -72,10 +72,31 @@ mod tests {
     #[test]
     fn whatever_another_server_could_read_differently_is_not() {
         for path in [
-            "", "*", "api", "//", "//api", "/api//v1", "/./api", "/api/.", "/api/..",
-            "/api/../v1", "/api/%2e%2e/v1", "/api/%2E/v1", "/api%2fv1", "/api%2Fv1", "/api\\v1",
-            "/api%5cv1", "/api%00", "/api%0a", "/api%7f", "/api%", "/api%2", "/api%zz", "/a\u{7}",
-            "/api/%2e", "example.com:443",
+            "",
+            "*",
+            "api",
+            "//",
+            "//api",
+            "/api//v1",
+            "/./api",
+            "/api/.",
+            "/api/..",
+            "/api/../v1",
+            "/api/%2e%2e/v1",
+            "/api/%2E/v1",
+            "/api%2fv1",
+            "/api%2Fv1",
+            "/api\\v1",
+            "/api%5cv1",
+            "/api%00",
+            "/api%0a",
+            "/api%7f",
+            "/api%",
+            "/api%2",
+            "/api%zz",
+            "/a\u{7}",
+            "/api/%2e",
+            "example.com:443",
         ] {
             assert!(!is_normal(path), "{path}");
         }

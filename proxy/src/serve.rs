@@ -160,10 +160,7 @@ pub(crate) async fn start(mut config: Config, upgrade: bool) -> Result<Serving, 
 }
 
 /// The listeners of the process that runs, if we are to take them over.
-async fn inherit(
-    config: &Config,
-    upgrade: bool,
-) -> Result<(Option<Heir>, Vec<Named>), Fault> {
+async fn inherit(config: &Config, upgrade: bool) -> Result<(Option<Heir>, Vec<Named>), Fault> {
     if !upgrade {
         return Ok((None, Vec::new()));
     }
@@ -188,12 +185,8 @@ impl Serving {
     fn listen(&self, config: &Config, sockets: Sockets) -> Result<(), Fault> {
         let Self { core, lifecycle, .. } = self;
         let (clock, edge) = (&core.clock, &config.edge);
-        let gateway = Gateway::new(
-            Arc::clone(core),
-            edge,
-            Arc::clone(lifecycle),
-            Arc::clone(&self.log),
-        );
+        let gateway =
+            Gateway::new(Arc::clone(core), edge, Arc::clone(lifecycle), Arc::clone(&self.log));
         let acceptor =
             tls::acceptor(Arc::clone(&self.certificates)).map_err(|e| Fault(e.to_string()))?;
         let public = Listener {
@@ -295,7 +288,8 @@ fn private<A: Answer>(
 /// is spent accepting, the second finishing.
 async fn leave(lifecycle: &Lifecycle, sockets: Vec<Named>, unready: Duration, drain: Duration) {
     if lifecycle.phase() < Phase::Stopping {
-        tokio::time::sleep(unready).await;
+        // Nothing ends this early: it is the balancer's time to notice.
+        let _ = tokio::time::timeout(unready, lifecycle.watch().at_least(Phase::Stopping)).await;
         lifecycle.quiet(drain / 2).await;
         lifecycle.enter(Phase::Stopping);
     }

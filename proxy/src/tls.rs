@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -156,8 +156,7 @@ pub(crate) fn acceptor(certificates: Arc<Certificates>) -> Result<Acceptor, BadC
         .with_cert_resolver(certificates.clone());
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     config.ticketer = rustls::crypto::ring::Ticketer::new().map_err(|e| broken(&e))?;
-    let mut settings =
-        TlsSettings::with_callbacks(Box::new(Remember)).map_err(|e| broken(&e))?;
+    let mut settings = TlsSettings::with_callbacks(Box::new(Remember)).map_err(|e| broken(&e))?;
     settings.set_cert_resolver(certificates);
     let mut acceptor = settings.build();
     acceptor.acceptor = TlsAcceptor::from(Arc::new(config));
@@ -174,12 +173,5 @@ impl TlsAccept for Remember {
         _tls: &TlsRef,
     ) -> Option<Arc<dyn Any + Send + Sync>> {
         Some(Arc::new(Connection::default()))
-    }
-}
-
-impl KeyPair {
-    /// A certificate chain and its key, in PEM.
-    pub(crate) fn new(cert: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
-        Self { cert: cert.into(), key: key.into() }
     }
 }

@@ -100,6 +100,7 @@ fn private_folder(path: &Path) -> io::Result<()> {
 }
 
 /// Tries until the other side is there.
+#[expect(clippy::disallowed_methods, reason = "a thread of its own, which serves nobody, polls")]
 fn attempt<T>(mut try_once: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     let mut last = io::Error::from(ErrorKind::TimedOut);
     for _ in 0..ATTEMPTS {

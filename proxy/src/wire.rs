@@ -19,7 +19,7 @@ use pingora_core::protocols::{
     ALPN, GetProxyDigest, GetSocketDigest, GetTimingDigest, Peek, Shutdown, SocketDigest, Ssl,
     Stream, TimingDigest, UniqueID, UniqueIDType,
 };
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::time::Sleep;
 
 /// Most bytes held back until a flush; the largest TLS record.
@@ -59,13 +59,17 @@ impl Wire {
     }
 
     /// Turns a write that stays pending for [`STALL_MAX`] into an error.
-    fn timed<T>(&mut self, cx: &mut Context<'_>, write: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+    #[expect(clippy::disallowed_methods, reason = "the named bound of a write that stalls")]
+    fn timed<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        write: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
         if write.is_ready() {
             self.stalled = None;
             return write;
         }
-        let stalled =
-            self.stalled.get_or_insert_with(|| Box::pin(tokio::time::sleep(STALL_MAX)));
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(tokio::time::sleep(STALL_MAX)));
         match stalled.as_mut().poll(cx) {
             Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
             Poll::Pending => Poll::Pending,

@@ -40,11 +40,7 @@ pub(super) fn gather(
 }
 
 /// Replaces `<key>_file` by what the file holds, less one line end.
-fn take_secret(
-    table: &mut Map<String, Value>,
-    section: &str,
-    key: &str,
-) -> Result<(), Invalid> {
+fn take_secret(table: &mut Map<String, Value>, section: &str, key: &str) -> Result<(), Invalid> {
     let file_key = format!("{key}_file");
     let Some(path) = table.remove(&file_key) else {
         return Ok(());
