@@ -22,6 +22,7 @@ pub mod fields;
 pub mod metrics;
 pub mod orders;
 pub mod private_postgres;
+pub mod quotes;
 pub mod rate_limit;
 pub mod readiness;
 pub mod secrets;
