@@ -59,6 +59,14 @@ static ROUTER: LazyLock<Router> = LazyLock::new(|| {
     router
 });
 
+/// The endpoint at a method and path, if there is one.
+pub fn lookup(method: &Method, path: &str) -> Option<&'static Route> {
+    match find(method, path) {
+        Found::Endpoint(route, _) => Some(route),
+        _ => None,
+    }
+}
+
 /// Looks up a method and path. `HEAD` finds what `GET` finds.
 pub(crate) fn find(method: &Method, path: &str) -> Found {
     let method = if method == Method::HEAD { &Method::GET } else { method };

@@ -186,6 +186,11 @@ impl Route {
             || (code == self.body.bound().1 || code == Code::ER048)
     }
 
+    /// The same for a code as it stands in an envelope.
+    pub fn declares_text(&self, code: &str) -> bool {
+        Code::ALL.iter().any(|known| known.as_str() == code && self.declares(*known))
+    }
+
     /// Runs the request.
     pub(crate) fn run(
         &self,

@@ -1,1 +1,10 @@
-//! placeholder
+//! What a test may use: a world of its own, partners in it, and answers as bytes.
+//!
+//! [`world::World`] is the core over a database of this test's own, with a clock to move. A
+//! [`partner::Partner`] is a client of it. An [`answer::Answer`] checks what every answer must be,
+//! whatever the test is about. Nothing here gives a test the server's own response types.
+
+pub mod answer;
+pub mod cluster;
+pub mod partner;
+pub mod world;

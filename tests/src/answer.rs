@@ -1,0 +1,111 @@
+//! An answer as bytes, and what holds for every answer.
+
+use std::fmt::Write as _;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, StatusCode};
+use rampart_core::api;
+use rampart_core::exchange::Reply;
+use serde_json::Value;
+
+/// An answer.
+#[derive(Debug)]
+pub struct Answer {
+    status: StatusCode,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+impl Answer {
+    /// An answer of the edge. Panics when it breaks a promise that every answer keeps: a request
+    /// id, a caching rule, an envelope on errors, and no code that its route does not declare.
+    pub fn of_edge(method: &Method, path: &str, reply: Reply) -> Self {
+        let answer = Self { status: reply.status, headers: reply.headers, body: reply.body };
+        assert!(answer.header("x-request-id").is_some(), "{method} {path}: no request id");
+        assert!(answer.header("cache-control").is_some(), "{method} {path}: no Cache-Control");
+        if answer.status.is_client_error() || answer.status.is_server_error() {
+            answer.check_errors(method, path);
+        }
+        answer
+    }
+
+    /// An answer of the admin listener.
+    pub fn of_admin(reply: Reply) -> Self {
+        Self { status: reply.status, headers: reply.headers, body: reply.body }
+    }
+
+    fn check_errors(&self, method: &Method, path: &str) {
+        let Some(errors) = self.json()["errors"].as_object().cloned() else {
+            // `user/exists` answers 404 with `{"exists":false}`, which is no error.
+            assert!(self.json()["exists"].is_boolean(), "{method} {path}: {}", self.text());
+            return;
+        };
+        assert!(!errors.is_empty(), "{method} {path}: an empty envelope");
+        for (key, error) in &errors {
+            assert_eq!(error["code"], **key, "{method} {path}");
+            for member in ["message", "solution"] {
+                assert!(error[member].as_str().is_some_and(|t| !t.is_empty()), "{key} {member}");
+            }
+            if let Some(route) = api::lookup(method, path) {
+                assert!(route.declares_text(key), "{route:?} answered undeclared {key}");
+            }
+        }
+    }
+
+    /// The status.
+    pub fn status(&self) -> u16 {
+        self.status.as_u16()
+    }
+
+    /// A header's text.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+
+    /// The body as text.
+    pub fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).unwrap()
+    }
+
+    /// The body as JSON; `Null` when it is not JSON.
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or(Value::Null)
+    }
+
+    /// Codes of the error envelope, sorted.
+    pub fn codes(&self) -> Vec<String> {
+        let json = self.json();
+        let mut codes: Vec<_> = json["errors"]
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(code, _)| code.clone())
+            .collect();
+        codes.sort();
+        codes
+    }
+
+    /// Panics unless the status is this one.
+    #[track_caller]
+    pub fn assert_status(&self, status: u16) -> &Self {
+        assert_eq!(self.status(), status, "{}", self.dump());
+        self
+    }
+
+    /// Panics unless it is an error with exactly these codes, in any order.
+    #[track_caller]
+    pub fn assert_codes(&self, codes: &[&str]) -> &Self {
+        let mut expected = codes.to_vec();
+        expected.sort_unstable();
+        assert_eq!(self.codes(), expected, "{}", self.dump());
+        self
+    }
+
+    fn dump(&self) -> String {
+        let mut dump = format!("{}\n", self.status);
+        for (name, value) in &self.headers {
+            let _ = writeln!(dump, "{name}: {value:?}");
+        }
+        dump + &String::from_utf8_lossy(&self.body)
+    }
+}

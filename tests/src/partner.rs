@@ -1,0 +1,133 @@
+//! A partner: a client with its credentials, and the requests it sends.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, Method};
+use rampart_core::Core;
+use rampart_core::exchange::Head;
+use serde_json::Value;
+
+use crate::answer::Answer;
+use crate::world::{World, head};
+
+/// A client of a world. Its requests carry its API key unless they say otherwise.
+#[derive(Clone)]
+pub struct Partner {
+    core: Arc<Core>,
+    /// Its id, a UUID.
+    pub id: String,
+    /// Its slug.
+    pub slug: String,
+    /// User name for `authenticate`.
+    pub username: String,
+    /// Password for `authenticate`.
+    pub password: String,
+    /// Its API key.
+    pub api_key: String,
+    /// Secret that signs its offers.
+    pub signing_secret: String,
+    /// Secret that signs callbacks to it.
+    pub webhook_secret: String,
+}
+
+impl Partner {
+    pub(crate) fn new(core: Arc<Core>, made: &Value) -> Self {
+        let text = |name: &str| made[name].as_str().unwrap_or_else(|| panic!("{name}")).to_owned();
+        Self {
+            core,
+            id: text("id"),
+            slug: text("slug"),
+            username: text("username"),
+            password: text("password"),
+            api_key: text("apiKey"),
+            signing_secret: text("signingSecret"),
+            webhook_secret: text("webhookSecret"),
+        }
+    }
+
+    /// The same partner, talking to another edge.
+    pub fn at(&self, edge: &World) -> Self {
+        Self { core: Arc::clone(edge.core()), ..self.clone() }
+    }
+
+    /// GET with the API key.
+    pub async fn get(&self, path: &str) -> Answer {
+        self.request(Method::GET, path).send().await
+    }
+
+    /// POST of JSON with the API key.
+    pub async fn post(&self, path: &str, body: Value) -> Answer {
+        self.request(Method::POST, path).json(&body).send().await
+    }
+
+    /// PATCH of JSON with the API key.
+    pub async fn patch(&self, path: &str, body: Value) -> Answer {
+        self.request(Method::PATCH, path).json(&body).send().await
+    }
+
+    /// A request with the API key.
+    pub fn request(&self, method: Method, path: &str) -> Request {
+        self.anonymous(method, path).header("x-api-key", &self.api_key)
+    }
+
+    /// A request without a credential.
+    pub fn anonymous(&self, method: Method, path: &str) -> Request {
+        Request { core: Arc::clone(&self.core), head: head(method, path), body: Bytes::new() }
+    }
+
+    /// A client token, by `authenticate`.
+    pub async fn token(&self) -> String {
+        let body = serde_json::json!({"username": self.username, "password": self.password});
+        let answer = self.anonymous(Method::POST, "/api/v1/authenticate").json(&body).send().await;
+        answer.assert_status(200);
+        answer.json()["token"].as_str().unwrap().to_owned()
+    }
+}
+
+/// A request being put together.
+pub struct Request {
+    core: Arc<Core>,
+    head: Head,
+    body: Bytes,
+}
+
+impl Request {
+    /// Adds a header; one of the same name stays beside it.
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        let name: HeaderName = name.parse().unwrap();
+        self.head.headers.append(name, HeaderValue::from_str(value).unwrap());
+        self
+    }
+
+    /// Removes a header.
+    pub fn without(mut self, name: &str) -> Self {
+        self.head.headers.remove(name);
+        self
+    }
+
+    /// Comes from this address.
+    pub fn from(mut self, peer: IpAddr) -> Self {
+        self.head.peer = peer;
+        self
+    }
+
+    /// Sends this JSON.
+    pub fn json(self, body: &Value) -> Self {
+        self.body(body.to_string())
+    }
+
+    /// Sends these bytes.
+    pub fn body(mut self, body: impl Into<Bytes>) -> Self {
+        self.body = body.into();
+        self
+    }
+
+    /// The answer, checked for what every answer must be.
+    pub async fn send(self) -> Answer {
+        let (method, path) = (self.head.method.clone(), self.head.path.clone());
+        let reply = self.core.handle(self.head, self.body).await;
+        Answer::of_edge(&method, &path, reply)
+    }
+}

@@ -1,0 +1,116 @@
+//! The core over a database of the test's own.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method};
+use rampart_core::Core;
+use rampart_core::clock::Clock;
+use rampart_core::exchange::Head;
+use rampart_core::secrets::Secret;
+use rampart_core::settings::Settings;
+use serde_json::{Value, json};
+use sqlx::PgPool;
+
+use crate::answer::Answer;
+use crate::cluster;
+use crate::partner::Partner;
+
+/// 32 bytes in base64: the master key of every world.
+const MASTER_KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+const ADMIN_TOKEN: &str = "operator-of-the-test";
+
+/// One edge's core, or several over one database.
+pub struct World {
+    core: Arc<Core>,
+    settings: Settings,
+    url: String,
+    db: PgPool,
+}
+
+impl World {
+    /// A world with default settings.
+    pub async fn start() -> Self {
+        Self::with(|_| ()).await
+    }
+
+    /// A world whose settings the test changes.
+    pub async fn with(change: impl FnOnce(&mut Settings)) -> Self {
+        let url = cluster::database().await;
+        let mut settings = Settings::default();
+        settings.database.url = Some(Secret::new(&*url));
+        settings.database.connections_max = 8;
+        settings.keys.master = Some(Secret::new(MASTER_KEY));
+        settings.admin_token = Some(Secret::new(ADMIN_TOKEN));
+        settings.public_url = "https://pay.example.com".to_owned();
+        change(&mut settings);
+        let core = Core::start(settings.clone(), Clock::system()).await.unwrap();
+        let db = cluster::pool(&url).await;
+        Self { core, settings, url, db }
+    }
+
+    /// Another edge over the same database, with a core and a pool of its own and the same clock.
+    pub async fn second_edge(&self) -> Self {
+        let clock = self.core.clock.clone();
+        let core = Core::start(self.settings.clone(), clock).await.unwrap();
+        let db = cluster::pool(&self.url).await;
+        Self { core, settings: self.settings.clone(), url: self.url.clone(), db }
+    }
+
+    /// The core itself, for what no request can reach (a worker's turn, a refresh).
+    pub fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+
+    /// The clock of every edge of this world.
+    pub fn clock(&self) -> &Clock {
+        &self.core.clock
+    }
+
+    /// This test's own database.
+    pub fn db(&self) -> &PgPool {
+        &self.db
+    }
+
+    /// A test client, made by the admin API, with generous rates.
+    pub async fn partner(&self, slug: &str) -> Partner {
+        self.partner_of(json!({"slug": slug, "name": slug, "mode": "test"})).await
+    }
+
+    /// A client made of this body.
+    pub async fn partner_of(&self, body: Value) -> Partner {
+        let made = self.admin(Method::POST, "/admin/v1/partners", body).await;
+        made.assert_status(201);
+        Partner::new(Arc::clone(&self.core), &made.json())
+    }
+
+    /// A call of the admin API with its token.
+    pub async fn admin(&self, method: Method, path: &str, body: Value) -> Answer {
+        self.admin_bytes(method, path, body.to_string().into()).await
+    }
+
+    /// A call of the admin API with its token and these bytes.
+    pub async fn admin_bytes(&self, method: Method, path: &str, body: Bytes) -> Answer {
+        let mut head = head(method, path);
+        let token = HeaderValue::from_str(&format!("Bearer {ADMIN_TOKEN}")).unwrap();
+        head.headers.insert("authorization", token);
+        Answer::of_admin(self.core.admin(head, body).await)
+    }
+}
+
+/// The head of a request from loopback; `path` may have a query.
+pub fn head(method: Method, path: &str) -> Head {
+    let (path, query) = match path.split_once('?') {
+        Some((path, query)) => (path, Some(query.to_owned())),
+        None => (path, None),
+    };
+    Head {
+        method,
+        path: path.to_owned(),
+        query,
+        headers: HeaderMap::new(),
+        peer: IpAddr::V4(Ipv4Addr::LOCALHOST),
+        request_id: "test-request".to_owned(),
+    }
+}

@@ -1,0 +1,99 @@
+//! Loops over the table of endpoints: what holds for all holds for the next one too.
+
+use bytes::Bytes;
+use rampart_core::api::ENDPOINTS;
+use rampart_core::endpoint::{Body, Route};
+use rampart_tests::world::World;
+
+/// The route's path with something in the place of every `{name}`.
+fn some_path(route: &Route) -> String {
+    let segments = route.path.split('/').map(|segment| {
+        if segment.starts_with('{') { "00000000-0000-7000-8000-000000000000" } else { segment }
+    });
+    segments.collect::<Vec<_>>().join("/")
+}
+
+fn behind_a_client() -> impl Iterator<Item = &'static Route> {
+    ENDPOINTS.iter().filter(|route| route.client)
+}
+
+#[tokio::test]
+async fn without_a_credential_every_route_says_so() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    for route in behind_a_client() {
+        let answer = acme.anonymous(route.method.clone(), &some_path(route)).send().await;
+        answer.assert_status(400).assert_codes(&["ER802"]);
+    }
+}
+
+#[tokio::test]
+async fn two_credentials_are_one_too_many_everywhere() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    for route in behind_a_client() {
+        let request = acme.request(route.method.clone(), &some_path(route));
+        let answer = request.header("authorization", "Bearer a.b.c").send().await;
+        answer.assert_status(400).assert_codes(&["ER803"]);
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_is_not_json_is_er048_everywhere() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    for route in ENDPOINTS.iter().filter(|route| matches!(route.body, Body::Json)) {
+        for body in ["{", "", "nonsense", r#"{"a":1,"a":2}"#] {
+            let request = acme.request(route.method.clone(), &some_path(route));
+            let request = if route.client { request } else { request.without("x-api-key") };
+            let answer = request.body(body).send().await;
+            assert_eq!(answer.status(), 400, "{route:?} {body:?}");
+            answer.assert_codes(&["ER048"]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_oversized_body_is_413_everywhere() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    let body = Bytes::from(vec![b' '; rampart_core::endpoint::BODY_BYTES_MAX + 1]);
+    for route in ENDPOINTS.iter().filter(|route| matches!(route.body, Body::Json)) {
+        let request = acme.request(route.method.clone(), &some_path(route));
+        let request = if route.client { request } else { request.without("x-api-key") };
+        request.body(body.clone()).send().await.assert_status(413).assert_codes(&["ER048"]);
+    }
+}
+
+#[tokio::test]
+async fn unknown_paths_and_other_methods_are_er998() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    acme.get("/api/v3/anything").await.assert_status(404).assert_codes(&["ER998"]);
+    for route in ENDPOINTS {
+        let answer = acme.request(http::Method::TRACE, &some_path(route)).send().await;
+        answer.assert_status(405).assert_codes(&["ER998"]);
+        assert!(answer.header("allow").unwrap().contains(route.method.as_str()), "{route:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_catalogue_lists_every_code_with_its_endpoints() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    let answer = acme.get("/api/v2/system/errors").await;
+    answer.assert_status(200);
+    let entries = answer.json();
+    let find = |code: &str| {
+        let entries = entries.as_array().unwrap();
+        entries
+            .iter()
+            .find(|entry| entry["code"] == code)
+            .unwrap_or_else(|| panic!("{code}"))
+            .clone()
+    };
+    assert_eq!(find("ER035")["status"], 404);
+    assert_eq!(find("920")["status"], 429);
+    assert_eq!(find("920")["retryable"], true);
+    assert!(find("ER802")["endpoints"].as_array().unwrap().len() > 1);
+}
