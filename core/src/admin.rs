@@ -3,7 +3,10 @@
 //! It is served on a listener of its own, never on the edge's. Bodies are read strictly: an
 //! unknown member is 422, so that a typing error is seen.
 
+mod api_keys;
 mod audit;
+mod partners;
+mod secrets;
 
 use std::sync::Arc;
 
@@ -24,7 +27,23 @@ use crate::secrets::{digest_of, equal};
 /// Every call, a line each.
 const CALLS: &[Call] = &[
     // Partners
-
+    call(Method::POST, "/admin/v1/partners", |core, input| Box::pin(partners::create(core, input))),
+    call(Method::GET, "/admin/v1/partners", |core, input| Box::pin(partners::list(core, input))),
+    call(Method::GET, "/admin/v1/partners/{slug}", |core, input| {
+        Box::pin(partners::read(core, input))
+    }),
+    call(Method::PATCH, "/admin/v1/partners/{slug}", |core, input| {
+        Box::pin(partners::change(core, input))
+    }),
+    call(Method::POST, "/admin/v1/partners/{slug}/api-keys", |core, input| {
+        Box::pin(api_keys::issue(core, input))
+    }),
+    call(Method::DELETE, "/admin/v1/partners/{slug}/api-keys/{id}", |core, input| {
+        Box::pin(api_keys::revoke(core, input))
+    }),
+    call(Method::POST, "/admin/v1/partners/{slug}/secrets/rotate", |core, input| {
+        Box::pin(secrets::rotate(core, input))
+    }),
     // Policies
 
     // The market

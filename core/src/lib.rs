@@ -21,6 +21,7 @@ pub mod exchange;
 pub mod fields;
 pub mod metrics;
 pub mod orders;
+pub mod passwords;
 pub mod private_postgres;
 pub mod quotes;
 pub mod rate_limit;
@@ -40,6 +41,7 @@ use sqlx::PgPool;
 
 use crate::clock::Clock;
 use crate::metrics::Metrics;
+use crate::passwords::Passwords;
 use crate::secrets::MasterKey;
 use crate::settings::Settings;
 use crate::snapshot::Snapshots;
@@ -61,6 +63,8 @@ pub struct Core {
     pub settings: Settings,
     /// Tenants and catalogue as of now.
     pub snapshots: Snapshots,
+    /// Password hashing, bounded.
+    pub passwords: Passwords,
     /// Access tokens.
     pub tokens: Tokens,
     /// Last uses of API keys, not yet written.

@@ -7,6 +7,7 @@ use crate::clock::Clock;
 use crate::db;
 use crate::error::{Error, Result};
 use crate::metrics::Metrics;
+use crate::passwords::Passwords;
 use crate::secrets::{KEY_BYTES, MasterKey};
 use crate::settings::Settings;
 use crate::snapshot::Snapshots;
@@ -41,6 +42,7 @@ impl Core {
         let metrics = Metrics::new().map_err(|e| Error::internal("register metrics", e))?;
         metrics.build_info.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
         let snapshots = Snapshots::empty();
+        let passwords = Passwords::new(clock.clone());
         let core = Arc::new(Self {
             clock,
             db,
@@ -48,6 +50,7 @@ impl Core {
             metrics,
             settings,
             snapshots,
+            passwords,
             tokens: Tokens::default(),
             api_key_uses: ApiKeyUses::default(),
         });

@@ -1,6 +1,7 @@
 //! API clients as requests see them: settings, secrets, keys, limits and policies of one tenant.
 
 pub mod api_keys;
+pub(crate) mod create;
 pub(crate) mod load;
 
 use std::collections::BTreeMap;
@@ -57,7 +58,8 @@ impl Tenant {
 }
 
 /// Test or live.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// Payments and coins are simulated.
     Test,

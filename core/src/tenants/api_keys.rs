@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
 
 use super::{ApiKey, Mode};
 use crate::Core;
@@ -28,6 +29,42 @@ pub struct NewApiKey {
     pub secret_digest: [u8; 32],
     /// The whole key, to be shown once.
     pub text: Secret,
+    /// Name for people.
+    pub name: String,
+    /// What it may do; empty is everything.
+    pub scopes: Vec<String>,
+    /// CIDR networks it may come from; empty is everywhere.
+    pub allowed_addresses: Vec<String>,
+    /// From when it is refused.
+    pub expires_at: Option<DateTime<Utc>>,
+}
+
+impl NewApiKey {
+    /// Stores the key.
+    pub(crate) async fn insert(
+        &self,
+        conn: &mut PgConnection,
+        client: ClientId,
+        now: DateTime<Utc>,
+    ) -> Result<(), sqlx::Error> {
+        sqlx::query!(
+            "insert into api_key (client_id, api_key_id, public_id, secret_digest, name, scopes, \
+             allowed_addresses, expires_at, created_at) \
+             values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+            client.uuid(),
+            self.id.uuid(),
+            self.public_id,
+            &self.secret_digest[..],
+            self.name,
+            &self.scopes,
+            &self.allowed_addresses,
+            self.expires_at,
+            now,
+        )
+        .execute(conn)
+        .await?;
+        Ok(())
+    }
 }
 
 impl ApiKey {
@@ -40,7 +77,16 @@ impl ApiKey {
         let public_id = id.simple().to_string();
         let secret = URL_SAFE_NO_PAD.encode(clock.random_bytes::<SECRET_BYTES>()?);
         let text = Secret::new(format!("rk_{}_{public_id}_{secret}", mode.as_str()));
-        Ok(NewApiKey { id: ApiKeyId::from(id), secret_digest: digest_of(&secret), public_id, text })
+        Ok(NewApiKey {
+            id: ApiKeyId::from(id),
+            secret_digest: digest_of(&secret),
+            public_id,
+            text,
+            name: String::new(),
+            scopes: Vec::new(),
+            allowed_addresses: Vec::new(),
+            expires_at: None,
+        })
     }
 
     /// Public id and secret of a key's text; `None` when it does not look like a key.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
+use super::create::SecretKind;
 use super::{ApiKey, Buckets, Mode, Rates, Tenant, TimedSecret};
 use crate::Core;
 use crate::error::{Error, Result};
@@ -61,12 +62,6 @@ impl Tenant {
         }
         Ok(tenants)
     }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum SecretKind {
-    Signing,
-    Webhook,
 }
 
 fn quotas(texts: &BTreeMap<String, String>) -> Result<BTreeMap<String, Quota>> {

@@ -95,5 +95,5 @@ async fn the_catalogue_lists_every_code_with_its_endpoints() {
     assert_eq!(find("ER035")["status"], 404);
     assert_eq!(find("920")["status"], 429);
     assert_eq!(find("920")["retryable"], true);
-    assert!(find("ER802")["endpoints"].as_array().unwrap().len() > 1);
+    assert!(find("ER802")["endpoints"].as_array().is_some_and(|e| !e.is_empty()));
 }
