@@ -15,7 +15,12 @@ pub const ENDPOINTS: &[Route] = &[
     // Credentials
 
     // The market
-
+    route::<market::currency_pairs::V1>(),
+    route::<market::system_info::V1>(),
+    route::<market::prices::V1>(),
+    route::<market::prices::V2>(),
+    route::<market::client_info::V2>(),
+    route::<payment_methods::V2>(),
     // Quotes
 
     // Offers

@@ -111,6 +111,31 @@ pub struct Pair {
     pub price: Option<Price>,
 }
 
+impl Pair {
+    /// The mid price, if it may be quoted at `now`.
+    pub fn live_price(&self, now: DateTime<Utc>) -> Option<Decimal> {
+        self.price.as_ref().filter(|price| price.is_fresh(now)).map(|price| price.amount)
+    }
+
+    /// Whether buying can be quoted at `now`. Without a fresh price it is as in maintenance (ER008),
+    /// whatever the operator's status says.
+    pub fn buy_status(&self, now: DateTime<Utc>) -> PairStatus {
+        self.status_of(&self.buy, now)
+    }
+
+    /// The same for selling (ER016).
+    pub fn sell_status(&self, now: DateTime<Utc>) -> PairStatus {
+        self.status_of(&self.sell, now)
+    }
+
+    fn status_of(&self, side: &Side, now: DateTime<Utc>) -> PairStatus {
+        match side.status {
+            PairStatus::Enabled if self.live_price(now).is_none() => PairStatus::Maintenance,
+            status => status,
+        }
+    }
+}
+
 /// One direction of a pair.
 #[derive(Debug)]
 pub struct Side {
@@ -183,7 +208,7 @@ pub struct PaymentMethod {
 }
 
 /// A nationality.
-#[derive(Debug, serde::Serialize)]
+#[derive(Clone, Debug, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Nationality {
     /// Name in English.

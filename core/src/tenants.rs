@@ -15,6 +15,9 @@ use crate::rate_limit::{Gcra, Quota};
 use crate::secrets::Secret;
 use crate::types::{ApiKeyId, ClientId};
 
+/// Most that a request may ask for the partner, in percent (section 6.1 of the contract).
+pub const FEE_PERCENTAGE_MAX: Decimal = Decimal::from_parts(5, 0, 0, false, 0);
+
 /// One tenant as of one snapshot.
 #[derive(Debug)]
 pub struct Tenant {
@@ -54,6 +57,13 @@ impl Tenant {
     /// Whether it is simulated: payments, coins and verification follow the sandbox.
     pub fn is_test(&self) -> bool {
         self.mode == Mode::Test
+    }
+
+    /// Whether a request of it may ask for this partner fee, in percent: 0 to
+    /// [`FEE_PERCENTAGE_MAX`], and not above its own cap.
+    pub fn accepts_fee(&self, percentage: Decimal) -> bool {
+        let most = self.fee_cap_percentage.min(FEE_PERCENTAGE_MAX);
+        (Decimal::ZERO..=most).contains(&percentage)
     }
 }
 

@@ -1,0 +1,189 @@
+//! `GET /api/v1/prices` and `GET /api/v2/prices`: what one coin costs or brings, before the fees
+//! that depend on the payment method.
+//!
+//! A quote takes its percentages from the fiat amount. So does this: with `spread` and `fee` in
+//! percent, one coin is bought for `mid ÷ (1 − (spread + fee) ÷ 100)` and sold for
+//! `mid × (1 − (spread + fee) ÷ 100)`, which is what a quote comes to when nothing else is charged.
+//! Without `?fee=` the client's default is taken, as in a quote. Fees of a policy depend on the one
+//! trade and are not in it.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use http::Method;
+use rust_decimal::{Decimal, RoundingStrategy};
+use serde::Serialize;
+
+use crate::Core;
+use crate::caller::Client;
+use crate::catalogue::{Pair, PairStatus};
+use crate::endpoint::{Cache, Endpoint, Json};
+use crate::error::{Code, Result};
+use crate::exchange::Input;
+use crate::fields::Fields;
+use crate::types::money::{percent_of, round_fiat};
+use crate::types::{CurrencyDetails, JsonDecimal, PairCode, decimal};
+
+/// Digits that a price shows at least, so that a coin worth a cent has a price too.
+const SIGNIFICANT_DIGITS: u32 = 6;
+
+/// Version 1: a number by side and pair.
+pub struct V1;
+
+/// Version 2: both numbers by pair, with the currencies.
+pub struct V2;
+
+impl Endpoint for V1 {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/api/v1/prices";
+    const ERRORS: &'static [Code] = &[Code::ER050];
+    const CACHE: Cache = Cache::Revalidate;
+    type Caller = Client;
+    type Request = Decimal;
+    type Response = Json<BySide>;
+
+    fn read(input: &Input, client: &Client) -> Result<Decimal> {
+        read_fee(input, client)
+    }
+
+    async fn call(core: &Core, client: Client, fee: Decimal) -> Result<Json<BySide>> {
+        let mut prices = BySide::default();
+        for (pair, shown) in shown(&client, fee, core.clock.now()) {
+            prices.buy.extend(shown.buy.map(|price| (pair.code, price.into())));
+            prices.sell.extend(shown.sell.map(|price| (pair.code, price.into())));
+        }
+        Ok(Json(prices))
+    }
+}
+
+impl Endpoint for V2 {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/api/v2/prices";
+    const ERRORS: &'static [Code] = &[Code::ER050];
+    const CACHE: Cache = Cache::Revalidate;
+    type Caller = Client;
+    type Request = Decimal;
+    type Response = Json<BTreeMap<PairCode, PairPrices>>;
+
+    fn read(input: &Input, client: &Client) -> Result<Decimal> {
+        read_fee(input, client)
+    }
+
+    async fn call(core: &Core, client: Client, fee: Decimal) -> Result<Self::Response> {
+        let entry = |(pair, shown): (&Pair, Shown)| {
+            let prices = PairPrices {
+                source_currency: pair.quote.details.clone(),
+                target_currency: pair.base.details.clone(),
+                buy: shown.buy.map(JsonDecimal),
+                sell: shown.sell.map(JsonDecimal),
+            };
+            (pair.code, prices)
+        };
+        Ok(Json(shown(&client, fee, core.clock.now()).map(entry).collect()))
+    }
+}
+
+/// `?fee=` in percent, else the client's default.
+fn read_fee(input: &Input, client: &Client) -> Result<Decimal> {
+    let mut fields = Fields::of_query(input.head.query.as_deref());
+    let accepted = |fee: &Decimal| client.tenant.accepts_fee(*fee);
+    let fee = fields.optional("fee", Code::ER050, |value| {
+        value.as_str().and_then(decimal::parse).filter(accepted)
+    });
+    fields.finish(Some(fee.unwrap_or(client.tenant.default_fee_percentage)))
+}
+
+/// Prices by side; a pair is only where it can be quoted now.
+#[derive(Debug, Default, Serialize)]
+pub struct BySide {
+    buy: BTreeMap<PairCode, JsonDecimal>,
+    sell: BTreeMap<PairCode, JsonDecimal>,
+}
+
+/// Prices of one pair, named from the buyer's side: `source` is fiat, `target` is crypto.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PairPrices {
+    source_currency: CurrencyDetails,
+    target_currency: CurrencyDetails,
+    /// `null` while it cannot be bought.
+    buy: Option<JsonDecimal>,
+    /// `null` while it cannot be sold.
+    sell: Option<JsonDecimal>,
+}
+
+/// What is shown of a pair, per side that can be quoted.
+#[derive(Debug, PartialEq)]
+struct Shown {
+    buy: Option<Decimal>,
+    sell: Option<Decimal>,
+}
+
+/// The pairs of which at least one side can be quoted at `now`.
+fn shown(
+    client: &Client,
+    fee: Decimal,
+    now: DateTime<Utc>,
+) -> impl Iterator<Item = (&Pair, Shown)> {
+    client.catalogue.pairs.values().filter_map(move |pair| {
+        let mid = pair.live_price(now)?;
+        let exponent = pair.quote.decimals;
+        let (buy, sell) = with_costs(mid, pair.spread_percentage + fee, exponent)?;
+        let shown = Shown {
+            buy: (pair.buy_status(now) == PairStatus::Enabled).then_some(buy),
+            sell: (pair.sell_status(now) == PairStatus::Enabled).then_some(sell),
+        };
+        (shown.buy.is_some() || shown.sell.is_some()).then_some((&**pair, shown))
+    })
+}
+
+/// Buy and sell price around `mid` when `costs` percent of the fiat amount are charged; `None` when
+/// a number does not fit.
+fn with_costs(mid: Decimal, costs: Decimal, exponent: u32) -> Option<(Decimal, Decimal)> {
+    let kept = Decimal::ONE_HUNDRED - costs;
+    let buy = mid.checked_mul(Decimal::ONE_HUNDRED)?.checked_div(kept)?;
+    let sell = percent_of(mid, kept)?;
+    Some((rounded(buy, exponent)?, rounded(sell, exponent)?))
+}
+
+/// Half up to the currency's exponent, or to [`SIGNIFICANT_DIGITS`] where that shows more.
+fn rounded(price: Decimal, exponent: u32) -> Option<Decimal> {
+    let strategy = RoundingStrategy::MidpointAwayFromZero;
+    let significant = price.round_sf_with_strategy(SIGNIFICANT_DIGITS, strategy)?;
+    Some(if significant.scale() > exponent { significant } else { round_fiat(price, exponent) })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn prices(mid: &str, costs: &str) -> (String, String) {
+        let decimal = |text| decimal::parse(text).unwrap();
+        let (buy, sell) = with_costs(decimal(mid), decimal(costs), 2).unwrap();
+        (buy.normalize().to_string(), sell.normalize().to_string())
+    }
+
+    #[test]
+    fn costs_are_taken_from_the_fiat_amount() {
+        let texts = |buy: &str, sell: &str| (buy.to_owned(), sell.to_owned());
+        assert_eq!(prices("90000", "0"), texts("90000", "90000"));
+        // 90000 / 0.98 = 91836.734...
+        assert_eq!(prices("90000", "2"), texts("91836.73", "88200"));
+        // 0.15 / 0.995 = 0.150753768...
+        assert_eq!(prices("0.15", "0.5"), texts("0.150754", "0.14925"));
+        assert_eq!(prices("0.00001234", "1"), texts("0.0000124646", "0.0000122166"));
+    }
+
+    proptest! {
+        #[test]
+        fn buying_never_costs_less_than_selling_brings(
+            mid in 1_i64..1_000_000_000_000, scale in 0_u32..10, costs in 0_i64..2500,
+        ) {
+            let mid = Decimal::new(mid, scale);
+            let (buy, sell) = with_costs(mid, Decimal::new(costs, 2), 2).unwrap();
+            prop_assert!(buy >= sell && sell > Decimal::ZERO);
+        }
+    }
+}

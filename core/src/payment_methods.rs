@@ -1,0 +1,196 @@
+//! `GET /api/v2/buy/payment-methods`: the methods that are offered, best first.
+//!
+//! A user decides the order before a country does: the method of the last completed order comes
+//! first, then what users of the country prefer, then the operator's default order. `countryCode`
+//! counts only without a user, and only when it is one of the API document's list: any other text
+//! leaves the default order, because the document has no code for it.
+
+use http::Method;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::Core;
+use crate::caller::{Client, ClientMaybeUser};
+use crate::catalogue::{Catalogue, PaymentMethod};
+use crate::endpoint::{Cache, Endpoint, Json};
+use crate::error::{Code, Result};
+use crate::exchange::Input;
+use crate::fields::Fields;
+use crate::types::{JsonDecimal, PAYMENT_METHOD_COUNTRIES, UserId};
+
+/// Version 2, the only one.
+pub struct V2;
+
+impl Endpoint for V2 {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/api/v2/buy/payment-methods";
+    const ERRORS: &'static [Code] = &[];
+    const CACHE: Cache = Cache::Revalidate;
+    type Caller = ClientMaybeUser;
+    type Request = Option<String>;
+    type Response = Json<PaymentMethods>;
+
+    fn read(input: &Input, _: &ClientMaybeUser) -> Result<Option<String>> {
+        let fields = Fields::of_query(input.head.query.as_deref());
+        let code = fields.value("countryCode").and_then(Value::as_str).map(str::to_lowercase);
+        let listed = |code: &String| PAYMENT_METHOD_COUNTRIES.contains(&code.as_str());
+        Ok(code.filter(listed).map(|code| code.to_uppercase()))
+    }
+
+    async fn call(
+        core: &Core,
+        caller: ClientMaybeUser,
+        country: Option<String>,
+    ) -> Result<Json<PaymentMethods>> {
+        let tastes = match caller.user {
+            Some(user) => Tastes::of_user(core, &caller.client, user).await?,
+            None => Tastes { country, last_used: None },
+        };
+        let methods = tastes.ranked(&caller.client.catalogue);
+        Ok(Json(PaymentMethods { payment_methods: methods.map(View::of).collect() }))
+    }
+}
+
+/// What decides the order.
+#[derive(Debug, Default)]
+struct Tastes {
+    /// ISO 3166-1 alpha-2, in capitals.
+    country: Option<String>,
+    /// The method of the user's last completed order.
+    last_used: Option<String>,
+}
+
+impl Tastes {
+    async fn of_user(core: &Core, client: &Client, user: UserId) -> Result<Self> {
+        let row = sqlx::query!(
+            r#"
+            select country, (
+                select payment_method from buy_order
+                where client_id = $1 and user_id = $2 and status = 'completed'
+                order by created_at desc
+                limit 1
+            ) as "last_used?"
+            from end_user
+            where client_id = $1 and user_id = $2
+            "#,
+            client.id().uuid(),
+            user.uuid(),
+        )
+        .fetch_optional(&core.db)
+        .await?;
+        let tastes = row.map(|row| Self { country: row.country, last_used: row.last_used });
+        Ok(tastes.unwrap_or_default())
+    }
+
+    /// The methods that are offered, in the built-in order.
+    fn ranked<'a>(&self, catalogue: &'a Catalogue) -> impl Iterator<Item = &'a PaymentMethod> {
+        let preferred = self.country.as_ref().and_then(|code| catalogue.preferences.get(code));
+        let rank = |method: &&PaymentMethod| {
+            let used = self.last_used.as_ref() == Some(&method.code);
+            let place = preferred.and_then(|codes| codes.iter().position(|c| *c == method.code));
+            (!used, place.unwrap_or(usize::MAX))
+        };
+        let mut methods: Vec<_> = catalogue.payment_methods.iter().map(AsRef::as_ref).collect();
+        methods.retain(|method: &&PaymentMethod| method.enabled);
+        // Stable: what nothing decides stays in the default order.
+        methods.sort_by_key(rank);
+        methods.into_iter()
+    }
+}
+
+/// The answer.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PaymentMethods {
+    payment_methods: Vec<View>,
+}
+
+/// A method as the API document shows it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct View {
+    code: String,
+    label: String,
+    psp: String,
+    limit: JsonDecimal,
+    fees: Fees,
+    expiration_period: u32,
+    open_in_new_tab: bool,
+    context: Value,
+    uses_estimated_quote: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Fees {
+    fixed: JsonDecimal,
+    percentage: JsonDecimal,
+}
+
+impl View {
+    fn of(method: &PaymentMethod) -> Self {
+        Self {
+            code: method.code.clone(),
+            label: method.label.clone(),
+            psp: method.psp.clone(),
+            limit: method.limit.into(),
+            fees: Fees { fixed: method.fee_fixed.into(), percentage: method.fee_percentage.into() },
+            expiration_period: method.expiration_period_seconds,
+            open_in_new_tab: method.open_in_new_tab,
+            context: method.context.clone(),
+            uses_estimated_quote: method.uses_estimated_quote,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use rust_decimal::Decimal;
+
+    use super::*;
+
+    fn catalogue() -> Catalogue {
+        let method = |code: &str, enabled| {
+            Arc::new(PaymentMethod {
+                code: code.to_owned(),
+                label: code.to_owned(),
+                psp: "bank".to_owned(),
+                kind: "other".to_owned(),
+                limit: Decimal::ONE_HUNDRED,
+                fee_fixed: Decimal::ZERO,
+                fee_percentage: Decimal::ZERO,
+                expiration_period_seconds: 900,
+                open_in_new_tab: false,
+                uses_estimated_quote: false,
+                enabled,
+                context: Value::Array(Vec::new()),
+            })
+        };
+        let methods = [("a", true), ("b", true), ("off", false), ("c", true), ("d", true)];
+        Catalogue {
+            payment_methods: methods.into_iter().map(|(code, on)| method(code, on)).collect(),
+            preferences: [("NL".to_owned(), ["off", "d", "c"].map(str::to_owned).to_vec())].into(),
+            ..Catalogue::default()
+        }
+    }
+
+    fn order(country: Option<&str>, last_used: Option<&str>) -> String {
+        let tastes =
+            Tastes { country: country.map(str::to_owned), last_used: last_used.map(str::to_owned) };
+        tastes.ranked(&catalogue()).map(|method| method.code.as_str()).collect()
+    }
+
+    #[test]
+    fn the_last_used_method_leads_then_the_country_then_the_default() {
+        assert_eq!(order(None, None), "abcd");
+        assert_eq!(order(Some("NL"), None), "dcab");
+        assert_eq!(order(Some("NL"), Some("b")), "bdca");
+        assert_eq!(order(Some("DE"), Some("c")), "cabd");
+    }
+
+    #[test]
+    fn a_method_that_is_off_is_not_offered_however_well_liked() {
+        assert_eq!(order(Some("NL"), Some("off")), "dcab");
+    }
+}
