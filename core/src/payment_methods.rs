@@ -168,11 +168,11 @@ mod tests {
             })
         };
         let methods = [("a", true), ("b", true), ("off", false), ("c", true), ("d", true)];
-        Catalogue {
-            payment_methods: methods.into_iter().map(|(code, on)| method(code, on)).collect(),
-            preferences: [("NL".to_owned(), ["off", "d", "c"].map(str::to_owned).to_vec())].into(),
-            ..Catalogue::default()
-        }
+        let mut catalogue = Catalogue::default();
+        catalogue.payment_methods = methods.map(|(code, on)| method(code, on)).to_vec();
+        let liked = ["off", "d", "c"].map(str::to_owned).to_vec();
+        catalogue.preferences.insert("NL".to_owned(), liked);
+        catalogue
     }
 
     fn order(country: Option<&str>, last_used: Option<&str>) -> String {
