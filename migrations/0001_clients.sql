@@ -110,7 +110,7 @@ create table policy_component (
   created_at timestamptz not null
 );
 
--- Every policy ever active; the active one of a kind is the one with active_at and no ended_at.
+-- Every policy ever active. A version never changes but for the two flags.
 create table policy_version (
   client_id uuid not null references client (client_id),
   kind text not null check (kind in ('signature', 'fee', 'method-order')),
@@ -118,14 +118,26 @@ create table policy_version (
   digest text not null references policy_component (digest),
   size bigint not null,
   info jsonb not null,
-  config jsonb not null default '[]',
+  -- an object; what each member must be stands in info
+  config jsonb not null default '{}',
   fail_closed boolean not null default false,
   active boolean not null,
+  -- the operator went back from it: it is nobody's previous version any more
+  rolled_back boolean not null default false,
   created_by text not null,
   created_at timestamptz not null,
   primary key (client_id, kind, version)
 );
 create unique index policy_version_active_key on policy_version (client_id, kind) where active;
+
+-- Replay tokens of signed payloads that were accepted.
+create table signature_replay (
+  client_id uuid not null references client (client_id),
+  token_digest bytea not null,
+  expires_at timestamptz not null,
+  primary key (client_id, token_digest)
+);
+create index signature_replay_expires_idx on signature_replay (expires_at);
 
 create table idempotency_key (
   client_id uuid not null references client (client_id),

@@ -29,6 +29,10 @@ alter table policy_version enable row level security;
 create policy policy_version_isolation on policy_version
   using (client_id = nullif(current_setting('rampart.client_id', true), '')::uuid);
 
+alter table signature_replay enable row level security;
+create policy signature_replay_isolation on signature_replay
+  using (client_id = nullif(current_setting('rampart.client_id', true), '')::uuid);
+
 alter table idempotency_key enable row level security;
 create policy idempotency_key_isolation on idempotency_key
   using (client_id = nullif(current_setting('rampart.client_id', true), '')::uuid);

@@ -21,6 +21,8 @@ pub struct Client {
     pub catalogue: Arc<Catalogue>,
     /// How it proved itself.
     pub credential: Credential,
+    /// Id of the request that is being served.
+    pub request_id: Arc<str>,
 }
 
 impl Client {

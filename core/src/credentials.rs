@@ -30,7 +30,7 @@ enum Claim<'a> {
 pub fn client(core: &Core, head: &Head) -> Result<Client> {
     let snapshot = core.snapshots.current();
     match claim(&head.headers)? {
-        Claim::Token(token) => by_token(core, &snapshot, token),
+        Claim::Token(token) => by_token(core, &snapshot, token, head),
         Claim::ApiKey(key) => by_api_key(core, &snapshot, key, head),
     }
 }
@@ -61,13 +61,13 @@ pub(crate) fn bearer(value: &str) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim_start())
 }
 
-fn by_token(core: &Core, snapshot: &Snapshot, token: &str) -> Result<Client> {
+fn by_token(core: &Core, snapshot: &Snapshot, token: &str, head: &Head) -> Result<Client> {
     let claims = core.tokens.verify_client(core, token)?;
     let tenant = snapshot.tenants.get(&claims.client).ok_or(Code::ER800)?;
     if tenant.suspended || claims.issued_at < tenant.tokens_valid_from.timestamp() {
         return Err(Code::ER800.into());
     }
-    Ok(proven(snapshot, tenant, Credential::Token))
+    Ok(proven(snapshot, tenant, Credential::Token, head))
 }
 
 fn by_api_key(core: &Core, snapshot: &Snapshot, text: &str, head: &Head) -> Result<Client> {
@@ -82,11 +82,21 @@ fn by_api_key(core: &Core, snapshot: &Snapshot, text: &str, head: &Head) -> Resu
         return Err(Code::ER805.into());
     }
     core.api_key_uses.note(key);
-    Ok(proven(snapshot, tenant, Credential::ApiKey(Arc::clone(key))))
+    Ok(proven(snapshot, tenant, Credential::ApiKey(Arc::clone(key)), head))
 }
 
-fn proven(snapshot: &Snapshot, tenant: &Arc<Tenant>, credential: Credential) -> Client {
-    Client { tenant: Arc::clone(tenant), catalogue: Arc::clone(&snapshot.catalogue), credential }
+fn proven(
+    snapshot: &Snapshot,
+    tenant: &Arc<Tenant>,
+    credential: Credential,
+    head: &Head,
+) -> Client {
+    Client {
+        tenant: Arc::clone(tenant),
+        catalogue: Arc::clone(&snapshot.catalogue),
+        credential,
+        request_id: head.request_id.as_str().into(),
+    }
 }
 
 #[cfg(test)]

@@ -24,6 +24,7 @@ pub mod metrics;
 pub mod orders;
 pub mod passwords;
 pub mod payment_methods;
+pub mod policies;
 pub mod private_postgres;
 pub mod quotes;
 pub mod rate_limit;
@@ -44,6 +45,7 @@ use sqlx::PgPool;
 use crate::clock::Clock;
 use crate::metrics::Metrics;
 use crate::passwords::Passwords;
+use crate::policies::Policies;
 use crate::secrets::MasterKey;
 use crate::settings::Settings;
 use crate::snapshot::Snapshots;
@@ -61,6 +63,8 @@ pub struct Core {
     pub keys: MasterKey,
     /// Metrics of this edge.
     pub metrics: Metrics,
+    /// What partners' policies run in.
+    pub policies: Policies,
     /// Settings as configured.
     pub settings: Settings,
     /// Tenants and catalogue as of now.

@@ -64,7 +64,8 @@ families! {
     errors: IntCounterVec "rampart_errors_total" ["code"];
     /// Requests refused by a rate limit.
     rate_limited: IntCounterVec "rampart_rate_limited_total" ["bucket", "partner"];
-    /// Policy calls by outcome: ok, clamped, refused, or the cause of a malfunction.
+    /// Policy calls by outcome: ok, refused, load, breaker, or the cause of a malfunction; clamped
+    /// fees count beside their ok.
     policy_calls: IntCounterVec "rampart_policy_calls_total" ["kind", "partner", "outcome"];
     /// Time of a policy call, instance included.
     policy_duration: HistogramVec "rampart_policy_duration_seconds" ["kind"] POLICY_SECONDS;
@@ -94,6 +95,12 @@ impl Metrics {
             tracing::error!(%error, "metrics cannot be written");
         }
         String::from_utf8(text).unwrap_or_default()
+    }
+
+    /// Notes what one policy call cost.
+    pub fn policy_cost(&self, kind: &str, took: Duration, fuel: u64) {
+        self.policy_duration.with_label_values(&[kind]).observe(took.as_secs_f64());
+        self.policy_fuel.with_label_values(&[kind]).observe(fuel as f64);
     }
 
     /// Counts one answered request. `partner` is a known client's slug or empty.

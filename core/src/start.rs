@@ -8,6 +8,7 @@ use crate::db;
 use crate::error::{Error, Result};
 use crate::metrics::Metrics;
 use crate::passwords::Passwords;
+use crate::policies::Policies;
 use crate::secrets::{KEY_BYTES, MasterKey};
 use crate::settings::Settings;
 use crate::snapshot::Snapshots;
@@ -41,6 +42,7 @@ impl Core {
         let keys = master_key(&settings, &clock, &db).await?;
         let metrics = Metrics::new().map_err(|e| Error::internal("register metrics", e))?;
         metrics.build_info.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
+        let policies = Policies::new(&settings.policy)?;
         let snapshots = Snapshots::empty();
         let passwords = Passwords::new(clock.clone());
         let core = Arc::new(Self {
@@ -48,6 +50,7 @@ impl Core {
             db,
             keys,
             metrics,
+            policies,
             settings,
             snapshots,
             passwords,
@@ -55,6 +58,7 @@ impl Core {
             api_key_uses: ApiKeyUses::default(),
         });
         core.refresh().await?;
+        core.compile_policies().await?;
         Ok(core)
     }
 }

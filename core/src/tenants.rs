@@ -11,6 +11,7 @@ use chrono::{DateTime, Utc};
 use ipnet::IpNet;
 use rust_decimal::Decimal;
 
+use crate::policies::TenantPolicies;
 use crate::rate_limit::{Gcra, Quota};
 use crate::secrets::Secret;
 use crate::types::{ApiKeyId, ClientId};
@@ -51,6 +52,8 @@ pub struct Tenant {
     pub webhook_secrets: Vec<TimedSecret>,
     /// Its live API keys.
     pub api_keys: Vec<Arc<ApiKey>>,
+    /// What it has put in the place of the built-in rules.
+    pub policies: TenantPolicies,
 }
 
 impl Tenant {

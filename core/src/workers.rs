@@ -8,6 +8,7 @@ use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 
 use crate::Core;
+use crate::error::Result;
 use crate::orders::expiry::expire_due;
 
 /// How often an edge asks whether tenants or catalogue have changed. Changes must reach every edge
@@ -17,6 +18,9 @@ const SNAPSHOT_POLL: Duration = Duration::from_millis(250);
 const API_KEY_USES: Duration = Duration::from_secs(10);
 /// How often orders that can no longer be paid are looked for.
 const ORDER_EXPIRY: Duration = Duration::from_secs(1);
+/// How often policies are compiled that a reload had to leave behind, and used replay tokens are
+/// forgotten.
+const POLICY_CARE: Duration = Duration::from_secs(5);
 
 impl Core {
     /// Runs all workers until `stop` turns true.
@@ -24,6 +28,11 @@ impl Core {
         let snapshots = every(SNAPSHOT_POLL, stop.clone(), || async {
             if let Err(error) = self.refresh().await {
                 tracing::warn!(%error, "the snapshot could not be brought up to date");
+            }
+        });
+        let policies = every(POLICY_CARE, stop.clone(), || async {
+            if let Err(error) = self.care_for_policies().await {
+                tracing::warn!(%error, "policies could not be cared for");
             }
         });
         let api_key_uses = every(API_KEY_USES, stop.clone(), || async {
@@ -36,7 +45,14 @@ impl Core {
                 tracing::warn!(%error, "overdue orders could not be cancelled");
             }
         });
-        tokio::join!(snapshots, api_key_uses, order_expiry);
+        tokio::join!(snapshots, policies, api_key_uses, order_expiry);
+    }
+}
+
+impl Core {
+    async fn care_for_policies(&self) -> Result<()> {
+        self.compile_policies().await?;
+        self.forget_replay_tokens().await
     }
 }
 

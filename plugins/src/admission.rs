@@ -39,6 +39,8 @@ pub struct Admitted {
     pub policy: Policy,
     /// What it says about itself.
     pub info: PolicyInfo,
+    /// The configuration it accepted.
+    pub config: Vec<ConfigEntry>,
     /// SHA-256 of the component, in lower-case hex.
     pub digest: String,
     /// Size of the component, in bytes.
@@ -70,7 +72,7 @@ pub(crate) fn admit(
     shared: &Arc<Shared>,
     kind: PolicyKind,
     wasm: Vec<u8>,
-    config: Vec<ConfigEntry>,
+    configure: impl FnOnce(&PolicyInfo) -> Result<Vec<ConfigEntry>, String> + Send + 'static,
 ) -> Result<Admitted, Rejection> {
     check_size(shared, &wasm)?;
     let place = Arc::clone(&shared.admissions)
@@ -82,7 +84,7 @@ pub(crate) fn admit(
         .name("policy-admission".into())
         .stack_size(THREAD_STACK_BYTES)
         .spawn(move || {
-            let result = examine(&examined, kind, &wasm, &config);
+            let result = examine(&examined, kind, &wasm, configure);
             // The place is given back before the answer is: who hears it may upload again. Nobody
             // listens any more after a time-out.
             drop(place);
@@ -139,11 +141,13 @@ fn examine(
     shared: &Arc<Shared>,
     kind: PolicyKind,
     wasm: &[u8],
-    config: &[ConfigEntry],
+    configure: impl FnOnce(&PolicyInfo) -> Result<Vec<ConfigEntry>, String>,
 ) -> Result<Admitted, Rejection> {
     let policy = load(shared, kind, wasm)?;
     let info = describe(shared, &policy)?;
     check_info(&info, kind)?;
+    let entries = configure(&info).map_err(Rejection::new)?;
+    let config = &entries[..];
     check_config(&info.config, config).map_err(Rejection::new)?;
     validate(shared, &policy, config)?;
     let fuel = match &policy {
@@ -162,7 +166,7 @@ fn examine(
         return Err(Rejection::new(format!("a sample burnt {fuel} fuel, over half of {budget}")));
     }
     let digest = policy.digest().to_owned();
-    Ok(Admitted { policy, info, digest, size: wasm.len(), fuel })
+    Ok(Admitted { policy, info, config: entries, digest, size: wasm.len(), fuel })
 }
 
 /// Runs every sample twice and answers the most fuel one burnt.

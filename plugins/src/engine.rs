@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 use wasmtime::{Config, Enabled, Engine, PoolingAllocationConfig};
 
 use crate::admission::{self, Admitted, Rejection};
-use crate::bindings::meta::PolicyKind;
+use crate::bindings::meta::{PolicyInfo, PolicyKind};
 use crate::bindings::types::ConfigEntry;
 use crate::limits::{PolicyLimits, TICK_MS};
 use crate::policy::Policy;
@@ -67,7 +67,20 @@ impl PolicyEngine {
         wasm: Vec<u8>,
         config: Vec<ConfigEntry>,
     ) -> Result<Admitted, Rejection> {
-        admission::admit(&self.shared, kind, wasm, config)
+        self.admit_with(kind, wasm, move |_| Ok(config))
+    }
+
+    /// The same, with a configuration that is made once the policy has said what it takes.
+    ///
+    /// # Errors
+    /// The reason, that of `configure` included, in one line for the operator.
+    pub fn admit_with(
+        &self,
+        kind: PolicyKind,
+        wasm: Vec<u8>,
+        configure: impl FnOnce(&PolicyInfo) -> Result<Vec<ConfigEntry>, String> + Send + 'static,
+    ) -> Result<Admitted, Rejection> {
+        admission::admit(&self.shared, kind, wasm, configure)
     }
 
     /// Compiles a component that was admitted before, at start or when another edge admitted it.

@@ -9,6 +9,7 @@ use super::create::SecretKind;
 use super::{ApiKey, Buckets, Mode, Rates, Tenant, TimedSecret};
 use crate::Core;
 use crate::error::{Error, Result};
+use crate::policies::TenantPolicies;
 use crate::rate_limit::Quota;
 use crate::secrets::Secret;
 use crate::snapshot::Snapshot;
@@ -37,6 +38,7 @@ impl Tenant {
         let ids: Vec<Uuid> = rows.iter().map(|row| row.client_id).collect();
         let mut secrets = secrets(core, &ids).await?;
         let mut keys = api_keys(core, &ids).await?;
+        let mut policies = TenantPolicies::load(core, &ids, known).await?;
         let mut tenants = Vec::with_capacity(rows.len());
         for row in rows {
             let id = ClientId::from(row.client_id);
@@ -58,6 +60,7 @@ impl Tenant {
                 signing_secrets: own(SecretKind::Signing),
                 webhook_secrets: own(SecretKind::Webhook),
                 api_keys: keys.remove(&row.client_id).unwrap_or_default(),
+                policies: policies.remove(&row.client_id).unwrap_or_default(),
             });
         }
         Ok(tenants)

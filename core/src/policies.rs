@@ -1,0 +1,31 @@
+//! Partners' policies (section 9 of the contract): what a request asks of them, and what it gets
+//! when there is none or it malfunctions.
+//!
+//! - [`fee_schedule`], [`rank`] and [`verify_signature`] are the calls. Each answers `None` when
+//!   the built-in rule applies.
+//! - `active`: the policies of one tenant in a snapshot; `compiled`: native code, shared by digest;
+//!   `load`: from Postgres
+//! - `call`: one call with its breaker, its metrics and its one log line
+//! - `lifecycle`: what operators do: push, configure, roll back, remove; `rehearsal`: dry runs
+//! - `configuration`: an operator's JSON as the entries a policy is given
+//! - `keys`: keys that a signature policy may name; `replay`: payloads that were seen before
+//!
+//! A malfunction fails closed for `signature` (ER324) and falls back to the built-in for the other
+//! two, unless a fee policy is set to fail closed (ER328).
+
+mod active;
+mod call;
+mod compiled;
+mod configuration;
+mod fee;
+mod keys;
+mod load;
+mod method_order;
+mod replay;
+mod signature;
+
+pub use self::active::{ActivePolicy, TenantPolicies};
+pub use self::compiled::Policies;
+pub use self::fee::{PolicyFees, fee_schedule};
+pub use self::method_order::rank;
+pub use self::signature::{SignatureDecision, signed_payload, verify_signature};

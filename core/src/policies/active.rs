@@ -1,0 +1,98 @@
+//! The policies of one tenant in a snapshot.
+
+use std::fmt;
+use std::sync::Arc;
+
+use rampart_plugins::contract::{ConfigEntry, PolicyKind};
+use rampart_plugins::{Breaker, KeyRing, Policy};
+
+use super::compiled::Slot;
+
+/// What a tenant has put in the place of the built-in rules; `None` is the built-in.
+#[derive(Clone, Debug, Default)]
+pub struct TenantPolicies {
+    /// Decides whether offers and onboarding requests are authentic.
+    pub signature: Option<Arc<ActivePolicy>>,
+    /// States fees.
+    pub fee: Option<Arc<ActivePolicy>>,
+    /// Orders payment methods.
+    pub method_order: Option<Arc<ActivePolicy>>,
+    /// Keys that the signature policy may name.
+    pub verification_keys: KeyRing,
+}
+
+impl TenantPolicies {
+    /// The active policy of a kind.
+    pub fn get(&self, kind: PolicyKind) -> Option<&Arc<ActivePolicy>> {
+        self.of(kind).as_ref()
+    }
+
+    pub(super) fn set(&mut self, policy: Arc<ActivePolicy>) {
+        let place = match policy.kind {
+            PolicyKind::Signature => &mut self.signature,
+            PolicyKind::Fee => &mut self.fee,
+            PolicyKind::MethodOrder => &mut self.method_order,
+        };
+        *place = Some(policy);
+    }
+
+    /// Those that are active, of any kind.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Arc<ActivePolicy>> {
+        PolicyKind::ALL.into_iter().filter_map(|kind| self.get(kind))
+    }
+
+    fn of(&self, kind: PolicyKind) -> &Option<Arc<ActivePolicy>> {
+        match kind {
+            PolicyKind::Signature => &self.signature,
+            PolicyKind::Fee => &self.fee,
+            PolicyKind::MethodOrder => &self.method_order,
+        }
+    }
+}
+
+/// One version of a tenant's policy. It never changes, so it outlives reloads together with its
+/// breaker for as long as it is the active one.
+pub struct ActivePolicy {
+    /// Its kind.
+    pub kind: PolicyKind,
+    /// Its number among the tenant's versions of this kind, from 1.
+    pub version: i64,
+    /// Whether a malfunction refuses the request instead of taking the built-in rule.
+    pub fail_closed: bool,
+    /// What the operator configured, as the policy gets it.
+    pub(super) config: Vec<ConfigEntry>,
+    pub(super) slot: Arc<Slot>,
+    pub(super) breaker: Breaker,
+    /// What serves until this one is compiled here.
+    pub(super) previous: Option<Arc<Self>>,
+}
+
+impl ActivePolicy {
+    /// SHA-256 of its component, in lower-case hex.
+    pub fn digest(&self) -> &str {
+        &self.slot.digest
+    }
+
+    /// This version, or the one before it while this one is not compiled on this edge yet.
+    pub(super) fn serving(self: &Arc<Self>) -> &Arc<Self> {
+        match &self.previous {
+            Some(previous) if self.slot.is_pending() => previous,
+            _ => self,
+        }
+    }
+
+    /// Its native code; `None` when it is not compiled yet or could not be.
+    pub(super) fn policy(&self) -> Option<&Policy> {
+        self.slot.policy()
+    }
+}
+
+impl fmt::Debug for ActivePolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ActivePolicy")
+            .field("kind", &self.kind)
+            .field("version", &self.version)
+            .field("digest", &self.slot.digest)
+            .finish_non_exhaustive()
+    }
+}

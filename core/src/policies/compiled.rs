@@ -1,0 +1,198 @@
+//! Native code of policies: compiled off the serving threads, once for all partners that share a
+//! component, and kept for as long as one of them uses it.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use rampart_plugins::contract::PolicyKind;
+use rampart_plugins::{Policy, PolicyEngine, PolicyLimits};
+use sqlx::PgPool;
+use tokio::sync::{OnceCell, Semaphore, oneshot};
+
+use crate::Core;
+use crate::error::{Error, Result};
+use crate::settings;
+
+/// Components compiled at once; the compiler itself uses every processor.
+const COMPILES_MAX: usize = 2;
+/// Longest that a reload waits for compilers before it publishes what it has. Components take
+/// milliseconds; a monster must not hold up another tenant's suspension.
+const RELOAD_WAIT: Duration = Duration::from_millis(500);
+/// Stack of a compiling thread, in bytes: its depth follows the nesting of the uploaded code.
+const THREAD_STACK_BYTES: usize = 16 << 20;
+
+/// The policy engine of this edge, and what it has compiled.
+pub struct Policies {
+    pub(super) engine: PolicyEngine,
+    /// As many as there are components of active policies.
+    slots: Mutex<HashMap<SlotKey, Weak<Slot>>>,
+    compiles: Arc<Semaphore>,
+}
+
+/// A component by kind and digest.
+type SlotKey = (&'static str, Arc<str>);
+
+/// A component, and its native code once there is any.
+pub(super) struct Slot {
+    pub(super) kind: PolicyKind,
+    pub(super) digest: Arc<str>,
+    /// An error is final: the component does not fit this edge's limits.
+    code: OnceCell<Result<Policy, String>>,
+}
+
+impl Policies {
+    /// Reserves what policies run in.
+    ///
+    /// # Errors
+    /// When the system refuses the address space, or the limits contradict each other.
+    pub(crate) fn new(settings: &settings::Policy) -> Result<Self> {
+        let engine = PolicyEngine::new(limits(settings)).map_err(|error| {
+            let cause = std::io::Error::other(format!("{error:#}"));
+            Error::internal("start the policy engine", cause)
+        })?;
+        let compiles = Arc::new(Semaphore::new(COMPILES_MAX));
+        Ok(Self { engine, slots: Mutex::default(), compiles })
+    }
+
+    /// The shared slot of a component.
+    pub(super) fn slot(&self, kind: PolicyKind, digest: &str) -> Arc<Slot> {
+        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (kind.as_str(), Arc::from(digest));
+        if let Some(slot) = slots.get(&key).and_then(Weak::upgrade) {
+            return slot;
+        }
+        slots.retain(|_, slot| slot.strong_count() > 0);
+        let slot = Arc::new(Slot { kind, digest: Arc::clone(&key.1), code: OnceCell::new() });
+        slots.insert(key, Arc::downgrade(&slot));
+        slot
+    }
+
+    /// The slot of a component that was compiled to be admitted.
+    pub(super) fn admitted(&self, policy: Policy) -> Arc<Slot> {
+        let slot = self.slot(policy.kind(), policy.digest());
+        // Filled already: equal code from an earlier upload.
+        drop(slot.code.set(Ok(policy)));
+        slot
+    }
+
+    /// Compiles what is not compiled, for [`RELOAD_WAIT`]; what takes longer goes on by itself.
+    pub(super) async fn compile_within_reload(&self, db: &PgPool, slots: Vec<Arc<Slot>>) {
+        let pending: Vec<_> = slots.into_iter().filter(|slot| slot.is_pending()).collect();
+        if pending.is_empty() {
+            return;
+        }
+        let (engine, compiles) = (self.engine.clone(), Arc::clone(&self.compiles));
+        let db = db.clone();
+        let work = tokio::spawn(async move {
+            for slot in pending {
+                if let Err(error) = slot.fill(&engine, &compiles, &db).await {
+                    tracing::warn!(%error, digest = &*slot.digest, "a policy is not compiled yet");
+                }
+            }
+        });
+        if tokio::time::timeout(RELOAD_WAIT, work).await.is_err() {
+            tracing::warn!("policies are still being compiled, their previous versions serve");
+        }
+    }
+}
+
+impl Core {
+    /// Compiles every active policy that is not compiled yet: at start, and for what a reload had
+    /// to leave behind.
+    ///
+    /// # Errors
+    /// When the database cannot be read. A component that does not compile is no error here: it is
+    /// logged, and its calls are malfunctions.
+    pub(crate) async fn compile_policies(&self) -> Result<()> {
+        for slot in self.pending_slots() {
+            slot.fill(&self.policies.engine, &self.policies.compiles, &self.db).await?;
+        }
+        Ok(())
+    }
+
+    /// Active policies that this edge has not compiled yet.
+    pub fn policies_pending(&self) -> usize {
+        self.pending_slots().len()
+    }
+
+    fn pending_slots(&self) -> Vec<Arc<Slot>> {
+        let snapshot = self.snapshots.current();
+        let active = snapshot.tenants.values().flat_map(|tenant| tenant.policies.all());
+        active.filter(|p| p.slot.is_pending()).map(|p| Arc::clone(&p.slot)).collect()
+    }
+}
+
+impl Slot {
+    /// A slot that never gets any code.
+    pub(super) fn broken(kind: PolicyKind, digest: &str, reason: String) -> Arc<Self> {
+        let code = OnceCell::new_with(Some(Err(reason)));
+        Arc::new(Self { kind, digest: digest.into(), code })
+    }
+
+    /// Whether it is not known yet if the component compiles.
+    pub(super) fn is_pending(&self) -> bool {
+        !self.code.initialized()
+    }
+
+    pub(super) fn policy(&self) -> Option<&Policy> {
+        self.code.get()?.as_ref().ok()
+    }
+
+    /// Reads and compiles the component, unless that is done or under way.
+    async fn fill(&self, engine: &PolicyEngine, compiles: &Semaphore, db: &PgPool) -> Result<()> {
+        let compile = || async {
+            let _place = compiles.acquire().await.map_err(|e| Error::internal("compile", e))?;
+            let component = sqlx::query_scalar!(
+                "select component from policy_component where digest = $1",
+                &*self.digest,
+            )
+            .fetch_one(db)
+            .await?;
+            let code = compile(engine.clone(), self.kind, component).await;
+            if let Err(reason) = &code {
+                let kind = self.kind.as_str();
+                tracing::error!(kind, digest = &*self.digest, reason, "a policy does not compile");
+            }
+            Ok::<_, Error>(code)
+        };
+        self.code.get_or_try_init(compile).await.map(drop)
+    }
+}
+
+/// Compiles on a thread of its own, whose stack is deep enough.
+async fn compile(
+    engine: PolicyEngine,
+    kind: PolicyKind,
+    component: Vec<u8>,
+) -> Result<Policy, String> {
+    let (sender, compiled) = oneshot::channel();
+    std::thread::Builder::new()
+        .name("policy-compiler".into())
+        .stack_size(THREAD_STACK_BYTES)
+        .spawn(move || drop(sender.send(engine.load(kind, &component))))
+        .map_err(|error| format!("no thread to compile on: {error}"))?;
+    match compiled.await {
+        Ok(result) => result.map_err(|rejection| rejection.to_string()),
+        Err(_) => Err("the component broke the compiler".into()),
+    }
+}
+
+/// The engine's defaults where the settings say nothing.
+fn limits(settings: &settings::Policy) -> PolicyLimits {
+    let defaults = PolicyLimits::default();
+    PolicyLimits {
+        fuel_max: settings.fuel.unwrap_or(defaults.fuel_max),
+        deadline_ticks: settings.deadline_ms.unwrap_or(defaults.deadline_ticks),
+        memory_bytes_max: settings.memory_bytes.unwrap_or(defaults.memory_bytes_max),
+        live_calls_max: settings.live_max.unwrap_or(defaults.live_calls_max),
+        ..defaults
+    }
+}
+
+impl fmt::Debug for Policies {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Policies").field("limits", self.engine.limits()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,227 @@
+//! Whether a partner's policy finds a signed payload authentic.
+
+use std::borrow::Cow;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use rampart_plugins::Policy;
+use rampart_plugins::contract::{
+    Field, Header, Purpose, Rejection, SignedPayload, Signer, Verdict,
+};
+use serde_json::Value;
+
+use super::call::{Answered, count, run};
+use super::{keys, replay};
+use crate::Core;
+use crate::caller::Client;
+use crate::error::{Code, Error, Result};
+use crate::exchange::Input;
+
+/// How far a claimed signing time may lie from now, either way.
+const SIGNED_AT_WINDOW: TimeDelta = TimeDelta::seconds(300);
+/// How long a replay token is remembered when the payload claims no signing time.
+const REPLAY_MEMORY: TimeDelta = TimeDelta::days(365);
+
+/// Headers that a policy may see: what signature schemes use, never a credential.
+const VISIBLE_HEADERS: [&str; 12] = [
+    "content-digest",
+    "content-type",
+    "date",
+    "digest",
+    "signature",
+    "signature-input",
+    "webhook-id",
+    "webhook-signature",
+    "webhook-timestamp",
+    "x-nonce",
+    "x-signature",
+    "x-timestamp",
+];
+
+/// An authentic payload.
+#[derive(Clone, Debug)]
+pub struct SignatureDecision {
+    /// For the audit: `{kind, version, digest, rule, fuel, key, algorithm}`.
+    pub decision: Value,
+}
+
+/// A request as a signature policy sees it: the members of its JSON body that are set, those that
+/// are neither object nor array, without `signature`, which becomes `claimed`.
+pub fn signed_payload(purpose: Purpose, input: &Input) -> SignedPayload {
+    let members = input.document.as_object();
+    let mut fields: Vec<Field> = members
+        .into_iter()
+        .flatten()
+        .filter(|(name, _)| *name != "signature")
+        .filter_map(|(name, value)| Some(Field { name: name.clone(), value: scalar(value)? }))
+        .collect();
+    fields.sort_by(|a, b| a.name.cmp(&b.name));
+    let claimed = input.document.get("signature").and_then(Value::as_str).map(str::to_owned);
+    let headers = VISIBLE_HEADERS.iter().flat_map(|name| {
+        let values = input.head.headers.get_all(*name).iter();
+        values.map(|value| Header { name: (*name).to_owned(), value: value.as_bytes().to_vec() })
+    });
+    SignedPayload {
+        purpose,
+        fields,
+        claimed,
+        method: input.head.method.to_string(),
+        path: input.head.path.clone(),
+        query: input.head.query.clone().unwrap_or_default(),
+        headers: headers.collect(),
+        body: input.body.to_vec(),
+    }
+}
+
+/// A string as it is, a number as it was sent, a boolean as its name.
+fn scalar(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.as_str().to_owned()),
+        Value::Bool(flag) => Some(flag.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// Asks the partner's signature policy; `None` when there is none and the built-in scheme applies.
+///
+/// An accepted replay token is used up here, whatever becomes of the request.
+///
+/// # Errors
+/// ER339 without a signature, ER338 for one the policy cannot read, ER336 for one that is not
+/// good: wrong, of an unknown key, outside the window of time, used before, or not covering what
+/// it must. ER324 when the policy malfunctioned: a signature fails closed.
+pub async fn verify_signature(
+    core: &Core,
+    client: &Client,
+    payload: SignedPayload,
+) -> Result<Option<SignatureDecision>> {
+    let policies = &client.tenant.policies;
+    let Some(active) = &policies.signature else { return Ok(None) };
+    let answered = run(
+        core,
+        client,
+        active,
+        |policy, active, context| match policy {
+            Policy::Signature(policy) => {
+                Some(policy.verify(context, &active.config, &payload, &policies.verification_keys))
+            }
+            Policy::Fee(_) | Policy::MethodOrder(_) => None,
+        },
+        |verdict| if matches!(verdict, Verdict::Authentic(_)) { "ok" } else { "refused" },
+    );
+    let Some(answered) = answered else { return Err(Code::ER324.into()) };
+    match &answered.answer {
+        Verdict::Rejected(rejection) => Err(refusal(*rejection)),
+        Verdict::Authentic(signer) => {
+            if let Err(rejection) = check_time_and_reuse(core, client, signer).await? {
+                count(core, client, active.kind, "refused");
+                return Err(rejection);
+            }
+            Ok(Some(decision(&answered, signer)))
+        }
+    }
+}
+
+/// What only the host can know: the time, and what was seen before.
+async fn check_time_and_reuse(
+    core: &Core,
+    client: &Client,
+    signer: &Signer,
+) -> Result<std::result::Result<(), Error>> {
+    let now = core.clock.now();
+    let signed_at = signer.signed_at.and_then(|at| DateTime::<Utc>::from_timestamp(at.into(), 0));
+    if signed_at.is_some_and(|at| (now - at).abs() > SIGNED_AT_WINDOW) {
+        return Ok(Err(refusal(Rejection::Stale)));
+    }
+    let Some(token) = &signer.replay_token else { return Ok(Ok(())) };
+    // From then on the window refuses it.
+    let until = signed_at.map_or(now + REPLAY_MEMORY, |at| at + SIGNED_AT_WINDOW * 2);
+    match replay::take(core, client.id(), token, until).await? {
+        true => Ok(Ok(())),
+        false => Ok(Err(Error::with_detail(Code::ER336, "it was used before"))),
+    }
+}
+
+fn decision(answered: &Answered<'_, Verdict>, signer: &Signer) -> SignatureDecision {
+    let mut decision = answered.decision("authentic");
+    if let Value::Object(members) = &mut decision {
+        members.insert("key".into(), signer.key.clone().into());
+        members.insert("algorithm".into(), keys::algorithm_name(signer.algorithm).into());
+    }
+    SignatureDecision { decision }
+}
+
+fn refusal(rejection: Rejection) -> Error {
+    let (code, detail): (Code, Cow<'static, str>) = match rejection {
+        Rejection::MissingSignature => return Code::ER339.into(),
+        Rejection::MalformedSignature => (Code::ER338, "its form cannot be read".into()),
+        Rejection::BadSignature => return Code::ER336.into(),
+        Rejection::UnknownKey => (Code::ER336, "its key is not known here".into()),
+        Rejection::Stale => (Code::ER336, "it was signed too long ago, or in the future".into()),
+        Rejection::NotCovered => (Code::ER336, "it does not cover all that it must".into()),
+    };
+    Error::with_detail(code, detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use http::{HeaderMap, HeaderValue, Method};
+
+    use super::*;
+    use crate::exchange::Head;
+    use crate::fields;
+
+    fn input(body: &'static str) -> Input {
+        let mut headers = HeaderMap::new();
+        for (name, value) in [
+            ("x-signature", "sig"),
+            ("authorization", "Bearer secret"),
+            ("x-api-key", "rk_test_a_b"),
+            ("cookie", "a=b"),
+        ] {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
+        Input {
+            head: Head {
+                method: Method::POST,
+                path: "/api/v2/buy/offer".into(),
+                query: None,
+                headers,
+                peer: [127, 0, 0, 1].into(),
+                request_id: "r".into(),
+            },
+            body: Bytes::from_static(body.as_bytes()),
+            document: fields::parse(body.as_bytes()).unwrap(),
+            params: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_payload_has_what_was_sent_sorted_and_no_credential() {
+        let body = r#"{"returnUrl":"app:a","fee":1.50,"signature":"ab","fixedAmount":true,
+            "callbackUrl":null,"extra":{"a":1}}"#;
+        let payload = signed_payload(Purpose::Offer, &input(body));
+        let fields: Vec<_> =
+            payload.fields.iter().map(|f| (f.name.as_str(), f.value.as_str())).collect();
+        assert_eq!(fields, [("fee", "1.50"), ("fixedAmount", "true"), ("returnUrl", "app:a")]);
+        assert_eq!(payload.claimed.as_deref(), Some("ab"));
+        let headers: Vec<_> = payload.headers.iter().map(|h| h.name.as_str()).collect();
+        assert_eq!(headers, ["x-signature"]);
+        assert_eq!(payload.body, body.as_bytes());
+    }
+
+    #[test]
+    fn each_rejection_has_its_code() {
+        for (rejection, code) in [
+            (Rejection::MissingSignature, Code::ER339),
+            (Rejection::MalformedSignature, Code::ER338),
+            (Rejection::UnknownKey, Code::ER336),
+            (Rejection::BadSignature, Code::ER336),
+            (Rejection::Stale, Code::ER336),
+            (Rejection::NotCovered, Code::ER336),
+        ] {
+            assert!(refusal(rejection).is(code), "{rejection:?}");
+        }
+    }
+}
