@@ -58,8 +58,9 @@ impl VerificationKey {
                     }
                     Scheme::EcdsaP256 => {
                         let fixed = signed.len() == P256_FIXED_BYTES;
-                        let asn1 =
-                            signed.first() == Some(&0x30) && signed.len() <= P256_ASN1_BYTES_MAX;
+                        let asn1 = matches!(signed, [0x30, length, numbers @ ..]
+                            if usize::from(*length) == numbers.len()
+                                && signed.len() <= P256_ASN1_BYTES_MAX);
                         // A short ASN.1 signature may happen to have the length of the other form.
                         (fixed || asn1).then(|| {
                             fixed && genuine(&signature::ECDSA_P256_SHA256_FIXED)

@@ -29,7 +29,7 @@ pub(crate) struct Shared {
     /// Free places for admissions.
     pub(crate) admissions: Arc<Semaphore>,
     /// Dropped with the engine, which ends the ticker.
-    _ticker: mpsc::Sender<()>,
+    _ticker: mpsc::SyncSender<()>,
 }
 
 impl PolicyEngine {
@@ -135,8 +135,8 @@ fn engine_config(limits: &PolicyLimits) -> Config {
 }
 
 /// Advances the engine's epoch every tick until the returned sender is dropped.
-fn start_ticker(engine: &Engine) -> wasmtime::Result<mpsc::Sender<()>> {
-    let (alive, ended) = mpsc::channel();
+fn start_ticker(engine: &Engine) -> wasmtime::Result<mpsc::SyncSender<()>> {
+    let (alive, ended) = mpsc::sync_channel(0);
     let weak = engine.weak();
     thread::Builder::new().name("policy-clock".into()).spawn(move || {
         while ended.recv_timeout(Duration::from_millis(TICK_MS)) == Err(RecvTimeoutError::Timeout) {

@@ -191,4 +191,4 @@ fn der(bytes: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

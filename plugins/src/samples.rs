@@ -73,9 +73,9 @@ pub(crate) fn orders() -> Vec<(CallContext, OrderRequest)> {
         id: format!("method{index}"),
         kind: kinds[index % kinds.len()],
         currencies: vec!["EUR".into(), "USD".into()],
-        success_rate: (index % 2 == 0).then_some(950_000),
-        cost: (index % 3 == 0).then_some(12_000),
-        settles_in: (index % 5 == 0).then_some(86_400),
+        success_rate: index.is_multiple_of(2).then_some(950_000),
+        cost: index.is_multiple_of(3).then_some(12_000),
+        settles_in: index.is_multiple_of(5).then_some(86_400),
     };
     let request = |methods: usize, last_used: Option<String>| OrderRequest {
         side: Side::Buy,

@@ -1,0 +1,47 @@
+//! Turns core modules into components: `componentize OUT_DIR MODULE.wasm...`.
+//!
+//! `a_guest.wasm` becomes `OUT_DIR/a-guest.wasm`; one that is newer than its module is left alone.
+
+use std::error::Error;
+use std::path::Path;
+use std::{env, fs, io};
+
+use wit_component::ComponentEncoder;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = env::args_os().skip(1);
+    let out = arguments.next().ok_or("usage: componentize OUT_DIR MODULE.wasm...")?;
+    fs::create_dir_all(&out)?;
+    for module in arguments {
+        componentize(Path::new(&module), Path::new(&out))
+            .map_err(|error| format!("{}: {error}", module.to_string_lossy()))?;
+    }
+    Ok(())
+}
+
+fn componentize(module: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
+    let name = module.file_name().ok_or("not a file")?.to_string_lossy().replace('_', "-");
+    let target = out.join(&name);
+    if is_newer(&target, module)? {
+        return Ok(());
+    }
+    let component = ComponentEncoder::default()
+        .validate(true)
+        .module(&fs::read(module)?)
+        .and_then(|encoder| encoder.encode())
+        .map_err(|error| format!("{error:#}"))?;
+    // Renamed into place, so that nobody reads half of it.
+    let partial = out.join(format!(".{name}.partial"));
+    fs::write(&partial, &component)?;
+    fs::rename(&partial, &target)?;
+    println!("{} {} bytes", target.display(), component.len());
+    Ok(())
+}
+
+fn is_newer(target: &Path, source: &Path) -> io::Result<bool> {
+    match fs::metadata(target) {
+        Ok(target) => Ok(target.modified()? > fs::metadata(source)?.modified()?),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,91 @@
+//! Payment methods in the order a country is used to, after the one the user paid with last.
+//!
+//! - `countries`: `DE=bank-transfer,card` puts kinds (or ids) of methods in order for one country;
+//!   `*=...` is for every other
+//! - `hide`: ids that are never shown
+
+use rampart_guest::method_order::*;
+
+struct CountryOrder;
+
+rampart_guest::method_order_policy!(CountryOrder);
+
+/// Where the operator says nothing.
+const DEFAULT_COUNTRIES: [(&str, &str); 4] = [
+    ("AT", "instant-transfer,bank-transfer,card"),
+    ("DE", "instant-transfer,bank-transfer,card"),
+    ("NL", "instant-transfer,card,bank-transfer"),
+    ("*", "card,wallet,instant-transfer,bank-transfer"),
+];
+
+impl MethodOrderPolicy for CountryOrder {
+    const ABOUT: About = About {
+        name: "rampart/country-order",
+        version: "1.0.0",
+        summary: "Orders payment methods by country, the last used one first.",
+        settings: &[
+            Setting::optional("countries", SettingType::Texts, "COUNTRY=KIND,KIND or *=KIND,KIND"),
+            Setting::optional("hide", SettingType::Texts, "ids that are never shown"),
+        ],
+        keys: &[],
+    };
+
+    fn validate(config: &Config) -> Result<(), Problem> {
+        match config.texts("countries").iter().find(|text| !text.contains('=')) {
+            Some(text) => Err(Problem::new("countries", format!("`{text}` has no `=`"))),
+            None => Ok(()),
+        }
+    }
+
+    fn rank(_: CallContext, config: Config, request: OrderRequest) -> Result<Ranking, PolicyError> {
+        let OrderRequest { user, methods, .. } = request;
+        let (country, order) = preference(&config, &user.country);
+        let (hidden, mut methods): (Vec<Method>, Vec<Method>) =
+            methods.into_iter().partition(|method| config.texts("hide").contains(&method.id));
+
+        let last_used = |method: &Method| user.last_used.as_ref() == Some(&method.id);
+        // The sort is stable: methods that compare equal keep the host's order.
+        methods.sort_by_cached_key(|method| {
+            let place =
+                order.iter().position(|name| *name == method.id || *name == name_of(method.kind));
+            (!last_used(method), place.unwrap_or(usize::MAX), method.cost.unwrap_or(i32::MAX))
+        });
+
+        let shown = methods.into_iter().enumerate().map(|(index, method)| {
+            let badge = match (last_used(&method), index) {
+                (true, _) => Some("last-used".into()),
+                (false, 0) => Some("recommended".into()),
+                (false, _) => None,
+            };
+            Placement { id: method.id, badge }
+        });
+        let rule = match country {
+            "*" => "any-country".into(),
+            country => format!("country-{}", country.to_ascii_lowercase()),
+        };
+        let hidden = hidden.into_iter().map(|method| method.id).collect();
+        Ok(Ranking { shown: shown.collect(), hidden, rule })
+    }
+}
+
+/// The line for `country`, or else the one for all.
+fn preference<'a>(config: &'a Config, country: &str) -> (&'a str, Vec<&'a str>) {
+    let lines: Vec<(&str, &str)> = match config.texts("countries") {
+        [] => DEFAULT_COUNTRIES.to_vec(),
+        texts => texts.iter().filter_map(|text| text.split_once('=')).collect(),
+    };
+    let line = |name: &str| lines.iter().find(|(country, _)| *country == name);
+    let (name, order) = line(country).or_else(|| line("*")).copied().unwrap_or(("*", ""));
+    (name, order.split(',').map(str::trim).collect())
+}
+
+fn name_of(kind: MethodKind) -> &'static str {
+    match kind {
+        MethodKind::Card => "card",
+        MethodKind::BankTransfer => "bank-transfer",
+        MethodKind::Wallet => "wallet",
+        MethodKind::InstantTransfer => "instant-transfer",
+        MethodKind::Cash => "cash",
+        MethodKind::Other => "other",
+    }
+}

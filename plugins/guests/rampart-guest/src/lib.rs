@@ -1,0 +1,47 @@
+//! Everything a policy for Rampart needs, so that its author writes only the decision:
+//!
+//! ```ignore
+//! use rampart_guest::fee::*;
+//!
+//! struct OnePercent;
+//! rampart_guest::fee_policy!(OnePercent);
+//!
+//! impl FeePolicy for OnePercent {
+//!     const ABOUT: About = About {
+//!         name: "example/one-percent",
+//!         version: "1.0.0",
+//!         summary: "One percent of everything.",
+//!         settings: &[],
+//!         keys: &[],
+//!     };
+//!
+//!     fn price(_: CallContext, _: Config, _: FeeRequest) -> Result<FeeSchedule, PolicyError> {
+//!         let lines = vec![partner_fee("flat-rate", Charge::Rate(10_000))];
+//!         Ok(FeeSchedule { lines, spread: 0, rule: "everyone".into() })
+//!     }
+//! }
+//! ```
+//!
+//! - `fee`, `method_order`, `signature`: one module per kind of policy
+//! - `about`: what a policy says about itself; `config`: the operator's settings
+//! - `decimal`: exact comparison of decimal text; `encoding`: percent and base64
+//! - `log`: lines for the operator; a panic writes one by itself
+//! - `arena`: the allocator
+//!
+//! A policy may use `std`, but nothing is behind it: no clock, files, network or randomness.
+
+mod about;
+mod arena;
+#[doc(hidden)]
+pub mod bindings;
+mod config;
+pub mod decimal;
+pub mod encoding;
+pub mod fee;
+pub mod log;
+pub mod method_order;
+pub mod signature;
+
+pub use about::{About, Setting, SettingType};
+pub use bindings::types::{CallContext, ConfigEntry, ConfigValue, Money, PolicyError, Side};
+pub use config::{Config, Problem};

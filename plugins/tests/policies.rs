@@ -1,0 +1,98 @@
+//! The host and real components, those of `plugins/guests`.
+
+#![expect(clippy::expect_used, clippy::panic, reason = "tests")]
+
+#[path = "policies/admission.rs"]
+mod admission;
+#[path = "policies/hostile.rs"]
+mod hostile;
+#[path = "policies/shipped.rs"]
+mod shipped;
+
+use std::path::PathBuf;
+use std::sync::LazyLock;
+
+use rampart_plugins::contract::{
+    CallContext, ConfigEntry, ConfigValue, FeeRequest, Money, PolicyKind, Side, Stage,
+};
+use rampart_plugins::{Admitted, FeePolicy, Policy, PolicyEngine, PolicyLimits};
+
+/// 2026-01-01T00:00:00Z.
+const NOW: u32 = 1_767_225_600;
+
+/// Patient limits: tests share the machine, and only the tests of the deadline are about time.
+fn patient() -> PolicyLimits {
+    PolicyLimits {
+        deadline_ticks: 5_000,
+        admission_deadline_ticks: 5_000,
+        admission_ms_max: 60_000,
+        admissions_max: 8,
+        ..PolicyLimits::for_threads(4)
+    }
+}
+
+static ENGINE: LazyLock<PolicyEngine> = LazyLock::new(|| engine(patient()));
+
+fn engine(limits: PolicyLimits) -> PolicyEngine {
+    PolicyEngine::new(limits).expect("an engine starts with these limits")
+}
+
+/// A component that `plugins/build` made.
+#[expect(clippy::disallowed_methods, reason = "where the build put them is no setting of Rampart")]
+fn guest(name: &str) -> Vec<u8> {
+    let workspace = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
+    let folder = match (std::env::var_os("RAMPART_GUESTS"), std::env::var_os("CARGO_TARGET_DIR")) {
+        (Some(guests), _) => PathBuf::from(guests),
+        (None, Some(target)) => workspace.join(target).join("guests"),
+        (None, None) => workspace.join("target/guests"),
+    };
+    let path = folder.join(name).with_extension("wasm");
+    std::fs::read(&path)
+        .unwrap_or_else(|_| panic!("{} is missing: run `plugins/build` first", path.display()))
+}
+
+fn admitted(kind: PolicyKind, name: &str, config: Vec<ConfigEntry>) -> Admitted {
+    ENGINE.admit(kind, guest(name), config).unwrap_or_else(|reason| panic!("{name}: {reason}"))
+}
+
+fn fee_policy(engine: &PolicyEngine, name: &str) -> FeePolicy {
+    match engine.load(PolicyKind::Fee, &guest(name)) {
+        Ok(Policy::Fee(policy)) => policy,
+        Ok(_) => panic!("{name} is another kind of policy"),
+        Err(reason) => panic!("{name}: {reason}"),
+    }
+}
+
+fn context() -> CallContext {
+    CallContext {
+        partner: "acme".into(),
+        request_id: "r-1".into(),
+        now: NOW,
+        rehearsal: false,
+        attributes: Vec::new(),
+    }
+}
+
+fn text(key: &str, value: &str) -> ConfigEntry {
+    ConfigEntry { key: key.into(), value: ConfigValue::Text(value.into()) }
+}
+
+fn texts(key: &str, values: &[&str]) -> ConfigEntry {
+    let values = values.iter().map(|value| (*value).into()).collect();
+    ConfigEntry { key: key.into(), value: ConfigValue::Texts(values) }
+}
+
+fn purchase(amount: &str) -> FeeRequest {
+    FeeRequest {
+        stage: Stage::Quote,
+        side: Side::Buy,
+        pay: Money { amount: amount.into(), currency: "EUR".into() },
+        receive_currency: "BTC".into(),
+        mid_rate: "0.00001".into(),
+        payment_method: "creditCard".into(),
+        country: "DE".into(),
+        user_tier: "basic".into(),
+        volume_30d: None,
+        promo_code: None,
+    }
+}

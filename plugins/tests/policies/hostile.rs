@@ -1,0 +1,155 @@
+//! Policies that do what they should not. None may cost more than its limits, and none may be
+//! noticed by the next call.
+
+use std::time::{Duration, Instant};
+
+use rampart_plugins::contract::Level;
+use rampart_plugins::{Called, Cause, FeePolicy, FeeSchedule, PolicyLimits};
+
+use crate::{ENGINE, context, engine, fee_policy, patient, purchase, text};
+
+fn misbehave(policy: &FeePolicy, mode: &str) -> Called<FeeSchedule> {
+    policy.price(&context(), &[text("mode", mode)], &purchase("100"))
+}
+
+fn cause_of(mode: &str) -> (Cause, String) {
+    let called = misbehave(&fee_policy(&ENGINE, "hostile"), mode);
+    let failure = called.outcome.expect_err(mode);
+    (failure.cause, failure.message)
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the promise is about real time")]
+fn a_loop_is_stopped_within_50_ms() {
+    let policy = fee_policy(&engine(PolicyLimits::for_threads(1)), "hostile");
+    // The best of five: the machine may be doing something else, the policy may not.
+    let fastest = (0..5).map(|_| {
+        let start = Instant::now();
+        let failure = misbehave(&policy, "loop").outcome.expect_err("it never ends");
+        assert!(matches!(failure.cause, Cause::Fuel | Cause::Deadline), "{failure}");
+        start.elapsed()
+    });
+    let fastest = fastest.min().expect("five runs");
+    assert!(fastest < Duration::from_millis(50), "{fastest:?}");
+}
+
+#[test]
+fn fuel_stops_a_loop_after_the_same_number_of_steps() {
+    let policy = fee_policy(&ENGINE, "hostile");
+    let first = misbehave(&policy, "loop");
+    assert_eq!(first.outcome.as_ref().expect_err("it never ends").cause, Cause::Fuel);
+    assert!(first.fuel >= ENGINE.limits().fuel_max);
+    assert_eq!(first, misbehave(&policy, "loop"));
+}
+
+#[test]
+fn the_deadline_stops_what_fuel_does_not() {
+    let limits = PolicyLimits { fuel_max: u64::MAX / 2, deadline_ticks: 3, ..patient() };
+    let policy = fee_policy(&engine(limits), "hostile");
+    let failure = misbehave(&policy, "loop").outcome.expect_err("it never ends");
+    assert_eq!(failure.cause, Cause::Deadline);
+}
+
+#[test]
+fn a_component_that_never_starts_is_stopped() {
+    let policy = fee_policy(&ENGINE, "hostile-start");
+    let failure = misbehave(&policy, "").outcome.expect_err("it never starts");
+    assert_eq!(failure.cause, Cause::Fuel);
+}
+
+#[test]
+fn a_panic_is_a_trap_and_its_place_is_logged() {
+    let called = misbehave(&fee_policy(&ENGINE, "hostile"), "panic");
+    assert_eq!(called.outcome.expect_err("it panics").cause, Cause::Trap);
+    assert_eq!(called.log.len(), 1);
+    assert_eq!(called.log[0].level, Level::Warn);
+    assert!(called.log[0].text.contains("the tariff of DE is missing"), "{}", called.log[0].text);
+}
+
+#[test]
+fn memory_without_end_is_refused() {
+    let called = misbehave(&fee_policy(&ENGINE, "hostile"), "allocate");
+    assert_eq!(called.outcome.expect_err("it never stops").cause, Cause::Memory);
+    let most = ENGINE.limits().memory_bytes_max;
+    assert!(
+        called.memory_bytes <= most && called.memory_bytes > most / 2,
+        "{}",
+        called.memory_bytes
+    );
+}
+
+#[test]
+fn recursion_and_wild_reads_are_traps() {
+    assert_eq!(cause_of("recurse").0, Cause::Trap);
+    assert_eq!(cause_of("read-outside").0, Cause::Trap);
+}
+
+#[test]
+fn an_answer_that_breaks_the_contract_is_refused() {
+    for (mode, problem) in [
+        ("large-answer", "too much data"),
+        ("many-lines", "17 fee lines"),
+        ("exponent", "decimal"),
+        ("code", "fee code"),
+        ("bounds", "at-least 2 is above at-most 1"),
+    ] {
+        let (cause, message) = cause_of(mode);
+        assert_eq!(cause, Cause::Answer, "{mode}: {message}");
+        assert!(message.contains(problem), "{mode}: {message}");
+    }
+}
+
+#[test]
+fn what_a_policy_cannot_answer_is_an_error_in_one_line() {
+    assert_eq!(cause_of("error"), (Cause::Error, "unsupported: this and that".into()));
+}
+
+#[test]
+fn chatter_is_cut_counted_and_made_harmless() {
+    let called = misbehave(&fee_policy(&ENGINE, "hostile"), "chatter");
+    assert!(called.outcome.is_ok());
+    assert_eq!((called.log.len(), called.log_dropped), (16, 84));
+    assert_eq!(called.log[0].text, "line 0  [2J");
+}
+
+#[test]
+fn a_failure_leaves_nothing_behind() {
+    let policy = fee_policy(&ENGINE, "hostile");
+    let before = misbehave(&policy, "behave");
+    assert!(before.outcome.is_ok());
+    for mode in ["panic", "recurse", "allocate", "loop", "large-answer"] {
+        assert!(misbehave(&policy, mode).outcome.is_err(), "{mode}");
+        assert_eq!(misbehave(&policy, "behave"), before, "after {mode}");
+    }
+}
+
+#[test]
+fn a_request_too_large_is_not_the_policys_fault() {
+    let mut request = purchase("100");
+    request.promo_code = Some("x".repeat(ENGINE.limits().request_bytes_max));
+    let called = fee_policy(&ENGINE, "hostile").price(&context(), &[], &request);
+    assert_eq!(called.outcome.expect_err("it is too large").cause, Cause::Capacity);
+}
+
+#[test]
+fn a_call_without_a_free_slot_fails_at_once() {
+    let limits = PolicyLimits { live_calls_max: 0, ..patient() };
+    let called = misbehave(&fee_policy(&engine(limits), "hostile"), "behave");
+    assert_eq!(called.outcome.expect_err("no slot").cause, Cause::Capacity);
+    assert_eq!(called.fuel, 0);
+}
+
+#[test]
+fn as_many_calls_as_there_are_slots_run_side_by_side() {
+    let limits = PolicyLimits { live_calls_max: 8, ..patient() };
+    let policy = fee_policy(&engine(limits), "hostile");
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                for _ in 0..50 {
+                    assert!(misbehave(&policy, "behave").outcome.is_ok());
+                }
+            });
+        }
+    });
+}
