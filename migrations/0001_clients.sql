@@ -15,7 +15,7 @@ create table client (
   -- bucket -> "50/s burst 100"; absent: the edge's default
   rate_limits jsonb not null default '{}',
   -- tokens issued before are refused
-  tokens_valid_from timestamptz not null default '-infinity',
+  tokens_valid_from timestamptz not null default 'epoch',
   -- value of change_counter('clients') at the last change of anything of this client
   revision bigint not null,
   created_at timestamptz not null,

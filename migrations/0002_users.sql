@@ -8,7 +8,7 @@ create table end_user (
   disabled_at timestamptz,
   deleted_at timestamptz,
   -- tokens issued before are refused
-  tokens_valid_from timestamptz not null default '-infinity',
+  tokens_valid_from timestamptz not null default 'epoch',
   created_at timestamptz not null,
   primary key (client_id, user_id)
 );

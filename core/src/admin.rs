@@ -5,6 +5,8 @@
 
 mod api_keys;
 mod audit;
+mod market;
+mod orders;
 mod partners;
 mod secrets;
 
@@ -47,9 +49,25 @@ const CALLS: &[Call] = &[
     // Policies
 
     // The market
-
+    call(Method::GET, "/admin/v1/pairs", |core, input| Box::pin(market::list(core, input))),
+    call(Method::PATCH, "/admin/v1/pairs/{pair}", |core, input| {
+        Box::pin(market::change_pair(core, input))
+    }),
+    call(Method::PUT, "/admin/v1/prices/{pair}", |core, input| {
+        Box::pin(market::set_price(core, input))
+    }),
+    call(Method::PATCH, "/admin/v1/payment-methods/{code}", |core, input| {
+        Box::pin(market::change_method(core, input))
+    }),
     // Orders
-
+    call(Method::GET, "/admin/v1/orders", |core, input| Box::pin(orders::search(core, input))),
+    call(Method::GET, "/admin/v1/orders/{id}", |core, input| Box::pin(orders::read(core, input))),
+    call(Method::POST, "/admin/v1/orders/{id}/events", |core, input| {
+        Box::pin(orders::happen(core, input))
+    }),
+    call(Method::POST, "/admin/v1/offers/{uuid}/expire", |core, input| {
+        Box::pin(orders::expire_offer(core, input))
+    }),
     // Deliveries
 
     // Audit

@@ -26,8 +26,7 @@ impl Tenant {
             select client_id, slug, name, mode, status, default_fee_percentage,
                 fee_cap_percentage, wallet_address_required, allowed_countries,
                 rate_limits as "rate_limits: sqlx::types::Json<BTreeMap<String, String>>",
-                case when isfinite(tokens_valid_from) then tokens_valid_from
-                    else 'epoch' end as "tokens_valid_from!"
+                tokens_valid_from
             from client
             where revision > $1
             "#,

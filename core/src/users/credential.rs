@@ -98,8 +98,7 @@ async fn check_account(
     let row = sqlx::query!(
         r#"
         select deleted_at is not null as "deleted!",
-            case when isfinite(tokens_valid_from) then tokens_valid_from
-                else 'epoch' end as "tokens_valid_from!"
+            tokens_valid_from
         from end_user where client_id = $1 and user_id = $2
         "#,
         client.uuid(),
