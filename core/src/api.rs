@@ -26,7 +26,10 @@ pub const ENDPOINTS: &[Route] = &[
     // Offers
 
     // Orders
-
+    route::<orders::read::V1>(),
+    route::<orders::read::V2>(),
+    route::<orders::list::V2>(),
+    route::<orders::timeline::V2>(),
     // Webhooks and the sandbox
 
     // The service itself

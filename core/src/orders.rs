@@ -1,5 +1,115 @@
 //! Buy orders: what a confirmed quote becomes, until the coins arrive.
 
 mod callback;
+
 pub mod expiry;
+pub mod list;
+mod lookup;
+mod not_completed;
+pub mod payment_link;
+pub mod read;
+mod row;
 pub mod status;
+pub mod timeline;
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use rust_decimal::Decimal;
+use serde::Serialize;
+
+use self::status::{Cause, OrderStatus};
+use crate::catalogue::Currency;
+use crate::types::{Amount, DestinationTag, FeeBreakdown, OrderId, PairCode};
+
+/// An order as it stands, consistent: its amounts obey the fee identity, its currencies are the
+/// catalogue's.
+#[derive(Clone, Debug)]
+pub(crate) struct Order {
+    pub(crate) id: OrderId,
+    pub(crate) created_at: DateTime<Utc>,
+    pub(crate) partner_reference: Option<String>,
+    pub(crate) status: OrderStatus,
+    /// What brought it to its status.
+    pub(crate) cause: Cause,
+    /// The operator's words for that.
+    pub(crate) reason: Option<String>,
+    pub(crate) pair: PairCode,
+    pub(crate) fiat_currency: Arc<Currency>,
+    pub(crate) crypto_currency: Arc<Currency>,
+    pub(crate) payment_method: String,
+    pub(crate) wallet_type: WalletType,
+    pub(crate) wallet_address: String,
+    pub(crate) destination_tag: Option<DestinationTag>,
+    /// What the user pays.
+    pub(crate) fiat: Amount,
+    /// What the user gets.
+    pub(crate) crypto: Amount,
+    /// In the fiat currency, as all of `fees`.
+    pub(crate) fee_total: Decimal,
+    pub(crate) fees: FeeBreakdown,
+    pub(crate) partner_fee_percentage: Option<Decimal>,
+    pub(crate) is_dca: bool,
+    pub(crate) is_estimated: bool,
+    pub(crate) transaction_id: Option<String>,
+    /// After it the order can no longer be paid; a bank transfer may take as long as it takes.
+    pub(crate) expires_at: Option<DateTime<Utc>>,
+}
+
+/// Whose wallet the coins go to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum WalletType {
+    /// A wallet that a service provider keeps.
+    Vasp,
+    /// A wallet that the user keeps.
+    Unhosted,
+}
+
+impl WalletType {
+    /// On the wire and in the database.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Vasp => "vasp",
+            Self::Unhosted => "unhosted",
+        }
+    }
+
+    /// The type of this name.
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        [Self::Vasp, Self::Unhosted].into_iter().find(|kind| kind.as_str() == name)
+    }
+}
+
+/// Where the coins go and how to watch them, in both versions of an order.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BlockchainInfo {
+    wallet_address: String,
+    wallet_explorer: String,
+    transaction_id: String,
+    transaction_explorer: String,
+}
+
+impl Order {
+    /// Texts are empty where there is nothing to name yet.
+    fn blockchain_info(&self) -> BlockchainInfo {
+        let explorers = self.crypto_currency.crypto.as_ref();
+        let join = |base: Option<&String>, id: &str| match base {
+            Some(base) if !id.is_empty() => format!("{base}{id}"),
+            _ => String::new(),
+        };
+        let transaction_id = self.transaction_id.clone().unwrap_or_default();
+        BlockchainInfo {
+            wallet_explorer: join(
+                explorers.and_then(|crypto| crypto.address_explorer.as_ref()),
+                &self.wallet_address,
+            ),
+            transaction_explorer: join(
+                explorers.and_then(|crypto| crypto.transaction_explorer.as_ref()),
+                &transaction_id,
+            ),
+            wallet_address: self.wallet_address.clone(),
+            transaction_id,
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Why an order is not completed, and who can do something about it.
+
+use rust_decimal::Decimal;
+use serde::Serialize;
+
+use super::status::{Cause, OrderStatus};
+use super::{Order, WalletType};
+
+/// Above this amount in euros an unhosted wallet needs a proof that it is the user's (Regulation
+/// (EU) 2023/1113, article 14(5)). Euro is what pairs are quoted in; another fiat currency is
+/// held to the same number.
+const UNPROVEN_WALLET_MAX: Decimal = Decimal::ONE_THOUSAND;
+
+/// A reason, as the API document has it.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Reason {
+    code: &'static str,
+    description: String,
+    solution: &'static str,
+    user_action_required: bool,
+    support_action_required: bool,
+    /// Where the user can act, if it is up to the user.
+    url: Option<String>,
+}
+
+/// What keeps the order from completing; nothing once it is final. `page_url` is the order's page,
+/// where its user can act.
+pub(super) fn reasons(order: &Order, page_url: &str) -> Vec<Reason> {
+    if order.status.is_final() {
+        return Vec::new();
+    }
+    let blocked = (order.status == OrderStatus::Blocked).then(|| blocked(order));
+    let unproven = is_unproven(order).then(|| Reason {
+        code: "021",
+        description: "The wallet is unhosted and the amount is above 1000 EUR.".to_owned(),
+        solution: "The user proves to own the wallet, or chooses a hosted one.",
+        user_action_required: true,
+        support_action_required: false,
+        url: Some(page_url.to_owned()),
+    });
+    blocked.into_iter().chain(unproven).collect()
+}
+
+fn is_unproven(order: &Order) -> bool {
+    order.wallet_type == WalletType::Unhosted && order.fiat.amount > UNPROVEN_WALLET_MAX
+}
+
+fn blocked(order: &Order) -> Reason {
+    let (code, description) = match order.cause {
+        Cause::PaymentLate => ("031", "The payment arrived after the order's time to pay."),
+        Cause::PaymentAmountWrong => ("032", "Another amount than the order's was paid."),
+        _ => ("041", "The order is on hold."),
+    };
+    let description = match &order.reason {
+        Some(reason) => format!("{description} ({reason})"),
+        None => description.to_owned(),
+    };
+    Reason {
+        code,
+        description,
+        solution: "Support releases the order or gives the payment back.",
+        user_action_required: false,
+        support_action_required: true,
+        url: None,
+    }
+}

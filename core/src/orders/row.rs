@@ -1,0 +1,121 @@
+//! An order from its row.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use rust_decimal::Decimal;
+
+use super::status::{Cause, OrderStatus};
+use super::{Order, WalletType};
+use crate::catalogue::{Catalogue, Currency};
+use crate::error::{Error, Result};
+use crate::types::{Amount, DestinationTag, FeeBreakdown, OrderId, TagKind};
+
+/// The columns that make an [`Order`].
+#[derive(Debug)]
+pub(super) struct OrderRow {
+    pub(super) order_id: i64,
+    pub(super) created_at: DateTime<Utc>,
+    pub(super) partner_reference: Option<String>,
+    pub(super) status: String,
+    pub(super) status_cause: String,
+    pub(super) status_reason: Option<String>,
+    pub(super) pair: String,
+    pub(super) payment_method: String,
+    pub(super) wallet_type: String,
+    pub(super) wallet_address: String,
+    pub(super) destination_tag: Option<String>,
+    pub(super) fiat_amount: Decimal,
+    pub(super) fiat_currency: String,
+    pub(super) crypto_amount: Decimal,
+    pub(super) crypto_currency: String,
+    pub(super) partner_fee: Decimal,
+    pub(super) partner_fee_percentage: Option<Decimal>,
+    pub(super) provider_fee: Decimal,
+    pub(super) payment_method_fee: Decimal,
+    pub(super) network_fee: Decimal,
+    pub(super) spread_fee: Decimal,
+    pub(super) affiliate_fee: Decimal,
+    pub(super) is_dca_order: bool,
+    pub(super) is_estimated_quote: bool,
+    pub(super) transaction_id: Option<String>,
+    pub(super) expires_at: Option<DateTime<Utc>>,
+}
+
+/// A statement that reads orders: the columns are written once, what follows `from buy_order` and
+/// its arguments are the caller's.
+macro_rules! select_orders {
+    ($rest:literal, $($argument:expr),+ $(,)?) => {
+        sqlx::query_as!(
+            $crate::orders::row::OrderRow,
+            "select order_id, created_at, partner_reference, status, status_cause, status_reason, \
+             pair, payment_method, wallet_type, wallet_address, destination_tag, fiat_amount, \
+             fiat_currency, crypto_amount, crypto_currency, partner_fee, partner_fee_percentage, \
+             provider_fee, payment_method_fee, network_fee, spread_fee, affiliate_fee, \
+             is_dca_order, is_estimated_quote, transaction_id, expires_at from buy_order " + $rest,
+            $($argument),+
+        )
+    };
+}
+
+pub(super) use select_orders;
+
+impl OrderRow {
+    /// The order, in the catalogue's currencies.
+    ///
+    /// # Errors
+    /// When the row says what no order can say; the edge never writes such a row.
+    pub(super) fn order(self, catalogue: &Catalogue) -> Result<Order> {
+        let fiat_currency = currency(catalogue, &self.fiat_currency)?;
+        let crypto_currency = currency(catalogue, &self.crypto_currency)?;
+        let kind =
+            crypto_currency.crypto.as_ref().map_or(TagKind::None, |crypto| crypto.chain.tag_kind());
+        let destination_tag = self
+            .destination_tag
+            .map(|text| DestinationTag::parse(kind, &text))
+            .transpose()
+            .map_err(|error| Error::internal("read an order's tag", error))?;
+        let fees = FeeBreakdown {
+            partner: self.partner_fee,
+            provider: self.provider_fee,
+            payment_method: self.payment_method_fee,
+            network: self.network_fee,
+            spread: self.spread_fee,
+            affiliate: self.affiliate_fee,
+        };
+        Ok(Order {
+            id: OrderId::try_from(self.order_id)
+                .map_err(|error| Error::internal("read an order's id", error))?,
+            created_at: self.created_at,
+            partner_reference: self.partner_reference,
+            status: known(OrderStatus::from_name(&self.status))?,
+            cause: known(Cause::from_name(&self.status_cause))?,
+            reason: self.status_reason,
+            pair: self.pair.parse().map_err(|error| Error::internal("read a pair", error))?,
+            fiat: Amount::new(self.fiat_amount, fiat_currency.code()),
+            crypto: Amount::new(self.crypto_amount, crypto_currency.code()),
+            fiat_currency,
+            crypto_currency,
+            payment_method: self.payment_method,
+            wallet_type: known(WalletType::from_name(&self.wallet_type))?,
+            wallet_address: self.wallet_address,
+            destination_tag,
+            fee_total: known(fees.total())?,
+            fees,
+            partner_fee_percentage: self.partner_fee_percentage,
+            is_dca: self.is_dca_order,
+            is_estimated: self.is_estimated_quote,
+            transaction_id: self.transaction_id,
+            expires_at: self.expires_at,
+        })
+    }
+}
+
+fn currency(catalogue: &Catalogue, code: &str) -> Result<Arc<Currency>> {
+    let code = code.parse().map_err(|error| Error::internal("read a currency", error))?;
+    known(catalogue.currencies.get(&code).cloned())
+}
+
+fn known<T>(value: Option<T>) -> Result<T> {
+    value.ok_or_else(|| Error::broken("read an order: a value nobody knows"))
+}
