@@ -75,8 +75,8 @@ create table buy_order (
 );
 create index buy_order_id_idx on buy_order (order_id);
 create index buy_order_created_idx on buy_order (client_id, created_at desc, order_id desc);
-create index buy_order_user_idx on buy_order (client_id, user_id, created_at desc) where user_id is not null;
-create index buy_order_user_idx on buy_order (client_id, user_id, created_at desc, order_id desc);
+create index buy_order_user_idx on buy_order (client_id, user_id, created_at desc, order_id desc)
+  where user_id is not null;
 create index buy_order_reference_idx on buy_order (client_id, partner_reference, created_at desc);
 create index buy_order_expiry_idx on buy_order (expires_at) where status = 'pending';
 
