@@ -8,6 +8,7 @@ pub mod admin;
 pub mod admission;
 pub mod api;
 pub mod audit;
+pub mod callbacks;
 pub mod caller;
 pub mod catalogue;
 mod changes;
@@ -42,6 +43,7 @@ pub mod workers;
 
 use sqlx::PgPool;
 
+use crate::callbacks::Outbound;
 use crate::clock::Clock;
 use crate::metrics::Metrics;
 use crate::passwords::Passwords;
@@ -65,6 +67,8 @@ pub struct Core {
     pub metrics: Metrics,
     /// What partners' policies run in.
     pub policies: Policies,
+    /// How partners are called.
+    pub outbound: Outbound,
     /// Settings as configured.
     pub settings: Settings,
     /// Tenants and catalogue as of now.

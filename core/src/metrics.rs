@@ -113,6 +113,16 @@ impl Metrics {
     }
 }
 
+impl Metrics {
+    /// Counts one attempt to deliver a callback; `lag` is given for a first attempt.
+    pub fn callback(&self, outcome: &'static str, lag: Option<Duration>) {
+        self.callback_attempts.with_label_values(&[outcome]).inc();
+        if let Some(lag) = lag {
+            self.callback_lag.with_label_values::<&str>(&[]).observe(lag.as_secs_f64());
+        }
+    }
+}
+
 /// The status as a label without an allocation for the ones we answer.
 fn status_text(status: u16) -> &'static str {
     match status {

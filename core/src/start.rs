@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::Core;
+use crate::callbacks::Outbound;
 use crate::clock::Clock;
 use crate::db;
 use crate::error::{Error, Result};
@@ -50,6 +51,7 @@ impl Core {
             db,
             keys,
             metrics,
+            outbound: Outbound::new()?,
             policies,
             settings,
             snapshots,

@@ -40,12 +40,13 @@ impl Core {
                 tracing::warn!(%error, "last uses of API keys could not be written");
             }
         });
-        let order_expiry = every(ORDER_EXPIRY, stop, || async {
+        let order_expiry = every(ORDER_EXPIRY, stop.clone(), || async {
             if let Err(error) = expire_due(&self).await {
                 tracing::warn!(%error, "overdue orders could not be cancelled");
             }
         });
-        tokio::join!(snapshots, policies, api_key_uses, order_expiry);
+        let deliveries = Arc::clone(&self).deliver(stop);
+        tokio::join!(snapshots, policies, api_key_uses, order_expiry, deliveries);
     }
 }
 
