@@ -1,6 +1,6 @@
 //! Everything a policy for Rampart needs, so that its author writes only the decision:
 //!
-//! ```ignore
+//! ```no_run
 //! use rampart_guest::fee::*;
 //!
 //! struct OnePercent;
