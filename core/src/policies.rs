@@ -15,6 +15,7 @@
 
 mod active;
 mod call;
+mod check;
 mod compiled;
 mod configuration;
 mod fee;
@@ -25,6 +26,7 @@ mod replay;
 mod signature;
 
 pub use self::active::{ActivePolicy, TenantPolicies};
+pub use self::check::check;
 pub use self::compiled::Policies;
 pub use self::fee::{PolicyFees, fee_schedule};
 pub use self::method_order::rank;

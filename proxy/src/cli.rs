@@ -4,6 +4,12 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::commands::doctor::Doctor;
+use crate::commands::key::Key;
+use crate::commands::order::Order;
+use crate::commands::partner::Partner;
+use crate::commands::policy::Policy;
+use crate::commands::price::Price;
 use crate::config::Config;
 use crate::logging;
 use crate::serve::{self, Fault};
@@ -21,6 +27,18 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Serve partners until told to stop.
     Serve(Serve),
+    /// Look for what would stop an edge here.
+    Doctor(Doctor),
+    #[command(subcommand)]
+    Partner(Partner),
+    #[command(subcommand)]
+    Key(Key),
+    #[command(subcommand)]
+    Policy(Policy),
+    #[command(subcommand)]
+    Price(Price),
+    #[command(subcommand)]
+    Order(Order),
 }
 
 impl Command {
@@ -31,6 +49,12 @@ impl Command {
     pub(crate) fn run(self) -> Result<(), Fault> {
         match self {
             Self::Serve(args) => args.run(),
+            Self::Doctor(command) => command.run(),
+            Self::Partner(command) => command.run(),
+            Self::Key(command) => command.run(),
+            Self::Policy(command) => command.run(),
+            Self::Price(command) => command.run(),
+            Self::Order(command) => command.run(),
         }
     }
 }

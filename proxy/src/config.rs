@@ -50,6 +50,14 @@ impl Config {
     /// # Errors
     /// One sentence that names what is unknown, malformed or out of bounds.
     pub(crate) fn load(file: Option<&Path>) -> Result<Self, Invalid> {
+        Self::read(source::gather(file, None)?).and_then(Self::settled)
+    }
+
+    /// The same for a command that only calls a running edge: it needs no certificate.
+    ///
+    /// # Errors
+    /// One sentence that names what is unknown or malformed.
+    pub(crate) fn load_for_operator(file: Option<&Path>) -> Result<Self, Invalid> {
         Self::read(source::gather(file, None)?)
     }
 
@@ -57,15 +65,18 @@ impl Config {
         if let Some(key) = NOT_SECTIONS.iter().find(|key| tree.contains_key(**key)) {
             return Err(Invalid(format!("unknown key '{key}' in the configuration")));
         }
-        let mut config = Self {
+        Ok(Self {
             edge: section(&mut tree, "edge")?,
             admin: section(&mut tree, "admin")?,
             ops: section(&mut tree, "ops")?,
             log: section(&mut tree, "log")?,
             core: source::typed(Value::from(tree), None)?,
-        };
-        config.settle()?;
-        Ok(config)
+        })
+    }
+
+    fn settled(mut self) -> Result<Self, Invalid> {
+        self.settle()?;
+        Ok(self)
     }
 
     /// Checks bounds and fills in what follows from other settings.

@@ -7,6 +7,7 @@
 mod access_log;
 mod admin;
 mod cli;
+mod commands;
 mod config;
 mod connection;
 mod context;
@@ -20,6 +21,7 @@ mod listener;
 mod local;
 mod logging;
 mod normal_form;
+mod operator;
 mod ops;
 mod serve;
 mod signals;

@@ -1,0 +1,58 @@
+//! Commands that operate a running edge through its admin listener. Each prints the answer as
+//! JSON, so that a script can read it.
+
+pub(crate) mod doctor;
+pub(crate) mod key;
+pub(crate) mod order;
+pub(crate) mod partner;
+pub(crate) mod policy;
+pub(crate) mod price;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::Value;
+
+use crate::config::Config;
+use crate::operator::Operator;
+use crate::serve::{self, Fault};
+
+/// How a command finds the admin listener and its token.
+#[derive(Debug, Args)]
+pub(crate) struct Target {
+    /// Settings in TOML, as `rampart serve` takes them: `admin.listen` and `admin.token` count.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+impl Target {
+    /// Runs `work` against the listener and prints what it answers.
+    ///
+    /// # Errors
+    /// One sentence for the operator.
+    pub(crate) fn run<F>(&self, work: impl FnOnce(Operator) -> F) -> Result<(), Fault>
+    where
+        F: Future<Output = Result<Value, Fault>>,
+    {
+        let config = self.load()?;
+        let operator = Operator::of(&config)?;
+        let answer = serve::runtime(1)?.block_on(work(operator))?;
+        print(&answer);
+        Ok(())
+    }
+
+    /// The configuration, without what only an edge needs.
+    ///
+    /// # Errors
+    /// One sentence that names what is wrong.
+    pub(crate) fn load(&self) -> Result<Config, Fault> {
+        Config::load_for_operator(self.config.as_deref()).map_err(|e| Fault::from(e.to_string()))
+    }
+}
+
+/// Prints an answer; an empty one prints nothing.
+fn print(answer: &Value) {
+    if !answer.is_null() {
+        println!("{answer:#}");
+    }
+}

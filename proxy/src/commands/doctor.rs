@@ -1,0 +1,109 @@
+//! `rampart doctor`: whether an edge could run here, and what to mend if not.
+
+use std::fmt::Display;
+
+use clap::Args;
+use rampart_core::Core;
+use rampart_core::clock::Clock;
+
+use super::Target;
+use crate::config::Config;
+use crate::operator::Operator;
+use crate::serve::{self, Fault};
+use crate::tls::Certificates;
+
+/// Checks configuration, certificates, database, keys, prices, policies and the running edge.
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    #[command(flatten)]
+    target: Target,
+}
+
+/// What was found: how many things stop an edge.
+#[derive(Default)]
+struct Findings {
+    broken: usize,
+}
+
+impl Findings {
+    fn good(&self, what: &str, detail: impl Display) {
+        println!("ok      {what}: {detail}");
+    }
+
+    fn odd(&self, what: &str, detail: impl Display) {
+        println!("warning {what}: {detail}");
+    }
+
+    fn bad(&mut self, what: &str, detail: impl Display) {
+        self.broken += 1;
+        println!("broken  {what}: {detail}");
+    }
+}
+
+impl Doctor {
+    /// Looks at everything and prints a line for each.
+    ///
+    /// # Errors
+    /// When something stops an edge from serving.
+    pub(crate) fn run(self) -> Result<(), Fault> {
+        let config = self.target.load()?;
+        let mut findings = Findings::default();
+        findings.good("configuration", "every key is known");
+        look_at_settings(&config, &mut findings);
+        let runtime = serve::runtime(2)?;
+        runtime.block_on(look_at_core(&config, &mut findings));
+        runtime.block_on(look_at_edge(&config, &findings));
+        match findings.broken {
+            0 => Ok(()),
+            n => Err(Fault::from(format!("{n} of the checks above stop an edge from serving"))),
+        }
+    }
+}
+
+fn look_at_settings(config: &Config, findings: &mut Findings) {
+    let pairs = config.edge.certificates();
+    if pairs.is_empty() {
+        findings.bad("certificate", "set edge.tls.cert and edge.tls.key");
+    } else {
+        match Certificates::load(pairs) {
+            Ok(_) => findings.good("certificate", "chain and key fit"),
+            Err(error) => findings.bad("certificate", error),
+        }
+    }
+    match &config.core.keys.master {
+        Some(_) => findings.good("keys.master", "set"),
+        None => findings.odd("keys.master", "not set: the key stands in the database it protects"),
+    }
+    match &config.admin.token {
+        Some(_) => findings.good("admin.token", "set"),
+        None => findings.odd("admin.token", "not set: every admin call is refused"),
+    }
+    if config.edge.public_url.is_none() {
+        findings.odd("edge.public_url", "not set: links name the listening address");
+    }
+}
+
+async fn look_at_core(config: &Config, findings: &mut Findings) {
+    let core = match Core::start(config.core.clone(), Clock::system()).await {
+        Ok(core) => core,
+        Err(error) => return findings.bad("database", error),
+    };
+    for check in core.readiness().await.checks {
+        if check.ok {
+            findings.good(check.name, "as it should be");
+        } else {
+            findings.bad(check.name, check.detail);
+        }
+    }
+}
+
+async fn look_at_edge(config: &Config, findings: &Findings) {
+    let Ok(operator) = Operator::of(config) else { return };
+    match operator.get("partners").await {
+        Ok(partners) => {
+            let count = partners.as_array().map_or(0, Vec::len);
+            findings.good("running edge", format!("answers, {count} partners"));
+        }
+        Err(error) => findings.odd("running edge", error),
+    }
+}

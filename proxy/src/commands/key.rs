@@ -1,0 +1,63 @@
+//! `rampart key issue|revoke`.
+
+use clap::Subcommand;
+use http::Method;
+use serde_json::json;
+
+use super::Target;
+use crate::operator::Body;
+use crate::serve::Fault;
+
+/// API keys of a partner.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Key {
+    /// Issue a key and print it, once.
+    Issue {
+        /// The partner's short name.
+        slug: String,
+        /// What the key is for, for people.
+        #[arg(long, default_value = "")]
+        name: String,
+        /// From when it is refused, RFC 3339.
+        #[arg(long)]
+        expires_at: Option<String>,
+        /// A network it may come from (CIDR); can be given several times.
+        #[arg(long = "allow", value_name = "CIDR")]
+        allowed_addresses: Vec<String>,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Revoke a key, on every edge within a second.
+    Revoke {
+        /// The partner's short name.
+        slug: String,
+        /// The key's id, as issued or as `partner show` lists it.
+        id: String,
+        #[command(flatten)]
+        target: Target,
+    },
+}
+
+impl Key {
+    /// Does it.
+    ///
+    /// # Errors
+    /// One sentence for the operator.
+    pub(crate) fn run(self) -> Result<(), Fault> {
+        match self {
+            Self::Issue { slug, name, expires_at, allowed_addresses, target } => {
+                let body = Body::Json(json!({
+                    "name": name,
+                    "expiresAt": expires_at,
+                    "allowedAddresses": allowed_addresses,
+                }));
+                let path = format!("partners/{slug}/api-keys");
+                target.run(async |o| o.call(Method::POST, &path, body).await)
+            }
+            Self::Revoke { slug, id, target } => {
+                let path = format!("partners/{slug}/api-keys/{id}");
+                target.run(async |o| o.call(Method::DELETE, &path, Body::None).await)
+            }
+        }
+    }
+}

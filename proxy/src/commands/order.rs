@@ -1,0 +1,70 @@
+//! `rampart order show|event`.
+
+use clap::Subcommand;
+use http::Method;
+use serde_json::{Map, Value};
+
+use super::Target;
+use crate::operator::Body;
+use crate::serve::Fault;
+
+/// Orders.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Order {
+    /// Show an order with its timeline.
+    Show {
+        /// Its id.
+        id: String,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Let something happen to an order.
+    Event {
+        /// Its id.
+        id: String,
+        /// payment-received, payment-denied, coins-sent, confirmed-on-chain, hold, release,
+        /// refund or cancel.
+        event: String,
+        /// What the event takes: `amount=…`, `reference=…`, `transactionId=…` or `reason=…`.
+        #[arg(value_name = "MEMBER=VALUE")]
+        members: Vec<String>,
+        #[command(flatten)]
+        target: Target,
+    },
+}
+
+impl Order {
+    /// Does it.
+    ///
+    /// # Errors
+    /// One sentence for the operator.
+    pub(crate) fn run(self) -> Result<(), Fault> {
+        match self {
+            Self::Show { id, target } => target.run(async |o| o.get(&format!("orders/{id}")).await),
+            Self::Event { id, event, members, target } => {
+                let body = Body::Json(body(event, &members)?);
+                let path = format!("orders/{id}/events");
+                target.run(async |o| o.call(Method::POST, &path, body).await)
+            }
+        }
+    }
+}
+
+fn body(event: String, members: &[String]) -> Result<Value, Fault> {
+    let mut body = Map::new();
+    body.insert("event".to_owned(), event.into());
+    for member in members {
+        let (name, value) = member
+            .split_once('=')
+            .ok_or_else(|| Fault::from(format!("'{member}' is not MEMBER=VALUE")))?;
+        // An amount is a JSON number on the wire, the others are texts.
+        let value = match name {
+            "amount" => {
+                serde_json::from_str(value).map_err(|e| Fault::new("amount is not a number", &e))?
+            }
+            _ => Value::from(value),
+        };
+        body.insert(name.to_owned(), value);
+    }
+    Ok(Value::Object(body))
+}

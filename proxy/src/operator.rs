@@ -1,0 +1,94 @@
+//! An operator's side of the admin listener: what every command but `serve` talks through.
+
+use std::time::Duration;
+
+use http::Method;
+use reqwest::Client;
+use serde_json::Value;
+
+use crate::config::Config;
+use crate::serve::Fault;
+
+/// Longest wait for an answer: a policy's component is compiled within it.
+const ANSWER_MAX: Duration = Duration::from_secs(30);
+
+/// A caller of the admin API.
+#[derive(Debug)]
+pub(crate) struct Operator {
+    http: Client,
+    base: String,
+    token: String,
+}
+
+/// What a call sends.
+pub(crate) enum Body {
+    /// Nothing.
+    None,
+    /// JSON.
+    Json(Value),
+    /// A policy's component.
+    Component(Vec<u8>),
+}
+
+impl Operator {
+    /// Calls the listener that `config` names, with its token.
+    ///
+    /// # Errors
+    /// Without a token.
+    pub(crate) fn of(config: &Config) -> Result<Self, Fault> {
+        let token = config.admin.token.as_ref().ok_or_else(|| {
+            Fault::from("'admin.token' is not set (RAMPART__ADMIN__TOKEN or the file)".to_owned())
+        })?;
+        Self::at(format!("http://{}", config.admin.listen), token.expose().to_owned())
+    }
+
+    /// Calls the listener at `base`.
+    ///
+    /// # Errors
+    /// When no HTTP client can be made.
+    pub(crate) fn at(base: String, token: String) -> Result<Self, Fault> {
+        let http = Client::builder()
+            .timeout(ANSWER_MAX)
+            .no_proxy()
+            .build()
+            .map_err(|e| Fault::new("no HTTP client can be made", &e))?;
+        Ok(Self { http, base, token })
+    }
+
+    /// One call.
+    ///
+    /// # Errors
+    /// When the listener cannot be reached, or with the reason for which it refuses.
+    pub(crate) async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        body: Body,
+    ) -> Result<Value, Fault> {
+        let url = format!("{}/admin/v1/{path}", self.base);
+        let mut request = self.http.request(method, url).bearer_auth(&self.token);
+        request = match body {
+            Body::None => request,
+            Body::Json(value) => request.json(&value),
+            Body::Component(wasm) => request.header("content-type", "application/wasm").body(wasm),
+        };
+        let unreachable = |e| Fault::new("the admin listener does not answer", &e);
+        let answer = request.send().await.map_err(unreachable)?;
+        let status = answer.status();
+        let bytes = answer.bytes().await.map_err(unreachable)?;
+        let value: Value = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
+        if status.is_success() {
+            return Ok(value);
+        }
+        let reason = value["error"].as_str().unwrap_or("no reason was given");
+        Err(Fault::from(format!("{path}: {reason} ({})", status.as_u16())))
+    }
+
+    /// A call without a body.
+    ///
+    /// # Errors
+    /// As [`Operator::call`].
+    pub(crate) async fn get(&self, path: &str) -> Result<Value, Fault> {
+        self.call(Method::GET, path, Body::None).await
+    }
+}
