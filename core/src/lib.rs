@@ -26,6 +26,7 @@ pub mod orders;
 pub mod passwords;
 pub mod payment_methods;
 pub mod policies;
+pub mod pricing;
 pub mod private_postgres;
 pub mod quotes;
 pub mod rate_limit;

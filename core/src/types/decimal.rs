@@ -178,6 +178,45 @@ pub fn multiply_rounded(left: Decimal, right: Decimal, decimals: u32) -> Option<
     assemble(if up { quotient + mantissa.signum() } else { quotient }, decimals)
 }
 
+/// The product rounded up: the least number of this many decimals that is not below it. `None` when
+/// it does not fit, or the exact product has more than 38 digits.
+#[must_use]
+pub fn multiply_up(left: Decimal, right: Decimal, decimals: u32) -> Option<Decimal> {
+    let (mantissa, scale) = product(left, right)?;
+    let Some(excess) = scale.checked_sub(decimals).filter(|excess| *excess > 0) else {
+        return assemble(mantissa, scale);
+    };
+    let divisor = power_of_ten(excess)?;
+    let up = i128::from(mantissa.rem_euclid(divisor) > 0);
+    assemble(mantissa.div_euclid(divisor) + up, decimals)
+}
+
+/// The quotient rounded down: the largest number of this many decimals that is not above it. `None`
+/// when `right` is not positive, or the result or a step towards it does not fit.
+#[must_use]
+pub fn divide_down(left: Decimal, right: Decimal, decimals: u32) -> Option<Decimal> {
+    let (dividend, divisor) = ratio(left, right, decimals)?;
+    assemble(dividend.div_euclid(divisor), decimals)
+}
+
+/// The quotient rounded up; otherwise as [`divide_down`].
+#[must_use]
+pub fn divide_up(left: Decimal, right: Decimal, decimals: u32) -> Option<Decimal> {
+    let (dividend, divisor) = ratio(left, right, decimals)?;
+    let up = i128::from(dividend.rem_euclid(divisor) > 0);
+    assemble(dividend.div_euclid(divisor) + up, decimals)
+}
+
+/// Two integers whose quotient is `left` / `right` in units of 10^-`decimals`.
+fn ratio(left: Decimal, right: Decimal, decimals: u32) -> Option<(i128, i128)> {
+    let ((left, left_scale), (right, right_scale)) = (parts(left), parts(right));
+    let raised = decimals + right_scale;
+    let common = raised.min(left_scale);
+    let dividend = left.checked_mul(power_of_ten(raised - common)?)?;
+    let divisor = right.checked_mul(power_of_ten(left_scale - common)?)?;
+    (divisor > 0).then_some((dividend, divisor))
+}
+
 /// The exact sum; `None` when it does not fit.
 #[must_use]
 pub fn sum(values: impl IntoIterator<Item = Decimal>) -> Option<Decimal> {

@@ -119,6 +119,26 @@ fn a_product_is_rounded_once_and_half_up() {
 }
 
 #[test]
+fn products_and_quotients_are_rounded_to_the_side_that_is_named() {
+    let up = |left, right, decimals| multiply_up(decimal(left), decimal(right), decimals);
+    assert_eq!(up("0.00000001", "90000", 2), Some(decimal("0.01")));
+    assert_eq!(up("0.5", "0.04", 2), Some(decimal("0.02")));
+    assert_eq!(up("2", "3", 2), Some(decimal("6")));
+    assert_eq!(up("-0.5", "0.05", 2), Some(decimal("-0.02")));
+    let down = |left, right| divide_down(decimal(left), decimal(right), 8);
+    assert_eq!(down("1", "3"), Some(decimal("0.33333333")));
+    assert_eq!(down("-1", "3"), Some(decimal("-0.33333334")));
+    assert_eq!(down("0.000000019", "1"), Some(decimal("0.00000001")));
+    assert_eq!(down("100", "0.00000001"), Some(decimal("10000000000")));
+    assert_eq!(divide_up(decimal("1"), decimal("3"), 0), Some(decimal("1")));
+    assert_eq!(divide_up(decimal("9"), decimal("3"), 0), Some(decimal("3")));
+    for divisor in ["0", "-1"] {
+        assert_eq!(down("1", divisor), None);
+    }
+    assert_eq!(down("79228162514264337593543950335", "1e-28"), None);
+}
+
+#[test]
 fn percent_and_sum_are_exact() {
     assert_eq!(percent_of(decimal("99.99"), decimal("1.25")), Some(decimal("1.249875")));
     assert_eq!(percent_of(decimal("1e-28"), Decimal::ONE), None);
@@ -154,6 +174,17 @@ proptest! {
     fn arithmetic_agrees_with_integers(left in -1_000_000_i64..1_000_000, right in -1_000_000_i64..1_000_000, scale in 0_u32..=8) {
         let (a, b) = (Decimal::new(left, scale), Decimal::new(right, 3));
         prop_assert_eq!(multiply(a, b), a.checked_mul(b).map(|value| value.normalize()));
+        for decimals in 0..=4 {
+            let (unit, exact) = (Decimal::new(1, decimals), a * b);
+            let product = multiply_up(a, b, decimals).unwrap();
+            prop_assert!(product >= exact && product - exact < unit);
+            if right > 0 {
+                let (down, up) =
+                    (divide_down(a, b, decimals).unwrap(), divide_up(a, b, decimals).unwrap());
+                prop_assert!(down * b <= a && a < (down + unit) * b);
+                prop_assert!(up * b >= a && a > (up - unit) * b);
+            }
+        }
         prop_assert_eq!(sum([a, b]), a.checked_add(b).map(|value| value.normalize()));
     }
 }

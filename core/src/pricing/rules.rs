@@ -1,0 +1,173 @@
+//! The rules of partner fee, payment method fee and spread: the built-in ones, or those that a
+//! partner's policy states. The host does the sums and keeps them within the operator's bounds.
+
+use rampart_plugins::contract::FeeKind;
+use rampart_plugins::{Charge, FeeSchedule};
+use rust_decimal::Decimal;
+
+use crate::catalogue::PaymentMethod;
+use crate::types::decimal::{multiply, percent_of, sum};
+
+/// Most that the payment method fee may come to, in percent of the basis, beyond the method's own
+/// fixed fee.
+pub const PAYMENT_METHOD_PERCENT_MAX: i64 = 20;
+/// Largest spread, in percent.
+pub const SPREAD_PERCENT_MAX: i64 = 20;
+/// Smallest spread, in percent. A subsidy is the operator's money, so a policy may not give much.
+pub const SPREAD_PERCENT_MIN: i64 = -1;
+
+/// Decimals that parts per million have as a percentage.
+const PPM_PERCENT_DECIMALS: u32 = 4;
+
+/// What a fee comes to on a basis; amounts are fiat. Nothing is rounded here.
+#[derive(Clone, Copy, Debug)]
+struct Rule {
+    fixed: Decimal,
+    percentage: Decimal,
+    at_least: Option<Decimal>,
+    at_most: Option<Decimal>,
+}
+
+impl Rule {
+    const fn plain(fixed: Decimal, percentage: Decimal) -> Self {
+        Self { fixed, percentage, at_least: None, at_most: None }
+    }
+
+    fn fee(&self, basis: Decimal) -> Option<Decimal> {
+        let fee = sum([self.fixed, percent_of(basis, self.percentage)?])?;
+        let fee = self.at_least.map_or(fee, |least| fee.max(least));
+        Some(self.at_most.map_or(fee, |most| fee.min(most)))
+    }
+
+    fn is_plain_rate(&self) -> bool {
+        self.fixed.is_zero() && self.at_least.is_none() && self.at_most.is_none()
+    }
+}
+
+/// Rules of the fees that a policy may state.
+#[derive(Clone, Debug, Default)]
+pub struct Rules {
+    partner: Vec<Rule>,
+    payment_method: Vec<Rule>,
+    /// In percent, within its bounds.
+    spread: Decimal,
+    spread_clamped: bool,
+}
+
+/// What the rules may come to.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// The partner's fee, in percent of the basis.
+    pub partner_percentage_max: Decimal,
+    /// The payment method's own fixed fee, on top of [`PAYMENT_METHOD_PERCENT_MAX`].
+    pub payment_method_fixed: Decimal,
+}
+
+impl Rules {
+    /// Without a policy: the partner's percentage, the method's fixed fee and percentage, the
+    /// pair's spread in percent.
+    pub fn built_in(
+        partner_percentage: Decimal,
+        method: &PaymentMethod,
+        spread_percentage: Decimal,
+    ) -> Self {
+        let method = Rule::plain(method.fee_fixed, method.fee_percentage);
+        Self {
+            partner: vec![Rule::plain(Decimal::ZERO, partner_percentage)],
+            payment_method: vec![method],
+            ..Self::default()
+        }
+        .with_spread(spread_percentage)
+    }
+
+    /// A policy's schedule. Its amounts are in the currency that the user pays; `unit` is what one
+    /// of it is worth in fiat: one when buying, the mid price when selling.
+    ///
+    /// `None` when an amount does not fit.
+    pub fn of_schedule(schedule: &FeeSchedule, unit: Decimal) -> Option<Self> {
+        let mut rules = Self::default();
+        for line in &schedule.lines {
+            let rule = match line.charge {
+                Charge::Flat(amount) => Rule::plain(multiply(amount, unit)?, Decimal::ZERO),
+                Charge::Rate { ppm, at_least, at_most } => {
+                    let fiat = |amount: Option<Decimal>| match amount {
+                        Some(amount) => multiply(amount, unit).map(Some),
+                        None => Some(None),
+                    };
+                    let (at_least, at_most) = (fiat(at_least)?, fiat(at_most)?);
+                    Rule { at_least, at_most, ..Rule::plain(Decimal::ZERO, percent(ppm)) }
+                }
+            };
+            match line.kind {
+                FeeKind::Partner => rules.partner.push(rule),
+                FeeKind::PaymentMethod => rules.payment_method.push(rule),
+            }
+        }
+        Some(rules.with_spread(percent(schedule.spread_ppm)))
+    }
+
+    fn with_spread(self, percentage: Decimal) -> Self {
+        let (least, most) = (Decimal::from(SPREAD_PERCENT_MIN), Decimal::from(SPREAD_PERCENT_MAX));
+        let spread = percentage.clamp(least, most);
+        Self { spread, spread_clamped: spread != percentage, ..self }
+    }
+
+    /// The spread in percent of what is left after the other fees.
+    pub(super) fn spread_percentage(&self) -> Decimal {
+        self.spread
+    }
+
+    /// The partner's fee on a basis, unrounded, from zero to the partner's cap.
+    pub(super) fn partner_fee(&self, basis: Decimal, bounds: &Bounds) -> Option<Decimal> {
+        Some(total(&self.partner, basis)?.clamp(Decimal::ZERO, bounds.partner(basis)?))
+    }
+
+    /// The payment method's fee on a basis, unrounded, from zero to its bound.
+    pub(super) fn payment_method_fee(&self, basis: Decimal, bounds: &Bounds) -> Option<Decimal> {
+        let most = bounds.payment_method(basis)?;
+        Some(total(&self.payment_method, basis)?.clamp(Decimal::ZERO, most))
+    }
+
+    /// What the bounds change on a basis.
+    pub(super) fn clamped(&self, basis: Decimal, bounds: &Bounds) -> Option<Vec<&'static str>> {
+        let partner = total(&self.partner, basis)? != self.partner_fee(basis, bounds)?;
+        let method =
+            total(&self.payment_method, basis)? != self.payment_method_fee(basis, bounds)?;
+        let all =
+            [(partner, "partner"), (method, "payment-method"), (self.spread_clamped, "spread")];
+        Some(all.into_iter().filter_map(|(changed, name)| changed.then_some(name)).collect())
+    }
+
+    /// The partner's fee in percent of any basis, where it is the same for all.
+    pub(super) fn partner_rate(&self, bounds: &Bounds) -> Option<Decimal> {
+        if !self.partner.iter().all(Rule::is_plain_rate) {
+            return None;
+        }
+        let rate = sum(self.partner.iter().map(|rule| rule.percentage))?;
+        Some(rate.clamp(Decimal::ZERO, bounds.partner_cap()))
+    }
+}
+
+impl Bounds {
+    fn partner_cap(&self) -> Decimal {
+        self.partner_percentage_max.max(Decimal::ZERO)
+    }
+
+    fn partner(&self, basis: Decimal) -> Option<Decimal> {
+        percent_of(basis.max(Decimal::ZERO), self.partner_cap())
+    }
+
+    fn payment_method(&self, basis: Decimal) -> Option<Decimal> {
+        let share =
+            percent_of(basis.max(Decimal::ZERO), Decimal::from(PAYMENT_METHOD_PERCENT_MAX))?;
+        sum([share, self.payment_method_fixed.max(Decimal::ZERO)])
+    }
+}
+
+fn total(rules: &[Rule], basis: Decimal) -> Option<Decimal> {
+    rules.iter().try_fold(Decimal::ZERO, |total, rule| sum([total, rule.fee(basis)?]))
+}
+
+fn percent(ppm: i32) -> Decimal {
+    Decimal::new(i64::from(ppm), PPM_PERCENT_DECIMALS)
+}
