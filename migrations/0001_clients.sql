@@ -82,27 +82,34 @@ create table verification_key (
   primary key (client_id, name)
 );
 
+-- The refresh tokens that descend from one login: presenting a used one ends them all.
+create table refresh_family (
+  client_id uuid not null references client (client_id),
+  family_id uuid not null,
+  -- null: the client itself
+  user_id uuid,
+  revoked_at timestamptz,
+  -- when its last token ends; nothing of it counts after that
+  expires_at timestamptz not null,
+  created_at timestamptz not null,
+  primary key (client_id, family_id)
+);
+create index refresh_family_expires_idx on refresh_family (client_id, expires_at);
+
 create table refresh_token (
   client_id uuid not null references client (client_id),
   token_digest bytea not null,
   family_id uuid not null,
-  -- null: the client itself
   user_id uuid,
   expires_at timestamptz not null,
   used_at timestamptz,
   created_at timestamptz not null,
-  primary key (client_id, token_digest)
+  primary key (client_id, token_digest),
+  foreign key (client_id, family_id) references refresh_family (client_id, family_id)
+    on delete cascade
 );
 create index refresh_token_family_idx on refresh_token (client_id, family_id);
-
-create table refresh_family (
-  client_id uuid not null references client (client_id),
-  family_id uuid not null,
-  user_id uuid,
-  revoked_at timestamptz,
-  created_at timestamptz not null,
-  primary key (client_id, family_id)
-);
+create index refresh_token_expires_idx on refresh_token (client_id, expires_at);
 
 create table policy_component (
   digest text primary key,

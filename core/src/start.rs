@@ -45,7 +45,7 @@ impl Core {
         metrics.build_info.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
         let policies = Policies::new(&settings.policy)?;
         let snapshots = Snapshots::empty();
-        let passwords = Passwords::new(clock.clone());
+        let passwords = Passwords::new(clock.clone())?;
         let core = Arc::new(Self {
             clock,
             db,
