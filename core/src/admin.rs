@@ -8,6 +8,7 @@ mod audit;
 mod market;
 mod orders;
 mod partners;
+mod policies;
 mod secrets;
 
 use std::sync::Arc;
@@ -47,7 +48,30 @@ const CALLS: &[Call] = &[
         Box::pin(secrets::rotate(core, input))
     }),
     // Policies
-
+    call(Method::GET, "/admin/v1/partners/{slug}/policies/{kind}", |core, input| {
+        Box::pin(policies::history(core, input))
+    }),
+    call(Method::PUT, "/admin/v1/partners/{slug}/policies/{kind}", |core, input| {
+        Box::pin(policies::push(core, input))
+    }),
+    call(Method::DELETE, "/admin/v1/partners/{slug}/policies/{kind}", |core, input| {
+        Box::pin(policies::remove(core, input))
+    }),
+    call(Method::PUT, "/admin/v1/partners/{slug}/policies/{kind}/config", |core, input| {
+        Box::pin(policies::configure(core, input))
+    }),
+    call(Method::POST, "/admin/v1/partners/{slug}/policies/{kind}/rollback", |core, input| {
+        Box::pin(policies::roll_back(core, input))
+    }),
+    call(Method::POST, "/admin/v1/partners/{slug}/policies/{kind}/dry-run", |core, input| {
+        Box::pin(policies::dry_run(core, input))
+    }),
+    call(Method::PUT, "/admin/v1/partners/{slug}/verification-keys/{name}", |core, input| {
+        Box::pin(policies::put_key(core, input))
+    }),
+    call(Method::DELETE, "/admin/v1/partners/{slug}/verification-keys/{name}", |core, input| {
+        Box::pin(policies::delete_key(core, input))
+    }),
     // The market
     call(Method::GET, "/admin/v1/pairs", |core, input| Box::pin(market::list(core, input))),
     call(Method::PATCH, "/admin/v1/pairs/{pair}", |core, input| {

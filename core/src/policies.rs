@@ -19,9 +19,11 @@ mod check;
 mod compiled;
 mod configuration;
 mod fee;
-mod keys;
+pub(crate) mod keys;
+pub(crate) mod lifecycle;
 mod load;
 mod method_order;
+pub(crate) mod rehearsal;
 mod replay;
 mod signature;
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use rampart_plugins::contract::PolicyKind;
 use rampart_plugins::{Policy, PolicyEngine, PolicyLimits};
 use sqlx::PgPool;
-use tokio::sync::{OnceCell, Semaphore, oneshot};
+use tokio::sync::{OnceCell, Semaphore, SemaphorePermit, oneshot};
 
 use crate::Core;
 use crate::error::{Error, Result};
@@ -29,6 +29,8 @@ pub struct Policies {
     /// As many as there are components of active policies.
     slots: Mutex<HashMap<SlotKey, Weak<Slot>>>,
     compiles: Arc<Semaphore>,
+    /// The engine refuses an upload that finds no place; here it waits for one.
+    admissions: Semaphore,
 }
 
 /// A component by kind and digest.
@@ -53,7 +55,13 @@ impl Policies {
             Error::internal("start the policy engine", cause)
         })?;
         let compiles = Arc::new(Semaphore::new(COMPILES_MAX));
-        Ok(Self { engine, slots: Mutex::default(), compiles })
+        let admissions = Semaphore::new(engine.limits().admissions_max as usize);
+        Ok(Self { engine, slots: Mutex::default(), compiles, admissions })
+    }
+
+    /// A place to examine an upload in.
+    pub(super) async fn admission_place(&self) -> Result<SemaphorePermit<'_>> {
+        self.admissions.acquire().await.map_err(|e| Error::internal("admit a policy", e))
     }
 
     /// The shared slot of a component.

@@ -4,10 +4,16 @@ use std::collections::HashMap;
 
 use rampart_plugins::contract::Algorithm;
 use rampart_plugins::{BoundKey, KeyRing, VerificationKey};
+use serde_json::json;
 use uuid::Uuid;
 
+use super::lifecycle::NotDone;
 use crate::Core;
+use crate::audit::{self, Entry};
+use crate::changes;
 use crate::error::{Error, Result};
+use crate::secrets::Secret;
+use crate::types::ClientId;
 
 /// Names of the algorithms, as in `wit/signature.wit`.
 const ALGORITHMS: [(&str, Algorithm); 6] = [
@@ -19,7 +25,12 @@ const ALGORITHMS: [(&str, Algorithm); 6] = [
     ("ecdsa-p256-sha256", Algorithm::EcdsaP256Sha256),
 ];
 
-pub(super) fn algorithm(name: &str) -> Option<Algorithm> {
+/// Longest name of a key, in bytes.
+const NAME_BYTES_MAX: usize = 64;
+/// Most keys of one partner.
+const KEYS_MAX: i64 = 100;
+
+fn algorithm(name: &str) -> Option<Algorithm> {
     ALGORITHMS.iter().find(|(known, _)| *known == name).map(|(_, algorithm)| *algorithm)
 }
 
@@ -28,8 +39,92 @@ pub(super) fn algorithm_name(algorithm: Algorithm) -> &'static str {
 }
 
 /// What the sealed key of a row is bound to.
-pub(super) fn seal_context(client: Uuid, name: &str) -> String {
+fn seal_context(client: Uuid, name: &str) -> String {
     format!("verification_key/{client}/{name}")
+}
+
+/// Gives the partner's signature policy a key by this name, or another one.
+///
+/// # Errors
+/// [`NotDone::Unfit`] with what is wrong, without quoting the key.
+pub(crate) async fn put(
+    core: &Core,
+    actor: &str,
+    (client, slug): (ClientId, &str),
+    name: &str,
+    (algorithm, key): (&str, &Secret),
+) -> Result<(), NotDone> {
+    let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
+    if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.bytes().all(allowed) {
+        return Err(NotDone::Unfit("name: 1 to 64 of a-z, A-Z, 0-9, -, _ and .".into()));
+    }
+    let known = self::algorithm(algorithm).ok_or_else(|| {
+        let names: Vec<_> = ALGORITHMS.iter().map(|(name, _)| *name).collect();
+        NotDone::Unfit(format!("algorithm: one of {}", names.join(", ")))
+    })?;
+    VerificationKey::parse(known, key.expose())
+        .map_err(|problem| NotDone::Unfit(format!("key: {problem}")))?;
+    let context = seal_context(client.uuid(), name);
+    let sealed = core.keys.seal(&core.clock, &context, key.expose().as_bytes())?;
+    let mut tx = core.db.begin().await?;
+    changes::client_changed(&mut tx, client).await?;
+    let others = sqlx::query_scalar!(
+        r#"select count(*) as "count!" from verification_key where client_id = $1 and name <> $2"#,
+        client.uuid(),
+        name,
+    )
+    .fetch_one(&mut *tx)
+    .await?;
+    if others >= KEYS_MAX {
+        return Err(NotDone::Unfit("the partner has 100 verification keys already".into()));
+    }
+    sqlx::query!(
+        "insert into verification_key (client_id, name, algorithm, sealed, created_at) \
+         values ($1, $2, $3, $4, $5) on conflict (client_id, name) do update \
+         set algorithm = excluded.algorithm, sealed = excluded.sealed, \
+             created_at = excluded.created_at",
+        client.uuid(),
+        name,
+        algorithm,
+        sealed,
+        core.clock.now(),
+    )
+    .execute(&mut *tx)
+    .await?;
+    let detail = json!({"name": name, "algorithm": algorithm});
+    let entry = Entry { actor, action: "verification-key.put", target: slug, detail };
+    audit::record(&mut tx, &core.clock, entry).await?;
+    tx.commit().await?;
+    Ok(core.refresh().await?)
+}
+
+/// Takes a key away: what it signed is refused from then on.
+///
+/// # Errors
+/// [`NotDone::Missing`] when there is none of this name.
+pub(crate) async fn delete(
+    core: &Core,
+    actor: &str,
+    (client, slug): (ClientId, &str),
+    name: &str,
+) -> Result<(), NotDone> {
+    let mut tx = core.db.begin().await?;
+    changes::client_changed(&mut tx, client).await?;
+    let deleted = sqlx::query!(
+        "delete from verification_key where client_id = $1 and name = $2",
+        client.uuid(),
+        name,
+    )
+    .execute(&mut *tx)
+    .await?;
+    if deleted.rows_affected() == 0 {
+        return Err(NotDone::Missing("verification key"));
+    }
+    let detail = json!({ "name": name });
+    let entry = Entry { actor, action: "verification-key.delete", target: slug, detail };
+    audit::record(&mut tx, &core.clock, entry).await?;
+    tx.commit().await?;
+    Ok(core.refresh().await?)
 }
 
 /// The key rings of these clients. A key that cannot be opened or read is left out and logged: a

@@ -151,6 +151,18 @@ fn decision(answered: &Answered<'_, Verdict>, signer: &Signer) -> SignatureDecis
     SignatureDecision { decision }
 }
 
+/// A rejection's name, as in `wit/signature.wit`.
+pub(super) const fn rejection_name(rejection: Rejection) -> &'static str {
+    match rejection {
+        Rejection::MissingSignature => "missing-signature",
+        Rejection::MalformedSignature => "malformed-signature",
+        Rejection::UnknownKey => "unknown-key",
+        Rejection::BadSignature => "bad-signature",
+        Rejection::Stale => "stale",
+        Rejection::NotCovered => "not-covered",
+    }
+}
+
 fn refusal(rejection: Rejection) -> Error {
     let (code, detail): (Code, Cow<'static, str>) = match rejection {
         Rejection::MissingSignature => return Code::ER339.into(),
