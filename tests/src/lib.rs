@@ -6,5 +6,6 @@
 
 pub mod answer;
 pub mod cluster;
+pub mod guests;
 pub mod partner;
 pub mod world;

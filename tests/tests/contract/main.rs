@@ -2,4 +2,5 @@
 //! loops over the whole table.
 
 mod admin;
+mod policies;
 mod table;

@@ -1,5 +1,5 @@
 //! A fee policy that does what its `mode` setting says, for the tests of the host. With no mode it
-//! behaves.
+//! behaves. `MODE@COUNTRY` misbehaves in one country only, so that it can pass an admission.
 
 use std::hint::black_box;
 
@@ -36,7 +36,13 @@ impl FeePolicy for Hostile {
             spread: 0,
             rule: "behaved".into(),
         };
-        match config.text("mode").unwrap_or("behave") {
+        let mode = config.text("mode").unwrap_or("behave");
+        let mode = match mode.split_once('@') {
+            Some((mode, country)) if country == request.country => mode,
+            Some(_) => "behave",
+            None => mode,
+        };
+        match mode {
             "loop" => spin(),
             "panic" => panic!("the tariff of {} is missing", request.country),
             "allocate" => allocate(),
