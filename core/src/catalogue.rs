@@ -164,6 +164,8 @@ pub enum PairStatus {
 pub struct Price {
     /// The mid price.
     pub amount: Decimal,
+    /// Whether the operator set it by hand.
+    pub fixed: bool,
     /// When it was set or read.
     pub observed_at: DateTime<Utc>,
     /// Age in seconds from which it is not quoted (ER008); `None` never ages.

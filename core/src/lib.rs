@@ -46,6 +46,7 @@ use sqlx::PgPool;
 
 use crate::callbacks::Outbound;
 use crate::clock::Clock;
+use crate::market::feed::PriceFeed;
 use crate::metrics::Metrics;
 use crate::passwords::Passwords;
 use crate::policies::Policies;
@@ -70,6 +71,8 @@ pub struct Core {
     pub policies: Policies,
     /// How partners are called.
     pub outbound: Outbound,
+    /// Where prices are read; `None` while the operator sets them by hand.
+    pub price_feed: Option<PriceFeed>,
     /// Settings as configured.
     pub settings: Settings,
     /// Tenants and catalogue as of now.

@@ -5,5 +5,6 @@
 
 pub mod client_info;
 pub mod currency_pairs;
+pub mod feed;
 pub mod prices;
 pub mod system_info;

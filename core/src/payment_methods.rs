@@ -1,11 +1,16 @@
 //! `GET /api/v2/buy/payment-methods`: the methods that are offered, best first.
 //!
-//! A user decides the order before a country does: the method of the last completed order comes
+//! The partner's method-order policy decides the order if it has one. Otherwise the user does before
+//! the country: the method of the last completed order comes
 //! first, then what users of the country prefer, then the operator's default order. `countryCode`
 //! counts only without a user, and only when it is one of the API document's list: any other text
 //! leaves the default order, because the document has no code for it.
 
-use http::Method;
+use std::collections::BTreeSet;
+
+use rampart_plugins::contract::{Method, MethodKind, OrderRequest, Side, UserFacts};
+use rust_decimal::Decimal;
+use rust_decimal::prelude::ToPrimitive as _;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -16,13 +21,18 @@ use crate::endpoint::{Cache, Endpoint, Json};
 use crate::error::{Code, Result};
 use crate::exchange::Input;
 use crate::fields::Fields;
+use crate::policies;
+use crate::types::money::percent_of;
 use crate::types::{JsonDecimal, PAYMENT_METHOD_COUNTRIES, UserId};
+
+/// The purchase that tells a policy what a method costs, in fiat.
+const REFERENCE_AMOUNT: Decimal = Decimal::ONE_HUNDRED;
 
 /// Version 2, the only one.
 pub struct V2;
 
 impl Endpoint for V2 {
-    const METHOD: Method = Method::GET;
+    const METHOD: http::Method = http::Method::GET;
     const PATH: &'static str = "/api/v2/buy/payment-methods";
     const ERRORS: &'static [Code] = &[];
     const CACHE: Cache = Cache::Revalidate;
@@ -42,12 +52,21 @@ impl Endpoint for V2 {
         caller: ClientMaybeUser,
         country: Option<String>,
     ) -> Result<Json<PaymentMethods>> {
-        let tastes = match caller.user {
-            Some(user) => Tastes::of_user(core, &caller.client, user).await?,
-            None => Tastes { country, last_used: None },
+        let ClientMaybeUser { client, user } = caller;
+        let tastes = match user {
+            Some(user) => Tastes::of_user(core, &client, user).await?,
+            None => Tastes { country, ..Tastes::default() },
         };
-        let methods = tastes.ranked(&caller.client.catalogue);
-        Ok(Json(PaymentMethods { payment_methods: methods.map(View::of).collect() }))
+        let mut methods = tastes.ranked(&client.catalogue);
+        if client.tenant.policies.method_order.is_some()
+            && let Some(ranking) =
+                policies::rank(core, &client, question(&client, &tastes, &methods))
+        {
+            let shown = |id: &str| methods.iter().copied().find(|method| method.code == id);
+            methods = ranking.shown.iter().filter_map(|place| shown(&place.id)).collect();
+        }
+        let payment_methods = methods.into_iter().map(View::of).collect();
+        Ok(Json(PaymentMethods { payment_methods }))
     }
 }
 
@@ -58,13 +77,15 @@ struct Tastes {
     country: Option<String>,
     /// The method of the user's last completed order.
     last_used: Option<String>,
+    /// The user's verification level; empty without a user.
+    tier: String,
 }
 
 impl Tastes {
     async fn of_user(core: &Core, client: &Client, user: UserId) -> Result<Self> {
         let row = sqlx::query!(
             r#"
-            select country, (
+            select country, level, (
                 select payment_method from buy_order
                 where client_id = $1 and user_id = $2 and status = 'completed'
                 order by created_at desc
@@ -78,12 +99,13 @@ impl Tastes {
         )
         .fetch_optional(&core.db)
         .await?;
-        let tastes = row.map(|row| Self { country: row.country, last_used: row.last_used });
+        let tastes =
+            row.map(|row| Self { country: row.country, last_used: row.last_used, tier: row.level });
         Ok(tastes.unwrap_or_default())
     }
 
     /// The methods that are offered, in the built-in order.
-    fn ranked<'a>(&self, catalogue: &'a Catalogue) -> impl Iterator<Item = &'a PaymentMethod> {
+    fn ranked<'a>(&self, catalogue: &'a Catalogue) -> Vec<&'a PaymentMethod> {
         let preferred = self.country.as_ref().and_then(|code| catalogue.preferences.get(code));
         let rank = |method: &&PaymentMethod| {
             let used = self.last_used.as_ref() == Some(&method.code);
@@ -94,8 +116,52 @@ impl Tastes {
         methods.retain(|method: &&PaymentMethod| method.enabled);
         // Stable: what nothing decides stays in the default order.
         methods.sort_by_key(rank);
-        methods.into_iter()
+        methods
     }
+}
+
+/// What a method-order policy is asked.
+fn question(client: &Client, tastes: &Tastes, methods: &[&PaymentMethod]) -> OrderRequest {
+    let pairs = client.catalogue.pairs.values();
+    let currencies: BTreeSet<_> = pairs.map(|pair| pair.quote.code().to_string()).collect();
+    let method = |method: &&PaymentMethod| Method {
+        id: method.code.clone(),
+        kind: kind(&method.kind),
+        currencies: currencies.iter().cloned().collect(),
+        success_rate: None,
+        cost: cost_ppm(method),
+        settles_in: None,
+    };
+    OrderRequest {
+        side: Side::Buy,
+        amount: None,
+        user: UserFacts {
+            country: tastes.country.clone().unwrap_or_default(),
+            tier: tastes.tier.clone(),
+            returning: tastes.last_used.is_some(),
+            last_used: tastes.last_used.clone(),
+            channel: "web".to_owned(),
+        },
+        methods: methods.iter().map(method).collect(),
+    }
+}
+
+fn kind(name: &str) -> MethodKind {
+    match name {
+        "card" => MethodKind::Card,
+        "bank-transfer" => MethodKind::BankTransfer,
+        "wallet" => MethodKind::Wallet,
+        "instant-transfer" => MethodKind::InstantTransfer,
+        "cash" => MethodKind::Cash,
+        _ => MethodKind::Other,
+    }
+}
+
+/// What a purchase of [`REFERENCE_AMOUNT`] costs with this method, in parts per million of it.
+fn cost_ppm(method: &PaymentMethod) -> Option<i32> {
+    let percentage = percent_of(REFERENCE_AMOUNT, method.fee_percentage)?;
+    let cost = method.fee_fixed.checked_add(percentage)?.checked_div(REFERENCE_AMOUNT)?;
+    cost.checked_mul(Decimal::ONE_THOUSAND)?.checked_mul(Decimal::ONE_THOUSAND)?.to_i32()
 }
 
 /// The answer.
@@ -146,39 +212,41 @@ impl View {
 mod tests {
     use std::sync::Arc;
 
-    use rust_decimal::Decimal;
-
     use super::*;
 
+    fn method(code: &str, enabled: bool) -> PaymentMethod {
+        PaymentMethod {
+            code: code.to_owned(),
+            label: code.to_owned(),
+            psp: "bank".to_owned(),
+            kind: "other".to_owned(),
+            limit: Decimal::ONE_HUNDRED,
+            fee_fixed: Decimal::ZERO,
+            fee_percentage: Decimal::ZERO,
+            expiration_period_seconds: 900,
+            open_in_new_tab: false,
+            uses_estimated_quote: false,
+            enabled,
+            context: Value::Array(Vec::new()),
+        }
+    }
+
     fn catalogue() -> Catalogue {
-        let method = |code: &str, enabled| {
-            Arc::new(PaymentMethod {
-                code: code.to_owned(),
-                label: code.to_owned(),
-                psp: "bank".to_owned(),
-                kind: "other".to_owned(),
-                limit: Decimal::ONE_HUNDRED,
-                fee_fixed: Decimal::ZERO,
-                fee_percentage: Decimal::ZERO,
-                expiration_period_seconds: 900,
-                open_in_new_tab: false,
-                uses_estimated_quote: false,
-                enabled,
-                context: Value::Array(Vec::new()),
-            })
-        };
         let methods = [("a", true), ("b", true), ("off", false), ("c", true), ("d", true)];
         let mut catalogue = Catalogue::default();
-        catalogue.payment_methods = methods.map(|(code, on)| method(code, on)).to_vec();
+        catalogue.payment_methods = methods.map(|(code, on)| Arc::new(method(code, on))).to_vec();
         let liked = ["off", "d", "c"].map(str::to_owned).to_vec();
         catalogue.preferences.insert("NL".to_owned(), liked);
         catalogue
     }
 
     fn order(country: Option<&str>, last_used: Option<&str>) -> String {
-        let tastes =
-            Tastes { country: country.map(str::to_owned), last_used: last_used.map(str::to_owned) };
-        tastes.ranked(&catalogue()).map(|method| method.code.as_str()).collect()
+        let tastes = Tastes {
+            country: country.map(str::to_owned),
+            last_used: last_used.map(str::to_owned),
+            ..Tastes::default()
+        };
+        tastes.ranked(&catalogue()).iter().map(|method| method.code.as_str()).collect()
     }
 
     #[test]
@@ -187,6 +255,14 @@ mod tests {
         assert_eq!(order(Some("NL"), None), "dcab");
         assert_eq!(order(Some("NL"), Some("b")), "bdca");
         assert_eq!(order(Some("DE"), Some("c")), "cabd");
+    }
+
+    #[test]
+    fn a_policy_is_told_what_a_purchase_of_100_costs() {
+        let mut costly = PaymentMethod { fee_fixed: Decimal::new(35, 2), ..method("a", true) };
+        assert_eq!(cost_ppm(&costly), Some(3_500));
+        costly.fee_percentage = Decimal::new(25, 1);
+        assert_eq!(cost_ppm(&costly), Some(28_500));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::callbacks::Outbound;
 use crate::clock::Clock;
 use crate::db;
 use crate::error::{Error, Result};
+use crate::market::feed::PriceFeed;
 use crate::metrics::Metrics;
 use crate::passwords::Passwords;
 use crate::policies::Policies;
@@ -44,6 +45,7 @@ impl Core {
         let metrics = Metrics::new().map_err(|e| Error::internal("register metrics", e))?;
         metrics.build_info.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
         let policies = Policies::new(&settings.policy)?;
+        let price_feed = PriceFeed::new(&settings.prices)?;
         let snapshots = Snapshots::empty();
         let passwords = Passwords::new(clock.clone())?;
         let core = Arc::new(Self {
@@ -53,6 +55,7 @@ impl Core {
             metrics,
             outbound: Outbound::new()?,
             policies,
+            price_feed,
             settings,
             snapshots,
             passwords,

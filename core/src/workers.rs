@@ -21,6 +21,8 @@ const ORDER_EXPIRY: Duration = Duration::from_secs(1);
 /// How often policies are compiled that a reload had to leave behind, and used replay tokens are
 /// forgotten.
 const POLICY_CARE: Duration = Duration::from_secs(5);
+/// How often the ages of prices are shown in the metrics.
+const PRICE_AGES: Duration = Duration::from_secs(5);
 
 impl Core {
     /// Runs all workers until `stop` turns true.
@@ -40,20 +42,38 @@ impl Core {
                 tracing::warn!(%error, "last uses of API keys could not be written");
             }
         });
+        let price_ages = every(PRICE_AGES, stop.clone(), || async { self.show_price_ages() });
+        let prices = self.read_prices(stop.clone());
         let order_expiry = every(ORDER_EXPIRY, stop.clone(), || async {
             if let Err(error) = expire_due(&self).await {
                 tracing::warn!(%error, "overdue orders could not be cancelled");
             }
         });
         let deliveries = Arc::clone(&self).deliver(stop);
-        tokio::join!(snapshots, policies, api_key_uses, order_expiry, deliveries);
+        tokio::join!(
+            snapshots,
+            policies,
+            api_key_uses,
+            price_ages,
+            prices,
+            order_expiry,
+            deliveries
+        );
     }
-}
 
-impl Core {
     async fn care_for_policies(&self) -> Result<()> {
         self.compile_policies().await?;
         self.forget_replay_tokens().await
+    }
+
+    async fn read_prices(&self, stop: watch::Receiver<bool>) {
+        let Some(feed) = &self.price_feed else { return };
+        let refresh = || async {
+            if let Err(error) = feed.refresh(self).await {
+                tracing::warn!(%error, "prices could not be written");
+            }
+        };
+        every(feed.interval(), stop, refresh).await;
     }
 }
 

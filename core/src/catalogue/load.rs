@@ -103,6 +103,7 @@ async fn pairs(
         let own_age = seconds(row.price_max_age_seconds)?;
         let price = prices.remove(&row.pair).map(|price| Price {
             amount: price.price,
+            fixed: price.fixed,
             observed_at: price.observed_at,
             max_age_seconds: own_age.or((!price.fixed).then_some(source_max_age_seconds)),
         });
