@@ -26,6 +26,8 @@ pub const ENDPOINTS: &[Route] = &[
     // Offers
 
     // Orders
+    route::<orders::confirm::V1>(),
+    route::<orders::confirm::V2>(),
     route::<orders::read::V1>(),
     route::<orders::read::V2>(),
     route::<orders::list::V2>(),

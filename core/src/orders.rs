@@ -1,6 +1,7 @@
 //! Buy orders: what a confirmed quote becomes, until the coins arrive.
 
 mod callback;
+pub mod confirm;
 
 pub mod expiry;
 pub mod list;

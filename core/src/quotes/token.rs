@@ -54,6 +54,22 @@ pub fn open(
     open_with(&core.keys, core.clock.now(), client.id(), user, side, token)
 }
 
+/// The same, of a quote that [`open`] refused as expired. Nothing new may come of it, but what came
+/// of it before can be found again.
+///
+/// # Errors
+/// As [`open`], without ER006.
+pub fn open_expired(
+    core: &Core,
+    client: &Client,
+    user: Option<UserId>,
+    side: Side,
+    token: &str,
+) -> Result<Quote> {
+    let now = core.clock.now();
+    admitted(read(&core.keys, now, client.id(), token)?, now, client.id(), user, side)
+}
+
 /// ER007; the cause goes to the log alone.
 pub(super) fn refused(cause: &'static str) -> Error {
     tracing::debug!(cause, "quote refused");
@@ -77,6 +93,15 @@ fn open_with(
     side: Side,
     token: &str,
 ) -> Result<Quote> {
+    let quote = read(keys, now, client, token)?;
+    if now >= quote.expires_at {
+        return Err(Code::ER006.into());
+    }
+    admitted(quote, now, client, user, side)
+}
+
+/// The quote that a token of this client holds, whatever it says.
+fn read(keys: &MasterKey, now: DateTime<Utc>, client: ClientId, token: &str) -> Result<Quote> {
     let days = day_of(now) - DAYS_KEPT..=day_of(now + skew());
     let (day, sealed) = days
         .rev()
@@ -84,13 +109,20 @@ fn open_with(
         .ok_or_else(|| refused("not a token of a day that is open"))?;
     let key = keys.derive(Purpose::Quotes { day, client: client.uuid() })?;
     let plain = sealed.open(&key).ok_or_else(|| refused("altered, or of another client"))?;
-    let quote = serde_json::from_slice::<Claims>(&plain)
+    serde_json::from_slice::<Claims>(&plain)
         .ok()
         .and_then(Claims::quote)
-        .ok_or_else(|| refused("unreadable claims"))?;
-    if now >= quote.expires_at {
-        return Err(Code::ER006.into());
-    }
+        .ok_or_else(|| refused("unreadable claims"))
+}
+
+/// The quote, if what it says fits who brings it.
+fn admitted(
+    quote: Quote,
+    now: DateTime<Utc>,
+    client: ClientId,
+    user: Option<UserId>,
+    side: Side,
+) -> Result<Quote> {
     if quote.side != side {
         return Err(side.expected().into());
     }

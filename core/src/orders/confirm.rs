@@ -1,0 +1,275 @@
+//! Confirming a buy quote: the quote becomes an order, and its user gets a place to pay.
+//!
+//! `POST /api/v1/buy/confirm` confirms a quote on its own, `POST /api/v2/buy/confirm` under an
+//! offer. Both are read into one [`Confirm`] and run one [`confirm`], whose only effect is one
+//! statement: of N confirms of one offer or one quote, on however many edges, one makes an order.
+//! Confirming a quote again in the same terms answers the same order, so a client that lost the
+//! answer just asks again.
+
+mod checks;
+mod placing;
+mod request;
+mod terms;
+
+use chrono::{DateTime, Utc};
+use http::Method;
+use serde::Serialize;
+
+use self::placing::{NewOrder, Outcome, earlier, place};
+pub use self::request::Confirm;
+use self::request::Terms;
+use self::terms::{Destination, OfferTerms};
+use super::payment_link::payment_url;
+use super::status::Cause;
+use crate::Core;
+use crate::caller::{Client, Reader};
+use crate::endpoint::{Body, Endpoint, Json};
+use crate::error::{Code, Error, Refusal, Result};
+use crate::exchange::Input;
+use crate::quotes::{Quote, Side, token};
+use crate::types::{ClientId, OrderId, UserId};
+
+/// Version 1: a quote on its own.
+pub struct V1;
+
+impl Endpoint for V1 {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/api/v1/buy/confirm";
+    const ERRORS: &'static [Code] = &[
+        Code::ER006,
+        Code::ER007,
+        Code::ER008,
+        Code::ER009,
+        Code::ER011,
+        Code::ER014,
+        Code::ER015,
+        Code::ER044,
+        Code::ER045,
+        Code::ER046,
+        Code::ER047,
+        Code::ER048,
+        Code::ER055,
+        Code::ER124,
+        Code::ER138,
+        Code::ER139,
+    ];
+    const BODY: Body = Body::Json;
+    const IDEMPOTENT: bool = true;
+    type Caller = Reader;
+    type Request = Confirm;
+    type Response = Json<ConfirmedV1>;
+
+    fn read(input: &Input, caller: &Reader) -> Result<Confirm> {
+        Confirm::read_v1(&input.document, &caller.client)
+    }
+
+    async fn call(core: &Core, caller: Reader, request: Confirm) -> Result<Json<ConfirmedV1>> {
+        Ok(Json(confirm(core, caller, request).await?.into()))
+    }
+}
+
+/// Version 2: a quote under an offer.
+pub struct V2;
+
+impl Endpoint for V2 {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/api/v2/buy/confirm";
+    const ERRORS: &'static [Code] = &[
+        Code::ER006,
+        Code::ER007,
+        Code::ER008,
+        Code::ER009,
+        Code::ER011,
+        Code::ER014,
+        Code::ER015,
+        Code::ER044,
+        Code::ER045,
+        Code::ER046,
+        Code::ER047,
+        Code::ER048,
+        Code::ER055,
+        Code::ER124,
+        Code::ER131,
+        Code::ER132,
+        Code::ER133,
+        Code::ER134,
+        Code::ER135,
+        Code::ER136,
+        Code::ER137,
+        Code::ER138,
+        Code::ER139,
+    ];
+    const BODY: Body = Body::Json;
+    const IDEMPOTENT: bool = true;
+    type Caller = Reader;
+    type Request = Confirm;
+    type Response = Json<ConfirmedV2>;
+
+    fn read(input: &Input, caller: &Reader) -> Result<Confirm> {
+        Confirm::read_v2(&input.document, &caller.client)
+    }
+
+    async fn call(core: &Core, caller: Reader, request: Confirm) -> Result<Json<ConfirmedV2>> {
+        Ok(Json(confirm(core, caller, request).await?.into()))
+    }
+}
+
+/// An order that stands, now or since an earlier confirm.
+#[derive(Debug, PartialEq, Eq)]
+struct Confirmed {
+    order_id: OrderId,
+    payment_url: String,
+    expires_at: Option<DateTime<Utc>>,
+}
+
+impl Confirmed {
+    fn new(
+        core: &Core,
+        client: ClientId,
+        order_id: OrderId,
+        expires_at: Option<DateTime<Utc>>,
+    ) -> Result<Self> {
+        Ok(Self { order_id, payment_url: payment_url(core, client, order_id)?, expires_at })
+    }
+}
+
+/// The answer of version 1.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfirmedV1 {
+    order_id: OrderId,
+    payment_url: String,
+    /// Null for a bank transfer.
+    expires_at: Option<DateTime<Utc>>,
+}
+
+impl From<Confirmed> for ConfirmedV1 {
+    fn from(Confirmed { order_id, payment_url, expires_at }: Confirmed) -> Self {
+        Self { order_id, payment_url, expires_at }
+    }
+}
+
+/// The answer of version 2.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfirmedV2 {
+    order_id: OrderId,
+    payment_url: String,
+    /// Absent for a bank transfer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at: Option<DateTime<Utc>>,
+}
+
+impl From<Confirmed> for ConfirmedV2 {
+    fn from(Confirmed { order_id, payment_url, expires_at }: Confirmed) -> Self {
+        Self { order_id, payment_url, expires_at }
+    }
+}
+
+async fn confirm(core: &Core, caller: Reader, request: Confirm) -> Result<Confirmed> {
+    let Reader { client, user } = caller;
+    let opened = token::open(core, &client, user, Side::Buy, &request.quote);
+    let (quote, expired) = match opened {
+        Err(error) if error.is(Code::ER006) => {
+            (token::open_expired(core, &client, user, Side::Buy, &request.quote)?, true)
+        }
+        opened => (opened?, false),
+    };
+    let destination = Destination::read(&request, &quote, &client.catalogue)?;
+    quote.check_wallet(&destination.address, destination.tag.as_ref())?;
+    let confirming = Confirming { user: user.or(quote.user), client, quote, request, destination };
+    // Whatever stands against a new order, the quote may have become one before.
+    if expired {
+        return confirming.repeated(core).await?.ok_or_else(|| Code::ER006.into());
+    }
+    let (refusal, offer) = confirming.check(core).await?;
+    if !refusal.is_empty() {
+        return confirming.repeated(core).await?.ok_or_else(|| refusal.into());
+    }
+    confirming.place(core, offer).await
+}
+
+/// A confirm whose quote is open.
+struct Confirming {
+    client: Client,
+    /// Whose order it becomes.
+    user: Option<UserId>,
+    quote: Quote,
+    request: Confirm,
+    destination: Destination,
+}
+
+impl Confirming {
+    /// What stands against a new order, and the offer that it is made under.
+    async fn check(&self, core: &Core) -> Result<(Refusal, Option<OfferTerms>)> {
+        let mut refusal = Refusal::new();
+        checks::market(&self.client.catalogue, &self.quote, &mut refusal);
+        if let Some(user) = self.user {
+            checks::account(core, self.client.id(), user, &mut refusal).await?;
+        }
+        let Terms::Offer { id, .. } = &self.request.terms else { return Ok((refusal, None)) };
+        let offer = OfferTerms::find(core, self.client.id(), *id).await?;
+        match &offer {
+            Some(offer) => {
+                offer.check(&self.quote, &self.destination, core.clock.now(), &mut refusal);
+            }
+            None => refusal.add(Code::ER132, None),
+        }
+        Ok((refusal, offer))
+    }
+
+    async fn place(self, core: &Core, offer: Option<OfferTerms>) -> Result<Confirmed> {
+        let order = NewOrder::of(&self, offer.as_ref(), core.clock.now())?;
+        match place(core, &order).await? {
+            Outcome::Placed(id) => {
+                core.metrics.orders.with_label_values(&[Cause::Confirmed.as_str()]).inc();
+                Confirmed::new(core, self.client.id(), id, order.expires_at)
+            }
+            Outcome::QuoteUsed => {
+                let repeated = self.repeated(core).await?;
+                repeated.ok_or_else(|| Error::broken("find the order of a used quote"))
+            }
+            Outcome::OfferTaken => match self.repeated(core).await? {
+                Some(confirmed) => Ok(confirmed),
+                None => Err(self.why_taken(core).await?.into()),
+            },
+            // The statement may have been carried out. What it left behind says so, or will when
+            // the client asks again; doing it again blindly could not tell.
+            Outcome::Unknown(error) => match self.repeated(core).await {
+                Ok(Some(confirmed)) => Ok(confirmed),
+                _ => Err(error.into()),
+            },
+        }
+    }
+
+    /// The order that this quote became before, in the same terms.
+    ///
+    /// # Errors
+    /// ER007 when it became one in other terms.
+    async fn repeated(&self, core: &Core) -> Result<Option<Confirmed>> {
+        let client = self.client.id();
+        let Some(earlier) = earlier(core, client, self.quote.id).await? else { return Ok(None) };
+        if earlier.terms_digest != self.terms_digest() {
+            return Err(Code::ER007.into());
+        }
+        Confirmed::new(core, client, earlier.order_id, earlier.expires_at).map(Some)
+    }
+
+    /// Why the offer could not be taken although nothing stood against it before.
+    async fn why_taken(&self, core: &Core) -> Result<Refusal> {
+        let (mut refusal, _) = self.check(core).await?;
+        if refusal.is_empty() {
+            refusal.add(Code::ER131, None);
+        }
+        Ok(refusal)
+    }
+
+    fn terms_digest(&self) -> [u8; 32] {
+        let Confirm { partner_reference, terms, .. } = &self.request;
+        let offer = match terms {
+            Terms::Offer { id, .. } => Some(*id),
+            Terms::Stated { .. } => None,
+        };
+        terms::digest(&self.destination, offer, partner_reference.as_ref(), self.user)
+    }
+}

@@ -1,0 +1,250 @@
+//! The one statement of a confirm.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::Confirming;
+use super::request::Terms;
+use super::terms::OfferTerms;
+use crate::Core;
+use crate::db::retrying;
+use crate::error::{Error, Result};
+use crate::events::EventType;
+use crate::orders::status::{Cause, OrderStatus};
+use crate::types::{ClientId, OrderId, QuoteId};
+
+/// Most numbers that are tried for one order. Two of one client meet once in 10^15.
+const ORDER_ID_TRIES_MAX: u32 = 4;
+
+/// An order about to be made.
+pub(super) struct NewOrder<'a> {
+    confirming: &'a Confirming,
+    offer_id: Option<Uuid>,
+    partner_reference: Option<&'a str>,
+    return_url: Option<&'a str>,
+    callback_url: Option<&'a str>,
+    policy_decisions: Value,
+    terms_digest: [u8; 32],
+    pub(super) expires_at: Option<DateTime<Utc>>,
+    now: DateTime<Utc>,
+}
+
+impl<'a> NewOrder<'a> {
+    /// The order that `confirming` asks for. What the offer says goes before what the request
+    /// says, except for the partner's own identifier.
+    pub(super) fn of(
+        confirming: &'a Confirming,
+        offer: Option<&'a OfferTerms>,
+        now: DateTime<Utc>,
+    ) -> Result<Self> {
+        let request = &confirming.request;
+        let stated = match &request.terms {
+            Terms::Stated { return_url, callback_url } => (Some(return_url), callback_url.as_ref()),
+            Terms::Offer { return_url, callback_url, .. } => {
+                (return_url.as_ref(), callback_url.as_ref())
+            }
+        };
+        let (return_url, callback_url) =
+            (stated.0.map(|url| url.as_str()), stated.1.map(|url| url.as_str()));
+        let catalogue = &confirming.client.catalogue;
+        let method = catalogue
+            .payment_method(&confirming.quote.payment_method)
+            .ok_or_else(|| Error::broken("find the payment method that was checked"))?;
+        // A bank transfer may take as long as it takes.
+        let timed = method.kind != "bank-transfer";
+        let time_to_pay = TimeDelta::seconds(i64::from(method.expiration_period_seconds));
+        Ok(Self {
+            confirming,
+            offer_id: offer.map(|offer| offer.offer_id),
+            partner_reference: request
+                .partner_reference
+                .as_ref()
+                .map(|reference| reference.as_str())
+                .or(offer.and_then(|offer| offer.partner_reference.as_deref())),
+            return_url: offer.and_then(|offer| offer.return_url.as_deref()).or(return_url),
+            callback_url: offer.and_then(|offer| offer.callback_url.as_deref()).or(callback_url),
+            policy_decisions: decisions(&confirming.quote.policy_decisions, offer),
+            terms_digest: confirming.terms_digest(),
+            expires_at: timed.then(|| now + time_to_pay),
+            now,
+        })
+    }
+}
+
+/// What the policies of quote and offer decided.
+fn decisions(of_quote: &Value, offer: Option<&OfferTerms>) -> Value {
+    let of_offer = offer.and_then(|offer| offer.signature_decision.as_ref());
+    of_quote.as_array().into_iter().flatten().chain(of_offer).cloned().collect()
+}
+
+/// What became of the statement.
+pub(super) enum Outcome {
+    /// The order is made.
+    Placed(OrderId),
+    /// Nothing happened: the quote has become an order before.
+    QuoteUsed,
+    /// Nothing happened: the offer was confirmed or has ended in the meantime.
+    OfferTaken,
+    /// The connection was lost: nobody knows.
+    Unknown(sqlx::Error),
+}
+
+/// Makes the order.
+///
+/// # Errors
+/// When the database refuses or cannot be reached.
+pub(super) async fn place(core: &Core, order: &NewOrder<'_>) -> Result<Outcome> {
+    for _ in 0..ORDER_ID_TRIES_MAX {
+        let ids = Ids {
+            order: OrderId::from_entropy(core.clock.random_u64()?),
+            transition: core.clock.uuid()?,
+            event: core.clock.uuid()?,
+        };
+        let attempt = || async {
+            match insert(core, order, ids).await {
+                Ok(Some(_)) => Ok(Some(Outcome::Placed(ids.order))),
+                Ok(None) => Ok(Some(Outcome::OfferTaken)),
+                Err(error) => judge(error),
+            }
+        };
+        if let Some(outcome) = retrying(attempt).await? {
+            return Ok(outcome);
+        }
+    }
+    Err(Error::broken("find a free order number"))
+}
+
+/// What an error says of the statement; `None` when the order's number was taken.
+fn judge(error: sqlx::Error) -> Result<Option<Outcome>, sqlx::Error> {
+    let constraint = error.as_database_error().and_then(|error| error.constraint());
+    match constraint {
+        Some("buy_order_quote_id_key") => Ok(Some(Outcome::QuoteUsed)),
+        Some("buy_order_offer_id_key") => Ok(Some(Outcome::OfferTaken)),
+        Some("buy_order_pkey") => Ok(None),
+        _ if matches!(error, sqlx::Error::Io(_)) => Ok(Some(Outcome::Unknown(error))),
+        _ => Err(error),
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Ids {
+    order: OrderId,
+    transition: Uuid,
+    event: Uuid,
+}
+
+/// Takes the offer if there is one, and makes the order, the first row of its timeline and its
+/// event. `None` when the offer was not there to be taken.
+///
+/// No `on conflict`: a quote or an offer that was used undoes the whole statement, the taking of
+/// the offer too.
+#[expect(clippy::too_many_lines, reason = "one statement, and a line for each of its arguments")]
+async fn insert(core: &Core, order: &NewOrder<'_>, ids: Ids) -> Result<Option<i64>, sqlx::Error> {
+    let Confirming { client, user, quote, request, destination } = order.confirming;
+    let (pays, gets) = (quote.fiat_currency(), quote.crypto_currency());
+    let payload = json!({
+        "orderId": ids.order,
+        "partnerOrderIdentifier": order.partner_reference,
+        "status": OrderStatus::Pending,
+    });
+    sqlx::query_scalar!(
+        r#"
+        with taken as (
+            update offer set confirmed_at = $3
+            where client_id = $1 and offer_id = $4 and confirmed_at is null and expires_at > $3
+            returning offer_id
+        ), placed as (
+            insert into buy_order (
+                client_id, order_id, created_at, updated_at, offer_id, quote_id, user_id,
+                partner_reference, status, status_cause, pair, payment_method, wallet_address,
+                destination_tag, wallet_type, fiat_amount, fiat_currency, crypto_amount,
+                crypto_currency, price, partner_fee, partner_fee_percentage, provider_fee,
+                payment_method_fee, network_fee, spread_fee, affiliate_fee, is_estimated_quote,
+                return_url, callback_url, terms_digest, policy_decisions, expires_at)
+            select $1, $2, $3, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
+                $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32
+            where $4::uuid is null or exists (select from taken)
+            returning order_id
+        ), noted as (
+            insert into order_transition
+                (client_id, order_id, transition_id, at, to_status, cause, actor)
+            select $1, order_id, $33, $3, $8, $9, 'edge' from placed
+        ), told as (
+            insert into event (client_id, event_id, type, order_id, payload, created_at)
+            select $1, $34, $35, order_id, $36, $3 from placed
+        )
+        select order_id as "order_id!" from placed
+        "#,
+        client.id().uuid(),
+        ids.order.number(),
+        order.now,
+        order.offer_id,
+        quote.id.uuid(),
+        user.map(|user| user.uuid()),
+        order.partner_reference,
+        OrderStatus::Pending.as_str(),
+        Cause::Confirmed.as_str(),
+        quote.pair.to_string(),
+        quote.payment_method,
+        destination.address.as_str(),
+        destination.tag.as_ref().map(ToString::to_string),
+        request.wallet_type.as_str(),
+        quote.fiat,
+        pays.as_str(),
+        quote.crypto,
+        gets.as_str(),
+        quote.price,
+        quote.fees.partner,
+        quote.partner_fee_percentage,
+        quote.fees.provider,
+        quote.fees.payment_method,
+        quote.fees.network,
+        quote.fees.spread,
+        quote.fees.affiliate,
+        quote.is_estimated,
+        order.return_url,
+        order.callback_url,
+        &order.terms_digest[..],
+        order.policy_decisions,
+        order.expires_at,
+        ids.transition,
+        ids.event,
+        EventType::OrderCreated.as_str(),
+        payload,
+    )
+    .fetch_optional(&core.db)
+    .await
+}
+
+/// The order that a quote has become.
+pub(super) struct Earlier {
+    pub(super) order_id: OrderId,
+    pub(super) expires_at: Option<DateTime<Utc>>,
+    pub(super) terms_digest: Vec<u8>,
+}
+
+/// The order that the quote has become before, if it has.
+///
+/// # Errors
+/// When the database cannot be read.
+pub(super) async fn earlier(
+    core: &Core,
+    client: ClientId,
+    quote: QuoteId,
+) -> Result<Option<Earlier>> {
+    let row = sqlx::query!(
+        "select order_id, expires_at, terms_digest from buy_order \
+         where client_id = $1 and quote_id = $2",
+        client.uuid(),
+        quote.uuid(),
+    )
+    .fetch_optional(&core.db)
+    .await?;
+    row.map(|row| {
+        let order_id = OrderId::try_from(row.order_id)
+            .map_err(|error| Error::internal("read an order's id", error))?;
+        Ok(Earlier { order_id, expires_at: row.expires_at, terms_digest: row.terms_digest })
+    })
+    .transpose()
+}

@@ -1,0 +1,108 @@
+//! What a confirm asks for, in both versions.
+
+use serde_json::Value;
+
+use crate::caller::Client;
+use crate::error::{Code, Result};
+use crate::fields::Fields;
+use crate::orders::WalletType;
+use crate::types::{
+    CallbackUrl, Chain, DestinationTag, LoopbackHttp, OfferId, PartnerReference, ReturnUrl,
+    TagKind, WalletAddress,
+};
+
+/// A confirm, as far as it can be judged without its quote: which chain the address and the tag
+/// must be of, only the quote says.
+#[derive(Debug)]
+pub struct Confirm {
+    pub(super) quote: String,
+    pub(super) wallet_address: String,
+    pub(super) tag: Value,
+    pub(super) wallet_type: WalletType,
+    pub(super) partner_reference: Option<PartnerReference>,
+    pub(super) terms: Terms,
+}
+
+/// Where the return and callback URLs come from.
+#[derive(Debug)]
+pub(super) enum Terms {
+    /// From the request.
+    Stated { return_url: ReturnUrl, callback_url: Option<CallbackUrl> },
+    /// From the offer, or from the request where the offer has none.
+    Offer { id: OfferId, return_url: Option<ReturnUrl>, callback_url: Option<CallbackUrl> },
+}
+
+impl Confirm {
+    /// # Errors
+    /// Every violation: ER014, ER015, ER045, ER046, ER047, ER048.
+    pub(super) fn read_v1(document: &Value, client: &Client) -> Result<Self> {
+        let mut fields = Fields::of(document)?;
+        let return_url = fields.required("returnUrl", Code::ER047, return_url);
+        let callback_url = callback_url(&mut fields, client);
+        let terms = return_url.map(|return_url| Terms::Stated { return_url, callback_url });
+        Self::read(fields, "destinationTag", terms)
+    }
+
+    /// # Errors
+    /// The same, and ER132 for an offer that nobody could have.
+    pub(super) fn read_v2(document: &Value, client: &Client) -> Result<Self> {
+        let mut fields = Fields::of(document)?;
+        let id = fields.required("offerId", Code::ER132, |id| id.as_str()?.parse().ok());
+        let return_url = fields.optional("returnUrl", Code::ER047, return_url);
+        let callback_url = callback_url(&mut fields, client);
+        let terms = id.map(|id| Terms::Offer { id, return_url, callback_url });
+        Self::read(fields, "walletAddressTag", terms)
+    }
+
+    fn read(mut fields: Fields<'_>, tag: &'static str, terms: Option<Terms>) -> Result<Self> {
+        let quote = fields.text("quote", Code::ER045);
+        let wallet_address = fields.required("walletAddress", Code::ER014, address_somewhere);
+        let tag = fields.optional(tag, Code::ER015, tag_somewhere);
+        let wallet_type = fields
+            .optional("walletType", Code::ER048, |name| WalletType::from_name(name.as_str()?));
+        let partner_reference = fields.optional("partnerOrderIdentifier", Code::ER048, reference);
+        let request = quote.zip(wallet_address).zip(terms);
+        let request = request.map(|((quote, wallet_address), terms)| Self {
+            quote,
+            wallet_address,
+            tag: tag.unwrap_or(Value::Null),
+            wallet_type: wallet_type.unwrap_or(WalletType::Unhosted),
+            partner_reference: partner_reference.flatten(),
+            terms,
+        });
+        fields.finish(request)
+    }
+}
+
+fn return_url(value: &Value) -> Option<ReturnUrl> {
+    value.as_str()?.parse().ok()
+}
+
+fn callback_url(fields: &mut Fields<'_>, client: &Client) -> Option<CallbackUrl> {
+    let loopback =
+        if client.tenant.is_test() { LoopbackHttp::Allowed } else { LoopbackHttp::Refused };
+    let read = |value: &Value| CallbackUrl::parse(value.as_str()?, loopback).ok();
+    fields.optional("callbackUrl", Code::ER046, read)
+}
+
+/// An empty reference is none.
+fn reference(value: &Value) -> Option<Option<PartnerReference>> {
+    match value.as_str()? {
+        "" => Some(None),
+        text => text.parse().ok().map(Some),
+    }
+}
+
+/// An address of any chain: what is none is found with the other violations of the request.
+fn address_somewhere(value: &Value) -> Option<String> {
+    let text = value.as_str()?;
+    let known = Chain::ALL.into_iter().any(|chain| WalletAddress::parse(chain, text).is_ok());
+    known.then(|| text.to_owned())
+}
+
+/// A tag of any chain.
+fn tag_somewhere(value: &Value) -> Option<Value> {
+    let kinds = [TagKind::Number, TagKind::Memo];
+    let known = kinds.into_iter().any(|kind| DestinationTag::read(kind, value).is_ok());
+    known.then(|| value.clone())
+}
