@@ -14,7 +14,7 @@ use pingora_core::protocols::http::ServerSession;
 use pingora_core::protocols::http::v2::server::{
     H2Accept, H2Options, HttpSession, default_h2_options,
 };
-use pingora_core::protocols::{ALPN, Digest, Shutdown, Stream};
+use pingora_core::protocols::{ALPN, Digest, Shutdown, Ssl as _, Stream};
 use rampart_core::exchange::Reply;
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::Notify;
@@ -24,6 +24,7 @@ use crate::exchange;
 use crate::framing::Refused;
 use crate::guard::{Guard, Incoming, linger};
 use crate::lifecycle::{Lifecycle, Phase};
+use crate::wire::Wire;
 
 /// Requests after which an HTTP/1 connection is closed, so that its memory comes back.
 const REQUESTS_MAX: u32 = 10_000;
@@ -80,20 +81,17 @@ pub(crate) async fn run<A: App>(
     guard: &Guard,
     lifecycle: &Lifecycle,
 ) {
-    if matches!(stream.selected_alpn_proto(), Some(ALPN::H2)) {
-        http2(stream, app, guard, lifecycle).await;
+    let wire = Wire::new(stream);
+    if matches!(wire.selected_alpn_proto(), Some(ALPN::H2)) {
+        http2(Box::new(wire), app, guard, lifecycle).await;
     } else {
-        http1(stream, peer, app.as_ref(), guard, lifecycle).await;
+        http1(wire, peer, app.as_ref(), guard, lifecycle).await;
     }
 }
 
-async fn http1<A: App>(
-    mut stream: Stream,
-    peer: IpAddr,
-    app: &A,
-    guard: &Guard,
-    lifecycle: &Lifecycle,
-) {
+async fn http1<A: App>(wire: Wire, peer: IpAddr, app: &A, guard: &Guard, lifecycle: &Lifecycle) {
+    let tap = wire.tap();
+    let mut stream: Stream = Box::new(wire);
     let mut phase = lifecycle.watch();
     let mut held = BytesMut::new();
     let mut settings: Option<HttpPersistentSettings> = None;
@@ -104,7 +102,10 @@ async fn http1<A: App>(
             () = phase.at_least(Phase::Closing) => return,
         };
         let request = match incoming {
-            Incoming::Request(bytes) => bytes,
+            Incoming::Request(bytes, chunks) => {
+                tap.follow(chunks);
+                bytes
+            }
             Incoming::Refused(refused) => {
                 return hang_up(stream, &app.refuse(refused, peer)).await;
             }

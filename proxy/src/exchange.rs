@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, Method, StatusCode, header};
 use pingora_core::protocols::http::ServerSession;
-use pingora_error::{ErrorType, Result};
+use pingora_error::{Error, ErrorType, Result};
 use pingora_http::ResponseHeader;
 use rampart_core::exchange::Reply;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -142,12 +142,7 @@ impl Gathered {
                 Ok(Some(chunk)) => self.take(chunk, budget)?,
                 Ok(None) => return Ok(()),
                 Err(error) => {
-                    return Err(match error.etype() {
-                        ErrorType::ReadError | ErrorType::ConnectionClosed | ErrorType::H2Error => {
-                            NoBody::Gone
-                        }
-                        _ => NoBody::Malformed,
-                    });
+                    return Err(if is_gone(&error) { NoBody::Gone } else { NoBody::Malformed });
                 }
             }
         }
@@ -178,6 +173,13 @@ impl Gathered {
         let bytes = self.first.unwrap_or_else(|| self.whole.freeze());
         Received { bytes, _share: self.share }
     }
+}
+
+/// Whether reading ended because the client left, rather than because of what it sent.
+fn is_gone(error: &Error) -> bool {
+    let io = error.root_cause().downcast_ref::<std::io::Error>();
+    matches!(error.etype(), ErrorType::ReadError | ErrorType::ConnectionClosed | ErrorType::H2Error)
+        && io.is_none_or(|io| io.kind() != std::io::ErrorKind::InvalidData)
 }
 
 /// Sends `100 Continue` to who waits for it. Pingora turns keep-alive off whenever a header is
@@ -220,10 +222,10 @@ pub(crate) async fn write(
     }
 }
 
-/// Reads and throws away what the client still sends after a last answer, so that the answer is
-/// not lost to the reset that unread bytes cause.
+/// Reads and throws away what the client still sends after it has its answer: unread bytes cause
+/// a reset, of the connection in HTTP/1 and of the stream in HTTP/2, and to that answers get lost.
 pub(crate) async fn discard(session: &mut ServerSession) {
-    if session.is_http2() || session.is_body_done() {
+    if session.is_body_done() {
         return;
     }
     let drain = async {
@@ -235,7 +237,7 @@ pub(crate) async fn discard(session: &mut ServerSession) {
             }
         }
     };
-    // At the deadline the connection is closed all the same.
+    // At the deadline it is reset all the same.
     let _ = timeout(DISCARD_MAX, drain).await;
 }
 

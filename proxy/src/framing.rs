@@ -4,7 +4,11 @@
 //! feed, `Content-Length` beside `Transfer-Encoding`, spaces in the target); an edge must not:
 //! anything ambiguous is refused and the connection closed (RFC 9112, section 11.2).
 
+mod chunks;
+
 use http::{HeaderMap, StatusCode};
+
+pub(crate) use self::chunks::Chunks;
 
 use self::Refused::Malformed;
 
@@ -243,9 +247,21 @@ fn check_value(value: &[u8]) -> Result<(), Refused> {
     }
 }
 
+/// A name or an address, IPv6 in brackets, and perhaps a port (RFC 9110, section 7.2).
 fn host(value: &[u8]) -> Result<&[u8], Refused> {
-    let fits = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~%:[]".contains(byte);
-    if value.is_empty() || !value.iter().all(fits) {
+    let bracket = value.iter().position(|&byte| byte == b']');
+    let end = match (value.first(), bracket) {
+        (Some(b'['), Some(end)) => end + 1,
+        _ => value.iter().position(|&byte| byte == b':').unwrap_or(value.len()),
+    };
+    let (name, port) = value.split_at(end);
+    let inner = name.strip_prefix(b"[").and_then(|name| name.strip_suffix(b"]"));
+    let sound = match inner {
+        Some(address) => address.iter().all(|b| b.is_ascii_hexdigit() || b":.".contains(b)),
+        None => name.iter().all(|b| b.is_ascii_alphanumeric() || b"-._~%".contains(b)),
+    };
+    let port = port.strip_prefix(b":").unwrap_or(port);
+    if name.is_empty() || !sound || !port.iter().all(u8::is_ascii_digit) {
         return Err(Malformed("not a Host"));
     }
     Ok(value)
@@ -275,8 +291,8 @@ fn target_fits(target: &[u8], host: Option<&[u8]>) -> bool {
         && host.is_none_or(|host| host.eq_ignore_ascii_case(authority))
 }
 
-/// Checks the headers of an HTTP/2 request, whose frames are sound already: the same bounds and
-/// the same characters as in HTTP/1.
+/// Checks the headers of a parsed request, for HTTP/2, whose frames are sound already: the same
+/// bounds and the same characters as in HTTP/1.
 pub(crate) fn check_headers(headers: &HeaderMap) -> Result<(), Refused> {
     let mut bytes = 0;
     for (count, (name, value)) in headers.iter().enumerate() {
@@ -286,9 +302,6 @@ pub(crate) fn check_headers(headers: &HeaderMap) -> Result<(), Refused> {
             return Err(Refused::HeadTooLarge);
         }
         check_value(value.as_bytes())?;
-    }
-    if headers.contains_key(http::header::TRANSFER_ENCODING) {
-        return Err(Malformed("HTTP/2 has no Transfer-Encoding"));
     }
     Ok(())
 }

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::FutureExt as _;
-use http::StatusCode;
+use http::{Method, StatusCode};
 use pingora_core::modules::http::HttpModules;
 use pingora_core::protocols::http::ServerSession;
 use pingora_core::upstreams::peer::HttpPeer;
@@ -223,7 +223,10 @@ impl ProxyHttp for Gateway {
         let session = session.as_downstream_mut();
         let reply = self.decide(session, context).await?;
         context.answered(&reply);
-        if intake::can_skip_body(session) {
+        if context.method == Method::CONNECT {
+            // What follows is not HTTP.
+            session.set_keepalive(None);
+        } else if intake::can_skip_body(session) {
             session.set_close_on_response_before_downstream_finish(false);
         }
         exchange::write(session, &context.method, reply).await?;

@@ -13,7 +13,7 @@ use tokio::io::AsyncReadExt as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-use crate::framing::{self, Body, Refused, Scan};
+use crate::framing::{self, Body, Chunks, Refused, Scan};
 
 /// Bytes that are made room for when a head begins; most heads fit.
 const HEAD_BYTES: usize = 4 * 1024;
@@ -69,8 +69,9 @@ impl Guard {
 /// What arrived.
 #[derive(Debug)]
 pub(crate) enum Incoming {
-    /// A sound head, followed by as much of its body as arrived with it.
-    Request(BytesMut),
+    /// A sound head, followed by as much of its body as arrived with it; and where a chunked
+    /// body is that has not ended yet.
+    Request(BytesMut, Option<Chunks>),
     /// Something else.
     Refused(Refused),
     /// The client left or took too long.
@@ -83,7 +84,7 @@ async fn rest(stream: &mut Stream, held: &mut BytesMut) -> Incoming {
         match scan.advance(held) {
             Ok(Some(head)) => {
                 return match framing::check(&held[..head]) {
-                    Ok(body) => Incoming::Request(cut(held, head, body)),
+                    Ok(body) => cut(held, head, body),
                     Err(refused) => Incoming::Refused(refused),
                 };
             }
@@ -98,17 +99,24 @@ async fn rest(stream: &mut Stream, held: &mut BytesMut) -> Incoming {
     }
 }
 
-/// Takes the request off `held`; what belongs to the next one stays. The end of a chunked body is
-/// not known yet, so everything goes with it, and Pingora closes when it was too much.
-fn cut(held: &mut BytesMut, head: usize, body: Body) -> BytesMut {
-    let whole = match body {
-        Body::None => head,
+/// Takes the request off `held`; what belongs to the next one stays.
+fn cut(held: &mut BytesMut, head: usize, body: Body) -> Incoming {
+    let (whole, chunks) = match body {
+        Body::None => (head, None),
         Body::Length(length) => {
-            usize::try_from(length).map_or(usize::MAX, |n| head.saturating_add(n))
+            (usize::try_from(length).map_or(usize::MAX, |n| head.saturating_add(n)), None)
         }
-        Body::Chunked => usize::MAX,
+        Body::Chunked => {
+            let mut chunks = Chunks::new();
+            match chunks.feed(&held[head..]) {
+                Ok(Some(length)) => (head + length, None),
+                Ok(None) => (usize::MAX, Some(chunks)),
+                Err(refused) => return Incoming::Refused(refused),
+            }
+        }
     };
-    if whole >= held.len() { std::mem::take(held) } else { held.split_to(whole) }
+    let request = if whole >= held.len() { std::mem::take(held) } else { held.split_to(whole) };
+    Incoming::Request(request, chunks)
 }
 
 /// Throws away what the client still sends after a last answer, so that the answer is not lost
@@ -152,11 +160,13 @@ mod tests {
     async fn requests_sent_together_are_taken_one_by_one() {
         let (mut near, mut far) = pair();
         let post = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab";
-        far.write_all(&[GET, post, GET].concat()).await.unwrap();
+        let chunked = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
+        let all: [&[u8]; 4] = [GET, post, chunked, GET];
+        far.write_all(&all.concat()).await.unwrap();
         let mut held = BytesMut::new();
-        for expected in [GET, post, GET] {
+        for expected in all {
             match guard().next(&mut near, &mut held, true).await {
-                Incoming::Request(bytes) => assert_eq!(&bytes[..], expected),
+                Incoming::Request(bytes, None) => assert_eq!(&bytes[..], expected),
                 other => panic!("{other:?}"),
             }
         }

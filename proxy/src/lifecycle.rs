@@ -92,7 +92,8 @@ impl Lifecycle {
                 less.await;
                 continue;
             }
-            let since = self.clock.monotonic_ns() - self.began_ns.load(Ordering::Relaxed);
+            let began = self.began_ns.load(Ordering::Relaxed);
+            let since = self.clock.monotonic_ns().saturating_sub(began);
             match QUIET.checked_sub(Duration::from_nanos(since)) {
                 Some(wait) if !wait.is_zero() => {
                     // Either way the next turn looks again.

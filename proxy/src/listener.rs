@@ -18,7 +18,6 @@ use crate::connection::{self, App};
 use crate::guard::Guard;
 use crate::lifecycle::{Lifecycle, Phase};
 use crate::sockets::Opened;
-use crate::wire::Wire;
 
 /// Time for a TLS handshake.
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
@@ -92,8 +91,7 @@ impl<A: App> Listener<A> {
         tokio::spawn(async move {
             if let Some(stream) = listener.open(stream, peer).await {
                 let Self { app, guard, lifecycle, .. } = &*listener;
-                let wire = Box::new(Wire::new(stream));
-                connection::run(wire, canonical(peer), app, guard, lifecycle).await;
+                connection::run(stream, canonical(peer), app, guard, lifecycle).await;
             }
             drop(place);
         });
@@ -101,6 +99,8 @@ impl<A: App> Listener<A> {
 
     /// The connection as Pingora knows it, its TLS handshake done.
     async fn open(&self, stream: TcpStream, peer: SocketAddr) -> Option<Stream> {
+        // Who has come this far gets an answer, even from a process that stops.
+        let _busy = self.lifecycle.begin();
         // Without it answers wait for the peer's acknowledgements; the connection works anyway.
         let _ = stream.set_nodelay(true);
         let digest = SocketDigest::from_raw_fd(stream.as_raw_fd());

@@ -7,7 +7,8 @@
 use std::future::Future as _;
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -22,6 +23,8 @@ use pingora_core::protocols::{
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::time::Sleep;
 
+use crate::framing::Chunks;
+
 /// Most bytes held back until a flush; the largest TLS record.
 const HELD_BYTES_MAX: usize = 16 * 1024;
 /// How long the peer may take no byte while we have some to write.
@@ -35,12 +38,49 @@ pub(crate) struct Wire {
     stream: Stream,
     held: BytesMut,
     stalled: Option<Pin<Box<Sleep>>>,
+    tap: Arc<Tap>,
+}
+
+/// Looks at what is read, while a chunked body is.
+#[derive(Debug, Default)]
+pub(crate) struct Tap {
+    on: AtomicBool,
+    chunks: Mutex<Option<Chunks>>,
+}
+
+impl Tap {
+    /// From now on, what is read belongs to this body; or to none that needs watching.
+    pub(crate) fn follow(&self, chunks: Option<Chunks>) {
+        self.on.store(chunks.is_some(), Ordering::Release);
+        *self.chunks.lock().unwrap_or_else(PoisonError::into_inner) = chunks;
+    }
+
+    fn see(&self, bytes: &[u8]) -> io::Result<()> {
+        if !self.on.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let mut chunks = self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
+        match chunks.as_mut().map_or(Ok(None), |chunks| chunks.feed(bytes)) {
+            Ok(None) => Ok(()),
+            Ok(Some(_)) => {
+                // What comes behind it is not the body's; Pingora sees that and closes.
+                self.on.store(false, Ordering::Release);
+                Ok(())
+            }
+            Err(refused) => Err(io::Error::new(io::ErrorKind::InvalidData, refused.detail())),
+        }
+    }
 }
 
 impl Wire {
     /// Gathers writes in front of `stream`.
     pub(crate) fn new(stream: Stream) -> Self {
-        Self { stream, held: BytesMut::new(), stalled: None }
+        Self { stream, held: BytesMut::new(), stalled: None, tap: Arc::default() }
+    }
+
+    /// For saying what is read.
+    pub(crate) fn tap(&self) -> Arc<Tap> {
+        Arc::clone(&self.tap)
     }
 
     /// Gives the held bytes to the stream.
@@ -83,7 +123,9 @@ impl AsyncRead for Wire {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buf)
+        let before = buf.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
+        Poll::Ready(self.tap.see(&buf.filled()[before..]))
     }
 }
 

@@ -84,6 +84,18 @@ fn ambiguous_fields_are_refused() {
 }
 
 #[test]
+fn a_host_is_a_name_or_an_address_and_perhaps_a_port() {
+    let get = |host: &str| judge(&format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+    for sound in ["a", "a.example:8443", "127.0.0.1", "[::1]", "[::1]:8443", "a:"] {
+        assert_eq!(get(sound), Ok(Body::None), "{sound:?}");
+    }
+    for unsound in ["", "a b", "a:b", "a:1:2", "u@a", "a/", "[::1", "[::1]x", "[a]]:1", ":1", "a,b"]
+    {
+        assert!(matches!(get(unsound), Err(Malformed(_))), "{unsound:?}");
+    }
+}
+
+#[test]
 fn bare_line_feeds_end_nothing() {
     for text in [
         "GET / HTTP/1.1\nHost: a\n\n",

@@ -54,8 +54,10 @@ impl Gateway {
         if request.raw_path().len() > TARGET_BYTES_MAX {
             return Err(Box::new(self.refused(context, Refused::TargetTooLong)));
         }
-        framing::check_headers(&request.headers)
-            .map_err(|why| Box::new(self.refused(context, why)))?;
+        if session.is_http2() {
+            framing::check_headers(&request.headers)
+                .map_err(|why| Box::new(self.refused(context, why)))?;
+        }
         match exchange::declared_length(&request.headers) {
             Some(length) if length > BODY_BYTES_MAX => {
                 Err(Box::new(self.no_body(context, NoBody::TooLarge, Code::ER048)))

@@ -1,0 +1,181 @@
+//! Where a chunked body ends, read more strictly than by Pingora, which forgives an empty size
+//! and blanks behind one. Others would see another end there.
+
+use super::Refused::{self, Malformed};
+
+/// Digits of the largest chunk size that is read at all.
+const SIZE_DIGITS_MAX: u8 = 8;
+/// Most bytes of extensions and trailers of one body together.
+const EXTRA_BYTES_MAX: u16 = 4 * 1024;
+const BROKEN: Refused = Malformed("the body is not delimited as chunks are");
+
+/// Follows a chunked body while it arrives (RFC 9112, section 7.1).
+#[derive(Debug)]
+pub(crate) struct Chunks {
+    at: At,
+    left: u64,
+    digits: u8,
+    extra: u16,
+}
+
+/// What comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum At {
+    Size,
+    Extension,
+    SizeLineFeed,
+    Bytes,
+    BytesReturn,
+    BytesLineFeed,
+    TrailerStart,
+    Trailer,
+    TrailerLineFeed,
+    LastLineFeed,
+}
+
+impl Chunks {
+    /// At the first byte of a body.
+    pub(crate) fn new() -> Self {
+        Self { at: At::Size, left: 0, digits: 0, extra: 0 }
+    }
+
+    /// Goes through the next bytes; the number of those that still belong to the body, once its
+    /// end is among them.
+    ///
+    /// # Errors
+    /// When they are not what the body must go on with.
+    pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<Option<usize>, Refused> {
+        let mut index = 0;
+        while let Some(&byte) = bytes.get(index) {
+            if self.at == At::Bytes {
+                let rest = (bytes.len() - index) as u64;
+                let step = self.left.min(rest);
+                self.left -= step;
+                index += usize::try_from(step).unwrap_or(usize::MAX);
+                if self.left == 0 {
+                    self.at = At::BytesReturn;
+                }
+                continue;
+            }
+            index += 1;
+            if self.at == At::LastLineFeed && byte == b'\n' {
+                return Ok(Some(index));
+            }
+            self.at = self.step(byte)?;
+        }
+        Ok(None)
+    }
+
+    fn step(&mut self, byte: u8) -> Result<At, Refused> {
+        match (self.at, byte) {
+            (At::Size, b';') if self.digits > 0 => Ok(At::Extension),
+            (At::Size, b'\r') if self.digits > 0 => Ok(At::SizeLineFeed),
+            (At::Size, _) => self.digit(byte),
+            (At::Extension, b'\r') => Ok(At::SizeLineFeed),
+            (At::Extension, _) => self.count(byte, At::Extension),
+            (At::SizeLineFeed, b'\n') if self.left == 0 => Ok(At::TrailerStart),
+            (At::SizeLineFeed, b'\n') => Ok(At::Bytes),
+            (At::BytesReturn, b'\r') => Ok(At::BytesLineFeed),
+            (At::BytesLineFeed, b'\n') => {
+                self.digits = 0;
+                Ok(At::Size)
+            }
+            (At::TrailerStart, b'\r') => Ok(At::LastLineFeed),
+            (At::TrailerStart, b' ' | b'\t') => Err(BROKEN),
+            (At::Trailer, b'\r') => Ok(At::TrailerLineFeed),
+            (At::TrailerStart | At::Trailer, _) => self.count(byte, At::Trailer),
+            (At::TrailerLineFeed, b'\n') => Ok(At::TrailerStart),
+            _ => Err(BROKEN),
+        }
+    }
+
+    fn digit(&mut self, byte: u8) -> Result<At, Refused> {
+        let digit = char::from(byte).to_digit(16).ok_or(BROKEN)?;
+        if self.digits == SIZE_DIGITS_MAX {
+            return Err(BROKEN);
+        }
+        self.digits += 1;
+        // At the first digit nothing is left of the chunk before.
+        self.left = self.left * 16 + u64::from(digit);
+        Ok(At::Size)
+    }
+
+    fn count(&mut self, byte: u8, next: At) -> Result<At, Refused> {
+        self.extra += 1;
+        let plain = byte == b'\t' || (byte >= b' ' && byte != 0x7f);
+        if plain && self.extra < EXTRA_BYTES_MAX { Ok(next) } else { Err(BROKEN) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn feed(body: &str) -> Result<Option<usize>, Refused> {
+        Chunks::new().feed(body.as_bytes())
+    }
+
+    #[test]
+    fn sound_bodies_end_where_they_end() {
+        for body in [
+            "0\r\n\r\n",
+            "5\r\nabcde\r\n0\r\n\r\n",
+            "000005\r\nabcde\r\nA\r\n0123456789\r\n0\r\n\r\n",
+            "5;name=value\r\nabcde\r\n0;x\r\n\r\n",
+            "2\r\n\r\n\r\n0\r\nDigest: x\r\nOther: y\r\n\r\n",
+        ] {
+            assert_eq!(feed(body), Ok(Some(body.len())), "{body:?}");
+            assert_eq!(feed(&format!("{body}GET /")), Ok(Some(body.len())), "{body:?}");
+            assert_eq!(feed(&body[..body.len() - 1]), Ok(None), "{body:?}");
+        }
+    }
+
+    #[test]
+    fn what_others_could_read_differently_is_refused() {
+        let extension = format!("1;{}\r\na\r\n0\r\n\r\n", "x".repeat(5_000));
+        for body in [
+            "\r\nab\r\n0\r\n\r\n",
+            "2 \r\nab\r\n0\r\n\r\n",
+            " 2\r\nab\r\n0\r\n\r\n",
+            "2\nab\r\n0\r\n\r\n",
+            "2\rab\r\n0\r\n\r\n",
+            "2\r\nab\n0\r\n\r\n",
+            "2\r\nabc\r\n0\r\n\r\n",
+            "2\r\nab0\r\n\r\n",
+            "0x2\r\nab\r\n0\r\n\r\n",
+            "+2\r\nab\r\n0\r\n\r\n",
+            "-2\r\nab\r\n0\r\n\r\n",
+            "g\r\nab\r\n0\r\n\r\n",
+            ";x\r\nab\r\n0\r\n\r\n",
+            "2;x\nab\r\n0\r\n\r\n",
+            "2;\u{0}\r\nab\r\n0\r\n\r\n",
+            "000000000\r\n\r\n",
+            "fffffffff\r\n",
+            "0\r\n\n",
+            "0\r\n folded: x\r\n\r\n",
+            "0\r\nX: y\n\r\n",
+            &extension,
+        ] {
+            assert_eq!(feed(body), Err(BROKEN), "{body:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_body_is_judged_alike_however_it_is_cut(cuts in proptest::collection::vec(1usize..9, 1..12)) {
+            let body = b"5;a\r\nabcde\r\n1\r\nx\r\n0\r\nT: t\r\n\r\n";
+            let (mut chunks, mut rest, mut ended) = (Chunks::new(), &body[..], false);
+            for cut in cuts {
+                let (now, later) = rest.split_at(cut.min(rest.len()));
+                ended = chunks.feed(now).unwrap().is_some();
+                rest = later;
+                if ended {
+                    break;
+                }
+            }
+            prop_assert_eq!(ended, rest.is_empty());
+        }
+    }
+}
