@@ -11,7 +11,7 @@ use crate::Core;
 use crate::api::{self, Found};
 use crate::caller::Client;
 use crate::credentials;
-use crate::endpoint::{Bucket, Cache, Route};
+use crate::endpoint::{Body, Bucket, Cache, Route};
 use crate::error::{Code, Error, Result};
 use crate::exchange::{Head, Input, Reply};
 use crate::rate_limit::Decision;
@@ -35,6 +35,15 @@ impl Admission {
 }
 
 impl Core {
+    /// The bound of the body at a method and path, in bytes, and the code above it. Size is looked
+    /// at before who calls (section 1.5 of the contract).
+    pub fn body_bound(&self, method: &Method, path: &str) -> (usize, Code) {
+        match api::find(method, path) {
+            Found::Endpoint(route, _) => route.body.bound(),
+            _ => Body::None.bound(),
+        }
+    }
+
     /// Finds the route, proves the client and takes from its buckets. Reads no body, asks no
     /// database.
     ///

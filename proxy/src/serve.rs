@@ -236,6 +236,7 @@ impl Serving {
         if tokio::time::timeout(WORK_END_MAX, &mut self.work).await.is_err() {
             tracing::warn!("background work did not end in time");
         }
+        tracing::info!("stopped");
     }
 
     async fn hand_over(&self) -> bool {

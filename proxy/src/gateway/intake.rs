@@ -13,8 +13,8 @@ use crate::exchange::{self, NoBody};
 use crate::framing::{self, Refused, TARGET_BYTES_MAX};
 use crate::normal_form;
 
-/// Largest body of any route; larger announcements are refused before anything else.
-const BODY_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// A body that every route takes; only above it the route's own bound is looked up.
+const SMALLEST_BOUND: u64 = rampart_core::endpoint::BODY_BYTES_MAX as u64;
 /// Largest body that is read and thrown away to keep the connection after a refusal.
 const SKIPPED_BYTES_MAX: u64 = 64 * 1024;
 
@@ -58,12 +58,14 @@ impl Gateway {
             framing::check_headers(&request.headers)
                 .map_err(|why| Box::new(self.refused(context, why)))?;
         }
-        match exchange::declared_length(&request.headers) {
-            Some(length) if length > BODY_BYTES_MAX => {
-                Err(Box::new(self.no_body(context, NoBody::TooLarge, Code::ER048)))
+        let declared = exchange::declared_length(&request.headers).unwrap_or(0);
+        if declared > SMALLEST_BOUND {
+            let (bound, code) = self.core.body_bound(&request.method, request.uri.path());
+            if declared > bound as u64 {
+                return Err(Box::new(self.no_body(context, NoBody::TooLarge, code)));
             }
-            _ => Ok(()),
         }
+        Ok(())
     }
 
     /// The rate of an address, before anybody has proven who they are.
