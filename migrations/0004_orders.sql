@@ -125,7 +125,9 @@ create table delivery (
   foreign key (client_id, event_id) references event (client_id, event_id)
 );
 create index delivery_due_idx on delivery (client_id, next_attempt_at) where state = 'pending';
-create index delivery_pending_idx on delivery (next_attempt_at) where state = 'pending';
+-- for operators: by id, and newest first (ids are UUIDs of version 7)
+create index delivery_id_idx on delivery (delivery_id);
+create index delivery_order_idx on delivery (order_id);
 
 -- Simulated settlement of test clients: the next event of an order, and when.
 create table sandbox_step (

@@ -5,6 +5,7 @@
 
 mod api_keys;
 mod audit;
+mod deliveries;
 mod market;
 mod orders;
 mod partners;
@@ -93,7 +94,12 @@ const CALLS: &[Call] = &[
         Box::pin(orders::expire_offer(core, input))
     }),
     // Deliveries
-
+    call(Method::GET, "/admin/v1/deliveries", |core, input| {
+        Box::pin(deliveries::list(core, input))
+    }),
+    call(Method::POST, "/admin/v1/deliveries/{id}/redeliver", |core, input| {
+        Box::pin(deliveries::redeliver(core, input))
+    }),
     // Audit
     call(Method::GET, "/admin/v1/audit", |core, input| Box::pin(audit::list(core, input))),
 ];

@@ -39,7 +39,7 @@ pub const ENDPOINTS: &[Route] = &[
 ];
 
 /// Pages for people, served beside the API.
-pub const PAGES: &[Route] = &[];
+pub const PAGES: &[Route] = &[route::<pay::Show>(), route::<pay::Act>()];
 
 /// What stands at a method and path.
 pub(crate) enum Found {

@@ -18,6 +18,8 @@ const SNAPSHOT_POLL: Duration = Duration::from_millis(250);
 const API_KEY_USES: Duration = Duration::from_secs(10);
 /// How often orders that can no longer be paid are looked for.
 const ORDER_EXPIRY: Duration = Duration::from_secs(1);
+/// How often the sandbox's settlements go on.
+const SANDBOX_STEPS: Duration = Duration::from_millis(250);
 /// How often policies are compiled that a reload had to leave behind, and used replay tokens are
 /// forgotten.
 const POLICY_CARE: Duration = Duration::from_secs(5);
@@ -49,6 +51,11 @@ impl Core {
                 tracing::warn!(%error, "overdue orders could not be cancelled");
             }
         });
+        let sandbox = every(SANDBOX_STEPS, stop.clone(), || async {
+            if let Err(error) = self.settle_sandbox_orders().await {
+                tracing::warn!(%error, "orders of the sandbox could not go on");
+            }
+        });
         let deliveries = Arc::clone(&self).deliver(stop);
         tokio::join!(
             snapshots,
@@ -57,6 +64,7 @@ impl Core {
             price_ages,
             prices,
             order_expiry,
+            sandbox,
             deliveries
         );
     }

@@ -7,7 +7,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use ipnet::{Ipv4Net, Ipv6Net};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
 
@@ -162,15 +162,9 @@ fn admit(name: &str, found: &[SocketAddr], reach: Reach) -> Result<(), Forbidden
     if found.iter().all(fits) { Ok(()) } else { Err(Forbidden) }
 }
 
-/// Every network that is refused, for a test of each one's ends.
-#[cfg(test)]
-fn closed() -> impl Iterator<Item = IpNet> {
-    let v4 = CLOSED_V4.into_iter().map(IpNet::V4);
-    v4.chain(CLOSED_V6.into_iter().map(IpNet::V6))
-}
-
 #[cfg(test)]
 mod tests {
+    use ipnet::IpNet;
     use proptest::prelude::*;
 
     use super::*;
@@ -288,7 +282,8 @@ mod tests {
 
     #[test]
     fn both_ends_of_every_closed_network_are_closed() {
-        for net in closed() {
+        let v4 = CLOSED_V4.into_iter().map(IpNet::V4);
+        for net in v4.chain(CLOSED_V6.into_iter().map(IpNet::V6)) {
             assert!(!is_public(net.network()) && !is_public(net.broadcast()), "{net}");
         }
     }

@@ -2,7 +2,7 @@
 
 mod machine;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use rust_decimal::Decimal;
 use serde::{Serialize, Serializer};
 use serde_json::json;
@@ -17,6 +17,7 @@ use crate::clock::NoEntropy;
 use crate::db::retrying;
 use crate::error::{Error, Result};
 use crate::events::{self, NewEvent};
+use crate::sandbox;
 use crate::types::{ClientId, OrderId};
 
 /// The state of an order, in the words of the API document.
@@ -174,8 +175,9 @@ impl From<NoEntropy> for NotApplied {
 }
 
 /// Lets an event happen to an order of `client`: the new state, the timeline's row, the event's
-/// row and, once the order is final, the delivery to its callback are one transaction. `actor` is
-/// who did it, for the timeline: `edge`, `sandbox`, `page`, or an operator.
+/// row, what follows in the sandbox and, once the order is final, the delivery to its callback are
+/// one transaction. `actor` is who did it, for the timeline: `edge`, `sandbox`, `page`, or an
+/// operator.
 ///
 /// # Errors
 /// When the order is not there, its state forbids the event, or the database is out of reach.
@@ -231,6 +233,7 @@ impl Change<'_> {
             return Ok(Err(NotApplied::Forbidden { status }));
         };
         self.tell(&mut tx, transition, told).await?;
+        self.go_on(&mut tx, transition.to, facts.coins_sent).await?;
         tx.commit().await?;
         let Transition { from, to, cause, .. } = *transition;
         Ok(Ok(Applied { from, to, cause, at: self.now }))
@@ -321,5 +324,17 @@ impl Change<'_> {
         });
         let event = NewEvent { kind, order_id: Some(self.order), payload };
         events::record(tx, self.core, self.client, event, url.as_deref()).await
+    }
+
+    /// In the sandbox an order goes on by itself.
+    async fn go_on(
+        &self,
+        tx: &mut PgConnection,
+        to: OrderStatus,
+        coins_were_sent: bool,
+    ) -> Result<(), sqlx::Error> {
+        let coins_sent = coins_were_sent || matches!(self.event, OrderEvent::CoinsSent { .. });
+        let pause = TimeDelta::milliseconds(self.core.settings.sandbox.step_ms.into());
+        sandbox::follow(tx, self.client, self.order, to, coins_sent, self.now + pause).await
     }
 }
