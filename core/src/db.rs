@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
 use crate::settings;
 
@@ -56,6 +57,21 @@ pub async fn open(settings: &settings::Database) -> Result<PgPool, DatabaseError
     check_version(&pool, &at).await?;
     migrate(&pool).await?;
     Ok(pool)
+}
+
+/// Makes an empty database in the place of one with this name, on the server behind `url`.
+///
+/// # Errors
+/// One sentence.
+pub async fn recreate(url: &str, name: &str) -> Result<(), DatabaseError> {
+    let failed = |error| DatabaseError(format!("database {name} cannot be made: {error}"));
+    let mut server = PgConnection::connect(url).await.map_err(failed)?;
+    for statement in ["drop database if exists", "create database"] {
+        // A name cannot be a parameter; quoting makes any text a name.
+        let statement = format!("{statement} \"{}\"", name.replace('"', "\"\""));
+        sqlx::query(AssertSqlSafe(statement)).execute(&mut server).await.map_err(failed)?;
+    }
+    Ok(())
 }
 
 async fn check_version(pool: &PgPool, at: &str) -> Result<(), DatabaseError> {

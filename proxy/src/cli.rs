@@ -11,6 +11,7 @@ use crate::commands::partner::Partner;
 use crate::commands::policy::Policy;
 use crate::commands::price::Price;
 use crate::config::Config;
+use crate::demo::Demo;
 use crate::logging;
 use crate::serve::{self, Fault};
 
@@ -27,6 +28,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Serve partners until told to stop.
     Serve(Serve),
+    /// Start everything on this machine, walk one purchase, keep serving.
+    Demo(Demo),
     /// Look for what would stop an edge here.
     Doctor(Doctor),
     #[command(subcommand)]
@@ -42,6 +45,12 @@ pub(crate) enum Command {
 }
 
 impl Command {
+    /// Exit status when it fails: 1 for a walk that found something wrong, 2 for what the
+    /// operator can mend.
+    pub(crate) fn status_of_fault(&self) -> u8 {
+        if matches!(self, Self::Demo(_)) { 1 } else { 2 }
+    }
+
     /// Does it.
     ///
     /// # Errors
@@ -49,6 +58,7 @@ impl Command {
     pub(crate) fn run(self) -> Result<(), Fault> {
         match self {
             Self::Serve(args) => args.run(),
+            Self::Demo(command) => command.run(),
             Self::Doctor(command) => command.run(),
             Self::Partner(command) => command.run(),
             Self::Key(command) => command.run(),

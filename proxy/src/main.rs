@@ -11,6 +11,7 @@ mod commands;
 mod config;
 mod connection;
 mod context;
+mod demo;
 mod edge;
 mod exchange;
 mod framing;
@@ -38,17 +39,16 @@ use clap::Parser as _;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Exit status for what the operator can mend.
-const FAULT: u8 = 2;
-
 fn main() -> ExitCode {
     // Fails only when there is one already, which is then as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    match cli::Cli::parse().command.run() {
+    let command = cli::Cli::parse().command;
+    let status_of_fault = command.status_of_fault();
+    match command.run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(fault) => {
             eprintln!("rampart: {fault}");
-            ExitCode::from(FAULT)
+            ExitCode::from(status_of_fault)
         }
     }
 }

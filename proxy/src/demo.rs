@@ -1,0 +1,63 @@
+//! `rampart demo`: everything at once on one machine. A private Postgres, an edge with TLS, a
+//! partner with three policies, one purchase walked from end to end; then it keeps serving.
+
+mod callback;
+mod ground;
+mod partner;
+mod steps;
+mod walk;
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use self::ground::Ground;
+use self::partner::Partner;
+use self::steps::Steps;
+use crate::logging;
+use crate::serve::{self, Fault};
+
+/// Arguments of `rampart demo`.
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// End after the walk: status 0 when all of it went well, 1 otherwise.
+    #[arg(long)]
+    exit: bool,
+    /// Folder for the database, the certificate and the settings.
+    #[arg(long, value_name = "DIR", default_value = "target/demo")]
+    state: PathBuf,
+    /// Folder with the components that `plugins/build` makes.
+    #[arg(long, value_name = "DIR", default_value = "target/guests")]
+    guests: PathBuf,
+    /// Folder with Postgres's programs; found by itself if not given.
+    #[arg(long, value_name = "DIR", env = "RAMPART_PG_BIN")]
+    postgres: Option<PathBuf>,
+}
+
+impl Demo {
+    /// Sets everything up, walks, and serves on unless told to exit.
+    ///
+    /// # Errors
+    /// One sentence: what could not be set up, or what the walk found wrong.
+    pub(crate) fn run(self) -> Result<(), Fault> {
+        let mut steps = Steps::new();
+        let ground = Ground::prepare(&self.state, self.postgres, &mut steps)?;
+        logging::start(&ground.config.log)?;
+        let runtime = serve::runtime(ground.config.edge.threads)?;
+        let walked = runtime.block_on(async {
+            ground.create_database().await?;
+            let starting = serve::start(ground.config.clone(), false);
+            let serving = steps.run("start the edge with TLS", starting).await?;
+            let partner = Partner::seed(&ground, &serving, &self.guests, &mut steps).await?;
+            walk::walk(&partner, &mut steps).await?;
+            Ok::<_, Fault>((serving, partner))
+        });
+        let (mut serving, partner) = walked?;
+        steps.done();
+        if !self.exit {
+            println!("{}", partner.try_it(&ground, &serving));
+            runtime.block_on(serving.until_stopped());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,120 @@
+//! What the demo stands on: a folder, a certificate, a Postgres of its own, settings.
+
+use std::fs;
+use std::io::Write as _;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use rampart_core::clock::Clock;
+use rampart_core::db;
+use rampart_core::private_postgres::{Options, PrivatePostgres, Use};
+use rampart_core::secrets::Secret;
+
+use super::steps::Steps;
+use crate::config::Config;
+use crate::serve::Fault;
+
+const DATABASE: &str = "rampart_demo";
+
+/// Everything that must exist before the edge starts, and lives as long as it.
+pub(super) struct Ground {
+    /// Settings of the edge.
+    pub(super) config: Config,
+    /// The certificate that a client must trust.
+    pub(super) certificate: PathBuf,
+    /// The same settings as a file, for the other commands.
+    pub(super) settings: PathBuf,
+    postgres: PrivatePostgres,
+}
+
+impl Ground {
+    /// Prepares folder, certificate, Postgres and settings.
+    ///
+    /// # Errors
+    /// One sentence.
+    pub(super) fn prepare(
+        state: &Path,
+        bin: Option<PathBuf>,
+        steps: &mut Steps,
+    ) -> Result<Self, Fault> {
+        let place = format!("'{}' cannot be used", state.display());
+        fs::create_dir_all(state).map_err(|e| Fault::new(&place, &e))?;
+        let state = state.canonicalize().map_err(|e| Fault::new(&place, &e))?;
+        let options = Options { state: state.join("postgres"), bin, purpose: Use::Demo };
+        let postgres = steps
+            .block("start a private Postgres", || PrivatePostgres::start(options))
+            .map_err(|e| Fault::from(e.to_string()))?;
+        let certificate = state.join("certificate.pem");
+        let key = state.join("key.pem");
+        steps.block("make a self-signed certificate", || make_certificate(&certificate, &key))?;
+        let config = config(&postgres, &certificate, &key)?;
+        let settings = state.join("rampart.toml");
+        write_private(&settings, &settings_text(&config))?;
+        Ok(Self { config, certificate, settings, postgres })
+    }
+
+    /// Makes an empty database in the place of the last demo's.
+    ///
+    /// # Errors
+    /// One sentence.
+    pub(super) async fn create_database(&self) -> Result<(), Fault> {
+        db::recreate(&self.postgres.url("postgres"), DATABASE)
+            .await
+            .map_err(|e| Fault::from(e.to_string()))
+    }
+}
+
+fn config(postgres: &PrivatePostgres, cert: &Path, key: &Path) -> Result<Config, Fault> {
+    let clock = Clock::system();
+    let no_entropy = |e| Fault::new("keys cannot be made", &e);
+    let mut config = Config::default();
+    config.edge.listen = vec![free_or_any(8443)];
+    config.admin.listen = free_or_any(9443);
+    config.ops.listen = free_or_any(9464);
+    config.edge.tls.cert = Some(cert.to_owned());
+    config.edge.tls.key = Some(key.to_owned());
+    let token: [u8; 24] = clock.random_bytes().map_err(no_entropy)?;
+    config.admin.token = Some(Secret::new(URL_SAFE_NO_PAD.encode(token)));
+    let master: [u8; 32] = clock.random_bytes().map_err(no_entropy)?;
+    config.core.keys.master = Some(Secret::new(STANDARD.encode(master)));
+    config.core.database.url = Some(Secret::new(postgres.url(DATABASE)));
+    config.log.level = "warn".to_owned();
+    config.log.access = false;
+    Ok(config)
+}
+
+/// The usual port, or any other when somebody has it.
+fn free_or_any(port: u16) -> SocketAddr {
+    let usual = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    match TcpListener::bind(usual) {
+        Ok(_) => usual,
+        Err(_) => SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+    }
+}
+
+fn make_certificate(cert: &Path, key: &Path) -> Result<(), Fault> {
+    let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
+    let made = rcgen::generate_simple_self_signed(names)
+        .map_err(|e| Fault::new("no certificate can be made", &e))?;
+    write_private(cert, &made.cert.pem())?;
+    write_private(key, &made.signing_key.serialize_pem())
+}
+
+/// Writes a file that only its owner can read.
+fn write_private(path: &Path, text: &str) -> Result<(), Fault> {
+    let write = || {
+        let mut options = fs::OpenOptions::new();
+        options.write(true).create(true).truncate(true).mode(0o600);
+        options.open(path)?.write_all(text.as_bytes())
+    };
+    write().map_err(|e| Fault::new(&format!("'{}' cannot be written", path.display()), &e))
+}
+
+/// What the other commands need to reach this edge.
+fn settings_text(config: &Config) -> String {
+    let token = config.admin.token.as_ref().map_or("", Secret::expose);
+    format!("[admin]\nlisten = \"{}\"\ntoken = \"{token}\"\n", config.admin.listen)
+}

@@ -1,0 +1,138 @@
+//! The demo's partner: made through the admin API, with a policy of each kind.
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::Method;
+use rampart_core::clock::Clock;
+use ring::rand::SystemRandom;
+use ring::signature::{Ed25519KeyPair, KeyPair as _};
+use serde_json::{Value, json};
+
+use super::ground::Ground;
+use super::steps::Steps;
+use crate::operator::{Body, Operator};
+use crate::serve::{Fault, Serving};
+
+const SLUG: &str = "demo";
+/// The name by which the signature policy asks for the partner's key.
+const KEY_NAME: &str = "partner-ed25519";
+/// What stands before an Ed25519 key in a SubjectPublicKeyInfo (RFC 8410).
+const SPKI_PREFIX: [u8; 12] =
+    [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
+
+/// A partner of the demo's edge, and its HTTP client.
+pub(super) struct Partner {
+    /// Client that trusts the demo's certificate.
+    pub(super) http: reqwest::Client,
+    /// `https://127.0.0.1:8443`
+    pub(super) base: String,
+    /// What the admin API answered when it was made.
+    pub(super) credentials: Value,
+    /// The key that signs its offers.
+    pub(super) signing_key: Ed25519KeyPair,
+    /// Time for signatures.
+    pub(super) clock: Clock,
+}
+
+impl Partner {
+    /// Makes the partner, gives it policies, and the demo prices.
+    ///
+    /// # Errors
+    /// One sentence.
+    pub(super) async fn seed(
+        ground: &Ground,
+        serving: &Serving,
+        guests: &Path,
+        steps: &mut Steps,
+    ) -> Result<Self, Fault> {
+        let token = ground.config.admin.token.as_ref().map_or("", |token| token.expose());
+        let operator = Operator::at(format!("http://{}", serving.admin), token.to_owned())?;
+        let body = Body::Json(json!({"slug": SLUG, "name": "Demo partner", "mode": "test"}));
+        let made = operator.call(Method::POST, "partners", body);
+        let credentials = steps.run("make a test partner", made).await?;
+        let signing_key = signing_key()?;
+        steps.run("store its Ed25519 key", bind_key(&operator, &signing_key)).await?;
+        for (kind, guest) in [
+            ("fee", "tiered-fee"),
+            ("method-order", "country-order"),
+            ("signature", "ed25519-offer"),
+        ] {
+            let file = guests.join(format!("{}.wasm", guest.replace('-', "_")));
+            let file = if file.exists() { file } else { guests.join(format!("{guest}.wasm")) };
+            let step = format!("push its {kind} policy, a Wasm component");
+            steps.run(&step, push(&operator, kind, &file)).await?;
+        }
+        let edge = serving.edge.first().copied().unwrap_or(ground.config.admin.listen);
+        Ok(Self {
+            http: client(&ground.certificate)?,
+            base: format!("https://{edge}"),
+            credentials,
+            signing_key,
+            clock: serving.core.clock.clone(),
+        })
+    }
+
+    /// A credential by its name in the admin API's answer.
+    pub(super) fn credential(&self, name: &str) -> &str {
+        self.credentials[name].as_str().unwrap_or_default()
+    }
+
+    /// What to try next, ready to paste.
+    pub(super) fn try_it(&self, ground: &Ground, serving: &Serving) -> String {
+        let (base, key) = (&self.base, self.credential("apiKey"));
+        let ca = ground.certificate.display();
+        let settings = ground.settings.display();
+        let ops: SocketAddr = serving.ops;
+        let quote = json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard",
+            "fiatAmount": 250});
+        format!(
+            "\nServing. Ctrl-C stops everything. Try:\n\n\
+             curl --cacert {ca} -H 'X-Api-Key: {key}' {base}/api/v2/prices\n\n\
+             curl --http2 --cacert {ca} -H 'X-Api-Key: {key}' \
+             '{base}/api/v2/buy/payment-methods?countryCode=nl'\n\n\
+             curl --cacert {ca} -H 'X-Api-Key: {key}' -H 'Content-Type: application/json' \
+             -d '{quote}' {base}/api/v1/buy/quote\n\n\
+             curl http://{ops}/metrics\n\n\
+             rampart partner show {SLUG} --config {settings}\n"
+        )
+    }
+}
+
+fn signing_key() -> Result<Ed25519KeyPair, Fault> {
+    let broken = |_| Fault::from("no Ed25519 key can be made".to_owned());
+    let pkcs8 = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).map_err(broken)?;
+    Ed25519KeyPair::from_pkcs8(pkcs8.as_ref())
+        .map_err(|e| Fault::new("no Ed25519 key can be made", &e))
+}
+
+async fn bind_key(operator: &Operator, key: &Ed25519KeyPair) -> Result<(), Fault> {
+    let der = [&SPKI_PREFIX[..], key.public_key().as_ref()].concat();
+    let pem =
+        format!("-----BEGIN PUBLIC KEY-----\n{}\n-----END PUBLIC KEY-----\n", STANDARD.encode(der));
+    let path = format!("partners/{SLUG}/verification-keys/{KEY_NAME}");
+    let body = Body::Json(json!({"algorithm": "ed25519", "key": pem}));
+    operator.call(Method::PUT, &path, body).await.map(|_| ())
+}
+
+async fn push(operator: &Operator, kind: &str, file: &Path) -> Result<(), Fault> {
+    let place = format!("'{}' cannot be read (run plugins/build)", file.display());
+    let wasm = std::fs::read(file).map_err(|e| Fault::new(&place, &e))?;
+    let path = format!("partners/{SLUG}/policies/{kind}");
+    operator.call(Method::PUT, &path, Body::Component(wasm)).await.map(|_| ())
+}
+
+fn client(certificate: &Path) -> Result<reqwest::Client, Fault> {
+    let broken = |e: &dyn std::fmt::Display| Fault::new("no HTTPS client can be made", e);
+    let pem = std::fs::read(certificate).map_err(|e| broken(&e))?;
+    let root = reqwest::Certificate::from_pem(&pem).map_err(|e| broken(&e))?;
+    reqwest::Client::builder()
+        .tls_certs_only([root])
+        .no_proxy()
+        .redirect(reqwest::redirect::Policy::none())
+        .timeout(std::time::Duration::from_secs(10))
+        .build()
+        .map_err(|e| broken(&e))
+}

@@ -1,0 +1,231 @@
+//! One purchase through public interfaces only, checking what comes back.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use rust_decimal::{Decimal, RoundingStrategy};
+use serde_json::{Value, json};
+
+use super::callback::{Received, Receiver};
+use super::partner::Partner;
+use super::steps::Steps;
+use crate::serve::Fault;
+
+/// A main-network address, as the sandbox wants it too (the genesis block's).
+const WALLET: &str = "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa";
+const RETURN_URL: &str = "https://partner.example/thanks";
+const REFERENCE: &str = "demo-order-1";
+/// Longest wait for the sandbox to settle the order, and for the callback after it.
+const SETTLED_MAX: Duration = Duration::from_secs(20);
+/// Pause between two looks at the order.
+const LOOK: Duration = Duration::from_millis(100);
+/// Everything but the unreserved characters of RFC 3986.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// Walks the purchase.
+///
+/// # Errors
+/// The first thing that is not as the contract says.
+pub(super) async fn walk(partner: &Partner, steps: &mut Steps) -> Result<(), Fault> {
+    let mut receiver = Receiver::start().await?;
+    let buyer = steps.run("authenticate", Buyer::authenticate(partner)).await?;
+    let method = steps.run("list payment methods, in the policy's order", buyer.methods()).await?;
+    let quote =
+        steps.run("quote 250 EUR of BTC, check the fee identity", buyer.quote(&method)).await?;
+    let callback_url = format!("http://{}/callback", receiver.address);
+    let offer = buyer.offer(&method, &callback_url);
+    let offer = steps.run("create an offer, signed with Ed25519", offer).await?;
+    let confirm = buyer.confirm(&quote, &offer);
+    let (order, payment_url) = steps.run("confirm the quote under the offer", confirm).await?;
+    steps.run("confirm again: the same order", buyer.confirm_again(&quote, &offer, &order)).await?;
+    steps.run("pay on the payment page", buyer.pay(&payment_url)).await?;
+    steps.run("order completed", buyer.completed(&order)).await?;
+    let callback = receive(&mut receiver, partner, &order);
+    steps.run("callback received, its signature verified", callback).await?;
+    Ok(())
+}
+
+async fn receive(receiver: &mut Receiver, partner: &Partner, order: &Value) -> Result<(), Fault> {
+    let received: Received = tokio::time::timeout(SETTLED_MAX, receiver.next())
+        .await
+        .ok()
+        .flatten()
+        .ok_or_else(|| Fault::from("no callback came".to_owned()))?;
+    received.verify(partner.credential("webhookSecret"))?;
+    let body: Value = serde_json::from_slice(&received.body)
+        .map_err(|e| Fault::new("the callback is not JSON", &e))?;
+    expect("type", &body["type"], &json!("order.completed"))?;
+    expect("orderId", &body["data"]["orderId"], order)?;
+    let wanted = format!("orderId={order}&status=success");
+    if !received.target.ends_with(&wanted) {
+        return Err(Fault::from(format!("the callback's query is not {wanted}")));
+    }
+    Ok(())
+}
+
+/// The partner with a token.
+struct Buyer<'a> {
+    partner: &'a Partner,
+    token: String,
+}
+
+impl<'a> Buyer<'a> {
+    async fn authenticate(partner: &'a Partner) -> Result<Self, Fault> {
+        let buyer = Self { partner, token: String::new() };
+        let body = json!({
+            "username": partner.credential("username"),
+            "password": partner.credential("password"),
+        });
+        let request = partner.http.post(buyer.url("/api/v1/authenticate")).json(&body);
+        let pair = answer(request).await?;
+        Ok(Self { token: text(&pair, "token")?, ..buyer })
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.partner.base)
+    }
+
+    async fn get(&self, path: &str) -> Result<Value, Fault> {
+        answer(self.partner.http.get(self.url(path)).bearer_auth(&self.token)).await
+    }
+
+    async fn post(&self, path: &str, body: &Value) -> Result<Value, Fault> {
+        answer(self.partner.http.post(self.url(path)).bearer_auth(&self.token).json(body)).await
+    }
+
+    /// The method that the partner's policy puts first for the Netherlands.
+    async fn methods(&self) -> Result<String, Fault> {
+        let answer = self.get("/api/v2/buy/payment-methods?countryCode=nl").await?;
+        text(&answer["paymentMethods"][0], "code")
+    }
+
+    async fn quote(&self, method: &str) -> Result<Value, Fault> {
+        let body = json!({
+            "currencyPair": "BTC-EUR", "paymentMethod": method, "fiatAmount": 250,
+            "walletAddress": WALLET, "countryCode": "NL",
+        });
+        let quote = self.post("/api/v1/buy/quote", &body).await?;
+        let fees =
+            ["partnerFee", "providerFee", "paymentMethodCost", "networkFeeCost", "spreadFee"];
+        let mut sum = decimal(&quote["cryptoAmount"])? * decimal(&quote["price"])?;
+        sum = sum.round_dp_with_strategy(2, RoundingStrategy::MidpointAwayFromZero);
+        for fee in fees {
+            sum += decimal(&quote[fee])?;
+        }
+        expect("sum of the quote's parts", &json!(sum.normalize().to_string()), &json!("250"))?;
+        Ok(quote)
+    }
+
+    /// The signature covers what is set, percent-encoded and in alphabetical order, then the time
+    /// and a nonce: the scheme of the partner's own policy.
+    async fn offer(&self, method: &str, callback_url: &str) -> Result<String, Fault> {
+        let encode = |value: &str| utf8_percent_encode(value, RESERVED).to_string();
+        let nonce: [u8; 12] = self
+            .partner
+            .clock
+            .random_bytes()
+            .map_err(|e| Fault::new("no nonce can be made", &e))?;
+        let nonce = URL_SAFE_NO_PAD.encode(nonce);
+        let time = self.partner.clock.unix_seconds();
+        let signed = format!(
+            "callbackUrl={}&returnUrl={}&walletAddress={}&t={time}&n={nonce}",
+            encode(callback_url),
+            encode(RETURN_URL),
+            encode(WALLET),
+        );
+        let tag = STANDARD.encode(self.partner.signing_key.sign(signed.as_bytes()));
+        let body = json!({
+            "baseCurrency": "BTC", "quoteCurrency": "EUR", "paymentMethod": method,
+            "quoteCurrencyAmount": 250, "fixedAmount": true, "fixedCurrency": true,
+            "returnUrl": RETURN_URL, "callbackUrl": callback_url, "walletAddress": WALLET,
+            "partnerOrderIdentifier": REFERENCE, "signature": format!("t={time},n={nonce},s={tag}"),
+        });
+        text(&self.post("/api/v2/buy/offer", &body).await?, "offerUuid")
+    }
+
+    async fn confirm(&self, quote: &Value, offer: &str) -> Result<(Value, String), Fault> {
+        let body = json!({
+            "quote": quote["quote"], "offerId": offer, "walletAddress": WALLET,
+        });
+        let confirmed = self.post("/api/v2/buy/confirm", &body).await?;
+        if !confirmed["orderId"].is_number() {
+            return Err(Fault::from("the confirmation has no orderId".to_owned()));
+        }
+        Ok((confirmed["orderId"].clone(), text(&confirmed, "paymentUrl")?))
+    }
+
+    async fn confirm_again(&self, quote: &Value, offer: &str, order: &Value) -> Result<(), Fault> {
+        let (again, _) = self.confirm(quote, offer).await?;
+        expect("orderId of the repeated confirm", &again, order)
+    }
+
+    async fn pay(&self, payment_url: &str) -> Result<(), Fault> {
+        let failed = |e: &dyn std::fmt::Display| Fault::new("the payment page", e);
+        let page = self.partner.http.get(payment_url).send().await.map_err(|e| failed(&e))?;
+        if !page.status().is_success() {
+            return Err(failed(&page.status()));
+        }
+        let form = self
+            .partner
+            .http
+            .post(payment_url)
+            .header("content-type", "application/x-www-form-urlencoded")
+            .body("action=pay");
+        let paid = form.send().await.map_err(|e| failed(&e))?;
+        if paid.status().is_success() || paid.status().is_redirection() {
+            return Ok(());
+        }
+        Err(failed(&paid.status()))
+    }
+
+    async fn completed(&self, order: &Value) -> Result<(), Fault> {
+        let path = format!("/api/v2/buy/orders/{order}");
+        let looking = async {
+            let mut looks = tokio::time::interval(LOOK);
+            loop {
+                looks.tick().await;
+                let order = self.get(&path).await?;
+                if order["status"] == "completed" {
+                    return Ok::<_, Fault>(order);
+                }
+            }
+        };
+        let late = |_| Fault::from("the order was not completed in time".to_owned());
+        let order: Value = tokio::time::timeout(SETTLED_MAX, looking).await.map_err(late)??;
+        expect("partnerOrderIdentifier", &order["partnerOrderIdentifier"], &json!(REFERENCE))?;
+        expect("fiatAmount", &order["fiatAmount"]["currencyCode"], &json!("EUR"))?;
+        text(&order["blockchainInfo"], "transactionId").map(|_| ())
+    }
+}
+
+/// The JSON of a success.
+async fn answer(request: reqwest::RequestBuilder) -> Result<Value, Fault> {
+    let failed = |e| Fault::new("the edge does not answer", &e);
+    let answer = request.send().await.map_err(failed)?;
+    let status = answer.status();
+    let body = answer.bytes().await.map_err(failed)?;
+    if !status.is_success() {
+        return Err(Fault::from(format!("{status}: {}", String::from_utf8_lossy(&body))));
+    }
+    serde_json::from_slice(&body).map_err(|e| Fault::new("the answer is not JSON", &e))
+}
+
+fn text(value: &Value, member: &str) -> Result<String, Fault> {
+    let text = value[member].as_str().filter(|text| !text.is_empty());
+    text.map(str::to_owned).ok_or_else(|| Fault::from(format!("the answer has no {member}")))
+}
+
+fn decimal(value: &Value) -> Result<Decimal, Fault> {
+    let number = value.as_number().map(serde_json::Number::as_str).unwrap_or_default();
+    Decimal::from_str_exact(number)
+        .map_err(|e| Fault::new(&format!("{value} is not an exact decimal"), &e))
+}
+
+fn expect(what: &str, found: &Value, wanted: &Value) -> Result<(), Fault> {
+    if found == wanted {
+        return Ok(());
+    }
+    Err(Fault::from(format!("{what} is {found}, not {wanted}")))
+}
