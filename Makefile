@@ -14,7 +14,7 @@ help: ## This list
 demo: setup ## Build, start everything, walk one purchase, keep serving (ARGS=--exit: do not)
 	cargo build --release --locked --package rampart
 	plugins/build
-	"$(TARGET)/release/rampart" demo $(ARGS)
+	"$(TARGET)/release/rampart" demo --state "$(TARGET)/demo" --guests "$(TARGET)/guests" $(ARGS)
 
 test: setup ## Every test: unit, contract, end to end, policies (ARGS: a filter, or cargo's own)
 	plugins/build

@@ -60,8 +60,7 @@ impl Partner {
             ("method-order", "country-order"),
             ("signature", "ed25519-offer"),
         ] {
-            let file = guests.join(format!("{}.wasm", guest.replace('-', "_")));
-            let file = if file.exists() { file } else { guests.join(format!("{guest}.wasm")) };
+            let file = guests.join(format!("{guest}.wasm"));
             let step = format!("push its {kind} policy, a Wasm component");
             steps.run(&step, push(&operator, kind, &file)).await?;
         }
