@@ -13,8 +13,10 @@ use crate::error::Code;
 const SECONDS: &[f64] =
     &[0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 /// Seconds at which the buckets of policy calls end.
-const POLICY_SECONDS: &[f64] =
-    &[0.000_005, 0.000_01, 0.000_025, 0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.0025, 0.005];
+const POLICY_SECONDS: &[f64] = &[
+    0.000_005, 0.000_01, 0.000_025, 0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.0025, 0.005,
+    0.01, 0.025,
+];
 /// Fuel at which the buckets of policy calls end.
 const FUEL: &[f64] = &[1e3, 2e3, 5e3, 1e4, 5e4, 1e5, 5e5, 1e6, 5e6, 5e7];
 

@@ -7,5 +7,6 @@
 pub mod answer;
 pub mod cluster;
 pub mod guests;
+pub mod keys;
 pub mod partner;
 pub mod world;

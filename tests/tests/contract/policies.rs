@@ -5,8 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 use http::Method;
 use rampart_tests::answer::Answer;
 use rampart_tests::guests::component;
+use rampart_tests::keys::ed25519;
 use rampart_tests::world::World;
-use ring::signature::{Ed25519KeyPair, KeyPair};
 use serde_json::{Value, json};
 
 const FEE: &str = "/admin/v1/partners/acme/policies/fee";
@@ -198,21 +198,11 @@ async fn a_dry_run_shows_what_went_wrong() {
     );
 }
 
-/// An Ed25519 key: what signs, and the PEM of what verifies.
-fn key(seed: u8) -> (Ed25519KeyPair, String) {
-    let pair = Ed25519KeyPair::from_seed_unchecked(&[seed; 32]).unwrap();
-    // SubjectPublicKeyInfo of RFC 8410, section 4, up to the key itself.
-    let head = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
-    let info = STANDARD.encode([&head[..], pair.public_key().as_ref()].concat());
-    let pem = format!("-----BEGIN PUBLIC KEY-----\n{info}\n-----END PUBLIC KEY-----\n");
-    (pair, pem)
-}
-
 #[tokio::test]
 async fn a_verification_key_serves_its_partner_until_it_is_taken_away() {
     let world = world().await;
     let other = world.partner("other").await;
-    let (pair, pem) = key(7);
+    let (pair, pem) = ed25519(7);
     push(&world, SIGNATURE, "ed25519-offer").await.assert_status(200);
     let now = world.clock().unix_seconds();
     let signed = pair.sign(format!("fee=1.50&t={now}&n=nonce-0001").as_bytes());
@@ -232,7 +222,7 @@ async fn a_verification_key_serves_its_partner_until_it_is_taken_away() {
     assert_eq!(authentic["verdict"], "authentic");
     assert_eq!(authentic["signer"]["replayToken"], "nonce-0001");
 
-    let another = json!({"algorithm": "ed25519", "key": key(8).1});
+    let another = json!({"algorithm": "ed25519", "key": ed25519(8).1});
     world.admin(Method::PUT, &keys("acme"), another).await.assert_status(200);
     assert_eq!(judged().await["reason"], "bad-signature");
     world.admin(Method::DELETE, &keys("acme"), json!({})).await.assert_status(204);

@@ -1,0 +1,15 @@
+//! Key pairs of partners.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use ring::signature::{Ed25519KeyPair, KeyPair};
+
+/// The key of this seed: what signs, and the PEM of what verifies.
+pub fn ed25519(seed: u8) -> (Ed25519KeyPair, String) {
+    let pair = Ed25519KeyPair::from_seed_unchecked(&[seed; 32]).unwrap();
+    // SubjectPublicKeyInfo of RFC 8410, section 4, up to the key itself.
+    let head = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
+    let info = STANDARD.encode([&head[..], pair.public_key().as_ref()].concat());
+    let pem = format!("-----BEGIN PUBLIC KEY-----\n{info}\n-----END PUBLIC KEY-----\n");
+    (pair, pem)
+}
