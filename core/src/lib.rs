@@ -86,3 +86,8 @@ pub struct Core {
     /// Last uses of API keys, not yet written.
     pub api_key_uses: ApiKeyUses,
 }
+
+/// Compiles what the README shows.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+pub struct Readme;
