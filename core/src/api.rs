@@ -24,7 +24,7 @@ pub const ENDPOINTS: &[Route] = &[
     // Quotes
 
     // Offers
-
+    route::<offers::create::V2>(),
     // Orders
     route::<orders::confirm::V1>(),
     route::<orders::confirm::V2>(),

@@ -22,6 +22,7 @@ pub mod exchange;
 pub mod fields;
 pub mod market;
 pub mod metrics;
+pub mod offers;
 pub mod orders;
 pub mod passwords;
 pub mod pay;
