@@ -33,6 +33,8 @@ pub(crate) struct Context {
     pub(crate) codes: Vec<Code>,
     /// Nanoseconds of the monotonic clock when the head was complete.
     pub(crate) began_ns: u64,
+    /// The same when the answer was written, before what is left of the body is thrown away.
+    pub(crate) ended_ns: Option<u64>,
     /// A place in the core, given back as soon as the answer is written.
     pub(crate) place: Option<OwnedSemaphorePermit>,
     /// Keeps the process from going before the answer is written.
@@ -50,6 +52,7 @@ impl Context {
             client: "".into(),
             codes: Vec::new(),
             began_ns,
+            ended_ns: None,
             place: None,
             _busy: busy,
         }

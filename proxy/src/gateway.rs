@@ -229,7 +229,8 @@ impl ProxyHttp for Gateway {
         } else if intake::can_skip_body(session) {
             session.set_close_on_response_before_downstream_finish(false);
         }
-        exchange::write(session, &context.method, reply).await?;
+        exchange::write(session, &context.method, reply).await.map_err(|e| e.into_down())?;
+        context.ended_ns = Some(self.core.clock.monotonic_ns());
         context.place = None;
         if session.get_keepalive().is_none() {
             exchange::discard(session).await;

@@ -26,7 +26,7 @@ use crate::ops::Ops;
 use crate::signals::{Signal, Signals};
 use crate::sockets::Sockets;
 use crate::tls::{self, Certificates};
-use crate::upgrade::{self, Heir, Named};
+use crate::upgrade::{self, Heir, Named, copies};
 
 /// Most connections of each private listener.
 const PRIVATE_CONNECTIONS_MAX: usize = 256;
@@ -124,7 +124,7 @@ pub(crate) async fn start(mut config: Config, upgrade: bool) -> Result<Serving, 
         Certificates::load(config.edge.certificates()).map_err(|e| Fault(e.to_string()))?;
     let (heir, inherited) = inherit(&config, upgrade).await?;
     let sockets = Sockets::open(&config, inherited)?;
-    let kept = sockets.copies()?;
+    let kept = sockets.copies().map_err(|e| Fault::new("the listeners cannot be kept", &e))?;
     if config.edge.public_url.is_none() {
         config.core.public_url = sockets.public_url();
     }
@@ -153,8 +153,10 @@ pub(crate) async fn start(mut config: Config, upgrade: bool) -> Result<Serving, 
     };
     serving.listen(&config, sockets)?;
     tokio::spawn(Arc::clone(&serving.certificates).watch());
-    if let Some(heir) = heir {
-        heir.accepting().map_err(|e| Fault::new("the old process is gone", &e))?;
+    if let Some(heir) = heir
+        && let Err(error) = heir.accepting()
+    {
+        tracing::warn!(%error, "the old process ended before it was told to");
     }
     Ok(serving)
 }
@@ -207,30 +209,43 @@ impl Serving {
     /// Serves until a signal says otherwise: SIGTERM drains, SIGINT ends at once, SIGQUIT hands
     /// the listeners to a new process and drains, SIGHUP reads the certificates again.
     pub(crate) async fn until_stopped(&mut self) {
+        let mut next = self.signals.next().await;
         loop {
-            match self.signals.next().await {
+            next = match next {
                 Signal::Terminate => {
                     tracing::info!("stopping: not ready any more, finishing what is in flight");
                     self.lifecycle.enter(Phase::Draining);
                     break;
                 }
                 Signal::Interrupt => return,
-                Signal::Reload => self.certificates.reload(),
+                Signal::Reload => {
+                    self.certificates.reload();
+                    self.signals.next().await
+                }
                 Signal::Upgrade => {
-                    if self.hand_over().await {
-                        tracing::info!("the new process accepts; finishing what is in flight");
-                        self.lifecycle.enter(Phase::Stopping);
-                        break;
+                    let handing = hand_over(self.upgrade_socket.clone(), copies(&self.sockets));
+                    let handed = tokio::select! {
+                        handed = handing => Ok(handed),
+                        end = self.signals.end() => Err(end),
+                    };
+                    match handed {
+                        Ok(true) => {
+                            tracing::info!("the new process accepts; finishing what is in flight");
+                            self.lifecycle.enter(Phase::Stopping);
+                            break;
+                        }
+                        Ok(false) => self.signals.next().await,
+                        Err(end) => end,
                     }
                 }
-            }
+            };
         }
         let (lifecycle, sockets) = (Arc::clone(&self.lifecycle), std::mem::take(&mut self.sockets));
         let leave = leave(&lifecycle, sockets, self.unready, self.drain);
         tokio::select! {
             () = leave => {}
             // Whoever asks twice does not want to wait.
-            () = self.signals.again() => {}
+            _ = self.signals.end() => {}
         }
         self.stop_work.send_replace(true);
         if tokio::time::timeout(WORK_END_MAX, &mut self.work).await.is_err() {
@@ -238,33 +253,25 @@ impl Serving {
         }
         tracing::info!("stopped");
     }
+}
 
-    async fn hand_over(&self) -> bool {
-        let Some(path) = self.upgrade_socket.clone() else {
-            tracing::error!("'edge.upgrade_socket' is not set: going on");
-            return false;
-        };
-        let copies: std::io::Result<Vec<Named>> = self
-            .sockets
-            .iter()
-            .map(|(name, socket)| Ok((name.clone(), socket.try_clone()?)))
-            .collect();
-        let handed = match copies {
-            Ok(copies) => {
-                tokio::task::spawn_blocking(move || upgrade::hand_over(&path, &copies)).await
-            }
-            Err(error) => Ok(Err(error)),
-        };
-        match handed {
-            Ok(Ok(())) => true,
-            Ok(Err(error)) => {
-                tracing::error!(%error, "nobody took the listeners over: going on");
-                false
-            }
-            Err(error) => {
-                tracing::error!(%error, "the listeners could not be handed over: going on");
-                false
-            }
+/// Whether a new process accepts on our sockets now. Until it does, nothing changes here.
+async fn hand_over(path: Option<PathBuf>, sockets: std::io::Result<Vec<Named>>) -> bool {
+    let Some(path) = path else {
+        tracing::error!("'edge.upgrade_socket' is not set: going on");
+        return false;
+    };
+    let handed = match sockets {
+        Ok(sockets) => {
+            tokio::task::spawn_blocking(move || upgrade::hand_over(&path, &sockets)).await
+        }
+        Err(error) => Ok(Err(error)),
+    };
+    match handed.map_err(std::io::Error::other).flatten() {
+        Ok(()) => true,
+        Err(error) => {
+            tracing::error!(%error, "nobody took the listeners over: going on");
+            false
         }
     }
 }

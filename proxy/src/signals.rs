@@ -50,11 +50,11 @@ impl Signals {
         }
     }
 
-    /// Waits for who wants an end that has begun to come at once.
-    pub(crate) async fn again(&mut self) {
+    /// The next one that asks for an end.
+    pub(crate) async fn end(&mut self) -> Signal {
         tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => Signal::Interrupt,
+            _ = self.terminate.recv() => Signal::Terminate,
         }
     }
 }

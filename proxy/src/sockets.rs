@@ -50,11 +50,9 @@ impl Sockets {
     ///
     /// # Errors
     /// When there are no file descriptors left.
-    pub(crate) fn copies(&self) -> Result<Vec<Named>, Fault> {
+    pub(crate) fn copies(&self) -> io::Result<Vec<Named>> {
         let all = self.edge.iter().chain([&self.admin, &self.ops]);
-        all.map(|opened| Ok((opened.name.clone(), opened.socket.try_clone()?)))
-            .collect::<io::Result<_>>()
-            .map_err(|e| Fault::new("the listeners cannot be kept", &e))
+        all.map(|opened| Ok((opened.name.clone(), opened.socket.try_clone()?))).collect()
     }
 
     /// The address of the first public one as a URL, for who configured none.

@@ -175,3 +175,81 @@ impl TlsAccept for Remember {
         Some(Arc::new(Connection::default()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::PathBuf;
+
+    use super::*;
+
+    /// A folder that is removed at the end of the test.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new() -> Self {
+            let id = rampart_core::clock::Clock::system().uuid().unwrap();
+            let folder = std::env::temp_dir().join(format!("rampart-tls-{id}"));
+            fs::create_dir(&folder).unwrap();
+            Self(folder)
+        }
+
+        /// Writes a new certificate for `name` and its key under `file`.
+        fn certify(&self, file: &str, name: &str) -> KeyPair {
+            let made = rcgen::generate_simple_self_signed(vec![name.to_owned()]).unwrap();
+            let (cert, key) =
+                (self.0.join(format!("{file}.pem")), self.0.join(format!("{file}.key")));
+            fs::write(&cert, made.cert.pem()).unwrap();
+            fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+            KeyPair { cert, key }
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn first(certificates: &Certificates) -> Arc<CertifiedKey> {
+        Arc::clone(&certificates.live.load()[0])
+    }
+
+    #[test]
+    fn a_certificate_serves_the_names_it_holds() {
+        let folder = Folder::new();
+        let pair = folder.certify("a", "*.shop.example");
+        let certificates = Certificates::load(vec![pair]).unwrap();
+        let certified = first(&certificates);
+        let serves = |name: &str| serves(&certified, &ServerName::try_from(name).unwrap());
+        assert!(serves("pay.shop.example"));
+        assert!(!serves("shop.example") && !serves("a.pay.shop.example") && !serves("other"));
+    }
+
+    #[test]
+    fn what_changed_is_taken_and_what_is_unusable_is_not() {
+        let folder = Folder::new();
+        let pair = folder.certify("a", "one.example");
+        let certificates = Certificates::load(vec![pair.clone()]).unwrap();
+        let before = first(&certificates);
+        folder.certify("a", "two.example");
+        certificates.reload();
+        let after = first(&certificates);
+        assert_ne!(before.cert, after.cert);
+        fs::write(&pair.cert, "no certificate").unwrap();
+        certificates.reload();
+        assert_eq!(first(&certificates).cert, after.cert);
+    }
+
+    #[test]
+    fn a_missing_file_and_a_wrong_key_are_named() {
+        let folder = Folder::new();
+        let (one, other) = (folder.certify("a", "a.example"), folder.certify("b", "b.example"));
+        let mixed = KeyPair { cert: one.cert.clone(), key: other.key };
+        let sentence = Certificates::load(vec![mixed]).unwrap_err().to_string();
+        assert!(sentence.contains("a.pem"), "{sentence}");
+        let missing = KeyPair { cert: folder.0.join("none.pem"), key: one.key };
+        let sentence = Certificates::load(vec![missing]).unwrap_err().to_string();
+        assert!(sentence.contains("none.pem"), "{sentence}");
+    }
+}

@@ -37,6 +37,14 @@ const ACCEPTING: &[u8] = b"accepting\n";
 /// A listening socket and the address it was configured with.
 pub(crate) type Named = (String, TcpListener);
 
+/// Further handles of `sockets`.
+///
+/// # Errors
+/// When there are no file descriptors left.
+pub(crate) fn copies(sockets: &[Named]) -> io::Result<Vec<Named>> {
+    sockets.iter().map(|(name, socket)| Ok((name.clone(), socket.try_clone()?))).collect()
+}
+
 /// The new process' side, waiting for the old one.
 #[derive(Debug)]
 pub(crate) struct Heir(UnixStream);

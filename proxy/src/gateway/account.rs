@@ -43,7 +43,8 @@ impl Gateway {
     /// Counts the request and writes its line.
     pub(super) fn account(&self, context: &Context, seen: &Seen<'_>) {
         let Self { core, log, .. } = self;
-        let took = core.clock.monotonic_ns().saturating_sub(context.began_ns);
+        let ended = context.ended_ns.unwrap_or_else(|| core.clock.monotonic_ns());
+        let took = ended.saturating_sub(context.began_ns);
         core.metrics.request(
             context.route,
             &context.client,
