@@ -22,7 +22,8 @@ pub const ENDPOINTS: &[Route] = &[
     route::<market::client_info::V2>(),
     route::<payment_methods::V2>(),
     // Quotes
-
+    route::<quotes::create::BuyV1>(),
+    route::<quotes::create::SellV1>(),
     // Offers
     route::<offers::create::V2>(),
     // Orders

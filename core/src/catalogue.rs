@@ -99,7 +99,7 @@ pub struct Pair {
     pub buy: Side,
     /// Selling; bounds in crypto.
     pub sell: Side,
-    /// Spread in percent of the fiat amount.
+    /// Spread in percent of what the other fees leave of the fiat amount.
     pub spread_percentage: Decimal,
     /// Fee of the network for one delivery, in fiat.
     pub network_fee: Decimal,

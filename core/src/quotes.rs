@@ -1,7 +1,11 @@
 //! Quotes: a price, its fees and its terms, sealed into a token that the partner carries. A quote
 //! touches no table; what a confirm needs to know is in the token.
 
+pub mod create;
 mod envelope;
+mod fees;
+mod limits;
+mod request;
 pub mod token;
 
 use std::fmt;
@@ -10,6 +14,7 @@ use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
+use crate::catalogue::{self, Pair};
 use crate::error::{Code, Result};
 use crate::types::{
     ClientId, Country, CurrencyCode, DestinationTag, FeeBreakdown, PairCode, QuoteId, UserId,
@@ -31,6 +36,14 @@ pub enum Side {
 }
 
 impl Side {
+    /// A pair's terms for this side.
+    pub(crate) fn of(self, pair: &Pair) -> &catalogue::Side {
+        match self {
+            Self::Buy => &pair.buy,
+            Self::Sell => &pair.sell,
+        }
+    }
+
     /// What a quote of the other side is refused with.
     const fn expected(self) -> Code {
         match self {
@@ -90,9 +103,9 @@ pub struct Quote {
     /// An entry for every policy that had a say, and for the built-in one where it was clamped:
     /// policy, version, digest, rule, fuel, clamped. For the order's audit row.
     pub policy_decisions: serde_json::Value,
-    /// When it was made; whole seconds.
+    /// When it was made, to the millisecond.
     pub issued_at: DateTime<Utc>,
-    /// From when it is refused (ER006); whole seconds.
+    /// From when it is refused (ER006), to the millisecond.
     pub expires_at: DateTime<Utc>,
 }
 

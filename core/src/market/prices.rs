@@ -1,9 +1,9 @@
 //! `GET /api/v1/prices` and `GET /api/v2/prices`: what one coin costs or brings, before the fees
 //! that depend on the payment method.
 //!
-//! A quote takes its percentages from the fiat amount. So does this: with `spread` and `fee` in
-//! percent, one coin is bought for `mid ÷ (1 − (spread + fee) ÷ 100)` and sold for
-//! `mid × (1 − (spread + fee) ÷ 100)`, which is what a quote comes to when nothing else is charged.
+//! A quote takes the fee from the fiat amount and the spread from what is left. So does this: with
+//! `kept = (1 − fee ÷ 100) × (1 − spread ÷ 100)`, one coin is bought for `mid ÷ kept` and sold for
+//! `mid × kept`, which is what a quote comes to when nothing else is charged.
 //! Without `?fee=` the client's default is taken, as in a quote. Fees of a policy depend on the one
 //! trade and are not in it.
 
@@ -128,7 +128,7 @@ fn shown(
     client.catalogue.pairs.values().filter_map(move |pair| {
         let mid = pair.live_price(now)?;
         let exponent = pair.quote.decimals;
-        let (buy, sell) = with_costs(mid, pair.spread_percentage + fee, exponent)?;
+        let (buy, sell) = with_costs(mid, [fee, pair.spread_percentage], exponent)?;
         let shown = Shown {
             buy: (pair.buy_status(now) == PairStatus::Enabled).then_some(buy),
             sell: (pair.sell_status(now) == PairStatus::Enabled).then_some(sell),
@@ -137,17 +137,18 @@ fn shown(
     })
 }
 
-/// Buy and sell price around `mid` when `costs` percent of the fiat amount are charged; `None` when
-/// a number does not fit.
-fn with_costs(mid: Decimal, costs: Decimal, exponent: u32) -> Option<(Decimal, Decimal)> {
-    let kept = Decimal::ONE_HUNDRED - costs;
+/// Buy and sell price around `mid` when `costs`, in percent, are charged one after the other; `None`
+/// when a number does not fit.
+fn with_costs(mid: Decimal, costs: [Decimal; 2], exponent: u32) -> Option<(Decimal, Decimal)> {
+    let [fee, spread] = costs.map(|cost| Decimal::ONE_HUNDRED - cost);
+    let kept = percent_of(fee, spread)?;
     let buy = mid.checked_mul(Decimal::ONE_HUNDRED)?.checked_div(kept)?;
     let sell = percent_of(mid, kept)?;
     Some((rounded(buy, exponent)?, rounded(sell, exponent)?))
 }
 
 /// Half up to the currency's exponent, or to [`SIGNIFICANT_DIGITS`] where that shows more.
-fn rounded(price: Decimal, exponent: u32) -> Option<Decimal> {
+pub(crate) fn rounded(price: Decimal, exponent: u32) -> Option<Decimal> {
     let strategy = RoundingStrategy::MidpointAwayFromZero;
     let significant = price.round_sf_with_strategy(SIGNIFICANT_DIGITS, strategy)?;
     Some(if significant.scale() > exponent { significant } else { round_fiat(price, exponent) })
@@ -159,30 +160,33 @@ mod tests {
 
     use super::*;
 
-    fn prices(mid: &str, costs: &str) -> (String, String) {
+    fn prices(mid: &str, costs: [&str; 2]) -> (String, String) {
         let decimal = |text| decimal::parse(text).unwrap();
-        let (buy, sell) = with_costs(decimal(mid), decimal(costs), 2).unwrap();
+        let (buy, sell) = with_costs(decimal(mid), costs.map(decimal), 2).unwrap();
         (buy.normalize().to_string(), sell.normalize().to_string())
     }
 
     #[test]
-    fn costs_are_taken_from_the_fiat_amount() {
+    fn the_spread_is_taken_from_what_the_fee_leaves() {
         let texts = |buy: &str, sell: &str| (buy.to_owned(), sell.to_owned());
-        assert_eq!(prices("90000", "0"), texts("90000", "90000"));
-        // 90000 / 0.98 = 91836.734...
-        assert_eq!(prices("90000", "2"), texts("91836.73", "88200"));
+        assert_eq!(prices("90000", ["0", "0"]), texts("90000", "90000"));
+        // 90000 / (0.99 × 0.98) = 92764.378...
+        assert_eq!(prices("90000", ["1", "2"]), texts("92764.38", "87318"));
         // 0.15 / 0.995 = 0.150753768...
-        assert_eq!(prices("0.15", "0.5"), texts("0.150754", "0.14925"));
-        assert_eq!(prices("0.00001234", "1"), texts("0.0000124646", "0.0000122166"));
+        assert_eq!(prices("0.15", ["0", "0.5"]), texts("0.150754", "0.14925"));
+        assert_eq!(prices("0.00001234", ["0", "1"]), texts("0.0000124646", "0.0000122166"));
     }
 
     proptest! {
         #[test]
         fn buying_never_costs_less_than_selling_brings(
-            mid in 1_i64..1_000_000_000_000, scale in 0_u32..10, costs in 0_i64..2500,
+            mid in 1_i64..1_000_000_000_000,
+            scale in 0_u32..10,
+            costs in prop::array::uniform2(0_i64..2500),
         ) {
             let mid = Decimal::new(mid, scale);
-            let (buy, sell) = with_costs(mid, Decimal::new(costs, 2), 2).unwrap();
+            let costs = costs.map(|cost| Decimal::new(cost, 2));
+            let (buy, sell) = with_costs(mid, costs, 2).unwrap();
             prop_assert!(buy >= sell && sell > Decimal::ZERO);
         }
     }

@@ -5,8 +5,10 @@ use rampart_plugins::contract::FeeKind;
 use rampart_plugins::{Charge, FeeSchedule};
 use rust_decimal::Decimal;
 
+use super::AMOUNT_MAX;
 use crate::catalogue::PaymentMethod;
-use crate::types::decimal::{multiply, percent_of, sum};
+use crate::types::decimal::{multiply_rounded, percent_of, sum};
+use crate::types::money::round_fiat;
 
 /// Most that the payment method fee may come to, in percent of the basis, beyond the method's own
 /// fixed fee.
@@ -16,6 +18,8 @@ pub const SPREAD_PERCENT_MAX: i64 = 20;
 /// Smallest spread, in percent. A subsidy is the operator's money, so a policy may not give much.
 pub const SPREAD_PERCENT_MIN: i64 = -1;
 
+/// Decimals that a policy's amounts are kept with.
+const POLICY_AMOUNT_DECIMALS: u32 = 10;
 /// Decimals that parts per million have as a percentage.
 const PPM_PERCENT_DECIMALS: u32 = 4;
 
@@ -83,18 +87,18 @@ impl Rules {
     /// A policy's schedule. Its amounts are in the currency that the user pays; `unit` is what one
     /// of it is worth in fiat: one when buying, the mid price when selling.
     ///
-    /// `None` when an amount does not fit.
+    /// `None` when a price has too many digits to reckon with.
     pub fn of_schedule(schedule: &FeeSchedule, unit: Decimal) -> Option<Self> {
         let mut rules = Self::default();
         for line in &schedule.lines {
             let rule = match line.charge {
-                Charge::Flat(amount) => Rule::plain(multiply(amount, unit)?, Decimal::ZERO),
+                Charge::Flat(amount) => Rule::plain(in_fiat(amount, unit)?, Decimal::ZERO),
                 Charge::Rate { ppm, at_least, at_most } => {
-                    let fiat = |amount: Option<Decimal>| match amount {
-                        Some(amount) => multiply(amount, unit).map(Some),
+                    let bound = |amount: Option<Decimal>| match amount {
+                        Some(amount) => in_fiat(amount, unit).map(Some),
                         None => Some(None),
                     };
-                    let (at_least, at_most) = (fiat(at_least)?, fiat(at_most)?);
+                    let (at_least, at_most) = (bound(at_least)?, bound(at_most)?);
                     Rule { at_least, at_most, ..Rule::plain(Decimal::ZERO, percent(ppm)) }
                 }
             };
@@ -166,6 +170,14 @@ impl Bounds {
 
 fn total(rules: &[Rule], basis: Decimal) -> Option<Decimal> {
     rules.iter().try_fold(Decimal::ZERO, |total, rule| sum([total, rule.fee(basis)?]))
+}
+
+/// A policy's amount in fiat, cut to what the sums can hold: nothing beyond [`AMOUNT_MAX`] survives
+/// the bounds, and nothing finer a rounding to the smallest unit.
+fn in_fiat(amount: Decimal, unit: Decimal) -> Option<Decimal> {
+    let most = Decimal::from(AMOUNT_MAX);
+    let amount = round_fiat(amount.clamp(-most, most), POLICY_AMOUNT_DECIMALS);
+    Some(multiply_rounded(amount, unit, POLICY_AMOUNT_DECIMALS)?.clamp(-most, most))
 }
 
 fn percent(ppm: i32) -> Decimal {

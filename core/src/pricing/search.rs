@@ -47,7 +47,7 @@ fn guess(
     // The limit of the series of fees on fees; where it has none, the search goes up from here.
     let slack = first.checked_add(first)?.checked_sub(second)?;
     let limit = match slack > Decimal::ZERO {
-        true => first.checked_mul(first)?.checked_div(slack)?,
+        true => first.checked_div(slack)?.checked_mul(first)?,
         false => second,
     };
     let units = target.checked_add(limit)?.checked_div(unit)?.ceil().max(Decimal::ONE);

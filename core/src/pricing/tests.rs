@@ -321,8 +321,9 @@ proptest! {
     }
 
     #[test]
-    fn any_coin_amount_that_can_be_bought_at_all_has_a_price((terms, _, crypto) in case(Side::Buy)) {
-        prop_assume!(fiat_value(crypto, terms.price, 3).is_some_and(|worth| worth < Decimal::from(AMOUNT_MAX / 2)));
+    fn any_amount_of_coins_that_can_be_bought_has_a_price((terms, _, crypto) in case(Side::Buy)) {
+        // The dearest coin costs ten million.
+        let crypto = crypto.min(Decimal::from(10_000_000));
         prop_assert!(terms.price_of(Given::Crypto(crypto)).is_ok());
     }
 

@@ -150,15 +150,17 @@ fn skew() -> TimeDelta {
 }
 
 /// The quote as it stands in the token: registered names (RFC 7519, section 4.1) where there is
-/// one. What is not there is left out, to keep tokens short.
+/// one, times in milliseconds. What is not there is left out, to keep tokens short.
 #[derive(Serialize, Deserialize)]
 struct Claims {
     jti: QuoteId,
     aud: ClientId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sub: Option<UserId>,
-    iat: i64,
-    exp: i64,
+    #[serde(with = "chrono::serde::ts_milliseconds")]
+    iat: DateTime<Utc>,
+    #[serde(with = "chrono::serde::ts_milliseconds")]
+    exp: DateTime<Utc>,
     side: Side,
     pair: PairCode,
     method: String,
@@ -186,8 +188,8 @@ impl Claims {
             jti: quote.id,
             aud: quote.client,
             sub: quote.user,
-            iat: quote.issued_at.timestamp(),
-            exp: quote.expires_at.timestamp(),
+            iat: quote.issued_at,
+            exp: quote.expires_at,
             side: quote.side,
             pair: quote.pair,
             method: quote.payment_method.clone(),
@@ -235,8 +237,8 @@ impl Claims {
             country: self.country,
             is_estimated: self.estimated,
             policy_decisions: self.policies,
-            issued_at: DateTime::from_timestamp(self.iat, 0)?,
-            expires_at: DateTime::from_timestamp(self.exp, 0)?,
+            issued_at: self.iat,
+            expires_at: self.exp,
         })
     }
 }

@@ -3,4 +3,5 @@
 
 mod admin;
 mod policies;
+mod quotes;
 mod table;

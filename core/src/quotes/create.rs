@@ -1,0 +1,291 @@
+//! `POST /api/v1/buy/quote` and `POST /api/v1/sell/quote`: what a trade would come to, sealed for
+//! the confirm.
+
+use chrono::{SecondsFormat, SubsecRound, TimeDelta};
+use http::Method;
+use rust_decimal::Decimal;
+use serde::Serialize;
+
+use super::fees::Fees;
+use super::limits::{self, Reason};
+pub use super::request::Request;
+use super::{QUOTE_LIFETIME_SECONDS_MAX, Quote, Side, token};
+use crate::Core;
+use crate::caller::ClientMaybeUser;
+use crate::catalogue::PairStatus;
+use crate::endpoint::{Body, Bucket, Endpoint, Json};
+use crate::error::{Code, Error, Refusal, Result};
+use crate::exchange::Input;
+use crate::market::prices::rounded;
+use crate::pricing::{Priced, Terms};
+use crate::types::{CurrencyDetails, JsonDecimal, PairCode};
+
+/// Buying, version 1.
+pub struct BuyV1;
+
+impl Endpoint for BuyV1 {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/api/v1/buy/quote";
+    const ERRORS: &'static [Code] = &[
+        Code::ER008,
+        Code::ER010,
+        Code::ER011,
+        Code::ER012,
+        Code::ER013,
+        Code::ER014,
+        Code::ER015,
+        Code::ER042,
+        Code::ER043,
+        Code::ER044,
+        Code::ER048,
+        Code::ER050,
+        Code::ER055,
+        Code::ER061,
+        Code::ER328,
+        Code::ER402,
+        Code::ER403,
+    ];
+    const BODY: Body = Body::Json;
+    const BUCKET: Option<Bucket> = Some(Bucket::Quotes);
+    type Caller = ClientMaybeUser;
+    type Request = Request;
+    type Response = Json<BuyQuote>;
+
+    fn read(input: &Input, caller: &ClientMaybeUser) -> Result<Request> {
+        Request::read(Side::Buy, &input.document, &caller.client)
+    }
+
+    async fn call(
+        core: &Core,
+        caller: ClientMaybeUser,
+        request: Request,
+    ) -> Result<Json<BuyQuote>> {
+        let made = make(core, &caller, Side::Buy, request)?;
+        Ok(Json(BuyQuote {
+            source_currency: made.fiat_currency,
+            target_currency: made.crypto_currency,
+            quote: made.view,
+        }))
+    }
+}
+
+/// Selling, version 1.
+pub struct SellV1;
+
+impl Endpoint for SellV1 {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/api/v1/sell/quote";
+    const ERRORS: &'static [Code] = &[
+        Code::ER008,
+        Code::ER010,
+        Code::ER011,
+        Code::ER012,
+        Code::ER013,
+        Code::ER016,
+        Code::ER042,
+        Code::ER043,
+        Code::ER048,
+        Code::ER050,
+        Code::ER055,
+        Code::ER061,
+        Code::ER328,
+        Code::ER402,
+        Code::ER403,
+    ];
+    const BODY: Body = Body::Json;
+    const BUCKET: Option<Bucket> = Some(Bucket::Quotes);
+    type Caller = ClientMaybeUser;
+    type Request = Request;
+    type Response = Json<SellQuote>;
+
+    fn read(input: &Input, caller: &ClientMaybeUser) -> Result<Request> {
+        Request::read(Side::Sell, &input.document, &caller.client)
+    }
+
+    async fn call(
+        core: &Core,
+        caller: ClientMaybeUser,
+        request: Request,
+    ) -> Result<Json<SellQuote>> {
+        let made = make(core, &caller, Side::Sell, request)?;
+        Ok(Json(SellQuote {
+            fiat_network_fee: made.view.network_fee_cost,
+            bank_account_disabled: false,
+            source_currency: made.crypto_currency,
+            target_currency: made.fiat_currency,
+            quote: made.view,
+        }))
+    }
+}
+
+/// A buy quote as shown.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BuyQuote {
+    #[serde(flatten)]
+    quote: View,
+    source_currency: CurrencyDetails,
+    target_currency: CurrencyDetails,
+}
+
+/// A sell quote as shown.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SellQuote {
+    #[serde(flatten)]
+    quote: View,
+    fiat_network_fee: JsonDecimal,
+    /// A quote is bound to no account; the one that the confirm names is checked there.
+    bank_account_disabled: bool,
+    source_currency: CurrencyDetails,
+    target_currency: CurrencyDetails,
+}
+
+/// What both sides show.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct View {
+    quote: String,
+    currency_pair: PairCode,
+    fiat_amount: JsonDecimal,
+    crypto_amount: JsonDecimal,
+    price: JsonDecimal,
+    payment_method: String,
+    payment_method_cost: JsonDecimal,
+    network_fee_cost: JsonDecimal,
+    provider_fee: JsonDecimal,
+    provider_fee_percentage: JsonDecimal,
+    partner_fee: JsonDecimal,
+    partner_fee_percentage: JsonDecimal,
+    spread_fee: JsonDecimal,
+    single_coin_estimate: JsonDecimal,
+    is_estimated_quote: bool,
+    expiry_date: String,
+    quote_unconfirmable_reasons: Vec<Reason>,
+}
+
+struct Made {
+    view: View,
+    fiat_currency: CurrencyDetails,
+    crypto_currency: CurrencyDetails,
+}
+
+/// Prices the request and seals the quote.
+fn make(core: &Core, caller: &ClientMaybeUser, side: Side, request: Request) -> Result<Made> {
+    let price = open_market(core, side, &request)?;
+    let pair = &request.pair;
+    let fees = Fees::of(core, caller, side, &request, price)?;
+    let terms = Terms {
+        side,
+        price,
+        fiat_exponent: pair.quote.scale(),
+        crypto_scale: pair.base.scale(),
+        provider_percentage: pair.provider_fee_percentage,
+        network_fee: pair.network_fee,
+        rules: fees.rules.clone(),
+        bounds: fees.bounds,
+    };
+    let priced = terms.price_of(request.given).map_err(|why| request.unpriceable(why))?;
+    let quote = Quote {
+        policy_decisions: fees.decisions(core, caller, &priced),
+        ..promise(core, caller, side, &request, price, &priced)?
+    };
+    let sealed = token::seal(core, &quote)?;
+    Ok(Made {
+        fiat_currency: pair.quote.details.clone(),
+        crypto_currency: pair.base.details.clone(),
+        view: View::of(&request, quote, sealed)?,
+    })
+}
+
+/// The mid price, if pair and method are open now.
+///
+/// # Errors
+/// ER008 or ER016, and ER055.
+fn open_market(core: &Core, side: Side, request: &Request) -> Result<Decimal> {
+    let mut refusal = Refusal::new();
+    let price = request.pair.live_price(core.clock.now());
+    let in_maintenance = side.of(&request.pair).status != PairStatus::Enabled;
+    if in_maintenance && side == Side::Sell {
+        refusal.add(Code::ER016, None);
+    } else if in_maintenance || price.is_none() {
+        refusal.add(Code::ER008, None);
+    }
+    if !request.method.enabled {
+        refusal.add(Code::ER055, None);
+    }
+    price.filter(|_| refusal.is_empty()).ok_or_else(|| refusal.into())
+}
+
+fn promise(
+    core: &Core,
+    caller: &ClientMaybeUser,
+    side: Side,
+    request: &Request,
+    price: Decimal,
+    priced: &Priced,
+) -> Result<Quote> {
+    let lifetime = request.pair.quote_lifetime_seconds.unwrap_or(core.settings.lifetimes.quote);
+    let lifetime = TimeDelta::seconds(i64::from(lifetime.min(QUOTE_LIFETIME_SECONDS_MAX)));
+    let issued_at = core.clock.now().trunc_subsecs(3);
+    Ok(Quote {
+        id: core.clock.uuid()?.into(),
+        client: caller.client.id(),
+        user: caller.user,
+        side,
+        pair: request.pair.code,
+        payment_method: request.method.code.clone(),
+        fiat: priced.fiat,
+        crypto: priced.crypto,
+        price,
+        fees: priced.fees,
+        partner_fee_percentage: priced.partner_fee_percentage,
+        requested_fee_percentage: request.fee,
+        wallet_address: request.wallet_address.clone(),
+        destination_tag: request.destination_tag.clone(),
+        country: request.country,
+        is_estimated: side == Side::Buy && request.method.uses_estimated_quote,
+        policy_decisions: serde_json::Value::Array(Vec::new()),
+        issued_at,
+        expires_at: issued_at + lifetime,
+    })
+}
+
+impl View {
+    fn of(request: &Request, quote: Quote, sealed: String) -> Result<Self> {
+        let pair = &request.pair;
+        let amounts = (quote.fiat, quote.crypto);
+        let single = single_coin(amounts, pair.quote.scale())
+            .ok_or_else(|| Error::broken("reckon the price of one coin"))?;
+        Ok(Self {
+            quote: sealed,
+            currency_pair: quote.pair,
+            fiat_amount: quote.fiat.into(),
+            crypto_amount: quote.crypto.into(),
+            price: quote.price.into(),
+            payment_method_cost: quote.fees.payment_method.into(),
+            network_fee_cost: quote.fees.network.into(),
+            provider_fee: quote.fees.provider.into(),
+            provider_fee_percentage: pair.provider_fee_percentage.into(),
+            partner_fee: quote.fees.partner.into(),
+            partner_fee_percentage: quote.partner_fee_percentage.into(),
+            spread_fee: quote.fees.spread.into(),
+            single_coin_estimate: single.into(),
+            is_estimated_quote: quote.is_estimated,
+            expiry_date: quote.expires_at.to_rfc3339_opts(SecondsFormat::Millis, true),
+            quote_unconfirmable_reasons: limits::reasons(
+                quote.side,
+                pair,
+                &request.method,
+                amounts,
+            ),
+            payment_method: quote.payment_method,
+        })
+    }
+}
+
+/// What one coin comes to in this quote, everything included: `fiatAmount / cryptoAmount`, rounded
+/// as the prices endpoint rounds. `None` when it does not fit.
+fn single_coin((fiat, crypto): (Decimal, Decimal), exponent: u32) -> Option<Decimal> {
+    rounded(fiat.checked_div(crypto)?, exponent)
+}
