@@ -1,6 +1,7 @@
 //! One private Postgres for all tests of a process; a database for each test, made from a migrated
 //! template. A database stays when its test fails, for a look, and ends with the cluster.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -41,6 +42,11 @@ async fn run(url: &str, statement: &str) {
     connection.close().await.unwrap();
 }
 
+#[expect(clippy::disallowed_methods, reason = "a test has no configuration to read it from")]
+fn postgres_programs() -> Option<PathBuf> {
+    std::env::var_os("RAMPART_PG_BIN").map(Into::into)
+}
+
 /// The URL of a database of this process's cluster, which is started on first use.
 async fn url(database: &str) -> String {
     let database = database.to_owned();
@@ -50,7 +56,7 @@ async fn url(database: &str) -> String {
             let name = format!("rampart-tests-{}", std::process::id());
             let options = Options {
                 state: std::env::temp_dir().join(name),
-                bin: std::env::var_os("RAMPART_PG_BIN").map(Into::into),
+                bin: postgres_programs(),
                 purpose: Use::Tests,
             };
             PrivatePostgres::start(options).unwrap()

@@ -4,6 +4,12 @@
 //! [`partner::Partner`] is a client of it. An [`answer::Answer`] checks what every answer must be,
 //! whatever the test is about. Nothing here gives a test the server's own response types.
 
+#![expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a harness that cannot do its part must fail the test"
+)]
+
 pub mod answer;
 pub mod cluster;
 pub mod guests;

@@ -1,6 +1,8 @@
 //! The contract of every endpoint, seen as bytes over real Postgres: a file per domain, and the
 //! loops over the whole table.
 
+#![expect(clippy::panic, clippy::unwrap_used, reason = "what a test cannot do must fail it")]
+
 mod admin;
 mod policies;
 mod quotes;
