@@ -4,6 +4,7 @@
 #![expect(clippy::panic, clippy::unwrap_used, reason = "what a test cannot do must fail it")]
 
 mod admin;
+mod orders;
 mod policies;
 mod quotes;
 mod table;

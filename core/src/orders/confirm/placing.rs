@@ -122,8 +122,18 @@ fn judge(error: sqlx::Error) -> Result<Option<Outcome>, sqlx::Error> {
         Some("buy_order_quote_id_key") => Ok(Some(Outcome::QuoteUsed)),
         Some("buy_order_offer_id_key") => Ok(Some(Outcome::OfferTaken)),
         Some("buy_order_pkey") => Ok(None),
-        _ if matches!(error, sqlx::Error::Io(_)) => Ok(Some(Outcome::Unknown(error))),
+        _ if may_have_run(&error) => Ok(Some(Outcome::Unknown(error))),
         _ => Err(error),
+    }
+}
+
+/// Whether the statement may have been carried out although its answer is an error: the connection
+/// broke, or the server ended it (class 57P, which can strike behind the commit).
+fn may_have_run(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(_) => true,
+        sqlx::Error::Database(error) => error.code().is_some_and(|code| code.starts_with("57P")),
+        _ => false,
     }
 }
 
@@ -247,4 +257,16 @@ pub(super) async fn earlier(
         Ok(Earlier { order_id, expires_at: row.expires_at, terms_digest: row.terms_digest })
     })
     .transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_broken_connection_is_no_answer() {
+        let broken = sqlx::Error::Io(std::io::ErrorKind::ConnectionReset.into());
+        assert!(matches!(judge(broken), Ok(Some(Outcome::Unknown(_)))));
+        assert!(judge(sqlx::Error::PoolTimedOut).is_err());
+    }
 }

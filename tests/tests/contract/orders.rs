@@ -1,0 +1,176 @@
+//! Orders: confirmed once, moved by one table, seen by their own partner and user alone.
+
+#![expect(clippy::unwrap_used, reason = "a fixture that cannot be made fails its test")]
+
+mod confirm;
+mod offers;
+mod read;
+mod status;
+
+use http::Method;
+use rampart_core::quotes::{Quote, Side, token};
+use rampart_core::secrets::Purpose;
+use rampart_core::types::FeeBreakdown;
+use rampart_tests::answer::Answer;
+use rampart_tests::partner::{Partner, Request};
+use rampart_tests::world::World;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+const BTC: &str = "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq";
+const OTHER_BTC: &str = "1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2";
+const XRP: &str = "rEb8TK3gBgk5auZkwc6sHnwrGVJH8DuaLh";
+
+/// A partner with one user, who is who all its requests are for.
+struct Shop {
+    partner: Partner,
+    user: Uuid,
+    identifier: String,
+}
+
+impl Shop {
+    async fn of(world: &World, slug: &str) -> Self {
+        let partner = world.partner(slug).await;
+        let identifier = format!("{slug:x<36}");
+        let user = user(world, &partner, &identifier).await;
+        Self { partner, user, identifier }
+    }
+
+    /// The same shop, talking to another edge.
+    fn at(&self, edge: &World) -> Self {
+        let (user, identifier) = (self.user, self.identifier.clone());
+        Self { partner: self.partner.at(edge), user, identifier }
+    }
+
+    fn request(&self, method: Method, path: &str) -> Request {
+        self.partner.request(method, path).header("user-identifier", &self.identifier)
+    }
+
+    async fn get(&self, path: &str) -> Answer {
+        self.request(Method::GET, path).send().await
+    }
+
+    async fn v1(&self, body: &Value) -> Answer {
+        self.request(Method::POST, "/api/v1/buy/confirm").json(body).send().await
+    }
+
+    async fn v2(&self, body: &Value) -> Answer {
+        self.request(Method::POST, "/api/v2/buy/confirm").json(body).send().await
+    }
+
+    /// A quote over 100.00 EUR for 0.001 BTC by credit card, unless the test says otherwise.
+    fn quote(&self, world: &World, change: impl FnOnce(&mut Quote)) -> String {
+        let now = world.clock().now();
+        let fee = |text: &str| text.parse().unwrap();
+        let mut quote = Quote {
+            id: world.clock().uuid().unwrap().into(),
+            client: self.partner.id.parse().unwrap(),
+            user: None,
+            side: Side::Buy,
+            pair: "BTC-EUR".parse().unwrap(),
+            payment_method: "creditCard".to_owned(),
+            fiat: "100".parse().unwrap(),
+            crypto: "0.001".parse().unwrap(),
+            price: "90000".parse().unwrap(),
+            fees: FeeBreakdown {
+                partner: fee("1"),
+                provider: fee("2.5"),
+                payment_method: fee("2.75"),
+                network: fee("1.5"),
+                spread: fee("2.25"),
+                affiliate: fee("0"),
+            },
+            partner_fee_percentage: fee("1"),
+            requested_fee_percentage: None,
+            wallet_address: None,
+            destination_tag: None,
+            country: None,
+            is_estimated: false,
+            policy_decisions: json!([]),
+            issued_at: now,
+            expires_at: now + std::time::Duration::from_secs(300),
+        };
+        change(&mut quote);
+        token::seal(world.core(), &quote).unwrap()
+    }
+
+    /// Confirms a new quote and answers the order's number.
+    async fn order(&self, world: &World, change: impl FnOnce(&mut Value)) -> i64 {
+        let mut body = confirm_of(&self.quote(world, |_| ()));
+        change(&mut body);
+        let answer = self.v1(&body).await;
+        answer.assert_status(200);
+        answer.json()["orderId"].as_i64().unwrap()
+    }
+
+    /// An offer that fixes what `columns` say, as its creation would have left it.
+    async fn offer(&self, world: &World, changes: &str) -> Uuid {
+        let (offer, now) = (world.clock().uuid().unwrap(), world.clock().now());
+        let client: Uuid = self.partner.id.parse().unwrap();
+        sqlx::query(
+            "insert into offer (client_id, offer_id, base_currency, quote_currency, \
+             payment_method, quote_amount, fixed_amount, fixed_currency, fixed_payment_method, \
+             show_wallet_address, return_url, callback_url, partner_reference, expires_at, \
+             created_at) values ($1, $2, 'BTC', 'EUR', 'creditCard', 100, false, false, false, \
+             true, 'https://shop.example/back', 'https://shop.example/cb?a=b', 'offer-ref', \
+             $3::timestamptz + interval '1 hour', $3)",
+        )
+        .bind(client)
+        .bind(offer)
+        .bind(now)
+        .execute(world.db())
+        .await
+        .unwrap();
+        if !changes.is_empty() {
+            let statement = format!("update offer set {changes} where offer_id = $1");
+            let statement = sqlx::AssertSqlSafe(statement);
+            sqlx::query(statement).bind(offer).execute(world.db()).await.unwrap();
+        }
+        offer
+    }
+}
+
+/// A user of the partner, linked to the identifier.
+async fn user(world: &World, partner: &Partner, identifier: &str) -> Uuid {
+    let (user, now) = (world.clock().uuid().unwrap(), world.clock().now());
+    let client: Uuid = partner.id.parse().unwrap();
+    let message = format!("identifier/{client}/{identifier}");
+    let digest = world.core().keys.mac(Purpose::BlindIndex, message.as_bytes()).unwrap();
+    sqlx::query("insert into end_user (client_id, user_id, created_at) values ($1, $2, $3)")
+        .bind(client)
+        .bind(user)
+        .bind(now)
+        .execute(world.db())
+        .await
+        .unwrap();
+    sqlx::query(
+        "insert into user_identifier (client_id, identifier_digest, user_id, created_at) \
+         values ($1, $2, $3, $4)",
+    )
+    .bind(client)
+    .bind(digest.as_ref())
+    .bind(user)
+    .bind(now)
+    .execute(world.db())
+    .await
+    .unwrap();
+    user
+}
+
+fn confirm_of(quote: &str) -> Value {
+    json!({"quote": quote, "walletAddress": BTC, "returnUrl": "https://shop.example/back"})
+}
+
+fn confirm_under(offer: Uuid, quote: &str) -> Value {
+    json!({"quote": quote, "walletAddress": BTC, "offerId": offer})
+}
+
+/// One number of the database.
+async fn count(world: &World, statement: &'static str) -> i64 {
+    sqlx::query_scalar(statement).fetch_one(world.db()).await.unwrap()
+}
+
+/// An operator's event.
+async fn happen(world: &World, order: i64, body: Value) -> Answer {
+    world.admin(Method::POST, &format!("/admin/v1/orders/{order}/events"), body).await
+}

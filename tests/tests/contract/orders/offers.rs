@@ -1,0 +1,112 @@
+//! An offer is confirmed once, in its own terms.
+
+use futures::future::join_all;
+use rampart_tests::world::World;
+use serde_json::json;
+
+use super::{BTC, OTHER_BTC, Shop, confirm_under, count};
+
+#[tokio::test]
+async fn of_racing_confirms_of_one_offer_one_wins() {
+    let world = World::start().await;
+    let second = world.second_edge().await;
+    let shop = Shop::of(&world, "acme").await;
+    second.core().refresh().await.unwrap();
+    let elsewhere = shop.at(&second);
+    let offer = shop.offer(&world, "").await;
+    let bodies: Vec<_> =
+        (0..32).map(|_| confirm_under(offer, &shop.quote(&world, |_| ()))).collect();
+    let tries = bodies.iter().enumerate().map(|(n, body)| {
+        let shop = if n % 2 == 0 { &shop } else { &elsewhere };
+        shop.v2(body)
+    });
+    let answers = join_all(tries).await;
+    let (won, lost): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.status() == 200);
+    assert_eq!(won.len(), 1);
+    for answer in lost {
+        answer.assert_status(400).assert_codes(&["ER131"]);
+    }
+    assert_eq!(count(&world, "select count(*) from buy_order").await, 1);
+    assert_eq!(count(&world, "select count(*) from event").await, 1);
+
+    // The winner may ask again; a quote that lost is still good for another offer.
+    for (body, answer) in bodies.iter().zip(&answers) {
+        if answer.status() == 200 {
+            assert_eq!(shop.v2(body).await.text(), answer.text());
+        } else {
+            let mut other = body.clone();
+            other["offerId"] = json!(shop.offer(&world, "").await);
+            shop.v2(&other).await.assert_status(200);
+            break;
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_order_takes_over_what_its_offer_says() {
+    let world = World::start().await;
+    let shop = Shop::of(&world, "acme").await;
+    let offer = shop.offer(&world, "").await;
+    let answer = shop.v2(&confirm_under(offer, &shop.quote(&world, |_| ()))).await;
+    answer.assert_status(200);
+    let own = shop.get("/api/v2/buy/orders/offer-ref").await;
+    assert_eq!(own.json()["id"], answer.json()["orderId"]);
+    let urls: (String, String) =
+        sqlx::query_as("select return_url, callback_url from buy_order where offer_id = $1")
+            .bind(offer)
+            .fetch_one(world.db())
+            .await
+            .unwrap();
+    assert_eq!(urls.0, "https://shop.example/back");
+    assert_eq!(urls.1, "https://shop.example/cb?a=b");
+
+    let mut named = confirm_under(shop.offer(&world, "").await, &shop.quote(&world, |_| ()));
+    named["partnerOrderIdentifier"] = json!("mine");
+    named["callbackUrl"] = json!("https://elsewhere.example");
+    let named = shop.v2(&named).await;
+    assert_eq!(shop.get("/api/v2/buy/orders/mine").await.json()["id"], named.json()["orderId"]);
+    let elsewhere = "select count(*) from buy_order where callback_url like '%elsewhere%'";
+    assert_eq!(count(&world, elsewhere).await, 0, "what the partner signed stands");
+}
+
+#[tokio::test]
+async fn an_offer_that_is_not_there_or_over_is_refused() {
+    let world = World::start().await;
+    let (shop, rival) = (Shop::of(&world, "acme").await, Shop::of(&world, "rival").await);
+    let quote = shop.quote(&world, |_| ());
+    let unknown = shop.v2(&confirm_under(uuid::Uuid::nil(), &quote)).await;
+    unknown.assert_status(400).assert_codes(&["ER132"]);
+    let others = rival.offer(&world, "").await;
+    let others = shop.v2(&confirm_under(others, &quote)).await;
+    assert_eq!(others.text(), unknown.text());
+    let ended = shop.offer(&world, "expires_at = created_at").await;
+    shop.v2(&confirm_under(ended, &quote)).await.assert_status(400).assert_codes(&["ER133"]);
+    shop.v2(&json!({"quote": quote, "walletAddress": BTC})).await.assert_codes(&["ER132"]);
+    let no_id = json!({"quote": quote, "walletAddress": BTC, "offerId": "7"});
+    shop.v2(&no_id).await.assert_codes(&["ER132"]);
+}
+
+#[tokio::test]
+async fn what_an_offer_fixes_stays() {
+    let world = World::start().await;
+    let shop = Shop::of(&world, "acme").await;
+    let address = format!("wallet_address = '{OTHER_BTC}'");
+    for (changes, code) in [
+        ("fixed_amount = true, quote_amount = 99", "ER134"),
+        ("fixed_amount = true, quote_amount = null, base_amount = 0.002", "ER134"),
+        ("fixed_currency = true, base_currency = 'ETH'", "ER135"),
+        ("fixed_payment_method = true, payment_method = 'walletpay'", "ER136"),
+        ("fee_percentage = 2", "ER137"),
+        (address.as_str(), "ER014"),
+    ] {
+        let offer = shop.offer(&world, changes).await;
+        let quote = shop.quote(&world, |_| ());
+        let answer = shop.v2(&confirm_under(offer, &quote)).await;
+        answer.assert_status(400).assert_codes(&[code]);
+    }
+    for changes in ["quote_amount = 99", "base_currency = 'ETH'", "payment_method = 'walletpay'"] {
+        let offer = shop.offer(&world, changes).await;
+        let body = confirm_under(offer, &shop.quote(&world, |_| ()));
+        shop.v2(&body).await.assert_status(200);
+    }
+}
