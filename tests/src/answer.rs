@@ -23,7 +23,10 @@ impl Answer {
         let answer = Self { status: reply.status, headers: reply.headers, body: reply.body };
         assert!(answer.header("x-request-id").is_some(), "{method} {path}: no request id");
         assert!(answer.header("cache-control").is_some(), "{method} {path}: no Cache-Control");
-        if answer.status.is_client_error() || answer.status.is_server_error() {
+        let failed = answer.status.is_client_error() || answer.status.is_server_error();
+        // A page for people says in words what is wrong.
+        let page = answer.header("content-type").is_some_and(|kind| kind.starts_with("text/html"));
+        if failed && !page {
             answer.check_errors(method, path);
         }
         answer

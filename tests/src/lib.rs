@@ -15,4 +15,6 @@ pub mod cluster;
 pub mod guests;
 pub mod keys;
 pub mod partner;
+pub mod placed;
+pub mod receiver;
 pub mod world;

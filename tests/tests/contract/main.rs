@@ -5,6 +5,9 @@
 
 mod admin;
 mod orders;
+mod callbacks;
+mod deliveries;
+mod pay;
 mod policies;
 mod quotes;
 mod table;

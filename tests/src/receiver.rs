@@ -1,0 +1,183 @@
+//! A partner's host: an HTTP server on loopback that records what it is sent and answers as told.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+
+/// Longest wait for a request that must come.
+const WAIT_MAX: Duration = Duration::from_secs(20);
+
+/// A request as it came.
+#[derive(Clone, Debug)]
+pub struct Heard {
+    /// `POST`
+    pub method: String,
+    /// Path and query.
+    pub target: String,
+    /// Headers.
+    pub headers: HeaderMap,
+    /// Body, byte for byte.
+    pub body: Bytes,
+}
+
+impl Heard {
+    /// A header's text; panics without one.
+    #[track_caller]
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).unwrap_or_else(|| panic!("no {name}")).to_str().unwrap()
+    }
+
+    /// The body as JSON.
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap()
+    }
+}
+
+/// What the host does with a request once it has read it.
+#[derive(Clone, Debug)]
+pub enum Reaction {
+    /// Answers with this status and these header lines.
+    Status(u16, String),
+    /// Keeps the connection and never answers.
+    Silence,
+}
+
+impl Reaction {
+    /// A bare status.
+    pub fn status(status: u16) -> Self {
+        Self::Status(status, String::new())
+    }
+
+    /// A status with a header.
+    pub fn with_header(status: u16, name: &str, value: &str) -> Self {
+        Self::Status(status, format!("{name}: {value}\r\n"))
+    }
+}
+
+struct Shared {
+    heard: Mutex<Vec<Heard>>,
+    reaction: Mutex<Reaction>,
+    came: Notify,
+}
+
+/// The host. It stops when it is dropped.
+pub struct Receiver {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    accepting: JoinHandle<()>,
+}
+
+impl Receiver {
+    /// Listens on a free port and answers 200.
+    pub async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let shared = Arc::new(Shared {
+            heard: Mutex::default(),
+            reaction: Mutex::new(Reaction::status(200)),
+            came: Notify::new(),
+        });
+        let serving = Arc::clone(&shared);
+        let accepting = tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(serve(stream, Arc::clone(&serving)));
+            }
+        });
+        Self { address, shared, accepting }
+    }
+
+    /// Its URL with this path and query.
+    pub fn url(&self, target: &str) -> String {
+        format!("http://{}{target}", self.address)
+    }
+
+    /// From now on it does this.
+    pub fn react(&self, reaction: Reaction) {
+        *self.shared.reaction.lock().unwrap_or_else(PoisonError::into_inner) = reaction;
+    }
+
+    /// Every request so far.
+    pub fn heard(&self) -> Vec<Heard> {
+        self.shared.heard.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The requests, once there are at least so many. Panics when they do not come.
+    pub async fn heard_at_least(&self, count: usize) -> Vec<Heard> {
+        let enough = async {
+            loop {
+                let came = self.shared.came.notified();
+                let heard = self.heard();
+                if heard.len() >= count {
+                    return heard;
+                }
+                came.await;
+            }
+        };
+        let heard = tokio::time::timeout(WAIT_MAX, enough).await;
+        heard.unwrap_or_else(|_| panic!("{} of {count} requests came", self.heard().len()))
+    }
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
+    let mut buffer = Vec::new();
+    while let Some(heard) = read(&mut stream, &mut buffer).await {
+        let reaction = shared.reaction.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        shared.heard.lock().unwrap_or_else(PoisonError::into_inner).push(heard);
+        shared.came.notify_waiters();
+        let Reaction::Status(status, headers) = reaction else {
+            return std::future::pending().await;
+        };
+        let answer = format!("HTTP/1.1 {status} Because\r\n{headers}content-length: 2\r\n\r\nok");
+        if stream.write_all(answer.as_bytes()).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// The next request of a connection; `None` when it ends. Bodies have a `Content-Length`.
+async fn read(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Heard> {
+    let head_end = loop {
+        if let Some(at) = buffer.windows(4).position(|window| window == b"\r\n\r\n") {
+            break at + 4;
+        }
+        fill(stream, buffer).await?;
+    };
+    let head = String::from_utf8(buffer[..head_end].to_vec()).unwrap();
+    let mut lines = head.split("\r\n");
+    let mut request = lines.next()?.split(' ').map(str::to_owned);
+    let mut headers = HeaderMap::new();
+    for (name, value) in lines.filter_map(|line| line.split_once(':')) {
+        let name: HeaderName = name.parse().unwrap();
+        headers.append(name, HeaderValue::from_str(value.trim()).unwrap());
+    }
+    let length = headers
+        .get("content-length")
+        .map_or(0, |text| text.to_str().unwrap().parse::<usize>().unwrap());
+    while buffer.len() < head_end + length {
+        fill(stream, buffer).await?;
+    }
+    let body = Bytes::copy_from_slice(&buffer[head_end..head_end + length]);
+    buffer.drain(..head_end + length);
+    Some(Heard { method: request.next()?, target: request.next()?, headers, body })
+}
+
+async fn fill(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<()> {
+    let mut chunk = [0; 4096];
+    let count = stream.read(&mut chunk).await.ok().filter(|count| *count > 0)?;
+    buffer.extend_from_slice(&chunk[..count]);
+    Some(())
+}

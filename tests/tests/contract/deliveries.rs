@@ -1,0 +1,139 @@
+//! The delivery queue: several edges, edges that die, hosts that hang, operators who repeat.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use chrono::TimeDelta;
+use http::Method;
+use rampart_tests::placed::Placed;
+use rampart_tests::receiver::{Heard, Reaction, Receiver};
+use rampart_tests::world::World;
+use serde_json::{Value, json};
+
+async fn deliveries(world: &World) -> Vec<Value> {
+    let answer = world.admin(Method::GET, "/admin/v1/deliveries", json!({})).await;
+    answer.assert_status(200);
+    answer.json().as_array().unwrap().clone()
+}
+
+fn ids(heard: &[Heard]) -> BTreeSet<String> {
+    heard.iter().map(|heard| heard.header("webhook-id").to_owned()).collect()
+}
+
+#[tokio::test]
+async fn two_edges_share_the_queue_without_a_duplicate() {
+    const ORDERS: usize = 24;
+    let world = World::start().await;
+    let other = world.second_edge().await;
+    let acme = world.partner("acme").await;
+    let host = Receiver::start().await;
+    for _ in 0..ORDERS {
+        Placed::ended(&world, &acme, &host.url("/hook")).await;
+    }
+    let mut attempts = 0;
+    while attempts < ORDERS {
+        let (one, two) = tokio::join!(world.core().deliver_due(), other.core().deliver_due());
+        let (one, two) = (one.unwrap(), two.unwrap());
+        assert!(one + two > 0, "{attempts} of {ORDERS} were attempted");
+        assert!(one <= 8 && two <= 8, "more in flight to one client than it has room for");
+        attempts += one + two;
+    }
+    let heard = host.heard();
+    assert_eq!((heard.len(), ids(&heard).len()), (ORDERS, ORDERS));
+}
+
+#[tokio::test]
+async fn what_a_dead_edge_had_claimed_is_sent_by_another() {
+    let world = World::start().await;
+    let other = world.second_edge().await;
+    let acme = world.partner("acme").await;
+    let host = Receiver::start().await;
+    Placed::ended(&world, &acme, &host.url("/hook")).await;
+    host.react(Reaction::Silence);
+    let core = Arc::clone(world.core());
+    let dying = tokio::spawn(async move { core.deliver_due().await });
+    host.heard_at_least(1).await;
+    dying.abort();
+    assert!(dying.await.unwrap_err().is_cancelled());
+    host.react(Reaction::status(200));
+    assert_eq!(other.core().deliver_due().await.unwrap(), 0, "its lease still runs");
+    world.clock().advance(TimeDelta::seconds(31));
+    assert_eq!(other.core().deliver_due().await.unwrap(), 1);
+    let heard = host.heard();
+    assert_eq!((heard.len(), ids(&heard).len()), (2, 1), "a duplicate carries the same id");
+    assert_eq!(deliveries(&world).await[0]["state"], "delivered");
+}
+
+#[tokio::test]
+async fn a_host_that_hangs_delays_nobody_else() {
+    let world = World::start().await;
+    let (dead, alive) = (world.partner("dead").await, world.partner("alive").await);
+    let (hanging, host) = (Receiver::start().await, Receiver::start().await);
+    hanging.react(Reaction::Silence);
+    for _ in 0..30 {
+        Placed::ended(&world, &dead, &hanging.url("/hook")).await;
+    }
+    Placed::ended(&world, &alive, &host.url("/hook")).await;
+    let core = Arc::clone(world.core());
+    let turn = tokio::spawn(async move { core.deliver_due().await });
+    host.heard_at_least(1).await;
+    hanging.heard_at_least(8).await;
+    assert_eq!(hanging.heard().len(), 8, "it has eight places and no more");
+    turn.abort();
+}
+
+#[tokio::test]
+async fn an_operator_sends_one_again_under_the_same_id() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    let host = Receiver::start().await;
+    Placed::ended(&world, &acme, &host.url("/hook")).await;
+    world.core().deliver_due().await.unwrap();
+    let id = deliveries(&world).await[0]["id"].as_str().unwrap().to_owned();
+    let path = format!("/admin/v1/deliveries/{id}/redeliver");
+    let again = world.admin(Method::POST, &path, json!({})).await;
+    assert_eq!(again.assert_status(200).json()["state"], "pending");
+    assert_eq!(world.core().deliver_due().await.unwrap(), 1);
+    assert_eq!((host.heard().len(), ids(&host.heard()).len()), (2, 1));
+    let audit = world.admin(Method::GET, &format!("/admin/v1/audit?target={id}"), json!({})).await;
+    assert_eq!(audit.json()[0]["action"], "delivery.redeliver");
+
+    let unknown = "/admin/v1/deliveries/00000000-0000-7000-8000-000000000000/redeliver";
+    world.admin(Method::POST, unknown, json!({})).await.assert_status(404);
+    world.admin(Method::GET, "/admin/v1/deliveries?state=lost", json!({})).await.assert_status(422);
+    world.admin(Method::GET, "/admin/v1/deliveries?order=x", json!({})).await.assert_status(422);
+}
+
+#[tokio::test]
+async fn none_is_sent_again_while_an_attempt_is_under_way() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    let host = Receiver::start().await;
+    host.react(Reaction::Silence);
+    Placed::ended(&world, &acme, &host.url("/hook")).await;
+    let core = Arc::clone(world.core());
+    let turn = tokio::spawn(async move { core.deliver_due().await });
+    host.heard_at_least(1).await;
+    let id = deliveries(&world).await[0]["id"].as_str().unwrap().to_owned();
+    let path = format!("/admin/v1/deliveries/{id}/redeliver");
+    world.admin(Method::POST, &path, json!({})).await.assert_status(409);
+    turn.abort();
+}
+
+#[tokio::test]
+async fn an_edge_at_work_calls_within_a_second_and_stops_when_told() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    let host = Receiver::start().await;
+    let (stop, stopped) = tokio::sync::watch::channel(false);
+    let working = tokio::spawn(Arc::clone(world.core()).work(stopped));
+    for attempt in 1..=3 {
+        Placed::ended(&world, &acme, &host.url("/hook")).await;
+        host.heard_at_least(attempt).await;
+    }
+    stop.send(true).unwrap();
+    working.await.unwrap();
+    let metrics = world.core().metrics.render();
+    assert!(metrics.contains(r#"rampart_callback_attempts_total{outcome="delivered"} 3"#));
+    assert!(metrics.contains(r#"rampart_callback_lag_seconds_bucket{le="1"} 3"#), "{metrics}");
+}
