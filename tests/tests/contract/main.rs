@@ -4,9 +4,9 @@
 #![expect(clippy::panic, clippy::unwrap_used, reason = "what a test cannot do must fail it")]
 
 mod admin;
-mod orders;
 mod callbacks;
 mod deliveries;
+mod orders;
 mod pay;
 mod policies;
 mod quotes;
