@@ -13,7 +13,8 @@ use crate::*;
 /// Every endpoint. A type path is a file path and a version.
 pub const ENDPOINTS: &[Route] = &[
     // Credentials
-
+    route::<clients::authenticate::V1>(),
+    route::<clients::refresh::V1>(),
     // The market
     route::<market::currency_pairs::V1>(),
     route::<market::system_info::V1>(),

@@ -64,7 +64,7 @@ pub(crate) fn bearer(value: &str) -> Option<&str> {
 fn by_token(core: &Core, snapshot: &Snapshot, token: &str, head: &Head) -> Result<Client> {
     let claims = core.tokens.verify_client(core, token)?;
     let tenant = snapshot.tenants.get(&claims.client).ok_or(Code::ER800)?;
-    if tenant.suspended || claims.issued_at < tenant.tokens_valid_from.timestamp() {
+    if tenant.suspended || claims.issued_at < tenant.tokens_valid_from {
         return Err(Code::ER800.into());
     }
     Ok(proven(snapshot, tenant, Credential::Token, head))

@@ -12,6 +12,7 @@ pub mod callbacks;
 pub mod caller;
 pub mod catalogue;
 mod changes;
+pub mod clients;
 pub mod clock;
 pub mod credentials;
 pub mod db;
@@ -48,6 +49,7 @@ pub mod workers;
 use sqlx::PgPool;
 
 use crate::callbacks::Outbound;
+use crate::clients::Attempts;
 use crate::clock::Clock;
 use crate::market::feed::PriceFeed;
 use crate::metrics::Metrics;
@@ -82,6 +84,8 @@ pub struct Core {
     pub snapshots: Snapshots,
     /// Password hashing, bounded.
     pub passwords: Passwords,
+    /// Tries of client credentials, by who tries.
+    pub attempts: Attempts,
     /// Access tokens.
     pub tokens: Tokens,
     /// Last uses of API keys, not yet written.

@@ -23,6 +23,8 @@ pub struct Snapshot {
     pub catalogue: Arc<Catalogue>,
     /// Every client, the suspended ones too.
     pub tenants: HashMap<ClientId, Arc<Tenant>>,
+    /// Clients by their user names.
+    usernames: HashMap<Arc<str>, ClientId>,
     /// Live API keys by their public id.
     pub api_keys: HashMap<Arc<str>, Arc<ApiKey>>,
     /// `change_counter('clients')` when this was loaded.
@@ -87,9 +89,16 @@ impl Snapshot {
         self.clients_revision
     }
 
+    /// The client with this user name.
+    pub(crate) fn tenant_named(&self, username: &str) -> Option<&Arc<Tenant>> {
+        self.tenants.get(self.usernames.get(username)?)
+    }
+
     /// Puts changed clients, with all their keys, in the place of what was known of them.
     fn adopt(&mut self, changed: Vec<Tenant>) {
         for tenant in changed {
+            self.usernames.retain(|_, client| *client != tenant.id);
+            self.usernames.insert(Arc::clone(&tenant.username), tenant.id);
             self.api_keys.retain(|_, key| key.client != tenant.id);
             for key in &tenant.api_keys {
                 self.api_keys.insert(Arc::clone(&key.public_id), Arc::clone(key));

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::Core;
 use crate::callbacks::Outbound;
+use crate::clients::Attempts;
 use crate::clock::Clock;
 use crate::db;
 use crate::error::{Error, Result};
@@ -48,6 +49,7 @@ impl Core {
         let price_feed = PriceFeed::new(&settings.prices)?;
         let snapshots = Snapshots::empty();
         let passwords = Passwords::new(clock.clone())?;
+        let tokens = Tokens::new(&settings.lifetimes);
         let core = Arc::new(Self {
             clock,
             db,
@@ -59,7 +61,8 @@ impl Core {
             settings,
             snapshots,
             passwords,
-            tokens: Tokens::default(),
+            attempts: Attempts::default(),
+            tokens,
             api_key_uses: ApiKeyUses::default(),
         });
         core.refresh().await?;

@@ -26,6 +26,8 @@ pub struct Tenant {
     pub id: ClientId,
     /// Its name in URLs, metrics and logs.
     pub slug: Arc<str>,
+    /// Its user name for `authenticate`.
+    pub username: Arc<str>,
     /// Its name for people.
     pub name: String,
     /// Test or live.

@@ -25,6 +25,8 @@ const SANDBOX_STEPS: Duration = Duration::from_millis(250);
 const POLICY_CARE: Duration = Duration::from_secs(5);
 /// How often the ages of prices are shown in the metrics.
 const PRICE_AGES: Duration = Duration::from_secs(5);
+/// How often refresh tokens that have ended are forgotten.
+const ENDED_REFRESH_TOKENS: Duration = Duration::from_secs(10 * 60);
 
 impl Core {
     /// Runs all workers until `stop` turns true.
@@ -56,6 +58,11 @@ impl Core {
                 tracing::warn!(%error, "orders of the sandbox could not go on");
             }
         });
+        let refresh_tokens = every(ENDED_REFRESH_TOKENS, stop.clone(), || async {
+            if let Err(error) = self.forget_ended_refresh_tokens().await {
+                tracing::warn!(%error, "ended refresh tokens could not be forgotten");
+            }
+        });
         let deliveries = Arc::clone(&self).deliver(stop);
         tokio::join!(
             snapshots,
@@ -65,6 +72,7 @@ impl Core {
             prices,
             order_expiry,
             sandbox,
+            refresh_tokens,
             deliveries
         );
     }

@@ -23,7 +23,7 @@ impl Tenant {
     pub(crate) async fn load_changed(core: &Core, known: &Snapshot) -> Result<Vec<Self>> {
         let rows = sqlx::query!(
             r#"
-            select client_id, slug, name, mode, status, default_fee_percentage,
+            select client_id, slug, username, name, mode, status, default_fee_percentage,
                 fee_cap_percentage, wallet_address_required, allowed_countries,
                 rate_limits as "rate_limits: sqlx::types::Json<BTreeMap<String, String>>",
                 tokens_valid_from
@@ -46,6 +46,7 @@ impl Tenant {
             tenants.push(Self {
                 id,
                 slug: row.slug.into(),
+                username: row.username.into(),
                 name: row.name,
                 mode: if row.mode == "live" { Mode::Live } else { Mode::Test },
                 suspended: row.status != "active",

@@ -1,5 +1,6 @@
 //! User credentials: `User-Authorization: Bearer` or `User-Identifier` (section 3 of the contract).
 
+use chrono::{DateTime, Utc};
 use http::HeaderMap;
 
 use crate::Core;
@@ -51,7 +52,7 @@ fn only<'a>(headers: &'a HeaderMap, name: &str, code: Code) -> Result<Option<&'a
 /// A user as a token names it.
 struct Named {
     user: UserId,
-    issued_at: i64,
+    issued_at: DateTime<Utc>,
 }
 
 fn by_token(core: &Core, client: &Client, text: &str) -> Result<Named> {
@@ -93,7 +94,7 @@ pub(crate) fn identifier_digest(
 async fn check_account(
     core: &Core,
     client: ClientId,
-    (user, issued_at): (UserId, Option<i64>),
+    (user, issued_at): (UserId, Option<DateTime<Utc>>),
 ) -> Result<()> {
     let row = sqlx::query!(
         r#"
@@ -107,13 +108,10 @@ async fn check_account(
     .fetch_optional(&core.db)
     .await?;
     match row {
-        Some(row) if !row.deleted => {
-            let from = row.tokens_valid_from.timestamp();
-            match issued_at {
-                Some(issued_at) if issued_at < from => Err(Code::ER702.into()),
-                _ => Ok(()),
-            }
-        }
+        Some(row) if !row.deleted => match issued_at {
+            Some(issued_at) if issued_at < row.tokens_valid_from => Err(Code::ER702.into()),
+            _ => Ok(()),
+        },
         _ => Err(Code::ER709.into()),
     }
 }

@@ -1,0 +1,50 @@
+//! `POST /api/v1/refresh`: the next pair of tokens, of a client or of a user.
+
+use std::net::IpAddr;
+
+use http::Method;
+
+use crate::Core;
+use crate::caller::Anyone;
+use crate::endpoint::{Body, Endpoint, Json};
+use crate::error::{Code, Result};
+use crate::exchange::Input;
+use crate::fields::Fields;
+use crate::tokens::refresh::{RefreshToken, TokenPair};
+
+/// Version 1, the only one.
+pub struct V1;
+
+/// What is presented, and from where.
+#[derive(Debug)]
+pub struct Presented {
+    /// `None` when it has not the form of one.
+    token: Option<RefreshToken>,
+    peer: IpAddr,
+}
+
+impl Endpoint for V1 {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/api/v1/refresh";
+    const ERRORS: &'static [Code] = &[Code::ER036, Code::ER037];
+    const BODY: Body = Body::Json;
+    type Caller = Anyone;
+    type Request = Presented;
+    type Response = Json<TokenPair>;
+
+    fn read(input: &Input, _: &Anyone) -> Result<Presented> {
+        let mut fields = Fields::of(&input.document)?;
+        let text = fields.text("refreshToken", Code::ER037);
+        let presented =
+            text.map(|text| Presented { token: RefreshToken::read(&text), peer: input.head.peer });
+        fields.finish(presented)
+    }
+
+    async fn call(core: &Core, _: Anyone, presented: Presented) -> Result<Json<TokenPair>> {
+        let snapshot = core.snapshots.current();
+        let tenant = presented.token.and_then(|token| snapshot.tenants.get(&token.client));
+        core.attempts.count_refresh(core, presented.peer, tenant.map(|tenant| &**tenant))?;
+        let token = presented.token.ok_or(Code::ER036)?;
+        Ok(Json(TokenPair::renew(core, &token).await?))
+    }
+}
