@@ -41,6 +41,9 @@ impl World {
         let mut settings = Settings::default();
         settings.database.url = Some(Secret::new(&*url));
         settings.database.connections_max = 8;
+        // A busy machine may take its time; the test is not about that.
+        settings.database.acquire_timeout_ms = 20_000;
+        settings.database.statement_timeout_ms = 20_000;
         settings.keys.master = Some(Secret::new(MASTER_KEY));
         settings.admin_token = Some(Secret::new(ADMIN_TOKEN));
         settings.public_url = "https://pay.example.com".to_owned();
