@@ -1,6 +1,7 @@
 //! Whether a partner's policy finds a signed payload authentic.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use rampart_plugins::Policy;
@@ -8,6 +9,7 @@ use rampart_plugins::contract::{
     Field, Header, Purpose, Rejection, SignedPayload, Signer, Verdict,
 };
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::call::{Answered, count, run};
 use super::{keys, replay};
@@ -47,23 +49,23 @@ pub struct SignatureDecision {
 /// A request as a signature policy sees it: the members of its JSON body that are set, those that
 /// are neither object nor array, without `signature`, which becomes `claimed`.
 pub fn signed_payload(purpose: Purpose, input: &Input) -> SignedPayload {
-    let members = input.document.as_object();
-    let mut fields: Vec<Field> = members
-        .into_iter()
-        .flatten()
-        .filter(|(name, _)| *name != "signature")
-        .filter_map(|(name, value)| Some(Field { name: name.clone(), value: scalar(value)? }))
-        .collect();
-    fields.sort_by(|a, b| a.name.cmp(&b.name));
-    let claimed = input.document.get("signature").and_then(Value::as_str).map(str::to_owned);
+    // The parsed document spells exponents anew; a signature covers what was sent.
+    let members: BTreeMap<String, &RawValue> =
+        serde_json::from_slice(&input.body).unwrap_or_default();
+    let fields = members.into_iter().filter(|(name, _)| name != "signature");
+    let fields = fields.filter_map(|(name, raw)| {
+        let value = scalar(input.document.get(&name)?, raw)?;
+        Some(Field { name, value })
+    });
+    let claimed = input.document.get("signature").and_then(Value::as_str);
     let headers = VISIBLE_HEADERS.iter().flat_map(|name| {
         let values = input.head.headers.get_all(*name).iter();
         values.map(|value| Header { name: (*name).to_owned(), value: value.as_bytes().to_vec() })
     });
     SignedPayload {
         purpose,
-        fields,
-        claimed,
+        fields: fields.collect(),
+        claimed: claimed.filter(|text| !text.is_empty()).map(str::to_owned),
         method: input.head.method.to_string(),
         path: input.head.path.clone(),
         query: input.head.query.clone().unwrap_or_default(),
@@ -73,10 +75,10 @@ pub fn signed_payload(purpose: Purpose, input: &Input) -> SignedPayload {
 }
 
 /// A string as it is, a number as it was sent, a boolean as its name.
-fn scalar(value: &Value) -> Option<String> {
+fn scalar(value: &Value, raw: &RawValue) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.as_str().to_owned()),
+        Value::Number(_) => Some(raw.get().to_owned()),
         Value::Bool(flag) => Some(flag.to_string()),
         Value::Null | Value::Array(_) | Value::Object(_) => None,
     }
@@ -211,12 +213,15 @@ mod tests {
 
     #[test]
     fn a_payload_has_what_was_sent_sorted_and_no_credential() {
-        let body = r#"{"returnUrl":"app:a","fee":1.50,"signature":"ab","fixedAmount":true,
+        let body = r#"{"returnUrl":"app:a","fee":1.50,"rate":1E0,"signature":"ab","fixedAmount":true,
             "callbackUrl":null,"extra":{"a":1}}"#;
         let payload = signed_payload(Purpose::Offer, &input(body));
         let fields: Vec<_> =
             payload.fields.iter().map(|f| (f.name.as_str(), f.value.as_str())).collect();
-        assert_eq!(fields, [("fee", "1.50"), ("fixedAmount", "true"), ("returnUrl", "app:a")]);
+        assert_eq!(
+            fields,
+            [("fee", "1.50"), ("fixedAmount", "true"), ("rate", "1E0"), ("returnUrl", "app:a"),]
+        );
         assert_eq!(payload.claimed.as_deref(), Some("ab"));
         let headers: Vec<_> = payload.headers.iter().map(|h| h.name.as_str()).collect();
         assert_eq!(headers, ["x-signature"]);

@@ -9,5 +9,6 @@ mod deliveries;
 mod orders;
 mod pay;
 mod policies;
+mod policy_calls;
 mod quotes;
 mod table;
