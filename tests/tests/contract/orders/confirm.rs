@@ -33,6 +33,31 @@ async fn a_quote_becomes_an_order_with_a_place_to_pay() {
 }
 
 #[tokio::test]
+async fn what_was_quoted_is_what_is_ordered() {
+    let world = World::start().await;
+    let shop = Shop::of(&world, "acme").await;
+    let asked = json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 250, "fee": 1.5});
+    let quote = shop.partner.post("/api/v1/buy/quote", asked).await;
+    let quote = quote.assert_status(200).json();
+    let answer = shop.v1(&confirm_of(quote["quote"].as_str().unwrap())).await;
+    let id = answer.assert_status(200).json()["orderId"].clone();
+    let order = shop.get(&format!("/api/v1/user/buy/orders/{id}")).await.json();
+    for (quoted, ordered) in [
+        ("fiatAmount", "/price/amount"),
+        ("cryptoAmount", "/value/amount"),
+        ("partnerFee", "/partnerFee/amount"),
+        ("partnerFeePercentage", "/feePercentage"),
+        ("providerFee", "/providerFee/amount"),
+        ("paymentMethodCost", "/paymentMethodFee/amount"),
+        ("networkFeeCost", "/networkFee/amount"),
+        ("spreadFee", "/spreadFee/amount"),
+    ] {
+        assert_eq!(order.pointer(ordered), quote.get(quoted), "{quoted}");
+        assert!(quote[quoted].is_number(), "{quoted}");
+    }
+}
+
+#[tokio::test]
 async fn a_bank_transfer_takes_as_long_as_it_takes() {
     let world = World::start().await;
     let shop = Shop::of(&world, "acme").await;
