@@ -110,3 +110,26 @@ async fn what_an_offer_fixes_stays() {
         shop.v2(&body).await.assert_status(200);
     }
 }
+
+#[tokio::test]
+async fn an_offer_is_created_quoted_and_confirmed() {
+    let world = World::start().await;
+    let shop = Shop::of(&world, "acme").await;
+    let offered = json!({
+        "baseCurrency": "BTC", "quoteCurrency": "EUR", "paymentMethod": "creditCard",
+        "quoteCurrencyAmount": 250, "fixedAmount": true, "partnerOrderIdentifier": "o-1",
+    });
+    let offer = shop.partner.post("/api/v2/buy/offer", offered).await;
+    let offer = offer.assert_status(200).json()["offerUuid"].clone();
+    let confirm = async |fiat: i32| {
+        let asked =
+            json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": fiat});
+        let quote = shop.partner.post("/api/v1/buy/quote", asked).await;
+        let quote = quote.assert_status(200).json()["quote"].clone();
+        shop.v2(&json!({"quote": quote, "walletAddress": BTC, "offerId": offer})).await
+    };
+    confirm(251).await.assert_codes(&["ER134"]);
+    let order = confirm(250).await.assert_status(200).json()["orderId"].clone();
+    assert_eq!(shop.get("/api/v2/buy/orders/o-1").await.json()["id"], order);
+    confirm(250).await.assert_codes(&["ER131"]);
+}
