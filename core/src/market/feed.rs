@@ -115,7 +115,7 @@ impl PriceFeed {
     ///
     /// # Errors
     /// When the database cannot be written. A source that gives no price is logged.
-    pub(crate) async fn refresh(&self, core: &Core) -> Result<()> {
+    pub async fn refresh(&self, core: &Core) -> Result<()> {
         // The time of asking: an age counted from it is never too young.
         let now = core.clock.now();
         let due_before = now - TimeDelta::from_std(self.interval / 2).unwrap_or_default();

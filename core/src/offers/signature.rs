@@ -75,11 +75,6 @@ pub(crate) fn canonical<'a>(fields: impl IntoIterator<Item = (&'a str, &'a str)>
     fields.into_iter().map(pair).collect::<Vec<_>>().join("&")
 }
 
-/// The signature of a text, in lower-case hex.
-pub(crate) fn sign(secret: &TimedSecret, text: &str) -> String {
-    hex::encode(hmac::sign(&key(secret), text.as_bytes()))
-}
-
 /// Checks a signature against every live secret of the client, in constant time.
 ///
 /// # Errors

@@ -61,7 +61,7 @@ enum Text {
     /// Empty, or nothing but white space.
     Blank,
     Some(String),
-    NotText,
+    Other,
 }
 
 impl Text {
@@ -70,7 +70,7 @@ impl Text {
             None => Self::Absent,
             Some(Value::String(text)) if text.trim().is_empty() => Self::Blank,
             Some(Value::String(text)) => Self::Some(text.clone()),
-            Some(_) => Self::NotText,
+            Some(_) => Self::Other,
         }
     }
 }
@@ -169,7 +169,7 @@ fn code(
 ) -> Option<String> {
     match (Text::of(fields, name), blank) {
         (Text::Some(text), _) => Some(text),
-        (Text::NotText, _) => refuse(fields, not_text, name),
+        (Text::Other, _) => refuse(fields, not_text, name),
         (Text::Absent | Text::Blank, Some(blank)) => refuse(fields, blank, name),
         (Text::Absent | Text::Blank, None) => None,
     }
@@ -184,7 +184,7 @@ fn payment_method(fields: &mut Fields<'_>, client: &Client, fixed: bool) -> Opti
         Text::Absent => refuse(fields, Code::ER332, "paymentMethod"),
         Text::Blank if fixed => None,
         Text::Blank => refuse(fields, Code::ER327, "it is blank"),
-        Text::NotText => refuse(fields, Code::ER307, "paymentMethod"),
+        Text::Other => refuse(fields, Code::ER307, "paymentMethod"),
         Text::Some(code) => match client.catalogue.payment_method(&code) {
             Some(method) if method.enabled => Some(code),
             _ => refuse(fields, Code::ER327, "it is not offered"),
@@ -225,7 +225,7 @@ fn return_url(fields: &mut Fields<'_>) -> Option<ReturnUrl> {
     match Text::of(fields, "returnUrl") {
         Text::Absent => None,
         Text::Blank => refuse(fields, Code::ER308, "returnUrl"),
-        Text::NotText => refuse(fields, Code::ER309, "returnUrl"),
+        Text::Other => refuse(fields, Code::ER309, "returnUrl"),
         Text::Some(text) => text.parse().ok().or_else(|| refuse(fields, Code::ER047, "returnUrl")),
     }
 }
@@ -236,7 +236,7 @@ fn callback_url(fields: &mut Fields<'_>, client: &Client) -> Option<CallbackUrl>
     match Text::of(fields, "callbackUrl") {
         Text::Absent => None,
         Text::Blank => refuse(fields, Code::ER321, "callbackUrl"),
-        Text::NotText => refuse(fields, Code::ER310, "callbackUrl"),
+        Text::Other => refuse(fields, Code::ER310, "callbackUrl"),
         Text::Some(text) => CallbackUrl::parse(&text, loopback)
             .ok()
             .or_else(|| refuse(fields, Code::ER310, "it is not an https URL")),
@@ -260,7 +260,7 @@ fn wallet_address(
     match Text::of(fields, "walletAddress") {
         Text::Absent | Text::Blank if required => refuse(fields, Code::ER325, "walletAddress"),
         Text::Absent => None,
-        Text::Blank | Text::NotText => refuse(fields, Code::ER312, "walletAddress"),
+        Text::Blank | Text::Other => refuse(fields, Code::ER312, "walletAddress"),
         Text::Some(text) => {
             let chain = pair?.base.crypto.as_ref()?.chain;
             WalletAddress::parse(chain, &text)

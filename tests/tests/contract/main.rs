@@ -8,6 +8,8 @@ mod callbacks;
 mod deliveries;
 mod orders;
 mod pay;
+mod market;
+mod offers;
 mod policies;
 mod policy_calls;
 mod quotes;
