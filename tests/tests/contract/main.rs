@@ -6,10 +6,10 @@
 mod admin;
 mod callbacks;
 mod deliveries;
-mod orders;
-mod pay;
 mod market;
 mod offers;
+mod orders;
+mod pay;
 mod policies;
 mod policy_calls;
 mod quotes;
