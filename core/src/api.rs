@@ -35,7 +35,7 @@ pub const ENDPOINTS: &[Route] = &[
     route::<orders::list::V2>(),
     route::<orders::timeline::V2>(),
     // Webhooks and the sandbox
-
+    route::<sandbox::order_event::V2>(),
     // The service itself
     route::<system::errors::V2>(),
 ];

@@ -5,7 +5,7 @@ pub mod confirm;
 
 pub mod expiry;
 pub mod list;
-mod lookup;
+pub(crate) mod lookup;
 mod not_completed;
 pub mod payment_link;
 pub mod read;

@@ -5,13 +5,25 @@
 //! so that a settlement neither stops nor doubles when an edge dies. It goes through the same
 //! state machine as an operator's event: what happens to the order in between wins.
 
+pub mod order_event;
 pub mod settle;
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
+use crate::clock::{Clock, NoEntropy};
 use crate::orders::status::OrderStatus;
 use crate::types::{ClientId, OrderId};
+
+/// Bytes of a Bitcoin transaction's id, whose form the simulated ones have.
+const TRANSACTION_ID_BYTES: usize = 32;
+/// Who did it, in the order's timeline.
+const ACTOR: &str = "sandbox";
+
+/// An id that no transaction of a chain has.
+fn transaction_id(clock: &Clock) -> Result<String, NoEntropy> {
+    Ok(hex::encode(clock.random_bytes::<TRANSACTION_ID_BYTES>()?))
+}
 
 /// What comes next by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -82,12 +82,18 @@ pub(super) async fn claim(core: &Core, room: &Room) -> Result<Vec<Claimed>> {
             ) d
             where w.client_id is not null
             order by d.next_attempt_at limit $6
+        ), told as (
+            select due.client_id, due.delivery_id, e.type, e.payload, e.created_at
+            from due cross join lateral (
+                -- the limit keeps the planner from joining by client alone, through its whole log
+                select type, payload, created_at from event
+                where client_id = due.client_id and event_id = due.event_id limit 1
+            ) e
         )
         update delivery d set leased_until = $2
-        from due join event e on e.client_id = due.client_id and e.event_id = due.event_id
-        where d.client_id = due.client_id and d.delivery_id = due.delivery_id
+        from told where d.client_id = told.client_id and d.delivery_id = told.delivery_id
         returning d.client_id, d.delivery_id, d.event_id, d.url, d.attempts, d.next_attempt_at,
-            e.type as kind, e.payload, e.created_at
+            told.type as "kind!", told.payload as "payload!", told.created_at as "created_at!"
         "#,
         now,
         leased_until,

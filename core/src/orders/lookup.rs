@@ -20,7 +20,7 @@ impl OrderName {
     ///
     /// # Errors
     /// ER033 when it is empty, ER034 when it is too long or holds a control character.
-    pub(super) fn read(input: &Input) -> Result<Self> {
+    pub(crate) fn read(input: &Input) -> Result<Self> {
         let text = input.param("id");
         if text.is_empty() {
             return Err(Code::ER033.into());
@@ -36,7 +36,7 @@ impl OrderName {
 ///
 /// # Errors
 /// ER035 when there is none.
-pub(super) async fn find(
+pub(crate) async fn find(
     core: &Core,
     client: &Client,
     user: Option<UserId>,

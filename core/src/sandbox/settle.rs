@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use super::Step;
+use super::{ACTOR, Step, transaction_id};
 use crate::Core;
 use crate::error::{Error, Result};
 use crate::orders::status::{NotApplied, OrderEvent, apply};
@@ -12,10 +12,6 @@ use crate::types::{ClientId, OrderId};
 const BATCH_STEPS: i64 = 50;
 /// How long a claimed step is an edge's own; one that dies delays the order by this.
 const LEASE: TimeDelta = TimeDelta::seconds(10);
-/// Bytes of a Bitcoin transaction's id, whose form the simulated ones have.
-const TRANSACTION_ID_BYTES: usize = 32;
-/// Who did it, in the order's timeline.
-const ACTOR: &str = "sandbox";
 
 /// A step that this edge may take.
 struct Due {
@@ -71,8 +67,7 @@ impl Core {
 
     async fn take_sandbox_step(&self, step: &Due) -> Result<()> {
         let event = if step.event == Step::CoinsSent.as_str() {
-            let id: [u8; TRANSACTION_ID_BYTES] = self.clock.random_bytes()?;
-            OrderEvent::CoinsSent { transaction_id: hex::encode(id) }
+            OrderEvent::CoinsSent { transaction_id: transaction_id(&self.clock)? }
         } else {
             OrderEvent::ConfirmedOnChain
         };

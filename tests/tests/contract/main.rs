@@ -13,4 +13,5 @@ mod pay;
 mod policies;
 mod policy_calls;
 mod quotes;
+mod sandbox;
 mod table;
