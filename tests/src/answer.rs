@@ -20,21 +20,30 @@ impl Answer {
     /// An answer of the edge. Panics when it breaks a promise that every answer keeps: a request
     /// id, a caching rule, an envelope on errors, and no code that its route does not declare.
     pub fn of_edge(method: &Method, path: &str, reply: Reply) -> Self {
-        let answer = Self { status: reply.status, headers: reply.headers, body: reply.body };
-        assert!(answer.header("x-request-id").is_some(), "{method} {path}: no request id");
-        assert!(answer.header("cache-control").is_some(), "{method} {path}: no Cache-Control");
-        let failed = answer.status.is_client_error() || answer.status.is_server_error();
-        // A page for people says in words what is wrong.
-        let page = answer.header("content-type").is_some_and(|kind| kind.starts_with("text/html"));
-        if failed && !page {
-            answer.check_errors(method, path);
-        }
-        answer
+        Self::new(reply.status, reply.headers, reply.body).checked(method, path)
     }
 
     /// An answer of the admin listener.
     pub fn of_admin(reply: Reply) -> Self {
-        Self { status: reply.status, headers: reply.headers, body: reply.body }
+        Self::new(reply.status, reply.headers, reply.body)
+    }
+
+    /// An answer as it came over the network, of any listener.
+    pub fn new(status: StatusCode, headers: HeaderMap, body: Bytes) -> Self {
+        Self { status, headers, body }
+    }
+
+    /// The same, once it was seen to keep what every answer of the edge promises.
+    pub fn checked(self, method: &Method, path: &str) -> Self {
+        assert!(self.header("x-request-id").is_some(), "{method} {path}: no request id");
+        assert!(self.header("cache-control").is_some(), "{method} {path}: no Cache-Control");
+        let failed = self.status.is_client_error() || self.status.is_server_error();
+        // A page for people says in words what is wrong.
+        let page = self.header("content-type").is_some_and(|kind| kind.starts_with("text/html"));
+        if failed && !page {
+            self.check_errors(method, path);
+        }
+        self
     }
 
     fn check_errors(&self, method: &Method, path: &str) {

@@ -3,6 +3,9 @@
 //! [`world::World`] is the core over a database of this test's own, with a clock to move. A
 //! [`partner::Partner`] is a client of it. An [`answer::Answer`] checks what every answer must be,
 //! whatever the test is about. Nothing here gives a test the server's own response types.
+//!
+//! An [`edge::Edge`] is the real binary in a process of its own, to be spoken to over TLS with a
+//! [`caller::Caller`] or byte by byte over a [`wire::Wire`].
 
 #![expect(
     clippy::panic,

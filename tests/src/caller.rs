@@ -1,0 +1,147 @@
+//! A partner as a program far away: HTTPS, its credentials, and answers as bytes.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use http::Method;
+use serde_json::Value;
+
+use crate::answer::Answer;
+use crate::certificate::CERTIFICATE;
+
+/// How long an answer may take, for a machine that is busy with other tests.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What is spoken on the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP/1.1.
+    Http1,
+    /// HTTP/2.
+    Http2,
+}
+
+impl Protocol {
+    /// A client that speaks nothing else and trusts the certificate of the harness. Its
+    /// connections belong to the runtime of the test.
+    pub fn client(self) -> reqwest::Client {
+        let builder = reqwest::Client::builder().no_proxy().timeout(PATIENCE);
+        let builder = builder.redirect(reqwest::redirect::Policy::none());
+        let builder = match self {
+            Self::Http1 => builder.http1_only().tls_backend_preconfigured(tls("http/1.1")),
+            Self::Http2 => builder.http2_prior_knowledge().tls_backend_preconfigured(tls("h2")),
+        };
+        builder.build().unwrap()
+    }
+}
+
+fn tls(protocol: &str) -> rustls::ClientConfig {
+    CERTIFICATE.client(&[protocol])
+}
+
+/// A partner and the edge it talks to. Its requests carry its API key unless they say otherwise.
+#[derive(Clone)]
+pub struct Caller {
+    http: reqwest::Client,
+    edge: SocketAddr,
+    made: Value,
+}
+
+impl Caller {
+    /// `made` is what the admin listener answered when the partner was made.
+    pub(crate) fn new(edge: SocketAddr, protocol: Protocol, made: Value) -> Self {
+        Self { http: protocol.client(), edge, made }
+    }
+
+    /// The same partner over this protocol, on connections of its own.
+    pub fn over(&self, protocol: Protocol) -> Self {
+        Self { http: protocol.client(), ..self.clone() }
+    }
+
+    /// The same partner at another edge, over HTTP/1.1.
+    pub fn at(&self, edge: SocketAddr) -> Self {
+        Self { edge, ..self.over(Protocol::Http1) }
+    }
+
+    /// A member of what the admin listener answered: `apiKey`, `username`, `webhookSecret` ...
+    pub fn secret(&self, name: &str) -> &str {
+        self.made[name].as_str().unwrap_or_else(|| panic!("no {name}"))
+    }
+
+    /// GET with the API key.
+    pub async fn get(&self, path: &str) -> Answer {
+        self.request(Method::GET, path).send().await
+    }
+
+    /// POST of JSON with the API key.
+    pub async fn post(&self, path: &str, body: Value) -> Answer {
+        self.request(Method::POST, path).json(&body).send().await
+    }
+
+    /// A request with the API key.
+    pub fn request(&self, method: Method, path: &str) -> Request {
+        self.anonymous(method, path).header("x-api-key", self.secret("apiKey"))
+    }
+
+    /// A request without a credential.
+    pub fn anonymous(&self, method: Method, path: &str) -> Request {
+        let http = self.http.request(method.clone(), format!("https://{}{path}", self.edge));
+        Request { http, method, path: path.to_owned() }
+    }
+}
+
+/// A request being put together.
+pub struct Request {
+    http: reqwest::RequestBuilder,
+    method: Method,
+    path: String,
+}
+
+impl Request {
+    /// Adds a header.
+    pub fn header(self, name: &str, value: &str) -> Self {
+        Self { http: self.http.header(name, value), ..self }
+    }
+
+    /// Sends this JSON.
+    pub fn json(self, body: &Value) -> Self {
+        Self { http: self.http.json(body), ..self }
+    }
+
+    /// Sends this form.
+    pub fn form(self, body: &str) -> Self {
+        let http = self.http.header("content-type", "application/x-www-form-urlencoded");
+        Self { http: http.body(body.to_owned()), ..self }
+    }
+
+    /// The answer, checked for what every answer must be. Panics when there is none.
+    pub async fn send(self) -> Answer {
+        let what = format!("{} {}", self.method, self.path);
+        self.try_send().await.unwrap_or_else(|error| panic!("{what}: {error:?}"))
+    }
+
+    /// The same when there may be none.
+    ///
+    /// # Errors
+    /// What became of the connection.
+    pub async fn try_send(self) -> reqwest::Result<Answer> {
+        let answer = try_received(self.http.send().await?).await?;
+        let path = self.path.split('?').next().unwrap_or_default();
+        Ok(answer.checked(&self.method, path))
+    }
+
+    /// The answer as it is: for pages, whose refusals are pages too.
+    pub async fn page(self) -> Answer {
+        received(self.http.send().await.unwrap()).await
+    }
+}
+
+/// A whole answer.
+pub(crate) async fn received(response: reqwest::Response) -> Answer {
+    try_received(response).await.unwrap()
+}
+
+async fn try_received(response: reqwest::Response) -> reqwest::Result<Answer> {
+    let (status, headers) = (response.status(), response.headers().clone());
+    Ok(Answer::new(status, headers, response.bytes().await?))
+}

@@ -1,0 +1,233 @@
+//! The real edge: `rampart serve` in a process of its own, on free ports, over a database of the
+//! cluster.
+
+use std::collections::BTreeMap;
+use std::fs::{self, DirBuilder};
+use std::net::SocketAddr;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Weak};
+
+use bytes::Bytes;
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::answer::Answer;
+use crate::caller::{Caller, Protocol, received};
+use crate::certificate::CERTIFICATE;
+use crate::cluster;
+use crate::deadline::{SOON, until};
+use crate::process::{Process, binary};
+
+/// 32 bytes in base64, the same for all edges over one database.
+const MASTER_KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+/// Token of the admin listener.
+pub const ADMIN_TOKEN: &str = "operator-of-the-test";
+/// A rate that no test reaches.
+pub const UNLIMITED: &str = "1000000/s burst 1000000";
+
+static NUMBER: AtomicU32 = AtomicU32::new(0);
+static SHARED: tokio::sync::Mutex<Weak<Edge>> = tokio::sync::Mutex::const_new(Weak::new());
+
+/// What an edge is started with: the settings of the environment, by `section.key`.
+#[derive(Clone)]
+pub struct Setup {
+    settings: BTreeMap<String, String>,
+    arguments: Vec<String>,
+    folder: Arc<Folder>,
+}
+
+impl Setup {
+    /// Free ports, the certificate of the harness, and a rate per address that no test reaches,
+    /// because all of them come from one.
+    pub fn over(database: &str) -> Self {
+        let folder = Arc::new(Folder::make());
+        CERTIFICATE.write(folder.path());
+        let mut setup =
+            Self { settings: BTreeMap::new(), arguments: Vec::new(), folder: Arc::clone(&folder) };
+        for listener in ["edge.listen", "admin.listen", "ops.listen"] {
+            setup.set(listener, "127.0.0.1:0");
+        }
+        let place = |name: &str| folder.path().join(name).display().to_string();
+        setup.set("edge.tls.cert", place("cert.pem"));
+        setup.set("edge.tls.key", place("key.pem"));
+        setup.set("edge.upgrade_socket", place("upgrade.sock"));
+        setup.set("edge.threads", "2");
+        setup.set("admin.token", ADMIN_TOKEN);
+        setup.set("database.url", database);
+        setup.set("database.connections_max", "8");
+        setup.set("database.acquire_timeout_ms", "10000");
+        setup.set("database.statement_timeout_ms", "10000");
+        setup.set("keys.master", MASTER_KEY);
+        setup.set("ratelimit.address", UNLIMITED);
+        setup.set("ratelimit.credentials", UNLIMITED);
+        setup
+    }
+
+    /// Sets `section.key`.
+    pub fn set(&mut self, key: &str, value: impl Into<String>) -> &mut Self {
+        self.settings.insert(key.to_owned(), value.into());
+        self
+    }
+
+    /// Takes `section.key` away.
+    pub fn unset(&mut self, key: &str) -> &mut Self {
+        self.settings.remove(key);
+        self
+    }
+
+    /// Adds an argument behind `serve`.
+    pub fn argument(&mut self, argument: impl Into<String>) -> &mut Self {
+        self.arguments.push(argument.into());
+        self
+    }
+
+    /// The folder with `cert.pem` and `key.pem`, accessible to its owner alone.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// `rampart serve` with these settings, started.
+    pub fn spawn(&self) -> Process {
+        let mut command = Command::new(binary());
+        command.env_clear().arg("serve").args(&self.arguments).current_dir(self.folder.path());
+        for (key, value) in &self.settings {
+            command.env(format!("RAMPART__{}", key.to_uppercase().replace('.', "__")), value);
+        }
+        Process::spawn(command)
+    }
+}
+
+/// A folder that goes with its last user.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn make() -> Self {
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("rampart-edge-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        DirBuilder::new().mode(0o700).create(&path).unwrap();
+        Self(path)
+    }
+
+    fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What stays in the folder for temporary files does no harm.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A running edge.
+pub struct Edge {
+    /// Its process.
+    pub process: Process,
+    /// Where partners reach it.
+    pub address: SocketAddr,
+    /// Where operators reach it.
+    pub admin: SocketAddr,
+    /// Where metrics and health are.
+    pub ops: SocketAddr,
+    setup: Setup,
+}
+
+impl Edge {
+    /// An edge over a database of its own.
+    pub async fn start() -> Self {
+        Self::with(|_| ()).await
+    }
+
+    /// The same with settings that the test changes.
+    pub async fn with(change: impl FnOnce(&mut Setup)) -> Self {
+        let mut setup = Setup::over(&cluster::database().await);
+        change(&mut setup);
+        Self::of(setup).await
+    }
+
+    /// An edge that the tests of this process use together, as long as one of them does. For what
+    /// cannot disturb the others.
+    pub async fn shared() -> Arc<Self> {
+        let mut shared = SHARED.lock().await;
+        if let Some(edge) = shared.upgrade() {
+            return edge;
+        }
+        let edge = Arc::new(Self::start().await);
+        *shared = Arc::downgrade(&edge);
+        edge
+    }
+
+    /// An edge of this setup, accepting.
+    pub async fn of(setup: Setup) -> Self {
+        let process = setup.spawn();
+        let line = until("the edge says where it listens", SOON, async || {
+            let line = process.out().into_iter().find(|line| line.starts_with("listening "));
+            let ended = line.is_none() && process.status().is_some();
+            assert!(!ended, "the edge has ended: {:?}", process.err());
+            line
+        })
+        .await;
+        let address = |name: &str| {
+            let words = line.split(' ').filter_map(|word| word.split_once('='));
+            let found = words.filter(|(known, _)| *known == name).map(|(_, address)| address);
+            found.last().unwrap().parse().unwrap()
+        };
+        let (edge, admin, ops) = (address("edge"), address("admin"), address("ops"));
+        Self { process, address: edge, admin, ops, setup }
+    }
+
+    /// Another edge with the same settings, over the same database.
+    pub async fn beside(&self) -> Self {
+        Self::of(self.setup.clone()).await
+    }
+
+    /// What it was started with, for another one.
+    pub fn setup(&self) -> Setup {
+        self.setup.clone()
+    }
+
+    /// A path as a URL of the public listener.
+    pub fn url(&self, path: &str) -> String {
+        format!("https://{}{path}", self.address)
+    }
+
+    /// A test client, made through the admin listener, with rates that no test reaches.
+    pub async fn partner(&self, slug: &str) -> Caller {
+        let partner = self.limited_partner(slug).await;
+        let rates = json!({"rateLimits": {"client": UNLIMITED, "quotes": UNLIMITED}});
+        let path = format!("/admin/v1/partners/{slug}");
+        self.admin(Method::PATCH, &path, rates).await.assert_status(200);
+        partner
+    }
+
+    /// A test client with the default rates.
+    pub async fn limited_partner(&self, slug: &str) -> Caller {
+        let body = json!({"slug": slug, "name": slug, "mode": "test"});
+        let made = self.admin(Method::POST, "/admin/v1/partners", body).await;
+        made.assert_status(201);
+        Caller::new(self.address, Protocol::Http1, made.json())
+    }
+
+    /// A call of the admin listener with its token.
+    pub async fn admin(&self, method: Method, path: &str, body: Value) -> Answer {
+        self.admin_bytes(method, path, body.to_string().into()).await
+    }
+
+    /// The same with these bytes.
+    pub async fn admin_bytes(&self, method: Method, path: &str, body: Bytes) -> Answer {
+        let url = format!("http://{}{path}", self.admin);
+        let request = reqwest::Client::new().request(method, url).bearer_auth(ADMIN_TOKEN);
+        received(request.body(body).send().await.unwrap()).await
+    }
+
+    /// GET of the ops listener.
+    pub async fn ops(&self, path: &str) -> Answer {
+        let url = format!("http://{}{path}", self.ops);
+        received(reqwest::Client::new().get(url).send().await.unwrap()).await
+    }
+}

@@ -1,0 +1,138 @@
+//! The binary in a process of its own, that ends with this one whatever happens.
+
+use std::io::{BufRead as _, BufReader, Read};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use nix::sys::signal::{self, Signal};
+use nix::unistd::Pid;
+
+use crate::deadline::{SOON, until};
+
+/// What the guard runs: ends process `$1` once its standard input is at its end, which the kernel
+/// sees to when this process is gone.
+const GUARD: &str = r#"read -r line; kill -KILL "$1" 2>/dev/null"#;
+
+/// The binary as cargo built it: beside the folder of the test that runs.
+///
+/// # Panics
+/// When it was not built: cargo builds it for `cargo test --workspace`, not for this package alone.
+pub fn binary() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let profile = test.parent().and_then(|deps| deps.parent()).unwrap();
+    let binary = profile.join("rampart");
+    assert!(binary.is_file(), "{} is missing: run `cargo build` first", binary.display());
+    binary
+}
+
+/// A running process. Dropping it ends it at once.
+pub struct Process {
+    child: Mutex<Child>,
+    guard: Child,
+    /// Open as long as the guard has nothing to do.
+    _open: Option<ChildStdin>,
+    out: Lines,
+    err: Lines,
+}
+
+impl Process {
+    /// Runs `command` without an environment but the one it sets, and gathers what it prints.
+    pub fn spawn(mut command: Command) -> Self {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut guard = Command::new("/bin/sh")
+            .args(["-c", GUARD, "guard", &child.id().to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let open = guard.stdin.take();
+        let out = Lines::of(child.stdout.take().unwrap());
+        let err = Lines::of(child.stderr.take().unwrap());
+        Self { child: Mutex::new(child), guard, _open: open, out, err }
+    }
+
+    /// Lines of standard output so far.
+    pub fn out(&self) -> Vec<String> {
+        self.out.so_far()
+    }
+
+    /// Lines of standard error so far.
+    pub fn err(&self) -> Vec<String> {
+        self.err.so_far()
+    }
+
+    /// Sends a signal.
+    pub fn signal(&self, signal: Signal) {
+        let id = i32::try_from(self.child().id()).unwrap();
+        signal::kill(Pid::from_raw(id), signal).unwrap();
+    }
+
+    /// Sends SIGKILL and waits until the process is gone.
+    pub fn kill(&self) {
+        let mut child = self.child();
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    /// The status, once the process has ended.
+    pub fn status(&self) -> Option<ExitStatus> {
+        self.child().try_wait().unwrap()
+    }
+
+    /// Waits until the process has ended and everything that it printed was read.
+    pub async fn ended(&self) -> ExitStatus {
+        until("the process ends", SOON * 2, async || {
+            self.status().filter(|_| self.out.is_whole() && self.err.is_whole())
+        })
+        .await
+    }
+
+    fn child(&self) -> MutexGuard<'_, Child> {
+        self.child.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // The guard first: afterwards the number may belong to somebody else. It is gone already
+        // at worst, and so is the process.
+        let _ = self.guard.kill();
+        let _ = self.guard.wait();
+        let mut child = self.child();
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+}
+
+/// Lines that a thread of its own reads, so that nobody who prints ever waits.
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<(Vec<String>, bool)>>);
+
+impl Lines {
+    fn of(from: impl Read + Send + 'static) -> Self {
+        let lines = Self::default();
+        let reader = lines.clone();
+        std::thread::spawn(move || {
+            for line in BufReader::new(from).lines().map_while(Result::ok) {
+                reader.lock().0.push(line);
+            }
+            reader.lock().1 = true;
+        });
+        lines
+    }
+
+    fn lock(&self) -> MutexGuard<'_, (Vec<String>, bool)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn so_far(&self) -> Vec<String> {
+        self.lock().0.clone()
+    }
+
+    fn is_whole(&self) -> bool {
+        self.lock().1
+    }
+}

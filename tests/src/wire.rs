@@ -1,0 +1,108 @@
+//! HTTP/1 byte by byte over TLS, for what no client would send.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use rustls::pki_types::{CertificateDer, ServerName};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use crate::answer::Answer;
+use crate::certificate::CERTIFICATE;
+
+/// How long an answer may take; longer than the edge's own bounds.
+const PATIENCE: Duration = Duration::from_secs(45);
+
+/// A TLS connection with this protocol, by ALPN.
+pub async fn connect(edge: SocketAddr, protocol: &str) -> std::io::Result<TlsStream<TcpStream>> {
+    let tcp = TcpStream::connect(edge).await?;
+    tcp.set_nodelay(true)?;
+    let name = ServerName::try_from("localhost").unwrap();
+    let connector = TlsConnector::from(Arc::new(CERTIFICATE.client(&[protocol])));
+    connector.connect(name, tcp).await
+}
+
+/// One connection, and what came over it that was not looked at yet.
+pub struct Wire<S = TlsStream<TcpStream>> {
+    stream: S,
+    held: Vec<u8>,
+}
+
+impl Wire {
+    /// A connection to the public listener. Panics when there is none.
+    pub async fn open(edge: SocketAddr) -> Self {
+        Self { stream: connect(edge, "http/1.1").await.unwrap(), held: Vec::new() }
+    }
+
+    /// The certificate that the edge showed.
+    pub fn certificate(&self) -> CertificateDer<'_> {
+        self.stream.get_ref().1.peer_certificates().unwrap()[0].clone()
+    }
+}
+
+impl Wire<TcpStream> {
+    /// A connection to a private listener, without TLS.
+    pub async fn plain(address: SocketAddr) -> Self {
+        Self { stream: TcpStream::connect(address).await.unwrap(), held: Vec::new() }
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
+    /// Sends these bytes. What the other side does not take any more is left: its answer counts.
+    pub async fn send(&mut self, bytes: &[u8]) {
+        let sent = async {
+            self.stream.write_all(bytes).await?;
+            self.stream.flush().await
+        };
+        let _ = timeout(PATIENCE, sent).await.expect("the edge takes what is sent");
+    }
+
+    /// Sends these bytes and reads the answer.
+    pub async fn exchange(&mut self, bytes: &[u8]) -> Option<Answer> {
+        self.send(bytes).await;
+        self.answer().await
+    }
+
+    /// The next answer, an interim one too; `None` when the connection ends before it is whole.
+    pub async fn answer(&mut self) -> Option<Answer> {
+        let head = loop {
+            if let Some(end) = self.held.windows(4).position(|four| four == b"\r\n\r\n") {
+                break self.held.drain(..end + 4).collect::<Vec<u8>>();
+            }
+            self.more().await?;
+        };
+        let text = String::from_utf8(head).unwrap();
+        let mut lines = text.trim_end().split("\r\n");
+        let status: StatusCode = lines.next()?.split(' ').nth(1)?.parse().unwrap();
+        let mut headers = HeaderMap::new();
+        for (name, value) in lines.filter_map(|line| line.split_once(": ")) {
+            let name: HeaderName = name.parse().unwrap();
+            headers.append(name, HeaderValue::from_str(value).unwrap());
+        }
+        let length = headers.get("content-length").map_or(0, |n| n.to_str().unwrap().parse().unwrap());
+        while self.held.len() < length {
+            self.more().await?;
+        }
+        let body: Bytes = self.held.drain(..length).collect();
+        Some(Answer::new(status, headers, body))
+    }
+
+    /// Whether the other side closes the connection, cleanly or not, without another byte.
+    pub async fn is_closed(&mut self) -> bool {
+        self.held.is_empty() && self.more().await.is_none()
+    }
+
+    async fn more(&mut self) -> Option<()> {
+        let read = timeout(PATIENCE, self.stream.read_buf(&mut self.held)).await;
+        match read.expect("the edge answers or closes") {
+            Ok(1..) => Some(()),
+            _ => None,
+        }
+    }
+}
