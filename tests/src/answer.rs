@@ -9,7 +9,7 @@ use rampart_core::exchange::Reply;
 use serde_json::Value;
 
 /// An answer.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Answer {
     status: StatusCode,
     headers: HeaderMap,

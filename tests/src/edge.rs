@@ -173,9 +173,8 @@ impl Edge {
         })
         .await;
         let address = |name: &str| {
-            let words = line.split(' ').filter_map(|word| word.split_once('='));
-            let found = words.filter(|(known, _)| *known == name).map(|(_, address)| address);
-            found.last().unwrap().parse().unwrap()
+            let mut words = line.split(' ').filter_map(|word| word.split_once('='));
+            words.find(|(known, _)| *known == name).unwrap().1.parse().unwrap()
         };
         let (edge, admin, ops) = (address("edge"), address("admin"), address("ops"));
         Self { process, address: edge, admin, ops, setup }
@@ -221,13 +220,13 @@ impl Edge {
     /// The same with these bytes.
     pub async fn admin_bytes(&self, method: Method, path: &str, body: Bytes) -> Answer {
         let url = format!("http://{}{path}", self.admin);
-        let request = reqwest::Client::new().request(method, url).bearer_auth(ADMIN_TOKEN);
+        let request = Protocol::Http1.client().request(method, url).bearer_auth(ADMIN_TOKEN);
         received(request.body(body).send().await.unwrap()).await
     }
 
     /// GET of the ops listener.
     pub async fn ops(&self, path: &str) -> Answer {
         let url = format!("http://{}{path}", self.ops);
-        received(reqwest::Client::new().get(url).send().await.unwrap()).await
+        received(Protocol::Http1.client().get(url).send().await.unwrap()).await
     }
 }

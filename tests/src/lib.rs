@@ -11,13 +11,24 @@
     clippy::panic,
     clippy::unwrap_used,
     reason = "a harness that cannot do its part must fail the test"
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a harness that cannot go on fails the test that uses it"
 )]
 
 pub mod answer;
+pub mod caller;
+pub mod certificate;
 pub mod cluster;
+pub mod deadline;
+pub mod edge;
 pub mod guests;
 pub mod keys;
 pub mod partner;
 pub mod placed;
 pub mod receiver;
+pub mod process;
+pub mod receiver;
+pub mod wire;
 pub mod world;

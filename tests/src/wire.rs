@@ -85,7 +85,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
             let name: HeaderName = name.parse().unwrap();
             headers.append(name, HeaderValue::from_str(value).unwrap());
         }
-        let length = headers.get("content-length").map_or(0, |n| n.to_str().unwrap().parse().unwrap());
+        let length =
+            headers.get("content-length").map_or(0, |n| n.to_str().unwrap().parse().unwrap());
         while self.held.len() < length {
             self.more().await?;
         }

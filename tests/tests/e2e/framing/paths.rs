@@ -1,0 +1,39 @@
+//! Paths that are not in normal form are not found, never rewritten.
+
+use super::After::Kept;
+use super::{Target, answered, granted};
+
+#[tokio::test]
+async fn paths_that_two_servers_read_differently_are_not_found() {
+    let target = Target::start("paths").await;
+    let paths = [
+        "//api/v1/prices",
+        "/api//v1/prices",
+        "/api/v1//prices",
+        "/./api/v1/prices",
+        "/api/./v1/prices",
+        "/api/v1/prices/.",
+        "/api/v2/../v1/prices",
+        "/api/v1/prices/..",
+        "/../api/v1/prices",
+        "/api/v2/%2e%2e/v1/prices",
+        "/api/v2/%2E./v1/prices",
+        "/api/%2e/v1/prices",
+        "/api%2fv1/prices",
+        "/api%2Fv1%2Fprices",
+        "/api%5cv1/prices",
+        "/api\\v1\\prices",
+        "/api/v1/prices%00",
+        "/api/v1/prices%0d%0a",
+        "/api/v1/prices%",
+        "/api/v1/prices%zz",
+        "/api/v1/prices;x=y",
+        "/API/v1/prices",
+        "/api/v1/prices/",
+        "/api/v1/price",
+        "/",
+    ];
+    let get = |path| target.request(&format!("GET {path}"), "\r\n");
+    target.check(paths.map(|path| answered(get(path), 404, "ER998", Kept))).await;
+    target.check([granted(get("/api/v1/prices?a=/../b"), Kept)]).await;
+}
