@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use http::Method;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::answer::Answer;
 use crate::certificate::CERTIFICATE;
@@ -39,18 +39,35 @@ fn tls(protocol: &str) -> rustls::ClientConfig {
     CERTIFICATE.client(&[protocol])
 }
 
-/// A partner and the edge it talks to. Its requests carry its API key unless they say otherwise.
+/// A partner and the edge it talks to. Its requests carry its API key, or its token once it has
+/// authenticated, unless they say otherwise.
 #[derive(Clone)]
 pub struct Caller {
     http: reqwest::Client,
     edge: SocketAddr,
     made: Value,
+    credential: (&'static str, String),
 }
 
 impl Caller {
     /// `made` is what the admin listener answered when the partner was made.
     pub(crate) fn new(edge: SocketAddr, protocol: Protocol, made: Value) -> Self {
-        Self { http: protocol.client(), edge, made }
+        let credential = ("x-api-key", made["apiKey"].as_str().unwrap().to_owned());
+        Self { http: protocol.client(), edge, made, credential }
+    }
+
+    /// The same partner with a client token, by `authenticate`. A token alone may confirm.
+    pub async fn authenticated(&self) -> Self {
+        let body =
+            json!({"username": self.secret("username"), "password": self.secret("password")});
+        let answer = self.anonymous(Method::POST, "/api/v1/authenticate").json(&body).send().await;
+        let token = answer.assert_status(200).json()["token"].as_str().unwrap().to_owned();
+        Self { credential: ("authorization", format!("Bearer {token}")), ..self.clone() }
+    }
+
+    /// Name and value of the header that its requests carry.
+    pub fn credential(&self) -> (&'static str, &str) {
+        (self.credential.0, &self.credential.1)
     }
 
     /// The same partner over this protocol, on connections of its own.
@@ -68,19 +85,20 @@ impl Caller {
         self.made[name].as_str().unwrap_or_else(|| panic!("no {name}"))
     }
 
-    /// GET with the API key.
+    /// GET with its credential.
     pub async fn get(&self, path: &str) -> Answer {
         self.request(Method::GET, path).send().await
     }
 
-    /// POST of JSON with the API key.
+    /// POST of JSON with its credential.
     pub async fn post(&self, path: &str, body: Value) -> Answer {
         self.request(Method::POST, path).json(&body).send().await
     }
 
-    /// A request with the API key.
+    /// A request with its credential.
     pub fn request(&self, method: Method, path: &str) -> Request {
-        self.anonymous(method, path).header("x-api-key", self.secret("apiKey"))
+        let (name, value) = self.credential();
+        self.anonymous(method, path).header(name, value)
     }
 
     /// A request without a credential.
@@ -128,11 +146,6 @@ impl Request {
         let answer = try_received(self.http.send().await?).await?;
         let path = self.path.split('?').next().unwrap_or_default();
         Ok(answer.checked(&self.method, path))
-    }
-
-    /// The answer as it is: for pages, whose refusals are pages too.
-    pub async fn page(self) -> Answer {
-        received(self.http.send().await.unwrap()).await
     }
 }
 

@@ -2,7 +2,6 @@
 //! loops over the whole table.
 
 #![expect(clippy::panic, clippy::unwrap_used, reason = "what a test cannot do must fail it")]
-#![expect(clippy::unwrap_used, reason = "tests")]
 
 mod admin;
 mod callbacks;

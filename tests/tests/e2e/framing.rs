@@ -62,13 +62,14 @@ struct Target {
 impl Target {
     async fn start(slug: &str) -> Self {
         let edge = Edge::shared().await;
-        let partner = edge.partner(slug).await;
+        let partner = edge.partner(slug).await.authenticated().await;
         Self { edge, partner }
     }
 
     /// `Host` and credential.
     fn own(&self) -> String {
-        format!("Host: {}\r\nX-Api-Key: {}\r\n", self.edge.address, self.partner.secret("apiKey"))
+        let (name, value) = self.partner.credential();
+        format!("Host: {}\r\n{name}: {value}\r\n", self.edge.address)
     }
 
     /// A request that is granted and leaves the connection open.

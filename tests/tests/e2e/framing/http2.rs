@@ -21,10 +21,11 @@ async fn open(target: &Target) -> (SendRequest<Bytes>, tokio::task::JoinHandle<(
 }
 
 fn get(target: &Target, path: &str) -> Request<()> {
+    let (name, value) = target.partner.credential();
     Request::builder()
         .method(Method::GET)
         .uri(target.edge.url(path))
-        .header("x-api-key", target.partner.secret("apiKey"))
+        .header(name, value)
         .body(())
         .unwrap()
 }

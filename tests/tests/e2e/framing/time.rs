@@ -6,7 +6,7 @@ use rampart_tests::wire::Wire;
 #[tokio::test]
 async fn a_head_and_a_body_that_do_not_come_end_the_connection() {
     let edge = Edge::with(|setup| _ = setup.set("edge.head_seconds", "1")).await;
-    let partner = edge.partner("slow").await;
+    let partner = edge.partner("slow").await.authenticated().await;
     let head = async {
         let mut wire = Wire::open(edge.address).await;
         wire.send(b"GET /api/v1/prices HTTP/1.1\r\nHost:").await;
@@ -17,9 +17,9 @@ async fn a_head_and_a_body_that_do_not_come_end_the_connection() {
         assert!(wire.is_closed().await, "a connection without a request ends");
     };
     let body = async {
-        let key = partner.secret("apiKey");
+        let (name, value) = partner.credential();
         let post = format!(
-            "POST /api/v1/buy/confirm HTTP/1.1\r\nHost: a\r\nX-Api-Key: {key}\r\n\
+            "POST /api/v1/buy/confirm HTTP/1.1\r\nHost: a\r\n{name}: {value}\r\n\
              Content-Length: 100\r\n\r\n{{"
         );
         let mut wire = Wire::open(edge.address).await;

@@ -1,0 +1,64 @@
+//! What a partner does to buy, call by call.
+
+use http::Method;
+use rampart_tests::answer::Answer;
+use rampart_tests::caller::{Caller, Request};
+use ring::hmac;
+use serde_json::{Value, json};
+
+/// Where the coins go.
+pub(crate) const WALLET: &str = "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq";
+/// Where the user goes after the payment.
+pub(crate) const RETURN_URL: &str = "https://shop.example/thanks";
+
+/// A quote's answer: 100 EUR of BTC by card.
+pub(crate) async fn quote(partner: &Caller) -> Value {
+    let body = json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 100});
+    partner.post("/api/v1/buy/quote", body).await.assert_status(200).json()
+}
+
+/// So many quotes, a few at a time.
+pub(crate) async fn quotes(partner: &Caller, count: usize) -> Vec<String> {
+    use futures::StreamExt as _;
+    let quotes =
+        (0..count).map(|_| async { quote(partner).await["quote"].as_str().unwrap().to_owned() });
+    futures::stream::iter(quotes).buffer_unordered(8).collect().await
+}
+
+/// A confirm of a quote on its own.
+pub(crate) fn confirm(partner: &Caller, quote: &str) -> Request {
+    let body = json!({"quote": quote, "walletAddress": WALLET, "returnUrl": RETURN_URL});
+    partner.request(Method::POST, "/api/v1/buy/confirm").json(&body)
+}
+
+/// A confirm of a quote under an offer.
+pub(crate) fn confirm_offer(partner: &Caller, quote: &str, offer: &str) -> Request {
+    let body = json!({"quote": quote, "walletAddress": WALLET, "offerId": offer});
+    partner.request(Method::POST, "/api/v2/buy/confirm").json(&body)
+}
+
+/// An offer of 100 EUR of BTC by card, signed; its id.
+pub(crate) async fn offer(partner: &Caller, callback_url: &str) -> String {
+    let encode = |text: &str| text.replace(':', "%3A").replace('/', "%2F");
+    let signed = format!(
+        "callbackUrl={}&returnUrl={}&walletAddress={WALLET}",
+        encode(callback_url),
+        encode(RETURN_URL)
+    );
+    let key = hmac::Key::new(hmac::HMAC_SHA256, partner.secret("signingSecret").as_bytes());
+    let tag = hmac::sign(&key, signed.as_bytes());
+    let signature: String = tag.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    let body = json!({
+        "baseCurrency": "BTC", "quoteCurrency": "EUR", "paymentMethod": "creditCard",
+        "quoteCurrencyAmount": 100, "fixedAmount": true, "fixedCurrency": true,
+        "walletAddress": WALLET, "returnUrl": RETURN_URL, "callbackUrl": callback_url,
+        "partnerOrderIdentifier": "cart-1", "signature": signature,
+    });
+    let answer = partner.post("/api/v2/buy/offer", body).await;
+    answer.assert_status(200).json()["offerUuid"].as_str().unwrap().to_owned()
+}
+
+/// The order of a confirm that was granted.
+pub(crate) fn order_of(confirmed: &Answer) -> u64 {
+    confirmed.assert_status(200).json()["orderId"].as_u64().unwrap()
+}
