@@ -3,6 +3,7 @@
 
 #![expect(clippy::panic, clippy::unwrap_used, reason = "what a test cannot do must fail it")]
 
+mod access;
 mod admin;
 mod callbacks;
 mod deliveries;

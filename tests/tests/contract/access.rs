@@ -1,0 +1,218 @@
+//! Client credentials: `authenticate`, the tokens it gives, and how often it may be tried
+//! (sections 2 and 4 of the contract).
+
+mod refresh;
+
+use std::net::IpAddr;
+
+use chrono::TimeDelta;
+use http::Method;
+use rampart_tests::answer::Answer;
+use rampart_tests::partner::Partner;
+use rampart_tests::world::World;
+use serde_json::{Value, json};
+
+const AUTHENTICATE: &str = "/api/v1/authenticate";
+/// A route that any proven client may read.
+const READ: &str = "/api/v2/system/errors";
+
+async fn authenticate(partner: &Partner, username: &str, password: &str) -> Answer {
+    let body = json!({"username": username, "password": password});
+    partner.anonymous(Method::POST, AUTHENTICATE).json(&body).send().await
+}
+
+async fn read_with(partner: &Partner, token: &str) -> Answer {
+    let request = partner.anonymous(Method::GET, READ);
+    request.header("authorization", &format!("Bearer {token}")).send().await
+}
+
+async fn set(world: &World, partner: &Partner, change: Value) {
+    let path = format!("/admin/v1/partners/{}", partner.slug);
+    world.admin(Method::PATCH, &path, change).await.assert_status(200);
+}
+
+fn text(answer: &Answer, member: &str) -> String {
+    answer.assert_status(200);
+    answer.json()[member].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_name_and_its_password_give_a_pair_of_tokens() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    let answer = authenticate(&acme, &acme.username, &acme.password).await;
+    answer.assert_status(200);
+    let members: Vec<_> = answer.json().as_object().unwrap().keys().cloned().collect();
+    assert_eq!(members, ["token", "refreshToken"]);
+    assert_eq!(answer.header("cache-control"), Some("no-store"));
+    let token = text(&answer, "token");
+    read_with(&acme, &token).await.assert_status(200);
+    read_with(&acme.at(&world.second_edge().await), &token).await.assert_status(200);
+    let refresh_token = text(&answer, "refreshToken");
+    read_with(&acme, &refresh_token).await.assert_status(400).assert_codes(&["ER800"]);
+}
+
+#[tokio::test]
+async fn nothing_tells_a_wrong_password_from_an_unknown_name() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    let other = world.partner("other").await;
+    let mut bodies = Vec::new();
+    for (username, password) in [
+        (acme.username.as_str(), "wrong"),
+        (&acme.username, &other.password),
+        (&acme.username.to_uppercase(), &acme.password),
+        (&acme.username, &format!("{} ", acme.password)),
+        ("nobody", &acme.password),
+        ("nobody\0", &acme.password),
+    ] {
+        let answer = authenticate(&acme, username, password).await;
+        answer.assert_status(400).assert_codes(&["ER038"]);
+        bodies.push(answer.text().to_owned());
+    }
+    assert!(bodies.iter().all(|body| *body == bodies[0]), "{bodies:?}");
+}
+
+#[tokio::test]
+async fn a_name_or_password_that_is_not_there_is_er038() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    for body in [
+        json!({}),
+        json!({"username": acme.username}),
+        json!({"password": acme.password}),
+        json!({"username": "", "password": acme.password}),
+        json!({"username": acme.username, "password": ""}),
+        json!({"username": acme.username, "password": null}),
+        json!({"username": acme.username, "password": 12345678}),
+        json!({"username": [acme.username], "password": acme.password}),
+    ] {
+        let answer = acme.anonymous(Method::POST, AUTHENTICATE).json(&body).send().await;
+        answer.assert_status(400).assert_codes(&["ER038"]);
+    }
+    let answer = acme.anonymous(Method::POST, AUTHENTICATE).body("[]").send().await;
+    answer.assert_status(400).assert_codes(&["ER048"]);
+}
+
+#[tokio::test]
+async fn a_token_is_good_for_an_hour() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    let token = acme.token().await;
+    world.clock().advance(TimeDelta::seconds(3_590));
+    read_with(&acme, &token).await.assert_status(200);
+    world.clock().advance(TimeDelta::seconds(16));
+    read_with(&acme, &token).await.assert_status(400).assert_codes(&["ER801"]);
+    world.clock().advance(TimeDelta::days(3));
+    read_with(&acme, &token).await.assert_status(400).assert_codes(&["ER801"]);
+    let fresh_edge = world.second_edge().await;
+    read_with(&acme.at(&fresh_edge), &token).await.assert_status(400).assert_codes(&["ER801"]);
+}
+
+#[tokio::test]
+async fn a_token_that_is_none_is_er800() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    let token = acme.token().await;
+    let (message, _) = token.rsplit_once('.').unwrap();
+    for bad in ["a.b.c", "x", message, &format!("{message}."), &token[1..], &"x".repeat(8_000)] {
+        read_with(&acme, bad).await.assert_status(400).assert_codes(&["ER800"]);
+    }
+    let both = acme.request(Method::GET, READ).header("authorization", &format!("Bearer {token}"));
+    both.send().await.assert_status(400).assert_codes(&["ER803"]);
+    let authorization = format!("Bearer {token}");
+    let twice = acme.anonymous(Method::GET, READ).header("authorization", &authorization);
+    let twice = twice.header("authorization", &authorization).send().await;
+    twice.assert_status(400).assert_codes(&["ER803"]);
+}
+
+#[tokio::test]
+async fn a_suspended_client_gets_nothing_until_it_is_let_in_again() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    let token = acme.token().await;
+    set(&world, &acme, json!({"status": "suspended"})).await;
+    read_with(&acme, &token).await.assert_codes(&["ER800"]);
+    let refused = authenticate(&acme, &acme.username, &acme.password).await;
+    let unknown = authenticate(&acme, "nobody", &acme.password).await;
+    assert_eq!((refused.status(), refused.text()), (400, unknown.text()));
+    set(&world, &acme, json!({"status": "active"})).await;
+    authenticate(&acme, &acme.username, &acme.password).await.assert_status(200);
+}
+
+#[tokio::test]
+async fn both_passwords_are_good_while_a_rotation_lasts() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    let rotate = json!({"kind": "password", "overlapSeconds": 600});
+    let path = format!("/admin/v1/partners/{}/secrets/rotate", acme.slug);
+    let next = text(&world.admin(Method::POST, &path, rotate).await, "secret");
+    for password in [&acme.password, &next] {
+        authenticate(&acme, &acme.username, password).await.assert_status(200);
+    }
+    world.clock().advance(TimeDelta::seconds(601));
+    authenticate(&acme, &acme.username, &next).await.assert_status(200);
+    let old = authenticate(&acme, &acme.username, &acme.password).await;
+    old.assert_status(400).assert_codes(&["ER038"]);
+}
+
+fn address(last: u8) -> IpAddr {
+    IpAddr::from([192, 0, 2, last])
+}
+
+async fn try_from(partner: &Partner, from: IpAddr, username: &str) -> Answer {
+    let body = json!({"username": username, "password": "wrong"});
+    partner.anonymous(Method::POST, AUTHENTICATE).from(from).json(&body).send().await
+}
+
+#[track_caller]
+fn assert_limited(answer: &Answer) {
+    answer.assert_status(429).assert_codes(&["920"]);
+    let seconds: u64 = answer.header("retry-after").unwrap().parse().unwrap();
+    assert!((1..=6).contains(&seconds), "{seconds}");
+}
+
+#[tokio::test]
+async fn a_name_is_tried_ten_times_a_minute_from_wherever() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    for last in 0..10 {
+        try_from(&acme, address(last), &acme.username).await.assert_codes(&["ER038"]);
+    }
+    assert_limited(&try_from(&acme, address(10), &acme.username).await);
+    assert_limited(&authenticate(&acme, &acme.username, &acme.password).await);
+    try_from(&acme, address(10), "another").await.assert_codes(&["ER038"]);
+    let metrics = world.core().metrics.render();
+    let counted = r#"rampart_rate_limited_total{bucket="credentials",partner="acme"} 2"#;
+    assert!(metrics.contains(counted), "{metrics}");
+    world.clock().advance(TimeDelta::seconds(6));
+    authenticate(&acme, &acme.username, &acme.password).await.assert_status(200);
+}
+
+#[tokio::test]
+async fn an_address_tries_ten_times_a_minute_whatever_the_name() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    for number in 0..10 {
+        try_from(&acme, address(1), &format!("name{number}")).await.assert_codes(&["ER038"]);
+    }
+    for _ in 0..20 {
+        assert_limited(&try_from(&acme, address(1), &acme.username).await);
+    }
+    // What an address cannot try any more takes nothing of the name's own tries.
+    authenticate(&acme, &acme.username, &acme.password).await.assert_status(200);
+}
+
+#[tokio::test]
+async fn a_partner_may_have_a_rate_of_its_own() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    set(&world, &acme, json!({"rateLimits": {"credentials": "1000/min"}})).await;
+    for _ in 0..12 {
+        try_from(&acme, address(1), &acme.username).await.assert_codes(&["ER038"]);
+    }
+    set(&world, &acme, json!({"rateLimits": {"credentials": "10/min burst 1"}})).await;
+    world.clock().advance(TimeDelta::minutes(2));
+    try_from(&acme, address(2), &acme.username).await.assert_codes(&["ER038"]);
+    assert_limited(&try_from(&acme, address(2), &acme.username).await);
+}

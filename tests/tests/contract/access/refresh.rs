@@ -1,0 +1,262 @@
+//! `refresh`: rotation, the lost answer, the stolen token, and what ends a login.
+
+use chrono::TimeDelta;
+use futures::future::join_all;
+use http::Method;
+use rampart_core::tokens::Holder;
+use rampart_core::tokens::refresh::TokenPair;
+use rampart_core::types::{ClientId, UserId};
+use rampart_tests::answer::Answer;
+use rampart_tests::partner::Partner;
+use rampart_tests::world::World;
+use serde_json::{Value, json};
+use sqlx::PgPool;
+use uuid::Uuid;
+
+use super::{authenticate, read_with, set, text};
+
+const REFRESH: &str = "/api/v1/refresh";
+
+async fn refresh(partner: &Partner, token: &str) -> Answer {
+    let body = json!({"refreshToken": token});
+    partner.anonymous(Method::POST, REFRESH).json(&body).send().await
+}
+
+#[track_caller]
+fn assert_ended(answer: &Answer) {
+    answer.assert_status(400).assert_codes(&["ER036"]);
+}
+
+/// The refresh token of a login just now.
+async fn log_in(partner: &Partner) -> String {
+    text(&authenticate(partner, &partner.username, &partner.password).await, "refreshToken")
+}
+
+async fn rows(db: &PgPool, table: &'static str) -> i64 {
+    let statement = match table {
+        "refresh_family" => "select count(*) from refresh_family",
+        _ => "select count(*) from refresh_token",
+    };
+    sqlx::query_scalar(statement).fetch_one(db).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_refresh_token_gives_the_next_pair() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    let first = log_in(&acme).await;
+    world.clock().advance(TimeDelta::hours(2));
+    let answer = refresh(&acme, &first).await;
+    let members: Vec<_> = answer.json().as_object().unwrap().keys().cloned().collect();
+    assert_eq!(members, ["token", "refreshToken"]);
+    read_with(&acme, &text(&answer, "token")).await.assert_status(200);
+    let second = text(&answer, "refreshToken");
+    assert_ne!(first, second);
+    refresh(&acme.at(&world.second_edge().await), &second).await.assert_status(200);
+    assert_eq!(rows(world.db(), "refresh_family").await, 1);
+}
+
+#[tokio::test]
+async fn no_refresh_token_is_stored_as_it_is() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    let token = log_in(&acme).await;
+    let (_, secret) = token.split_at(token.len() - 43);
+    let stored: Vec<String> = sqlx::query_scalar("select t::text from refresh_token t")
+        .fetch_all(world.db())
+        .await
+        .unwrap();
+    let in_hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(stored.len(), 1);
+    assert!(!stored[0].contains(secret) && !stored[0].contains(&in_hex), "{stored:?}");
+}
+
+#[tokio::test]
+async fn a_lost_answer_can_be_asked_for_again() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    let first = log_in(&acme).await;
+    refresh(&acme, &first).await.assert_status(200);
+    world.clock().advance(TimeDelta::seconds(29));
+    let again = text(&refresh(&acme, &first).await, "refreshToken");
+    world.clock().advance(TimeDelta::minutes(10));
+    refresh(&acme, &again).await.assert_status(200);
+}
+
+#[tokio::test]
+async fn a_used_token_that_comes_late_ends_the_login() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    let other_login = log_in(&acme).await;
+    let first = log_in(&acme).await;
+    let second = text(&refresh(&acme, &first).await, "refreshToken");
+    world.clock().advance(TimeDelta::seconds(31));
+    assert_ended(&refresh(&acme, &first).await);
+    assert_ended(&refresh(&acme, &second).await);
+    refresh(&acme, &other_login).await.assert_status(200);
+    refresh(&acme, &log_in(&acme).await).await.assert_status(200);
+}
+
+#[tokio::test]
+async fn of_racing_refreshes_none_starts_a_login_of_its_own() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    let there = acme.at(&world.second_edge().await);
+    let first = log_in(&acme).await;
+    let racing = (0..8).map(|number| {
+        let edge = if number % 2 == 0 { &acme } else { &there };
+        refresh(edge, &first)
+    });
+    let mut successors = Vec::new();
+    for answer in join_all(racing).await {
+        successors.push(text(&answer, "refreshToken"));
+    }
+    successors.sort();
+    successors.dedup();
+    assert_eq!(successors.len(), 8, "each has an answer of its own");
+    assert_eq!(rows(world.db(), "refresh_family").await, 1);
+    // Whoever brings the first one again, later, ends them all.
+    world.clock().advance(TimeDelta::minutes(2));
+    assert_ended(&refresh(&acme, &first).await);
+    for successor in &successors {
+        assert_ended(&refresh(&there, successor).await);
+        world.clock().advance(TimeDelta::seconds(6));
+    }
+}
+
+#[tokio::test]
+async fn a_refresh_token_lives_a_month_from_its_last_use() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    let mut token = log_in(&acme).await;
+    for _ in 0..3 {
+        world.clock().advance(TimeDelta::days(29));
+        token = text(&refresh(&acme, &token).await, "refreshToken");
+    }
+    world.clock().advance(TimeDelta::days(30));
+    assert_ended(&refresh(&acme, &token).await);
+    world.core().forget_ended_refresh_tokens().await.unwrap();
+    assert_eq!(rows(world.db(), "refresh_token").await, 0);
+    assert_eq!(rows(world.db(), "refresh_family").await, 0);
+}
+
+#[tokio::test]
+async fn only_what_has_ended_is_forgotten() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    let first = log_in(&acme).await;
+    world.clock().advance(TimeDelta::days(20));
+    let second = text(&refresh(&acme, &first).await, "refreshToken");
+    world.clock().advance(TimeDelta::days(20));
+    world.core().forget_ended_refresh_tokens().await.unwrap();
+    assert_eq!(rows(world.db(), "refresh_token").await, 1);
+    refresh(&acme, &second).await.assert_status(200);
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_er037_and_what_is_none_er036() {
+    let world = World::start().await;
+    let (acme, other) = (world.partner("acme").await, world.partner("other").await);
+    for body in [
+        json!({}),
+        json!({"refreshToken": ""}),
+        json!({"refreshToken": null}),
+        json!({"refreshToken": 7}),
+        json!({"refresh_token": "x"}),
+    ] {
+        let answer = acme.anonymous(Method::POST, REFRESH).json(&body).send().await;
+        answer.assert_status(400).assert_codes(&["ER037"]);
+    }
+    let answer = authenticate(&acme, &acme.username, &acme.password).await;
+    let token = text(&answer, "refreshToken");
+    let simple = |partner: &Partner| partner.id.replace('-', "");
+    for bad in [
+        "x".to_owned(),
+        "é\0".to_owned(),
+        text(&answer, "token"),
+        format!("{token}A"),
+        token.replace(&simple(&acme), &simple(&other)),
+        format!("rr_{}_{}", simple(&acme), "A".repeat(43)),
+        "rr_".repeat(10_000),
+    ] {
+        assert_ended(&refresh(&acme, &bad).await);
+    }
+    refresh(&acme, &token).await.assert_status(200);
+}
+
+#[tokio::test]
+async fn an_address_refreshes_ten_times_a_minute() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    for _ in 0..10 {
+        assert_ended(&refresh(&acme, "guess").await);
+    }
+    let answer = refresh(&acme, "guess").await;
+    answer.assert_status(429).assert_codes(&["920"]);
+    assert!(answer.header("retry-after").is_some());
+    log_in(&acme).await;
+}
+
+#[tokio::test]
+async fn a_suspended_client_refreshes_nothing() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    let token = log_in(&acme).await;
+    set(&world, &acme, json!({"status": "suspended"})).await;
+    assert_ended(&refresh(&acme, &token).await);
+}
+
+/// A user of the partner, and a pair of tokens as a login gives them.
+async fn user(world: &World, partner: &Partner) -> (Uuid, Value) {
+    let client: Uuid = partner.id.parse().unwrap();
+    let user = world.clock().uuid().unwrap();
+    sqlx::query("insert into end_user (client_id, user_id, created_at) values ($1, $2, $3)")
+        .bind(client)
+        .bind(user)
+        .bind(world.clock().now())
+        .execute(world.db())
+        .await
+        .unwrap();
+    let holder = Holder::User(ClientId::from(client), UserId::from(user));
+    let pair = TokenPair::begin(world.core(), holder).await.unwrap();
+    (user, serde_json::to_value(pair).unwrap())
+}
+
+async fn read_as_user(partner: &Partner, token: &str) -> Answer {
+    let request = partner.request(Method::GET, "/api/v2/buy/orders/1");
+    request.header("user-authorization", &format!("Bearer {token}")).send().await
+}
+
+#[tokio::test]
+async fn a_users_refresh_token_gives_a_users_pair() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    let (_, pair) = user(&world, &acme).await;
+    let refreshed = refresh(&acme, pair["refreshToken"].as_str().unwrap()).await;
+    for token in [pair["token"].as_str().unwrap(), &text(&refreshed, "token")] {
+        read_with(&acme, token).await.assert_status(400).assert_codes(&["ER800"]);
+        read_as_user(&acme, token).await.assert_codes(&["ER035"]);
+    }
+    read_as_user(&acme, &acme.token().await).await.assert_status(400).assert_codes(&["ER702"]);
+    world.clock().advance(TimeDelta::seconds(3_606));
+    read_as_user(&acme, &text(&refreshed, "token")).await.assert_codes(&["ER701"]);
+}
+
+#[tokio::test]
+async fn a_logout_or_the_end_of_an_account_ends_its_refresh_tokens() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    for ended in [
+        "update end_user set tokens_valid_from = $1 where user_id = $2",
+        "update end_user set disabled_at = $1 where user_id = $2",
+        "update end_user set deleted_at = $1 where user_id = $2",
+    ] {
+        let (id, pair) = user(&world, &acme).await;
+        let first = refresh(&acme, pair["refreshToken"].as_str().unwrap()).await;
+        let second = text(&first, "refreshToken");
+        world.clock().advance(TimeDelta::milliseconds(1));
+        let now = world.clock().now();
+        sqlx::query(ended).bind(now).bind(id).execute(world.db()).await.unwrap();
+        assert_ended(&refresh(&acme, &second).await);
+    }
+}
