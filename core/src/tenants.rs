@@ -14,10 +14,14 @@ use rust_decimal::Decimal;
 use crate::policies::TenantPolicies;
 use crate::rate_limit::{Gcra, Quota};
 use crate::secrets::Secret;
+use crate::types::decimal::fits_decimals;
 use crate::types::{ApiKeyId, ClientId};
 
 /// Most that a request may ask for the partner, in percent (section 6.1 of the contract).
 pub const FEE_PERCENTAGE_MAX: Decimal = Decimal::from_parts(5, 0, 0, false, 0);
+
+/// Most decimals of such a percentage: parts per million.
+const FEE_DECIMALS_MAX: u32 = 4;
 
 /// One tenant as of one snapshot.
 #[derive(Debug)]
@@ -65,10 +69,10 @@ impl Tenant {
     }
 
     /// Whether a request of it may ask for this partner fee, in percent: 0 to
-    /// [`FEE_PERCENTAGE_MAX`], and not above its own cap.
+    /// [`FEE_PERCENTAGE_MAX`], not above its own cap, and with at most 4 decimals.
     pub fn accepts_fee(&self, percentage: Decimal) -> bool {
         let most = self.fee_cap_percentage.min(FEE_PERCENTAGE_MAX);
-        (Decimal::ZERO..=most).contains(&percentage)
+        (Decimal::ZERO..=most).contains(&percentage) && fits_decimals(percentage, FEE_DECIMALS_MAX)
     }
 }
 

@@ -293,7 +293,7 @@ fn fee(fields: &mut Fields<'_>, client: &Client) -> Option<Decimal> {
     if client.tenant.accepts_fee(fee) {
         Some(fee)
     } else {
-        refuse(fields, Code::ER315, "it is out of bounds: 0 to 5 percent, or the client's cap")
+        refuse(fields, Code::ER315, "0 to 5 within the client's cap, with at most 4 decimals")
     }
 }
 

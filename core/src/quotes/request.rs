@@ -19,8 +19,6 @@ use crate::types::{Country, DestinationTag, InvalidTag, TagKind, WalletAddress};
 const PAYOUT_METHODS: [&str; 3] = ["bankTransfer", "creditCard", "walletpay"];
 /// The payout method where a request names none.
 const PAYOUT_METHOD_DEFAULT: &str = "bankTransfer";
-/// Most decimals of `fee`: parts per million.
-const FEE_DECIMALS_MAX: u32 = 4;
 
 /// A quote request, valid on its own; whether the market is open is up to the call.
 #[derive(Debug)]
@@ -185,11 +183,7 @@ fn fee(fields: &mut Fields<'_>, client: &Client) -> Option<Decimal> {
             if value.as_str() == Some("") {
                 return Some(None);
             }
-            from_number_or_text(value)
-                .filter(|fee| {
-                    fits_decimals(*fee, FEE_DECIMALS_MAX) && client.tenant.accepts_fee(*fee)
-                })
-                .map(Some)
+            from_number_or_text(value).filter(|fee| client.tenant.accepts_fee(*fee)).map(Some)
         })
         .flatten()
 }

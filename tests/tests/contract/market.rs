@@ -1,18 +1,13 @@
 //! What can be traded, at which price, and how it is paid.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+mod feed;
+mod methods;
 
 use chrono::TimeDelta;
 use http::Method;
-use rampart_core::secrets::Purpose;
-use rampart_core::settings::{HttpPrice, PriceSource};
 use rampart_tests::partner::Partner;
 use rampart_tests::world::World;
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpListener;
-use uuid::Uuid;
 
 const PAIRS: &str = "/api/v1/system/currency-pairs";
 const METHODS: &str = "/api/v2/buy/payment-methods";
@@ -34,11 +29,6 @@ async fn set_price(world: &World, pair: &str, price: Value) {
     change(world, Method::PUT, &format!("/admin/v1/prices/{pair}"), json!({"price": price})).await;
     let path = format!("/admin/v1/pairs/{pair}");
     change(world, Method::PATCH, &path, json!({"spreadPercentage": 0})).await;
-}
-
-fn codes(methods: &Value) -> Vec<&str> {
-    let methods = methods["paymentMethods"].as_array().unwrap();
-    methods.iter().map(|method| method["code"].as_str().unwrap()).collect()
 }
 
 fn pair<'a>(pairs: &'a Value, code: &str) -> &'a Value {
@@ -132,12 +122,13 @@ async fn prices_fold_in_the_spread_and_the_fee() {
     });
     assert_eq!(second["BTC-EUR"].to_string(), expected.to_string());
 
+    // 90000 / (0.99 * 0.99): the spread is taken from what the fee leaves.
     let spread = json!({"spreadPercentage": 1});
     change(&world, Method::PATCH, "/admin/v1/pairs/BTC-EUR", spread).await;
-    assert_eq!(acme.get("/api/v2/prices?fee=1").await.json()["BTC-EUR"]["buy"], expected["buy"]);
+    assert_eq!(acme.get("/api/v2/prices?fee=1").await.json()["BTC-EUR"]["buy"], json!(91827.36));
     let default = json!({"defaultFeePercentage": 1});
     change(&world, Method::PATCH, "/admin/v1/partners/acme", default).await;
-    assert_eq!(acme.get("/api/v2/prices").await.json()["BTC-EUR"]["buy"], expected["buy"]);
+    assert_eq!(acme.get("/api/v2/prices").await.json()["BTC-EUR"]["buy"], json!(91827.36));
 }
 
 #[tokio::test]
@@ -194,96 +185,6 @@ async fn a_price_that_is_too_old_puts_its_pair_in_maintenance() {
 }
 
 #[tokio::test]
-async fn methods_are_listed_in_their_literal_shape_and_order() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    let default = acme.get(METHODS).await.json();
-    let card = json!({
-        "code": "creditCard", "label": "Credit card", "psp": "cardprocessor", "limit": 5000,
-        "fees": {"fixed": 0.25, "percentage": 2.5}, "expirationPeriod": 900, "openInNewTab": false,
-        "context": [{"type": "acceptedCards", "value": ["visa", "mastercard"]}],
-        "usesEstimatedQuote": false,
-    });
-    assert_eq!(default["paymentMethods"][0], card);
-    assert_eq!(codes(&default).len(), 11);
-    for country in ["be", "BE", "Be"] {
-        let methods = acme.get(&format!("{METHODS}?countryCode={country}")).await.json();
-        let first = &codes(&methods)[..4];
-        assert_eq!(first, ["localcard", "bankTransfer", "creditCard", "bankredirect1"]);
-    }
-    for unknown in ["si", "xx", "", "belgium"] {
-        let methods = acme.get(&format!("{METHODS}?countryCode={unknown}")).await.json();
-        assert_eq!(codes(&methods), codes(&default), "{unknown}");
-    }
-    let path = "/admin/v1/payment-methods/creditCard";
-    change(&world, Method::PATCH, path, json!({"enabled": false})).await;
-    let methods = acme.get(METHODS).await.json();
-    assert!(!codes(&methods).contains(&"creditCard"));
-}
-
-/// A user of the partner, and the identifier that proves it.
-async fn user(world: &World, partner: &Partner, country: &str) -> (Uuid, String) {
-    let (user, identifier) = (world.clock().uuid().unwrap(), "a".repeat(36));
-    let client: Uuid = partner.id.parse().unwrap();
-    sqlx::query(
-        "insert into end_user (client_id, user_id, country, created_at) values ($1, $2, $3, now())",
-    )
-    .bind(client)
-    .bind(user)
-    .bind(country)
-    .execute(world.db())
-    .await
-    .unwrap();
-    let text = format!("identifier/{}/{identifier}", partner.id);
-    let digest = world.core().keys.mac(Purpose::BlindIndex, text.as_bytes()).unwrap();
-    sqlx::query(
-        "insert into user_identifier (client_id, identifier_digest, user_id, created_at) \
-         values ($1, $2, $3, now())",
-    )
-    .bind(client)
-    .bind(digest.as_ref())
-    .bind(user)
-    .execute(world.db())
-    .await
-    .unwrap();
-    (user, identifier)
-}
-
-#[tokio::test]
-async fn a_user_decides_the_order_and_the_country_code_does_not() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    let (user, identifier) = user(&world, &acme, "DE").await;
-    let list = || async {
-        let request = acme.request(Method::GET, &format!("{METHODS}?countryCode=nl"));
-        request.header("user-identifier", &identifier).send().await.json()
-    };
-    assert_eq!(codes(&list().await)[..2], ["bankredirect2", "bankredirect3"]);
-    for (number, status, method) in
-        [(1_i64, "completed", "walletpay"), (2, "cancelled", "creditCard")]
-    {
-        sqlx::query(
-            "insert into buy_order (client_id, order_id, quote_id, user_id, status, pair, \
-             payment_method, wallet_address, wallet_type, fiat_amount, fiat_currency, \
-             crypto_amount, crypto_currency, price, partner_fee, provider_fee, \
-             payment_method_fee, network_fee, spread_fee, affiliate_fee, is_estimated_quote, \
-             terms_digest, created_at, updated_at) \
-             values ($1, $2, gen_random_uuid(), $3, $4, 'BTC-EUR', $5, 'x', 'unhosted', 1, 'EUR', \
-             1, 'BTC', 1, 0, 0, 0, 0, 0, 0, false, '', now(), now())",
-        )
-        .bind(acme.id.parse::<Uuid>().unwrap())
-        .bind(number)
-        .bind(user)
-        .bind(status)
-        .bind(method)
-        .execute(world.db())
-        .await
-        .unwrap();
-    }
-    assert_eq!(codes(&list().await)[..3], ["walletpay", "bankredirect2", "bankredirect3"]);
-}
-
-#[tokio::test]
 async fn what_has_not_changed_is_answered_by_304() {
     let world = World::start().await;
     let acme = world.partner("acme").await;
@@ -326,55 +227,42 @@ async fn every_catalogue_read_names_the_same_version_on_every_edge() {
     assert_eq!(acme.at(&other).get("/api/v1/prices").await.json()["buy"]["BTC-EUR"], 1);
 }
 
-/// A source that answers every request with this price, and how often it was asked.
-async fn source(price: &'static str) -> (String, Arc<AtomicU32>) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/ticker", listener.local_addr().unwrap());
-    let asked = Arc::new(AtomicU32::new(0));
-    let count = Arc::clone(&asked);
-    tokio::spawn(async move {
-        while let Ok((mut stream, _)) = listener.accept().await {
-            let mut request = [0; 2048];
-            let _ = stream.read(&mut request).await.unwrap();
-            count.fetch_add(1, Ordering::Relaxed);
-            let body = format!(r#"{{"last":{price}}}"#);
-            let head = format!(
-                "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
-                body.len()
-            );
-            stream.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
-        }
-    });
-    (url, asked)
-}
-
 #[tokio::test]
-async fn several_edges_read_a_source_about_once_an_interval() {
-    let (url, asked) = source("12345.67").await;
-    let world = World::with(|settings| {
-        settings.prices.source = PriceSource::Http;
-        let price = HttpPrice { url, pointer: "/last".to_owned() };
-        settings.prices.sources.insert("BTC-EUR".to_owned(), price);
-    })
-    .await;
-    let other = world.second_edge().await;
-    let acme = world.partner("acme").await;
-    change(&world, Method::PATCH, "/admin/v1/pairs/BTC-EUR", json!({"spreadPercentage": 0})).await;
-    let read = async |edge: &World| {
-        let core = edge.core();
-        core.price_feed.as_ref().unwrap().refresh(core).await.unwrap();
-        for edge in [&world, &other] {
-            edge.core().refresh().await.unwrap();
-        }
-        asked.load(Ordering::Relaxed)
+async fn what_is_listed_is_quotable_at_the_listed_price() {
+    let generous = |settings: &mut rampart_core::settings::Settings| {
+        settings.ratelimit.client = "1000/s burst 1000".parse().unwrap();
+        settings.ratelimit.quotes = "1000/s burst 1000".parse().unwrap();
     };
-    assert_eq!((read(&world).await, read(&other).await, read(&world).await), (1, 1, 1));
-    let price = acme.get("/api/v1/prices").await.json()["buy"]["BTC-EUR"].to_string();
-    assert_eq!(price, "12345.67");
-    world.clock().advance(TimeDelta::seconds(10));
-    assert_eq!((read(&other).await, read(&world).await), (2, 2));
-    // Nothing reads any more: what came from a source ages.
-    world.clock().advance(TimeDelta::seconds(121));
-    assert!(acme.get("/api/v1/prices").await.json()["buy"].get("BTC-EUR").is_none());
-    assert!(acme.get("/api/v1/prices").await.json()["buy"]["ETH-EUR"].is_number());
+    let world = World::with(generous).await;
+    let acme = world.partner("acme").await;
+    for pair in ["BTC-EUR", "XRP-EUR"] {
+        set_price(&world, pair, json!(2.5)).await;
+    }
+    change(
+        &world,
+        Method::PATCH,
+        "/admin/v1/pairs/ETH-EUR",
+        json!({"buy": {"status": "maintenance"}}),
+    )
+    .await;
+    let off = json!({"enabled": false});
+    change(&world, Method::PATCH, "/admin/v1/payment-methods/walletpay", off).await;
+
+    let prices = acme.get("/api/v1/prices").await;
+    let methods = acme.get(METHODS).await.json();
+    let methods = methods["paymentMethods"].as_array().unwrap().clone();
+    let listed = prices.json()["buy"].as_object().unwrap().clone();
+    assert_eq!((listed.len(), methods.len()), (8, 10));
+    for (pair, price) in listed {
+        for method in &methods {
+            let ask =
+                json!({"currencyPair": pair, "paymentMethod": method["code"], "fiatAmount": 50});
+            let quote = acme.post("/api/v1/buy/quote", ask).await;
+            quote.assert_status(200);
+            assert_eq!(quote.header("x-catalog-version"), prices.header("x-catalog-version"));
+            if ["BTC-EUR", "XRP-EUR"].contains(&pair.as_str()) {
+                assert_eq!(quote.json()["price"], price, "without spread and fee they are one");
+            }
+        }
+    }
 }

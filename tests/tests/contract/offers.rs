@@ -1,5 +1,7 @@
 //! Offers: terms that a partner stores and signs.
 
+mod policy;
+
 use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
 use http::Method;
