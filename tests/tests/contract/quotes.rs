@@ -1,6 +1,7 @@
 //! Quotes of both sides: their members, their sums, and what they are refused with.
 
-use http::Method;
+mod market;
+
 use rampart_tests::answer::Answer;
 use rampart_tests::partner::Partner;
 use rampart_tests::world::World;
@@ -32,10 +33,6 @@ async fn bought(partner: &Partner, changes: Value) -> Value {
     let answer = buy(partner, changes).await;
     answer.assert_status(200);
     answer.json()
-}
-
-async fn patch(world: &World, path: &str, body: Value) {
-    world.admin(Method::PATCH, path, body).await.assert_status(200);
 }
 
 /// A member as the exact number that was sent.
@@ -253,24 +250,6 @@ async fn everything_wrong_with_a_request_is_said_at_once() {
 }
 
 #[tokio::test]
-async fn the_fee_is_the_requests_or_the_clients() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    let path = "/admin/v1/partners/acme";
-    patch(&world, path, json!({"defaultFeePercentage": 2, "feeCapPercentage": 3})).await;
-    let percentage = |quote: Value| number(&quote, "partnerFeePercentage").to_string();
-    assert_eq!(percentage(bought(&acme, json!({})).await), "2");
-    assert_eq!(percentage(bought(&acme, json!({"fee": 0})).await), "0");
-    assert_eq!(percentage(bought(&acme, json!({"fee": "1.25"})).await), "1.25");
-    assert_eq!(percentage(bought(&acme, json!({"fee": ""})).await), "2");
-    let with_null = json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 100, "fee": null});
-    assert_eq!(percentage(acme.post(BUY, with_null).await.json()), "2");
-    for fee in [json!(3.1), json!(5.01), json!(-1), json!("x"), json!(true), json!("0.00001")] {
-        buy(&acme, json!({"fee": fee})).await.assert_codes(&["ER050"]);
-    }
-}
-
-#[tokio::test]
 async fn a_quote_may_be_bound_to_a_wallet_of_its_chain() {
     let world = World::start().await;
     let acme = world.partner("acme").await;
@@ -293,36 +272,6 @@ async fn a_quote_may_be_bound_to_a_wallet_of_its_chain() {
 }
 
 #[tokio::test]
-async fn a_closed_market_is_not_quoted() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    let sale = json!({"currencyPair": "BTC-EUR", "cryptoAmount": 1});
-    let pair = "/admin/v1/pairs/BTC-EUR";
-    patch(
-        &world,
-        pair,
-        json!({"buy": {"status": "maintenance"}, "sell": {"status": "maintenance"}}),
-    )
-    .await;
-    buy(&acme, json!({})).await.assert_status(400).assert_codes(&["ER008"]);
-    acme.post(SELL, sale.clone()).await.assert_codes(&["ER016"]);
-    patch(&world, pair, json!({"buy": {"status": "disabled"}, "sell": {"status": "disabled"}}))
-        .await;
-    buy(&acme, json!({})).await.assert_codes(&["ER010"]);
-    acme.post(SELL, sale.clone()).await.assert_codes(&["ER010"]);
-    let enabled = json!({
-        "buy": {"status": "enabled"}, "sell": {"status": "enabled"}, "priceMaxAgeSeconds": 60,
-    });
-    patch(&world, pair, enabled).await;
-    world.clock().advance(chrono::TimeDelta::seconds(61));
-    buy(&acme, json!({})).await.assert_codes(&["ER008"]);
-    acme.post(SELL, sale).await.assert_codes(&["ER008"]);
-    patch(&world, "/admin/v1/payment-methods/creditCard", json!({"enabled": false})).await;
-    buy(&acme, json!({})).await.assert_codes(&["ER008", "ER055"]);
-    buy(&acme, json!({"currencyPair": "ETH-EUR"})).await.assert_codes(&["ER055"]);
-}
-
-#[tokio::test]
 async fn a_sale_is_paid_out_by_a_payout_method() {
     let world = World::start().await;
     let acme = world.partner("acme").await;
@@ -337,63 +286,6 @@ async fn a_sale_is_paid_out_by_a_payout_method() {
     for method in ["localcard", "payByBank", "barter"] {
         acme.post(SELL, sale(method)).await.assert_codes(&["ER013"]);
     }
-}
-
-#[tokio::test]
-async fn limits_are_told_and_fail_no_quote() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    let reasons = |quote: Value| quote["quoteUnconfirmableReasons"].clone();
-    let of = |amount| json!({"fiatAmount": amount});
-    assert_eq!(reasons(bought(&acme, of(30)).await), json!([]));
-    assert_eq!(reasons(bought(&acme, of(29)).await), json!(["currencyLimitExceeded"]));
-    assert_eq!(reasons(bought(&acme, of(5001)).await), json!(["paymentMethodLimitExceeded"]));
-    assert_eq!(
-        reasons(bought(&acme, of(101_001)).await),
-        json!(["currencyLimitExceeded", "paymentMethodLimitExceeded"])
-    );
-    let sale = json!({"currencyPair": "BTC-EUR", "cryptoAmount": 3});
-    let sale = acme.post(SELL, sale).await.json();
-    assert_eq!(reasons(sale), json!(["currencyLimitExceeded", "paymentMethodLimitExceeded"]));
-}
-
-#[tokio::test]
-async fn a_quote_lives_as_long_as_its_pair_says() {
-    let world = World::with(|settings| settings.lifetimes.quote = 120).await;
-    let acme = world.partner("acme").await;
-    let life = |quote: &Value| {
-        let text = quote["expiryDate"].as_str().unwrap();
-        let expiry = chrono::DateTime::parse_from_rfc3339(text).unwrap();
-        (expiry.to_utc() - world.clock().now()).num_seconds()
-    };
-    let default = bought(&acme, json!({})).await;
-    assert!((110..=120).contains(&life(&default)), "{default}");
-    patch(&world, "/admin/v1/pairs/BTC-EUR", json!({"quoteLifetimeSeconds": 1000})).await;
-    let own = bought(&acme, json!({})).await;
-    assert!((990..=1000).contains(&life(&own)), "{own}");
-}
-
-#[tokio::test]
-async fn an_estimated_method_makes_an_estimated_quote() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    let quote = bought(&acme, json!({"paymentMethod": "bankTransfer"})).await;
-    assert_eq!(quote["isEstimatedQuote"], true);
-}
-
-#[tokio::test]
-async fn quotes_have_a_rate_of_their_own() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    let rates = json!({"rateLimits": {"quotes": "2/h burst 2"}});
-    patch(&world, "/admin/v1/partners/acme", rates).await;
-    for _ in 0..2 {
-        bought(&acme, json!({})).await;
-    }
-    let refused = buy(&acme, json!({})).await;
-    refused.assert_status(429).assert_codes(&["920"]);
-    assert!(refused.header("retry-after").is_some());
-    acme.get("/api/v1/prices").await.assert_status(200);
 }
 
 #[tokio::test]
