@@ -37,6 +37,10 @@ impl Rule {
         Self { fixed, percentage, at_least: None, at_most: None }
     }
 
+    fn of_method(method: &PaymentMethod) -> Self {
+        Self::plain(method.fee_fixed, method.fee_percentage)
+    }
+
     fn fee(&self, basis: Decimal) -> Option<Decimal> {
         let fee = sum([self.fixed, percent_of(basis, self.percentage)?])?;
         let fee = self.at_least.map_or(fee, |least| fee.max(least));
@@ -75,20 +79,25 @@ impl Rules {
         method: &PaymentMethod,
         spread_percentage: Decimal,
     ) -> Self {
-        let method = Rule::plain(method.fee_fixed, method.fee_percentage);
         Self {
             partner: vec![Rule::plain(Decimal::ZERO, partner_percentage)],
-            payment_method: vec![method],
+            payment_method: vec![Rule::of_method(method)],
             ..Self::default()
         }
         .with_spread(spread_percentage)
     }
 
     /// A policy's schedule. Its amounts are in the currency that the user pays; `unit` is what one
-    /// of it is worth in fiat: one when buying, the mid price when selling.
+    /// of it is worth in fiat: one when buying, the mid price when selling. Where it has no line
+    /// for the payment method, the method's own fees stay: what the method costs is not the
+    /// partner's to forget.
     ///
     /// `None` when a price has too many digits to reckon with.
-    pub fn of_schedule(schedule: &FeeSchedule, unit: Decimal) -> Option<Self> {
+    pub fn of_schedule(
+        schedule: &FeeSchedule,
+        method: &PaymentMethod,
+        unit: Decimal,
+    ) -> Option<Self> {
         let mut rules = Self::default();
         for line in &schedule.lines {
             let rule = match line.charge {
@@ -106,6 +115,9 @@ impl Rules {
                 FeeKind::Partner => rules.partner.push(rule),
                 FeeKind::PaymentMethod => rules.payment_method.push(rule),
             }
+        }
+        if rules.payment_method.is_empty() {
+            rules.payment_method.push(Rule::of_method(method));
         }
         Some(rules.with_spread(percent(schedule.spread_ppm)))
     }

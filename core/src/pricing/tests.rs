@@ -27,6 +27,10 @@ fn method(fixed: &str, percentage: &str) -> PaymentMethod {
     }
 }
 
+fn card() -> PaymentMethod {
+    method("0.25", "2.5")
+}
+
 fn bounds(partner: &str) -> Bounds {
     Bounds { partner_percentage_max: decimal(partner), payment_method_fixed: decimal("0.25") }
 }
@@ -151,7 +155,7 @@ fn a_policy_is_kept_within_the_bounds_and_that_is_recorded() {
         ],
         400_000,
     );
-    let rules = Rules::of_schedule(&greedy, Decimal::ONE).unwrap();
+    let rules = Rules::of_schedule(&greedy, &card(), Decimal::ONE).unwrap();
     let terms = Terms { rules, ..terms(Side::Buy) };
     let priced = terms.price_of(Given::Fiat(decimal("100"))).unwrap();
     assert_eq!(priced.fees.partner, decimal("5"));
@@ -172,7 +176,7 @@ fn a_policy_cannot_pay_the_user_but_by_a_small_spread() {
         ],
         -30_000,
     );
-    let rules = Rules::of_schedule(&generous, Decimal::ONE).unwrap();
+    let rules = Rules::of_schedule(&generous, &card(), Decimal::ONE).unwrap();
     let terms = Terms { rules, ..terms(Side::Buy) };
     let priced = terms.price_of(Given::Fiat(decimal("100"))).unwrap();
     assert_eq!((priced.fees.partner, priced.fees.payment_method), (Decimal::ZERO, Decimal::ZERO));
@@ -180,6 +184,18 @@ fn a_policy_cannot_pay_the_user_but_by_a_small_spread() {
     assert_eq!(priced.fees.spread, decimal("-0.98"));
     assert_eq!(priced.clamped, ["partner", "payment-method", "spread"]);
     check(&terms, &priced);
+}
+
+#[test]
+fn a_policy_that_forgets_the_payment_method_leaves_its_fees() {
+    let silent = Rules::of_schedule(&schedule(vec![], 0), &card(), Decimal::ONE).unwrap();
+    let terms = Terms { rules: silent, ..terms(Side::Buy) };
+    let priced = terms.price_of(Given::Fiat(decimal("100"))).unwrap();
+    assert_eq!((priced.fees.partner, priced.fees.payment_method), (Decimal::ZERO, decimal("2.75")));
+    let free = schedule(vec![(FeeKind::PaymentMethod, Charge::Flat(Decimal::ZERO))], 0);
+    let rules = Rules::of_schedule(&free, &card(), Decimal::ONE).unwrap();
+    let priced = Terms { rules, ..terms }.price_of(Given::Fiat(decimal("100"))).unwrap();
+    assert_eq!(priced.fees.payment_method, Decimal::ZERO);
 }
 
 #[test]
@@ -193,7 +209,7 @@ fn bounds_of_a_rate_count_in_what_the_user_pays() {
         schedule(vec![(FeeKind::Partner, charge)], 0)
     };
     let partner = |side, schedule: &FeeSchedule, unit: &str, given| {
-        let rules = Rules::of_schedule(schedule, decimal(unit)).unwrap();
+        let rules = Rules::of_schedule(schedule, &card(), decimal(unit)).unwrap();
         Terms { rules, ..terms(side) }.price_of(given).unwrap()
     };
     let bought = partner(Side::Buy, &bounded("2", "3"), "1", Given::Fiat(decimal("100")));
@@ -334,7 +350,7 @@ proptest! {
         schedule in any_schedule(),
     ) {
         let (side, unit) = if sold { (Side::Sell, terms.price) } else { (Side::Buy, Decimal::ONE) };
-        let Some(rules) = Rules::of_schedule(&schedule, unit) else { return Ok(()) };
+        let Some(rules) = Rules::of_schedule(&schedule, &card(), unit) else { return Ok(()) };
         let terms = Terms { side, rules, ..terms };
         for given in [Given::Fiat(fiat), Given::Crypto(crypto)] {
             if let Ok(priced) = terms.price_of(given) {

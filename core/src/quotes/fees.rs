@@ -30,7 +30,8 @@ pub(super) struct Fees {
 impl Fees {
     /// Asks the partner's policy, and takes the built-in rules where it has none or it malfunctions:
     /// the requested percentage or the client's default, the method's fees, the pair's spread. A
-    /// policy states all of these itself, so `fee` of the request does not count beside it.
+    /// policy states all of these itself, so `fee` of the request does not count beside it; only
+    /// the method's fees stay where it has no line for them.
     ///
     /// # Errors
     /// ER328 on a malfunction of a policy that is set to fail closed; ER011 or ER012 for an amount
@@ -58,7 +59,7 @@ impl Fees {
         let unit = if side == Side::Buy { Decimal::ONE } else { price };
         let stated = match policy {
             Some(policy) => {
-                let rules = Rules::of_schedule(&policy.schedule, unit)
+                let rules = Rules::of_schedule(&policy.schedule, &request.method, unit)
                     .ok_or_else(|| request.unpriceable(Unpriceable::TooLarge))?;
                 Some((rules, policy))
             }

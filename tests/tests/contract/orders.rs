@@ -17,19 +17,19 @@ use rampart_tests::world::World;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-const BTC: &str = "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq";
-const OTHER_BTC: &str = "1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2";
+pub(crate) const BTC: &str = "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq";
+pub(crate) const OTHER_BTC: &str = "1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2";
 const XRP: &str = "rEb8TK3gBgk5auZkwc6sHnwrGVJH8DuaLh";
 
 /// A partner with one user, who is who all its requests are for.
-struct Shop {
+pub(crate) struct Shop {
     partner: Partner,
     user: Uuid,
     identifier: String,
 }
 
 impl Shop {
-    async fn of(world: &World, slug: &str) -> Self {
+    pub(crate) async fn of(world: &World, slug: &str) -> Self {
         let partner = world.partner(slug).await;
         let identifier = format!("{slug:x<36}");
         let user = user(world, &partner, &identifier).await;
@@ -42,15 +42,15 @@ impl Shop {
         Self { partner: self.partner.at(edge), user, identifier }
     }
 
-    fn request(&self, method: Method, path: &str) -> Request {
+    pub(crate) fn request(&self, method: Method, path: &str) -> Request {
         self.partner.request(method, path).header("user-identifier", &self.identifier)
     }
 
-    async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> Answer {
         self.request(Method::GET, path).send().await
     }
 
-    async fn v1(&self, body: &Value) -> Answer {
+    pub(crate) async fn v1(&self, body: &Value) -> Answer {
         self.request(Method::POST, "/api/v1/buy/confirm").json(body).send().await
     }
 
@@ -157,7 +157,7 @@ async fn user(world: &World, partner: &Partner, identifier: &str) -> Uuid {
     user
 }
 
-fn confirm_of(quote: &str) -> Value {
+pub(crate) fn confirm_of(quote: &str) -> Value {
     json!({"quote": quote, "walletAddress": BTC, "returnUrl": "https://shop.example/back"})
 }
 

@@ -1,5 +1,6 @@
 //! Quotes of both sides: their members, their sums, and what they are refused with.
 
+mod confirmed;
 mod market;
 
 use rampart_tests::answer::Answer;

@@ -1,10 +1,11 @@
 //! What operators set and quotes follow: fees, statuses, limits, lifetimes, rates.
 
 use http::Method;
+use rampart_tests::guests::component;
 use rampart_tests::world::World;
 use serde_json::{Value, json};
 
-use super::{BUY, SELL, bought, buy, number};
+use super::{BUY, SELL, bought, buy, fees, number, worth};
 
 async fn patch(world: &World, path: &str, body: Value) {
     world.admin(Method::PATCH, path, body).await.assert_status(200);
@@ -113,4 +114,30 @@ async fn quotes_have_a_rate_of_their_own() {
     refused.assert_status(429).assert_codes(&["920"]);
     assert!(refused.header("retry-after").is_some());
     acme.get("/api/v1/prices").await.assert_status(200);
+}
+
+#[tokio::test]
+async fn a_fee_policy_states_the_partners_fee_of_both_sides() {
+    // On a busy machine, fuel decides and not the clock.
+    let world = World::with(|settings| settings.policy.deadline_ms = Some(5_000)).await;
+    let acme = world.partner("acme").await;
+    let path = "/admin/v1/partners/acme/policies/fee";
+    let pushed = world.admin_bytes(Method::PUT, path, component("tiered-fee")).await;
+    pushed.assert_status(200);
+    let cases = [
+        (json!({"fiatAmount": 100, "fee": 4}), "1.5", "1.5"),
+        (json!({"fiatAmount": 600}), "6", "1"),
+        // At the mid price it is below 500, where the rate is 1.5 %.
+        (json!({"fiatAmount": null, "cryptoAmount": "0.00554"}), "7.9", "1.5"),
+    ];
+    for (changes, fee, percentage) in cases {
+        let quote = bought(&acme, changes).await;
+        assert_eq!(number(&quote, "partnerFee").to_string(), fee, "{quote}");
+        assert_eq!(number(&quote, "partnerFeePercentage").to_string(), percentage, "{quote}");
+        assert_eq!(number(&quote, "fiatAmount"), worth(&quote) + fees(&quote), "{quote}");
+        assert!(number(&quote, "paymentMethodCost") > number(&quote, "partnerFee"), "{quote}");
+    }
+    let sale = acme.post(SELL, json!({"currencyPair": "BTC-EUR", "cryptoAmount": "0.01"})).await;
+    sale.assert_status(200);
+    assert_eq!(number(&sale.json(), "partnerFee").to_string(), "9");
 }
