@@ -38,6 +38,7 @@ pub const ENDPOINTS: &[Route] = &[
     route::<sandbox::order_event::V2>(),
     // The service itself
     route::<system::errors::V2>(),
+    route::<system::openapi::Any>(),
 ];
 
 /// Pages for people, served beside the API.

@@ -46,10 +46,27 @@ pub enum Credential {
     ApiKey(Arc<ApiKey>),
 }
 
+/// Which user credential a caller brings: `User-Authorization`, `User-Identifier`, or both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UserProof {
+    /// None; one that is sent is not looked at.
+    None,
+    /// One, if there is a user.
+    Optional,
+    /// One, when the client proves itself by an API key; optional with a client token.
+    WithApiKey,
+    /// One always.
+    Required,
+    /// The token of a login always: an identifier alone is not enough.
+    Token,
+}
+
 /// Who an endpoint lets in.
 pub trait Caller: Sized + Send {
     /// Whether the edge must prove the client before anything else is read.
     const CLIENT: bool;
+    /// Which user credential is wanted, for the OpenAPI document.
+    const USER: UserProof;
     /// Codes with which the proof can fail.
     const ERRORS: &'static [Code];
 
@@ -99,6 +116,7 @@ pub struct Anyone;
 
 impl Caller for Anyone {
     const CLIENT: bool = false;
+    const USER: UserProof = UserProof::None;
     const ERRORS: &'static [Code] = &[Code::ER999, Code::RateLimited];
 
     async fn identify(_: &Core, _: Option<Client>, _: &Input) -> Result<Self> {
@@ -108,6 +126,7 @@ impl Caller for Anyone {
 
 impl Caller for Client {
     const CLIENT: bool = true;
+    const USER: UserProof = UserProof::None;
     const ERRORS: &'static [Code] = CLIENT_ERRORS;
 
     async fn identify(_: &Core, client: Option<Client>, _: &Input) -> Result<Self> {
@@ -126,6 +145,7 @@ pub struct ClientMaybeUser {
 
 impl Caller for ClientMaybeUser {
     const CLIENT: bool = true;
+    const USER: UserProof = UserProof::Optional;
     const ERRORS: &'static [Code] = USER_ERRORS;
 
     async fn identify(core: &Core, client: Option<Client>, input: &Input) -> Result<Self> {
@@ -146,6 +166,7 @@ pub struct ClientAndUser {
 
 impl Caller for ClientAndUser {
     const CLIENT: bool = true;
+    const USER: UserProof = UserProof::Required;
     const ERRORS: &'static [Code] = USER_ERRORS;
 
     async fn identify(core: &Core, client: Option<Client>, input: &Input) -> Result<Self> {
@@ -166,6 +187,7 @@ pub struct Reader {
 
 impl Caller for Reader {
     const CLIENT: bool = true;
+    const USER: UserProof = UserProof::WithApiKey;
     const ERRORS: &'static [Code] = USER_ERRORS;
 
     async fn identify(core: &Core, client: Option<Client>, input: &Input) -> Result<Self> {

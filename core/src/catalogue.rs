@@ -148,7 +148,7 @@ pub struct Side {
 }
 
 /// Whether a direction of a pair can be quoted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, schemars::JsonSchema, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PairStatus {
     /// Yes.
@@ -210,7 +210,7 @@ pub struct PaymentMethod {
 }
 
 /// A nationality.
-#[derive(Clone, Debug, serde::Serialize)]
+#[derive(Clone, Debug, schemars::JsonSchema, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Nationality {
     /// Name in English.

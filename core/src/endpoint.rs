@@ -1,18 +1,21 @@
 //! What an endpoint declares, and how one request runs through it.
 
 mod idempotency;
+mod respond;
 
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use http::{Method, StatusCode};
-use serde::Serialize;
+use http::Method;
+use schemars::SchemaGenerator;
 
+pub use self::respond::{Json, NoContent, Respond, Success};
 use crate::Core;
-use crate::caller::{Caller, Client};
+use crate::caller::{Caller, Client, UserProof};
 use crate::error::{Code, Result};
 use crate::exchange::{Input, Reply};
 use crate::fields;
+use crate::openapi::doc::Doc;
 
 /// Largest body of an ordinary endpoint, in bytes (section 1 of the contract).
 pub const BODY_BYTES_MAX: usize = 256 * 1024;
@@ -22,6 +25,10 @@ pub const BODY_BYTES_MAX: usize = 256 * 1024;
 /// The checks run in the contract's order: client and its rates (by admission), JSON, user,
 /// [`Endpoint::read`] (fields), [`Endpoint::call`] (state). The first stage that finds something
 /// answers.
+///
+/// For the OpenAPI document, write [`Endpoint::DOC`] (a summary, the members of query and body, an
+/// example of body and answer) and derive `schemars::JsonSchema` for what is answered. A new
+/// endpoint compiles without the first; `tests/tests/contract/openapi.rs` then says what it lacks.
 pub trait Endpoint: 'static {
     /// Method.
     const METHOD: Method;
@@ -37,6 +44,9 @@ pub trait Endpoint: 'static {
     const IDEMPOTENT: bool = false;
     /// A bucket besides the client's.
     const BUCKET: Option<Bucket> = None;
+    /// What partners read about it: words, members and examples. Everything else in the document
+    /// is known from the other declarations and from the types.
+    const DOC: Doc = Doc::NONE;
 
     /// Who may call.
     type Caller: Caller;
@@ -102,41 +112,6 @@ pub enum Bucket {
     Quotes,
 }
 
-/// A success that can be written.
-pub trait Respond: Send {
-    /// The answer.
-    ///
-    /// # Errors
-    /// When it cannot be written, which is our fault.
-    fn respond(self) -> Result<Reply>;
-}
-
-/// 200 with a JSON body.
-#[derive(Debug)]
-pub struct Json<T>(pub T);
-
-impl<T: Serialize + Send> Respond for Json<T> {
-    fn respond(self) -> Result<Reply> {
-        Reply::json(StatusCode::OK, &self.0)
-    }
-}
-
-/// 204.
-#[derive(Debug)]
-pub struct NoContent;
-
-impl Respond for NoContent {
-    fn respond(self) -> Result<Reply> {
-        Ok(Reply::empty(StatusCode::NO_CONTENT))
-    }
-}
-
-impl Respond for Reply {
-    fn respond(self) -> Result<Reply> {
-        Ok(self)
-    }
-}
-
 /// An endpoint with its types erased: a row of the table in `api.rs`.
 pub struct Route {
     /// Method.
@@ -155,6 +130,16 @@ pub struct Route {
     pub cache: Cache,
     /// A bucket besides the client's.
     pub bucket: Option<Bucket>,
+    /// Whether `Idempotency-Key` is honoured.
+    pub idempotent: bool,
+    /// Which user credential is wanted.
+    pub user: UserProof,
+    /// Words, members and examples for the document.
+    pub doc: Doc,
+    /// Every form of the answer, for the document.
+    pub successes: fn(&mut SchemaGenerator) -> Vec<Success>,
+    /// The declaration's type: module path and version.
+    pub type_name: fn() -> &'static str,
     handle: Handle,
 }
 
@@ -213,6 +198,11 @@ pub const fn route<E: Endpoint>() -> Route {
         body: E::BODY,
         cache: E::CACHE,
         bucket: E::BUCKET,
+        idempotent: E::IDEMPOTENT,
+        user: <E::Caller as Caller>::USER,
+        doc: E::DOC,
+        successes: E::Response::successes,
+        type_name: std::any::type_name::<E>,
         handle: |core, client, input| {
             Box::pin(async move { respond::<E>(&core, client, input).await })
         },

@@ -24,6 +24,7 @@ pub mod fields;
 pub mod market;
 pub mod metrics;
 pub mod offers;
+pub mod openapi;
 pub mod orders;
 pub mod passwords;
 pub mod pay;

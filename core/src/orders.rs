@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use self::status::{Cause, OrderStatus};
@@ -82,7 +83,7 @@ impl WalletType {
 }
 
 /// Where the coins go and how to watch them, in both versions of an order.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BlockchainInfo {
     wallet_address: String,

@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use rampart_plugins::contract::{Method, MethodKind, OrderRequest, Side, UserFacts};
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive as _;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -165,14 +166,15 @@ fn cost_ppm(method: &PaymentMethod) -> Option<i32> {
 }
 
 /// The answer.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PaymentMethods {
     payment_methods: Vec<View>,
 }
 
 /// A method as the API document shows it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "PaymentMethod")]
 #[serde(rename_all = "camelCase")]
 struct View {
     code: String,
@@ -186,7 +188,8 @@ struct View {
     uses_estimated_quote: bool,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "PaymentMethodFees")]
 struct Fees {
     fixed: JsonDecimal,
     percentage: JsonDecimal,

@@ -1,3 +1,4 @@
 //! What the service says about itself.
 
 pub mod errors;
+pub mod openapi;

@@ -1,6 +1,7 @@
 //! `GET /api/v2/client/info`: what the service knows of the partner that asks.
 
 use http::Method;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Core;
@@ -39,7 +40,7 @@ impl Endpoint for V2 {
 }
 
 /// The partner.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClientInfo {
     slug: String,

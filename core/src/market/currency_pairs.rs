@@ -3,6 +3,7 @@
 
 use chrono::{DateTime, Utc};
 use http::Method;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Core;
@@ -36,7 +37,8 @@ impl Endpoint for V1 {
 }
 
 /// One pair.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "CurrencyPair")]
 #[serde(rename_all = "camelCase")]
 pub struct Listing {
     currency_pair: PairCode,
@@ -64,7 +66,8 @@ impl Listing {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "CryptoCurrency")]
 #[serde(rename_all = "camelCase")]
 struct CryptoView {
     #[serde(flatten)]
@@ -88,7 +91,8 @@ impl CryptoView {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "FiatCurrency")]
 struct FiatView {
     code: CurrencyCode,
     name: String,
@@ -97,7 +101,8 @@ struct FiatView {
 }
 
 /// One direction: bounds in what the user hands over.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "PairSide")]
 struct SideView {
     status: PairStatus,
     min: Amount,

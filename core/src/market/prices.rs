@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use http::Method;
 use rust_decimal::{Decimal, RoundingStrategy};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Core;
@@ -94,14 +95,15 @@ fn read_fee(input: &Input, client: &Client) -> Result<Decimal> {
 }
 
 /// Prices by side; a pair is only where it can be quoted now.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, JsonSchema, Serialize)]
+#[schemars(rename = "PricesBySide")]
 pub struct BySide {
     buy: BTreeMap<PairCode, JsonDecimal>,
     sell: BTreeMap<PairCode, JsonDecimal>,
 }
 
 /// Prices of one pair, named from the buyer's side: `source` is fiat, `target` is crypto.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PairPrices {
     source_currency: CurrencyDetails,

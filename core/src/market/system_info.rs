@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use http::Method;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Core;
@@ -48,7 +49,7 @@ impl Endpoint for V1 {
 }
 
 /// The service's surroundings.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SystemInfo {
     supported_regions: Vec<String>,
@@ -57,7 +58,7 @@ pub struct SystemInfo {
     nationalities: Vec<Nationality>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Urls {
     support: LocalPages,
@@ -66,7 +67,7 @@ struct Urls {
 }
 
 /// Opened with the `token` and `uuid` of a login token as query parameters.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct PrivateUrls {
     verify_bank_account: LocalPages,
@@ -74,7 +75,7 @@ struct PrivateUrls {
 }
 
 /// A page's URL by website locale (`nl-be`).
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 struct LocalPages(BTreeMap<String, String>);
 
 impl LocalPages {

@@ -3,6 +3,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use http::Method;
 use rampart_plugins::contract::{Purpose, SignedPayload};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -190,7 +191,8 @@ async fn store(
 }
 
 /// The offer, stored.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "Offer")]
 #[serde(rename_all = "camelCase")]
 pub struct Created {
     offer_uuid: OfferId,

@@ -13,6 +13,7 @@ mod terms;
 
 use chrono::{DateTime, Utc};
 use http::Method;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use self::placing::{NewOrder, Outcome, earlier, place};
@@ -134,7 +135,7 @@ impl Confirmed {
 }
 
 /// The answer of version 1.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConfirmedV1 {
     order_id: OrderId,
@@ -150,7 +151,7 @@ impl From<Confirmed> for ConfirmedV1 {
 }
 
 /// The answer of version 2.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConfirmedV2 {
     order_id: OrderId,

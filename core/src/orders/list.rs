@@ -4,6 +4,7 @@ mod cursor;
 
 use chrono::{DateTime, Utc};
 use http::{Method, StatusCode};
+use schemars::SchemaGenerator;
 use serde_json::Value;
 use url::form_urlencoded;
 
@@ -14,7 +15,7 @@ use super::row::select_orders;
 use super::status::OrderStatus;
 use crate::Core;
 use crate::caller::Reader;
-use crate::endpoint::{Endpoint, Respond};
+use crate::endpoint::{Endpoint, Respond, Success};
 use crate::error::{Code, Result};
 use crate::exchange::{Input, Reply};
 use crate::fields::Fields;
@@ -182,6 +183,14 @@ impl Respond for Page {
             reply.set("x-next-cursor", cursor);
         }
         Ok(reply)
+    }
+
+    fn successes(schemas: &mut SchemaGenerator) -> Vec<Success> {
+        let headers = &[
+            ("Link", "`rel=\"next\"`: the next page, if there is one."),
+            ("X-Next-Cursor", "The `cursor` of the next page, if there is one."),
+        ];
+        vec![Success { headers, ..Success::json::<Vec<OrderV2>>(StatusCode::OK, schemas) }]
     }
 }
 

@@ -1,6 +1,7 @@
 //! Why an order is not completed, and who can do something about it.
 
 use rust_decimal::Decimal;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::status::{Cause, OrderStatus};
@@ -12,7 +13,8 @@ use super::{Order, WalletType};
 const UNPROVEN_WALLET_MAX: Decimal = Decimal::ONE_THOUSAND;
 
 /// A reason, as the API document has it.
-#[derive(Debug, PartialEq, Eq, Serialize)]
+#[derive(Debug, PartialEq, Eq, JsonSchema, Serialize)]
+#[schemars(rename = "OrderNotCompletedReason")]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Reason {
     code: &'static str,

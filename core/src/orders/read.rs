@@ -3,6 +3,7 @@
 
 use chrono::{DateTime, Utc};
 use http::Method;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::lookup::{OrderName, find};
@@ -64,7 +65,7 @@ impl Endpoint for V2 {
 }
 
 /// An order in version 1.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OrderV1 {
     id: OrderId,
@@ -156,7 +157,7 @@ impl From<Order> for OrderV1 {
 }
 
 /// An order in version 2.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OrderV2 {
     id: OrderId,
@@ -179,7 +180,8 @@ pub struct OrderV2 {
 }
 
 /// The fees of an order in version 2.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "OrderFees")]
 #[serde(rename_all = "camelCase")]
 struct Fees {
     partner_fee: Amount,

@@ -74,6 +74,11 @@ impl OrderStatus {
     }
 }
 
+crate::openapi::inline_schema!(
+    OrderStatus,
+    {"type": "string", "enum": OrderStatus::ALL.map(OrderStatus::as_str)}
+);
+
 impl Serialize for OrderStatus {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.as_str())

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use http::Method;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::lookup::{OrderName, find};
@@ -51,7 +52,8 @@ impl Endpoint for V2 {
 const STEPS_MAX: i64 = 1_000;
 
 /// One change of state; of an event that keeps the state, both are the same.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "TimelineStep")]
 pub struct Step {
     time: DateTime<Utc>,
     from: Option<String>,

@@ -4,6 +4,7 @@
 use chrono::{SecondsFormat, SubsecRound, TimeDelta};
 use http::Method;
 use rust_decimal::Decimal;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::fees::Fees;
@@ -119,7 +120,7 @@ impl Endpoint for SellV1 {
 }
 
 /// A buy quote as shown.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BuyQuote {
     #[serde(flatten)]
@@ -129,7 +130,7 @@ pub struct BuyQuote {
 }
 
 /// A sell quote as shown.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SellQuote {
     #[serde(flatten)]
@@ -142,7 +143,8 @@ pub struct SellQuote {
 }
 
 /// What both sides show.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "Quote")]
 #[serde(rename_all = "camelCase")]
 struct View {
     quote: String,

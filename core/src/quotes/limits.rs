@@ -2,13 +2,15 @@
 //! and fail the confirm (section 6.1 of the contract).
 
 use rust_decimal::Decimal;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Side;
 use crate::catalogue::{Pair, PaymentMethod};
 
 /// A reason of `quoteUnconfirmableReasons`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
+#[schemars(rename = "QuoteUnconfirmableReason")]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Reason {
     /// The amount is outside what the pair takes.

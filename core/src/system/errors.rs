@@ -1,6 +1,7 @@
 //! `GET /api/v2/system/errors`: the whole error catalogue, and which endpoint may answer what.
 
 use http::Method;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Core;
@@ -32,7 +33,8 @@ impl Endpoint for V2 {
 }
 
 /// One code.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "CatalogueEntry")]
 pub struct Entry {
     code: &'static str,
     status: u16,

@@ -7,6 +7,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, TimeDelta, Utc};
+use schemars::JsonSchema;
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -31,7 +32,7 @@ const GRACE: TimeDelta = TimeDelta::seconds(30);
 const FORGOTTEN_MAX: i64 = 5_000;
 
 /// An access token and the token that renews it, as answered.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TokenPair {
     token: String,

@@ -3,8 +3,17 @@
 
 /// Gives a type with `Display` and `FromStr` its JSON string and its Postgres `text` form.
 /// Reading either one runs the type's own check, so a bad row fails to decode instead of spreading.
+/// The pattern, where one is given, is what the OpenAPI document says of the text.
 macro_rules! text_form {
     ($type:ty) => {
+        text_form!($type, {"type": "string"});
+    };
+    ($type:ty, pattern $pattern:literal) => {
+        text_form!($type, {"type": "string", "pattern": $pattern});
+    };
+    ($type:ty, $schema:tt) => {
+        crate::openapi::inline_schema!($type, $schema);
+
         impl serde::Serialize for $type {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.collect_str(self)

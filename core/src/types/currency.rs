@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Caip19;
@@ -73,7 +74,7 @@ impl fmt::Debug for CurrencyCode {
     }
 }
 
-text_form!(CurrencyCode);
+text_form!(CurrencyCode, pattern "^[A-Z0-9]{2,12}$");
 
 /// A currency pair, crypto first: `BTC-EUR` buys and sells BTC for EUR (contract, section 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -118,10 +119,10 @@ impl fmt::Display for PairCode {
     }
 }
 
-text_form!(PairCode);
+text_form!(PairCode, pattern "^[A-Z0-9]{2,12}-[A-Z0-9]{2,12}$");
 
 /// How a currency is shown in answers (API document, Currency details object).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CurrencyDetails {
     /// The code used in pairs and amounts.

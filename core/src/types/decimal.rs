@@ -34,6 +34,8 @@ impl From<JsonDecimal> for Decimal {
     }
 }
 
+crate::openapi::inline_schema!(JsonDecimal, {"type": "number"});
+
 impl Serialize for JsonDecimal {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serialize(&self.0, serializer)

@@ -35,6 +35,8 @@ macro_rules! uuid_ids {
             }
         }
 
+        crate::openapi::inline_schema!($name, {"type": "string", "format": "uuid"});
+
         impl From<Uuid> for $name {
             fn from(id: Uuid) -> Self {
                 Self(id)
@@ -110,6 +112,11 @@ uuid_ids! {
 #[serde(try_from = "i64", into = "i64")]
 #[sqlx(transparent)]
 pub struct OrderId(i64);
+
+crate::openapi::inline_schema!(
+    OrderId,
+    {"type": "integer", "minimum": 1, "maximum": 9_007_199_254_740_991_i64}
+);
 
 impl OrderId {
     /// The first number that is too large, 2^53.

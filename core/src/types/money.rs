@@ -1,18 +1,20 @@
 //! Amounts, their rounding, and the fee identity that every quote and order obeys.
 
 use rust_decimal::{Decimal, RoundingStrategy};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::CurrencyCode;
 use super::decimal::{fits_decimals, multiply_rounded, sum};
+use super::{CurrencyCode, JsonDecimal};
 
 pub use super::decimal::percent_of;
 
 /// An amount of one currency; on the wire `{"amount":12.5,"currencyCode":"EUR"}`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, JsonSchema, Serialize, Deserialize)]
 pub struct Amount {
     /// How much, in whole units of the currency (euros, not cents).
     #[serde(with = "super::decimal")]
+    #[schemars(with = "JsonDecimal")]
     pub amount: Decimal,
     /// Of what.
     #[serde(rename = "currencyCode")]

@@ -199,6 +199,8 @@ impl fmt::Display for WalletAddress {
     }
 }
 
+crate::openapi::inline_schema!(WalletAddress, {"type": "string"});
+
 impl Serialize for WalletAddress {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.text)

@@ -109,6 +109,8 @@ impl fmt::Display for DestinationTag {
     }
 }
 
+crate::openapi::inline_schema!(DestinationTag, {"type": ["string", "integer"]});
+
 impl Serialize for DestinationTag {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.0 {

@@ -1,0 +1,133 @@
+//! The OpenAPI 3.1 document: what the endpoints' declarations say, put into one text.
+//!
+//! Nothing is written twice. Methods, paths, codes, callers, caching and idempotency come from the
+//! table of endpoints; the shape of an answer comes from the type that is serialized; the request's
+//! members, the words and the examples come from [`Endpoint::DOC`](crate::endpoint::Endpoint::DOC).
+//! The contract tests hold every request and answer of theirs to it.
+
+mod answers;
+pub mod doc;
+mod operation;
+mod security;
+
+use std::sync::LazyLock;
+
+use schemars::SchemaGenerator;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+
+use crate::api::ENDPOINTS;
+
+/// The domains, in the order of a partner's way through them: the module's name, and what people
+/// call it. A domain that is not here comes last, under its module's name.
+const DOMAINS: &[(&str, &str, &str)] = &[
+    (
+        "clients",
+        "Client credentials",
+        "Tokens of the partner, for those who do not use an API key.",
+    ),
+    ("users", "Users", "Registration, login and identifiers of end users."),
+    ("verification", "Verification", "What a user still has to prove, and proving it."),
+    ("accounts", "Accounts", "Payment and payout accounts of users."),
+    ("limits", "Limits", "How much a user may still trade."),
+    ("market", "Market", "Currencies, prices and what else a shop window needs."),
+    ("payment_methods", "Payment methods", "How users can pay."),
+    ("quotes", "Quotes", "What a trade would come to, sealed for the confirm."),
+    ("offers", "Offers", "Terms that the partner fixes, and may sign, before the user decides."),
+    ("checkout", "Checkout", "A page of ours that walks the user through a purchase."),
+    ("orders", "Orders", "Confirmed quotes, until the coins arrive."),
+    ("selling", "Selling", "Selling onboarding, confirmation and orders."),
+    ("dca", "Savings plans", "Deposits that buy at regular intervals."),
+    ("webhooks", "Webhooks and events", "Being told what happens, and looking it up."),
+    ("sandbox", "Sandbox", "For test clients: making things happen to an order."),
+    ("system", "The service", "What the service says about itself."),
+];
+
+/// The introduction, in CommonMark.
+const INTRODUCTION: &str = "\
+Partners let their users buy cryptocurrency: a quote is requested, confirmed, and paid on the page \
+that the confirm names.\n\n\
+Amounts are JSON numbers to be read as exact decimals, never through a binary float. Times are \
+RFC 3339 in UTC. Unknown members of a request are ignored. Errors come in one envelope keyed by \
+code; a request that is wrong in several ways is told all of them at once. Every answer carries \
+`X-Request-Id`: name it when you ask for support.";
+
+/// The document.
+pub fn document() -> &'static Value {
+    static DOCUMENT: LazyLock<Value> = LazyLock::new(write);
+    &DOCUMENT
+}
+
+fn write() -> Value {
+    let settings = SchemaSettings::draft2020_12().for_serialize().with(|settings| {
+        settings.definitions_path = "/components/schemas".into();
+        settings.meta_schema = None;
+    });
+    let mut schemas = SchemaGenerator::new(settings);
+    let mut paths = Map::new();
+    let mut domains = Vec::new();
+    for route in ENDPOINTS {
+        let domain = operation::domain(route);
+        if !domains.contains(&domain) {
+            domains.push(domain);
+        }
+        let path = paths.entry(route.path).or_insert_with(|| json!({}));
+        path[route.method.as_str().to_lowercase()] = operation::write(route, &mut schemas);
+    }
+    domains.sort_by_key(|domain| DOMAINS.iter().position(|row| row.0 == *domain).unwrap_or(99));
+    let tags: Vec<_> = domains.into_iter().map(tag).collect();
+    let mut components = answers::schemas();
+    components.extend(schemas.take_definitions(true));
+    components.sort_keys();
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Rampart",
+            "version": "1",
+            "summary": "Crypto trading for partners, versions 1 and 2",
+            "description": INTRODUCTION,
+        },
+        "servers": [{ "url": "/" }],
+        "tags": tags,
+        "paths": paths,
+        "components": {
+            "securitySchemes": security::schemes(),
+            "headers": answers::headers(),
+            "responses": answers::shared(),
+            "schemas": components,
+        },
+    })
+}
+
+fn tag(domain: &'static str) -> Value {
+    match DOMAINS.iter().find(|row| row.0 == domain) {
+        Some((_, name, description)) => json!({ "name": name, "description": description }),
+        None => json!({ "name": domain }),
+    }
+}
+
+/// What people call a domain.
+fn tag_name(domain: &'static str) -> &'static str {
+    DOMAINS.iter().find(|row| row.0 == domain).map_or(domain, |row| row.1)
+}
+
+/// Gives a type its JSON schema, written in place wherever the type occurs.
+macro_rules! inline_schema {
+    ($type:ty, $schema:tt) => {
+        impl schemars::JsonSchema for $type {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($type).into()
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!($schema)
+            }
+        }
+    };
+}
+
+pub(crate) use inline_schema;
