@@ -18,6 +18,7 @@ demo: setup ## Build, start everything, walk one purchase, keep serving (ARGS=--
 
 test: setup ## Every test: unit, contract, end to end, policies (ARGS: a filter, or cargo's own)
 	plugins/build
+	cargo build --locked --package rampart
 	cargo test --workspace --locked --no-fail-fast $(ARGS)
 
 check: ## Format, lints, checked queries, licences, advisories, unused dependencies
