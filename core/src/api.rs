@@ -35,7 +35,14 @@ pub const ENDPOINTS: &[Route] = &[
     route::<orders::list::V2>(),
     route::<orders::timeline::V2>(),
     // Webhooks and the sandbox
+    route::<events::list::V2>(),
+    route::<events::redeliver::V2>(),
+    route::<webhooks::register::V2>(),
+    route::<webhooks::list::V2>(),
+    route::<webhooks::remove::V2>(),
     route::<sandbox::order_event::V2>(),
+    route::<sandbox::scenarios::V2>(),
+    route::<sandbox::signature::V2>(),
     // The service itself
     route::<system::errors::V2>(),
     route::<system::openapi::Any>(),

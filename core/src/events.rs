@@ -1,11 +1,20 @@
 //! The partner's event log and its outbox: what is told to a partner is a row written in the
 //! transaction of the change it tells of, so that neither exists without the other.
+//!
+//! - [`record`] writes an event and a delivery for everybody who is to hear of it
+//! - [`list`] is the log as the partner reads it, [`redeliver`] tells of an event again
 
+pub mod list;
+pub mod redeliver;
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
 use serde_json::Value;
 use sqlx::PgConnection;
 
 use crate::Core;
 use crate::types::{ClientId, DeliveryId, EventId, OrderId};
+use crate::webhooks;
 
 /// What an event tells of (section 8 of the contract).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -86,8 +95,23 @@ pub struct NewEvent {
     pub payload: Value,
 }
 
-/// Records an event in the caller's transaction, and its delivery to `callback_url` where one is
-/// given: the URL as it will be called, query included.
+/// An event as it stands in the log.
+#[derive(Debug, Serialize)]
+pub struct Logged {
+    /// Also the `webhook-id` of its deliveries.
+    id: EventId,
+    #[serde(rename = "type")]
+    kind: String,
+    /// When it happened.
+    timestamp: DateTime<Utc>,
+    data: Value,
+}
+
+/// Records an event in the caller's transaction, its delivery to every webhook endpoint that
+/// listens, and the one to `callback_url` where one is given: the URL as it will be called, query
+/// included.
+///
+/// A confirm writes the same rows inside its own statement (`orders/confirm/placing.rs`).
 ///
 /// # Errors
 /// The database's; [`sqlx::Error::Encode`] when no id could be drawn.
@@ -113,6 +137,7 @@ pub async fn record(
     )
     .execute(&mut *conn)
     .await?;
+    webhooks::fan_out(conn, core, client, (event_id, kind.as_str(), order_id)).await?;
     let Some(url) = callback_url else { return Ok(()) };
     sqlx::query!(
         "insert into delivery \

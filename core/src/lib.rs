@@ -45,6 +45,7 @@ pub mod tenants;
 pub mod tokens;
 pub mod types;
 pub mod users;
+pub mod webhooks;
 pub mod workers;
 
 use sqlx::PgPool;

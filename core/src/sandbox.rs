@@ -1,18 +1,33 @@
-//! Simulated settlement (section 10 of the contract): a test client's order that is paid goes on
-//! by itself, as a live one does by what the payment provider and the chain report.
+//! The sandbox (section 10 of the contract): a test client's order that is paid goes on by itself,
+//! as a live one does by what the payment provider and the chain report.
 //!
-//! The step that comes next is a row written in the transaction of the step before ([`follow`]),
-//! so that a settlement neither stops nor doubles when an edge dies. It goes through the same
-//! state machine as an operator's event: what happens to the order in between wins.
+//! - [`follow`] writes the step that comes next in the transaction of the step before, so that a
+//!   settlement neither stops nor doubles when an edge dies; [`settle`] takes it when it is due
+//! - `scenario`: magic values that give an order another path, listed by [`scenarios`]
+//! - [`order_event`]: what a partner makes happen; `happening`: what can
+//! - [`signature`]: why a signature does not fit
+//!
+//! Everything goes through the same state machine as an operator's event: what happens to the
+//! order in between wins.
 
+mod happening;
 pub mod order_event;
+mod scenario;
+pub mod scenarios;
 pub mod settle;
+pub mod signature;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
+use rust_decimal::Decimal;
 use sqlx::PgConnection;
 
+pub use self::happening::Happening;
+pub(crate) use self::scenario::{Scenario, next};
+use crate::Core;
+use crate::caller::Client;
 use crate::clock::{Clock, NoEntropy};
-use crate::orders::status::OrderStatus;
+use crate::error::{Code, Result};
+use crate::orders::status::Cause;
 use crate::types::{ClientId, OrderId};
 
 /// Bytes of a Bitcoin transaction's id, whose form the simulated ones have.
@@ -25,45 +40,41 @@ fn transaction_id(clock: &Clock) -> Result<String, NoEntropy> {
     Ok(hex::encode(clock.random_bytes::<TRANSACTION_ID_BYTES>()?))
 }
 
-/// What comes next by itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
-    CoinsSent,
-    ConfirmedOnChain,
+/// For a live client there is no such route.
+fn only_for_tests(client: &Client) -> Result<()> {
+    if client.tenant.is_test() { Ok(()) } else { Err(Code::ER998.into()) }
 }
 
-impl Step {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::CoinsSent => "coins-sent",
-            Self::ConfirmedOnChain => "confirmed-on-chain",
-        }
-    }
-
-    /// The step after which nothing but a chain is waited for; `None` while people are.
-    const fn after(status: OrderStatus, coins_sent: bool) -> Option<Self> {
-        match status {
-            OrderStatus::InProgress if coins_sent => Some(Self::ConfirmedOnChain),
-            OrderStatus::InProgress => Some(Self::CoinsSent),
-            _ => None,
-        }
-    }
+/// The time between two steps.
+fn pause(core: &Core) -> TimeDelta {
+    TimeDelta::milliseconds(core.settings.sandbox.step_ms.into())
 }
 
-/// An order has come to `status`: what follows by itself, at `due_at`, takes the place of what was
-/// to follow before. Nothing follows for live clients.
+/// What happens by itself to an order as it is confirmed `now`, and when. Only a test client's
+/// order with a magic value has such a step; confirm stores it (`orders/confirm/placing.rs`).
+pub(crate) fn first_step(
+    core: &Core,
+    client: &Client,
+    (reference, fiat): (Option<&str>, Decimal),
+    now: DateTime<Utc>,
+) -> Option<(Happening, DateTime<Utc>)> {
+    let scenario = Scenario::of(reference, fiat).filter(|_| client.tenant.is_test())?;
+    Some((next(Some(scenario), Cause::Confirmed, false)?, now + pause(core)))
+}
+
+/// `step` follows by itself on what happens `now`, in the place of what was to follow before;
+/// `None`: nothing does any more. Nothing follows for live clients.
 ///
 /// # Errors
 /// The database's.
 pub(crate) async fn follow(
     conn: &mut PgConnection,
+    core: &Core,
     client: ClientId,
     order: OrderId,
-    status: OrderStatus,
-    coins_sent: bool,
-    due_at: DateTime<Utc>,
+    (step, now): (Option<Happening>, DateTime<Utc>),
 ) -> Result<(), sqlx::Error> {
-    let Some(step) = Step::after(status, coins_sent) else {
+    let Some(step) = step else {
         sqlx::query!(
             "delete from sandbox_step where client_id = $1 and order_id = $2",
             client.uuid(),
@@ -83,26 +94,9 @@ pub(crate) async fn follow(
         client.uuid(),
         order.number(),
         step.as_str(),
-        due_at,
+        now + pause(core),
     )
     .execute(conn)
     .await?;
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_an_order_in_progress_goes_on_by_itself() {
-        for status in OrderStatus::ALL {
-            for coins_sent in [false, true] {
-                let goes_on = Step::after(status, coins_sent).is_some();
-                assert_eq!(goes_on, status == OrderStatus::InProgress, "{status:?}");
-            }
-        }
-        assert_eq!(Step::after(OrderStatus::InProgress, false), Some(Step::CoinsSent));
-        assert_eq!(Step::after(OrderStatus::InProgress, true), Some(Step::ConfirmedOnChain));
-    }
 }

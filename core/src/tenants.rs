@@ -15,7 +15,7 @@ use crate::policies::TenantPolicies;
 use crate::rate_limit::{Gcra, Quota};
 use crate::secrets::Secret;
 use crate::types::decimal::fits_decimals;
-use crate::types::{ApiKeyId, ClientId};
+use crate::types::{ApiKeyId, ClientId, LoopbackHttp};
 
 /// Most that a request may ask for the partner, in percent (section 6.1 of the contract).
 pub const FEE_PERCENTAGE_MAX: Decimal = Decimal::from_parts(5, 0, 0, false, 0);
@@ -66,6 +66,11 @@ impl Tenant {
     /// Whether it is simulated: payments, coins and verification follow the sandbox.
     pub fn is_test(&self) -> bool {
         self.mode == Mode::Test
+    }
+
+    /// Whether it may be called on loopback by plain HTTP.
+    pub(crate) fn loopback_http(&self) -> LoopbackHttp {
+        if self.is_test() { LoopbackHttp::Allowed } else { LoopbackHttp::Refused }
     }
 
     /// Whether a request of it may ask for this partner fee, in percent: 0 to

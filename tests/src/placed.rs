@@ -3,7 +3,7 @@
 
 use rampart_core::orders::payment_link::payment_url;
 use rampart_core::types::{ClientId, OrderId};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::answer::Answer;
 use crate::partner::Partner;
@@ -54,6 +54,30 @@ impl Placed {
         Self { id: id.number(), pay_path: url.strip_prefix(base).unwrap().to_owned() }
     }
 
+    /// An order as a partner makes it with a client token: quoted over this much fiat, and confirmed with
+    /// these members besides the wallet and the return URL.
+    pub async fn confirmed(partner: &Partner, token: &str, fiat: Value, members: Value) -> Self {
+        let token = format!("Bearer {token}");
+        let post = async |path: &str, body: &Value| {
+            let request = partner.anonymous(http::Method::POST, path);
+            let answer = request.header("authorization", &token).json(body).send().await;
+            answer.assert_status(200).json()
+        };
+        let asked =
+            json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": fiat});
+        let quote = post("/api/v1/buy/quote", &asked).await;
+        let mut body = json!({
+            "quote": quote["quote"],
+            "walletAddress": "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq",
+            "returnUrl": "https://shop.example/back",
+        });
+        body.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        let confirmed = post("/api/v1/buy/confirm", &body).await;
+        let pay_path = confirmed["paymentUrl"].as_str().unwrap();
+        let pay_path = pay_path.strip_prefix("https://pay.example.com").unwrap().to_owned();
+        Self { id: confirmed["orderId"].as_i64().unwrap(), pay_path }
+    }
+
     /// An order that has ended, so that its callback is due: cancelled by an operator.
     pub async fn ended(world: &World, partner: &Partner, callback_url: &str) -> Self {
         let order = Self::order(world, partner, None, Some(callback_url)).await;
@@ -68,7 +92,7 @@ impl Placed {
     }
 
     /// Its status, cause and timeline as an operator sees them.
-    pub async fn seen(&self, world: &World) -> serde_json::Value {
+    pub async fn seen(&self, world: &World) -> Value {
         let path = format!("/admin/v1/orders/{}", self.id);
         let answer = world.admin(http::Method::GET, &path, json!({})).await;
         answer.assert_status(200);

@@ -42,8 +42,8 @@ struct Delivery {
     attempts: i16,
     /// Of the last attempt, if the partner's host answered.
     last_status: Option<i16>,
-    /// Why the last attempt failed: status, redirect, gone, timeout, unreachable, forbidden,
-    /// unsigned.
+    /// Why the last attempt failed: status, redirect, gone, unwanted, timeout, unreachable,
+    /// forbidden, unsigned.
     last_error: Option<String>,
     /// While it is pending.
     next_attempt_at: Option<DateTime<Utc>>,

@@ -161,6 +161,9 @@ async fn attempt(core: &Core, claimed: &Claimed) -> Outcome {
 }
 
 async fn send(core: &Core, claimed: &Claimed) -> Result<Outcome> {
+    if !claimed.wanted {
+        return Ok(Outcome::Unwanted);
+    }
     let Some(tenant) = tenant(core, claimed.client).await? else {
         return Ok(Outcome::Failed(Failure::Unsigned));
     };

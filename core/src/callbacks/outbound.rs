@@ -45,6 +45,8 @@ pub(super) enum Outcome {
     Delivered(StatusCode),
     /// 410: the receiver wants no more of it.
     Gone,
+    /// Nothing was sent: its endpoint has been removed or disabled.
+    Unwanted,
     /// Anything else.
     Failed(Failure),
 }
@@ -72,6 +74,7 @@ impl Outcome {
         match self {
             Self::Delivered(_) => "delivered",
             Self::Gone => "gone",
+            Self::Unwanted => "unwanted",
             Self::Failed(Failure::Redirected(_)) => "redirect",
             Self::Failed(Failure::Answered(..)) => "status",
             Self::Failed(Failure::TimedOut) => "timeout",
@@ -90,7 +93,7 @@ impl Outcome {
             }
             Self::Gone => Some(StatusCode::GONE),
             Self::Failed(Failure::TimedOut | Failure::Unreachable) => None,
-            Self::Failed(Failure::Forbidden | Failure::Unsigned) => None,
+            Self::Failed(Failure::Forbidden | Failure::Unsigned) | Self::Unwanted => None,
         }
     }
 

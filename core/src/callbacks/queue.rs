@@ -8,7 +8,7 @@ use super::outbound::{Failure, Outcome};
 use super::schedule::pause_after;
 use crate::Core;
 use crate::error::Result;
-use crate::types::{ClientId, DeliveryId, EventId};
+use crate::types::{ClientId, DeliveryId, EventId, WebhookEndpointId};
 
 /// How long a claim is an edge's own: an attempt's longest time, twice. An edge that dies delays
 /// a delivery by this.
@@ -24,6 +24,10 @@ pub(super) struct Claimed {
     pub(super) data: Value,
     pub(super) happened_at: DateTime<Utc>,
     pub(super) url: String,
+    /// The webhook endpoint it goes to; `None` is an order's callback.
+    endpoint: Option<WebhookEndpointId>,
+    /// Whether somebody still wants it: its endpoint is neither removed nor disabled.
+    pub(super) wanted: bool,
     /// Attempts before this one.
     pub(super) attempts: u16,
     /// When this attempt was due.
@@ -69,12 +73,13 @@ pub(super) async fn claim(core: &Core, room: &Room) -> Result<Vec<Claimed>> {
             )
             from waiting w where w.client_id is not null
         ), due as (
-            select d.client_id, d.delivery_id, d.event_id
+            select d.client_id, d.delivery_id, d.event_id, d.endpoint_id
             from waiting w
             left join unnest($3::uuid[], $4::bigint[]) as known (client_id, room)
                 on known.client_id = w.client_id
             cross join lateral (
-                select client_id, delivery_id, event_id, next_attempt_at from delivery
+                select client_id, delivery_id, event_id, endpoint_id, next_attempt_at
+                from delivery
                 where client_id = w.client_id and state = 'pending' and next_attempt_at <= $1
                     and (leased_until is null or leased_until <= $1)
                 order by next_attempt_at limit coalesce(known.room, $5)
@@ -83,7 +88,12 @@ pub(super) async fn claim(core: &Core, room: &Room) -> Result<Vec<Claimed>> {
             where w.client_id is not null
             order by d.next_attempt_at limit $6
         ), told as (
-            select due.client_id, due.delivery_id, e.type, e.payload, e.created_at
+            select due.client_id, due.delivery_id, e.type, e.payload, e.created_at,
+                due.endpoint_id is null or exists (
+                    select from webhook_endpoint w
+                    where w.client_id = due.client_id and w.endpoint_id = due.endpoint_id
+                        and w.disabled_at is null
+                ) as wanted
             from due cross join lateral (
                 -- the limit keeps the planner from joining by client alone, through its whole log
                 select type, payload, created_at from event
@@ -92,8 +102,9 @@ pub(super) async fn claim(core: &Core, room: &Room) -> Result<Vec<Claimed>> {
         )
         update delivery d set leased_until = $2
         from told where d.client_id = told.client_id and d.delivery_id = told.delivery_id
-        returning d.client_id, d.delivery_id, d.event_id, d.url, d.attempts, d.next_attempt_at,
-            told.type as "kind!", told.payload as "payload!", told.created_at as "created_at!"
+        returning d.client_id, d.delivery_id, d.event_id, d.url, d.endpoint_id, d.attempts,
+            d.next_attempt_at, told.wanted as "wanted!", told.type as "kind!",
+            told.payload as "payload!", told.created_at as "created_at!"
         "#,
         now,
         leased_until,
@@ -112,6 +123,8 @@ pub(super) async fn claim(core: &Core, room: &Room) -> Result<Vec<Claimed>> {
         data: row.payload,
         happened_at: row.created_at,
         url: row.url,
+        endpoint: row.endpoint_id.map(WebhookEndpointId::from),
+        wanted: row.wanted,
         attempts: u16::try_from(row.attempts).unwrap_or_default(),
         due_at: row.next_attempt_at,
         leased_until,
@@ -120,7 +133,8 @@ pub(super) async fn claim(core: &Core, room: &Room) -> Result<Vec<Claimed>> {
 }
 
 /// Writes what became of an attempt, and gives the claim back. An attempt that outlived its lease
-/// is heard only if it succeeded: the delivery may be another edge's by now.
+/// is heard only if it succeeded: the delivery may be another edge's by now. An endpoint whose host
+/// wants no more of it is disabled with it.
 ///
 /// # Errors
 /// When the database cannot be used; the lease then ends by itself and the attempt is repeated.
@@ -129,7 +143,7 @@ pub(super) async fn settle(core: &Core, claimed: &Claimed, outcome: Outcome) -> 
     let failed = claimed.attempts.saturating_add(1);
     let (state, pause) = match outcome {
         Outcome::Delivered(_) => ("delivered", None),
-        Outcome::Gone => ("disabled", None),
+        Outcome::Gone | Outcome::Unwanted => ("disabled", None),
         Outcome::Failed(failure) => {
             let asked = match failure {
                 Failure::Answered(_, asked) => asked,
@@ -142,6 +156,10 @@ pub(super) async fn settle(core: &Core, claimed: &Claimed, outcome: Outcome) -> 
     let delivered = matches!(outcome, Outcome::Delivered(_));
     sqlx::query!(
         r#"
+        with refused as (
+            update webhook_endpoint set disabled_at = $9
+            where client_id = $1 and endpoint_id = $10 and $3 = 'disabled' and disabled_at is null
+        )
         update delivery set
             state = $3, attempts = attempts + 1, next_attempt_at = $4, leased_until = null,
             last_status = $5, last_error = $6, delivered_at = $7
@@ -156,6 +174,8 @@ pub(super) async fn settle(core: &Core, claimed: &Claimed, outcome: Outcome) -> 
         (!delivered).then(|| outcome.name()),
         delivered.then_some(now),
         claimed.leased_until,
+        now,
+        claimed.endpoint.map(WebhookEndpointId::uuid),
     )
     .execute(&core.db)
     .await?;

@@ -65,14 +65,29 @@ impl Signable {
     pub(crate) fn canonical(&self) -> String {
         canonical(self.fields.iter().map(|(name, value)| (*name, value.as_str())))
     }
+
+    /// Names and values, in the order in which they are signed.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.fields.iter().map(|(name, value)| (*name, value.as_str()))
+    }
 }
 
 /// The text that is signed over these fields; their names must be plain and not repeated.
 pub(crate) fn canonical<'a>(fields: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
     let mut fields: Vec<_> = fields.into_iter().collect();
     fields.sort_unstable();
-    let pair = |(name, value)| format!("{name}={}", utf8_percent_encode(value, RESERVED));
+    let pair = |(name, value)| format!("{name}={}", encode(value));
     fields.into_iter().map(pair).collect::<Vec<_>>().join("&")
+}
+
+/// A value as it is signed.
+pub(crate) fn encode(value: &str) -> String {
+    utf8_percent_encode(value, RESERVED).to_string()
+}
+
+/// Whether the text is a signature at all: hex in small letters, or base64, of 32 bytes.
+pub(crate) fn is_well_formed(signature: &str) -> bool {
+    decode(signature).is_some()
 }
 
 /// Checks a signature against every live secret of the client, in constant time.

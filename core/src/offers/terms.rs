@@ -17,8 +17,7 @@ use crate::error::Code;
 use crate::fields::{Fields, flag};
 use crate::types::decimal::{fits_decimals, from_number};
 use crate::types::{
-    CallbackUrl, DestinationTag, InvalidTag, LoopbackHttp, PartnerReference, ReturnUrl, TagKind,
-    WalletAddress,
+    CallbackUrl, DestinationTag, InvalidTag, PartnerReference, ReturnUrl, TagKind, WalletAddress,
 };
 
 /// Seconds that an offer may live (API document, Limits).
@@ -231,8 +230,7 @@ fn return_url(fields: &mut Fields<'_>) -> Option<ReturnUrl> {
 }
 
 fn callback_url(fields: &mut Fields<'_>, client: &Client) -> Option<CallbackUrl> {
-    let loopback =
-        if client.tenant.is_test() { LoopbackHttp::Allowed } else { LoopbackHttp::Refused };
+    let loopback = client.tenant.loopback_http();
     match Text::of(fields, "callbackUrl") {
         Text::Absent => None,
         Text::Blank => refuse(fields, Code::ER321, "callbackUrl"),

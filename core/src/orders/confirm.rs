@@ -220,7 +220,7 @@ impl Confirming {
     }
 
     async fn place(self, core: &Core, offer: Option<OfferTerms>) -> Result<Confirmed> {
-        let order = NewOrder::of(&self, offer.as_ref(), core.clock.now())?;
+        let order = NewOrder::of(core, &self, offer.as_ref(), core.clock.now())?;
         match place(core, &order).await? {
             Outcome::Placed(id) => {
                 core.metrics.orders.with_label_values(&[Cause::Confirmed.as_str()]).inc();

@@ -2,7 +2,7 @@
 
 mod machine;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
 use serde::{Serialize, Serializer};
 use serde_json::json;
@@ -17,7 +17,7 @@ use crate::clock::NoEntropy;
 use crate::db::retrying;
 use crate::error::{Error, Result};
 use crate::events::{self, NewEvent};
-use crate::sandbox;
+use crate::sandbox::{self, Scenario};
 use crate::types::{ClientId, OrderId};
 
 /// The state of an order, in the words of the API document.
@@ -237,8 +237,9 @@ impl Change<'_> {
         let Some(told) = self.write(&mut tx, transition).await? else {
             return Ok(Err(NotApplied::Forbidden { status }));
         };
+        let scenario = Scenario::of(told.partner_reference.as_deref(), facts.fiat_amount);
         self.tell(&mut tx, transition, told).await?;
-        self.go_on(&mut tx, transition.to, facts.coins_sent).await?;
+        self.go_on(&mut tx, transition.cause, scenario, facts.coins_sent).await?;
         tx.commit().await?;
         let Transition { from, to, cause, .. } = *transition;
         Ok(Ok(Applied { from, to, cause, at: self.now }))
@@ -335,11 +336,12 @@ impl Change<'_> {
     async fn go_on(
         &self,
         tx: &mut PgConnection,
-        to: OrderStatus,
+        cause: Cause,
+        scenario: Option<Scenario>,
         coins_were_sent: bool,
     ) -> Result<(), sqlx::Error> {
         let coins_sent = coins_were_sent || matches!(self.event, OrderEvent::CoinsSent { .. });
-        let pause = TimeDelta::milliseconds(self.core.settings.sandbox.step_ms.into());
-        sandbox::follow(tx, self.client, self.order, to, coins_sent, self.now + pause).await
+        let step = sandbox::next(scenario, cause, coins_sent);
+        sandbox::follow(tx, self.core, self.client, self.order, (step, self.now)).await
     }
 }

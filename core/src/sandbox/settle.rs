@@ -2,10 +2,10 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use super::{ACTOR, Step, transaction_id};
+use super::happening::{Happening, happen};
 use crate::Core;
 use crate::error::{Error, Result};
-use crate::orders::status::{NotApplied, OrderEvent, apply};
+use crate::orders::status::NotApplied;
 use crate::types::{ClientId, OrderId};
 
 /// Most steps of one turn.
@@ -66,12 +66,9 @@ impl Core {
     }
 
     async fn take_sandbox_step(&self, step: &Due) -> Result<()> {
-        let event = if step.event == Step::CoinsSent.as_str() {
-            OrderEvent::CoinsSent { transaction_id: transaction_id(&self.clock)? }
-        } else {
-            OrderEvent::ConfirmedOnChain
-        };
-        match apply(self, step.client, step.order, event, ACTOR).await {
+        let happening = Happening::from_name(&step.event)
+            .ok_or_else(|| Error::broken("read a sandbox step: an event nobody knows"))?;
+        match happen(self, step.client, step.order, happening).await {
             // The next step took this one's place in the same transaction.
             Ok(_) => Ok(()),
             Err(NotApplied::Forbidden { .. } | NotApplied::NoSuchOrder) => {

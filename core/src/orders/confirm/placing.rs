@@ -12,7 +12,9 @@ use crate::db::retrying;
 use crate::error::{Error, Result};
 use crate::events::EventType;
 use crate::orders::status::{Cause, OrderStatus};
+use crate::sandbox::{self, Happening};
 use crate::types::{ClientId, OrderId, QuoteId};
+use crate::webhooks;
 
 /// Most numbers that are tried for one order. Two of one client meet once in 10^15.
 const ORDER_ID_TRIES_MAX: u32 = 4;
@@ -26,6 +28,8 @@ pub(super) struct NewOrder<'a> {
     callback_url: Option<&'a str>,
     policy_decisions: Value,
     terms_digest: [u8; 32],
+    /// What happens to it by itself, and when: in the sandbox alone.
+    first_step: Option<(Happening, DateTime<Utc>)>,
     pub(super) expires_at: Option<DateTime<Utc>>,
     now: DateTime<Utc>,
 }
@@ -34,6 +38,7 @@ impl<'a> NewOrder<'a> {
     /// The order that `confirming` asks for. What the offer says goes before what the request
     /// says, except for the partner's own identifier.
     pub(super) fn of(
+        core: &Core,
         confirming: &'a Confirming,
         offer: Option<&'a OfferTerms>,
         now: DateTime<Utc>,
@@ -54,14 +59,17 @@ impl<'a> NewOrder<'a> {
         // A bank transfer may take as long as it takes.
         let timed = method.kind != "bank-transfer";
         let time_to_pay = TimeDelta::seconds(i64::from(method.expiration_period_seconds));
+        let partner_reference = request
+            .partner_reference
+            .as_ref()
+            .map(|reference| reference.as_str())
+            .or(offer.and_then(|offer| offer.partner_reference.as_deref()));
+        let marks = (partner_reference, confirming.quote.fiat);
         Ok(Self {
             confirming,
             offer_id: offer.map(|offer| offer.offer_id),
-            partner_reference: request
-                .partner_reference
-                .as_ref()
-                .map(|reference| reference.as_str())
-                .or(offer.and_then(|offer| offer.partner_reference.as_deref())),
+            partner_reference,
+            first_step: sandbox::first_step(core, &confirming.client, marks, now),
             return_url: offer.and_then(|offer| offer.return_url.as_deref()).or(return_url),
             callback_url: offer.and_then(|offer| offer.callback_url.as_deref()).or(callback_url),
             policy_decisions: decisions(&confirming.quote.policy_decisions, offer),
@@ -100,6 +108,7 @@ pub(super) async fn place(core: &Core, order: &NewOrder<'_>) -> Result<Outcome> 
             order: OrderId::from_entropy(core.clock.random_u64()?),
             transition: core.clock.uuid()?,
             event: core.clock.uuid()?,
+            deliveries: &webhooks::delivery_ids(core)?,
         };
         let attempt = || async {
             match insert(core, order, ids).await {
@@ -138,19 +147,25 @@ fn may_have_run(error: &sqlx::Error) -> bool {
 }
 
 #[derive(Clone, Copy)]
-struct Ids {
+struct Ids<'a> {
     order: OrderId,
     transition: Uuid,
     event: Uuid,
+    deliveries: &'a [Uuid],
 }
 
-/// Takes the offer if there is one, and makes the order, the first row of its timeline and its
-/// event. `None` when the offer was not there to be taken.
+/// Takes the offer if there is one, and makes the order, the first row of its timeline, its event
+/// the deliveries to webhook endpoints that listen (as `webhooks::fan_out` writes them), and the
+/// sandbox's first step. `None` when the offer was not there to be taken.
 ///
 /// No `on conflict`: a quote or an offer that was used undoes the whole statement, the taking of
 /// the offer too.
 #[expect(clippy::too_many_lines, reason = "one statement, and a line for each of its arguments")]
-async fn insert(core: &Core, order: &NewOrder<'_>, ids: Ids) -> Result<Option<i64>, sqlx::Error> {
+async fn insert(
+    core: &Core,
+    order: &NewOrder<'_>,
+    ids: Ids<'_>,
+) -> Result<Option<i64>, sqlx::Error> {
     let Confirming { client, user, quote, request, destination } = order.confirming;
     let (pays, gets) = (quote.fiat_currency(), quote.crypto_currency());
     let payload = json!({
@@ -183,6 +198,16 @@ async fn insert(core: &Core, order: &NewOrder<'_>, ids: Ids) -> Result<Option<i6
         ), told as (
             insert into event (client_id, event_id, type, order_id, payload, created_at)
             select $1, $34, $35, order_id, $36, $3 from placed
+        ), sent as (
+            insert into delivery (client_id, delivery_id, event_id, order_id, endpoint_id, url,
+                next_attempt_at, created_at)
+            select $1, ($37::uuid[])[slot], $34, order_id, endpoint_id, url, $3, $3
+            from placed cross join webhook_endpoint
+            where client_id = $1 and disabled_at is null
+                and (events is null or $35 = any (events))
+        ), staged as (
+            insert into sandbox_step (client_id, order_id, event, due_at)
+            select $1, order_id, $38::text, $39::timestamptz from placed where $38 is not null
         )
         select order_id as "order_id!" from placed
         "#,
@@ -222,6 +247,9 @@ async fn insert(core: &Core, order: &NewOrder<'_>, ids: Ids) -> Result<Option<i6
         ids.event,
         EventType::OrderCreated.as_str(),
         payload,
+        ids.deliveries,
+        order.first_step.map(|(step, _)| step.as_str()),
+        order.first_step.map(|(_, due_at)| due_at),
     )
     .fetch_optional(&core.db)
     .await

@@ -7,8 +7,8 @@ use crate::error::{Code, Result};
 use crate::fields::Fields;
 use crate::orders::WalletType;
 use crate::types::{
-    CallbackUrl, Chain, DestinationTag, LoopbackHttp, OfferId, PartnerReference, ReturnUrl,
-    TagKind, WalletAddress,
+    CallbackUrl, Chain, DestinationTag, OfferId, PartnerReference, ReturnUrl, TagKind,
+    WalletAddress,
 };
 
 /// A confirm, as far as it can be judged without its quote: which chain the address and the tag
@@ -79,8 +79,7 @@ fn return_url(value: &Value) -> Option<ReturnUrl> {
 }
 
 fn callback_url(fields: &mut Fields<'_>, client: &Client) -> Option<CallbackUrl> {
-    let loopback =
-        if client.tenant.is_test() { LoopbackHttp::Allowed } else { LoopbackHttp::Refused };
+    let loopback = client.tenant.loopback_http();
     let read = |value: &Value| CallbackUrl::parse(value.as_str()?, loopback).ok();
     fields.optional("callbackUrl", Code::ER046, read)
 }

@@ -1,0 +1,62 @@
+//! `GET /api/v2/sandbox/scenarios`: the magic values, and what each of them does.
+
+use http::Method;
+use serde::Serialize;
+
+use super::scenario::Scenario;
+use crate::Core;
+use crate::caller::Client;
+use crate::endpoint::{Endpoint, Json};
+use crate::error::{Code, Result};
+use crate::exchange::Input;
+use crate::orders::status::OrderStatus;
+use crate::types::JsonDecimal;
+
+/// Version 2, the only one.
+pub struct V2;
+
+impl Endpoint for V2 {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/api/v2/sandbox/scenarios";
+    const ERRORS: &'static [Code] = &[];
+    type Caller = Client;
+    type Request = ();
+    type Response = Json<Vec<Listed>>;
+
+    fn read(_: &Input, client: &Client) -> Result<()> {
+        super::only_for_tests(client)
+    }
+
+    async fn call(_: &Core, _: Client, (): ()) -> Result<Json<Vec<Listed>>> {
+        Ok(Json(Scenario::ALL.into_iter().map(Listed::from).collect()))
+    }
+}
+
+/// A scenario of an order.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Listed {
+    name: &'static str,
+    description: &'static str,
+    /// Confirming with this starts it; anything may follow behind a dash.
+    partner_order_identifier: String,
+    /// So does confirming a quote over this much fiat.
+    fiat_amount: JsonDecimal,
+    /// What happens by itself, in order.
+    steps: Vec<&'static str>,
+    /// What the order then is.
+    status: OrderStatus,
+}
+
+impl From<Scenario> for Listed {
+    fn from(scenario: Scenario) -> Self {
+        Self {
+            name: scenario.name(),
+            description: scenario.description(),
+            partner_order_identifier: scenario.reference(),
+            fiat_amount: JsonDecimal(scenario.amount()),
+            steps: scenario.steps().into_iter().map(|step| step.as_str()).collect(),
+            status: scenario.ends(),
+        }
+    }
+}

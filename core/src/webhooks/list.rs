@@ -1,0 +1,41 @@
+//! `GET /api/v2/webhooks`: the client's endpoints, oldest first.
+
+use http::Method;
+
+use super::Endpoint;
+use crate::Core;
+use crate::caller::Client;
+use crate::endpoint::{self, Json};
+use crate::error::{Code, Result};
+use crate::exchange::Input;
+
+/// Version 2, the only one.
+pub struct V2;
+
+impl endpoint::Endpoint for V2 {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/api/v2/webhooks";
+    const ERRORS: &'static [Code] = &[];
+    type Caller = Client;
+    type Request = ();
+    type Response = Json<Vec<Endpoint>>;
+
+    fn read(_: &Input, _: &Client) -> Result<()> {
+        Ok(())
+    }
+
+    async fn call(core: &Core, client: Client, (): ()) -> Result<Json<Vec<Endpoint>>> {
+        let endpoints = sqlx::query_as!(
+            Endpoint,
+            r#"
+            select endpoint_id as id, url, events, disabled_at is not null as "disabled!",
+                disabled_at, created_at
+            from webhook_endpoint where client_id = $1 order by endpoint_id
+            "#,
+            client.id().uuid(),
+        )
+        .fetch_all(&core.db)
+        .await?;
+        Ok(Json(endpoints))
+    }
+}

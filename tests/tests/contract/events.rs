@@ -1,0 +1,142 @@
+//! The event log: what it shows, how it is read on, and telling of an event again.
+
+use chrono::TimeDelta;
+use rampart_tests::partner::Partner;
+use rampart_tests::placed::Placed;
+use rampart_tests::receiver::{Reaction, Receiver};
+use rampart_tests::world::World;
+use serde_json::{Value, json};
+
+const EVENTS: &str = "/api/v2/events";
+const NOBODY: &str = "00000000-0000-7000-8000-000000000000";
+
+async fn log(partner: &Partner, query: &str) -> Vec<Value> {
+    let answer = partner.get(&format!("{EVENTS}{query}")).await;
+    answer.assert_status(200);
+    answer.json().as_array().unwrap().clone()
+}
+
+async fn redeliver(partner: &Partner, event: &Value) -> Value {
+    let path = format!("{EVENTS}/{}/redeliver", event["id"].as_str().unwrap());
+    partner.post(&path, json!({})).await.assert_status(200).json()
+}
+
+/// An order that was paid, held and refunded.
+async fn eventful(world: &World, partner: &Partner) -> Placed {
+    let order = Placed::order(world, partner, None, None).await;
+    for event in ["payment-received", "hold", "refund"] {
+        order.event(world, event).await.assert_status(200);
+        world.clock().advance(TimeDelta::seconds(1));
+    }
+    order
+}
+
+#[tokio::test]
+async fn the_log_tells_what_happened_oldest_first() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    let order = eventful(&world, &acme).await;
+    let events = log(&acme, "").await;
+    let types: Vec<_> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
+    assert_eq!(types, ["order.paid", "order.blocked", "order.refunded"]);
+    let first = &events[0];
+    let mut members: Vec<_> = first.as_object().unwrap().keys().collect();
+    members.sort();
+    assert_eq!(members, ["data", "id", "timestamp", "type"]);
+    assert!(first["timestamp"].as_str().unwrap().ends_with('Z'));
+    let data =
+        json!({"orderId": order.id, "partnerOrderIdentifier": "shop-7", "status": "in progress"});
+    assert_eq!(first["data"], data);
+    let paid = log(&acme, "?type=order.paid").await;
+    assert_eq!(paid, events[..1]);
+}
+
+#[tokio::test]
+async fn the_log_is_read_on_after_the_last_event_seen() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    eventful(&world, &acme).await;
+    let events = log(&acme, "").await;
+    let after = |event: &Value| format!("?after={}", event["id"].as_str().unwrap());
+    assert_eq!(log(&acme, &after(&events[0])).await, events[1..]);
+    assert_eq!(log(&acme, &after(&events[2])).await, [] as [Value; 0]);
+    world.clock().advance(TimeDelta::minutes(1));
+    let page = acme.get(&format!("{EVENTS}?limit=2")).await;
+    assert_eq!(page.json().as_array().unwrap()[..], events[..2]);
+    assert_eq!(page.header("x-next-cursor"), events[1]["id"].as_str());
+    let link = page.header("link").unwrap();
+    let next = link.trim_start_matches('<').split('>').next().unwrap();
+    let last = acme.get(next).await;
+    assert_eq!(last.json().as_array().unwrap()[..], events[2..]);
+    assert_eq!(last.header("link"), None);
+}
+
+#[tokio::test]
+async fn the_cursor_waits_for_events_that_may_still_be_overtaken() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    let order = Placed::order(&world, &acme, None, None).await;
+    order.event(&world, "cancel").await.assert_status(200);
+    let page = acme.get(EVENTS).await;
+    assert_eq!(page.json().as_array().unwrap().len(), 1, "it is shown at once");
+    assert_eq!(page.header("x-next-cursor"), None);
+    world.clock().advance(TimeDelta::minutes(1));
+    let page = acme.get(EVENTS).await;
+    assert_eq!(page.header("x-next-cursor"), page.json()[0]["id"].as_str());
+}
+
+#[tokio::test]
+async fn what_is_no_filter_is_refused() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    for query in ["?after=7", "?type=order.exploded", "?limit=0", "?limit=101", "?limit=many"] {
+        let answer = acme.get(&format!("{EVENTS}{query}")).await;
+        answer.assert_status(400).assert_codes(&["ER048"]);
+    }
+}
+
+#[tokio::test]
+async fn nobody_sees_or_sends_anothers_events() {
+    let world = World::start().await;
+    let (acme, rival) = (world.partner("acme").await, world.partner("rival").await);
+    eventful(&world, &acme).await;
+    assert_eq!(log(&rival, "").await, [] as [Value; 0]);
+    let event = log(&acme, "").await[0]["id"].as_str().unwrap().to_owned();
+    let foreign = rival.post(&format!("{EVENTS}/{event}/redeliver"), json!({})).await;
+    let absent = rival.post(&format!("{EVENTS}/{NOBODY}/redeliver"), json!({})).await;
+    let malformed = rival.post(&format!("{EVENTS}/7/redeliver"), json!({})).await;
+    foreign.assert_status(404).assert_codes(&["ER999"]);
+    assert_eq!(foreign.text(), absent.text());
+    assert_eq!(foreign.text(), malformed.text());
+}
+
+#[tokio::test]
+async fn an_event_is_told_again_with_its_id() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    let host = Receiver::start().await;
+    Placed::ended(&world, &acme, &host.url("/hook")).await;
+    host.react(Reaction::status(410));
+    assert_eq!(world.core().deliver_due().await.unwrap(), 1);
+    host.react(Reaction::status(200));
+    let event = &log(&acme, "").await[0];
+    let again = redeliver(&acme, event).await;
+    assert_eq!((&again["id"], &again["type"]), (&event["id"], &event["type"]));
+    assert_eq!(again["deliveries"], 1);
+    assert_eq!(redeliver(&acme, event).await["deliveries"], 1, "and no second one beside it");
+    assert_eq!(world.core().deliver_due().await.unwrap(), 1);
+    let [first, second] = &host.heard()[..] else { panic!("not two requests") };
+    assert_eq!(first.header("webhook-id"), event["id"].as_str().unwrap());
+    assert_eq!(first.header("webhook-id"), second.header("webhook-id"));
+    assert_eq!(first.body, second.body);
+}
+
+#[tokio::test]
+async fn an_event_that_nobody_listens_to_is_told_to_nobody() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    eventful(&world, &acme).await;
+    let event = &log(&acme, "").await[0];
+    assert_eq!(redeliver(&acme, event).await["deliveries"], 0);
+    assert_eq!(world.core().deliver_due().await.unwrap(), 0);
+}
