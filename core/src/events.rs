@@ -8,6 +8,7 @@ pub mod list;
 pub mod redeliver;
 
 use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use sqlx::PgConnection;
@@ -59,6 +60,17 @@ impl EventType {
         Self::IdentifierLinked,
     ];
 
+    /// The names of all of them.
+    pub(crate) const NAMES: [&str; Self::ALL.len()] = {
+        let mut names = [""; Self::ALL.len()];
+        let mut at = 0;
+        while at < names.len() {
+            names[at] = Self::ALL[at].as_str();
+            at += 1;
+        }
+        names
+    };
+
     /// As stored and sent.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -96,14 +108,16 @@ pub struct NewEvent {
 }
 
 /// An event as it stands in the log.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct Logged {
     /// Also the `webhook-id` of its deliveries.
     id: EventId,
+    /// What it tells of.
     #[serde(rename = "type")]
     kind: String,
     /// When it happened.
     timestamp: DateTime<Utc>,
+    /// What it happened to: for an order `orderId`, `partnerOrderIdentifier` and `status`.
     data: Value,
 }
 

@@ -9,6 +9,7 @@ pub mod register;
 pub mod remove;
 
 use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::PgConnection;
 use uuid::Uuid;
@@ -20,17 +21,26 @@ use crate::types::{ClientId, EventId, WebhookEndpointId};
 /// Most endpoints of one client; the table's `slot` has the same bound.
 pub(crate) const ENDPOINTS_MAX: usize = 10;
 
+/// One endpoint, as the document shows it.
+const EXAMPLE: &str = r#"{"id": "0190b5d8-7a3c-7c3e-9d8a-3f1f6a1f2b3c", "url": "https://shop.example/hook",
+            "events": ["order.completed"], "disabled": false, "disabledAt": null,
+            "createdAt": "2026-03-01T12:00:00Z"}"#;
+
 /// An endpoint as its partner sees it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "WebhookEndpoint")]
 pub struct Endpoint {
     id: WebhookEndpointId,
+    /// Where it is.
     url: String,
     /// Types of the events it is told of; `null`: all, those of the future too.
     events: Option<Vec<String>>,
     /// Its host answered 410: nothing goes there any more.
     disabled: bool,
+    /// When it did.
     disabled_at: Option<DateTime<Utc>>,
+    /// When it was registered.
     created_at: DateTime<Utc>,
 }
 

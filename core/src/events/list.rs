@@ -3,15 +3,17 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use http::{Method, StatusCode};
+use schemars::SchemaGenerator;
 use url::form_urlencoded;
 
 use super::{EventType, Logged};
 use crate::Core;
 use crate::caller::Client;
-use crate::endpoint::{Endpoint, Respond};
+use crate::endpoint::{Endpoint, Respond, Success};
 use crate::error::{Code, Result};
 use crate::exchange::{Input, Reply};
 use crate::fields::Fields;
+use crate::openapi::doc::{Doc, Kind, optional};
 use crate::types::{ClientId, EventId};
 
 /// Events of a page, unless the caller says otherwise.
@@ -30,6 +32,21 @@ impl Endpoint for V2 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v2/events";
     const ERRORS: &'static [Code] = &[Code::ER048];
+    const DOC: Doc = Doc {
+        summary: "Read the event log",
+        details: "Events come oldest first. Ask for what comes after the last `X-Next-Cursor` to \
+                  miss none: events of the last seconds are shown at once, and again behind the \
+                  cursor, because an earlier one may still turn up. Their ids tell them apart.",
+        query: &[
+            optional("after", Kind::Format("uuid"), "Only events behind this one."),
+            optional("type", Kind::OneOf(&EventType::NAMES), "Only events of this type."),
+            optional("limit", Kind::Integer(1, 100), "Most events of the page; 20 if omitted."),
+        ],
+        answer: r#"[{"id": "0190b5d8-7a3c-7c3e-9d8a-3f1f6a1f2b3c", "type": "order.paid",
+            "timestamp": "2026-03-01T12:00:00Z", "data": {"orderId": 1234567890123456,
+            "partnerOrderIdentifier": "shop-7", "status": "in progress"}}]"#,
+        ..Doc::NONE
+    };
     type Caller = Client;
     type Request = Filter;
     type Response = Page;
@@ -128,6 +145,14 @@ impl Respond for Page {
             reply.set("link", link);
         }
         Ok(reply)
+    }
+
+    fn successes(schemas: &mut SchemaGenerator) -> Vec<Success> {
+        let headers = &[
+            ("Link", "`rel=\"next\"`: the next page, if there is one now."),
+            ("X-Next-Cursor", "The `after` with which no event is missed, if there is one yet."),
+        ];
+        vec![Success { headers, ..Success::json::<Vec<Logged>>(StatusCode::OK, schemas) }]
     }
 }
 

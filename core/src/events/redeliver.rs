@@ -1,6 +1,7 @@
 //! `POST /api/v2/events/{id}/redeliver`: tells of an event again, with the same `webhook-id`.
 
 use http::{Method, StatusCode};
+use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::PgConnection;
 
@@ -10,6 +11,7 @@ use crate::caller::Client;
 use crate::endpoint::{Endpoint, Json};
 use crate::error::{Code, Error, Result};
 use crate::exchange::Input;
+use crate::openapi::doc::{Doc, Kind, required};
 use crate::types::{ClientId, EventId};
 use crate::webhooks;
 
@@ -20,6 +22,17 @@ impl Endpoint for V2 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v2/events/{id}/redeliver";
     const ERRORS: &'static [Code] = &[];
+    const DOC: Doc = Doc {
+        summary: "Send an event again",
+        details: "To the order's callback, where it was called, and to every webhook endpoint that \
+                  listens now. The `webhook-id` stays the same.",
+        path: &[required("id", Kind::Format("uuid"), "The event's id.")],
+        answer: r#"{"id": "0190b5d8-7a3c-7c3e-9d8a-3f1f6a1f2b3c", "type": "order.paid",
+            "timestamp": "2026-03-01T12:00:00Z", "data": {"orderId": 1234567890123456,
+            "partnerOrderIdentifier": "shop-7", "status": "in progress"}, "deliveries": 1}"#,
+        also: &[(404, Code::ER999)],
+        ..Doc::NONE
+    };
     type Caller = Client;
     type Request = EventId;
     type Response = Json<Redelivered>;
@@ -94,7 +107,7 @@ async fn under_way(tx: &mut PgConnection, client: ClientId, event: EventId) -> R
 }
 
 /// The event, and what is sent of it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct Redelivered {
     #[serde(flatten)]
     event: Logged,

@@ -1,6 +1,7 @@
 //! `GET /api/v2/sandbox/scenarios`: the magic values, and what each of them does.
 
 use http::Method;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::scenario::Scenario;
@@ -9,6 +10,7 @@ use crate::caller::Client;
 use crate::endpoint::{Endpoint, Json};
 use crate::error::{Code, Result};
 use crate::exchange::Input;
+use crate::openapi::doc::Doc;
 use crate::orders::status::OrderStatus;
 use crate::types::JsonDecimal;
 
@@ -19,6 +21,15 @@ impl Endpoint for V2 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v2/sandbox/scenarios";
     const ERRORS: &'static [Code] = &[];
+    const DOC: Doc = Doc {
+        summary: "List the sandbox's scenarios",
+        details: "Magic values: an order of a test client that carries one follows its path by \
+                  itself. There is no such route for live clients.",
+        answer: r#"[{"name": "denied", "description": "The payment is denied.",
+            "partnerOrderIdentifier": "sandbox-denied", "fiatAmount": 101.02,
+            "steps": ["payment-denied"], "status": "cancelled"}]"#,
+        ..Doc::NONE
+    };
     type Caller = Client;
     type Request = ();
     type Response = Json<Vec<Listed>>;
@@ -33,10 +44,13 @@ impl Endpoint for V2 {
 }
 
 /// A scenario of an order.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "Scenario")]
 pub struct Listed {
+    /// What it is called.
     name: &'static str,
+    /// What it does.
     description: &'static str,
     /// Confirming with this starts it; anything may follow behind a dash.
     partner_order_identifier: String,

@@ -9,6 +9,7 @@ mod compare;
 mod mistakes;
 
 use http::Method;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Core;
@@ -18,6 +19,7 @@ use crate::error::{Code, Result};
 use crate::exchange::Input;
 use crate::fields::Fields;
 use crate::offers::signature::{Signable, check, is_well_formed};
+use crate::openapi::doc::{Doc, Kind, Shape, optional};
 
 /// Version 2, the only one.
 pub struct V2;
@@ -27,6 +29,28 @@ impl Endpoint for V2 {
     const PATH: &'static str = "/api/v2/sandbox/signature";
     const ERRORS: &'static [Code] = &[Code::ER331, Code::ER338];
     const BODY: Body = Body::Json;
+    const DOC: Doc = Doc {
+        summary: "Explain a signature",
+        details: "Takes the body of an offer or a checkout as it would be sent, and says which text \
+                  its signature must cover and which fields were signed differently. There is no \
+                  such route for live clients.",
+        body: Shape::Members(&[
+            optional("callbackUrl", Kind::Text, "As in the offer."),
+            optional("fee", Kind::Decimal, "As in the offer."),
+            optional("returnUrl", Kind::Text, "As in the offer."),
+            optional("walletAddress", Kind::Text, "As in the offer."),
+            optional("walletAddressTag", Kind::Text, "As in the offer."),
+            optional("signature", Kind::Text, "The signature to explain."),
+            optional("canonical", Kind::Text, "The text that you have signed, to be compared."),
+        ]),
+        request: r#"{"returnUrl": "https://shop.example/back",
+            "canonical": "returnUrl=https://shop.example/back"}"#,
+        answer: r#"{"canonical": "returnUrl=https%3A%2F%2Fshop.example%2Fback",
+            "scheme": "hmac-sha256", "valid": false, "differs": [{"field": "returnUrl",
+            "problem": "it was not percent-encoded"}],
+            "explanation": "What was signed differs from what must be signed."}"#,
+        ..Doc::NONE
+    };
     type Caller = Client;
     type Request = Question;
     type Response = Json<Finding>;
@@ -82,7 +106,8 @@ pub struct Question {
 }
 
 /// What was found.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "SignatureFinding")]
 pub struct Finding {
     /// The text that the built-in scheme signs.
     canonical: String,
@@ -92,13 +117,17 @@ pub struct Finding {
     valid: bool,
     /// Fields that were signed in another way than they must be.
     differs: Vec<Difference>,
+    /// What that means, in a sentence.
     explanation: &'static str,
 }
 
 /// A field, and what is wrong with it.
-#[derive(Debug, PartialEq, Eq, Serialize)]
+#[derive(Debug, JsonSchema, PartialEq, Eq, Serialize)]
+#[schemars(rename = "SignatureDifference")]
 pub(super) struct Difference {
+    /// Its name.
     field: String,
+    /// How it was signed.
     problem: &'static str,
 }
 

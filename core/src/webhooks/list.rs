@@ -8,6 +8,7 @@ use crate::caller::Client;
 use crate::endpoint::{self, Json};
 use crate::error::{Code, Result};
 use crate::exchange::Input;
+use crate::openapi::doc::Doc;
 
 /// Version 2, the only one.
 pub struct V2;
@@ -16,6 +17,13 @@ impl endpoint::Endpoint for V2 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v2/webhooks";
     const ERRORS: &'static [Code] = &[];
+    const DOC: Doc = Doc {
+        summary: "List the webhook endpoints",
+        answer: r#"[{"id": "0190b5d8-7a3c-7c3e-9d8a-3f1f6a1f2b3c",
+            "url": "https://shop.example/hook", "events": null, "disabled": false,
+            "disabledAt": null, "createdAt": "2026-03-01T12:00:00Z"}]"#,
+        ..Doc::NONE
+    };
     type Caller = Client;
     type Request = ();
     type Response = Json<Vec<Endpoint>>;

@@ -3,7 +3,7 @@
 use http::{Method, StatusCode};
 use serde_json::Value;
 
-use super::{ENDPOINTS_MAX, Endpoint};
+use super::{ENDPOINTS_MAX, EXAMPLE, Endpoint};
 use crate::Core;
 use crate::caller::Client;
 use crate::endpoint::{self, Body, Json};
@@ -11,6 +11,7 @@ use crate::error::{Code, Error, Result};
 use crate::events::EventType;
 use crate::exchange::Input;
 use crate::fields::Fields;
+use crate::openapi::doc::{Doc, Kind, Shape, optional, required};
 use crate::types::{CallbackUrl, WebhookEndpointId};
 
 /// Version 2, the only one.
@@ -22,6 +23,24 @@ impl endpoint::Endpoint for V2 {
     const ERRORS: &'static [Code] = &[Code::ER046];
     const BODY: Body = Body::Json;
     const IDEMPOTENT: bool = true;
+    const DOC: Doc = Doc {
+        summary: "Register a webhook endpoint",
+        details: "It is told of events from now on, by POST requests signed by Standard Webhooks \
+                  with the client's webhook secret. There can be ten. An endpoint that answers 410 \
+                  is disabled; remove it and register it again to go on.",
+        body: Shape::Members(&[
+            required("url", Kind::Format("uri"), "An absolute https URL."),
+            optional(
+                "events",
+                Kind::List(&Kind::OneOf(&EventType::NAMES)),
+                "Types of the events that it is told of, one at least; every event if omitted.",
+            ),
+        ]),
+        request: r#"{"url": "https://shop.example/hook", "events": ["order.completed"]}"#,
+        answer: EXAMPLE,
+        also: &[(409, Code::ER999)],
+        ..Doc::NONE
+    };
     type Caller = Client;
     type Request = NewEndpoint;
     type Response = Json<Endpoint>;

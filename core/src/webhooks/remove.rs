@@ -2,12 +2,13 @@
 
 use http::{Method, StatusCode};
 
-use super::Endpoint;
+use super::{EXAMPLE, Endpoint};
 use crate::Core;
 use crate::caller::Client;
 use crate::endpoint::{self, Json};
 use crate::error::{Code, Error, Result};
 use crate::exchange::Input;
+use crate::openapi::doc::{Doc, Kind, required};
 use crate::types::WebhookEndpointId;
 
 /// Version 2, the only one.
@@ -17,6 +18,14 @@ impl endpoint::Endpoint for V2 {
     const METHOD: Method = Method::DELETE;
     const PATH: &'static str = "/api/v2/webhooks/{id}";
     const ERRORS: &'static [Code] = &[];
+    const DOC: Doc = Doc {
+        summary: "Remove a webhook endpoint",
+        details: "What waited for it is not sent any more. The answer is the endpoint as it was.",
+        path: &[required("id", Kind::Format("uuid"), "The endpoint's id.")],
+        answer: EXAMPLE,
+        also: &[(404, Code::ER999)],
+        ..Doc::NONE
+    };
     type Caller = Client;
     type Request = WebhookEndpointId;
     type Response = Json<Endpoint>;
