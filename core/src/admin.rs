@@ -6,11 +6,13 @@
 mod api_keys;
 mod audit;
 mod deliveries;
+mod mail;
 mod market;
 mod orders;
 mod partners;
 mod policies;
 mod secrets;
+mod users;
 
 use std::sync::Arc;
 
@@ -93,6 +95,12 @@ const CALLS: &[Call] = &[
     call(Method::POST, "/admin/v1/offers/{uuid}/expire", |core, input| {
         Box::pin(orders::expire_offer(core, input))
     }),
+    // Users
+    call(Method::GET, "/admin/v1/users/{uuid}", |core, input| Box::pin(users::read(core, input))),
+    call(Method::PATCH, "/admin/v1/users/{uuid}", |core, input| {
+        Box::pin(users::change(core, input))
+    }),
+    call(Method::GET, "/admin/v1/mail", |core, input| Box::pin(mail::list(core, input))),
     // Deliveries
     call(Method::GET, "/admin/v1/deliveries", |core, input| {
         Box::pin(deliveries::list(core, input))

@@ -98,6 +98,7 @@ impl Core {
             body,
             document: serde_json::Value::Null,
             params: admission.params.clone(),
+            now: self.clock.now(),
         };
         let result = admission.route.run(Arc::clone(self), admission.client.clone(), input).await;
         let mut reply = result.unwrap_or_else(|error| error.reply(&request_id));

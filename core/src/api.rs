@@ -34,6 +34,15 @@ pub const ENDPOINTS: &[Route] = &[
     route::<orders::read::V2>(),
     route::<orders::list::V2>(),
     route::<orders::timeline::V2>(),
+    // Users
+    route::<users::register::RegisterV2>(),
+    route::<users::register::ChangeV2>(),
+    route::<users::session::LoginV1>(),
+    route::<users::session::LogoutV1>(),
+    route::<users::session::LoginTokenV1>(),
+    route::<users::by_email::ExistsV1>(),
+    route::<users::by_email::ResetPasswordV1>(),
+    route::<users::profile::V1>(),
     // Webhooks and the sandbox
     route::<events::list::V2>(),
     route::<events::redeliver::V2>(),

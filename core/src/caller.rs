@@ -176,6 +176,38 @@ impl Caller for ClientAndUser {
     }
 }
 
+/// A client and a user who has logged in: the user's token counts, an identifier does not.
+#[derive(Clone, Debug)]
+pub struct LoggedIn {
+    /// The client.
+    pub client: Client,
+    /// The user.
+    pub user: UserId,
+}
+
+impl Caller for LoggedIn {
+    const CLIENT: bool = true;
+    const ERRORS: &'static [Code] = &[
+        Code::ER800,
+        Code::ER801,
+        Code::ER802,
+        Code::ER803,
+        Code::ER805,
+        Code::ER806,
+        Code::ER999,
+        Code::RateLimited,
+        Code::ER700,
+        Code::ER701,
+        Code::ER702,
+    ];
+
+    async fn identify(core: &Core, client: Option<Client>, input: &Input) -> Result<Self> {
+        let client = Client::identify(core, client, input).await?;
+        let user = users::credential::identify_token(core, &client, &input.head).await?;
+        Ok(Self { client, user })
+    }
+}
+
 /// A client that may see all of its own with a token, and one user's with an API key.
 #[derive(Clone, Debug)]
 pub struct Reader {

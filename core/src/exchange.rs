@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use bytes::Bytes;
+use chrono::{DateTime, Utc};
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
 use serde::Serialize;
@@ -97,6 +98,8 @@ pub struct Input {
     pub document: serde_json::Value,
     /// Decoded `{name}` segments of the route's path, in order.
     pub params: Vec<(&'static str, String)>,
+    /// When the request is judged, for rules about time that a member must keep.
+    pub now: DateTime<Utc>,
 }
 
 impl Input {

@@ -21,6 +21,7 @@ pub mod error;
 pub mod events;
 pub mod exchange;
 pub mod fields;
+mod mail;
 pub mod market;
 pub mod metrics;
 pub mod offers;
@@ -88,6 +89,8 @@ pub struct Core {
     pub passwords: Passwords,
     /// Tries of client credentials, by who tries.
     pub attempts: Attempts,
+    /// Tries of users' e-mail addresses.
+    pub user_attempts: users::Attempts,
     /// Access tokens.
     pub tokens: Tokens,
     /// Last uses of API keys, not yet written.

@@ -134,8 +134,66 @@ impl MasterKey {
         Ok(hmac::sign(&key, message))
     }
 
-    /// Seals a secret for the database: nonce, ciphertext and tag (AES-256-GCM). `context` is
-    /// authenticated: what was sealed for one row cannot be opened for another.
+    /// Seals a secret for the database under the key for storage, as [`DataKey::seal`] does.
+    ///
+    /// # Errors
+    /// Without entropy for the nonce.
+    pub fn seal(&self, clock: &Clock, context: &str, plain: &[u8]) -> Result<Vec<u8>> {
+        self.storage_key()?.seal(clock, context, plain)
+    }
+
+    /// Opens what [`MasterKey::seal`] sealed for the same context.
+    ///
+    /// # Errors
+    /// When it was sealed under another master key or for another row, or was altered.
+    pub fn open(&self, context: &str, sealed: &[u8]) -> Result<Vec<u8>> {
+        self.storage_key()?.open(context, sealed)
+    }
+
+    fn storage_key(&self) -> Result<DataKey> {
+        Ok(DataKey(self.derive(Purpose::Storage)?))
+    }
+}
+
+/// A key that seals values at rest (AES-256-GCM). One of a user's own is random and stored sealed:
+/// without it, nothing that it sealed can be read again.
+pub struct DataKey([u8; KEY_BYTES]);
+
+impl std::fmt::Debug for DataKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("DataKey(…)")
+    }
+}
+
+impl DataKey {
+    /// A new key.
+    ///
+    /// # Errors
+    /// Without entropy.
+    pub fn random(clock: &Clock) -> Result<Self> {
+        Ok(Self(clock.random_bytes()?))
+    }
+
+    /// The key itself, sealed by the master key.
+    ///
+    /// # Errors
+    /// As [`MasterKey::seal`].
+    pub fn wrap(&self, master: &MasterKey, clock: &Clock, context: &str) -> Result<Vec<u8>> {
+        master.seal(clock, context, &self.0)
+    }
+
+    /// The key that [`DataKey::wrap`] sealed for the same context.
+    ///
+    /// # Errors
+    /// As [`MasterKey::open`].
+    pub fn from_wrapped(master: &MasterKey, context: &str, wrapped: &[u8]) -> Result<Self> {
+        let key = master.open(context, wrapped)?;
+        let key = key.try_into().map_err(|_| Error::broken("open a data key: another length"))?;
+        Ok(Self(key))
+    }
+
+    /// Seals a value: nonce, ciphertext and tag. `context` is authenticated: what was sealed for
+    /// one row cannot be opened for another.
     ///
     /// # Errors
     /// Without entropy for the nonce.
@@ -143,7 +201,7 @@ impl MasterKey {
         let nonce: [u8; NONCE_LEN] = clock.random_bytes()?;
         let mut sealed = plain.to_vec();
         let tag = self
-            .storage_key()?
+            .cipher()?
             .seal_in_place_separate_tag(
                 Nonce::assume_unique_for_key(nonce),
                 Aad::from(context.as_bytes()),
@@ -153,25 +211,25 @@ impl MasterKey {
         Ok([&nonce[..], &sealed, tag.as_ref()].concat())
     }
 
-    /// Opens what [`MasterKey::seal`] sealed for the same context.
+    /// Opens what [`DataKey::seal`] sealed for the same context.
     ///
     /// # Errors
-    /// When it was sealed under another master key or for another row, or was altered.
+    /// When it was sealed under another key or for another row, or was altered.
     pub fn open(&self, context: &str, sealed: &[u8]) -> Result<Vec<u8>> {
         let broken = || Error::broken("open a sealed secret (another master key?)");
         let (nonce, rest) = sealed.split_at_checked(NONCE_LEN).ok_or_else(broken)?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| broken())?;
         let mut buffer = rest.to_vec();
         let plain = self
-            .storage_key()?
+            .cipher()?
             .open_in_place(nonce, Aad::from(context.as_bytes()), &mut buffer)
             .map_err(|_| broken())?;
         Ok(plain.to_vec())
     }
 
-    fn storage_key(&self) -> Result<LessSafeKey> {
-        let key = self.derive(Purpose::Storage)?;
-        let key = UnboundKey::new(&AES_256_GCM, &key).map_err(|_| Error::broken("make a key"))?;
+    fn cipher(&self) -> Result<LessSafeKey> {
+        let key =
+            UnboundKey::new(&AES_256_GCM, &self.0).map_err(|_| Error::broken("make a key"))?;
         Ok(LessSafeKey::new(key))
     }
 }
@@ -203,6 +261,19 @@ mod tests {
             altered[at] ^= 1;
             assert!(master.open("client_secret/a", &altered).is_err());
         }
+    }
+
+    #[test]
+    fn a_data_key_comes_back_only_through_its_own_wrapping() {
+        let (master, clock) = (MasterKey::from_bytes(&[7; 32]), Clock::system());
+        let key = DataKey::random(&clock).unwrap();
+        let wrapped = key.wrap(&master, &clock, "user/a").unwrap();
+        let sealed = key.seal(&clock, "personal/a", b"Ada").unwrap();
+        let back = DataKey::from_wrapped(&master, "user/a", &wrapped).unwrap();
+        assert_eq!(back.open("personal/a", &sealed).unwrap(), b"Ada");
+        assert!(DataKey::from_wrapped(&master, "user/b", &wrapped).is_err());
+        assert!(DataKey::random(&clock).unwrap().open("personal/a", &sealed).is_err());
+        assert!(master.open("personal/a", &sealed).is_err());
     }
 
     #[test]

@@ -17,6 +17,7 @@ use crate::settings::Settings;
 use crate::snapshot::Snapshots;
 use crate::tenants::api_keys::ApiKeyUses;
 use crate::tokens::Tokens;
+use crate::users;
 
 /// Why the core cannot start: one sentence for the operator.
 #[derive(Debug)]
@@ -62,6 +63,7 @@ impl Core {
             snapshots,
             passwords,
             attempts: Attempts::default(),
+            user_attempts: users::Attempts::default(),
             tokens,
             api_key_uses: ApiKeyUses::default(),
         });

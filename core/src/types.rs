@@ -9,6 +9,7 @@ pub mod decimal;
 mod ids;
 mod locale;
 pub mod money;
+mod person;
 mod text;
 mod wallet;
 mod web_url;
@@ -26,6 +27,7 @@ pub use ids::{
 };
 pub use locale::{InvalidLocale, InvalidWebsiteLocale, Language, Locale, WebsiteLocale};
 pub use money::{Amount, FeeBreakdown};
+pub use person::{EmailAddress, InvalidEmail, InvalidPhone, PhoneNumber, plain_text};
 pub use text::{InvalidIdentifier, InvalidReference, PartnerReference, UserIdentifier};
 pub use wallet::{
     Chain, DestinationTag, InvalidAddress, InvalidTag, TagKind, UnknownChain, WalletAddress,

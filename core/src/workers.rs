@@ -62,6 +62,9 @@ impl Core {
             if let Err(error) = self.forget_ended_refresh_tokens().await {
                 tracing::warn!(%error, "ended refresh tokens could not be forgotten");
             }
+            if let Err(error) = self.forget_ended_codes().await {
+                tracing::warn!(%error, "ended codes and old mail could not be forgotten");
+            }
         });
         let deliveries = Arc::clone(&self).deliver(stop);
         tokio::join!(

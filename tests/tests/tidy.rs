@@ -22,7 +22,7 @@ const MAY_SLEEP: [&str; 1] = ["tests/src/deadline.rs"];
 const MAY_FLOAT: [&str; 2] = ["core/src/metrics.rs", "core/src/metrics/"];
 
 /// Tables that belong to no tenant. In every other one `client_id` comes first in the primary key.
-const GLOBAL_TABLES: [&str; 11] = [
+const GLOBAL_TABLES: [&str; 12] = [
     "audit",
     "change_counter",
     "currency",
@@ -34,6 +34,7 @@ const GLOBAL_TABLES: [&str; 11] = [
     "policy_component",
     "price",
     "supported_region",
+    "verification_level",
 ];
 
 /// A file of the repository: its path from the root, with `/`, and its text.

@@ -118,7 +118,8 @@ async fn saved(
             refused(StatusCode::UNPROCESSABLE_ENTITY, "this Idempotency-Key came with another body")
         }
         Some(row) => match (row.status.and_then(|s| u16::try_from(s).ok()), row.body) {
-            (Some(status), Some(body)) => {
+            (Some(status), Some(sealed)) => {
+                let body = core.keys.open(&context(client, route, key), &sealed)?;
                 let status = StatusCode::from_u16(status)
                     .map_err(|e| Error::internal("read a saved status", e))?;
                 let mut reply = Reply::with_body(status, "application/json", Bytes::from(body));
@@ -131,9 +132,15 @@ async fn saved(
     }
 }
 
+/// An answer may hold what identifies a person, so it is kept sealed, for its own row alone.
+fn context(client: ClientId, route: &str, key: &str) -> String {
+    format!("idempotency_key/{client}/{route}/{key}")
+}
+
 async fn save(core: &Core, client: ClientId, route: &str, key: &str, reply: &Reply) -> Result<()> {
     let status =
         i16::try_from(reply.status.as_u16()).map_err(|e| Error::internal("save a status", e))?;
+    let sealed = core.keys.seal(&core.clock, &context(client, route, key), &reply.body)?;
     sqlx::query!(
         "update idempotency_key set status = $4, body = $5 \
          where client_id = $1 and route = $2 and key = $3",
@@ -141,7 +148,7 @@ async fn save(core: &Core, client: ClientId, route: &str, key: &str, reply: &Rep
         route,
         key,
         status,
-        &reply.body[..],
+        sealed,
     )
     .execute(&core.db)
     .await?;

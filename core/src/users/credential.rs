@@ -39,6 +39,19 @@ pub(crate) async fn identify(core: &Core, client: &Client, head: &Head) -> Resul
     Ok(Some(user.0))
 }
 
+/// The user that the token proves; what else the headers say about users is not looked at.
+///
+/// # Errors
+/// ER700 without a token, ER701, ER702 (also when the user is gone).
+pub(crate) async fn identify_token(core: &Core, client: &Client, head: &Head) -> Result<UserId> {
+    let text = only(&head.headers, USER_AUTHORIZATION, Code::ER702)?.ok_or(Code::ER700)?;
+    let Named { user, issued_at } = by_token(core, client, text)?;
+    match check_account(core, client.id(), (user, Some(issued_at))).await {
+        Err(error) if error.is(Code::ER709) => Err(Code::ER702.into()),
+        checked => checked.map(|()| user),
+    }
+}
+
 /// The header's text if it is there; `code` if it is there twice or is not text.
 fn only<'a>(headers: &'a HeaderMap, name: &str, code: Code) -> Result<Option<&'a str>> {
     let mut values = headers.get_all(name).iter();

@@ -1,0 +1,145 @@
+//! A user as stored, opened: what profile, registration answers and operators are shown.
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use serde_json::Value;
+use sqlx::PgConnection;
+
+use super::personal::{self, Personal};
+use crate::Core;
+use crate::error::Result;
+use crate::types::{ClientId, EmailAddress, PhoneNumber, UserId};
+
+/// One user, also a deleted one.
+#[derive(Debug)]
+pub(crate) struct Account {
+    pub(crate) client: ClientId,
+    pub(crate) user: UserId,
+    pub(crate) personal: Personal,
+    pub(crate) level: String,
+    pub(crate) country: Option<String>,
+    pub(crate) region: Option<String>,
+    pub(crate) is_business: bool,
+    pub(crate) newsletter: bool,
+    pub(crate) statuses: Statuses,
+    pub(crate) limit_overrides: Value,
+    pub(crate) disabled_at: Option<DateTime<Utc>>,
+    pub(crate) deleted_at: Option<DateTime<Utc>>,
+    pub(crate) activated_at: Option<DateTime<Utc>>,
+    pub(crate) created_at: DateTime<Utc>,
+}
+
+/// How far the checks of a user are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Statuses {
+    pub(crate) email: String,
+    pub(crate) identity: String,
+    pub(crate) amld5: String,
+    pub(crate) privacy_agreement: String,
+    pub(crate) residential_address: String,
+    pub(crate) dac8: String,
+}
+
+impl Statuses {
+    /// Whether nothing that a user must show is open.
+    pub(crate) fn is_verified(&self) -> bool {
+        let needed = [&self.email, &self.identity, &self.amld5, &self.privacy_agreement];
+        needed.into_iter().all(|status| status == "verified")
+    }
+}
+
+impl Account {
+    /// The user of this client; `None` when there is none. Inside a transaction that goes on to
+    /// change it, its row is locked first.
+    ///
+    /// # Errors
+    /// When the database cannot be read, or the personal values cannot be opened.
+    pub(crate) async fn load(
+        conn: &mut PgConnection,
+        core: &Core,
+        client: ClientId,
+        user: UserId,
+    ) -> Result<Option<Self>> {
+        let row = sqlx::query!(
+            "select * from end_user where client_id = $1 and user_id = $2",
+            client.uuid(),
+            user.uuid(),
+        )
+        .fetch_optional(conn)
+        .await?;
+        let Some(row) = row else { return Ok(None) };
+        let sealed = (row.sealed_key.as_deref(), row.personal.as_deref());
+        Ok(Some(Self {
+            client,
+            user,
+            personal: personal::read(core, client, user, sealed)?,
+            level: row.level,
+            country: row.country,
+            region: row.region,
+            is_business: row.is_business,
+            newsletter: row.newsletter,
+            statuses: Statuses {
+                email: row.email_status,
+                identity: row.identity_status,
+                amld5: row.amld5_status,
+                privacy_agreement: row.privacy_agreement_status,
+                residential_address: row.residential_address_status,
+                dac8: row.dac8_status,
+            },
+            limit_overrides: row.limit_overrides,
+            disabled_at: row.disabled_at,
+            deleted_at: row.deleted_at,
+            activated_at: row.activated_at,
+            created_at: row.created_at,
+        }))
+    }
+}
+
+/// Locks the user's row until the transaction ends; `false` when there is none or it is deleted.
+///
+/// # Errors
+/// When the database cannot be used.
+pub(crate) async fn lock(conn: &mut PgConnection, client: ClientId, user: UserId) -> Result<bool> {
+    let found = sqlx::query_scalar!(
+        r#"
+        select 1 as "found!" from end_user
+        where client_id = $1 and user_id = $2 and deleted_at is null for update
+        "#,
+        client.uuid(),
+        user.uuid(),
+    )
+    .fetch_optional(conn)
+    .await?;
+    Ok(found.is_some())
+}
+
+/// A registered user, as the API document has it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RegisteredUser {
+    email: Option<EmailAddress>,
+    first_name: Option<String>,
+    last_name: Option<String>,
+    phone_number: Option<PhoneNumber>,
+    country: Option<String>,
+    is_business: bool,
+    registration_date: DateTime<Utc>,
+    /// When the e-mail address was proven; null until then.
+    activation_date: Option<DateTime<Utc>>,
+}
+
+impl From<Account> for RegisteredUser {
+    fn from(account: Account) -> Self {
+        let personal = account.personal;
+        Self {
+            email: personal.email,
+            first_name: personal.first_name,
+            last_name: personal.last_name,
+            phone_number: personal.phone_number,
+            country: account.country,
+            is_business: account.is_business,
+            registration_date: account.created_at,
+            activation_date: account.activated_at,
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! How often an e-mail address may be tried: login, reset-password and exists share one budget, so
+//! that none of them is a way around the others (section 4 of the contract).
+
+use std::time::Duration;
+
+use crate::Core;
+use crate::caller::Client;
+use crate::error::{Code, Error, Result};
+use crate::rate_limit::{Decision, KeyedGcra, Quota};
+use crate::secrets::digest_of;
+use crate::types::{ClientId, EmailAddress};
+
+/// Tries of all addresses together, per client.
+const CLIENT_QUOTA: Quota = Quota::new(60, 60, 60);
+/// Mails to one address that somebody else asks for.
+const MAIL_QUOTA: Quota = Quota::new(5, 3_600, 5);
+/// Most addresses, and most clients, that are counted at a time.
+const COUNTED_MAX: u64 = 65_536;
+/// How long an address that is tried no more is remembered: its buckets are full again by then.
+const REMEMBERED: Duration = Duration::from_secs(3_600);
+
+/// Tries by address, known or not, and by client.
+#[derive(Debug)]
+pub struct Attempts {
+    by_email: KeyedGcra<[u8; 32]>,
+    by_client: KeyedGcra<ClientId>,
+    mails: KeyedGcra<[u8; 32]>,
+}
+
+impl Default for Attempts {
+    fn default() -> Self {
+        Self {
+            by_email: KeyedGcra::new(COUNTED_MAX, REMEMBERED),
+            by_client: KeyedGcra::new(COUNTED_MAX, REMEMBERED),
+            mails: KeyedGcra::new(COUNTED_MAX, REMEMBERED),
+        }
+    }
+}
+
+impl Attempts {
+    /// Counts a try of this address, before anything is hashed or looked up for it.
+    ///
+    /// # Errors
+    /// Code 920.
+    pub(super) fn count(&self, core: &Core, client: &Client, email: &EmailAddress) -> Result<()> {
+        let now = core.clock.monotonic_ns();
+        let by_client = self.by_client.take(client.id(), CLIENT_QUOTA, now);
+        admit(core, client, &by_client)?;
+        let by_email = self.by_email.take(key(client, email), client.tenant.rates.login, now);
+        admit(core, client, &by_email)
+    }
+
+    /// Counts a mail to this address.
+    ///
+    /// # Errors
+    /// ER354.
+    pub(super) fn count_mail(
+        &self,
+        core: &Core,
+        client: &Client,
+        email: &EmailAddress,
+    ) -> Result<()> {
+        let now = core.clock.monotonic_ns();
+        match self.mails.take(key(client, email), MAIL_QUOTA, now).allowed {
+            true => Ok(()),
+            false => Err(Error::with_detail(Code::ER354, "at most 5 mails an hour to one address")),
+        }
+    }
+}
+
+fn key(client: &Client, email: &EmailAddress) -> [u8; 32] {
+    digest_of(&format!("{}/{}", client.id(), email.as_str()))
+}
+
+fn admit(core: &Core, client: &Client, decision: &Decision) -> Result<()> {
+    if decision.allowed {
+        return Ok(());
+    }
+    core.metrics.rate_limited.with_label_values(&["login", &*client.tenant.slug]).inc();
+    Err(Error::rate_limited(decision.retry_after_seconds))
+}

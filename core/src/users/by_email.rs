@@ -1,0 +1,103 @@
+//! What a partner may ask about an e-mail address: `GET /api/v1/user/exists` and
+//! `POST /api/v1/user/reset-password`. Both could be used to find out who is registered, so both
+//! share the tries of login.
+
+use chrono::TimeDelta;
+use http::{Method, StatusCode};
+use serde_json::json;
+
+use super::details::required_email;
+use super::one_time_token::{OneTimeToken, Purpose};
+use super::personal::email_index;
+use crate::Core;
+use crate::caller::Client;
+use crate::endpoint::{Body, Endpoint};
+use crate::error::{Code, Result};
+use crate::exchange::{Input, Reply};
+use crate::fields::Fields;
+use crate::mail::{Kind, Message};
+use crate::types::{EmailAddress, UserId};
+
+/// How long a link to set a new password counts.
+const RESET_LIFETIME: TimeDelta = TimeDelta::hours(1);
+
+/// Whether an address is registered, version 1.
+pub struct ExistsV1;
+
+impl Endpoint for ExistsV1 {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/api/v1/user/exists";
+    const ERRORS: &'static [Code] = &[Code::ER001, Code::ER003];
+    type Caller = Client;
+    type Request = EmailAddress;
+    type Response = Reply;
+
+    fn read(input: &Input, _: &Client) -> Result<EmailAddress> {
+        let mut fields = Fields::of_query(input.head.query.as_deref());
+        let email = required_email(&mut fields, "emailAddress");
+        fields.finish(email)
+    }
+
+    async fn call(core: &Core, client: Client, email: EmailAddress) -> Result<Reply> {
+        core.user_attempts.count(core, &client, &email)?;
+        let exists = find(core, &client, &email).await?.is_some();
+        let status = if exists { StatusCode::OK } else { StatusCode::NOT_FOUND };
+        Reply::json(status, &json!({ "exists": exists }))
+    }
+}
+
+/// A mail with a link to set a new password, version 1.
+pub struct ResetPasswordV1;
+
+impl Endpoint for ResetPasswordV1 {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/api/v1/user/reset-password";
+    const ERRORS: &'static [Code] = &[Code::ER001, Code::ER003, Code::ER354];
+    const BODY: Body = Body::Json;
+    type Caller = Client;
+    type Request = EmailAddress;
+    type Response = Reply;
+
+    fn read(input: &Input, _: &Client) -> Result<EmailAddress> {
+        let mut fields = Fields::of(&input.document)?;
+        let email = required_email(&mut fields, "emailAddress");
+        fields.finish(email)
+    }
+
+    /// Answers the same for an address that nobody has, and does as much for it: a mail is written
+    /// and withheld.
+    async fn call(core: &Core, client: Client, email: EmailAddress) -> Result<Reply> {
+        core.user_attempts.count(core, &client, &email)?;
+        core.user_attempts.count_mail(core, &client, &email)?;
+        let user = find(core, &client, &email).await?;
+        let token = OneTimeToken::make(&core.clock, client.id())?;
+        let text = format!(
+            "Set a new password here, within the next hour:\n{}/reset-password/{}\n\
+             If you did not ask for this, ignore this mail.\n",
+            core.settings.public_url, token.text
+        );
+        let subject = format!("A new password for {}", client.tenant.name);
+        let mut tx = core.db.begin().await?;
+        if let Some(user) = user {
+            let purpose = (Purpose::ResetPassword, user);
+            token.store(&mut tx, core, purpose, RESET_LIFETIME).await?;
+        }
+        let message = Message { to: email, subject, text };
+        message.post(&mut tx, core, client.id(), (Kind::ResetPassword, user)).await?;
+        tx.commit().await?;
+        Reply::json(StatusCode::OK, &json!({}))
+    }
+}
+
+/// The user with this address.
+async fn find(core: &Core, client: &Client, email: &EmailAddress) -> Result<Option<UserId>> {
+    let user = sqlx::query_scalar!(
+        "select user_id from end_user \
+         where client_id = $1 and email_index = $2 and deleted_at is null",
+        client.id().uuid(),
+        email_index(core, client.id(), email)?,
+    )
+    .fetch_optional(&core.db)
+    .await?;
+    Ok(user.map(UserId::from))
+}

@@ -1,0 +1,219 @@
+//! The members of a registration and of a change, read: all that is wrong is found together.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+
+use super::documents::{self, Document};
+use super::personal::Personal;
+use super::{birth_date, chamber_of_commerce};
+use crate::caller::Client;
+use crate::error::Code;
+use crate::fields::{Fields, flag};
+use crate::secrets::Secret;
+use crate::types::{
+    Country, EmailAddress, InvalidWebsiteLocale, UserIdentifier, WebsiteLocale, plain_text,
+};
+
+/// Characters of a password (API document, limits).
+const PASSWORD_CHARS: std::ops::RangeInclusive<usize> = 8..=64;
+/// Characters of a name, a street or a city.
+const NAME_CHARS_MAX: usize = 100;
+/// Characters of a house number with its addition, and of a postal code.
+const NUMBER_CHARS_MAX: usize = 20;
+/// Characters of a share token.
+const SHARE_TOKEN_CHARS_MAX: usize = 1_024;
+/// AMLD5 answers of one request, and characters of a key and of an answer.
+const ANSWERS_MAX: usize = 32;
+const ANSWER_CHARS_MAX: usize = 255;
+/// What every AMLD5 question's key begins with.
+const QUESTION_PREFIX: &str = "kyc-amld5-";
+
+/// What a partner says about a user. `None` is not said.
+#[derive(Debug)]
+pub struct Details {
+    pub(super) personal: Personal,
+    pub(super) country: Option<Country>,
+    pub(super) identifier: Option<UserIdentifier>,
+    pub(super) email_code: Option<String>,
+    pub(super) password: Option<Secret>,
+    pub(super) region: Option<WebsiteLocale>,
+    pub(super) is_business: Option<bool>,
+    pub(super) privacy_agreement: Option<bool>,
+    pub(super) newsletter: Option<bool>,
+    pub(super) documents: Vec<Document>,
+}
+
+/// Which members must be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// E-mail address, country and identifier.
+    Registration,
+    /// None.
+    Change,
+}
+
+/// Reads every member; what is wrong stands in `fields`.
+pub(super) fn read(
+    fields: &mut Fields<'_>,
+    (scope, client): (Scope, &Client),
+    now: DateTime<Utc>,
+) -> Details {
+    let country = country(fields, scope, client);
+    let business_country =
+        fields.optional("businessCountry", Code::ER064, |value| value.as_str()?.parse().ok());
+    let personal = Personal {
+        email: email(fields, scope),
+        first_name: plain(fields, "firstName", Code::ER126, NAME_CHARS_MAX),
+        last_name: plain(fields, "lastName", Code::ER127, NAME_CHARS_MAX),
+        phone_number: fields
+            .optional("phoneNumber", Code::ER059, |value| value.as_str()?.parse().ok()),
+        date_of_birth: fields.optional("dateOfBirth", Code::ER085, |value| {
+            birth_date::parse(value.as_str()?).filter(|born| birth_date::is_adult(*born, now))
+        }),
+        address: plain(fields, "address", Code::ER181, NAME_CHARS_MAX),
+        address_no: plain(fields, "addressNo", Code::ER182, NUMBER_CHARS_MAX),
+        city: plain(fields, "city", Code::ER183, NAME_CHARS_MAX),
+        postal_code: plain(fields, "postalCode", Code::ER184, NUMBER_CHARS_MAX),
+        business_name: plain(fields, "businessName", Code::ER125, NAME_CHARS_MAX),
+        business_country,
+        chamber_of_commerce: fields.optional("chamberOfCommerce", Code::ER121, |value| {
+            chamber_of_commerce::read(value.as_str()?, business_country.or(country))
+        }),
+        share_token: plain(fields, "shareToken", Code::ER048, SHARE_TOKEN_CHARS_MAX),
+        amld5_answers: fields
+            .optional("amld5QuestionAnswers", Code::ER048, answers)
+            .unwrap_or_default(),
+    };
+    Details {
+        personal,
+        country,
+        identifier: identifier(fields, scope),
+        email_code: fields.optional("emailCode", Code::ER090, crate::fields::text),
+        password: password(fields),
+        region: region(fields, client),
+        is_business: fields.optional("isBusiness", Code::ER048, flag),
+        privacy_agreement: fields.optional("privacyAgreement", Code::ER048, flag),
+        newsletter: fields.optional("newsletterSubscription", Code::ER048, flag),
+        documents: documents::read(fields),
+    }
+}
+
+/// An e-mail address under the name a registration has for it.
+fn email(fields: &mut Fields<'_>, scope: Scope) -> Option<EmailAddress> {
+    match scope {
+        Scope::Registration => required_email(fields, "email"),
+        Scope::Change => {
+            fields.value("email").is_some().then(|| required_email(fields, "email"))?
+        }
+    }
+}
+
+/// An e-mail address: ER003 when it is missing or empty, ER001 when it is none.
+pub(super) fn required_email(fields: &mut Fields<'_>, name: &'static str) -> Option<EmailAddress> {
+    let code = match fields.value(name) {
+        None => Code::ER003,
+        Some(Value::String(text)) if text.is_empty() => Code::ER003,
+        Some(_) => Code::ER001,
+    };
+    fields.required(name, code, |value| value.as_str()?.parse().ok())
+}
+
+fn plain(
+    fields: &mut Fields<'_>,
+    name: &'static str,
+    code: Code,
+    chars_max: usize,
+) -> Option<String> {
+    fields.optional(name, code, |value| plain_text(value.as_str()?, chars_max))
+}
+
+/// ER063 when it is missing or not one the partner serves, ER062 when it is empty, ER061 when it
+/// is no alpha-2 code.
+fn country(fields: &mut Fields<'_>, scope: Scope, client: &Client) -> Option<Country> {
+    let code = match (fields.value("country"), scope) {
+        (None, Scope::Change) => return None,
+        (None, Scope::Registration) => Code::ER063,
+        (Some(Value::String(text)), _) if text.is_empty() => Code::ER062,
+        (Some(_), _) => Code::ER061,
+    };
+    let country: Country =
+        fields.required("country", code, |value| value.as_str()?.parse().ok())?;
+    let served = &client.tenant.allowed_countries;
+    if served.is_empty() || served.iter().any(|code| code == country.as_str()) {
+        return Some(country);
+    }
+    fields.refuse_with(Code::ER063, "country: not served");
+    None
+}
+
+/// ER053 when it is missing or empty, ER102 when it has another form.
+fn identifier(fields: &mut Fields<'_>, scope: Scope) -> Option<UserIdentifier> {
+    let code = match (fields.value("identifier"), scope) {
+        (None, Scope::Change) => return None,
+        (None, Scope::Registration) => Code::ER053,
+        (Some(Value::String(text)), _) if text.is_empty() => Code::ER053,
+        (Some(_), _) => Code::ER102,
+    };
+    fields.required("identifier", code, |value| value.as_str()?.parse().ok())
+}
+
+/// ER122 when it is too short (or no text), ER123 when it is too long.
+fn password(fields: &mut Fields<'_>) -> Option<Secret> {
+    let value = fields.value("password")?;
+    let chars = value.as_str().map_or(0, |text| text.chars().count());
+    let code = if chars > *PASSWORD_CHARS.end() { Code::ER123 } else { Code::ER122 };
+    fields.required("password", code, |value| {
+        value.as_str().filter(|_| PASSWORD_CHARS.contains(&chars)).map(Secret::new)
+    })
+}
+
+/// The website's locale: both halves or none, each of a supported region (ER081, ER083), and one
+/// together (ER084).
+fn region(fields: &mut Fields<'_>, client: &Client) -> Option<WebsiteLocale> {
+    let half = |name| fields.value(name).map(|value| value.as_str().unwrap_or_default());
+    let (language, country) = match (half("websiteLanguage"), half("websiteCountry")) {
+        (None, None) => return None,
+        (language, country) => (language.unwrap_or_default(), country.unwrap_or_default()),
+    };
+    let regions = &client.catalogue.regions;
+    let known = |index: usize, text: &str| {
+        let halves = |region: &String| region.split('-').nth(index).map(str::to_owned);
+        regions.iter().filter_map(halves).any(|half| half.eq_ignore_ascii_case(text))
+    };
+    let locale = WebsiteLocale::new(language, country);
+    let wrong_language = !known(0, language) || locale == Err(InvalidWebsiteLocale::Language);
+    let wrong_country = !known(1, country) || locale == Err(InvalidWebsiteLocale::Country);
+    let together = locale.ok().filter(|locale| regions.contains(&locale.to_string()));
+    if wrong_language {
+        fields.refuse_with(Code::ER081, "websiteLanguage");
+    }
+    if wrong_country {
+        fields.refuse_with(Code::ER083, "websiteCountry");
+    }
+    if together.is_none() && !wrong_language && !wrong_country {
+        fields.refuse_with(Code::ER084, "websiteLanguage and websiteCountry");
+    }
+    together
+}
+
+/// A map of question keys to answers.
+fn answers(value: &Value) -> Option<BTreeMap<String, String>> {
+    let members = value.as_object().filter(|members| members.len() <= ANSWERS_MAX)?;
+    members
+        .iter()
+        .map(|(key, answer)| {
+            let topic = key.strip_prefix(QUESTION_PREFIX)?;
+            let named = !topic.is_empty() && topic.len() <= ANSWER_CHARS_MAX;
+            let answer = named.then(|| plain_answer(answer.as_str()?))??;
+            Some((key.clone(), answer))
+        })
+        .collect()
+}
+
+/// An answer may be a range such as `< 10000`: any text of a line.
+fn plain_answer(text: &str) -> Option<String> {
+    let fits = !text.is_empty() && text.chars().nth(ANSWER_CHARS_MAX).is_none();
+    (fits && !text.chars().any(char::is_control)).then(|| text.to_owned())
+}

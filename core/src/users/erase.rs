@@ -1,0 +1,70 @@
+//! Erasing a person: the data key goes, and with it all that it sealed, in every copy of the
+//! database. What anti-money-laundering law wants kept names nobody: orders, level, country, dates
+//! and outcomes of checks stay.
+
+use sqlx::PgConnection;
+
+use crate::Core;
+use crate::error::Result;
+use crate::types::{ClientId, UserId};
+
+/// Erases the user in the caller's transaction; `false` when that was done before.
+///
+/// # Errors
+/// When the database cannot be written.
+pub(crate) async fn erase(
+    conn: &mut PgConnection,
+    core: &Core,
+    client: ClientId,
+    user: UserId,
+) -> Result<bool> {
+    // The address leads to its code, so the code goes first.
+    sqlx::query!(
+        "delete from email_code where client_id = $1 and email_index in ( \
+             select email_index from end_user where client_id = $1 and user_id = $2)",
+        client.uuid(),
+        user.uuid(),
+    )
+    .execute(&mut *conn)
+    .await?;
+    let erased = sqlx::query!(
+        "update end_user set sealed_key = null, personal = null, email_index = null, \
+             password_hash = null, region = null, newsletter = false, \
+             tokens_valid_from = $3, deleted_at = $3 \
+         where client_id = $1 and user_id = $2 and deleted_at is null",
+        client.uuid(),
+        user.uuid(),
+        core.clock.now(),
+    )
+    .execute(&mut *conn)
+    .await?;
+    sqlx::query!(
+        "delete from user_identifier where client_id = $1 and user_id = $2",
+        client.uuid(),
+        user.uuid(),
+    )
+    .execute(&mut *conn)
+    .await?;
+    sqlx::query!(
+        "delete from one_time_token where client_id = $1 and user_id = $2",
+        client.uuid(),
+        user.uuid(),
+    )
+    .execute(&mut *conn)
+    .await?;
+    sqlx::query!(
+        "delete from mail_outbox where client_id = $1 and user_id = $2",
+        client.uuid(),
+        user.uuid(),
+    )
+    .execute(&mut *conn)
+    .await?;
+    sqlx::query!(
+        "update user_document set sealed_digest = null where client_id = $1 and user_id = $2",
+        client.uuid(),
+        user.uuid(),
+    )
+    .execute(conn)
+    .await?;
+    Ok(erased.rows_affected() == 1)
+}

@@ -1,0 +1,85 @@
+//! Binding a partner's own name for a user to the user.
+
+use sqlx::PgConnection;
+
+use super::credential::identifier_digest;
+use crate::Core;
+use crate::error::Result;
+use crate::events::{self, EventType, NewEvent};
+use crate::types::{ClientId, UserId, UserIdentifier};
+
+/// What became of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Linked {
+    /// It is there since now, and the partner is told so.
+    Now,
+    /// It was there before.
+    Already,
+    /// The identifier is another user's (ER706).
+    ToAnother,
+}
+
+/// Links the identifier to the user in the caller's transaction. Of two users that race for one,
+/// the first to commit has it.
+///
+/// # Errors
+/// When the database cannot be written.
+pub(crate) async fn link(
+    conn: &mut PgConnection,
+    core: &Core,
+    client: ClientId,
+    user: UserId,
+    identifier: &UserIdentifier,
+) -> Result<Linked> {
+    let digest = identifier_digest(core, client, identifier)?;
+    let linked = sqlx::query!(
+        "insert into user_identifier (client_id, identifier_digest, user_id, created_at) \
+         values ($1, $2, $3, $4) on conflict (client_id, identifier_digest) do nothing",
+        client.uuid(),
+        &digest,
+        user.uuid(),
+        core.clock.now(),
+    )
+    .execute(&mut *conn)
+    .await?;
+    if linked.rows_affected() == 1 {
+        let payload = serde_json::json!({ "uuid": user });
+        let event = NewEvent { kind: EventType::IdentifierLinked, order_id: None, payload };
+        events::record(conn, core, client, event, None).await?;
+        return Ok(Linked::Now);
+    }
+    Ok(if holder(conn, client, &digest).await? == Some(user) {
+        Linked::Already
+    } else {
+        Linked::ToAnother
+    })
+}
+
+/// Whether the identifier is somebody's already.
+///
+/// # Errors
+/// When the database cannot be read.
+pub(crate) async fn is_linked(
+    conn: &mut PgConnection,
+    core: &Core,
+    client: ClientId,
+    identifier: &UserIdentifier,
+) -> Result<bool> {
+    let digest = identifier_digest(core, client, identifier)?;
+    Ok(holder(conn, client, &digest).await?.is_some())
+}
+
+async fn holder(
+    conn: &mut PgConnection,
+    client: ClientId,
+    digest: &[u8],
+) -> Result<Option<UserId>> {
+    let user = sqlx::query_scalar!(
+        "select user_id from user_identifier where client_id = $1 and identifier_digest = $2",
+        client.uuid(),
+        digest,
+    )
+    .fetch_optional(conn)
+    .await?;
+    Ok(user.map(UserId::from))
+}

@@ -1,0 +1,141 @@
+//! Tokens that are good for one use by whoever holds them: opaque, stored as digests.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use chrono::{DateTime, TimeDelta, Utc};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use crate::Core;
+use crate::clock::Clock;
+use crate::error::Result;
+use crate::secrets::digest_of;
+use crate::types::{ClientId, UserId};
+
+/// Characters of the client's id in a token: a UUID in bare hexadecimal.
+const CLIENT_CHARS: usize = 32;
+/// Random bytes of a token: 256 bits.
+const SECRET_BYTES: usize = 32;
+
+/// What a token is good for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Opening the secured pages as the user.
+    Login,
+    /// Setting a new password.
+    ResetPassword,
+}
+
+impl Purpose {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Login => "login",
+            Self::ResetPassword => "reset-password",
+        }
+    }
+}
+
+/// A token that nobody has used yet. Its text is shown once.
+pub(crate) struct OneTimeToken {
+    pub(crate) text: String,
+    digest: [u8; 32],
+    client: ClientId,
+}
+
+impl OneTimeToken {
+    /// A new token of the client: its id and a secret, so that every statement can name the client.
+    ///
+    /// # Errors
+    /// Without entropy.
+    pub(crate) fn make(clock: &Clock, client: ClientId) -> Result<Self> {
+        let secret = URL_SAFE_NO_PAD.encode(clock.random_bytes::<SECRET_BYTES>()?);
+        let text = format!("{}{secret}", client.uuid().simple());
+        let digest = digest_of(&text);
+        Ok(Self { text, digest, client })
+    }
+
+    /// Stores it for the user, until `lifetime` from now.
+    ///
+    /// # Errors
+    /// When the database cannot be written.
+    pub(crate) async fn store(
+        &self,
+        conn: &mut PgConnection,
+        core: &Core,
+        (purpose, user): (Purpose, UserId),
+        lifetime: TimeDelta,
+    ) -> Result<DateTime<Utc>> {
+        let now = core.clock.now();
+        let expires_at = now + lifetime;
+        sqlx::query!(
+            "insert into one_time_token \
+             (client_id, token_digest, purpose, user_id, expires_at, created_at) \
+             values ($1, $2, $3, $4, $5, $6)",
+            self.client.uuid(),
+            &self.digest[..],
+            purpose.as_str(),
+            user.uuid(),
+            expires_at,
+            now,
+        )
+        .execute(conn)
+        .await?;
+        Ok(expires_at)
+    }
+}
+
+/// The client that a token names; not proven. `None` when the text is no token.
+fn client_of(text: &str) -> Option<ClientId> {
+    let (client, secret) = text.split_at_checked(CLIENT_CHARS)?;
+    (!secret.is_empty()).then(|| Uuid::try_parse(client).ok().map(ClientId::from))?
+}
+
+/// Uses the token up: of any number that try, one gets its user.
+///
+/// # Errors
+/// When the database cannot be written.
+pub(crate) async fn redeem(
+    conn: &mut PgConnection,
+    core: &Core,
+    purpose: Purpose,
+    text: &str,
+) -> Result<Option<(ClientId, UserId)>> {
+    let Some(client) = client_of(text) else { return Ok(None) };
+    let user = sqlx::query_scalar!(
+        "update one_time_token set used_at = $4 \
+         where client_id = $1 and token_digest = $2 and purpose = $3 \
+             and used_at is null and expires_at > $4 \
+         returning user_id",
+        client.uuid(),
+        &digest_of(text)[..],
+        purpose.as_str(),
+        core.clock.now(),
+    )
+    .fetch_optional(conn)
+    .await?;
+    Ok(user.map(|user| (client, UserId::from(user))))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_token_names_its_client() {
+        let clock = Clock::system();
+        let client = ClientId::from(clock.uuid().unwrap());
+        let token = OneTimeToken::make(&clock, client).unwrap();
+        assert_eq!(client_of(&token.text), Some(client));
+        assert_ne!(OneTimeToken::make(&clock, client).unwrap().text, token.text);
+        assert_eq!(client_of(&token.text[..CLIENT_CHARS]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_without_a_panic(text in ".*", near in "[0-9a-fé]{30,40}") {
+            let _ = (client_of(&text), client_of(&near));
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! The user profile, and `GET /api/v1/user/info` (section 7 of the contract).
+
+use chrono::{DateTime, TimeDelta, Utc};
+use http::Method;
+use rust_decimal::Decimal;
+use serde::Serialize;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::account::Account;
+use crate::Core;
+use crate::caller::ClientAndUser;
+use crate::endpoint::{Endpoint, Json};
+use crate::error::{Code, Result};
+use crate::exchange::Input;
+use crate::types::{Amount, ClientId, CurrencyCode, EmailAddress, PhoneNumber, UserId};
+
+/// The span that limits are for, and the same as ISO 8601 writes it.
+const INTERVAL: TimeDelta = TimeDelta::days(1);
+const INTERVAL_TEXT: &str = "P1D";
+
+/// Version 1, the only one.
+pub struct V1;
+
+impl Endpoint for V1 {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/api/v1/user/info";
+    const ERRORS: &'static [Code] = &[];
+    type Caller = ClientAndUser;
+    type Request = ();
+    type Response = Json<Profile>;
+
+    fn read(_: &Input, _: &ClientAndUser) -> Result<()> {
+        Ok(())
+    }
+
+    async fn call(core: &Core, caller: ClientAndUser, (): ()) -> Result<Json<Profile>> {
+        let mut conn = core.db.acquire().await?;
+        let client = caller.client.id();
+        let account = Account::load(&mut conn, core, client, caller.user).await?;
+        let account = account.ok_or(Code::ER709)?;
+        Ok(Json(Profile::of(&mut conn, core, account).await?))
+    }
+}
+
+/// What a partner sees of a user.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Profile {
+    email_address: Option<EmailAddress>,
+    first_name: Option<String>,
+    last_name: Option<String>,
+    /// Website language and country, such as `nl-be`.
+    region: Option<String>,
+    country: Option<String>,
+    phone_number: Option<PhoneNumber>,
+    registration_date: DateTime<Utc>,
+    activation_date: Option<DateTime<Utc>>,
+    is_business: bool,
+    limits: Limits,
+    // Nothing of these is stored: no user has any.
+    enabled_iban_accounts: [(); 0],
+    enabled_accounts: [(); 0],
+    enabled_wallet_addresses: [(); 0],
+    status: Status,
+    verification_level: Level,
+}
+
+#[derive(Debug, Serialize)]
+struct Limits {
+    buy: Limit,
+    sell: Limit,
+}
+
+#[derive(Debug, Serialize)]
+struct Limit {
+    limit: Amount,
+    remaining: Amount,
+    /// An ISO 8601 duration.
+    interval: &'static str,
+}
+
+impl Limit {
+    fn of(limit: Decimal, spent: Decimal, currency: CurrencyCode) -> Self {
+        let remaining = (limit - spent).max(Decimal::ZERO);
+        let amount = |amount| Amount::new(amount, currency);
+        Self { limit: amount(limit), remaining: amount(remaining), interval: INTERVAL_TEXT }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct Status {
+    status: &'static str,
+    description: &'static str,
+    details: Details,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Details {
+    amld5_verification_status: String,
+    email_address_verification_status: String,
+    identity_verification_status: String,
+    privacy_agreement_verification_status: String,
+    documents: Vec<Document>,
+    residential_address_status: String,
+    dac8_status: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Document {
+    #[serde(rename = "type")]
+    kind: String,
+    side: String,
+    status: String,
+}
+
+/// A verification level and what it allows.
+#[derive(Debug, Serialize)]
+struct Level {
+    uuid: Uuid,
+    identifier: String,
+    limits: LevelLimits,
+}
+
+#[derive(Debug, Serialize)]
+struct LevelLimits {
+    buy: Amount,
+    sell: Amount,
+}
+
+impl Profile {
+    /// The profile of an account as of now.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub(crate) async fn of(conn: &mut PgConnection, core: &Core, account: Account) -> Result<Self> {
+        let level = level(conn, account.level.clone()).await?;
+        let since = core.clock.now() - INTERVAL;
+        let spent = spent(conn, account.client, account.user, since).await?;
+        let documents = documents(conn, account.client, account.user).await?;
+        let LevelLimits { buy, sell } = &level.limits;
+        let limits = Limits {
+            buy: Limit::of(buy.amount, spent, buy.currency),
+            sell: Limit::of(sell.amount, Decimal::ZERO, sell.currency),
+        };
+        let status = status(&account, documents);
+        let personal = account.personal;
+        Ok(Self {
+            email_address: personal.email,
+            first_name: personal.first_name,
+            last_name: personal.last_name,
+            region: account.region,
+            country: account.country,
+            phone_number: personal.phone_number,
+            registration_date: account.created_at,
+            activation_date: account.activated_at,
+            is_business: account.is_business,
+            limits,
+            enabled_iban_accounts: [],
+            enabled_accounts: [],
+            enabled_wallet_addresses: [],
+            status,
+            verification_level: level,
+        })
+    }
+}
+
+fn status(account: &Account, documents: Vec<Document>) -> Status {
+    let (status, description) = if account.deleted_at.is_some() {
+        ("deleted", "The user is deleted.")
+    } else if account.disabled_at.is_some() {
+        ("blocked", "The user is disabled; support can help.")
+    } else if account.statuses.is_verified() {
+        ("validated", "The user is fully verified.")
+    } else {
+        ("pending", "The user has not shown everything yet.")
+    };
+    let statuses = account.statuses.clone();
+    let details = Details {
+        amld5_verification_status: statuses.amld5,
+        email_address_verification_status: statuses.email,
+        identity_verification_status: statuses.identity,
+        privacy_agreement_verification_status: statuses.privacy_agreement,
+        documents,
+        residential_address_status: statuses.residential_address,
+        dac8_status: statuses.dac8,
+    };
+    Status { status, description, details }
+}
+
+async fn level(conn: &mut PgConnection, identifier: String) -> Result<Level> {
+    let row = sqlx::query!(
+        r#"
+        select level_id, buy_limit, sell_limit, currency as "currency: CurrencyCode"
+        from verification_level where identifier = $1
+        "#,
+        identifier,
+    )
+    .fetch_one(conn)
+    .await?;
+    let limits = LevelLimits {
+        buy: Amount::new(row.buy_limit, row.currency),
+        sell: Amount::new(row.sell_limit, row.currency),
+    };
+    Ok(Level { uuid: row.level_id, identifier, limits })
+}
+
+/// What the user has bought for since then, in fiat; what came to nothing does not count.
+async fn spent(
+    conn: &mut PgConnection,
+    client: ClientId,
+    user: UserId,
+    since: DateTime<Utc>,
+) -> Result<Decimal> {
+    let spent = sqlx::query_scalar!(
+        r#"
+        select coalesce(sum(fiat_amount), 0) as "spent!" from buy_order
+        where client_id = $1 and user_id = $2 and created_at > $3
+            and status not in ('cancelled', 'refunded')
+        "#,
+        client.uuid(),
+        user.uuid(),
+        since,
+    )
+    .fetch_one(conn)
+    .await?;
+    Ok(spent)
+}
+
+async fn documents(
+    conn: &mut PgConnection,
+    client: ClientId,
+    user: UserId,
+) -> Result<Vec<Document>> {
+    let documents = sqlx::query_as!(
+        Document,
+        "select type as kind, side, status from user_document \
+         where client_id = $1 and user_id = $2 order by type, side",
+        client.uuid(),
+        user.uuid(),
+    )
+    .fetch_all(conn)
+    .await?;
+    Ok(documents)
+}

@@ -1,0 +1,288 @@
+//! `POST /api/v2/user` and `PATCH /api/v2/user`: a user, and what is learnt of it later.
+
+use http::Method;
+use sqlx::{Postgres, Transaction};
+
+use super::account::{self, Account, RegisteredUser};
+use super::chamber_of_commerce;
+use super::details::{self, Details, Scope};
+use super::identifier::{self, Linked};
+use super::personal::{Personal, Vault, email_index};
+use super::subject::{Proof, Subject};
+use crate::Core;
+use crate::caller::{Client, ClientAndUser};
+use crate::endpoint::{Body, Endpoint, Json};
+use crate::error::{Code, Error, Refusal, Result};
+use crate::events::{self, EventType, NewEvent};
+use crate::exchange::Input;
+use crate::fields::Fields;
+use crate::types::{Country, EmailAddress, UserId, UserIdentifier};
+
+/// Largest body, with images in it, in bytes (section 1 of the contract).
+const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Registration, version 2.
+pub struct RegisterV2;
+
+impl Endpoint for RegisterV2 {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/api/v2/user";
+    const ERRORS: &'static [Code] = &[
+        Code::ER001,
+        Code::ER002,
+        Code::ER003,
+        Code::ER048,
+        Code::ER053,
+        Code::ER059,
+        Code::ER061,
+        Code::ER062,
+        Code::ER063,
+        Code::ER064,
+        Code::ER078,
+        Code::ER081,
+        Code::ER083,
+        Code::ER084,
+        Code::ER085,
+        Code::ER090,
+        Code::ER102,
+        Code::ER121,
+        Code::ER122,
+        Code::ER123,
+        Code::ER125,
+        Code::ER126,
+        Code::ER127,
+        Code::ER181,
+        Code::ER182,
+        Code::ER183,
+        Code::ER184,
+        Code::ER706,
+    ];
+    const BODY: Body = Body::JsonWithImage(BODY_BYTES_MAX);
+    const IDEMPOTENT: bool = true;
+    type Caller = Client;
+    type Request = Registration;
+    type Response = Json<RegisteredUser>;
+
+    fn read(input: &Input, client: &Client) -> Result<Registration> {
+        let mut fields = Fields::of(&input.document)?;
+        let details = details::read(&mut fields, (Scope::Registration, client), input.now);
+        let parts = (details.personal.email.clone(), details.country, details.identifier.clone());
+        let registration = match parts {
+            (Some(email), Some(country), Some(identifier)) => {
+                Some(Registration { email, country, identifier, details })
+            }
+            _ => None,
+        };
+        fields.finish(registration)
+    }
+
+    async fn call(
+        core: &Core,
+        client: Client,
+        request: Registration,
+    ) -> Result<Json<RegisteredUser>> {
+        Ok(Json(register(core, &client, request).await?.into()))
+    }
+}
+
+/// A change, version 2.
+pub struct ChangeV2;
+
+impl Endpoint for ChangeV2 {
+    const METHOD: Method = Method::PATCH;
+    const PATH: &'static str = "/api/v2/user";
+    const ERRORS: &'static [Code] = &[
+        Code::ER001,
+        Code::ER002,
+        Code::ER003,
+        Code::ER048,
+        Code::ER053,
+        Code::ER059,
+        Code::ER061,
+        Code::ER062,
+        Code::ER063,
+        Code::ER064,
+        Code::ER078,
+        Code::ER081,
+        Code::ER083,
+        Code::ER084,
+        Code::ER085,
+        Code::ER090,
+        Code::ER102,
+        Code::ER121,
+        Code::ER122,
+        Code::ER123,
+        Code::ER125,
+        Code::ER126,
+        Code::ER127,
+        Code::ER181,
+        Code::ER182,
+        Code::ER183,
+        Code::ER184,
+        Code::ER706,
+        Code::ER708,
+    ];
+    const BODY: Body = Body::JsonWithImage(BODY_BYTES_MAX);
+    type Caller = ClientAndUser;
+    type Request = Details;
+    type Response = Json<RegisteredUser>;
+
+    fn read(input: &Input, caller: &ClientAndUser) -> Result<Details> {
+        let mut fields = Fields::of(&input.document)?;
+        let scope = (Scope::Change, &caller.client);
+        let details = details::read(&mut fields, scope, input.now);
+        fields.finish(Some(details))
+    }
+
+    async fn call(
+        core: &Core,
+        caller: ClientAndUser,
+        details: Details,
+    ) -> Result<Json<RegisteredUser>> {
+        Ok(Json(change(core, &caller, details).await?.into()))
+    }
+}
+
+/// A user to be made.
+#[derive(Debug)]
+pub struct Registration {
+    email: EmailAddress,
+    country: Country,
+    identifier: UserIdentifier,
+    details: Details,
+}
+
+async fn register(core: &Core, client: &Client, request: Registration) -> Result<Account> {
+    let Registration { email, country, identifier, mut details } = request;
+    let user = UserId::from(core.clock.uuid()?);
+    let vault = Vault::make(core, client.id(), user)?;
+    let mut refusal = Refusal::new();
+    let proof = Proof::of(core, client, Some(&email), details.email_code.as_deref()).await?;
+    if proof == Proof::Wrong {
+        refusal.add(Code::ER090, None);
+    }
+    let password_hash = hash(core, &mut details).await?;
+    let mut tx = core.db.begin().await?;
+    let made = sqlx::query!(
+        "insert into end_user (client_id, user_id, sealed_key, email_index, password_hash, \
+             country, created_at) \
+         values ($1, $2, $3, $4, $5, $6, $7) \
+         on conflict (client_id, email_index) do nothing",
+        client.id().uuid(),
+        user.uuid(),
+        vault.sealed_key(core)?,
+        email_index(core, client.id(), &email)?,
+        password_hash,
+        country.as_str(),
+        core.clock.now(),
+    )
+    .execute(&mut *tx)
+    .await?;
+    let taken = if made.rows_affected() == 0 {
+        refusal.add(Code::ER002, None);
+        identifier::is_linked(&mut tx, core, client.id(), &identifier).await?
+    } else {
+        let payload = serde_json::json!({ "uuid": user });
+        let event = NewEvent { kind: EventType::UserCreated, order_id: None, payload };
+        events::record(&mut tx, core, client.id(), event, None).await?;
+        let linked = identifier::link(&mut tx, core, client.id(), user, &identifier).await?;
+        linked == Linked::ToAnother
+    };
+    if taken {
+        refusal.add(Code::ER706, None);
+    }
+    if !refusal.is_empty() {
+        return Err(refusal.into());
+    }
+    let subject = Subject { core, client, user, vault };
+    let personal = std::mem::take(&mut details.personal);
+    subject.store(&mut tx, (&Personal::default(), &personal), details).await?;
+    subject.settle_email(&mut tx, &email, &proof).await?;
+    finish(core, tx, client, user).await
+}
+
+async fn change(core: &Core, caller: &ClientAndUser, mut details: Details) -> Result<Account> {
+    let (client, user) = (&caller.client, caller.user);
+    let proof = match details.email_code.as_deref() {
+        None => Proof::Missing,
+        code => {
+            let mut conn = core.db.acquire().await?;
+            let known = Account::load(&mut conn, core, client.id(), user).await?;
+            drop(conn);
+            let email = known.and_then(|known| known.personal.email);
+            let email = details.personal.email.as_ref().or(email.as_ref());
+            Proof::of(core, client, email, code).await?
+        }
+    };
+    let password_hash = hash(core, &mut details).await?;
+    let mut tx = core.db.begin().await?;
+    if !account::lock(&mut tx, client.id(), user).await? {
+        return Err(Code::ER709.into());
+    }
+    let known = Account::load(&mut tx, core, client.id(), user).await?.ok_or(Code::ER709)?;
+    let named_email = details.personal.email.is_some();
+    let mut personal = known.personal.clone();
+    personal.merge(std::mem::take(&mut details.personal));
+    let new_email = personal.email.clone().filter(|_| personal.email != known.personal.email);
+    let mut refusal = Refusal::new();
+    if proof == Proof::Wrong {
+        refusal.add(Code::ER090, None);
+    }
+    if !is_number_of_country(&personal, details.country, known.country.as_deref()) {
+        refusal.add(Code::ER121, None);
+    }
+    let subject = Subject::of(&mut tx, core, client, user).await?;
+    if let Some(email) = &new_email
+        && !subject.take_email(&mut tx, email).await?
+    {
+        refusal.add(Code::ER002, None);
+    }
+    if let Some(identifier) = &details.identifier {
+        let linked = identifier::link(&mut tx, core, client.id(), user, identifier).await?;
+        if linked == Linked::ToAnother {
+            refusal.add(Code::ER706, None);
+        }
+    }
+    if !refusal.is_empty() {
+        return Err(refusal.into());
+    }
+    if let Some(hash) = password_hash {
+        subject.set_password(&mut tx, &hash).await?;
+    }
+    let open = new_email.is_some() || known.statuses.email != "verified";
+    if let Some(email) = &personal.email
+        && open
+        && (named_email || proof != Proof::Missing)
+    {
+        subject.settle_email(&mut tx, email, &proof).await?;
+    }
+    subject.store(&mut tx, (&known.personal, &personal), details).await?;
+    finish(core, tx, client, user).await
+}
+
+/// The hash of the password named, if one is.
+async fn hash(core: &Core, details: &mut Details) -> Result<Option<String>> {
+    match details.password.take() {
+        Some(password) => Ok(Some(core.passwords.hash(password).await?)),
+        None => Ok(None),
+    }
+}
+
+/// Whether the number is one of the business's country, whichever of both came first.
+fn is_number_of_country(personal: &Personal, named: Option<Country>, known: Option<&str>) -> bool {
+    let country = personal.business_country.or(named).or_else(|| known?.parse().ok());
+    let number = personal.chamber_of_commerce.as_deref();
+    number.is_none_or(|number| chamber_of_commerce::read(number, country).is_some())
+}
+
+async fn finish(
+    core: &Core,
+    mut tx: Transaction<'_, Postgres>,
+    client: &Client,
+    user: UserId,
+) -> Result<Account> {
+    let account = Account::load(&mut tx, core, client.id(), user).await?;
+    let account = account.ok_or_else(|| Error::broken("read the user just written"))?;
+    tx.commit().await?;
+    Ok(account)
+}

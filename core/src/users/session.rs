@@ -1,0 +1,146 @@
+//! A user's session: `POST /api/v1/user/login`, `POST /api/v1/user/logout`,
+//! `GET /api/v1/user/login-token`.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use http::Method;
+use serde::Serialize;
+
+use super::details::required_email;
+use super::one_time_token::{OneTimeToken, Purpose};
+use super::personal::email_index;
+use crate::Core;
+use crate::caller::{Client, ClientAndUser, LoggedIn};
+use crate::endpoint::{Body, Endpoint, Json, NoContent};
+use crate::error::{Code, Result};
+use crate::exchange::Input;
+use crate::fields::Fields;
+use crate::secrets::Secret;
+use crate::tokens::Holder;
+use crate::tokens::refresh::TokenPair;
+use crate::types::{EmailAddress, UserId};
+
+/// Logging in, version 1.
+pub struct LoginV1;
+
+/// Who says it is whom.
+#[derive(Debug)]
+pub struct Login {
+    email: EmailAddress,
+    password: Secret,
+}
+
+impl Endpoint for LoginV1 {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/api/v1/user/login";
+    const ERRORS: &'static [Code] = &[Code::ER001, Code::ER003, Code::ER004, Code::ER005];
+    const BODY: Body = Body::Json;
+    type Caller = Client;
+    type Request = Login;
+    type Response = Json<Session>;
+
+    fn read(input: &Input, _: &Client) -> Result<Login> {
+        let mut fields = Fields::of(&input.document)?;
+        let email = required_email(&mut fields, "emailAddress");
+        let password = fields.text("password", Code::ER004).map(Secret::new);
+        let login = email.zip(password).map(|(email, password)| Login { email, password });
+        fields.finish(login)
+    }
+
+    /// Neither the answer nor its time tells an unknown address from a wrong password, a disabled
+    /// user or one without a password.
+    async fn call(core: &Core, client: Client, login: Login) -> Result<Json<Session>> {
+        core.user_attempts.count(core, &client, &login.email)?;
+        let row = sqlx::query!(
+            r#"
+            select user_id, password_hash, disabled_at is not null as "disabled!" from end_user
+            where client_id = $1 and email_index = $2 and deleted_at is null
+            "#,
+            client.id().uuid(),
+            email_index(core, client.id(), &login.email)?,
+        )
+        .fetch_optional(&core.db)
+        .await?;
+        let hash = row.as_ref().and_then(|row| row.password_hash.clone());
+        let proven = core.passwords.verify(login.password, hash).await?;
+        match row {
+            Some(row) if proven && !row.disabled => {
+                let uuid = UserId::from(row.user_id);
+                let tokens = TokenPair::begin(core, Holder::User(client.id(), uuid)).await?;
+                Ok(Json(Session { uuid, tokens }))
+            }
+            _ => Err(Code::ER005.into()),
+        }
+    }
+}
+
+/// A user's token pair.
+#[derive(Debug, Serialize)]
+pub struct Session {
+    uuid: UserId,
+    #[serde(flatten)]
+    tokens: TokenPair,
+}
+
+/// Logging out, version 1: ends every session of the user, on every edge at once, because a token
+/// is held against the user's row whenever it is used.
+pub struct LogoutV1;
+
+impl Endpoint for LogoutV1 {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/api/v1/user/logout";
+    const ERRORS: &'static [Code] = &[];
+    type Caller = LoggedIn;
+    type Request = ();
+    type Response = NoContent;
+
+    fn read(_: &Input, _: &LoggedIn) -> Result<()> {
+        Ok(())
+    }
+
+    async fn call(core: &Core, caller: LoggedIn, (): ()) -> Result<NoContent> {
+        sqlx::query!(
+            "update end_user set tokens_valid_from = greatest(tokens_valid_from, $3) \
+             where client_id = $1 and user_id = $2",
+            caller.client.id().uuid(),
+            caller.user.uuid(),
+            core.clock.now(),
+        )
+        .execute(&core.db)
+        .await?;
+        Ok(NoContent)
+    }
+}
+
+/// A token for the secured pages, version 1.
+pub struct LoginTokenV1;
+
+impl Endpoint for LoginTokenV1 {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/api/v1/user/login-token";
+    const ERRORS: &'static [Code] = &[];
+    type Caller = ClientAndUser;
+    type Request = ();
+    type Response = Json<LoginToken>;
+
+    fn read(_: &Input, _: &ClientAndUser) -> Result<()> {
+        Ok(())
+    }
+
+    async fn call(core: &Core, caller: ClientAndUser, (): ()) -> Result<Json<LoginToken>> {
+        let token = OneTimeToken::make(&core.clock, caller.client.id())?;
+        let lifetime = TimeDelta::seconds(core.settings.lifetimes.login_token.into());
+        let mut conn = core.db.acquire().await?;
+        let purpose = (Purpose::Login, caller.user);
+        let expiry_date = token.store(&mut conn, core, purpose, lifetime).await?;
+        Ok(Json(LoginToken { uuid: caller.user, token: token.text, expiry_date }))
+    }
+}
+
+/// A token as answered.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LoginToken {
+    uuid: UserId,
+    token: String,
+    expiry_date: DateTime<Utc>,
+}
