@@ -58,7 +58,12 @@ pub const ENDPOINTS: &[Route] = &[
 ];
 
 /// Pages for people, served beside the API.
-pub const PAGES: &[Route] = &[route::<pay::Show>(), route::<pay::Act>()];
+pub const PAGES: &[Route] = &[
+    route::<pay::Show>(),
+    route::<pay::Act>(),
+    route::<users::reset_page::Show>(),
+    route::<users::reset_page::Act>(),
+];
 
 /// What stands at a method and path.
 pub(crate) enum Found {

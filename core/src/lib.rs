@@ -27,6 +27,7 @@ pub mod metrics;
 pub mod offers;
 pub mod openapi;
 pub mod orders;
+mod page;
 pub mod passwords;
 pub mod pay;
 pub mod payment_methods;

@@ -19,6 +19,7 @@ pub(crate) mod one_time_token;
 pub(crate) mod personal;
 pub mod profile;
 pub mod register;
+pub mod reset_page;
 pub mod session;
 mod subject;
 

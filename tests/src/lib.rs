@@ -27,4 +27,5 @@ pub mod placed;
 pub mod process;
 pub mod receiver;
 pub mod wire;
+pub mod user;
 pub mod world;

@@ -17,7 +17,7 @@ use crate::types::{
 };
 
 /// Characters of a password (API document, limits).
-const PASSWORD_CHARS: std::ops::RangeInclusive<usize> = 8..=64;
+pub(super) const PASSWORD_CHARS: std::ops::RangeInclusive<usize> = 8..=64;
 /// Characters of a name, a street or a city.
 const NAME_CHARS_MAX: usize = 100;
 /// Characters of a house number with its addition, and of a postal code.

@@ -90,6 +90,28 @@ fn client_of(text: &str) -> Option<ClientId> {
     (!secret.is_empty()).then(|| Uuid::try_parse(client).ok().map(ClientId::from))?
 }
 
+/// Whether the token can still be used.
+///
+/// # Errors
+/// When the database cannot be read.
+pub(crate) async fn is_live(core: &Core, purpose: Purpose, text: &str) -> Result<bool> {
+    let Some(client) = client_of(text) else { return Ok(false) };
+    let live = sqlx::query_scalar!(
+        r#"
+        select 1 as "live!" from one_time_token
+        where client_id = $1 and token_digest = $2 and purpose = $3
+            and used_at is null and expires_at > $4
+        "#,
+        client.uuid(),
+        &digest_of(text)[..],
+        purpose.as_str(),
+        core.clock.now(),
+    )
+    .fetch_optional(&core.db)
+    .await?;
+    Ok(live.is_some())
+}
+
 /// Uses the token up: of any number that try, one gets its user.
 ///
 /// # Errors

@@ -18,3 +18,4 @@ mod quotes;
 mod sandbox;
 mod table;
 mod webhooks;
+mod users;

@@ -1,0 +1,137 @@
+//! The page where a user sets a new password: `GET` and `POST /reset-password/{token}`.
+//!
+//! The token, which was mailed, is the permission. It is used up by the password that it sets, and
+//! every session of the user ends with it.
+
+use http::{Method, StatusCode};
+use maud::html;
+use url::form_urlencoded;
+
+use super::details::PASSWORD_CHARS;
+use super::one_time_token::{self, Purpose};
+use crate::Core;
+use crate::caller::Anyone;
+use crate::endpoint::{Body, Endpoint};
+use crate::error::{Code, Result};
+use crate::exchange::{Input, Reply};
+use crate::page::guarded;
+use crate::secrets::Secret;
+
+const PATH: &str = "/reset-password/{token}";
+
+/// Shows the form.
+pub struct Show;
+
+impl Endpoint for Show {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = PATH;
+    const ERRORS: &'static [Code] = &[];
+    type Caller = Anyone;
+    type Request = String;
+    type Response = Reply;
+
+    fn read(input: &Input, _: &Anyone) -> Result<String> {
+        Ok(input.param("token").to_owned())
+    }
+
+    async fn call(core: &Core, _: Anyone, token: String) -> Result<Reply> {
+        let live = one_time_token::is_live(core, Purpose::ResetPassword, &token).await?;
+        Ok(if live { form(StatusCode::OK, None) } else { not_live() })
+    }
+}
+
+/// Sets the password that the form sends.
+pub struct Act;
+
+/// A link and what came with it.
+#[derive(Debug)]
+pub struct NewPassword {
+    token: String,
+    /// `None` when it is too short or too long.
+    password: Option<Secret>,
+}
+
+impl Endpoint for Act {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = PATH;
+    const ERRORS: &'static [Code] = &[];
+    const BODY: Body = Body::Form;
+    type Caller = Anyone;
+    type Request = NewPassword;
+    type Response = Reply;
+
+    fn read(input: &Input, _: &Anyone) -> Result<NewPassword> {
+        let mut members = form_urlencoded::parse(&input.body);
+        let password = members.find(|(name, _)| name == "password").map(|(_, value)| value);
+        let fits = |text: &str| PASSWORD_CHARS.contains(&text.chars().count());
+        let password = password.filter(|text| fits(text)).map(Secret::new);
+        Ok(NewPassword { token: input.param("token").to_owned(), password })
+    }
+
+    async fn call(
+        core: &Core,
+        _: Anyone,
+        NewPassword { token, password }: NewPassword,
+    ) -> Result<Reply> {
+        // Nobody without a token makes us hash.
+        if !one_time_token::is_live(core, Purpose::ResetPassword, &token).await? {
+            return Ok(not_live());
+        }
+        let Some(password) = password else {
+            let hint = "A password has 8 to 64 characters.";
+            return Ok(form(StatusCode::BAD_REQUEST, Some(hint)));
+        };
+        let hash = core.passwords.hash(password).await?;
+        let mut tx = core.db.begin().await?;
+        let redeemed =
+            one_time_token::redeem(&mut tx, core, Purpose::ResetPassword, &token).await?;
+        let Some((client, user)) = redeemed else { return Ok(not_live()) };
+        sqlx::query!(
+            "update end_user set password_hash = $3, \
+                 tokens_valid_from = greatest(tokens_valid_from, $4) \
+             where client_id = $1 and user_id = $2 and deleted_at is null",
+            client.uuid(),
+            user.uuid(),
+            hash,
+            core.clock.now(),
+        )
+        .execute(&mut *tx)
+        .await?;
+        tx.commit().await?;
+        Ok(done())
+    }
+}
+
+fn form(status: StatusCode, hint: Option<&str>) -> Reply {
+    let (min, max) = (PASSWORD_CHARS.start(), PASSWORD_CHARS.end());
+    let body = html! {
+        h1 { "Choose a new password" }
+        @if let Some(hint) = hint { p.note role="alert" { (hint) } }
+        form method="post" {
+            label {
+                "New password"
+                input type="password" name="password" autocomplete="new-password" required
+                    minlength=(min) maxlength=(max);
+            }
+            button.main type="submit" { "Set the password" }
+        }
+    };
+    guarded(status, "Choose a new password", &body, None)
+}
+
+fn done() -> Reply {
+    let body = html! {
+        h1 { "Your password is set" }
+        p { "You can log in with it now. Everywhere else you have been logged out." }
+    };
+    guarded(StatusCode::OK, "Your password is set", &body, None)
+}
+
+/// For a link that is used, has ended or is none of ours: which of them is not told.
+fn not_live() -> Reply {
+    let body = html! {
+        h1 { "This link does not work any more" }
+        p { "Ask for a new one where you log in." }
+    };
+    guarded(StatusCode::NOT_FOUND, "This link does not work any more", &body, None)
+}

@@ -1,0 +1,145 @@
+//! `PATCH /api/v2/user`, e-mail codes and the profile.
+
+use chrono::TimeDelta;
+use rampart_tests::world::World;
+use serde_json::json;
+
+use super::mailed_code;
+
+const PATH: &str = "/api/v2/user";
+const INFO: &str = "/api/v1/user/info";
+
+#[tokio::test]
+async fn a_mailed_code_proves_the_address_once() {
+    let world = World::start().await;
+    let ada = world.partner("acme").await.user("ada").await;
+    let code = mailed_code(&world, &ada.email).await;
+    assert!(code.len() == 6 && !code.starts_with('0'), "{code}");
+    ada.patch(PATH, &json!({"emailCode": "999"})).await.assert_codes(&["ER090"]);
+    let proven = ada.patch(PATH, &json!({"emailCode": code})).await;
+    assert!(proven.assert_status(200).json()["activationDate"].is_string());
+    let profile = ada.get(INFO).await.json();
+    assert_eq!(profile["status"]["details"]["emailAddressVerificationStatus"], "verified");
+    ada.patch(PATH, &json!({"emailCode": code})).await.assert_codes(&["ER090"]);
+}
+
+#[tokio::test]
+async fn a_code_ends_after_five_tries_and_after_a_day() {
+    let world = World::start().await;
+    let ada = world.partner("acme").await.user("ada").await;
+    let code = mailed_code(&world, &ada.email).await;
+    for _ in 0..5 {
+        ada.patch(PATH, &json!({"emailCode": "111"})).await.assert_codes(&["ER090"]);
+    }
+    ada.patch(PATH, &json!({"emailCode": code})).await.assert_codes(&["ER090"]);
+    // Naming the address again mails a new code.
+    ada.patch(PATH, &json!({"email": ada.email})).await.assert_status(200);
+    let next = mailed_code(&world, &ada.email).await;
+    world.clock().advance(TimeDelta::hours(25));
+    ada.patch(PATH, &json!({"emailCode": next})).await.assert_codes(&["ER090"]);
+}
+
+#[tokio::test]
+async fn a_change_keeps_what_it_does_not_name() {
+    let world = World::start().await;
+    let ada = world.partner("acme").await.user("ada").await;
+    let changed = ada.patch(PATH, &json!({"lastName": "King", "firstName": null})).await;
+    changed.assert_status(200);
+    assert_eq!(changed.json()["lastName"], "King");
+    assert_eq!(changed.json()["firstName"], "Ada");
+    let profile = ada.get(INFO).await.json();
+    assert_eq!(profile["phoneNumber"], "+31612345678");
+    assert_eq!(profile["region"], "nl-nl");
+    for (body, code) in [
+        (json!({"email": ""}), "ER003"),
+        (json!({"email": "x"}), "ER001"),
+        (json!({"country": ""}), "ER062"),
+        (json!({"country": "NLD"}), "ER061"),
+        (json!({"identifier": ""}), "ER053"),
+        (json!({"identifier": "x"}), "ER102"),
+        (json!({"firstName": "<"}), "ER126"),
+        (json!({"chamberOfCommerce": "123456789"}), "ER121"),
+    ] {
+        assert_eq!(ada.patch(PATH, &body).await.codes(), [code], "{body}");
+    }
+    ada.partner.patch(PATH, json!({"lastName": "King"})).await.assert_codes(&["ER700"]);
+}
+
+#[tokio::test]
+async fn a_new_address_is_proven_anew_and_is_nobody_elses() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    let (ada, bob) = (acme.user("ada").await, acme.user("bob").await);
+    ada.patch(PATH, &json!({"emailCode": "000000"})).await.assert_status(200);
+    ada.patch(PATH, &json!({"email": bob.email})).await.assert_codes(&["ER002"]);
+    let other = json!({"identifier": bob.identifier, "firstName": "Eve"});
+    ada.patch(PATH, &other).await.assert_codes(&["ER706"]);
+    assert_eq!(ada.get(INFO).await.json()["firstName"], "Ada");
+    ada.patch(PATH, &json!({"email": "new@mail.example.com"})).await.assert_status(200);
+    let profile = ada.get(INFO).await.json();
+    assert_eq!(profile["emailAddress"], "new@mail.example.com");
+    assert_eq!(profile["status"]["details"]["emailAddressVerificationStatus"], "pending");
+    let old = json!({"emailAddress": ada.email, "password": ada.password});
+    acme.post("/api/v1/user/login", old).await.assert_codes(&["ER005"]);
+    let new = json!({"emailAddress": "new@mail.example.com", "password": ada.password});
+    acme.post("/api/v1/user/login", new).await.assert_status(200);
+    let code = mailed_code(&world, "new@mail.example.com").await;
+    ada.patch(PATH, &json!({"emailCode": code})).await.assert_status(200);
+}
+
+#[tokio::test]
+async fn a_second_identifier_names_the_same_user() {
+    let world = World::start().await;
+    let mut ada = world.partner("acme").await.user("ada").await;
+    let second = "s".repeat(40);
+    for _ in 0..2 {
+        ada.patch(PATH, &json!({"identifier": second})).await.assert_status(200);
+    }
+    ada.get(INFO).await.assert_status(200);
+    ada.identifier = second;
+    assert_eq!(ada.get(INFO).await.json()["emailAddress"], ada.email);
+}
+
+#[tokio::test]
+async fn a_side_under_review_is_not_replaced() {
+    let world = World::start().await;
+    let ada = world.partner("acme").await.user("ada").await;
+    let png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB";
+    let side = json!({"identityDocument":
+        [{"documentType": "passport", "documentSide": "front", "data": png}]});
+    ada.patch(PATH, &side).await.assert_status(200);
+    ada.patch(PATH, &side).await.assert_codes(&["ER708"]);
+    let documents = &ada.get(INFO).await.json()["status"]["details"]["documents"];
+    assert_eq!(*documents, json!([{"type": "passport", "side": "front", "status": "pending"}]));
+}
+
+#[tokio::test]
+async fn the_profile_has_every_member_of_the_contract() {
+    let world = World::start().await;
+    let ada = world.partner("acme").await.user("ada").await;
+    let mut profile = ada.get(INFO).await.assert_status(200).json();
+    assert!(profile["registrationDate"].take().is_string());
+    let level = profile["verificationLevel"]["uuid"].take();
+    assert!(level.as_str().unwrap().parse::<uuid::Uuid>().is_ok());
+    let amount = json!({"amount": 1000, "currencyCode": "EUR"});
+    let limit = json!({"limit": amount, "remaining": amount, "interval": "P1D"});
+    let expected = json!({
+        "emailAddress": "ada@mail.example.com", "firstName": "Ada", "lastName": "Lovelace",
+        "region": "nl-nl", "country": "NL", "phoneNumber": "+31612345678",
+        "registrationDate": null, "activationDate": null, "isBusiness": false,
+        "limits": {"buy": limit, "sell": limit},
+        "enabledIbanAccounts": [], "enabledAccounts": [], "enabledWalletAddresses": [],
+        "status": {
+            "status": "pending", "description": "The user has not shown everything yet.",
+            "details": {
+                "amld5VerificationStatus": "pending", "emailAddressVerificationStatus": "pending",
+                "identityVerificationStatus": "pending",
+                "privacyAgreementVerificationStatus": "verified", "documents": [],
+                "residentialAddressStatus": "present", "dac8Status": "unknown",
+            },
+        },
+        "verificationLevel":
+            {"uuid": null, "identifier": "bronze", "limits": {"buy": amount, "sell": amount}},
+    });
+    assert_eq!(profile, expected);
+}

@@ -1,0 +1,146 @@
+//! Nothing that identifies a person stands in clear in any table, nor in an answer to others.
+
+use http::Method;
+use rampart_tests::user::registration;
+use rampart_tests::world::World;
+use serde_json::{Value, json};
+use sqlx::AssertSqlSafe;
+
+/// Members of the registration that identify a person.
+const PLANTED: [&str; 12] = [
+    "email",
+    "identifier",
+    "password",
+    "firstName",
+    "lastName",
+    "dateOfBirth",
+    "phoneNumber",
+    "address",
+    "addressNo",
+    "postalCode",
+    "city",
+    "businessName",
+];
+
+fn planted() -> Value {
+    let mut body = registration("plantedada");
+    body["firstName"] = json!("Plantedfirst");
+    body["lastName"] = json!("Plantedlast");
+    body["dateOfBirth"] = json!("1987-06-05");
+    body["phoneNumber"] = json!("+31687654321");
+    body["address"] = json!("Plantedstraat");
+    body["addressNo"] = json!("98765-P");
+    body["postalCode"] = json!("9876 ZX");
+    body["city"] = json!("Plantedcity");
+    body["businessName"] = json!("Plantedbusiness");
+    body["chamberOfCommerce"] = json!("98765432");
+    body["amld5QuestionAnswers"] = json!({"kyc-amld5-employment-status": "Plantedanswer"});
+    body["shareToken"] = json!("Plantedtoken");
+    body
+}
+
+/// Every row of every table, a line each; binary columns also as the text they would be.
+async fn dump(world: &World) -> String {
+    let tables: Vec<String> = sqlx::query_scalar(
+        "select table_name::text from information_schema.tables where table_schema = 'public'",
+    )
+    .fetch_all(world.db())
+    .await
+    .unwrap();
+    assert!(tables.len() > 20 && tables.contains(&"end_user".to_owned()));
+    let mut dump = String::new();
+    for table in tables {
+        let rows = AssertSqlSafe(format!("select t::text from \"{table}\" t"));
+        let rows: Vec<String> = sqlx::query_scalar(rows).fetch_all(world.db()).await.unwrap();
+        for row in rows {
+            dump.push_str(&row);
+            dump.push('\n');
+        }
+    }
+    dump
+}
+
+/// Whether the dump has the text, in clear or in the hexadecimal of a binary column.
+fn has(dump: &str, text: &str) -> bool {
+    let hex: String = text.bytes().map(|byte| format!("{byte:02x}")).collect();
+    dump.contains(text) || dump.contains(&hex)
+}
+
+#[tokio::test]
+async fn no_table_has_a_personal_value_in_clear() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    let body = planted();
+    let request = acme.request(Method::POST, "/api/v2/user").header("idempotency-key", "k-1");
+    request.json(&body).send().await.assert_status(200);
+    let email = body["email"].as_str().unwrap();
+    let login = json!({"emailAddress": email, "password": body["password"]});
+    let session = acme.post("/api/v1/user/login", login).await.assert_status(200).json();
+    let reset = json!({"emailAddress": email});
+    acme.post("/api/v1/user/reset-password", reset).await.assert_status(200);
+    let identifier = body["identifier"].as_str().unwrap();
+    let named = |method, path| acme.request(method, path).header("user-identifier", identifier);
+    let token = named(Method::GET, "/api/v1/user/login-token").send().await.json();
+    let change = json!({"lastName": "Plantedchange", "identityDocument":
+        [{"documentType": "passport", "documentSide": "front",
+          "data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB"}]});
+    named(Method::PATCH, "/api/v2/user").json(&change).send().await.assert_status(200);
+    let uuid = session["uuid"].as_str().unwrap();
+    let path = format!("/admin/v1/users/{uuid}");
+    world.admin(Method::PATCH, &path, json!({"level": "gold"})).await.assert_status(200);
+
+    let dump = dump(&world).await;
+    assert!(has(&dump, "acme") && has(&dump, uuid) && has(&dump, "gold"), "the dump is a dump");
+    for member in PLANTED {
+        assert!(!has(&dump, body[member].as_str().unwrap()), "{member} is in clear");
+    }
+    for text in ["Planted", "planted", "98765432", "1987-06-05"] {
+        assert!(!has(&dump, text), "{text} is in clear");
+    }
+    for secret in [&session["token"], &session["refreshToken"], &token["token"]] {
+        assert!(!has(&dump, secret.as_str().unwrap()));
+    }
+}
+
+#[tokio::test]
+async fn answers_tell_no_more_than_they_must() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    let body = planted();
+    let registered = acme.post("/api/v2/user", body.clone()).await;
+    let email = body["email"].as_str().unwrap();
+    let login = json!({"emailAddress": email, "password": body["password"]});
+    let session = acme.post("/api/v1/user/login", login).await;
+    let taken = acme.post("/api/v2/user", body.clone()).await;
+    let exists = acme.get(&format!("/api/v1/user/exists?emailAddress={email}")).await;
+    let wrong = json!({"email": "Planted@", "firstName": "<Planted>", "identifier": "Planted-1"});
+    let refused = acme.post("/api/v2/user", wrong).await;
+    for answer in [session, taken, exists, refused] {
+        let text = answer.text();
+        assert!(!text.contains("Planted") && !text.contains("planted"), "{text}");
+    }
+    for member in ["password", "dateOfBirth", "address", "postalCode", "identifier"] {
+        let text = registered.text();
+        assert!(!text.contains(body[member].as_str().unwrap()), "{member} in {text}");
+    }
+    let audit = world.admin(Method::GET, "/admin/v1/audit", json!({})).await;
+    assert!(!audit.text().contains("lanted"));
+}
+
+#[tokio::test]
+async fn a_row_of_one_user_does_not_open_for_another() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    let (ada, bob) = (acme.user("ada").await, acme.user("bob").await);
+    ada.get("/api/v1/user/info").await.assert_status(200);
+    sqlx::query(
+        "update end_user e set sealed_key = o.sealed_key, personal = o.personal from end_user o \
+         where o.client_id = e.client_id and o.user_id <> e.user_id",
+    )
+    .execute(world.db())
+    .await
+    .unwrap();
+    for user in [ada, bob] {
+        user.get("/api/v1/user/info").await.assert_status(500).assert_codes(&["ER999"]);
+    }
+}

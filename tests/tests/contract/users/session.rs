@@ -1,0 +1,208 @@
+//! Login, logout, renewal, login tokens, and what may be asked about an address.
+
+use chrono::TimeDelta;
+use http::Method;
+use rampart_tests::answer::Answer;
+use rampart_tests::partner::Partner;
+use rampart_tests::world::World;
+use serde_json::{Value, json};
+
+use super::last_mail;
+
+const LOGIN: &str = "/api/v1/user/login";
+const INFO: &str = "/api/v1/user/info";
+
+async fn info(partner: &Partner, token: &str) -> Answer {
+    let bearer = format!("Bearer {token}");
+    partner.request(Method::GET, INFO).header("user-authorization", &bearer).send().await
+}
+
+async fn log_out(partner: &Partner, token: &str) -> Answer {
+    let request = partner.request(Method::POST, "/api/v1/user/logout");
+    request.header("user-authorization", &format!("Bearer {token}")).send().await
+}
+
+async fn renew(partner: &Partner, session: &Value) -> Answer {
+    let body = json!({"refreshToken": session["refreshToken"]});
+    partner.anonymous(Method::POST, "/api/v1/refresh").json(&body).send().await
+}
+
+#[tokio::test]
+async fn a_login_gives_a_session_of_that_user() {
+    let world = World::start().await;
+    let ada = world.partner("acme").await.user("ada").await;
+    let session = ada.log_in().await;
+    let members: Vec<_> = session.as_object().unwrap().keys().cloned().collect();
+    assert_eq!(members, ["uuid", "token", "refreshToken"]);
+    let profile = info(&ada.partner, session["token"].as_str().unwrap()).await;
+    assert_eq!(profile.assert_status(200).json()["emailAddress"], ada.email);
+    let renewed = renew(&ada.partner, &session).await;
+    let token = renewed.assert_status(200).json()["token"].as_str().unwrap().to_owned();
+    info(&ada.partner, &token).await.assert_status(200);
+}
+
+#[tokio::test]
+async fn a_login_that_fails_says_why_only_where_it_may() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    acme.user("ada").await;
+    let other = world.partner("other").await;
+    let right = json!({"emailAddress": "ada@mail.example.com", "password": "password-of-ada"});
+    for (body, codes) in [
+        (json!({}), &["ER003", "ER004"][..]),
+        (json!({"emailAddress": "ada", "password": ""}), &["ER001", "ER004"]),
+        (json!({"emailAddress": "ada@mail.example.com", "password": "wrong"}), &["ER005"]),
+        (json!({"emailAddress": "bob@mail.example.com", "password": "wrong"}), &["ER005"]),
+    ] {
+        acme.post(LOGIN, body).await.assert_status(400).assert_codes(codes);
+    }
+    other.post(LOGIN, right.clone()).await.assert_codes(&["ER005"]);
+    sqlx::query("update end_user set disabled_at = now()").execute(world.db()).await.unwrap();
+    acme.post(LOGIN, right).await.assert_codes(&["ER005"]);
+}
+
+#[tokio::test]
+async fn tries_of_one_address_are_counted_known_or_not() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    acme.user("ada").await;
+    for email in ["ada@mail.example.com", "nobody@mail.example.com"] {
+        for _ in 0..5 {
+            let exists = acme.get(&format!("/api/v1/user/exists?emailAddress={email}")).await;
+            assert!(exists.json()["exists"].is_boolean());
+        }
+        let body = json!({"emailAddress": email, "password": "password-of-ada"});
+        let limited = acme.post(LOGIN, body).await;
+        limited.assert_status(429).assert_codes(&["920"]);
+        assert!(limited.header("retry-after").is_some());
+    }
+    world.clock().advance(TimeDelta::minutes(1));
+    let body = json!({"emailAddress": "ada@mail.example.com", "password": "password-of-ada"});
+    acme.post(LOGIN, body).await.assert_status(200);
+}
+
+#[tokio::test]
+async fn a_client_tries_sixty_addresses_a_minute_and_no_more() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    for n in 0..60 {
+        let path = format!("/api/v1/user/exists?emailAddress=u{n}@mail.example.com");
+        acme.get(&path).await.assert_status(404);
+    }
+    let limited = acme.get("/api/v1/user/exists?emailAddress=last@mail.example.com").await;
+    limited.assert_status(429).assert_codes(&["920"]);
+}
+
+#[tokio::test]
+async fn logging_out_ends_every_session_on_every_edge_at_once() {
+    let world = World::start().await;
+    let edge = world.second_edge().await;
+    let ada = world.partner("acme").await.user("ada").await;
+    edge.core().refresh().await.unwrap();
+    let there = ada.partner.at(&edge);
+    let (first, second) = (ada.log_in().await, ada.log_in().await);
+    let (one, two) = (first["token"].as_str().unwrap(), second["token"].as_str().unwrap());
+    info(&there, one).await.assert_status(200);
+    info(&there, two).await.assert_status(200);
+    log_out(&ada.partner, one).await.assert_status(204);
+    for token in [one, two] {
+        info(&there, token).await.assert_codes(&["ER702"]);
+        info(&ada.partner, token).await.assert_codes(&["ER702"]);
+    }
+    renew(&there, &second).await.assert_codes(&["ER036"]);
+    log_out(&ada.partner, one).await.assert_codes(&["ER702"]);
+    world.clock().advance(TimeDelta::seconds(30));
+    let next = ada.log_in().await;
+    info(&there, next["token"].as_str().unwrap()).await.assert_status(200);
+    // The identifier is no session: it goes on.
+    ada.get(INFO).await.assert_status(200);
+}
+
+#[tokio::test]
+async fn logging_out_needs_the_token_itself() {
+    let world = World::start().await;
+    let ada = world.partner("acme").await.user("ada").await;
+    let out = "/api/v1/user/logout";
+    ada.request(Method::POST, out).send().await.assert_codes(&["ER700"]);
+    log_out(&ada.partner, "a.b.c").await.assert_codes(&["ER702"]);
+    let session = ada.log_in().await;
+    let token = session["token"].as_str().unwrap();
+    let other = world.partner("other").await;
+    log_out(&other, token).await.assert_codes(&["ER702"]);
+    world.clock().advance(TimeDelta::seconds(3_610));
+    log_out(&ada.partner, token).await.assert_codes(&["ER701"]);
+}
+
+#[tokio::test]
+async fn a_login_token_is_new_each_time() {
+    let world = World::start().await;
+    let ada = world.partner("acme").await.user("ada").await;
+    let uuid = ada.log_in().await["uuid"].clone();
+    let token = ada.get("/api/v1/user/login-token").await;
+    let (token, other) =
+        (token.assert_status(200).json(), ada.get("/api/v1/user/login-token").await.json());
+    assert_eq!(token["uuid"], uuid);
+    assert_ne!(token["token"], other["token"]);
+    let expiry: chrono::DateTime<chrono::Utc> =
+        token["expiryDate"].as_str().unwrap().parse().unwrap();
+    let left = expiry - world.clock().now();
+    assert!(left <= TimeDelta::seconds(300) && left > TimeDelta::seconds(240));
+    ada.partner.get("/api/v1/user/login-token").await.assert_codes(&["ER700"]);
+}
+
+#[tokio::test]
+async fn existence_is_told_to_the_client_it_concerns() {
+    let world = World::start().await;
+    let (acme, other) = (world.partner("acme").await, world.partner("other").await);
+    acme.user("ada").await;
+    let path = "/api/v1/user/exists?emailAddress=ADA%40mail.example.com";
+    assert_eq!(acme.get(path).await.assert_status(200).text(), r#"{"exists":true}"#);
+    assert_eq!(other.get(path).await.assert_status(404).text(), r#"{"exists":false}"#);
+    acme.get("/api/v1/user/exists").await.assert_codes(&["ER003"]);
+    acme.get("/api/v1/user/exists?emailAddress=ada").await.assert_codes(&["ER001"]);
+}
+
+#[tokio::test]
+async fn a_forgotten_password_is_replaced_once_by_mail() {
+    let world = World::start().await;
+    let mut ada = world.partner("acme").await.user("ada").await;
+    let acme = ada.partner.clone();
+    let session = ada.log_in().await;
+    let ask =
+        |email: &str| acme.post("/api/v1/user/reset-password", json!({"emailAddress": email}));
+    let known = ask(&ada.email).await;
+    let unknown = ask("nobody@mail.example.com").await;
+    assert_eq!((known.status(), known.text()), (200, unknown.text()));
+    assert_eq!(last_mail(&world, "nobody@mail.example.com").await["state"], "withheld");
+    let mail = last_mail(&world, &ada.email).await;
+    assert_eq!((&mail["state"], &mail["kind"]), (&json!("pending"), &json!("reset-password")));
+    let text = mail["text"].as_str().unwrap();
+    let path = text.lines().find_map(|line| line.strip_prefix("https://pay.example.com")).unwrap();
+    acme.anonymous(Method::GET, path).send().await.assert_status(200);
+    let set = |password: &str| {
+        acme.anonymous(Method::POST, path).body(format!("password={password}")).send()
+    };
+    set("short").await.assert_status(400);
+    set("another-password").await.assert_status(200);
+    set("a-third-password").await.assert_status(404);
+    acme.anonymous(Method::GET, path).send().await.assert_status(404);
+    info(&acme, session["token"].as_str().unwrap()).await.assert_codes(&["ER702"]);
+    world.clock().advance(TimeDelta::minutes(2));
+    ada.password = "another-password".to_owned();
+    ada.log_in().await;
+}
+
+#[tokio::test]
+async fn resets_are_refused_as_documented() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    let path = "/api/v1/user/reset-password";
+    acme.post(path, json!({})).await.assert_codes(&["ER003"]);
+    acme.post(path, json!({"emailAddress": "a@b"})).await.assert_codes(&["ER001"]);
+    let body = json!({"emailAddress": "nobody@mail.example.com"});
+    for _ in 0..5 {
+        acme.post(path, body.clone()).await.assert_status(200);
+        world.clock().advance(TimeDelta::seconds(15));
+    }
+    acme.post(path, body).await.assert_status(400).assert_codes(&["ER354"]);
+}
