@@ -187,6 +187,7 @@ pub struct LoggedIn {
 
 impl Caller for LoggedIn {
     const CLIENT: bool = true;
+    const USER: UserProof = UserProof::Token;
     const ERRORS: &'static [Code] = &[
         Code::ER800,
         Code::ER801,

@@ -15,6 +15,7 @@ mod documents;
 mod email_code;
 pub(crate) mod erase;
 pub(crate) mod identifier;
+mod member_docs;
 pub(crate) mod one_time_token;
 pub(crate) mod personal;
 pub mod profile;

@@ -26,6 +26,6 @@ pub mod partner;
 pub mod placed;
 pub mod process;
 pub mod receiver;
-pub mod wire;
 pub mod user;
+pub mod wire;
 pub mod world;

@@ -208,7 +208,7 @@ mod tests {
             body: Bytes::from_static(body.as_bytes()),
             document: fields::parse(body.as_bytes()).unwrap(),
             params: Vec::new(),
-            now: chrono::DateTime::UNIX_EPOCH,
+            now: DateTime::UNIX_EPOCH,
         }
     }
 

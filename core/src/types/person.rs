@@ -34,7 +34,9 @@ const SIGNS: [char; 3] = ['©', '®', '™'];
 
 /// Gives a type that wraps personal text its JSON form and a `Debug` that shows nothing.
 macro_rules! personal_text {
-    ($type:ident) => {
+    ($type:ident, $schema:tt) => {
+        crate::openapi::inline_schema!($type, $schema);
+
         impl fmt::Debug for $type {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(concat!(stringify!($type), "(…)"))
@@ -72,7 +74,7 @@ macro_rules! personal_text {
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct EmailAddress(String);
 
-personal_text!(EmailAddress);
+personal_text!(EmailAddress, {"type": "string", "format": "email"});
 
 impl FromStr for EmailAddress {
     type Err = InvalidEmail;
@@ -108,7 +110,7 @@ fn is_domain(text: &str) -> bool {
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct PhoneNumber(String);
 
-personal_text!(PhoneNumber);
+personal_text!(PhoneNumber, {"type": "string", "pattern": "^\\+[1-9][0-9]{6,14}$"});
 
 impl FromStr for PhoneNumber {
     type Err = InvalidPhone;

@@ -1,6 +1,7 @@
 //! A user as stored, opened: what profile, registration answers and operators are shown.
 
 use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use sqlx::PgConnection;
@@ -114,7 +115,7 @@ pub(crate) async fn lock(conn: &mut PgConnection, client: ClientId, user: UserId
 }
 
 /// A registered user, as the API document has it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RegisteredUser {
     email: Option<EmailAddress>,

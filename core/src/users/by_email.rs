@@ -4,18 +4,20 @@
 
 use chrono::TimeDelta;
 use http::{Method, StatusCode};
-use serde_json::json;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde::Serialize;
 
 use super::details::required_email;
 use super::one_time_token::{OneTimeToken, Purpose};
 use super::personal::email_index;
 use crate::Core;
 use crate::caller::Client;
-use crate::endpoint::{Body, Endpoint};
+use crate::endpoint::{Body, Endpoint, Json, Respond, Success};
 use crate::error::{Code, Result};
 use crate::exchange::{Input, Reply};
 use crate::fields::Fields;
-use crate::mail::{Kind, Message};
+use crate::mail::{self, Message};
+use crate::openapi::doc::{Doc, Kind, Shape, required};
 use crate::types::{EmailAddress, UserId};
 
 /// How long a link to set a new password counts.
@@ -28,9 +30,16 @@ impl Endpoint for ExistsV1 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v1/user/exists";
     const ERRORS: &'static [Code] = &[Code::ER001, Code::ER003];
+    const DOC: Doc = Doc {
+        summary: "Ask whether an e-mail address is registered",
+        details: "404 with `{\"exists\":false}` is an answer, not an error.",
+        query: &[required("emailAddress", Kind::Format("email"), "The address.")],
+        answer: r#"{"exists": true}"#,
+        ..Doc::NONE
+    };
     type Caller = Client;
     type Request = EmailAddress;
-    type Response = Reply;
+    type Response = Existence;
 
     fn read(input: &Input, _: &Client) -> Result<EmailAddress> {
         let mut fields = Fields::of_query(input.head.query.as_deref());
@@ -38,11 +47,27 @@ impl Endpoint for ExistsV1 {
         fields.finish(email)
     }
 
-    async fn call(core: &Core, client: Client, email: EmailAddress) -> Result<Reply> {
+    async fn call(core: &Core, client: Client, email: EmailAddress) -> Result<Existence> {
         core.user_attempts.count(core, &client, &email)?;
-        let exists = find(core, &client, &email).await?.is_some();
-        let status = if exists { StatusCode::OK } else { StatusCode::NOT_FOUND };
-        Reply::json(status, &json!({ "exists": exists }))
+        Ok(Existence { exists: find(core, &client, &email).await?.is_some() })
+    }
+}
+
+/// Whether somebody has the address: 200 or 404.
+#[derive(Debug, JsonSchema, Serialize)]
+pub struct Existence {
+    exists: bool,
+}
+
+impl Respond for Existence {
+    fn respond(self) -> Result<Reply> {
+        Reply::json(if self.exists { StatusCode::OK } else { StatusCode::NOT_FOUND }, &self)
+    }
+
+    fn successes(schemas: &mut SchemaGenerator) -> Vec<Success> {
+        let known = Success::json::<Self>(StatusCode::OK, schemas);
+        let unknown = Success::json::<Self>(StatusCode::NOT_FOUND, schemas);
+        vec![known, Success { about: "Nobody has the address.", ..unknown }]
     }
 }
 
@@ -54,9 +79,17 @@ impl Endpoint for ResetPasswordV1 {
     const PATH: &'static str = "/api/v1/user/reset-password";
     const ERRORS: &'static [Code] = &[Code::ER001, Code::ER003, Code::ER354];
     const BODY: Body = Body::Json;
+    const DOC: Doc = Doc {
+        summary: "Mail the user a link to set a new password",
+        details: "The answer is the same when nobody has the address.",
+        body: Shape::Members(&[required("emailAddress", Kind::Format("email"), "The address.")]),
+        request: r#"{"emailAddress": "ada@example.com"}"#,
+        answer: "{}",
+        ..Doc::NONE
+    };
     type Caller = Client;
     type Request = EmailAddress;
-    type Response = Reply;
+    type Response = Json<Requested>;
 
     fn read(input: &Input, _: &Client) -> Result<EmailAddress> {
         let mut fields = Fields::of(&input.document)?;
@@ -66,7 +99,7 @@ impl Endpoint for ResetPasswordV1 {
 
     /// Answers the same for an address that nobody has, and does as much for it: a mail is written
     /// and withheld.
-    async fn call(core: &Core, client: Client, email: EmailAddress) -> Result<Reply> {
+    async fn call(core: &Core, client: Client, email: EmailAddress) -> Result<Json<Requested>> {
         core.user_attempts.count(core, &client, &email)?;
         core.user_attempts.count_mail(core, &client, &email)?;
         let user = find(core, &client, &email).await?;
@@ -83,11 +116,15 @@ impl Endpoint for ResetPasswordV1 {
             token.store(&mut tx, core, purpose, RESET_LIFETIME).await?;
         }
         let message = Message { to: email, subject, text };
-        message.post(&mut tx, core, client.id(), (Kind::ResetPassword, user)).await?;
+        message.post(&mut tx, core, client.id(), (mail::Kind::ResetPassword, user)).await?;
         tx.commit().await?;
-        Reply::json(StatusCode::OK, &json!({}))
+        Ok(Json(Requested {}))
     }
 }
+
+/// Nothing is told of what happened.
+#[derive(Debug, JsonSchema, Serialize)]
+pub struct Requested {}
 
 /// The user with this address.
 async fn find(core: &Core, client: &Client, email: &EmailAddress) -> Result<Option<UserId>> {

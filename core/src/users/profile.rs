@@ -3,6 +3,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use http::Method;
 use rust_decimal::Decimal;
+use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::PgConnection;
 use uuid::Uuid;
@@ -13,11 +14,35 @@ use crate::caller::ClientAndUser;
 use crate::endpoint::{Endpoint, Json};
 use crate::error::{Code, Result};
 use crate::exchange::Input;
+use crate::openapi::doc::Doc;
 use crate::types::{Amount, ClientId, CurrencyCode, EmailAddress, PhoneNumber, UserId};
 
 /// The span that limits are for, and the same as ISO 8601 writes it.
 const INTERVAL: TimeDelta = TimeDelta::days(1);
 const INTERVAL_TEXT: &str = "P1D";
+
+/// A profile, for the OpenAPI document.
+pub(crate) const EXAMPLE: &str = r#"{
+    "emailAddress": "ada@example.com", "firstName": "Ada", "lastName": "Lovelace",
+    "region": "nl-nl", "country": "NL", "phoneNumber": "+31612345678",
+    "registrationDate": "2026-11-20T10:00:00Z", "activationDate": null, "isBusiness": false,
+    "limits": {
+        "buy": {"limit": {"amount": 1000, "currencyCode": "EUR"},
+            "remaining": {"amount": 900, "currencyCode": "EUR"}, "interval": "P1D"},
+        "sell": {"limit": {"amount": 1000, "currencyCode": "EUR"},
+            "remaining": {"amount": 1000, "currencyCode": "EUR"}, "interval": "P1D"}},
+    "enabledIbanAccounts": [], "enabledAccounts": [], "enabledWalletAddresses": [],
+    "status": {"status": "pending", "description": "The user has not shown everything yet.",
+        "details": {
+            "amld5VerificationStatus": "pending", "emailAddressVerificationStatus": "pending",
+            "identityVerificationStatus": "pending",
+            "privacyAgreementVerificationStatus": "verified",
+            "documents": [{"type": "passport", "side": "front", "status": "pending"}],
+            "residentialAddressStatus": "present", "dac8Status": "unknown"}},
+    "verificationLevel": {"uuid": "0199a000-0000-7000-8000-000000000001", "identifier": "bronze",
+        "limits": {"buy": {"amount": 1000, "currencyCode": "EUR"},
+            "sell": {"amount": 1000, "currencyCode": "EUR"}}}
+}"#;
 
 /// Version 1, the only one.
 pub struct V1;
@@ -26,6 +51,7 @@ impl Endpoint for V1 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v1/user/info";
     const ERRORS: &'static [Code] = &[];
+    const DOC: Doc = Doc { summary: "Read the user's profile", answer: EXAMPLE, ..Doc::NONE };
     type Caller = ClientAndUser;
     type Request = ();
     type Response = Json<Profile>;
@@ -44,7 +70,7 @@ impl Endpoint for V1 {
 }
 
 /// What a partner sees of a user.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Profile {
     email_address: Option<EmailAddress>,
@@ -66,13 +92,15 @@ pub struct Profile {
     verification_level: Level,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "ProfileLimits")]
 struct Limits {
     buy: Limit,
     sell: Limit,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "ProfileLimit")]
 struct Limit {
     limit: Amount,
     remaining: Amount,
@@ -88,15 +116,17 @@ impl Limit {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "ProfileStatus")]
 struct Status {
     status: &'static str,
     description: &'static str,
     details: Details,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "ProfileDetails")]
 struct Details {
     amld5_verification_status: String,
     email_address_verification_status: String,
@@ -107,7 +137,8 @@ struct Details {
     dac8_status: String,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "ProfileDocument")]
 struct Document {
     #[serde(rename = "type")]
     kind: String,
@@ -116,14 +147,15 @@ struct Document {
 }
 
 /// A verification level and what it allows.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "VerificationLevel")]
 struct Level {
     uuid: Uuid,
     identifier: String,
     limits: LevelLimits,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 struct LevelLimits {
     buy: Amount,
     sell: Amount,

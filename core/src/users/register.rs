@@ -4,11 +4,11 @@ use http::Method;
 use sqlx::{Postgres, Transaction};
 
 use super::account::{self, Account, RegisteredUser};
-use super::chamber_of_commerce;
 use super::details::{self, Details, Scope};
 use super::identifier::{self, Linked};
 use super::personal::{Personal, Vault, email_index};
 use super::subject::{Proof, Subject};
+use super::{chamber_of_commerce, member_docs};
 use crate::Core;
 use crate::caller::{Client, ClientAndUser};
 use crate::endpoint::{Body, Endpoint, Json};
@@ -16,6 +16,7 @@ use crate::error::{Code, Error, Refusal, Result};
 use crate::events::{self, EventType, NewEvent};
 use crate::exchange::Input;
 use crate::fields::Fields;
+use crate::openapi::doc::{Doc, Shape};
 use crate::types::{Country, EmailAddress, UserId, UserIdentifier};
 
 /// Largest body, with images in it, in bytes (section 1 of the contract).
@@ -59,6 +60,15 @@ impl Endpoint for RegisterV2 {
     ];
     const BODY: Body = Body::JsonWithImage(BODY_BYTES_MAX);
     const IDEMPOTENT: bool = true;
+    const DOC: Doc = Doc {
+        summary: "Register a user",
+        details: "Without `emailCode` a code is mailed to the user; send it with PATCH. A test \
+                  client's code is always `000000`.",
+        body: Shape::Members(&member_docs::REGISTRATION),
+        request: member_docs::REQUEST,
+        answer: member_docs::ANSWER,
+        ..Doc::NONE
+    };
     type Caller = Client;
     type Request = Registration;
     type Response = Json<RegisteredUser>;
@@ -123,6 +133,15 @@ impl Endpoint for ChangeV2 {
         Code::ER708,
     ];
     const BODY: Body = Body::JsonWithImage(BODY_BYTES_MAX);
+    const DOC: Doc = Doc {
+        summary: "Change what is known of the user",
+        details: "What is absent or null stays. `email` with the address known, and no code, mails \
+                  a new code. A changed name or birth date takes the identity check back.",
+        body: Shape::Members(&member_docs::CHANGE),
+        request: r#"{"emailCode": "000000"}"#,
+        answer: member_docs::ANSWER,
+        ..Doc::NONE
+    };
     type Caller = ClientAndUser;
     type Request = Details;
     type Response = Json<RegisteredUser>;

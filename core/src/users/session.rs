@@ -3,6 +3,7 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use http::Method;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::details::required_email;
@@ -14,6 +15,7 @@ use crate::endpoint::{Body, Endpoint, Json, NoContent};
 use crate::error::{Code, Result};
 use crate::exchange::Input;
 use crate::fields::Fields;
+use crate::openapi::doc::{Doc, Kind, Shape, required};
 use crate::secrets::Secret;
 use crate::tokens::Holder;
 use crate::tokens::refresh::TokenPair;
@@ -34,6 +36,18 @@ impl Endpoint for LoginV1 {
     const PATH: &'static str = "/api/v1/user/login";
     const ERRORS: &'static [Code] = &[Code::ER001, Code::ER003, Code::ER004, Code::ER005];
     const BODY: Body = Body::Json;
+    const DOC: Doc = Doc {
+        summary: "Log a user in",
+        details: "Five tries a minute for one address, sixty for all of a client's.",
+        body: Shape::Members(&[
+            required("emailAddress", Kind::Format("email"), "The user's e-mail address."),
+            required("password", Kind::Text, "The user's password."),
+        ]),
+        request: r#"{"emailAddress": "ada@example.com", "password": "correct horse"}"#,
+        answer: r#"{"uuid": "0190b5d8-7a3c-7c3e-9d8a-3f1f6a1f2b3c", "token": "…",
+            "refreshToken": "…"}"#,
+        ..Doc::NONE
+    };
     type Caller = Client;
     type Request = Login;
     type Response = Json<Session>;
@@ -74,7 +88,7 @@ impl Endpoint for LoginV1 {
 }
 
 /// A user's token pair.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct Session {
     uuid: UserId,
     #[serde(flatten)]
@@ -89,6 +103,11 @@ impl Endpoint for LogoutV1 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v1/user/logout";
     const ERRORS: &'static [Code] = &[];
+    const DOC: Doc = Doc {
+        summary: "Log the user out",
+        details: "Ends every session of the user, on every edge at once.",
+        ..Doc::NONE
+    };
     type Caller = LoggedIn;
     type Request = ();
     type Response = NoContent;
@@ -118,6 +137,13 @@ impl Endpoint for LoginTokenV1 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v1/user/login-token";
     const ERRORS: &'static [Code] = &[];
+    const DOC: Doc = Doc {
+        summary: "Make a token for the secured pages",
+        details: "Put `token` and `uuid` into the query of one of `privateUrls`. It works once.",
+        answer: r#"{"uuid": "0190b5d8-7a3c-7c3e-9d8a-3f1f6a1f2b3c", "token": "…",
+            "expiryDate": "2026-11-20T10:05:00Z"}"#,
+        ..Doc::NONE
+    };
     type Caller = ClientAndUser;
     type Request = ();
     type Response = Json<LoginToken>;
@@ -137,7 +163,7 @@ impl Endpoint for LoginTokenV1 {
 }
 
 /// A token as answered.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LoginToken {
     uuid: UserId,

@@ -34,7 +34,7 @@ fn signable(body: &str) -> Signable {
         body: Bytes::copy_from_slice(body.as_bytes()),
         document: fields::parse(body.as_bytes()).unwrap(),
         params: Vec::new(),
-        now: chrono::DateTime::UNIX_EPOCH,
+        now: DateTime::UNIX_EPOCH,
     })
 }
 

@@ -1,0 +1,79 @@
+//! The members of a registration and of a change, for the OpenAPI document.
+
+use super::details::Scope;
+use crate::openapi::doc::{Kind, Member, optional, required};
+
+/// How many there are.
+const COUNT: usize = 24;
+
+/// Members of `POST /api/v2/user`.
+pub(super) static REGISTRATION: [Member; COUNT] = members(Scope::Registration);
+/// Members of `PATCH /api/v2/user`.
+pub(super) static CHANGE: [Member; COUNT] = members(Scope::Change);
+
+/// A registration that is accepted.
+pub(super) const REQUEST: &str = r#"{
+    "email": "ada@example.com", "country": "NL",
+    "identifier": "5f2b0c8a9d7e4f61a3b2c1d0e9f8a7b65f2b0c8a", "password": "correct horse",
+    "firstName": "Ada", "lastName": "Lovelace", "dateOfBirth": "1990-12-10",
+    "phoneNumber": "+31612345678", "address": "Keizersgracht", "addressNo": "7-II",
+    "postalCode": "1015 CJ", "city": "Amsterdam", "websiteLanguage": "nl",
+    "websiteCountry": "NL", "privacyAgreement": true
+}"#;
+
+/// What is answered to both.
+pub(super) const ANSWER: &str = r#"{
+    "email": "ada@example.com", "firstName": "Ada", "lastName": "Lovelace",
+    "phoneNumber": "+31612345678", "country": "NL", "isBusiness": false,
+    "registrationDate": "2026-11-20T10:00:00Z", "activationDate": null
+}"#;
+
+/// A name or a line of an address.
+const LINE: Kind = Kind::Sized(1, 100);
+/// A house number or a postal code.
+const NUMBER: Kind = Kind::Sized(1, 20);
+const COUNTRY: Kind = Kind::Matching("^[A-Za-z]{2}$");
+const SIDE: Kind = Kind::Matching("^[A-Za-z0-9_-]{1,32}$");
+
+static SIDES: Kind = Kind::Object(&[
+    required("documentType", SIDE, "Such as `passport`; `document_type` is read too."),
+    required("documentSide", SIDE, "Such as `front`; `document_side` is read too."),
+    optional("data", Kind::Text, "A JPEG, PNG or PDF in base64."),
+]);
+
+/// A member that a registration must have.
+const fn needed(scope: Scope, name: &'static str, kind: Kind, about: &'static str) -> Member {
+    match scope {
+        Scope::Registration => required(name, kind, about),
+        Scope::Change => optional(name, kind, about),
+    }
+}
+
+const fn members(scope: Scope) -> [Member; COUNT] {
+    [
+        needed(scope, "email", Kind::Format("email"), "Unique for the client, in either case."),
+        needed(scope, "country", COUNTRY, "ISO 3166-1 alpha-2."),
+        needed(scope, "identifier", Kind::Matching("^[A-Za-z0-9]{36,255}$"), "Linked to the user."),
+        optional("emailCode", Kind::Text, "The code that was mailed last."),
+        optional("chamberOfCommerce", Kind::Text, "In the form of the business's country."),
+        optional("businessName", LINE, "Without emoji, `<` and `>`."),
+        optional("businessCountry", COUNTRY, "ISO 3166-1 alpha-2."),
+        optional("amld5QuestionAnswers", Kind::Map(&Kind::Sized(1, 255)), "By question key."),
+        optional("phoneNumber", Kind::Matching("^\\+[1-9][0-9]{6,14}$"), "E.164."),
+        optional("dateOfBirth", Kind::Format("date"), "18 or older, by the date in Amsterdam."),
+        optional("firstName", LINE, "Without emoji, `<` and `>`."),
+        optional("lastName", LINE, "Without emoji, `<` and `>`."),
+        optional("address", LINE, "The street."),
+        optional("addressNo", NUMBER, "The house number."),
+        optional("postalCode", NUMBER, "The postal code."),
+        optional("city", LINE, "The city."),
+        optional("websiteCountry", COUNTRY, "With `websiteLanguage`, one of `supportedRegions`."),
+        optional("websiteLanguage", Kind::Matching("^[A-Za-z]{2}$"), "With `websiteCountry`."),
+        optional("isBusiness", Kind::Flag, "Whether it is a business."),
+        optional("privacyAgreement", Kind::Flag, "Whether the user has agreed."),
+        optional("newsletterSubscription", Kind::Flag, "Whether the user wants the newsletter."),
+        optional("password", Kind::Sized(8, 64), "Without one the user cannot log in."),
+        optional("shareToken", Kind::Sized(1, 1024), "A KYC share token."),
+        optional("identityDocument", Kind::List(&SIDES), "At most 8 sides."),
+    ]
+}
