@@ -17,5 +17,5 @@ mod policy_calls;
 mod quotes;
 mod sandbox;
 mod table;
-mod webhooks;
 mod users;
+mod webhooks;
