@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -38,10 +38,21 @@ impl fmt::Display for BadCertificate {
 
 impl std::error::Error for BadCertificate {}
 
+impl BadCertificate {
+    fn log(&self) {
+        tracing::error!("certificates not reloaded, the old ones stay: {self}");
+    }
+}
+
+/// What shows that a file has changed: when, and its length. `None` for a file that is missing.
+type Stamp = Option<(SystemTime, u64)>;
+
 /// The certificates in use. The first one serves whoever names no host that another one is for.
 #[derive(Debug)]
 pub(crate) struct Certificates {
     pairs: Vec<KeyPair>,
+    /// Of the files, from before they were read for the first time.
+    stamps: Vec<Stamp>,
     provider: Arc<CryptoProvider>,
     live: ArcSwap<Vec<Arc<CertifiedKey>>>,
 }
@@ -53,45 +64,62 @@ impl Certificates {
     /// One sentence: which file is missing, is not PEM, or holds a key of another certificate.
     pub(crate) fn load(pairs: Vec<KeyPair>) -> Result<Arc<Self>, BadCertificate> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let stamps = stamps(&pairs);
         let live = ArcSwap::from_pointee(read_all(&pairs, &provider)?);
-        Ok(Arc::new(Self { pairs, provider, live }))
+        Ok(Arc::new(Self { pairs, stamps, provider, live }))
     }
 
     /// Looks at the files every second and takes what changed. What cannot be used is named in
-    /// one line, and the certificates before it stay.
+    /// one line, the certificates before it stay, and the files are looked at until they can:
+    /// they are rarely replaced all at once.
     pub(crate) async fn watch(self: Arc<Self>) {
-        let mut seen = self.stamps().await;
+        let mut seen = self.stamps.clone();
+        let mut named = None;
         let mut interval = tokio::time::interval(RELOAD_INTERVAL);
         loop {
             interval.tick().await;
-            let now = self.stamps().await;
-            if now != seen {
-                seen = now;
-                self.reload();
+            let now = self.stamps_now().await;
+            if now == seen {
+                continue;
+            }
+            match self.take() {
+                Ok(()) => (seen, named) = (now, None),
+                Err(bad) if named.as_ref() != Some(&bad.0) => {
+                    bad.log();
+                    named = Some(bad.0);
+                }
+                Err(_) => {}
             }
         }
     }
 
-    /// Reads all files again.
+    /// Reads all files again, whether they have changed or not.
     pub(crate) fn reload(&self) {
-        match read_all(&self.pairs, &self.provider) {
-            Ok(read) => {
-                self.live.store(Arc::new(read));
-                tracing::info!("certificates reloaded");
-            }
-            Err(bad) => tracing::error!("certificates not reloaded, the old ones stay: {bad}"),
+        if let Err(bad) = self.take() {
+            bad.log();
         }
     }
 
-    /// When each file last changed; a missing file is a change too.
-    async fn stamps(&self) -> Vec<Option<SystemTime>> {
-        let mut stamps = Vec::with_capacity(2 * self.pairs.len());
-        for path in self.pairs.iter().flat_map(|pair| [&pair.cert, &pair.key]) {
-            let about = tokio::fs::metadata(path).await;
-            stamps.push(about.and_then(|about| about.modified()).ok());
-        }
-        stamps
+    fn take(&self) -> Result<(), BadCertificate> {
+        self.live.store(Arc::new(read_all(&self.pairs, &self.provider)?));
+        tracing::info!("certificates reloaded");
+        Ok(())
     }
+
+    async fn stamps_now(self: &Arc<Self>) -> Vec<Stamp> {
+        let certificates = Arc::clone(self);
+        let looking = tokio::task::spawn_blocking(move || stamps(&certificates.pairs));
+        // Only the end of the process keeps it from looking.
+        looking.await.unwrap_or_default()
+    }
+}
+
+fn stamps(pairs: &[KeyPair]) -> Vec<Stamp> {
+    let stamp = |path: &PathBuf| {
+        let about = std::fs::metadata(path).ok()?;
+        Some((about.modified().ok()?, about.len()))
+    };
+    pairs.iter().flat_map(|pair| [&pair.cert, &pair.key]).map(stamp).collect()
 }
 
 impl ResolvesServerCert for Certificates {
