@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! connection.rs   a sound head has arrived
-//! early_request_filter   deadlines for reading and writing; a stop closes the connection
+//! early_request_filter   deadlines for reading and writing
 //! request_filter         size → address → path → route and client → body → a place → the core
 //!                        └ every refusal is an error envelope; the answer is written here
 //! upstream_peer          only for routes with an upstream of their own; there are none yet
@@ -213,8 +213,6 @@ impl ProxyHttp for Gateway {
         session.set_total_drain_timeout(Some(DRAIN_MAX));
         if session.is_http2() {
             session.set_write_timeout(Some(WRITE_MAX));
-        } else if self.lifecycle.phase() > Phase::Serving {
-            session.set_keepalive(None);
         }
         Ok(())
     }
@@ -223,8 +221,9 @@ impl ProxyHttp for Gateway {
         let session = session.as_downstream_mut();
         let reply = self.decide(session, context).await?;
         context.answered(&reply);
-        if context.method == Method::CONNECT {
-            // What follows is not HTTP.
+        let leaving = self.lifecycle.phase() > Phase::Serving;
+        if context.method == Method::CONNECT || leaving && !session.is_http2() {
+            // What follows is not HTTP, or it should go to the next process.
             session.set_keepalive(None);
         } else if intake::can_skip_body(session) {
             session.set_close_on_response_before_downstream_finish(false);
