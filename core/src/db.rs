@@ -38,15 +38,21 @@ pub async fn open(settings: &settings::Database) -> Result<PgPool, DatabaseError
     let url = settings.url.as_ref().ok_or_else(|| {
         DatabaseError("database.url is not set (RAMPART__DATABASE__URL or the file)".to_owned())
     })?;
-    let options: PgConnectOptions = url
-        .expose()
-        .parse()
-        .map_err(|_| DatabaseError("database.url is not a postgres:// URL".to_owned()))?;
+    // The parser takes any scheme.
+    let scheme = url.expose().split_once("://").map(|(scheme, _)| scheme);
+    let options: PgConnectOptions = scheme
+        .filter(|scheme| ["postgres", "postgresql"].contains(scheme))
+        .and_then(|_| url.expose().parse().ok())
+        .ok_or_else(|| DatabaseError("database.url is not a postgres:// URL".to_owned()))?;
     let at = format!("{}:{}", options.get_host(), options.get_port());
+    let wait = Duration::from_millis(settings.acquire_timeout_ms);
+    check_server(&options, wait)
+        .await
+        .map_err(|why| DatabaseError(format!("Postgres at {at} cannot be used: {why}")))?;
     let timeout = settings.statement_timeout_ms.to_string();
     let pool = PgPoolOptions::new()
         .max_connections(settings.connections_max)
-        .acquire_timeout(Duration::from_millis(settings.acquire_timeout_ms))
+        .acquire_timeout(wait)
         .max_lifetime(CONNECTION_LIFETIME)
         .connect_with(options.application_name("rampart").options([
             ("statement_timeout", timeout.as_str()),
@@ -54,9 +60,32 @@ pub async fn open(settings: &settings::Database) -> Result<PgPool, DatabaseError
         ]))
         .await
         .map_err(|error| DatabaseError(format!("Postgres at {at} cannot be used: {error}")))?;
-    check_version(&pool, &at).await?;
     migrate(&pool).await?;
     Ok(pool)
+}
+
+/// Looks at the server on a connection of its own, because the pool tries again until its time is
+/// over and then does not say what was in the way.
+///
+/// # Errors
+/// Why it cannot be used.
+async fn check_server(options: &PgConnectOptions, wait: Duration) -> Result<(), String> {
+    let looking = async {
+        let mut server = PgConnection::connect_with(options).await?;
+        let version = sqlx::query_scalar("select current_setting('server_version_num')")
+            .fetch_one(&mut server)
+            .await?;
+        server.close().await?;
+        Ok::<String, sqlx::Error>(version)
+    };
+    let version = match tokio::time::timeout(wait, looking).await {
+        Ok(seen) => seen.map_err(|error| error.to_string())?,
+        Err(_) => return Err(format!("it does not answer within {} ms", wait.as_millis())),
+    };
+    if version.parse().unwrap_or(0) < SERVER_VERSION_MIN {
+        return Err(format!("it is too old: 15 or later is needed, it is {version}"));
+    }
+    Ok(())
 }
 
 /// Makes an empty database in the place of one with this name, on the server behind `url`.
@@ -70,19 +99,6 @@ pub async fn recreate(url: &str, name: &str) -> Result<(), DatabaseError> {
         // A name cannot be a parameter; quoting makes any text a name.
         let statement = format!("{statement} \"{}\"", name.replace('"', "\"\""));
         sqlx::query(AssertSqlSafe(statement)).execute(&mut server).await.map_err(failed)?;
-    }
-    Ok(())
-}
-
-async fn check_version(pool: &PgPool, at: &str) -> Result<(), DatabaseError> {
-    let version: String = sqlx::query_scalar("select current_setting('server_version_num')")
-        .fetch_one(pool)
-        .await
-        .map_err(|error| DatabaseError(format!("Postgres at {at} cannot be used: {error}")))?;
-    if version.parse().unwrap_or(0) < SERVER_VERSION_MIN {
-        return Err(DatabaseError(format!(
-            "Postgres at {at} is too old: 15 or later is needed, it is {version}"
-        )));
     }
     Ok(())
 }

@@ -194,6 +194,9 @@ impl std::fmt::Display for Error {
                 let codes: Vec<_> = refusal.codes().map(Code::as_str).collect();
                 write!(f, "refused with {}", codes.join(", "))
             }
+            Self::Failed(failure) if failure.source.is_none() => {
+                write!(f, "could not {}", failure.doing)
+            }
             Self::Failed(failure) => write!(f, "could not {}: {}", failure.doing, Chain(failure)),
         }
     }

@@ -38,12 +38,22 @@ impl Core {
     /// # Errors
     /// One sentence that says what and where.
     pub async fn start(settings: Settings, clock: Clock) -> Result<Arc<Self>, StartError> {
+        let configured = configured_key(&settings)?;
         let db = db::open(&settings.database).await.map_err(|e| StartError(e.to_string()))?;
-        Self::assemble(settings, clock, db).await.map_err(|e| StartError(e.to_string()))
+        let assembled = Self::assemble(settings, clock, db, configured).await;
+        assembled.map_err(|e| StartError(e.to_string()))
     }
 
-    async fn assemble(settings: Settings, clock: Clock, db: sqlx::PgPool) -> Result<Arc<Self>> {
-        let keys = master_key(&settings, &clock, &db).await?;
+    async fn assemble(
+        settings: Settings,
+        clock: Clock,
+        db: sqlx::PgPool,
+        configured: Option<MasterKey>,
+    ) -> Result<Arc<Self>> {
+        let keys = match configured {
+            Some(key) => key,
+            None => kept_key(&clock, &db).await?,
+        };
         let metrics = Metrics::new().map_err(|e| Error::internal("register metrics", e))?;
         metrics.build_info.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
         let policies = Policies::new(&settings.policy)?;
@@ -73,12 +83,15 @@ impl Core {
     }
 }
 
-/// The configured master key; without one, a key made once and kept in the database.
-async fn master_key(settings: &Settings, clock: &Clock, db: &sqlx::PgPool) -> Result<MasterKey> {
-    if let Some(text) = &settings.keys.master {
-        return MasterKey::parse(text)
-            .ok_or_else(|| Error::broken("read keys.master: it is not 32 bytes in base64"));
-    }
+/// The configured master key. Looked at before anything else is touched.
+fn configured_key(settings: &Settings) -> Result<Option<MasterKey>, StartError> {
+    let Some(text) = &settings.keys.master else { return Ok(None) };
+    let key = MasterKey::parse(text);
+    key.map(Some).ok_or_else(|| StartError("keys.master is not 32 bytes in base64".to_owned()))
+}
+
+/// A master key made once and kept in the database.
+async fn kept_key(clock: &Clock, db: &sqlx::PgPool) -> Result<MasterKey> {
     tracing::warn!("keys.master is not set: the key is kept in the database beside what it seals");
     let made: [u8; KEY_BYTES] = clock.random_bytes()?;
     sqlx::query!(
