@@ -7,6 +7,7 @@ use prometheus::{
     Encoder, HistogramOpts, HistogramVec, IntCounterVec, IntGaugeVec, Opts, Registry, TextEncoder,
 };
 
+use crate::Core;
 use crate::error::Code;
 
 /// Seconds at which the buckets of request and callback times end.
@@ -122,6 +123,19 @@ impl Metrics {
         if let Some(lag) = lag {
             self.callback_lag.with_label_values::<&str>(&[]).observe(lag.as_secs_f64());
         }
+    }
+}
+
+impl Core {
+    /// What `/metrics` shows: all families, the pool's as of now.
+    pub fn metrics_text(&self) -> String {
+        let idle = u32::try_from(self.db.num_idle()).unwrap_or(u32::MAX);
+        // The two are not read at one moment.
+        let busy = self.db.size().saturating_sub(idle);
+        for (state, connections) in [("idle", idle), ("busy", busy)] {
+            self.metrics.db_pool.with_label_values(&[state]).set(connections.into());
+        }
+        self.metrics.render()
     }
 }
 

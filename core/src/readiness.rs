@@ -1,5 +1,6 @@
 //! Whether this edge should be sent requests: what `/readyz` says.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -43,8 +44,17 @@ impl Core {
             Check::new("database", self.reaches_database().await, "Postgres does not answer"),
             // A core without its keys does not start.
             Check::new("keys", true, ""),
+            Check::new("prices", self.can_quote(), "no pair has a fresh price"),
+            Check::new("policies", self.policies_pending() == 0, "policies are being compiled"),
         ];
         Readiness { ready: checks.iter().all(|check| check.ok), checks }
+    }
+
+    /// Whether there is a pair to quote. One stale price is that pair's maintenance, not ours.
+    fn can_quote(&self) -> bool {
+        let now = self.clock.now();
+        let catalogue = Arc::clone(&self.snapshots.current().catalogue);
+        catalogue.pairs.values().any(|pair| pair.live_price(now).is_some())
     }
 
     async fn reaches_database(&self) -> bool {

@@ -48,7 +48,7 @@ impl Answer for Ops {
         }
         match head.path.as_str() {
             "/metrics" => {
-                Reply::with_body(StatusCode::OK, METRICS_TYPE, self.core.metrics.render().into())
+                Reply::with_body(StatusCode::OK, METRICS_TYPE, self.core.metrics_text().into())
             }
             "/healthz" => {
                 Reply::with_body(StatusCode::OK, "application/json", r#"{"alive":true}"#.into())
