@@ -84,6 +84,12 @@ impl Setup {
         self
     }
 
+    /// Takes all arguments away.
+    pub fn clear_arguments(&mut self) -> &mut Self {
+        self.arguments.clear();
+        self
+    }
+
     /// The folder with `cert.pem` and `key.pem`, accessible to its owner alone.
     pub fn folder(&self) -> &Path {
         self.folder.path()

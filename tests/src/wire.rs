@@ -1,5 +1,6 @@
 //! HTTP/1 byte by byte over TLS, for what no client would send.
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,17 +15,32 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use crate::answer::Answer;
-use crate::certificate::CERTIFICATE;
+use crate::certificate::{CERTIFICATE, Certificate};
 
 /// How long an answer may take; longer than the edge's own bounds.
 const PATIENCE: Duration = Duration::from_secs(45);
 
-/// A TLS connection with this protocol, by ALPN.
-pub async fn connect(edge: SocketAddr, protocol: &str) -> std::io::Result<TlsStream<TcpStream>> {
+/// A TLS connection with this protocol, by ALPN, to who shows the certificate of the harness.
+///
+/// # Errors
+/// When the connection is closed before it is open, or another certificate is shown.
+pub async fn connect(edge: SocketAddr, protocol: &str) -> io::Result<TlsStream<TcpStream>> {
+    connect_to(edge, &CERTIFICATE, protocol).await
+}
+
+/// The same to who shows this certificate.
+///
+/// # Errors
+/// The same.
+pub async fn connect_to(
+    edge: SocketAddr,
+    certificate: &Certificate,
+    protocol: &str,
+) -> io::Result<TlsStream<TcpStream>> {
     let tcp = TcpStream::connect(edge).await?;
     tcp.set_nodelay(true)?;
     let name = ServerName::try_from("localhost").unwrap();
-    let connector = TlsConnector::from(Arc::new(CERTIFICATE.client(&[protocol])));
+    let connector = TlsConnector::from(Arc::new(certificate.client(&[protocol])));
     connector.connect(name, tcp).await
 }
 
@@ -37,7 +53,15 @@ pub struct Wire<S = TlsStream<TcpStream>> {
 impl Wire {
     /// A connection to the public listener. Panics when there is none.
     pub async fn open(edge: SocketAddr) -> Self {
-        Self { stream: connect(edge, "http/1.1").await.unwrap(), held: Vec::new() }
+        Self::try_open(edge).await.unwrap()
+    }
+
+    /// A connection to the public listener.
+    ///
+    /// # Errors
+    /// When it is closed before it is open.
+    pub async fn try_open(edge: SocketAddr) -> io::Result<Self> {
+        Ok(Self { stream: connect(edge, "http/1.1").await?, held: Vec::new() })
     }
 
     /// The certificate that the edge showed.

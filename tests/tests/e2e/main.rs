@@ -1,7 +1,19 @@
 //! The binary as its partners and operators meet it: processes, TLS, Postgres, bytes.
 
-#![expect(clippy::panic, clippy::unwrap_used, reason = "what a test cannot do must fail it")]
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "what a test cannot do must fail it"
+)]
 
 mod buyer;
+mod faults;
 mod framing;
+mod kill;
+mod lifecycle;
+mod limits;
+mod metrics;
+mod policies;
 mod purchase;
+mod race;

@@ -1,0 +1,130 @@
+//! The end of a process, and the start of its successor, as its clients see them.
+
+use std::fs;
+
+use futures::future::join_all;
+use nix::sys::signal::Signal;
+use rampart_tests::caller::{Caller, Protocol};
+use rampart_tests::certificate::{CERTIFICATE, Certificate};
+use rampart_tests::deadline::{SOON, until};
+use rampart_tests::edge::Edge;
+use rampart_tests::wire::{Wire, connect, connect_to};
+use tokio::sync::watch;
+
+const PRICES: &str = "/api/v1/prices";
+/// Requests that run at any time during an upgrade.
+const BUSY: usize = 6;
+/// Upgrades in a row.
+const UPGRADES: usize = 3;
+
+#[tokio::test]
+async fn sigterm_finishes_what_is_in_flight_and_says_first_that_it_is_not_ready() {
+    let edge = Edge::start().await;
+    let partner = edge.partner("patient").await;
+    edge.ops("/readyz").await.assert_status(200);
+    let idle = Wire::open(edge.address).await;
+    let mut wire = Wire::open(edge.address).await;
+    let key = partner.secret("apiKey");
+    let head = format!(
+        "POST /api/v1/buy/quote HTTP/1.1\r\nHost: a\r\nX-Api-Key: {key}\r\n\
+         Expect: 100-continue\r\nContent-Length: 2\r\n\r\n"
+    );
+    let begun = wire.exchange(head.as_bytes()).await.unwrap();
+    assert_eq!(begun.status(), 100, "the request is in flight");
+
+    edge.process.signal(Signal::SIGTERM);
+    let unready = until("/readyz says no", SOON, async || {
+        let ready = edge.ops("/readyz").await;
+        (ready.status() == 503).then_some(ready)
+    })
+    .await;
+    assert_eq!(unready.json()["stopping"], true);
+    edge.ops("/healthz").await.assert_status(200);
+
+    let answer = wire.exchange(b"{}").await.expect("what is in flight is answered");
+    assert_eq!(answer.status(), 400);
+    assert_eq!(answer.header("connection"), Some("close"));
+    assert!(wire.is_closed().await);
+    assert_eq!(edge.process.ended().await.code(), Some(0));
+    drop(idle);
+    assert!(Wire::try_open(edge.address).await.is_err(), "nobody accepts any more");
+}
+
+/// Asks until told to stop; the number of answers. Every one is granted.
+async fn keep_asking(caller: Caller, anew: bool, stop: watch::Receiver<bool>) -> usize {
+    let (mut answers, mut caller) = (0, caller);
+    while !*stop.borrow() {
+        if anew {
+            caller = caller.over(Protocol::Http1);
+        }
+        caller.get(PRICES).await.assert_status(200);
+        answers += 1;
+    }
+    answers
+}
+
+#[tokio::test]
+async fn an_upgrade_under_load_loses_no_request() {
+    let mut edge = Edge::start().await;
+    let partner = edge.partner("steady").await;
+    let (stop, stopped) = watch::channel(false);
+    let asking: Vec<_> = (0..BUSY)
+        .map(|number| {
+            let protocol = if number % 3 == 0 { Protocol::Http2 } else { Protocol::Http1 };
+            let caller = partner.over(protocol);
+            tokio::spawn(keep_asking(caller, number % 3 == 1, stopped.clone()))
+        })
+        .collect();
+    for _ in 0..UPGRADES {
+        let mut setup = edge.setup();
+        setup.clear_arguments().argument("--upgrade");
+        let upgrading = Edge::of(setup);
+        edge.process.signal(Signal::SIGQUIT);
+        let next = upgrading.await;
+        assert_eq!((next.address, next.admin, next.ops), (edge.address, edge.admin, edge.ops));
+        assert_eq!(edge.process.ended().await.code(), Some(0));
+        edge = next;
+    }
+    edge.ops("/readyz").await.assert_status(200);
+    stop.send(true).unwrap();
+    for answers in join_all(asking).await {
+        assert!(answers.expect("no request fails") > 0);
+    }
+}
+
+#[tokio::test]
+async fn an_upgrade_that_nobody_takes_changes_nothing() {
+    let edge = Edge::with(|setup| _ = setup.unset("edge.upgrade_socket")).await;
+    let partner = edge.partner("stays").await;
+    edge.process.signal(Signal::SIGQUIT);
+    until("it says so", SOON, async || {
+        edge.process.err().iter().any(|line| line.contains("'edge.upgrade_socket'")).then_some(())
+    })
+    .await;
+    partner.get(PRICES).await.assert_status(200);
+    edge.ops("/readyz").await.assert_status(200);
+}
+
+#[tokio::test]
+async fn a_new_certificate_is_used_without_a_restart_and_a_broken_one_is_not() {
+    let edge = Edge::start().await;
+    let mut before = Wire::open(edge.address).await;
+    assert_eq!(&before.certificate(), CERTIFICATE.der());
+    let new = Certificate::make();
+    new.write(edge.setup().folder());
+    until("the new certificate is shown", SOON, async || {
+        connect_to(edge.address, &new, "http/1.1").await.ok()
+    })
+    .await;
+    assert!(connect(edge.address, "http/1.1").await.is_err(), "the old one is shown no more");
+    let request = b"GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n";
+    assert_eq!(before.exchange(request).await.unwrap().status(), 404, "open connections go on");
+
+    fs::write(edge.setup().folder().join("cert.pem"), "not PEM").unwrap();
+    until("the broken one is named", SOON, async || {
+        let err = edge.process.err();
+        err.iter().any(|line| line.contains("cert.pem' cannot be used")).then_some(())
+    })
+    .await;
+    connect_to(edge.address, &new, "h2").await.unwrap();
+}

@@ -1,0 +1,153 @@
+//! What operators see: metrics with bounded labels, health, and an access log that tells nothing
+//! it should not.
+
+use std::collections::BTreeSet;
+
+use futures::future::join_all;
+use http::Method;
+use rampart_core::api::{ENDPOINTS, PAGES};
+use rampart_tests::caller::Protocol;
+use rampart_tests::deadline::{SOON, until};
+use rampart_tests::edge::Edge;
+use rampart_tests::guests::component;
+use rampart_tests::receiver::Receiver;
+use serde_json::json;
+
+use crate::buyer::{RETURN_URL, WALLET, confirm, quote};
+
+/// Section 11 of the contract.
+const FAMILIES: [&str; 14] = [
+    "rampart_requests_total",
+    "rampart_request_duration_seconds",
+    "rampart_errors_total",
+    "rampart_rate_limited_total",
+    "rampart_policy_calls_total",
+    "rampart_policy_duration_seconds",
+    "rampart_policy_fuel",
+    "rampart_orders_total",
+    "rampart_callback_attempts_total",
+    "rampart_callback_lag_seconds",
+    "rampart_db_pool",
+    "rampart_tls_handshakes_total",
+    "rampart_price_age_seconds",
+    "rampart_build_info",
+];
+
+/// Values of a label in a text of metrics.
+fn values<'a>(text: &'a str, label: &str) -> BTreeSet<&'a str> {
+    let mark = format!("{label}=\"");
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    lines.filter_map(|line| line.split_once(&mark)?.1.split('"').next()).collect()
+}
+
+#[tokio::test]
+async fn every_family_is_shown_and_no_caller_can_add_a_label() {
+    let edge = Edge::start().await;
+    let receiver = Receiver::start().await;
+    let partner = edge.partner("watched").await.authenticated().await;
+    let path = "/admin/v1/partners/watched/policies/fee";
+    edge.admin_bytes(Method::PUT, path, component("tiered-fee")).await.assert_status(200);
+
+    let quote = quote(&partner).await;
+    let body = json!({
+        "quote": quote["quote"], "walletAddress": WALLET, "returnUrl": RETURN_URL,
+        "callbackUrl": receiver.url("/hook"),
+    });
+    let confirmed = partner.post("/api/v1/buy/confirm", body).await.assert_status(200).json();
+    let page = confirmed["paymentUrl"].as_str().unwrap().strip_prefix(&edge.url("")).unwrap();
+    partner.anonymous(Method::POST, page).form("action=deny").send().await.assert_status(303);
+    receiver.heard_at_least(1).await;
+
+    let slow = json!({"rateLimits": {"client": "1/min burst 1"}});
+    edge.admin(Method::PATCH, "/admin/v1/partners/watched", slow).await.assert_status(200);
+    partner.get("/api/v1/prices").await;
+    partner.get("/api/v1/prices").await.assert_status(429);
+    let unknown: Vec<_> = (0..40).map(|number| format!("/api/v1/unknown-{number}?x=1")).collect();
+    for answer in join_all(unknown.iter().map(|path| partner.get(path))).await {
+        answer.assert_status(404).assert_codes(&["ER998"]);
+    }
+    let brew = "BREW".parse().unwrap();
+    partner.anonymous(brew, "/api/v1/prices").send().await.assert_status(405);
+
+    let text = until("every family is shown", SOON, async || {
+        let text = edge.ops("/metrics").await.assert_status(200).text().to_owned();
+        let shown = |family: &&str| text.contains(&format!("# TYPE {family} "));
+        FAMILIES.iter().all(shown).then_some(text)
+    })
+    .await;
+    let routes: BTreeSet<_> = ENDPOINTS.iter().chain(PAGES).map(|route| route.path).collect();
+    for route in values(&text, "route") {
+        assert!(route == "none" || routes.contains(route), "{route}");
+    }
+    assert_eq!(values(&text, "partner"), BTreeSet::from(["", "watched"]));
+    assert!(values(&text, "kind").is_subset(&BTreeSet::from(["fee", "method-order", "signature"])));
+    assert_eq!(values(&text, "state"), BTreeSet::from(["busy", "idle"]));
+    assert_eq!(values(&text, "event"), BTreeSet::from(["confirmed", "payment-denied"]));
+    for series in ["unknown", "BREW"] {
+        assert!(!text.contains(series), "{series} is in the metrics");
+    }
+}
+
+#[tokio::test]
+async fn health_is_that_of_the_process_and_readiness_that_of_what_it_needs() {
+    let edge = Edge::shared().await;
+    assert_eq!(edge.ops("/healthz").await.assert_status(200).json(), json!({"alive": true}));
+    let ready = edge.ops("/readyz").await.assert_status(200).json();
+    assert_eq!((&ready["ready"], &ready["stopping"]), (&json!(true), &json!(false)));
+    let checks: BTreeSet<_> = ready["checks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|check| check["name"].as_str().unwrap())
+        .collect();
+    assert!(
+        checks.is_superset(&BTreeSet::from(["database", "keys", "prices", "policies"])),
+        "{checks:?}"
+    );
+    edge.ops("/nowhere").await.assert_status(404);
+    let post = Protocol::Http1.client().post(format!("http://{}/metrics", edge.ops)).send();
+    assert_eq!(post.await.unwrap().status(), 405);
+}
+
+#[tokio::test]
+async fn the_log_has_a_line_per_request_and_nothing_that_anybody_sent() {
+    for format in ["text", "json"] {
+        let edge = Edge::with(|setup| {
+            setup.set("log.format", format).set("log.level", "debug");
+        })
+        .await;
+        let partner = edge.partner("logged").await.authenticated().await;
+        let (_, token) = partner.credential();
+        let quote = quote(&partner).await["quote"].as_str().unwrap().to_owned();
+        let confirmed = confirm(&partner, &quote).send().await;
+        let page = confirmed.assert_status(200).json()["paymentUrl"].as_str().unwrap().to_owned();
+        let page = page.strip_prefix(&edge.url("")).unwrap();
+        partner.anonymous(Method::GET, page).send().await.assert_status(200);
+        let canary = "canary-7b1f";
+        for path in ["/api/v1/prices?fee=", "/api/v1/", "/api/v2/buy/orders/"] {
+            partner.get(&format!("{path}{canary}")).await;
+        }
+        let request = partner.anonymous(Method::GET, "/api/v1/prices");
+        let request = request.header("x-api-key", canary).header("user-agent", canary);
+        request.header("x-request-id", "the-last-one").send().await.assert_status(400);
+        let body = json!({"username": "logged", "password": canary});
+        partner.anonymous(Method::POST, "/api/v1/authenticate").json(&body).send().await;
+
+        let lines = until("the lines are written", SOON, async || {
+            let lines = edge.process.out();
+            (lines.len() >= 10).then_some(lines)
+        })
+        .await;
+        assert_eq!(lines.iter().filter(|line| line.contains("the-last-one")).count(), 1);
+        let all = [lines, edge.process.err()].concat().join("\n");
+        let (secret, key) = (partner.secret("password"), partner.secret("apiKey"));
+        let page = page.rsplit('/').next().unwrap();
+        let token = token.trim_start_matches("Bearer ");
+        for hidden in [canary, secret, key, token, &quote, page, WALLET, RETURN_URL, "fee="] {
+            assert!(!all.contains(hidden), "{format}: {hidden} is in the log");
+        }
+        for shown in ["/api/v1/prices", "logged", "ER805", "127.0.0.1", "TLSv1_3"] {
+            assert!(all.contains(shown), "{format}: {shown} is not in the log");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Policies pushed while requests run, and policies that do not end.
+
+use std::time::Duration;
+
+use futures::stream::FuturesUnordered;
+use futures::{FutureExt as _, StreamExt as _};
+use http::Method;
+use rampart_core::clock::Clock;
+use rampart_tests::answer::Answer;
+use rampart_tests::caller::{Caller, Protocol};
+use rampart_tests::edge::Edge;
+use rampart_tests::guests::component;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+/// Pause between two requests: 200 a second.
+const PACE: Duration = Duration::from_millis(5);
+/// Of so many requests one is a quote; the others read prices.
+const QUOTE_EVERY: usize = 10;
+/// What a policy that loops may cost its caller, at most.
+const LOOP_MAX: Duration = Duration::from_millis(50);
+/// What a busy machine may add to that.
+const SLACK: Duration = Duration::from_millis(100);
+/// Requests of each kind whose fastest is compared.
+const TRIES: usize = 5;
+
+async fn quote(partner: &Caller, country: &str) -> Answer {
+    let body = json!({
+        "currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 100,
+        "countryCode": country,
+    });
+    partner.post("/api/v1/buy/quote", body).await
+}
+
+async fn partner_fee(partner: &Caller) -> Value {
+    quote(partner, "NL").await.assert_status(200).json()["partnerFee"].clone()
+}
+
+/// Asks at [`PACE`] whether or not answers have come, until told to stop; the number of answers.
+/// Every one is granted.
+async fn load(partner: Caller, stop: watch::Receiver<bool>) -> usize {
+    let (mut pace, mut asked) = (tokio::time::interval(PACE), 0);
+    let mut answers = FuturesUnordered::new();
+    while !*stop.borrow() {
+        pace.tick().await;
+        asked += 1;
+        let partner = partner.clone();
+        answers.push(tokio::spawn(async move {
+            if asked % QUOTE_EVERY == 0 {
+                quote(&partner, "NL").await.assert_status(200);
+            } else {
+                partner.get("/api/v1/prices").await.assert_status(200);
+            }
+        }));
+        while let Some(Some(answer)) = answers.next().now_or_never() {
+            answer.expect("no request fails");
+        }
+    }
+    while let Some(answer) = answers.next().await {
+        answer.expect("no request fails");
+    }
+    asked
+}
+
+#[tokio::test]
+async fn a_policy_pushed_under_load_prices_the_next_quote_and_no_request_fails() {
+    let edge = Edge::shared().await;
+    let partner = edge.partner("pushing").await;
+    let (stop, stopped) = watch::channel(false);
+    let loading = tokio::spawn(load(partner.over(Protocol::Http2), stopped));
+    let path = "/admin/v1/partners/pushing/policies/fee";
+    let built_in = partner_fee(&partner).await;
+    let push = async |guest| {
+        edge.admin_bytes(Method::PUT, path, component(guest)).await.assert_status(200);
+        partner_fee(&partner).await
+    };
+    assert_eq!(push("tiered-fee").await, json!(1.5));
+    assert_eq!(push("hostile").await, json!(1));
+    let rollback = format!("{path}/rollback");
+    edge.admin(Method::POST, &rollback, json!({})).await.assert_status(200);
+    assert_eq!(partner_fee(&partner).await, json!(1.5));
+    edge.admin(Method::DELETE, path, json!({})).await.assert_status(204);
+    assert_eq!(partner_fee(&partner).await, built_in);
+    assert!(built_in != json!(1.5) && built_in != json!(1), "{built_in}");
+
+    stop.send(true).unwrap();
+    let asked = loading.await.expect("no request fails");
+    assert!(asked > 2 * QUOTE_EVERY, "only {asked} requests were sent");
+}
+
+/// The shortest of some quotes, one after the other, each granted.
+async fn fastest(partner: &Caller, country: &str) -> Duration {
+    let (clock, mut fastest) = (Clock::system(), u64::MAX);
+    for _ in 0..TRIES {
+        let began = clock.monotonic_ns();
+        quote(partner, country).await.assert_status(200);
+        fastest = fastest.min(clock.monotonic_ns() - began);
+    }
+    Duration::from_nanos(fastest)
+}
+
+#[tokio::test]
+async fn a_policy_that_loops_costs_its_partner_little_and_others_nothing() {
+    let edge = Edge::start().await;
+    let (looping, other) = (edge.partner("looping").await, edge.partner("other").await);
+    let path = "/admin/v1/partners/looping/policies/fee?config=%7B%22mode%22:%22loop@FR%22%7D";
+    edge.admin_bytes(Method::PUT, path, component("hostile")).await.assert_status(200);
+    let behaving = fastest(&looping, "NL").await;
+    let alone = fastest(&other, "FR").await;
+
+    // Few enough that the breaker does not help yet.
+    let looped = fastest(&looping, "FR").await;
+    assert!(looped < behaving + LOOP_MAX + SLACK, "{looped:?}, behaving {behaving:?}");
+    let built_in = quote(&looping, "FR").await.assert_status(200).json();
+    assert_eq!(built_in["partnerFee"], quote(&other, "FR").await.json()["partnerFee"]);
+
+    // A new version has a breaker of its own: the loops begin again while the other one asks.
+    edge.admin_bytes(Method::PUT, path, component("hostile")).await.assert_status(200);
+    let loops = futures::future::join_all((0..20).map(|_| quote(&looping, "FR")));
+    let (loops, beside) = tokio::join!(loops, fastest(&other, "FR"));
+    for answer in loops {
+        answer.assert_status(200);
+    }
+    assert!(beside < alone + SLACK, "{beside:?}, alone {alone:?}");
+    let metrics = edge.ops("/metrics").await.text().to_owned();
+    let stopped = r#"kind="fee",outcome="fuel",partner="looping"} "#;
+    let late = r#"kind="fee",outcome="deadline",partner="looping"} "#;
+    assert!(metrics.contains(stopped) || metrics.contains(late), "{metrics}");
+}
