@@ -44,6 +44,8 @@ pub enum Use {
     Demo,
     /// Fast and small: survives the death of this process, not that of the machine.
     Tests,
+    /// As `Tests`, and its data are removed when this process ends, however it ends.
+    Once,
 }
 
 /// What to start, and where.

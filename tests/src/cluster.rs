@@ -1,5 +1,5 @@
 //! One private Postgres for all tests of a process; a database for each test, made from a migrated
-//! template. A database stays when its test fails, for a look, and ends with the cluster.
+//! template. All of them end with the process.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -57,7 +57,7 @@ async fn url(database: &str) -> String {
             let options = Options {
                 state: std::env::temp_dir().join(name),
                 bin: postgres_programs(),
-                purpose: Use::Tests,
+                purpose: Use::Once,
             };
             PrivatePostgres::start(options).unwrap()
         });

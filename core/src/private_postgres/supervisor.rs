@@ -27,14 +27,16 @@ const POLL: Duration = Duration::from_millis(10);
 const TAKEN: [&str; 2] =
     ["could not create any TCP/IP sockets", "lock file \"postmaster.pid\" already exists"];
 
-/// The shell's script. `$1` is the socket's folder, the rest the server's command line.
+/// The shell's script. `$1` is the socket's folder, `$2` the data to be removed behind the server or
+/// nothing, the rest the server's command line.
 ///
 /// Standard input is the pipe from the owner; nothing is ever written to it, so `read` returns when
 /// the owner is gone. Then: fast shutdown, after 10 s immediate shutdown, after 10 s more the end.
 /// The server does not inherit the pipe, and its end ends the shell.
 const SCRIPT: &str = r#"
 socket=$1
-shift
+data=$2
+shift 2
 exec 3<&0
 "$@" 3<&- </dev/null &
 server=$!
@@ -51,7 +53,7 @@ exec 3<&-
 wait "$server"
 status=$?
 kill "$watch"
-rm -rf "$socket"
+rm -rf "$socket" "$data"
 exit "$status"
 "#;
 
@@ -116,11 +118,12 @@ impl Server {
         let out = File::create(&log).map_err(|e| StartError::io("open", &log, &e))?;
         let errors = out.try_clone().map_err(|e| StartError::io("open", &log, &e))?;
         let mut command = Command::new("/bin/sh");
-        command.args(["-c", SCRIPT, "rampart-postgres"]).arg(&socket);
+        let removed = if purpose == Use::Once { cluster.data() } else { Path::new("") };
+        command.args(["-c", SCRIPT, "rampart-postgres"]).arg(&socket).arg(removed);
         command.arg(installation.program("postgres")).arg("-D").arg(cluster.data());
         command.arg("-k").arg(&socket).arg("-p").arg(port.to_string());
-        let purpose = if purpose == Use::Tests { FAST } else { DURABLE };
-        command.args(SETTINGS.iter().chain(purpose).flat_map(|setting| ["-c", setting]));
+        let settings = if purpose == Use::Demo { DURABLE } else { FAST };
+        command.args(SETTINGS.iter().chain(settings).flat_map(|setting| ["-c", setting]));
         command.env_clear().env("LC_ALL", "C").env("PATH", "/usr/bin:/bin").current_dir("/");
         command.stdin(Stdio::piped()).stdout(out).stderr(errors);
         // A group of its own: Ctrl-C in the terminal must reach the owner only, which then drains.

@@ -138,6 +138,16 @@ const OWNER_OF: &str = "RAMPART_TEST_OWNER_OF";
 
 /// A process of its own, for the test below; nothing when run with the others.
 #[test]
+fn what_is_used_once_leaves_no_data_behind() {
+    let state = State::new();
+    let server = PrivatePostgres::start(Options { purpose: Use::Once, ..state.options() }).unwrap();
+    let data = server.home().join("cluster");
+    assert!(data.join("PG_VERSION").exists());
+    server.stop();
+    assert!(!data.exists());
+}
+
+#[test]
 #[expect(clippy::disallowed_methods, reason = "the way in for the parent process")]
 fn an_owner_that_waits_to_be_killed() {
     let Some(folder) = std::env::var_os(OWNER_OF) else { return };
