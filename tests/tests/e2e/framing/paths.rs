@@ -37,3 +37,11 @@ async fn paths_that_two_servers_read_differently_are_not_found() {
     target.check(paths.map(|path| answered(get(path), 404, "ER998", Kept))).await;
     target.check([granted(get("/api/v1/prices?a=/../b"), Kept)]).await;
 }
+
+#[tokio::test]
+async fn an_escaped_control_character_is_the_endpoints_business() {
+    let target = Target::start("controls").await;
+    let get = |id| target.request(&format!("GET /api/v2/buy/orders/{id}"), "\r\n");
+    let ids = ["%00", "a%01", "%0d%0a", "%7f"];
+    target.check(ids.map(|id| answered(get(id), 400, "ER034", Kept))).await;
+}
