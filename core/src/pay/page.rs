@@ -42,7 +42,7 @@ pub(super) fn not_found() -> Reply {
 pub(super) fn leave(token: &str, return_url: Option<&ReturnUrl>) -> Reply {
     let mut reply = Reply::empty(StatusCode::SEE_OTHER);
     match return_url {
-        Some(url) => reply.set("location", url.as_str()),
+        Some(url) => reply.set("location", &url.to_ascii()),
         None => reply.set("location", &format!("/pay/{token}")),
     }
     reply.set("referrer-policy", "no-referrer");

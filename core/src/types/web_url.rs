@@ -1,5 +1,6 @@
 //! URLs that partners hand over: one that a user's browser opens, one that the service calls.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -31,6 +32,16 @@ impl ReturnUrl {
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// The same in ASCII, as a header must have it: what stands outside of it is percent-encoded,
+    /// a host's name in Punycode.
+    #[must_use]
+    pub fn to_ascii(&self) -> Cow<'_, str> {
+        if self.0.is_ascii() {
+            return Cow::Borrowed(&self.0);
+        }
+        Url::parse(&self.0).map_or(Cow::Borrowed(&self.0), |url| Cow::Owned(url.into()))
     }
 }
 
@@ -126,10 +137,14 @@ impl fmt::Debug for CallbackUrl {
 
 /// Parses an absolute URL that every reader takes the same way. The parser below follows browsers
 /// and mends what it is given (blanks, backslashes, missing slashes); a text that needs mending is
-/// refused first, so that what was checked is what is opened.
+/// refused first, so that what was checked is what is opened. Letters and digits beyond ASCII may
+/// stand in it (RFC 3987), but nothing that is not seen.
 fn parse_plain(text: &str) -> Result<Url, InvalidUrl> {
-    let plain = |byte: u8| byte.is_ascii_graphic() && !br#""<>\`"#.contains(&byte);
-    if text.len() > URL_BYTES_MAX || !text.bytes().all(plain) {
+    let plain = |c: char| match c {
+        '"' | '<' | '>' | '\\' | '`' => false,
+        c => c.is_ascii_graphic() || (!c.is_ascii() && c.is_alphanumeric()),
+    };
+    if text.len() > URL_BYTES_MAX || !text.chars().all(plain) {
         return Err(InvalidUrl);
     }
     let (_, rest) = text.split_once(':').ok_or(InvalidUrl)?;
@@ -173,10 +188,20 @@ mod tests {
             "com.example.app:/callback",
             "yourapp:done",
             "https://shop.example/{order}?a=b|c",
+            "https://shop.example/zurück?naïve=1",
         ] {
             let url: ReturnUrl = text.parse().unwrap_or_else(|_| panic!("{text}"));
             assert_eq!(url.as_str(), text);
         }
+    }
+
+    #[test]
+    fn a_header_carries_a_return_url_in_ascii() {
+        let ascii = |text: &str| text.parse::<ReturnUrl>().unwrap().to_ascii().into_owned();
+        assert_eq!(ascii("https://shop.example/zurück"), "https://shop.example/zur%C3%BCck");
+        assert_eq!(ascii("https://bücher.example/"), "https://xn--bcher-kva.example/");
+        assert_eq!(ascii("yourapp:fertig-für-heute"), "yourapp:fertig-f%C3%BCr-heute");
+        assert_eq!(ascii("HTTPS://Shop.Example"), "HTTPS://Shop.Example");
     }
 
     #[test]
