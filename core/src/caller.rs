@@ -70,6 +70,11 @@ pub trait Caller: Sized + Send {
     /// Codes with which the proof can fail.
     const ERRORS: &'static [Code];
 
+    /// The proven user, if there is one.
+    fn user(&self) -> Option<UserId> {
+        None
+    }
+
     /// Proves the rest of who calls: the client is proven already where [`Caller::CLIENT`] says so.
     fn identify(
         core: &Core,
@@ -148,6 +153,10 @@ impl Caller for ClientMaybeUser {
     const USER: UserProof = UserProof::Optional;
     const ERRORS: &'static [Code] = USER_ERRORS;
 
+    fn user(&self) -> Option<UserId> {
+        self.user
+    }
+
     async fn identify(core: &Core, client: Option<Client>, input: &Input) -> Result<Self> {
         let client = Client::identify(core, client, input).await?;
         let user = users::credential::identify(core, &client, &input.head).await?;
@@ -168,6 +177,10 @@ impl Caller for ClientAndUser {
     const CLIENT: bool = true;
     const USER: UserProof = UserProof::Required;
     const ERRORS: &'static [Code] = USER_ERRORS;
+
+    fn user(&self) -> Option<UserId> {
+        Some(self.user)
+    }
 
     async fn identify(core: &Core, client: Option<Client>, input: &Input) -> Result<Self> {
         let ClientMaybeUser { client, user } =
@@ -222,6 +235,10 @@ impl Caller for Reader {
     const CLIENT: bool = true;
     const USER: UserProof = UserProof::WithApiKey;
     const ERRORS: &'static [Code] = USER_ERRORS;
+
+    fn user(&self) -> Option<UserId> {
+        self.user
+    }
 
     async fn identify(core: &Core, client: Option<Client>, input: &Input) -> Result<Self> {
         let ClientMaybeUser { client, user } =

@@ -219,11 +219,14 @@ async fn respond<E: Endpoint>(
     }
     let claimant = client.as_ref().map(Client::id);
     let caller = E::Caller::identify(core, client, &input).await?;
-    let request = E::read(&input, &caller)?;
-    let work = async { E::call(core, caller, request).await?.respond() };
+    let user = caller.user();
+    let work = async {
+        let request = E::read(&input, &caller)?;
+        E::call(core, caller, request).await?.respond()
+    };
     match claimant {
         Some(client) if E::IDEMPOTENT => {
-            idempotency::once(core, client, E::PATH, &input, work).await
+            idempotency::once(core, (client, user), E::PATH, &input, work).await
         }
         _ => work.await,
     }

@@ -27,6 +27,8 @@ const POLICY_CARE: Duration = Duration::from_secs(5);
 const PRICE_AGES: Duration = Duration::from_secs(5);
 /// How often refresh tokens that have ended are forgotten.
 const ENDED_REFRESH_TOKENS: Duration = Duration::from_secs(10 * 60);
+/// How often idempotency keys that are over are forgotten.
+const IDEMPOTENCY_KEYS: Duration = Duration::from_secs(60);
 
 impl Core {
     /// Runs all workers until `stop` turns true.
@@ -66,6 +68,11 @@ impl Core {
                 tracing::warn!(%error, "ended codes and old mail could not be forgotten");
             }
         });
+        let idempotency_keys = every(IDEMPOTENCY_KEYS, stop.clone(), || async {
+            if let Err(error) = self.forget_idempotency_keys().await {
+                tracing::warn!(%error, "idempotency keys could not be forgotten");
+            }
+        });
         let deliveries = Arc::clone(&self).deliver(stop);
         tokio::join!(
             snapshots,
@@ -76,6 +83,7 @@ impl Core {
             order_expiry,
             sandbox,
             refresh_tokens,
+            idempotency_keys,
             deliveries
         );
     }

@@ -9,7 +9,7 @@ use ring::digest;
 use crate::Core;
 use crate::error::{Code, Error, Result};
 use crate::exchange::{Input, Reply};
-use crate::types::ClientId;
+use crate::types::{ClientId, UserId};
 
 /// How long an answer is kept.
 const KEPT: TimeDelta = TimeDelta::hours(24);
@@ -19,20 +19,24 @@ const CLAIM: TimeDelta = TimeDelta::seconds(60);
 /// Longest key, in bytes.
 const KEY_BYTES_MAX: usize = 255;
 
-/// Runs `work` unless this client used the key on this route already.
+/// Most keys that one look forgets.
+const FORGOTTEN_MAX: i64 = 10_000;
+
+/// Runs `work`, reading the members included, unless this client used the key on this route
+/// already. Refusals are answers too: they are kept like successes.
 ///
 /// # Errors
 /// ER048 for a malformed key, ER999 with 409 while the first request runs and 422 for another
 /// body; else what `work` answers.
 pub(super) async fn once(
     core: &Core,
-    client: ClientId,
+    (client, user): (ClientId, Option<UserId>),
     route: &'static str,
     input: &Input,
     work: impl Future<Output = Result<Reply>>,
 ) -> Result<Reply> {
     let Some(key) = key(input)? else { return work.await };
-    let body_digest = digest::digest(&digest::SHA256, &input.body);
+    let body_digest = request_digest(input, user);
     if !claim(core, client, route, key, body_digest.as_ref()).await? {
         return saved(core, client, route, key, body_digest.as_ref()).await;
     }
@@ -49,6 +53,19 @@ pub(super) async fn once(
     let reply = answer.unwrap_or_else(|error| error.reply(&input.head.request_id));
     save(core, client, route, key, &reply).await?;
     Ok(reply)
+}
+
+/// What must be the same for the saved answer: the body, and what it is about and for whom. Else a
+/// key could show one user's answer to another.
+fn request_digest(input: &Input, user: Option<UserId>) -> digest::Digest {
+    let mut context = digest::Context::new(&digest::SHA256);
+    context.update(input.head.path.as_bytes());
+    // No path and no id has a line end in it.
+    context.update(b"\n");
+    context.update(user.map(|user| user.to_string()).unwrap_or_default().as_bytes());
+    context.update(b"\n");
+    context.update(&input.body);
+    context.finish()
 }
 
 fn key(input: &Input) -> Result<Option<&str>> {
@@ -166,4 +183,22 @@ async fn release(core: &Core, client: ClientId, route: &str, key: &str) -> Resul
     .execute(&core.db)
     .await?;
     Ok(())
+}
+
+impl Core {
+    /// Deletes keys whose time is over.
+    ///
+    /// # Errors
+    /// When the database cannot be used.
+    pub(crate) async fn forget_idempotency_keys(&self) -> Result<()> {
+        sqlx::query!(
+            "delete from idempotency_key where (client_id, route, key) in ( \
+                 select client_id, route, key from idempotency_key where expires_at < $1 limit $2)",
+            self.clock.now(),
+            FORGOTTEN_MAX,
+        )
+        .execute(&self.db)
+        .await?;
+        Ok(())
+    }
 }

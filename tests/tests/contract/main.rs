@@ -8,6 +8,7 @@ mod admin;
 mod callbacks;
 mod deliveries;
 mod events;
+mod idempotency;
 mod market;
 mod offers;
 mod orders;

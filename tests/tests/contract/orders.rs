@@ -36,6 +36,13 @@ impl Shop {
         Self { partner, user, identifier }
     }
 
+    /// The same partner with another user.
+    pub(crate) async fn with_another_user(&self, world: &World) -> Self {
+        let identifier = format!("{}y", self.identifier);
+        let user = user(world, &self.partner, &identifier).await;
+        Self { partner: self.partner.clone(), user, identifier }
+    }
+
     /// The same shop, talking to another edge.
     fn at(&self, edge: &World) -> Self {
         let (user, identifier) = (self.user, self.identifier.clone());
@@ -59,7 +66,7 @@ impl Shop {
     }
 
     /// A quote over 100.00 EUR for 0.001 BTC by credit card, unless the test says otherwise.
-    fn quote(&self, world: &World, change: impl FnOnce(&mut Quote)) -> String {
+    pub(crate) fn quote(&self, world: &World, change: impl FnOnce(&mut Quote)) -> String {
         let now = world.clock().now();
         let fee = |text: &str| text.parse().unwrap();
         let mut quote = Quote {
