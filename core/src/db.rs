@@ -127,6 +127,13 @@ pub(crate) fn is_unavailable(error: &sqlx::Error) -> bool {
     }
 }
 
+/// Whether a text of the request holds U+0000, which JSON can write and Postgres cannot store
+/// (22021 character not in repertoire, 22P05 untranslatable character).
+pub(crate) fn is_unstorable_text(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(|e| e.code());
+    code.is_some_and(|code| code == "22021" || code == "22P05")
+}
+
 /// Most tries of a transaction that the engine asks to repeat.
 const TRANSACTION_TRIES_MAX: u32 = 4;
 

@@ -226,6 +226,9 @@ impl From<crate::clock::NoEntropy> for Error {
 
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Self {
+        if crate::db::is_unstorable_text(&error) {
+            return Self::with_detail(Code::ER048, "a text holds the character U+0000");
+        }
         let unavailable = crate::db::is_unavailable(&error);
         let source = Some(error.into());
         Self::Failed(Box::new(Failure { doing: "use the database", unavailable, source }))

@@ -140,3 +140,13 @@ async fn the_market_is_changed_within_its_bounds() {
         assert_eq!(answer.status(), status, "{path} {body} {}", answer.text());
     }
 }
+
+#[tokio::test]
+async fn a_text_that_cannot_be_stored_is_the_operators_error() {
+    let world = World::start().await;
+    world.partner("acme").await;
+    let name = json!({"slug": "other", "name": "a\u{0}b", "mode": "test"});
+    world.admin(Method::POST, "/admin/v1/partners", name).await.assert_status(422);
+    let key = json!({"name": "a\u{0}b"});
+    world.admin(Method::POST, "/admin/v1/partners/acme/api-keys", key).await.assert_status(422);
+}
