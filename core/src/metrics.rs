@@ -31,6 +31,10 @@ macro_rules! families {
             $($(#[doc = $help])+ pub $field: $kind,)*
         }
 
+        /// Name, help and type of every family.
+        const FAMILIES: &[(&str, &str, &str)] =
+            &[$(($name, concat!($($help),+), type_of!($kind))),*];
+
         impl Metrics {
             /// A registry of its own with all families.
             ///
@@ -46,6 +50,18 @@ macro_rules! families {
                 Ok(Self { registry, $($field,)* })
             }
         }
+    };
+}
+
+macro_rules! type_of {
+    (HistogramVec) => {
+        "histogram"
+    };
+    (IntCounterVec) => {
+        "counter"
+    };
+    (IntGaugeVec) => {
+        "gauge"
     };
 }
 
@@ -91,13 +107,19 @@ families! {
 }
 
 impl Metrics {
-    /// All families in the Prometheus text format.
+    /// All families in the Prometheus text format; one without a sample yet by its head alone.
     pub fn render(&self) -> String {
         let mut text = Vec::new();
-        if let Err(error) = TextEncoder::new().encode(&self.registry.gather(), &mut text) {
+        let families = self.registry.gather();
+        if let Err(error) = TextEncoder::new().encode(&families, &mut text) {
             tracing::error!(%error, "metrics cannot be written");
         }
-        String::from_utf8(text).unwrap_or_default()
+        let mut text = String::from_utf8(text).unwrap_or_default();
+        let has_samples = |name: &str| families.iter().any(|family| family.name() == name);
+        for (name, help, kind) in FAMILIES.iter().filter(|(name, ..)| !has_samples(name)) {
+            text += &format!("# HELP {name} {}\n# TYPE {name} {kind}\n", help.trim());
+        }
+        text
     }
 
     /// Notes what one policy call cost.
@@ -176,5 +198,16 @@ mod tests {
             r#"rampart_requests_total{partner="acme",route="/api/v1/prices",status="400"} 1"#
         ));
         assert!(text.contains(r#"rampart_errors_total{code="ER800"} 1"#));
+    }
+
+    #[test]
+    fn a_family_without_a_sample_is_shown_once_by_its_head() {
+        let metrics = Metrics::new().unwrap();
+        metrics.db_pool.with_label_values(&["idle"]).set(2);
+        let text = metrics.render();
+        for (name, ..) in FAMILIES {
+            let head = format!("# TYPE {name} ");
+            assert_eq!(text.matches(&head).count(), 1, "{name}");
+        }
     }
 }

@@ -7,6 +7,7 @@ use serde::Serialize;
 use sqlx::Connection as _;
 
 use crate::Core;
+use crate::tenants::load::secret_context;
 
 /// Time in which Postgres must answer.
 const DATABASE_MAX: Duration = Duration::from_secs(1);
@@ -40,10 +41,12 @@ impl Check {
 impl Core {
     /// Looks at everything that requests need. Takes at most a second.
     pub async fn readiness(&self) -> Readiness {
+        let looks = async { tokio::join!(self.reaches_database(), self.opens_secrets()) };
+        let looks = tokio::time::timeout(DATABASE_MAX, looks).await;
+        let (database, keys) = looks.unwrap_or((false, true));
         let checks = vec![
-            Check::new("database", self.reaches_database().await, "Postgres does not answer"),
-            // A core without its keys does not start.
-            Check::new("keys", true, ""),
+            Check::new("database", database, "Postgres does not answer"),
+            Check::new("keys", keys, "keys.master does not open what the database holds"),
             Check::new("prices", self.can_quote(), "no pair has a fresh price"),
             Check::new("policies", self.policies_pending() == 0, "policies are being compiled"),
         ];
@@ -59,6 +62,24 @@ impl Core {
 
     async fn reaches_database(&self) -> bool {
         let ping = async { self.db.acquire().await?.ping().await };
-        matches!(tokio::time::timeout(DATABASE_MAX, ping).await, Ok(Ok(())))
+        ping.await.is_ok()
+    }
+
+    /// Whether the newest sealed secret can be opened: not when another edge, with another master
+    /// key, has sealed it. A database that cannot be read says nothing about the keys.
+    async fn opens_secrets(&self) -> bool {
+        let newest = sqlx::query!(
+            r#"
+            select client_id, secret_id, sealed as "sealed!" from client_secret
+            where sealed is not null order by created_at desc limit 1
+            "#
+        );
+        match newest.fetch_optional(&self.db).await {
+            Ok(Some(row)) => {
+                let context = secret_context(row.client_id, row.secret_id);
+                self.keys.open(&context, &row.sealed).is_ok()
+            }
+            Ok(None) | Err(_) => true,
+        }
     }
 }

@@ -16,6 +16,7 @@ mod pay;
 mod policies;
 mod policy_calls;
 mod quotes;
+mod readiness;
 mod sandbox;
 mod table;
 mod users;
