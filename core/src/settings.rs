@@ -1,6 +1,7 @@
 //! The core's settings, with their defaults. The binary reads them (section 12 of the contract).
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use serde::Deserialize;
 
@@ -23,12 +24,21 @@ pub struct Settings {
     pub policy: Policy,
     /// Where prices come from.
     pub prices: Prices,
+    /// How users get mail.
+    pub mail: Mail,
+    /// Where documents are kept.
+    pub documents: Documents,
+    /// Who knows the users' limits.
+    pub limits: Limits,
     /// Simulated settlement for test clients.
     pub sandbox: Sandbox,
     /// Address that partners' users reach us at, without a trailing slash, such as
-    /// `https://pay.example.com`.
+    /// `https://pay.example.com`. Set from `edge.public_url`.
+    #[serde(skip)]
     pub public_url: String,
-    /// Bearer token of the admin listener; without one it refuses every call.
+    /// Bearer token of the admin listener; without one it refuses every call. Set from
+    /// `admin.token`.
+    #[serde(skip)]
     pub admin_token: Option<Secret>,
 }
 
@@ -110,6 +120,8 @@ pub struct RateLimits {
     pub login: Quota,
     /// Image uploads per user.
     pub uploads: Quota,
+    /// Redis or Valkey through which several edges share their rates.
+    pub redis_url: Option<Secret>,
 }
 
 impl Default for RateLimits {
@@ -121,6 +133,7 @@ impl Default for RateLimits {
             credentials: Quota::new(10, 60, 10),
             login: Quota::new(5, 60, 5),
             uploads: Quota::new(10, 60, 10),
+            redis_url: None,
         }
     }
 }
@@ -183,6 +196,32 @@ pub struct HttpPrice {
     pub url: String,
     /// JSON pointer (RFC 6901) to the price, a number or a numeric string.
     pub pointer: String,
+}
+
+/// `mail`
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Mail {
+    /// `smtp://user:password@host:port` or `smtps://…`; without one, messages wait in the outbox
+    /// and are shown by the admin API.
+    pub smtp_url: Option<Secret>,
+}
+
+/// `documents`
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Documents {
+    /// Folder of the local object store.
+    pub folder: Option<PathBuf>,
+}
+
+/// `limits`
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Base URL of a backend that answers `GET /api/v2/user/limit`; without one, the built-in
+    /// limit book answers.
+    pub upstream: Option<String>,
 }
 
 /// `sandbox`

@@ -39,6 +39,7 @@ impl Core {
     /// One sentence that says what and where.
     pub async fn start(settings: Settings, clock: Clock) -> Result<Arc<Self>, StartError> {
         let configured = configured_key(&settings)?;
+        warn_of_idle(&settings);
         let db = db::open(&settings.database).await.map_err(|e| StartError(e.to_string()))?;
         let assembled = Self::assemble(settings, clock, db, configured).await;
         assembled.map_err(|e| StartError(e.to_string()))
@@ -80,6 +81,16 @@ impl Core {
         core.refresh().await?;
         core.compile_policies().await?;
         Ok(core)
+    }
+}
+
+/// Says which settings this edge knows and has no use for yet, so that nobody relies on them.
+fn warn_of_idle(settings: &Settings) {
+    if settings.ratelimit.redis_url.is_some() {
+        tracing::warn!("ratelimit.redis_url is not used: this edge counts its rates by itself");
+    }
+    if settings.mail.smtp_url.is_some() {
+        tracing::warn!("mail.smtp_url is not used: messages stay in the outbox");
     }
 }
 

@@ -41,9 +41,6 @@ pub(crate) struct Config {
     pub(crate) core: Settings,
 }
 
-/// Members of [`Settings`] that other sections set; as keys of their own they are unknown.
-const NOT_SECTIONS: &[&str] = &["public_url", "admin_token"];
-
 impl Config {
     /// Reads `file`, if there is one, and this process's environment.
     ///
@@ -62,9 +59,6 @@ impl Config {
     }
 
     fn read(mut tree: HashMap<String, Value>) -> Result<Self, Invalid> {
-        if let Some(key) = NOT_SECTIONS.iter().find(|key| tree.contains_key(**key)) {
-            return Err(Invalid(format!("unknown key '{key}' in the configuration")));
-        }
         Ok(Self {
             edge: section(&mut tree, "edge")?,
             admin: section(&mut tree, "admin")?,

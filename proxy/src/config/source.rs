@@ -8,7 +8,13 @@ use config::{ConfigError, Environment, File, FileFormat, Map, Value, ValueKind};
 use super::Invalid;
 
 /// Secrets that may stand in a file of their own, named by the key with `_file` behind it.
-const SECRETS: &[(&str, &str)] = &[("database", "url"), ("keys", "master"), ("admin", "token")];
+const SECRETS: &[(&str, &str)] = &[
+    ("database", "url"),
+    ("keys", "master"),
+    ("admin", "token"),
+    ("mail", "smtp_url"),
+    ("ratelimit", "redis_url"),
+];
 /// Largest file that holds one secret, in bytes.
 const SECRET_BYTES_MAX: usize = 8 * 1024;
 

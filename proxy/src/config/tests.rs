@@ -69,6 +69,25 @@ fn the_environment_alone_is_enough() {
 }
 
 #[test]
+fn every_key_of_the_contract_is_known() {
+    let text = format!(
+        "{MINIMAL}[keys]\n[policy]\nfuel = 1000000\n[log]\nformat = 'json'\n\
+         [mail]\nsmtp_url = 'smtp://a'\n[documents]\nfolder = '/d'\n\
+         [limits]\nupstream = 'https://limits.example'\n\
+         [lifetimes]\naccess_token = 1\nrefresh_token = 2\noffer = 3\nlogin_token = 4\n\
+         [ratelimit]\nclient = '1/s burst 2'\nquotes = '1/s'\ncredentials = '1/min'\n\
+         login = '1/min'\nuploads = '1/min'\nredis_url = 'redis://:hidden@a'\n\
+         [prices]\nsource = 'http'\nmax_age_seconds = 60\n\
+         [prices.sources.BTC-EUR]\nurl = 'https://a.example'\npointer = '/p'\n"
+    );
+    let config = read(&text, &[("RAMPART__MAIL__SMTP_URL", "smtp://:hidden@b")]).unwrap();
+    assert_eq!(config.core.mail.smtp_url.as_ref().unwrap().expose(), "smtp://:hidden@b");
+    assert_eq!(config.core.limits.upstream.as_deref(), Some("https://limits.example"));
+    assert_eq!(config.core.lifetimes.login_token, 4);
+    assert!(!format!("{config:?}").contains("hidden"));
+}
+
+#[test]
 fn an_unknown_key_is_named() {
     for (text, key) in [
         ("[edge]\nlisen = 'x'\n", "lisen"),
