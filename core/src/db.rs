@@ -55,6 +55,8 @@ pub async fn open(settings: &settings::Database) -> Result<PgPool, DatabaseError
         .acquire_timeout(wait)
         .max_lifetime(CONNECTION_LIFETIME)
         .connect_with(options.application_name("rampart").options([
+            // Remarks, such as what a migration finds done already, are no news of ours.
+            ("client_min_messages", "warning"),
             ("statement_timeout", timeout.as_str()),
             ("idle_in_transaction_session_timeout", "10000"),
         ]))

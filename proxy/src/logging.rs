@@ -5,9 +5,8 @@ use tracing_subscriber::EnvFilter;
 use crate::config::{Log, LogFormat};
 use crate::serve::Fault;
 
-/// Libraries that log what callers do wrong as errors of ours, and Postgres's remarks.
-const QUIET: &str = "pingora_core=off,pingora_proxy=off,rustls=off,h2=off,tokio_rustls=off,\
-                     sqlx::postgres::notice=off";
+/// Libraries that log what callers do wrong as errors of ours.
+const QUIET: &str = "pingora_core=off,pingora_proxy=off,rustls=off,h2=off,tokio_rustls=off";
 
 /// Starts the log of this process.
 ///
