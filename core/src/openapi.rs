@@ -36,7 +36,7 @@ const DOMAINS: &[(&str, &str, &str)] = &[
     ("offers", "Offers", "Terms that the partner fixes, and may sign, before the user decides."),
     ("checkout", "Checkout", "A page of ours that walks the user through a purchase."),
     ("orders", "Orders", "Confirmed quotes, until the coins arrive."),
-    ("selling", "Selling", "Selling onboarding, confirmation and orders."),
+    ("sell", "Selling", "Selling onboarding, confirmation and orders."),
     ("dca", "Savings plans", "Deposits that buy at regular intervals."),
     ("webhooks", "Webhooks and events", "Being told what happens, and looking it up."),
     ("sandbox", "Sandbox", "For test clients: making things happen to an order."),

@@ -18,6 +18,7 @@ mod policy_calls;
 mod quotes;
 mod readiness;
 mod sandbox;
+mod sell;
 mod table;
 mod users;
 mod webhooks;
