@@ -6,7 +6,7 @@ export PATH := $(CACHE)/tools/bin:$(PATH)
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 GUESTS := plugins/guests/Cargo.toml
 
-.PHONY: help demo test check prepare setup
+.PHONY: help demo test check prepare openapi setup
 
 help: ## This list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
@@ -35,6 +35,9 @@ check: ## Format, lints, checked queries, licences, advisories, unused dependenc
 
 prepare: setup ## Write .sqlx/ anew, from the migrations and the queries
 	deploy/prepare
+
+openapi: setup ## Accept the API's document as it is now: writes tests/fixtures/openapi.json
+	RAMPART_ACCEPT=1 cargo test --package rampart-tests --locked --test contract the_document_is_the_reviewed_one
 
 setup: ## Install what is missing to build and run
 	@deploy/setup

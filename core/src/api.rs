@@ -43,12 +43,6 @@ pub const ENDPOINTS: &[Route] = &[
     route::<users::by_email::ExistsV1>(),
     route::<users::by_email::ResetPasswordV1>(),
     route::<users::profile::V1>(),
-    // Savings plans
-    route::<dca::list::V2>(),
-    route::<dca::update::V2>(),
-    // Selling
-    route::<sell::onboarding::CreateV2>(),
-    route::<sell::onboarding::VerifyV2>(),
     // Webhooks and the sandbox
     route::<events::list::V2>(),
     route::<events::redeliver::V2>(),
@@ -69,6 +63,7 @@ pub const PAGES: &[Route] = &[
     route::<pay::Act>(),
     route::<users::reset_page::Show>(),
     route::<users::reset_page::Act>(),
+    route::<system::docs::Show>(),
 ];
 
 /// What stands at a method and path.

@@ -36,9 +36,10 @@ const DOMAINS: &[(&str, &str, &str)] = &[
     ("offers", "Offers", "Terms that the partner fixes, and may sign, before the user decides."),
     ("checkout", "Checkout", "A page of ours that walks the user through a purchase."),
     ("orders", "Orders", "Confirmed quotes, until the coins arrive."),
-    ("sell", "Selling", "Selling onboarding, confirmation and orders."),
+    ("selling", "Selling", "Selling onboarding, confirmation and orders."),
     ("dca", "Savings plans", "Deposits that buy at regular intervals."),
-    ("webhooks", "Webhooks and events", "Being told what happens, and looking it up."),
+    ("webhooks", "Webhooks", "Being told what happens, at an address of the partner's."),
+    ("events", "Events", "What happened, to be looked up and told again."),
     ("sandbox", "Sandbox", "For test clients: making things happen to an order."),
     ("system", "The service", "What the service says about itself."),
 ];

@@ -22,6 +22,7 @@ use crate::endpoint::{Cache, Endpoint, Json};
 use crate::error::{Code, Result};
 use crate::exchange::Input;
 use crate::fields::Fields;
+use crate::openapi::doc::{Doc, Kind, optional};
 use crate::policies;
 use crate::types::money::percent_of;
 use crate::types::{JsonDecimal, PAYMENT_METHOD_COUNTRIES, UserId};
@@ -37,6 +38,28 @@ impl Endpoint for V2 {
     const PATH: &'static str = "/api/v2/buy/payment-methods";
     const ERRORS: &'static [Code] = &[];
     const CACHE: Cache = Cache::Revalidate;
+    const DOC: Doc = Doc {
+        summary: "List payment methods, best first",
+        details: "The order follows the partner's own rule if it has one, else the user's last \
+                  method, then what users of the country prefer.",
+        query: &[optional(
+            "countryCode",
+            Kind::OneOf(&PAYMENT_METHOD_COUNTRIES),
+            "Where the user is. It counts only when no user is named.",
+        )],
+        answer: r#"{"paymentMethods": [{
+            "code": "creditCard",
+            "label": "Credit card",
+            "psp": "cardprocessor",
+            "limit": 5000,
+            "fees": {"fixed": 0.25, "percentage": 2.5},
+            "expirationPeriod": 900,
+            "openInNewTab": false,
+            "context": [{"type": "acceptedCards", "value": ["visa", "mastercard"]}],
+            "usesEstimatedQuote": false
+        }]}"#,
+        ..Doc::NONE
+    };
     type Caller = ClientMaybeUser;
     type Request = Option<String>;
     type Response = Json<PaymentMethods>;

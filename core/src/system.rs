@@ -1,4 +1,5 @@
 //! What the service says about itself.
 
+pub mod docs;
 pub mod errors;
 pub mod openapi;

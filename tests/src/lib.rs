@@ -19,6 +19,7 @@ pub mod caller;
 pub mod certificate;
 pub mod cluster;
 pub mod deadline;
+pub mod document;
 pub mod edge;
 pub mod guests;
 pub mod keys;

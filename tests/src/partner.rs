@@ -10,6 +10,7 @@ use rampart_core::exchange::Head;
 use serde_json::Value;
 
 use crate::answer::Answer;
+use crate::document;
 use crate::world::{World, head};
 
 /// A client of a world. Its requests carry its API key unless they say otherwise.
@@ -126,8 +127,10 @@ impl Request {
 
     /// The answer, checked for what every answer must be.
     pub async fn send(self) -> Answer {
-        let (method, path) = (self.head.method.clone(), self.head.path.clone());
-        let reply = self.core.handle(self.head, self.body).await;
-        Answer::of_edge(&method, &path, reply)
+        let Head { method, path, query, .. } = self.head.clone();
+        let reply = self.core.handle(self.head, self.body.clone()).await;
+        let answer = Answer::of_edge(&method, &path, reply);
+        document::check(&method, (&path, query.as_deref()), &self.body, &answer);
+        answer
     }
 }

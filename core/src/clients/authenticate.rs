@@ -11,6 +11,7 @@ use crate::endpoint::{Body, Endpoint, Json};
 use crate::error::{Code, Result};
 use crate::exchange::Input;
 use crate::fields::Fields;
+use crate::openapi::doc::{Doc, Kind, Shape, required};
 use crate::secrets::Secret;
 use crate::tokens::Holder;
 use crate::tokens::refresh::TokenPair;
@@ -36,6 +37,17 @@ impl Endpoint for V1 {
     const PATH: &'static str = "/api/v1/authenticate";
     const ERRORS: &'static [Code] = &[Code::ER038];
     const BODY: Body = Body::Json;
+    const DOC: Doc = Doc {
+        summary: "Exchange a user name and a password for tokens",
+        details: "`token` lives an hour, `refreshToken` a month from its last use.",
+        body: Shape::Members(&[
+            required("username", Kind::Text, "As issued by the operator."),
+            required("password", Kind::Text, "As issued by the operator."),
+        ]),
+        request: r#"{"username": "acme", "password": "correct horse battery staple"}"#,
+        answer: r#"{"token": "eyJhbGciOiJIUzI1NiJ9.e30.9f3k", "refreshToken": "rr_7f3a9c"}"#,
+        ..Doc::NONE
+    };
     type Caller = Anyone;
     type Request = Login;
     type Response = Json<TokenPair>;

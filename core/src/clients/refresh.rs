@@ -10,6 +10,7 @@ use crate::endpoint::{Body, Endpoint, Json};
 use crate::error::{Code, Result};
 use crate::exchange::Input;
 use crate::fields::Fields;
+use crate::openapi::doc::{Doc, Kind, Shape, required};
 use crate::tokens::refresh::{RefreshToken, TokenPair};
 
 /// Version 1, the only one.
@@ -28,6 +29,16 @@ impl Endpoint for V1 {
     const PATH: &'static str = "/api/v1/refresh";
     const ERRORS: &'static [Code] = &[Code::ER036, Code::ER037];
     const BODY: Body = Body::Json;
+    const DOC: Doc = Doc {
+        summary: "Exchange a refresh token for the next pair of tokens",
+        details: "For tokens of clients and of users. A refresh token is used once. Within 30 \
+                  seconds it may be sent again, in case the answer was lost; after that, sending \
+                  it ends the login that it comes from.",
+        body: Shape::Members(&[required("refreshToken", Kind::Text, "The one of the last pair.")]),
+        request: r#"{"refreshToken": "rr_7f3a9c"}"#,
+        answer: r#"{"token": "eyJhbGciOiJIUzI1NiJ9.e30.9f3k", "refreshToken": "rr_c04b1e"}"#,
+        ..Doc::NONE
+    };
     type Caller = Anyone;
     type Request = Presented;
     type Response = Json<TokenPair>;

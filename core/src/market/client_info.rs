@@ -9,6 +9,7 @@ use crate::caller::Client;
 use crate::endpoint::{Cache, Endpoint, Json};
 use crate::error::{Code, Result};
 use crate::exchange::Input;
+use crate::openapi::doc::Doc;
 use crate::types::JsonDecimal;
 
 /// Version 2, the only one.
@@ -19,6 +20,14 @@ impl Endpoint for V2 {
     const PATH: &'static str = "/api/v2/client/info";
     const ERRORS: &'static [Code] = &[];
     const CACHE: Cache = Cache::Revalidate;
+    const DOC: Doc = Doc {
+        summary: "Show the client that asks",
+        answer: r#"{
+            "slug": "acme", "name": "Acme", "mode": "test", "allowedCountries": ["NL", "BE"],
+            "defaultFeePercentage": 0.5
+        }"#,
+        ..Doc::NONE
+    };
     type Caller = Client;
     type Request = ();
     type Response = Json<ClientInfo>;

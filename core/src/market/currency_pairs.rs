@@ -12,6 +12,7 @@ use crate::catalogue::{Currency, Pair, PairStatus, Side};
 use crate::endpoint::{Cache, Endpoint, Json};
 use crate::error::{Code, Result};
 use crate::exchange::Input;
+use crate::openapi::doc::Doc;
 use crate::types::{Amount, Caip19, CurrencyCode, CurrencyDetails, PairCode};
 
 /// Version 1, the only one.
@@ -22,6 +23,32 @@ impl Endpoint for V1 {
     const PATH: &'static str = "/api/v1/system/currency-pairs";
     const ERRORS: &'static [Code] = &[];
     const CACHE: Cache = Cache::Revalidate;
+    const DOC: Doc = Doc {
+        summary: "List the currency pairs",
+        details: "The base currency is the one that is bought or sold. Bounds of buying are in \
+                  fiat, bounds of selling in crypto.",
+        answer: r#"[{
+            "currencyPair": "XRP-EUR",
+            "baseCurrency": {
+                "code": "XRP", "ticker": "XRP", "name": "XRP", "caip19": "xrpl:0/slip44:144",
+                "chain": null, "decimals": 6, "supportsTag": true
+            },
+            "quoteCurrency": {
+                "code": "EUR", "name": "Euro", "decimals": 2, "caip19": "swift:0/iso4217:EUR"
+            },
+            "buy": {
+                "status": "enabled",
+                "min": {"amount": 30, "currencyCode": "EUR"},
+                "max": {"amount": 50000, "currencyCode": "EUR"}
+            },
+            "sell": {
+                "status": "maintenance",
+                "min": {"amount": 20, "currencyCode": "XRP"},
+                "max": {"amount": 40000, "currencyCode": "XRP"}
+            }
+        }]"#,
+        ..Doc::NONE
+    };
     type Caller = Client;
     type Request = ();
     type Response = Json<Vec<Listing>>;

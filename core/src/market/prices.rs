@@ -22,11 +22,22 @@ use crate::endpoint::{Cache, Endpoint, Json};
 use crate::error::{Code, Result};
 use crate::exchange::Input;
 use crate::fields::Fields;
+use crate::openapi::doc::{Doc, Kind, Member, optional};
 use crate::types::money::{percent_of, round_fiat};
 use crate::types::{CurrencyDetails, JsonDecimal, PairCode, decimal};
 
 /// Digits that a price shows at least, so that a coin worth a cent has a price too.
 const SIGNIFICANT_DIGITS: u32 = 6;
+
+const DETAILS: &str = "What one coin costs and brings in fiat, the partner's fee and the spread \
+                       included; fees of payment methods are not. A pair that cannot be quoted \
+                       now has no price.";
+
+const FEE: Member = optional(
+    "fee",
+    Kind::Decimal,
+    "The partner's fee in percent, 0 to 5 within the client's cap; the client's default if omitted.",
+);
 
 /// Version 1: a number by side and pair.
 pub struct V1;
@@ -39,6 +50,13 @@ impl Endpoint for V1 {
     const PATH: &'static str = "/api/v1/prices";
     const ERRORS: &'static [Code] = &[Code::ER050];
     const CACHE: Cache = Cache::Revalidate;
+    const DOC: Doc = Doc {
+        summary: "List prices by side",
+        details: DETAILS,
+        query: &[FEE],
+        answer: r#"{"buy": {"BTC-EUR": 90452.26}, "sell": {"BTC-EUR": 89550}}"#,
+        ..Doc::NONE
+    };
     type Caller = Client;
     type Request = Decimal;
     type Response = Json<BySide>;
@@ -62,6 +80,22 @@ impl Endpoint for V2 {
     const PATH: &'static str = "/api/v2/prices";
     const ERRORS: &'static [Code] = &[Code::ER050];
     const CACHE: Cache = Cache::Revalidate;
+    const DOC: Doc = Doc {
+        summary: "List prices by pair",
+        details: DETAILS,
+        query: &[FEE],
+        answer: r#"{"XRP-EUR": {
+            "sourceCurrency": {
+                "code": "EUR", "ticker": "EUR", "name": "Euro", "caip19": "swift:0/iso4217:EUR"
+            },
+            "targetCurrency": {
+                "code": "XRP", "ticker": "XRP", "name": "XRP", "caip19": "xrpl:0/slip44:144"
+            },
+            "buy": 2.01005,
+            "sell": 1.99
+        }}"#,
+        ..Doc::NONE
+    };
     type Caller = Client;
     type Request = Decimal;
     type Response = Json<BTreeMap<PairCode, PairPrices>>;

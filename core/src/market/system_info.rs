@@ -12,6 +12,7 @@ use crate::catalogue::Nationality;
 use crate::endpoint::{Cache, Endpoint, Json};
 use crate::error::{Code, Result};
 use crate::exchange::Input;
+use crate::openapi::doc::Doc;
 
 /// Version 1, the only one.
 pub struct V1;
@@ -21,6 +22,27 @@ impl Endpoint for V1 {
     const PATH: &'static str = "/api/v1/system/info";
     const ERRORS: &'static [Code] = &[];
     const CACHE: Cache = Cache::Revalidate;
+    const DOC: Doc = Doc {
+        summary: "List regions, pages and nationalities",
+        details: "Pages are by website locale. Private ones are opened with `token` and `uuid` of \
+                  a login token as query parameters.",
+        answer: r#"{
+            "supportedRegions": ["nl-nl"],
+            "urls": {
+                "support": {"nl-nl": "https://pay.example.com/nl-nl/support"},
+                "faq": {"nl-nl": "https://pay.example.com/nl-nl/faq"},
+                "forgotPassword": {"nl-nl": "https://pay.example.com/nl-nl/forgot-password"}
+            },
+            "privateUrls": {
+                "verifyBankAccount": {
+                    "nl-nl": "https://pay.example.com/nl-nl/account/verify-bank-account"
+                },
+                "dca": {"nl-nl": "https://pay.example.com/nl-nl/account/dca"}
+            },
+            "nationalities": [{"name": "Dutch", "code": "NL", "idSelfieRequired": false}]
+        }"#,
+        ..Doc::NONE
+    };
     type Caller = Client;
     type Request = ();
     type Response = Json<SystemInfo>;

@@ -8,13 +8,14 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::signature::{self, Signable};
-use super::terms::Terms;
+use super::terms::{MEMBERS, Terms};
 use crate::Core;
 use crate::caller::Client;
 use crate::endpoint::{Body, Endpoint, Json};
 use crate::error::{Code, Result};
 use crate::exchange::Input;
 use crate::fields::Fields;
+use crate::openapi::doc::{Doc, Kind, Shape, optional};
 use crate::policies;
 use crate::types::{ClientId, OfferId};
 
@@ -67,6 +68,28 @@ impl Endpoint for V2 {
     ];
     const BODY: Body = Body::Json;
     const IDEMPOTENT: bool = true;
+    const DOC: Doc = Doc {
+        summary: "Create an offer",
+        details: "Set `walletAddress`, `fee`, `returnUrl` or `callbackUrl`, and `signature` is \
+                  required. It is the hex HMAC-SHA256, keyed with the partner's signing secret, \
+                  of the members `callbackUrl`, `fee`, `returnUrl`, `walletAddress` and \
+                  `walletAddressTag` that are set, in this order, as `name=value` joined by `&`, \
+                  values percent-encoded by RFC 3986. A partner's own policy may want another.",
+        body: Shape::Joined(&[
+            MEMBERS,
+            &[optional("signature", Kind::Text, "Proves that the offer is the partner's.")],
+        ]),
+        request: r#"{
+            "baseCurrency": "BTC", "quoteCurrency": "EUR", "paymentMethod": "creditCard",
+            "quoteCurrencyAmount": 250, "fixedAmount": true, "expireTime": 7200
+        }"#,
+        answer: r#"{
+            "offerUuid": "019c1f5e-7c0a-7d52-9d3f-2b8a4e6f1c70",
+            "returnUrl": null,
+            "expiresAt": "2026-03-01T14:00:00Z"
+        }"#,
+        ..Doc::NONE
+    };
     type Caller = Client;
     type Request = NewOffer;
     type Response = Json<Created>;

@@ -15,6 +15,7 @@ use crate::caller::Client;
 use crate::catalogue::{Currency, Pair, PairStatus};
 use crate::error::Code;
 use crate::fields::{Fields, flag};
+use crate::openapi::doc::{Kind, Member, optional};
 use crate::types::decimal::{fits_decimals, from_number};
 use crate::types::{
     CallbackUrl, DestinationTag, InvalidTag, PartnerReference, ReturnUrl, TagKind, WalletAddress,
@@ -22,6 +23,40 @@ use crate::types::{
 
 /// Seconds that an offer may live (API document, Limits).
 const EXPIRE_SECONDS: RangeInclusive<i64> = 3_600..=86_400;
+
+/// The members that say them.
+pub(super) const MEMBERS: &[Member] = &[
+    optional(
+        "baseCurrency",
+        Kind::Text,
+        "Code of the currency that is bought. Required unless both CAIP-19 ids are sent.",
+    ),
+    optional("quoteCurrency", Kind::Text, "Code of the currency that is paid. Required likewise."),
+    optional("targetCurrency", Kind::Text, "CAIP-19 id of the currency that is bought."),
+    optional("sourceCurrency", Kind::Text, "CAIP-19 id of the currency that is paid."),
+    optional("paymentMethod", Kind::Text, "Code of a listed payment method. Required."),
+    optional(
+        "baseCurrencyAmount",
+        Kind::Decimal,
+        "What is bought. At most one of the two amounts is sent, exactly one with `fixedAmount`.",
+    ),
+    optional("quoteCurrencyAmount", Kind::Decimal, "What is paid."),
+    optional("returnUrl", Kind::Format("uri"), "Where the user goes after paying."),
+    optional("callbackUrl", Kind::Format("uri"), "What is called when the order is final; https."),
+    optional(
+        "partnerOrderIdentifier",
+        Kind::Sized(1, 255),
+        "The partner's own name for the order.",
+    ),
+    optional("walletAddress", Kind::Text, "Where the coins go; the user decides if omitted."),
+    optional("walletAddressTag", Kind::Text, "The tag or memo that goes with the address."),
+    optional("fee", Kind::Decimal, "The partner's fee in percent, 0 to 5 within the client's cap."),
+    optional("fixedAmount", Kind::Flag, "Whether a confirm must be over this amount."),
+    optional("fixedCurrency", Kind::Flag, "Whether a confirm must be over these currencies."),
+    optional("fixedPaymentMethod", Kind::Flag, "Whether a confirm must be by this method."),
+    optional("showWalletAddress", Kind::Flag, "Whether the user sees the address; yes if omitted."),
+    optional("expireTime", Kind::Integer(3_600, 86_400), "Seconds that it can be confirmed; 3600."),
+];
 
 /// The terms of one purchase.
 #[derive(Debug)]

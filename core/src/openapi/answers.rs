@@ -160,6 +160,10 @@ pub(super) fn errors(route: &Route) -> BTreeMap<u16, Value> {
     let mut answers = BTreeMap::new();
     for (status, mut codes) in by_status {
         codes.sort_unstable();
+        // The endpoint's own say more in an example than the caller's.
+        if let Some(own) = codes.iter().position(|code| route.errors.contains(code)) {
+            codes[..=own].rotate_right(1);
+        }
         answers.insert(status, envelope(meaning(status), &codes, &headers));
     }
     for (status, name, code, _) in SHARED {

@@ -63,6 +63,8 @@ pub enum Shape {
     None,
     /// An object.
     Members(&'static [Member]),
+    /// An object with the members of all of these lists.
+    Joined(&'static [&'static [Member]]),
     /// An array of objects.
     ListOf(&'static [Member]),
 }
@@ -73,6 +75,7 @@ impl Shape {
         match self {
             Self::None => None,
             Self::Members(members) => Some(object(members)),
+            Self::Joined(lists) => Some(object(&lists.concat())),
             Self::ListOf(members) => Some(json!({ "type": "array", "items": object(members) })),
         }
     }

@@ -6,7 +6,7 @@
 //! Confirming a quote again in the same terms answers the same order, so a client that lost the
 //! answer just asks again.
 
-pub(crate) mod checks;
+mod checks;
 mod placing;
 mod request;
 mod terms;
@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use self::placing::{NewOrder, Outcome, earlier, place};
 pub use self::request::Confirm;
-use self::request::Terms;
+use self::request::{MEMBERS, Terms, V1_MEMBERS, V2_MEMBERS};
 use self::terms::{Destination, OfferTerms};
 use super::payment_link::payment_url;
 use super::status::Cause;
@@ -27,8 +27,14 @@ use crate::caller::{Client, Reader};
 use crate::endpoint::{Body, Endpoint, Json};
 use crate::error::{Code, Error, Refusal, Result};
 use crate::exchange::Input;
+use crate::openapi::doc::{Doc, Shape};
 use crate::quotes::{Quote, Side, token};
 use crate::types::{ClientId, OrderId, UserId};
+
+const DETAILS: &str = "Send the user to `paymentUrl`. Confirming the quote again in the same terms \
+                       answers the same order, so that a lost answer can be asked for again; in \
+                       other terms it is ER007. `expiresAt` is the end of the time to pay; a bank \
+                       transfer has none.";
 
 /// Version 1: a quote on its own.
 pub struct V1;
@@ -56,6 +62,22 @@ impl Endpoint for V1 {
     ];
     const BODY: Body = Body::Json;
     const IDEMPOTENT: bool = true;
+    const DOC: Doc = Doc {
+        summary: "Confirm a buy quote",
+        details: DETAILS,
+        body: Shape::Joined(&[MEMBERS, V1_MEMBERS]),
+        request: r#"{
+            "quote": "eyJhbGciOiJkaXIiLCJlbmMiOiJBMjU2R0NNIn0..c2VhbGVk.dGV4dA.dGFn",
+            "walletAddress": "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa",
+            "returnUrl": "https://shop.example/thanks"
+        }"#,
+        answer: r#"{
+            "orderId": 1742980455013377,
+            "paymentUrl": "https://pay.example.com/pay/AbCdEf0123",
+            "expiresAt": "2026-03-01T12:15:00Z"
+        }"#,
+        ..Doc::NONE
+    };
     type Caller = Reader;
     type Request = Confirm;
     type Response = Json<ConfirmedV1>;
@@ -102,6 +124,22 @@ impl Endpoint for V2 {
     ];
     const BODY: Body = Body::Json;
     const IDEMPOTENT: bool = true;
+    const DOC: Doc = Doc {
+        summary: "Confirm a buy quote under an offer",
+        details: DETAILS,
+        body: Shape::Joined(&[MEMBERS, V2_MEMBERS]),
+        request: r#"{
+            "quote": "eyJhbGciOiJkaXIiLCJlbmMiOiJBMjU2R0NNIn0..c2VhbGVk.dGV4dA.dGFn",
+            "walletAddress": "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa",
+            "offerId": "019c1f5e-7c0a-7d52-9d3f-2b8a4e6f1c70"
+        }"#,
+        answer: r#"{
+            "orderId": 1742980455013377,
+            "paymentUrl": "https://pay.example.com/pay/AbCdEf0123",
+            "expiresAt": "2026-03-01T12:15:00Z"
+        }"#,
+        ..Doc::NONE
+    };
     type Caller = Reader;
     type Request = Confirm;
     type Response = Json<ConfirmedV2>;

@@ -10,7 +10,7 @@ use url::form_urlencoded;
 
 use self::cursor::Cursor;
 use super::Order;
-use super::read::OrderV2;
+use super::read::{OrderV2, order_example};
 use super::row::select_orders;
 use super::status::OrderStatus;
 use crate::Core;
@@ -19,12 +19,31 @@ use crate::endpoint::{Endpoint, Respond, Success};
 use crate::error::{Code, Result};
 use crate::exchange::{Input, Reply};
 use crate::fields::Fields;
+use crate::openapi::doc::{Doc, Kind, Member, optional};
 use crate::types::{PartnerReference, UserId};
 
 /// Orders of a page, unless the caller says otherwise.
 const PAGE_ORDERS: usize = 20;
 /// Most orders of a page.
 const PAGE_ORDERS_MAX: usize = 100;
+
+const PARAMETERS: &[Member] = &[
+    optional("limit", Kind::Integer(1, 100), "Most orders of the page; 20 if omitted."),
+    optional("cursor", Kind::Text, "Where the page begins, as the last one said."),
+    optional("status", Kind::OneOf(&STATUSES), "Orders in this state only."),
+    optional("from", Kind::Format("date-time"), "Orders of this moment or later."),
+    optional("to", Kind::Format("date-time"), "Orders before this moment."),
+    optional("partnerOrderIdentifier", Kind::Sized(1, 255), "Orders of this name only."),
+];
+
+const STATUSES: [&str; 6] = {
+    let (mut names, mut index) = ([""; 6], 0);
+    while index < names.len() {
+        names[index] = OrderStatus::ALL[index].as_str();
+        index += 1;
+    }
+    names
+};
 
 /// Version 2, the only one.
 pub struct V2;
@@ -33,6 +52,13 @@ impl Endpoint for V2 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v2/buy/orders";
     const ERRORS: &'static [Code] = &[Code::ER034, Code::ER048];
+    const DOC: Doc = Doc {
+        summary: "List orders, newest first",
+        details: "A page at a time: follow `Link`, or send `X-Next-Cursor` as `cursor`.",
+        query: PARAMETERS,
+        answer: concat!("[", order_example!(), "]"),
+        ..Doc::NONE
+    };
     type Caller = Reader;
     type Request = Filter;
     type Response = Page;

@@ -6,7 +6,15 @@ use crate::Core;
 use crate::caller::Client;
 use crate::error::{Code, Result};
 use crate::exchange::Input;
+use crate::openapi::doc::{Kind, Member, required};
 use crate::types::{OrderId, PartnerReference, UserId};
+
+/// `{id}` of a path.
+pub(crate) const ID: Member = required(
+    "id",
+    Kind::Sized(1, 255),
+    "The order's number, or the partner's own identifier, of which the newest order counts.",
+);
 
 /// An order as a partner names it: all digits may be our number or the partner's own identifier.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use http::Method;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::lookup::{OrderName, find};
+use super::lookup::{ID, OrderName, find};
 use super::not_completed::{Reason, reasons};
 use super::payment_link::payment_url;
 use super::status::OrderStatus;
@@ -16,9 +16,53 @@ use crate::caller::{ClientAndUser, Reader};
 use crate::endpoint::{Endpoint, Json};
 use crate::error::{Code, Result};
 use crate::exchange::Input;
+use crate::openapi::doc::Doc;
 use crate::types::{
     Amount, CurrencyDetails, DestinationTag, FeeBreakdown, JsonDecimal, OrderId, PairCode,
 };
+
+/// An order of version 2 as an example, for `concat!` too.
+macro_rules! order_example {
+    () => {
+        r#"{
+    "id": 1742980455013377,
+    "date": "2026-03-01T12:00:00Z",
+    "partnerOrderIdentifier": "order-7",
+    "currencyPair": "BTC-EUR",
+    "paymentMethod": "creditCard",
+    "walletAddress": "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa",
+    "destinationTag": null,
+    "status": "pending",
+    "isDcaOrder": false,
+    "isEstimatedQuote": false,
+    "fiatAmount": {"amount": 250, "currencyCode": "EUR"},
+    "cryptoAmount": {"amount": 0.00262011, "currencyCode": "BTC"},
+    "fees": {
+        "partnerFee": {"amount": 2.5, "currencyCode": "EUR"},
+        "paymentMethodFee": {"amount": 6.5, "currencyCode": "EUR"},
+        "networkFee": {"amount": 1.5, "currencyCode": "EUR"},
+        "providerFee": {"amount": 2.5, "currencyCode": "EUR"},
+        "spreadFee": {"amount": 1.19, "currencyCode": "EUR"},
+        "affiliateFee": {"amount": 0, "currencyCode": "EUR"},
+        "partnerFeePercentage": 1
+    },
+    "blockchainInfo": {
+        "walletAddress": "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa",
+        "walletExplorer": "", "transactionId": "", "transactionExplorer": ""
+    },
+    "expiresAt": "2026-03-01T12:15:00Z",
+    "sourceCurrency": {
+        "code": "EUR", "ticker": "EUR", "name": "Euro", "caip19": "swift:0/iso4217:EUR"
+    },
+    "targetCurrency": {
+        "code": "BTC", "ticker": "BTC", "name": "Bitcoin",
+        "caip19": "bip122:000000000019d6689c085ae165831e93/slip44:0"
+    }
+}"#
+    };
+}
+
+pub(crate) use order_example;
 
 /// Version 1: the user's own order, with what keeps it from completing.
 pub struct V1;
@@ -27,6 +71,46 @@ impl Endpoint for V1 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v1/user/buy/orders/{id}";
     const ERRORS: &'static [Code] = &[Code::ER033, Code::ER034, Code::ER035];
+    const DOC: Doc = Doc {
+        summary: "Read a user's order",
+        details: "With what keeps it from completing, and where the user can act on it.",
+        path: &[ID],
+        answer: r#"{
+            "id": 1742980455013377,
+            "date": "2026-03-01T12:00:00Z",
+            "currencyPair": "BTC-EUR",
+            "status": "in progress",
+            "feeAmount": {"amount": 14.19, "currencyCode": "EUR"},
+            "partnerFee": {"amount": 2.5, "currencyCode": "EUR"},
+            "feePercentage": 1,
+            "paymentMethodFee": {"amount": 6.5, "currencyCode": "EUR"},
+            "networkFee": {"amount": 1.5, "currencyCode": "EUR"},
+            "providerFee": {"amount": 2.5, "currencyCode": "EUR"},
+            "partnerOrderIdentifier": "order-7",
+            "spreadFee": {"amount": 1.19, "currencyCode": "EUR"},
+            "orderNotCompletedReasons": [],
+            "price": {"amount": 250, "currencyCode": "EUR"},
+            "value": {"amount": 0.00262011, "currencyCode": "BTC"},
+            "paymentMethod": "creditCard",
+            "walletAddress": "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa",
+            "destinationTag": null,
+            "blockchainInfo": {
+                "walletAddress": "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa",
+                "walletExplorer": "", "transactionId": "", "transactionExplorer": ""
+            },
+            "isDcaOrder": false,
+            "isEstimatedQuote": false,
+            "expiresAt": "2026-03-01T12:15:00Z",
+            "sourceCurrency": {
+                "code": "EUR", "ticker": "EUR", "name": "Euro", "caip19": "swift:0/iso4217:EUR"
+            },
+            "targetCurrency": {
+                "code": "BTC", "ticker": "BTC", "name": "Bitcoin",
+                "caip19": "bip122:000000000019d6689c085ae165831e93/slip44:0"
+            }
+        }"#,
+        ..Doc::NONE
+    };
     type Caller = ClientAndUser;
     type Request = OrderName;
     type Response = Json<OrderV1>;
@@ -50,6 +134,14 @@ impl Endpoint for V2 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v2/buy/orders/{id}";
     const ERRORS: &'static [Code] = &[Code::ER033, Code::ER034, Code::ER035];
+    const DOC: Doc = Doc {
+        summary: "Read an order",
+        details: "A client token reads every order of its client, an API key those of the user \
+                  whose credential comes with it.",
+        path: &[ID],
+        answer: order_example!(),
+        ..Doc::NONE
+    };
     type Caller = Reader;
     type Request = OrderName;
     type Response = Json<OrderV2>;

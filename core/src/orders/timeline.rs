@@ -5,12 +5,13 @@ use http::Method;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::lookup::{OrderName, find};
+use super::lookup::{ID, OrderName, find};
 use crate::Core;
 use crate::caller::Reader;
 use crate::endpoint::{Endpoint, Json};
 use crate::error::{Code, Result};
 use crate::exchange::Input;
+use crate::openapi::doc::Doc;
 
 /// Version 2, the only one.
 pub struct V2;
@@ -19,6 +20,21 @@ impl Endpoint for V2 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v2/buy/orders/{id}/timeline";
     const ERRORS: &'static [Code] = &[Code::ER033, Code::ER034, Code::ER035];
+    const DOC: Doc = Doc {
+        summary: "List an order's changes of state, oldest first",
+        path: &[ID],
+        answer: r#"[
+            {
+                "time": "2026-03-01T12:00:00Z", "from": null, "to": "pending",
+                "cause": "confirmed", "reason": null
+            },
+            {
+                "time": "2026-03-01T12:03:21Z", "from": "pending", "to": "in progress",
+                "cause": "payment-received", "reason": null
+            }
+        ]"#,
+        ..Doc::NONE
+    };
     type Caller = Reader;
     type Request = OrderName;
     type Response = Json<Vec<Step>>;

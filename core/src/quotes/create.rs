@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::fees::Fees;
 use super::limits::{self, Reason};
 pub use super::request::Request;
+use super::request::{BUY_MEMBERS, MEMBERS, SELL_MEMBERS};
 use super::{QUOTE_LIFETIME_SECONDS_MAX, Quote, Side, token};
 use crate::Core;
 use crate::caller::ClientMaybeUser;
@@ -18,8 +19,14 @@ use crate::endpoint::{Body, Bucket, Endpoint, Json};
 use crate::error::{Code, Error, Refusal, Result};
 use crate::exchange::Input;
 use crate::market::prices::rounded;
+use crate::openapi::doc::{Doc, Shape};
 use crate::pricing::{Priced, Terms};
 use crate::types::{CurrencyDetails, JsonDecimal, PairCode};
+
+const DETAILS: &str = "Confirm the quote unchanged before its expiry date, once. Limits never refuse \
+                       a quote: `quoteUnconfirmableReasons` tells what would refuse the confirm. \
+                       When buying, `fiatAmount` is exactly what the coins are worth at `price` \
+                       (`cryptoAmount` × `price`) and the fees; a sale brings what is left of it.";
 
 /// Buying, version 1.
 pub struct BuyV1;
@@ -48,6 +55,34 @@ impl Endpoint for BuyV1 {
     ];
     const BODY: Body = Body::Json;
     const BUCKET: Option<Bucket> = Some(Bucket::Quotes);
+    const DOC: Doc = Doc {
+        summary: "Quote a purchase",
+        details: DETAILS,
+        body: Shape::Joined(&[MEMBERS, BUY_MEMBERS]),
+        request: r#"{
+            "currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 250, "fee": 1
+        }"#,
+        answer: r#"{
+            "quote": "eyJhbGciOiJkaXIiLCJlbmMiOiJBMjU2R0NNIn0..c2VhbGVk.dGV4dA.dGFn",
+            "currencyPair": "BTC-EUR",
+            "fiatAmount": 250, "cryptoAmount": 0.00262011, "price": 90000,
+            "paymentMethod": "creditCard", "paymentMethodCost": 6.5, "networkFeeCost": 1.5,
+            "providerFee": 2.5, "providerFeePercentage": 1,
+            "partnerFee": 2.5, "partnerFeePercentage": 1, "spreadFee": 1.19,
+            "singleCoinEstimate": 95415.84,
+            "isEstimatedQuote": false,
+            "expiryDate": "2026-03-01T12:05:00.000Z",
+            "quoteUnconfirmableReasons": [],
+            "sourceCurrency": {
+                "code": "EUR", "ticker": "EUR", "name": "Euro", "caip19": "swift:0/iso4217:EUR"
+            },
+            "targetCurrency": {
+                "code": "BTC", "ticker": "BTC", "name": "Bitcoin",
+                "caip19": "bip122:000000000019d6689c085ae165831e93/slip44:0"
+            }
+        }"#,
+        ..Doc::NONE
+    };
     type Caller = ClientMaybeUser;
     type Request = Request;
     type Response = Json<BuyQuote>;
@@ -95,6 +130,33 @@ impl Endpoint for SellV1 {
     ];
     const BODY: Body = Body::Json;
     const BUCKET: Option<Bucket> = Some(Bucket::Quotes);
+    const DOC: Doc = Doc {
+        summary: "Quote a sale",
+        details: DETAILS,
+        body: Shape::Joined(&[MEMBERS, SELL_MEMBERS]),
+        request: r#"{"currencyPair": "BTC-EUR", "cryptoAmount": 0.01}"#,
+        answer: r#"{
+            "quote": "eyJhbGciOiJkaXIiLCJlbmMiOiJBMjU2R0NNIn0..c2VhbGVk.dGV4dA.dGFn",
+            "currencyPair": "BTC-EUR",
+            "fiatAmount": 885.05, "cryptoAmount": 0.01, "price": 90000,
+            "paymentMethod": "bankTransfer", "paymentMethodCost": 0, "networkFeeCost": 1.5,
+            "providerFee": 9, "providerFeePercentage": 1,
+            "partnerFee": 0, "partnerFeePercentage": 0, "spreadFee": 4.45,
+            "singleCoinEstimate": 88505,
+            "isEstimatedQuote": false,
+            "expiryDate": "2026-03-01T12:05:00.000Z",
+            "quoteUnconfirmableReasons": [],
+            "fiatNetworkFee": 1.5, "bankAccountDisabled": false,
+            "sourceCurrency": {
+                "code": "BTC", "ticker": "BTC", "name": "Bitcoin",
+                "caip19": "bip122:000000000019d6689c085ae165831e93/slip44:0"
+            },
+            "targetCurrency": {
+                "code": "EUR", "ticker": "EUR", "name": "Euro", "caip19": "swift:0/iso4217:EUR"
+            }
+        }"#,
+        ..Doc::NONE
+    };
     type Caller = ClientMaybeUser;
     type Request = Request;
     type Response = Json<SellQuote>;
@@ -174,29 +236,9 @@ struct Made {
 
 /// Prices the request and seals the quote.
 fn make(core: &Core, caller: &ClientMaybeUser, side: Side, request: Request) -> Result<Made> {
-    let quote = quote(core, caller, side, &request)?;
-    let sealed = token::seal(core, &quote)?;
+    let price = open_market(core, side, &request)?;
     let pair = &request.pair;
-    Ok(Made {
-        fiat_currency: pair.quote.details.clone(),
-        crypto_currency: pair.base.details.clone(),
-        view: View::of(&request, quote, sealed)?,
-    })
-}
-
-/// What the request comes to now.
-///
-/// # Errors
-/// When the market is closed, or the amount has no price.
-pub(crate) fn quote(
-    core: &Core,
-    caller: &ClientMaybeUser,
-    side: Side,
-    request: &Request,
-) -> Result<Quote> {
-    let price = open_market(core, side, request)?;
-    let pair = &request.pair;
-    let fees = Fees::of(core, caller, side, request, price)?;
+    let fees = Fees::of(core, caller, side, &request, price)?;
     let terms = Terms {
         side,
         price,
@@ -208,9 +250,15 @@ pub(crate) fn quote(
         bounds: fees.bounds,
     };
     let priced = terms.price_of(request.given).map_err(|why| request.unpriceable(why))?;
-    Ok(Quote {
+    let quote = Quote {
         policy_decisions: fees.decisions(core, caller, &priced),
-        ..promise(core, caller, side, request, price, &priced)?
+        ..promise(core, caller, side, &request, price, &priced)?
+    };
+    let sealed = token::seal(core, &quote)?;
+    Ok(Made {
+        fiat_currency: pair.quote.details.clone(),
+        crypto_currency: pair.base.details.clone(),
+        view: View::of(&request, quote, sealed)?,
     })
 }
 

@@ -11,13 +11,57 @@ use crate::caller::Client;
 use crate::catalogue::{Catalogue, Crypto, Currency, Pair, PairStatus, PaymentMethod};
 use crate::error::{Code, Error, Result};
 use crate::fields::Fields;
+use crate::openapi::doc::{Kind, Member, optional, required};
 use crate::pricing::{AMOUNT_MAX, Given, Unpriceable};
-use crate::sell::PAYOUT_METHODS;
 use crate::types::decimal::{fits_decimals, from_number_or_text};
 use crate::types::{Country, DestinationTag, InvalidTag, TagKind, WalletAddress};
 
+/// Methods by which a sale is paid out.
+const PAYOUT_METHODS: [&str; 3] = ["bankTransfer", "creditCard", "walletpay"];
 /// The payout method where a request names none.
 const PAYOUT_METHOD_DEFAULT: &str = "bankTransfer";
+
+/// What both sides take.
+pub(super) const MEMBERS: &[Member] = &[
+    optional(
+        "currencyPair",
+        Kind::Matching("^[A-Z0-9]{2,12}-[A-Z0-9]{2,12}$"),
+        "The pair, crypto first: `BTC-EUR`. Required unless both currencies are named by CAIP-19.",
+    ),
+    optional("sourceCurrency", Kind::Text, "CAIP-19 id of what the user hands over."),
+    optional("targetCurrency", Kind::Text, "CAIP-19 id of what the user gets."),
+    optional(
+        "fiatAmount",
+        Kind::DecimalOrText,
+        "What is paid, or paid out, in fiat. Exactly one of the two amounts is sent.",
+    ),
+    optional("cryptoAmount", Kind::DecimalOrText, "What is bought or sold, in crypto."),
+    optional(
+        "fee",
+        Kind::DecimalOrText,
+        "The partner's fee in percent, 0 to 5 within the client's cap; the client's default if \
+         omitted.",
+    ),
+    optional(
+        "countryCode",
+        Kind::Matching("^[A-Za-z]{2}$"),
+        "Where the user is, as in ISO 3166-1.",
+    ),
+];
+
+/// What only buying takes.
+pub(super) const BUY_MEMBERS: &[Member] = &[
+    required("paymentMethod", Kind::Text, "Code of a listed payment method."),
+    optional("walletAddress", Kind::Text, "Binds the quote to this wallet."),
+    optional("destinationTag", Kind::Tag, "Binds the quote to this tag."),
+];
+
+/// What only selling takes.
+pub(super) const SELL_MEMBERS: &[Member] = &[optional(
+    "paymentMethod",
+    Kind::OneOf(&PAYOUT_METHODS),
+    "How the user is paid; `bankTransfer` if omitted.",
+)];
 
 /// A quote request, valid on its own; whether the market is open is up to the call.
 #[derive(Debug)]
@@ -58,19 +102,6 @@ impl Request {
             country,
         });
         fields.finish(request)
-    }
-
-    /// A purchase for this much fiat, with nothing else said.
-    pub(crate) fn purchase(pair: Arc<Pair>, method: Arc<PaymentMethod>, fiat: Decimal) -> Self {
-        Self {
-            pair,
-            method,
-            given: Given::Fiat(fiat),
-            fee: None,
-            wallet_address: None,
-            destination_tag: None,
-            country: None,
-        }
     }
 
     /// Why the amount has no price, as the partner is told.

@@ -47,6 +47,16 @@ impl Happening {
         Self::Refund,
     ];
 
+    /// Every name.
+    pub(super) const NAMES: [&'static str; 10] = {
+        let (mut names, mut index) = ([""; 10], 0);
+        while index < names.len() {
+            names[index] = Self::ALL[index].as_str();
+            index += 1;
+        }
+        names
+    };
+
     /// In paths and as stored.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {

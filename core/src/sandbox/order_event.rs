@@ -10,8 +10,9 @@ use crate::caller::Client;
 use crate::endpoint::{Endpoint, Json};
 use crate::error::{Code, Error, Result};
 use crate::exchange::Input;
-use crate::orders::lookup::{OrderName, find};
-use crate::orders::read::OrderV2;
+use crate::openapi::doc::{Doc, Kind, required};
+use crate::orders::lookup::{ID, OrderName, find};
+use crate::orders::read::{OrderV2, order_example};
 use crate::orders::status::NotApplied;
 
 /// Version 2, the only one.
@@ -21,6 +22,15 @@ impl Endpoint for V2 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v2/sandbox/orders/{id}/{event}";
     const ERRORS: &'static [Code] = &[Code::ER033, Code::ER034, Code::ER035];
+    const DOC: Doc = Doc {
+        summary: "Let something happen to a test order",
+        details: "For test clients only. The answer is the order as it then is; 409 when its \
+                  state forbids the event.",
+        path: &[ID, required("event", Kind::OneOf(&Happening::NAMES), "What happens.")],
+        answer: order_example!(),
+        also: &[(409, Code::ER999)],
+        ..Doc::NONE
+    };
     type Caller = Client;
     type Request = (OrderName, Happening);
     type Response = Json<OrderV2>;

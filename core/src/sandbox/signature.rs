@@ -49,6 +49,7 @@ impl Endpoint for V2 {
             "scheme": "hmac-sha256", "valid": false, "differs": [{"field": "returnUrl",
             "problem": "it was not percent-encoded"}],
             "explanation": "What was signed differs from what must be signed."}"#,
+        also: &[(404, Code::ER998)],
         ..Doc::NONE
     };
     type Caller = Client;

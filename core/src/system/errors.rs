@@ -10,6 +10,7 @@ use crate::caller::Client;
 use crate::endpoint::{Cache, Endpoint, Json};
 use crate::error::{Code, Result};
 use crate::exchange::Input;
+use crate::openapi::doc::Doc;
 
 /// Version 2, the only one.
 pub struct V2;
@@ -19,6 +20,20 @@ impl Endpoint for V2 {
     const PATH: &'static str = "/api/v2/system/errors";
     const ERRORS: &'static [Code] = &[];
     const CACHE: Cache = Cache::Revalidate;
+    const DOC: Doc = Doc {
+        summary: "List every error code",
+        details: "With the status it comes with, whether the same request may succeed later, and \
+                  the endpoints that may answer it.",
+        answer: r#"[{
+            "code": "ER006",
+            "status": 400,
+            "message": "The quote has expired.",
+            "solution": "Request a new quote and confirm it before its expiry date.",
+            "retryable": false,
+            "endpoints": ["POST /api/v1/buy/confirm"]
+        }]"#,
+        ..Doc::NONE
+    };
     type Caller = Client;
     type Request = ();
     type Response = Json<Vec<Entry>>;

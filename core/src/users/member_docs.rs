@@ -36,9 +36,11 @@ const COUNTRY: Kind = Kind::Matching("^[A-Za-z]{2}$");
 const SIDE: Kind = Kind::Matching("^[A-Za-z0-9_-]{1,32}$");
 
 static SIDES: Kind = Kind::Object(&[
-    required("documentType", SIDE, "Such as `passport`; `document_type` is read too."),
-    required("documentSide", SIDE, "Such as `front`; `document_side` is read too."),
+    optional("documentType", SIDE, "Such as `passport`. Required, in one of its two spellings."),
+    optional("documentSide", SIDE, "Such as `front`. Required likewise."),
     optional("data", Kind::Text, "A JPEG, PNG or PDF in base64."),
+    optional("document_type", SIDE, "Another spelling of `documentType`."),
+    optional("document_side", SIDE, "Another spelling of `documentSide`."),
 ]);
 
 /// A member that a registration must have.

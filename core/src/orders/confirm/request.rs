@@ -5,11 +5,42 @@ use serde_json::Value;
 use crate::caller::Client;
 use crate::error::{Code, Result};
 use crate::fields::Fields;
+use crate::openapi::doc::{Kind, Member, optional, required};
 use crate::orders::WalletType;
 use crate::types::{
     CallbackUrl, Chain, DestinationTag, OfferId, PartnerReference, ReturnUrl, TagKind,
     WalletAddress,
 };
+
+/// What both versions take.
+pub(super) const MEMBERS: &[Member] = &[
+    required("quote", Kind::Text, "The quote as received, unchanged."),
+    required("walletAddress", Kind::Text, "A main-network address of the currency that is bought."),
+    optional("callbackUrl", Kind::Format("uri"), "What is called when the order is final; https."),
+    optional(
+        "partnerOrderIdentifier",
+        Kind::Sized(0, 255),
+        "The partner's own name for the order.",
+    ),
+    optional(
+        "walletType",
+        Kind::OneOf(&[WalletType::Vasp.as_str(), WalletType::Unhosted.as_str()]),
+        "Whether a service provider keeps the wallet, or the user; `unhosted` if omitted.",
+    ),
+];
+
+/// What only version 1 takes.
+pub(super) const V1_MEMBERS: &[Member] = &[
+    required("returnUrl", Kind::Format("uri"), "Where the user goes after paying."),
+    optional("destinationTag", Kind::Tag, "The tag or memo that goes with the address."),
+];
+
+/// What only version 2 takes.
+pub(super) const V2_MEMBERS: &[Member] = &[
+    required("offerId", Kind::Format("uuid"), "The offer's `offerUuid`."),
+    optional("returnUrl", Kind::Format("uri"), "For an offer without one."),
+    optional("walletAddressTag", Kind::Tag, "The tag or memo that goes with the address."),
+];
 
 /// A confirm, as far as it can be judged without its quote: which chain the address and the tag
 /// must be of, only the quote says.

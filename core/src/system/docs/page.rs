@@ -1,0 +1,246 @@
+//! The document as HTML: a table of contents, every operation by domain, every schema.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use serde_json::Value;
+
+use super::curl;
+use super::schema::{kind, table};
+
+/// The page's whole style; its digest stands in the content security policy.
+pub(super) const STYLE: &str = "\
+:root{color-scheme:light dark;font:1rem/1.5 system-ui,sans-serif}\
+body{margin:0;display:grid;grid-template-columns:20rem minmax(0,60rem);gap:2rem;padding:0 1.5rem}\
+nav{position:sticky;top:0;height:100vh;overflow:auto;font-size:.875rem;padding:1rem 0}\
+nav ul{list-style:none;padding:0;margin:0 0 1rem}\
+nav a{text-decoration:none;color:inherit}\
+article{border-top:1px solid #8886;padding:1rem 0}\
+h3{margin:0}\
+code,pre{font:.875em/1.5 ui-monospace,monospace;overflow-wrap:anywhere}\
+pre{background:#8882;padding:.75rem;border-radius:.375rem;overflow:auto;white-space:pre-wrap}\
+table{border-collapse:collapse;width:100%;font-size:.9rem}\
+th,td{text-align:left;vertical-align:top;padding:.25rem .75rem .25rem 0;border-top:1px solid #8884}\
+th{font-weight:normal;white-space:nowrap}\
+summary{cursor:pointer;margin:.5rem 0}\
+.method{font-weight:bold;text-transform:uppercase;margin-right:.5rem}\
+:focus-visible{outline:3px solid #f9ab00;outline-offset:2px}\
+@media(max-width:60rem){body{display:block}nav{position:static;height:auto}}";
+
+/// An operation, and where it stands.
+struct Operation<'a> {
+    method: &'a str,
+    path: &'a str,
+    is: &'a Value,
+}
+
+impl Operation<'_> {
+    fn id(&self) -> &str {
+        self.is["operationId"].as_str().unwrap_or_default()
+    }
+}
+
+fn operations(document: &Value) -> Vec<Operation<'_>> {
+    let paths = document["paths"].as_object().into_iter().flatten();
+    paths
+        .flat_map(|(path, methods)| {
+            let methods = methods.as_object().into_iter().flatten();
+            methods.map(move |(method, is)| Operation { method, path, is })
+        })
+        .collect()
+}
+
+/// The page.
+pub(super) fn render(document: &Value) -> Markup {
+    let operations = operations(document);
+    let domains: Vec<_> = document["tags"].as_array().into_iter().flatten().collect();
+    let of = |tag: &Value| {
+        operations.iter().filter(|o| o.is["tags"][0] == tag["name"]).collect::<Vec<_>>()
+    };
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { "Rampart API" }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                nav aria-label="Contents" {
+                    p { a href="#top" { "Start" } }
+                    @for tag in &domains {
+                        strong { (text(&tag["name"])) }
+                        ul {
+                            @for operation in of(tag) {
+                                li { a href={ "#" (operation.id()) } {
+                                    (text(&operation.is["summary"]))
+                                } }
+                            }
+                        }
+                    }
+                    p { a href="#schemas" { "Schemas" } }
+                }
+                main {
+                    (introduction(document))
+                    @for tag in &domains {
+                        h2 { (text(&tag["name"])) }
+                        p { (text(&tag["description"])) }
+                        @for operation in of(tag) { (article(document, operation)) }
+                    }
+                    (schemas(document))
+                }
+            }
+        }
+    }
+}
+
+fn introduction(document: &Value) -> Markup {
+    let schemes = document["components"]["securitySchemes"].as_object().into_iter().flatten();
+    let shared = document["components"]["responses"].as_object().into_iter().flatten();
+    let (versions, title) = (&document["info"]["version"], &document["info"]["title"]);
+    html! {
+        h1 id="top" { (text(title)) " API " (text(versions)) }
+        @for paragraph in document["info"]["description"].as_str().unwrap_or_default().split("\n\n") {
+            p { (words(paragraph)) }
+        }
+        p {
+            "The same as a document for tools: " a href="/openapi.json" { code { "/openapi.json" } }
+            ". In the examples " code { "$BASE" } " is the address of this page without "
+            code { "/docs" } "."
+        }
+        h2 { "Credentials" }
+        table {
+            @for (name, scheme) in schemes {
+                tr {
+                    th scope="row" { (name) }
+                    td { code { (scheme["name"].as_str().unwrap_or("Authorization: Bearer")) } }
+                    td { (text(&scheme["description"])) }
+                }
+            }
+        }
+        h2 { "Errors that any request can meet" }
+        table {
+            @for (_, answer) in shared {
+                tr { th scope="row" { (codes(answer)) } td { (text(&answer["description"])) } }
+            }
+        }
+    }
+}
+
+fn article(document: &Value, operation: &Operation<'_>) -> Markup {
+    let Operation { method, path, is } = operation;
+    let parameters = is["parameters"].as_array();
+    let body = &is["requestBody"]["content"]["application/json"];
+    html! {
+        article id=(operation.id()) {
+            h3 { (text(&is["summary"])) }
+            p { span.method { (method) } code { (path) } }
+            @if is["description"].is_string() { p { (text(&is["description"])) } }
+            p { "Credentials: " (ways_in(is)) }
+            @if let Some(parameters) = parameters {
+                h4 { "Parameters" }
+                table {
+                    @for parameter in parameters {
+                        tr {
+                            th scope="row" { code { (text(&parameter["name"])) } }
+                            td { (text(&parameter["in"])) ": " (kind(&parameter["schema"])) }
+                            td { (text(&parameter["description"])) }
+                        }
+                    }
+                }
+            }
+            @if body.is_object() { h4 { "Body" } (table(&body["schema"])) }
+            h4 { "Example" }
+            pre { code { (curl::command(method, path, is)) } }
+            @for (status, answer) in is["responses"].as_object().into_iter().flatten() {
+                (response(document, status, answer))
+            }
+        }
+    }
+}
+
+fn ways_in(operation: &Value) -> Markup {
+    let ways: Vec<_> = operation["security"].as_array().into_iter().flatten().collect();
+    html! {
+        @if ways.is_empty() { "none" }
+        @for (index, way) in ways.into_iter().enumerate() {
+            @if index > 0 { ", or " }
+            @let names: Vec<_> = way.as_object().into_iter().flatten().map(|(n, _)| n.as_str()).collect();
+            (names.join(" with "))
+        }
+    }
+}
+
+/// A success at length, an error of this operation by its codes. What all can meet stands above.
+fn response(document: &Value, status: &str, answer: &Value) -> Markup {
+    let content = &answer["content"]["application/json"];
+    if answer["$ref"].is_string() {
+        return html! {};
+    }
+    let about = html! { strong { (status) } " " (text(&answer["description"])) };
+    if status >= "400" && content["schema"]["properties"]["errors"].is_object() {
+        let catalogue = document["components"]["schemas"]["Code"]["oneOf"].as_array();
+        let known = |code: &Value| catalogue?.iter().find(|known| known["const"] == *code);
+        return html! {
+            details {
+                summary { (about) }
+                table {
+                    @for code in names(answer) {
+                        @let known = known(code).unwrap_or(&Value::Null);
+                        tr {
+                            th scope="row" { code { (text(code)) } }
+                            td { (text(&known["title"])) }
+                            td { (text(&known["description"])) }
+                        }
+                    }
+                }
+            }
+        };
+    }
+    html! {
+        p { (about) }
+        @if content["schema"].is_object() {
+            @if content["schema"]["properties"].is_object() { (table(&content["schema"])) }
+            @else { p { (kind(&content["schema"])) } }
+        }
+        @if let Ok(example) = serde_json::to_string_pretty(&content["example"]) {
+            @if !content["example"].is_null() { pre { code { (example) } } }
+        }
+    }
+}
+
+fn names(answer: &Value) -> &[Value] {
+    let pointer = "/content/application~1json/schema/properties/errors/propertyNames/enum";
+    answer.pointer(pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+fn codes(answer: &Value) -> Markup {
+    html! { @for code in names(answer) { code { (text(code)) } " " } }
+}
+
+fn schemas(document: &Value) -> Markup {
+    let schemas = document["components"]["schemas"].as_object().into_iter().flatten();
+    html! {
+        h2 id="schemas" { "Schemas" }
+        @for (name, schema) in schemas {
+            article id={ "schema-" (name) } {
+                h3 { (name) }
+                p { (text(&schema["description"])) }
+                (table(schema))
+            }
+        }
+    }
+}
+
+/// A text of the document.
+pub(super) fn text(value: &Value) -> Markup {
+    words(value.as_str().unwrap_or_default())
+}
+
+/// CommonMark as far as the document uses it: text, and `code` between backticks.
+fn words(text: &str) -> Markup {
+    html! {
+        @for (index, part) in text.split('`').enumerate() {
+            @if index % 2 == 1 { code { (part) } } @else { (part) }
+        }
+    }
+}

@@ -1,3 +1,0 @@
-//! Selling: getting a user ready, and sales until they are paid out.
-
-mod onboarding;
