@@ -71,9 +71,7 @@ pub trait Caller: Sized + Send {
     const ERRORS: &'static [Code];
 
     /// The proven user, if there is one.
-    fn user(&self) -> Option<UserId> {
-        None
-    }
+    fn user(&self) -> Option<UserId>;
 
     /// Proves the rest of who calls: the client is proven already where [`Caller::CLIENT`] says so.
     fn identify(
@@ -124,6 +122,10 @@ impl Caller for Anyone {
     const USER: UserProof = UserProof::None;
     const ERRORS: &'static [Code] = &[Code::ER999, Code::RateLimited];
 
+    fn user(&self) -> Option<UserId> {
+        None
+    }
+
     async fn identify(_: &Core, _: Option<Client>, _: &Input) -> Result<Self> {
         Ok(Self)
     }
@@ -133,6 +135,10 @@ impl Caller for Client {
     const CLIENT: bool = true;
     const USER: UserProof = UserProof::None;
     const ERRORS: &'static [Code] = CLIENT_ERRORS;
+
+    fn user(&self) -> Option<UserId> {
+        None
+    }
 
     async fn identify(_: &Core, client: Option<Client>, _: &Input) -> Result<Self> {
         client.ok_or_else(|| Error::broken("find the client that admission has proven"))
@@ -214,6 +220,10 @@ impl Caller for LoggedIn {
         Code::ER701,
         Code::ER702,
     ];
+
+    fn user(&self) -> Option<UserId> {
+        Some(self.user)
+    }
 
     async fn identify(core: &Core, client: Option<Client>, input: &Input) -> Result<Self> {
         let client = Client::identify(core, client, input).await?;

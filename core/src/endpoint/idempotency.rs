@@ -43,7 +43,7 @@ pub(super) async fn once(
     let result = work.await;
     let answer = match result {
         Ok(reply) => Ok(reply),
-        Err(error @ Error::Refused(_)) => Err(error),
+        Err(error @ Error::Refused(_)) if !error.is(Code::RateLimited) => Err(error),
         // Nothing is known to have happened: the key is free for the next try.
         Err(error) => {
             release(core, client, route, key).await?;

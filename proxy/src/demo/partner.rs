@@ -84,6 +84,8 @@ impl Partner {
         let (base, key) = (&self.base, self.credential("apiKey"));
         let ca = ground.certificate.display();
         let settings = ground.settings.display();
+        let binary = std::env::current_exe().unwrap_or_else(|_| "rampart".into());
+        let binary = binary.display();
         let ops: SocketAddr = serving.ops;
         let quote = json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard",
             "fiatAmount": 250});
@@ -95,7 +97,7 @@ impl Partner {
              curl --cacert {ca} -H 'X-Api-Key: {key}' -H 'Content-Type: application/json' \
              -d '{quote}' {base}/api/v1/buy/quote\n\n\
              curl http://{ops}/metrics\n\n\
-             rampart partner show {SLUG} --config {settings}\n"
+             {binary} partner show {SLUG} --config {settings}\n"
         )
     }
 }
