@@ -237,6 +237,16 @@ impl From<sqlx::Error> for Refused {
     }
 }
 
+/// How many rows a query asks for: `most` when it does not say.
+///
+/// # Errors
+/// 422 for anything but a number from 1 to `most`.
+pub(crate) fn limit(asked: Option<&str>, most: i64) -> Result<i64, Refused> {
+    let Some(text) = asked else { return Ok(most) };
+    let in_bounds = text.parse().ok().filter(|limit| (1..=most).contains(limit));
+    in_bounds.ok_or_else(|| Refused::unprocessable(format!("limit: 1 to {most}")))
+}
+
 /// 200 with a JSON body.
 pub(crate) fn ok(value: &impl Serialize) -> Answer {
     Ok(Reply::json(StatusCode::OK, value)?)

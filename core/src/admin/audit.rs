@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Answer, Input, Refused, ok};
+use super::{Answer, Input, ok};
 use crate::Core;
 
 /// Most rows of one answer.
@@ -32,13 +32,7 @@ struct Row {
 
 pub(super) async fn list(core: &Arc<Core>, input: Input) -> Answer {
     let Query { limit, target, before } = input.query()?;
-    let limit = match limit {
-        None => ROWS_MAX,
-        Some(text) => {
-            let in_bounds = text.parse().ok().filter(|limit| (1..=ROWS_MAX).contains(limit));
-            in_bounds.ok_or_else(|| Refused::unprocessable("limit: 1 to 500"))?
-        }
-    };
+    let limit = super::limit(limit.as_deref(), ROWS_MAX)?;
     let rows = sqlx::query_as!(
         Row,
         "select audit_id as id, at, actor, action, target, detail from audit \

@@ -26,6 +26,7 @@ struct Search {
     order: Option<String>,
     /// The last id of the page before.
     before: Option<Uuid>,
+    limit: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -53,13 +54,14 @@ struct Delivery {
 
 /// Deliveries that fit every criterion, newest first, at most [`DELIVERIES_MAX`]; `before` goes on.
 pub(super) async fn list(core: &Arc<Core>, input: Input) -> Answer {
-    let Search { partner, state, order, before } = input.query()?;
+    let Search { partner, state, order, before, limit } = input.query()?;
+    let limit = super::limit(limit.as_deref(), DELIVERIES_MAX)?;
     if state.as_deref().is_some_and(|state| !STATES.contains(&state)) {
         return Err(Refused::unprocessable(format!("state: one of {}", STATES.join(", "))));
     }
     let order = order.map(|text| text.parse::<OrderId>()).transpose();
     let order = order.map_err(|_| Refused::unprocessable("order: not an order's number"))?;
-    ok(&find(core, Criteria { partner, state, order, before, id: None }).await?)
+    ok(&find(core, Criteria { partner, state, order, before, id: None, limit }).await?)
 }
 
 /// What a delivery must be, where given.
@@ -70,6 +72,7 @@ struct Criteria {
     order: Option<OrderId>,
     before: Option<Uuid>,
     id: Option<Uuid>,
+    limit: i64,
 }
 
 async fn find(core: &Core, wanted: Criteria) -> Result<Vec<Delivery>, Refused> {
@@ -96,7 +99,7 @@ async fn find(core: &Core, wanted: Criteria) -> Result<Vec<Delivery>, Refused> {
         wanted.order.map(OrderId::number),
         wanted.before,
         wanted.id,
-        DELIVERIES_MAX,
+        wanted.limit,
     )
     .fetch_all(&core.db)
     .await?;
@@ -133,6 +136,6 @@ pub(super) async fn redeliver(core: &Arc<Core>, input: Input) -> Answer {
         Entry { actor: input.actor(), action: "delivery.redeliver", target: &target, detail };
     audit::record(&mut tx, &core.clock, entry).await?;
     tx.commit().await?;
-    let wanted = Criteria { id: Some(id), ..Criteria::default() };
+    let wanted = Criteria { id: Some(id), limit: 1, ..Criteria::default() };
     ok(&find(core, wanted).await?.pop().ok_or_else(unknown)?)
 }

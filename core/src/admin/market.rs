@@ -14,6 +14,9 @@ use crate::audit::{self, Entry};
 use crate::changes;
 use crate::types::{JsonDecimal, PairCode};
 
+/// Longest label of a payment method, in characters.
+const LABEL_CHARS_MAX: usize = 255;
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SetPrice {
@@ -149,6 +152,10 @@ struct ChangeFees {
 /// Changes what is named of a payment method; the rest stays.
 pub(super) async fn change_method(core: &Arc<Core>, input: Input) -> Answer {
     let change: ChangeMethod = input.json()?;
+    let label_chars = change.label.as_ref().map_or(1, |label| label.trim().chars().count());
+    if !(1..=LABEL_CHARS_MAX).contains(&label_chars) {
+        return Err(Refused::unprocessable("label: 1 to 255 characters"));
+    }
     let decimal = |value: Option<JsonDecimal>| value.map(|JsonDecimal(value)| value);
     let mut tx = core.db.begin().await?;
     let row = sqlx::query!(
@@ -201,11 +208,19 @@ fn pair(input: &Input) -> Result<PairCode, Refused> {
     input.param("pair").parse().map_err(|_| Refused::not_found("pair"))
 }
 
-/// A value that the table's checks refuse.
+/// A value that the table's checks refuse, named by what its constraint is about.
 fn outside_bounds(error: sqlx::Error) -> Refused {
     match error.as_database_error() {
         Some(db) if db.is_check_violation() => {
-            Refused::unprocessable(format!("out of bounds: {}", db.constraint().unwrap_or("")))
+            let constraint = db.constraint().unwrap_or_default();
+            let about = constraint
+                .trim_start_matches("currency_pair_")
+                .trim_start_matches("payment_method_")
+                .trim_end_matches("check");
+            match about.trim_end_matches('_').replace('_', " ").as_str() {
+                "" => Refused::unprocessable("out of bounds: min is above max"),
+                member => Refused::unprocessable(format!("out of bounds: {member}")),
+            }
         }
         _ => error.into(),
     }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{Answer, Input, Refused, done, ok};
+use super::{Answer, Input, Refused, done, limit, ok};
 use crate::Core;
 use crate::audit::{self, Entry};
 use crate::orders::status::{NotApplied, OrderEvent, OrderStatus, apply};
@@ -29,6 +29,7 @@ struct Search {
     transaction_id: Option<String>,
     from: Option<DateTime<Utc>>,
     to: Option<DateTime<Utc>>,
+    limit: Option<String>,
 }
 
 /// Orders that fit every criterion, newest first, at most [`ORDERS_MAX`]: narrow with `to` for
@@ -38,6 +39,7 @@ pub(super) async fn search(core: &Arc<Core>, input: Input) -> Answer {
     if search.status.as_deref().is_some_and(|name| OrderStatus::from_name(name).is_none()) {
         return Err(Refused::unprocessable("status: not an order's status"));
     }
+    let limit = limit(search.limit.as_deref(), ORDERS_MAX)?;
     let rows = sqlx::query!(
         r#"
         select o.client_id as "client_id!", c.slug as "slug!", order_id as "order_id!",
@@ -61,7 +63,7 @@ pub(super) async fn search(core: &Arc<Core>, input: Input) -> Answer {
         search.transaction_id,
         search.from,
         search.to,
-        ORDERS_MAX,
+        limit,
     )
     .fetch_all(&core.db)
     .await?;
@@ -111,6 +113,8 @@ async fn detail(core: &Core, client: ClientId, order: OrderId) -> Result<Value, 
         })
         .collect();
     let mut detail = in_camel_case(row);
+    let snapshot = core.snapshots.current();
+    detail["partner"] = snapshot.tenants.get(&client).map(|tenant| tenant.slug.to_string()).into();
     detail["id"] = order.number().into();
     detail["timeline"] = timeline.into();
     Ok(detail)

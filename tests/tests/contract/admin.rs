@@ -150,3 +150,31 @@ async fn a_text_that_cannot_be_stored_is_the_operators_error() {
     let key = json!({"name": "a\u{0}b"});
     world.admin(Method::POST, "/admin/v1/partners/acme/api-keys", key).await.assert_status(422);
 }
+
+#[tokio::test]
+async fn lists_are_bounded_as_asked() {
+    let world = World::start().await;
+    for list in ["orders", "deliveries", "audit"] {
+        let get = async |limit: &str| {
+            let path = format!("/admin/v1/{list}?limit={limit}");
+            world.admin(Method::GET, &path, json!({})).await.status()
+        };
+        assert_eq!((get("1").await, get("0").await, get("x").await), (200, 422, 422), "{list}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_out_of_bounds_is_named_as_operators_know_it() {
+    let world = World::start().await;
+    let refuse = async |path: &str, change: serde_json::Value| {
+        let answer = world.admin(Method::PATCH, &format!("/admin/v1/{path}"), change).await;
+        answer.assert_status(422).json()["error"].as_str().unwrap().to_owned()
+    };
+    let pair = "pairs/BTC-EUR";
+    let error = refuse(pair, json!({"buy": {"min": 9, "max": 8}})).await;
+    assert_eq!(error, "out of bounds: min is above max");
+    let error = refuse(pair, json!({"spreadPercentage": 500})).await;
+    assert_eq!(error, "out of bounds: spread percentage");
+    let error = refuse("payment-methods/creditCard", json!({"label": " "})).await;
+    assert_eq!(error, "label: 1 to 255 characters");
+}
