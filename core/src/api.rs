@@ -43,6 +43,9 @@ pub const ENDPOINTS: &[Route] = &[
     route::<users::by_email::ExistsV1>(),
     route::<users::by_email::ResetPasswordV1>(),
     route::<users::profile::V1>(),
+    // Selling
+    route::<sell::onboarding::CreateV2>(),
+    route::<sell::onboarding::VerifyV2>(),
     // Webhooks and the sandbox
     route::<events::list::V2>(),
     route::<events::redeliver::V2>(),

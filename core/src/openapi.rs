@@ -36,7 +36,7 @@ const DOMAINS: &[(&str, &str, &str)] = &[
     ("offers", "Offers", "Terms that the partner fixes, and may sign, before the user decides."),
     ("checkout", "Checkout", "A page of ours that walks the user through a purchase."),
     ("orders", "Orders", "Confirmed quotes, until the coins arrive."),
-    ("selling", "Selling", "Selling onboarding, confirmation and orders."),
+    ("sell", "Selling", "Selling onboarding, confirmation and orders."),
     ("dca", "Savings plans", "Deposits that buy at regular intervals."),
     ("webhooks", "Webhooks", "Being told what happens, at an address of the partner's."),
     ("events", "Events", "What happened, to be looked up and told again."),

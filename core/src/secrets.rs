@@ -72,6 +72,8 @@ pub enum Purpose {
     Storage,
     /// Lookups of personal values without the value (blind index).
     BlindIndex,
+    /// Partners' identifiers of users, sealed for a URL.
+    Identifiers,
 }
 
 impl Purpose {
@@ -82,6 +84,7 @@ impl Purpose {
             Self::Pages => "rampart pages".to_owned(),
             Self::Storage => "rampart storage".to_owned(),
             Self::BlindIndex => "rampart blind index".to_owned(),
+            Self::Identifiers => "rampart identifiers".to_owned(),
         }
     }
 }
@@ -139,7 +142,7 @@ impl MasterKey {
     /// # Errors
     /// Without entropy for the nonce.
     pub fn seal(&self, clock: &Clock, context: &str, plain: &[u8]) -> Result<Vec<u8>> {
-        self.storage_key()?.seal(clock, context, plain)
+        self.sealing_key(Purpose::Storage)?.seal(clock, context, plain)
     }
 
     /// Opens what [`MasterKey::seal`] sealed for the same context.
@@ -147,11 +150,15 @@ impl MasterKey {
     /// # Errors
     /// When it was sealed under another master key or for another row, or was altered.
     pub fn open(&self, context: &str, sealed: &[u8]) -> Result<Vec<u8>> {
-        self.storage_key()?.open(context, sealed)
+        self.sealing_key(Purpose::Storage)?.open(context, sealed)
     }
 
-    fn storage_key(&self) -> Result<DataKey> {
-        Ok(DataKey(self.derive(Purpose::Storage)?))
+    /// The key that seals values for a purpose.
+    ///
+    /// # Errors
+    /// As [`MasterKey::derive`].
+    pub fn sealing_key(&self, purpose: Purpose) -> Result<DataKey> {
+        Ok(DataKey(self.derive(purpose)?))
     }
 }
 

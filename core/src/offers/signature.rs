@@ -111,6 +111,12 @@ pub(crate) fn check(
     if live.into_iter().any(fits) { Ok(()) } else { Err(Code::ER336.into()) }
 }
 
+/// Signs a text with the client's current secret; `None` when no secret is live.
+pub(crate) fn sign(secrets: &[TimedSecret], now: DateTime<Utc>, text: &str) -> Option<String> {
+    let secret = secrets.iter().find(|secret| secret.is_live(now))?;
+    Some(hex::encode(hmac::sign(&key(secret), text.as_bytes())))
+}
+
 fn key(secret: &TimedSecret) -> hmac::Key {
     hmac::Key::new(hmac::HMAC_SHA256, secret.secret.expose().as_bytes())
 }

@@ -13,11 +13,10 @@ use crate::error::{Code, Error, Result};
 use crate::fields::Fields;
 use crate::openapi::doc::{Kind, Member, optional, required};
 use crate::pricing::{AMOUNT_MAX, Given, Unpriceable};
+use crate::sell::PAYOUT_METHODS;
 use crate::types::decimal::{fits_decimals, from_number_or_text};
 use crate::types::{Country, DestinationTag, InvalidTag, TagKind, WalletAddress};
 
-/// Methods by which a sale is paid out.
-const PAYOUT_METHODS: [&str; 3] = ["bankTransfer", "creditCard", "walletpay"];
 /// The payout method where a request names none.
 const PAYOUT_METHOD_DEFAULT: &str = "bankTransfer";
 

@@ -19,6 +19,7 @@ mod policy_calls;
 mod quotes;
 mod readiness;
 mod sandbox;
+mod sell;
 mod table;
 mod users;
 mod webhooks;
