@@ -5,6 +5,7 @@
 
 mod api_keys;
 mod audit;
+mod dca;
 mod deliveries;
 mod mail;
 mod market;
@@ -101,6 +102,13 @@ const CALLS: &[Call] = &[
         Box::pin(users::change(core, input))
     }),
     call(Method::GET, "/admin/v1/mail", |core, input| Box::pin(mail::list(core, input))),
+    // Savings plans
+    call(Method::POST, "/admin/v1/users/{uuid}/dca-codes", |core, input| {
+        Box::pin(dca::open(core, input))
+    }),
+    call(Method::POST, "/admin/v1/dca-codes/{code}/deposits", |core, input| {
+        Box::pin(dca::deposit(core, input))
+    }),
     // Deliveries
     call(Method::GET, "/admin/v1/deliveries", |core, input| {
         Box::pin(deliveries::list(core, input))

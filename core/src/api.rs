@@ -43,6 +43,9 @@ pub const ENDPOINTS: &[Route] = &[
     route::<users::by_email::ExistsV1>(),
     route::<users::by_email::ResetPasswordV1>(),
     route::<users::profile::V1>(),
+    // Savings plans
+    route::<dca::list::V2>(),
+    route::<dca::update::V2>(),
     // Selling
     route::<sell::onboarding::CreateV2>(),
     route::<sell::onboarding::VerifyV2>(),

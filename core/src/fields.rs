@@ -130,6 +130,20 @@ impl<'a> Fields<'a> {
         read
     }
 
+    /// What a member of a merge-patch body asks for; a value must pass `read`, `code` if it does not.
+    pub fn change<T>(
+        &mut self,
+        name: &'static str,
+        code: Code,
+        read: impl FnOnce(&Value) -> Option<T>,
+    ) -> Change<T> {
+        match self.member(name) {
+            Member::Absent => Change::Keep,
+            Member::Null => Change::Clear,
+            Member::Value(_) => self.optional(name, code, read).map_or(Change::Keep, Change::Set),
+        }
+    }
+
     /// The request, once every member was read.
     ///
     /// # Errors
@@ -152,6 +166,32 @@ pub enum Member<'a> {
     Null,
     /// Sent with a value.
     Value(&'a Value),
+}
+
+/// What a member of a merge-patch body does to what is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change<T> {
+    /// It stays.
+    Keep,
+    /// It goes.
+    Clear,
+    /// This takes its place.
+    Set(T),
+}
+
+impl<T> Change<T> {
+    /// Whether anything is to be written.
+    pub const fn is_sent(&self) -> bool {
+        !matches!(self, Self::Keep)
+    }
+
+    /// What is to be written: nothing where it goes.
+    pub fn value(self) -> Option<T> {
+        match self {
+            Self::Keep | Self::Clear => None,
+            Self::Set(value) => Some(value),
+        }
+    }
 }
 
 /// `true`, `false`, `1` or `0`, as the offer's flags allow.
@@ -195,5 +235,17 @@ mod tests {
         fields.text_or_null("c", Code::ER003);
         let error = fields.finish(Some(())).unwrap_err();
         assert!(error.is(Code::ER001) && error.is(Code::ER002) && !error.is(Code::ER003));
+    }
+
+    #[test]
+    fn absent_null_and_value_are_three_things() {
+        let document = json!({"null": null, "value": 7, "wrong": "x"});
+        let mut fields = Fields::of(&document).unwrap();
+        let mut change = |name| fields.change(name, Code::ER143, integer);
+        assert_eq!(change("absent"), Change::Keep);
+        assert_eq!(change("null"), Change::Clear);
+        assert_eq!(change("value"), Change::Set(7));
+        assert_eq!(change("wrong"), Change::Keep);
+        assert!(fields.finish(Some(())).unwrap_err().is(Code::ER143));
     }
 }

@@ -16,6 +16,7 @@ pub mod clients;
 pub mod clock;
 pub mod credentials;
 pub mod db;
+pub mod dca;
 pub mod endpoint;
 pub mod error;
 pub mod events;

@@ -32,6 +32,8 @@ pub struct Settings {
     pub limits: Limits,
     /// Simulated settlement for test clients.
     pub sandbox: Sandbox,
+    /// Where deposits for savings plans of live clients are sent to; without it, none is opened.
+    pub deposits: Option<Deposits>,
     /// Address that partners' users reach us at, without a trailing slash, such as
     /// `https://pay.example.com`. Set from `edge.public_url`.
     #[serde(skip)]
@@ -236,4 +238,16 @@ impl Default for Sandbox {
     fn default() -> Self {
         Self { step_ms: 500 }
     }
+}
+
+/// `deposits`: a bank account.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Deposits {
+    /// Name of the bank.
+    pub bank_name: String,
+    /// Number of the account.
+    pub iban: String,
+    /// The bank's BIC.
+    pub bic: String,
 }

@@ -86,7 +86,11 @@ pub(super) async fn read(core: &Arc<Core>, input: Input) -> Answer {
     ok(&detail(core, client, order).await?)
 }
 
-async fn detail(core: &Core, client: ClientId, order: OrderId) -> Result<Value, Refused> {
+pub(super) async fn detail(
+    core: &Core,
+    client: ClientId,
+    order: OrderId,
+) -> Result<Value, Refused> {
     let row = sqlx::query_scalar!(
         r#"
         select to_jsonb(o) - 'terms_digest' - 'client_id' as "order!"

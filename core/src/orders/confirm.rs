@@ -6,7 +6,7 @@
 //! Confirming a quote again in the same terms answers the same order, so a client that lost the
 //! answer just asks again.
 
-mod checks;
+pub(crate) mod checks;
 mod placing;
 mod request;
 mod terms;

@@ -193,18 +193,27 @@ pub async fn apply(
     event: OrderEvent,
     actor: &str,
 ) -> Result<Applied, NotApplied> {
-    let change = Change {
-        core,
-        client,
-        order,
-        event: &event,
-        actor,
-        transition_id: core.clock.uuid()?,
-        now: core.clock.now(),
-    };
+    let change = Change::new(core, client, order, &event, actor)?;
     let applied = retrying(|| change.attempt()).await??;
     core.metrics.orders.with_label_values(&[applied.cause.as_str()]).inc();
     Ok(applied)
+}
+
+/// The same inside the caller's transaction, which is given up when nothing was applied and counts
+/// the cause once it is committed.
+///
+/// # Errors
+/// As [`apply`].
+pub(crate) async fn apply_in(
+    conn: &mut PgConnection,
+    core: &Core,
+    client: ClientId,
+    order: OrderId,
+    event: OrderEvent,
+    actor: &str,
+) -> Result<Applied, NotApplied> {
+    let change = Change::new(core, client, order, &event, actor)?;
+    change.attempt_in(conn).await.map_err(Error::from)?
 }
 
 /// One call of [`apply`].
@@ -224,23 +233,44 @@ struct Told {
     callback_url: Option<String>,
 }
 
-impl Change<'_> {
+impl<'a> Change<'a> {
+    fn new(
+        core: &'a Core,
+        client: ClientId,
+        order: OrderId,
+        event: &'a OrderEvent,
+        actor: &'a str,
+    ) -> Result<Self, NoEntropy> {
+        let (transition_id, now) = (core.clock.uuid()?, core.clock.now());
+        Ok(Self { core, client, order, event, actor, transition_id, now })
+    }
+
     async fn attempt(&self) -> Result<Result<Applied, NotApplied>, sqlx::Error> {
         let mut tx = self.core.db.begin().await?;
-        let Some(facts) = self.facts(&mut tx).await? else {
+        let applied = self.attempt_in(&mut tx).await?;
+        if applied.is_ok() {
+            tx.commit().await?;
+        }
+        Ok(applied)
+    }
+
+    async fn attempt_in(
+        &self,
+        tx: &mut PgConnection,
+    ) -> Result<Result<Applied, NotApplied>, sqlx::Error> {
+        let Some(facts) = self.facts(tx).await? else {
             return Ok(Err(NotApplied::NoSuchOrder));
         };
         let status = facts.status;
         let Some(transition) = judge(&facts, self.event, self.now) else {
             return Ok(Err(NotApplied::Forbidden { status }));
         };
-        let Some(told) = self.write(&mut tx, transition).await? else {
+        let Some(told) = self.write(tx, transition).await? else {
             return Ok(Err(NotApplied::Forbidden { status }));
         };
         let scenario = Scenario::of(told.partner_reference.as_deref(), facts.fiat_amount);
-        self.tell(&mut tx, transition, told).await?;
-        self.go_on(&mut tx, transition.cause, scenario, facts.coins_sent).await?;
-        tx.commit().await?;
+        self.tell(tx, transition, told).await?;
+        self.go_on(tx, transition.cause, scenario, facts.coins_sent).await?;
         let Transition { from, to, cause, .. } = *transition;
         Ok(Ok(Applied { from, to, cause, at: self.now }))
     }

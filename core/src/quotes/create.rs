@@ -236,9 +236,29 @@ struct Made {
 
 /// Prices the request and seals the quote.
 fn make(core: &Core, caller: &ClientMaybeUser, side: Side, request: Request) -> Result<Made> {
-    let price = open_market(core, side, &request)?;
+    let quote = quote(core, caller, side, &request)?;
+    let sealed = token::seal(core, &quote)?;
     let pair = &request.pair;
-    let fees = Fees::of(core, caller, side, &request, price)?;
+    Ok(Made {
+        fiat_currency: pair.quote.details.clone(),
+        crypto_currency: pair.base.details.clone(),
+        view: View::of(&request, quote, sealed)?,
+    })
+}
+
+/// What the request comes to now.
+///
+/// # Errors
+/// When the market is closed, or the amount has no price.
+pub(crate) fn quote(
+    core: &Core,
+    caller: &ClientMaybeUser,
+    side: Side,
+    request: &Request,
+) -> Result<Quote> {
+    let price = open_market(core, side, request)?;
+    let pair = &request.pair;
+    let fees = Fees::of(core, caller, side, request, price)?;
     let terms = Terms {
         side,
         price,
@@ -250,15 +270,9 @@ fn make(core: &Core, caller: &ClientMaybeUser, side: Side, request: Request) -> 
         bounds: fees.bounds,
     };
     let priced = terms.price_of(request.given).map_err(|why| request.unpriceable(why))?;
-    let quote = Quote {
+    Ok(Quote {
         policy_decisions: fees.decisions(core, caller, &priced),
-        ..promise(core, caller, side, &request, price, &priced)?
-    };
-    let sealed = token::seal(core, &quote)?;
-    Ok(Made {
-        fiat_currency: pair.quote.details.clone(),
-        crypto_currency: pair.base.details.clone(),
-        view: View::of(&request, quote, sealed)?,
+        ..promise(core, caller, side, request, price, &priced)?
     })
 }
 

@@ -103,6 +103,19 @@ impl Request {
         fields.finish(request)
     }
 
+    /// A purchase for this much fiat, with nothing else said.
+    pub(crate) fn purchase(pair: Arc<Pair>, method: Arc<PaymentMethod>, fiat: Decimal) -> Self {
+        Self {
+            pair,
+            method,
+            given: Given::Fiat(fiat),
+            fee: None,
+            wallet_address: None,
+            destination_tag: None,
+            country: None,
+        }
+    }
+
     /// Why the amount has no price, as the partner is told.
     pub(super) fn unpriceable(&self, why: Unpriceable) -> Error {
         let code = match self.given {

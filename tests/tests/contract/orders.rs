@@ -138,7 +138,7 @@ impl Shop {
 }
 
 /// A user of the partner, linked to the identifier.
-async fn user(world: &World, partner: &Partner, identifier: &str) -> Uuid {
+pub(crate) async fn user(world: &World, partner: &Partner, identifier: &str) -> Uuid {
     let (user, now) = (world.clock().uuid().unwrap(), world.clock().now());
     let client: Uuid = partner.id.parse().unwrap();
     let message = format!("identifier/{client}/{identifier}");
@@ -173,7 +173,7 @@ fn confirm_under(offer: Uuid, quote: &str) -> Value {
 }
 
 /// One number of the database.
-async fn count(world: &World, statement: &'static str) -> i64 {
+pub(crate) async fn count(world: &World, statement: &'static str) -> i64 {
     sqlx::query_scalar(statement).fetch_one(world.db()).await.unwrap()
 }
 

@@ -10,7 +10,7 @@ use crate::types::{ClientId, UserId};
 
 /// The pair in maintenance (ER008), the method switched off since the quote (ER055), an amount
 /// beyond what one of them takes (ER011).
-pub(super) fn market(catalogue: &Catalogue, quote: &Quote, refusal: &mut Refusal) {
+pub(crate) fn market(catalogue: &Catalogue, quote: &Quote, refusal: &mut Refusal) {
     match catalogue.pairs.get(&quote.pair) {
         Some(pair) if pair.buy.status == PairStatus::Enabled => {
             if !(pair.buy.min..=pair.buy.max).contains(&quote.fiat) {
@@ -35,7 +35,7 @@ fn beyond(refusal: &mut Refusal, whose: &str, min: Decimal, max: Decimal) {
 }
 
 /// The user's account: disabled (ER124), or gone since the quote (ER709).
-pub(super) async fn account(
+pub(crate) async fn account(
     core: &Core,
     client: ClientId,
     user: UserId,
