@@ -56,6 +56,7 @@ fn rows(count: usize) -> i64 {
 ///
 /// # Errors
 /// When the database cannot be used.
+#[expect(clippy::too_many_lines, reason = "one statement, and a line for each of its columns")]
 pub(super) async fn claim(core: &Core, room: &Room) -> Result<Vec<Claimed>> {
     let now = core.clock.now();
     let leased_until = now + LEASE;

@@ -10,7 +10,7 @@ use super::happening::Happening;
 use crate::orders::status::{Cause, OrderStatus};
 
 /// Every magic amount is this much in the order's fiat currency, and a cent more for each scenario.
-const AMOUNT_CENTS: i64 = 101_00;
+const AMOUNT_CENTS: i64 = 10_100;
 /// Every magic reference starts like this; anything may follow the scenario's name behind a dash,
 /// so that references can differ.
 const REFERENCE_PREFIX: &str = "sandbox-";
