@@ -116,7 +116,6 @@ pub(crate) async fn make_order(
 }
 
 /// The order and the first row of its timeline. Its rate is fixed: the money is there already.
-#[expect(clippy::too_many_lines, reason = "one statement, and a line for each of its arguments")]
 async fn insert(
     conn: &mut PgConnection,
     core: &Core,
