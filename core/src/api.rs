@@ -15,6 +15,9 @@ pub const ENDPOINTS: &[Route] = &[
     // Credentials
     route::<clients::authenticate::V1>(),
     route::<clients::refresh::V1>(),
+    // Verification
+    route::<verification::amld5::QuestionsV1>(),
+    route::<verification::amld5::AnswersV1>(),
     // The market
     route::<market::currency_pairs::V1>(),
     route::<market::system_info::V1>(),

@@ -51,6 +51,7 @@ pub mod tokens;
 pub mod types;
 pub mod users;
 pub mod webhooks;
+pub mod verification;
 pub mod workers;
 
 use sqlx::PgPool;

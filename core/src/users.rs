@@ -5,6 +5,7 @@
 //! personal value in clear.
 
 pub(crate) mod account;
+pub(crate) mod answers;
 mod attempts;
 mod birth_date;
 pub mod by_email;

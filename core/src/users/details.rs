@@ -15,6 +15,7 @@ use crate::secrets::Secret;
 use crate::types::{
     Country, EmailAddress, InvalidWebsiteLocale, UserIdentifier, WebsiteLocale, plain_text,
 };
+use crate::verification::questions;
 
 /// Characters of a password (API document, limits).
 pub(super) const PASSWORD_CHARS: std::ops::RangeInclusive<usize> = 8..=64;
@@ -198,7 +199,7 @@ fn region(fields: &mut Fields<'_>, client: &Client) -> Option<WebsiteLocale> {
     together
 }
 
-/// A map of question keys to answers.
+/// A map of question keys to answers: the option's key where it is the text of an option.
 fn answers(value: &Value) -> Option<BTreeMap<String, String>> {
     let members = value.as_object().filter(|members| members.len() <= ANSWERS_MAX)?;
     members
@@ -207,7 +208,8 @@ fn answers(value: &Value) -> Option<BTreeMap<String, String>> {
             let topic = key.strip_prefix(QUESTION_PREFIX)?;
             let named = !topic.is_empty() && topic.len() <= ANSWER_CHARS_MAX;
             let answer = named.then(|| plain_answer(answer.as_str()?))??;
-            Some((key.clone(), answer))
+            let option = questions::option_of(key, &answer).map(str::to_owned);
+            Some((key.clone(), option.unwrap_or(answer)))
         })
         .collect()
 }

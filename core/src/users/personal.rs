@@ -29,7 +29,7 @@ pub(crate) struct Personal {
     pub(crate) business_country: Option<Country>,
     pub(crate) chamber_of_commerce: Option<String>,
     pub(crate) share_token: Option<String>,
-    /// Answers by question, as they were sent.
+    /// Answers by question: the option's key, or what was sent where it is no option's text.
     pub(crate) amld5_answers: BTreeMap<String, String>,
 }
 

@@ -4,6 +4,7 @@ use http::Method;
 use sqlx::{Postgres, Transaction};
 
 use super::account::{self, Account, RegisteredUser};
+use super::answers;
 use super::details::{self, Details, Scope};
 use super::identifier::{self, Linked};
 use super::personal::{Personal, Vault, email_index};
@@ -302,6 +303,7 @@ async fn finish(
 ) -> Result<Account> {
     let account = Account::load(&mut tx, core, client.id(), user).await?;
     let account = account.ok_or_else(|| Error::broken("read the user just written"))?;
+    let account = answers::settle(&mut tx, core, account).await?;
     tx.commit().await?;
     Ok(account)
 }

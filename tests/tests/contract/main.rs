@@ -24,3 +24,4 @@ mod sell;
 mod table;
 mod users;
 mod webhooks;
+mod verification;

@@ -1,0 +1,75 @@
+//! Answers to the AMLD5 questions, as a part of what is known of a user.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+use sqlx::PgConnection;
+
+use super::account::{self, Account};
+use super::personal::Personal;
+use super::subject::Subject;
+use crate::Core;
+use crate::caller::Client;
+use crate::error::{Code, Result};
+use crate::events::{self, EventType, NewEvent};
+use crate::types::UserId;
+use crate::verification::questions;
+
+/// Adds answers (question to option) to what is known of the user, in the caller's transaction.
+///
+/// # Errors
+/// ER709 when the user is gone.
+pub(crate) async fn keep(
+    conn: &mut PgConnection,
+    core: &Core,
+    (client, user): (&Client, UserId),
+    answers: BTreeMap<String, String>,
+) -> Result<Account> {
+    if !account::lock(conn, client.id(), user).await? {
+        return Err(Code::ER709.into());
+    }
+    let known = Account::load(conn, core, client.id(), user).await?.ok_or(Code::ER709)?;
+    let mut personal = known.personal;
+    personal.merge(Personal { amld5_answers: answers, ..Personal::default() });
+    let subject = Subject::of(conn, core, client, user).await?;
+    sqlx::query!(
+        "update end_user set personal = $3 where client_id = $1 and user_id = $2",
+        client.id().uuid(),
+        user.uuid(),
+        subject.vault.seal_personal(core, &personal)?,
+    )
+    .execute(&mut *conn)
+    .await?;
+    settle(conn, core, Account { personal, ..known }).await
+}
+
+/// Marks the questionnaire as verified once the last question is answered, and tells the partner
+/// when nothing else was open. What an operator has decided stays.
+///
+/// # Errors
+/// When the database cannot be written.
+pub(super) async fn settle(
+    conn: &mut PgConnection,
+    core: &Core,
+    mut account: Account,
+) -> Result<Account> {
+    let answers = &account.personal.amld5_answers;
+    let complete = questions::open(account.is_business, answers).next().is_none();
+    if !complete || account.statuses.amld5 != "pending" {
+        return Ok(account);
+    }
+    sqlx::query!(
+        "update end_user set amld5_status = 'verified' where client_id = $1 and user_id = $2",
+        account.client.uuid(),
+        account.user.uuid(),
+    )
+    .execute(&mut *conn)
+    .await?;
+    account.statuses.amld5 = "verified".to_owned();
+    if account.statuses.is_verified() {
+        let payload = json!({ "uuid": account.user });
+        let event = NewEvent { kind: EventType::UserVerified, order_id: None, payload };
+        events::record(conn, core, account.client, event, None).await?;
+    }
+    Ok(account)
+}
