@@ -3,6 +3,7 @@
 //! It is served on a listener of its own, never on the edge's. Bodies are read strictly: an
 //! unknown member is 422, so that a typing error is seen.
 
+mod accounts;
 mod api_keys;
 mod audit;
 mod dca;
@@ -100,6 +101,18 @@ const CALLS: &[Call] = &[
     call(Method::GET, "/admin/v1/users/{uuid}", |core, input| Box::pin(users::read(core, input))),
     call(Method::PATCH, "/admin/v1/users/{uuid}", |core, input| {
         Box::pin(users::change(core, input))
+    }),
+    call(Method::GET, "/admin/v1/users/{uuid}/accounts", |core, input| {
+        Box::pin(accounts::list(core, input))
+    }),
+    call(Method::POST, "/admin/v1/users/{uuid}/accounts", |core, input| {
+        Box::pin(accounts::open(core, input))
+    }),
+    call(Method::PATCH, "/admin/v1/users/{uuid}/accounts/{accountIdentifier}", |core, input| {
+        Box::pin(accounts::change(core, input))
+    }),
+    call(Method::GET, "/admin/v1/users/{uuid}/proofs/{id}", |core, input| {
+        Box::pin(accounts::proof(core, input))
     }),
     call(Method::GET, "/admin/v1/mail", |core, input| Box::pin(mail::list(core, input))),
     // Savings plans

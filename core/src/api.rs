@@ -18,6 +18,13 @@ pub const ENDPOINTS: &[Route] = &[
     // Verification
     route::<verification::amld5::QuestionsV1>(),
     route::<verification::amld5::AnswersV1>(),
+    route::<verification::status::V2>(),
+    route::<verification::card::V1>(),
+    route::<verification::wallet_provider::V1>(),
+    route::<verification::iban_photo::V1>(),
+    // Accounts and limits
+    route::<accounts::register_card::V2>(),
+    route::<limits::read::V2>(),
     // The market
     route::<market::currency_pairs::V1>(),
     route::<market::system_info::V1>(),

@@ -49,9 +49,9 @@ pub trait Endpoint: 'static {
     const DOC: Doc = Doc::NONE;
 
     /// Who may call.
-    type Caller: Caller;
+    type Caller: Caller + 'static;
     /// The request, read and valid: nobody checks it twice.
-    type Request: Send;
+    type Request: Send + 'static;
     /// The success.
     type Response: Respond;
 
@@ -214,15 +214,24 @@ async fn respond<E: Endpoint>(
     client: Option<Client>,
     mut input: Input,
 ) -> Result<Reply> {
+    let large = input.body.len() > BODY_BYTES_MAX;
     if E::BODY.is_json() {
-        input.document = fields::parse(&input.body)?;
+        let body = input.body.clone();
+        let parse = move || fields::parse(&body);
+        input.document = if large { core.images.run(parse).await?? } else { parse()? };
     }
     let claimant = client.as_ref().map(Client::id);
     let caller = E::Caller::identify(core, client, &input).await?;
     let user = caller.user();
+    let input = Arc::new(input);
     let work = async {
-        let request = E::read(&input, &caller)?;
-        E::call(core, caller, request).await?.respond()
+        let own = Arc::clone(&input);
+        let read = move || {
+            let request = E::read(&own, &caller);
+            (caller, request)
+        };
+        let (caller, request) = if large { core.images.run(read).await? } else { read() };
+        E::call(core, caller, request?).await?.respond()
     };
     match claimant {
         Some(client) if E::IDEMPOTENT => {

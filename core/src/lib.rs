@@ -4,6 +4,7 @@
 //! rules, `<domain>/<action>.rs` one endpoint in all its versions. [`Core`] is what an endpoint
 //! may use. [`snapshot`] keeps Postgres off the path of catalogue reads.
 
+pub mod accounts;
 pub mod admin;
 pub mod admission;
 pub mod api;
@@ -17,12 +18,15 @@ pub mod clock;
 pub mod credentials;
 pub mod db;
 pub mod dca;
+pub mod documents;
 pub mod endpoint;
 pub mod error;
 pub mod events;
 pub mod exchange;
 pub mod fields;
 pub mod identifiers;
+pub mod images;
+pub mod limits;
 mod mail;
 pub mod market;
 pub mod metrics;
@@ -50,8 +54,8 @@ pub mod tenants;
 pub mod tokens;
 pub mod types;
 pub mod users;
-pub mod webhooks;
 pub mod verification;
+pub mod webhooks;
 pub mod workers;
 
 use sqlx::PgPool;
@@ -59,6 +63,8 @@ use sqlx::PgPool;
 use crate::callbacks::Outbound;
 use crate::clients::Attempts;
 use crate::clock::Clock;
+use crate::documents::Documents;
+use crate::images::Images;
 use crate::market::feed::PriceFeed;
 use crate::metrics::Metrics;
 use crate::passwords::Passwords;
@@ -92,6 +98,10 @@ pub struct Core {
     pub snapshots: Snapshots,
     /// Password hashing, bounded.
     pub passwords: Passwords,
+    /// Where images of documents and proofs are kept.
+    pub documents: Documents,
+    /// Work on images, bounded.
+    pub images: Images,
     /// Tries of client credentials, by who tries.
     pub attempts: Attempts,
     /// Tries of users' e-mail addresses.

@@ -7,7 +7,9 @@ use crate::callbacks::Outbound;
 use crate::clients::Attempts;
 use crate::clock::Clock;
 use crate::db;
+use crate::documents::Documents;
 use crate::error::{Error, Result};
+use crate::images::Images;
 use crate::market::feed::PriceFeed;
 use crate::metrics::Metrics;
 use crate::passwords::Passwords;
@@ -70,13 +72,15 @@ impl Core {
             outbound: Outbound::new()?,
             policies,
             price_feed,
-            settings,
             snapshots,
             passwords,
+            documents: Documents::new(&settings.documents),
+            images: Images::default(),
             attempts: Attempts::default(),
             user_attempts: users::Attempts::default(),
             tokens,
             api_key_uses: ApiKeyUses::default(),
+            settings,
         });
         core.refresh().await?;
         core.compile_policies().await?;

@@ -6,6 +6,7 @@ mod checked_text;
 mod country;
 mod currency;
 pub mod decimal;
+mod iban;
 mod ids;
 mod locale;
 pub mod money;
@@ -21,6 +22,7 @@ pub use currency::{
     PairCode, crypto_scale, fiat_exponent,
 };
 pub use decimal::JsonDecimal;
+pub use iban::{Iban, InvalidIban};
 pub use ids::{
     AccountId, ApiKeyId, CheckoutId, ClientId, DeliveryId, DocumentId, EventId, InvalidId, OfferId,
     OrderId, PolicyVersionId, QuoteId, TokenFamilyId, UserId, WalletEntryId, WebhookEndpointId,

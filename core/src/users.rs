@@ -12,7 +12,7 @@ pub mod by_email;
 mod chamber_of_commerce;
 pub mod credential;
 mod details;
-mod documents;
+pub(crate) mod documents;
 mod email_code;
 pub(crate) mod erase;
 pub(crate) mod identifier;

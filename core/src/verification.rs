@@ -1,4 +1,37 @@
 //! What a user still has to prove, and proving it (section 7 of the contract).
 
 pub mod amld5;
+pub mod card;
+pub mod iban_photo;
 pub(crate) mod questions;
+pub mod status;
+pub mod wallet_provider;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// A verification as far as it is.
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "StartedVerification")]
+pub struct Started {
+    /// Who verifies.
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// `initiated`, or `failed` when it is over already.
+    status: &'static str,
+    /// What the provider adds.
+    data: Map<String, Value>,
+}
+
+impl Started {
+    /// A verification that goes on without the user.
+    fn initiated(kind: &'static str) -> Self {
+        Self { kind, status: "initiated", data: Map::new() }
+    }
+
+    /// A verification that the provider has refused.
+    fn failed(kind: &'static str) -> Self {
+        Self { kind, status: "failed", data: Map::new() }
+    }
+}

@@ -74,6 +74,11 @@ impl Answer {
         self.headers.get(name)?.to_str().ok()
     }
 
+    /// The body.
+    pub fn bytes(&self) -> &[u8] {
+        &self.body
+    }
+
     /// The body as text.
     pub fn text(&self) -> &str {
         std::str::from_utf8(&self.body).unwrap()

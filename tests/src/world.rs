@@ -47,6 +47,8 @@ impl World {
         settings.keys.master = Some(Secret::new(MASTER_KEY));
         settings.admin_token = Some(Secret::new(ADMIN_TOKEN));
         settings.public_url = "https://pay.example.com".to_owned();
+        let folder = format!("rampart-documents-{}", std::process::id());
+        settings.documents.folder = Some(std::env::temp_dir().join(folder));
         change(&mut settings);
         let core = Core::start(settings.clone(), Clock::system()).await.unwrap();
         let db = cluster::pool(&url).await;

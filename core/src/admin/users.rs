@@ -36,7 +36,10 @@ pub(super) async fn read(core: &Arc<Core>, input: Input) -> Answer {
 }
 
 /// The client and id of the user that the path names.
-async fn find(conn: &mut PgConnection, input: &Input) -> Result<(ClientId, UserId), Refused> {
+pub(super) async fn find(
+    conn: &mut PgConnection,
+    input: &Input,
+) -> Result<(ClientId, UserId), Refused> {
     let unknown = || Refused::not_found("user");
     let user: UserId = input.param("uuid").parse().map_err(|_| unknown())?;
     let client =

@@ -244,7 +244,9 @@ impl Confirming {
         let mut refusal = Refusal::new();
         checks::market(&self.client.catalogue, &self.quote, &mut refusal);
         if let Some(user) = self.user {
-            checks::account(core, self.client.id(), user, &mut refusal).await?;
+            let client = self.client.id();
+            checks::account(core, client, user, &mut refusal).await?;
+            checks::limit(core, (client, user), self.quote.fiat, &mut refusal).await?;
         }
         let Terms::Offer { id, .. } = &self.request.terms else { return Ok((refusal, None)) };
         let offer = OfferTerms::find(core, self.client.id(), *id).await?;

@@ -73,6 +73,11 @@ pub(super) fn read(
         date_of_birth: fields.optional("dateOfBirth", Code::ER085, |value| {
             birth_date::parse(value.as_str()?).filter(|born| birth_date::is_adult(*born, now))
         }),
+        nationality: fields.optional("nationality", Code::ER061, |value| {
+            let code: Country = value.as_str()?.parse().ok()?;
+            let known = &client.catalogue.nationalities;
+            known.iter().any(|known| known.code == code.as_str()).then_some(code)
+        }),
         address: plain(fields, "address", Code::ER181, NAME_CHARS_MAX),
         address_no: plain(fields, "addressNo", Code::ER182, NUMBER_CHARS_MAX),
         city: plain(fields, "city", Code::ER183, NAME_CHARS_MAX),

@@ -60,6 +60,14 @@ pub(crate) async fn erase(
     .execute(&mut *conn)
     .await?;
     sqlx::query!(
+        "update payment_account set sealed = null, identifier_index = null \
+         where client_id = $1 and user_id = $2",
+        client.uuid(),
+        user.uuid(),
+    )
+    .execute(&mut *conn)
+    .await?;
+    sqlx::query!(
         "update user_document set sealed_digest = null where client_id = $1 and user_id = $2",
         client.uuid(),
         user.uuid(),

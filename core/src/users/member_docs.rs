@@ -4,7 +4,7 @@ use super::details::Scope;
 use crate::openapi::doc::{Kind, Member, optional, required};
 
 /// How many there are.
-const COUNT: usize = 24;
+const COUNT: usize = 25;
 
 /// Members of `POST /api/v2/user`.
 pub(super) static REGISTRATION: [Member; COUNT] = members(Scope::Registration);
@@ -59,6 +59,7 @@ const fn members(scope: Scope) -> [Member; COUNT] {
         optional("emailCode", Kind::Text, "The code that was mailed last."),
         optional("chamberOfCommerce", Kind::Text, "In the form of the business's country."),
         optional("businessName", LINE, "Without emoji, `<` and `>`."),
+        optional("nationality", COUNTRY, "A code of `nationalities` (system info)."),
         optional("businessCountry", COUNTRY, "ISO 3166-1 alpha-2."),
         optional("amld5QuestionAnswers", Kind::Map(&Kind::Sized(1, 255)), "By question key."),
         optional("phoneNumber", Kind::Matching("^\\+[1-9][0-9]{6,14}$"), "E.164."),

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 
 use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
+use sqlx::PgConnection;
 
 use crate::Core;
+use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::secrets::{DataKey, Purpose};
 use crate::types::{ClientId, Country, EmailAddress, PhoneNumber, UserId};
@@ -21,6 +23,7 @@ pub(crate) struct Personal {
     pub(crate) last_name: Option<String>,
     pub(crate) phone_number: Option<PhoneNumber>,
     pub(crate) date_of_birth: Option<NaiveDate>,
+    pub(crate) nationality: Option<Country>,
     pub(crate) address: Option<String>,
     pub(crate) address_no: Option<String>,
     pub(crate) postal_code: Option<String>,
@@ -52,6 +55,7 @@ impl Personal {
         put(&mut self.last_name, change.last_name);
         put(&mut self.phone_number, change.phone_number);
         put(&mut self.date_of_birth, change.date_of_birth);
+        put(&mut self.nationality, change.nationality);
         put(&mut self.address, change.address);
         put(&mut self.address_no, change.address_no);
         put(&mut self.postal_code, change.postal_code);
@@ -107,6 +111,42 @@ impl Vault {
         Ok(Self { key, client, user })
     }
 
+    /// The vault of a stored user. One that came without personal values gets a key now.
+    ///
+    /// # Errors
+    /// When the database cannot be used.
+    pub(crate) async fn of(
+        conn: &mut PgConnection,
+        core: &Core,
+        client: ClientId,
+        user: UserId,
+    ) -> Result<Self> {
+        let stored = sqlx::query_scalar!(
+            "select sealed_key from end_user where client_id = $1 and user_id = $2",
+            client.uuid(),
+            user.uuid(),
+        )
+        .fetch_one(&mut *conn)
+        .await?;
+        if let Some(sealed) = stored {
+            return Self::open(core, client, user, &sealed);
+        }
+        let made = Self::make(core, client, user)?;
+        let kept = sqlx::query_scalar!(
+            r#"
+            update end_user set sealed_key = coalesce(sealed_key, $3)
+            where client_id = $1 and user_id = $2 and deleted_at is null
+            returning sealed_key as "sealed_key!"
+            "#,
+            client.uuid(),
+            user.uuid(),
+            made.sealed_key(core)?,
+        )
+        .fetch_one(conn)
+        .await?;
+        Self::open(core, client, user, &kept)
+    }
+
     /// The key as it is stored.
     ///
     /// # Errors
@@ -119,8 +159,16 @@ impl Vault {
     ///
     /// # Errors
     /// Without entropy.
-    pub(crate) fn seal(&self, core: &Core, place: &str, plain: &[u8]) -> Result<Vec<u8>> {
-        self.key.seal(&core.clock, &self.context(place), plain)
+    pub(crate) fn seal(&self, clock: &Clock, place: &str, plain: &[u8]) -> Result<Vec<u8>> {
+        self.key.seal(clock, &self.context(place), plain)
+    }
+
+    /// Opens what [`Vault::seal`] sealed for the same place.
+    ///
+    /// # Errors
+    /// When it is another user's or another place's, or was altered.
+    pub(crate) fn open_sealed(&self, place: &str, sealed: &[u8]) -> Result<Vec<u8>> {
+        self.key.open(&self.context(place), sealed)
     }
 
     /// Seals what is known of the user.
@@ -130,7 +178,7 @@ impl Vault {
     pub(crate) fn seal_personal(&self, core: &Core, personal: &Personal) -> Result<Vec<u8>> {
         let plain = serde_json::to_vec(personal)
             .map_err(|e| Error::internal("write personal values", e))?;
-        self.seal(core, "end_user/personal", &plain)
+        self.seal(&core.clock, "end_user/personal", &plain)
     }
 
     /// What is known of the user.
@@ -138,7 +186,7 @@ impl Vault {
     /// # Errors
     /// When it is another user's, or was altered.
     pub(crate) fn open_personal(&self, sealed: &[u8]) -> Result<Personal> {
-        let plain = self.key.open(&self.context("end_user/personal"), sealed)?;
+        let plain = self.open_sealed("end_user/personal", sealed)?;
         serde_json::from_slice(&plain).map_err(|_| Error::broken("read personal values"))
     }
 

@@ -1,6 +1,6 @@
 //! The user profile, and `GET /api/v1/user/info` (section 7 of the contract).
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use http::Method;
 use rust_decimal::Decimal;
 use schemars::JsonSchema;
@@ -9,17 +9,17 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::account::Account;
+use super::documents::{self, Side};
 use crate::Core;
+use crate::accounts::{self, Kind, PaymentAccount};
 use crate::caller::ClientAndUser;
 use crate::endpoint::{Endpoint, Json};
-use crate::error::{Code, Result};
+use crate::error::{Code, Error, Result};
 use crate::exchange::Input;
+use crate::limits::book::left;
+use crate::limits::{self, INTERVAL, INTERVAL_TEXT};
 use crate::openapi::doc::Doc;
-use crate::types::{Amount, ClientId, CurrencyCode, EmailAddress, PhoneNumber, UserId};
-
-/// The span that limits are for, and the same as ISO 8601 writes it.
-const INTERVAL: TimeDelta = TimeDelta::days(1);
-const INTERVAL_TEXT: &str = "P1D";
+use crate::types::{Amount, CurrencyCode, EmailAddress, PhoneNumber};
 
 /// A profile, for the OpenAPI document.
 pub(crate) const EXAMPLE: &str = r#"{
@@ -84,9 +84,10 @@ pub struct Profile {
     activation_date: Option<DateTime<Utc>>,
     is_business: bool,
     limits: Limits,
-    // Nothing of these is stored: no user has any.
-    enabled_iban_accounts: [(); 0],
-    enabled_accounts: [(); 0],
+    /// Bank accounts among `enabledAccounts`, which takes their place.
+    enabled_iban_accounts: Vec<IbanAccount>,
+    enabled_accounts: Vec<EnabledAccount>,
+    // No wallet address is stored: no user has any.
     enabled_wallet_addresses: [(); 0],
     status: Status,
     verification_level: Level,
@@ -110,9 +111,9 @@ struct Limit {
 
 impl Limit {
     fn of(limit: Decimal, spent: Decimal, currency: CurrencyCode) -> Self {
-        let remaining = (limit - spent).max(Decimal::ZERO);
         let amount = |amount| Amount::new(amount, currency);
-        Self { limit: amount(limit), remaining: amount(remaining), interval: INTERVAL_TEXT }
+        let remaining = amount(left(limit, spent));
+        Self { limit: amount(limit), remaining, interval: INTERVAL_TEXT }
     }
 }
 
@@ -132,18 +133,51 @@ struct Details {
     email_address_verification_status: String,
     identity_verification_status: String,
     privacy_agreement_verification_status: String,
-    documents: Vec<Document>,
+    documents: Vec<Side>,
     residential_address_status: String,
     dac8_status: String,
 }
 
 #[derive(Debug, JsonSchema, Serialize)]
-#[schemars(rename = "ProfileDocument")]
-struct Document {
+struct IbanAccount {
+    number: String,
+    holder: String,
+    verified: bool,
+}
+
+impl IbanAccount {
+    /// The account, if it is one with a bank.
+    fn of(account: &PaymentAccount) -> Option<Self> {
+        (account.kind == Kind::BankTransfer).then(|| Self {
+            number: account.private.identifier.clone(),
+            holder: account.private.holder.clone(),
+            verified: account.verified,
+        })
+    }
+}
+
+#[derive(Debug, JsonSchema, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct EnabledAccount {
     #[serde(rename = "type")]
-    kind: String,
-    side: String,
-    status: String,
+    kind: Kind,
+    /// What people call it.
+    label: String,
+    identifier: String,
+    verified: bool,
+    limit_raised: bool,
+}
+
+impl EnabledAccount {
+    fn of(account: &PaymentAccount) -> Self {
+        Self {
+            kind: account.kind,
+            label: account.label(),
+            identifier: account.private.identifier.clone(),
+            verified: account.verified,
+            limit_raised: account.limit_raised,
+        }
+    }
 }
 
 /// A verification level and what it allows.
@@ -168,13 +202,16 @@ impl Profile {
     /// When the database cannot be read.
     pub(crate) async fn of(conn: &mut PgConnection, core: &Core, account: Account) -> Result<Self> {
         let level = level(conn, account.level.clone()).await?;
+        let rules = limits::rules(conn, account.client, account.user).await?;
+        let rules = rules.ok_or_else(|| Error::broken("find the limits of a user"))?;
         let since = core.clock.now() - INTERVAL;
-        let spent = spent(conn, account.client, account.user, since).await?;
-        let documents = documents(conn, account.client, account.user).await?;
-        let LevelLimits { buy, sell } = &level.limits;
+        let spent = limits::spent(conn, account.client, account.user, since).await?.total();
+        let documents = documents::sides(conn, account.client, account.user).await?;
+        let mut accounts = accounts::list(conn, core, account.client, account.user).await?;
+        accounts.retain(|account| !account.disabled);
         let limits = Limits {
-            buy: Limit::of(buy.amount, spent, buy.currency),
-            sell: Limit::of(sell.amount, Decimal::ZERO, sell.currency),
+            buy: Limit::of(rules.buy.min(rules.day), spent, rules.currency),
+            sell: Limit::of(rules.sell.min(rules.day), Decimal::ZERO, rules.currency),
         };
         let status = status(&account, documents);
         let personal = account.personal;
@@ -189,8 +226,8 @@ impl Profile {
             activation_date: account.activated_at,
             is_business: account.is_business,
             limits,
-            enabled_iban_accounts: [],
-            enabled_accounts: [],
+            enabled_iban_accounts: accounts.iter().filter_map(IbanAccount::of).collect(),
+            enabled_accounts: accounts.iter().map(EnabledAccount::of).collect(),
             enabled_wallet_addresses: [],
             status,
             verification_level: level,
@@ -198,7 +235,7 @@ impl Profile {
     }
 }
 
-fn status(account: &Account, documents: Vec<Document>) -> Status {
+fn status(account: &Account, documents: Vec<Side>) -> Status {
     let (status, description) = if account.deleted_at.is_some() {
         ("deleted", "The user is deleted.")
     } else if account.disabled_at.is_some() {
@@ -236,43 +273,4 @@ async fn level(conn: &mut PgConnection, identifier: String) -> Result<Level> {
         sell: Amount::new(row.sell_limit, row.currency),
     };
     Ok(Level { uuid: row.level_id, identifier, limits })
-}
-
-/// What the user has bought for since then, in fiat; what came to nothing does not count.
-async fn spent(
-    conn: &mut PgConnection,
-    client: ClientId,
-    user: UserId,
-    since: DateTime<Utc>,
-) -> Result<Decimal> {
-    let spent = sqlx::query_scalar!(
-        r#"
-        select coalesce(sum(fiat_amount), 0) as "spent!" from buy_order
-        where client_id = $1 and user_id = $2 and created_at > $3
-            and status not in ('cancelled', 'refunded')
-        "#,
-        client.uuid(),
-        user.uuid(),
-        since,
-    )
-    .fetch_one(conn)
-    .await?;
-    Ok(spent)
-}
-
-async fn documents(
-    conn: &mut PgConnection,
-    client: ClientId,
-    user: UserId,
-) -> Result<Vec<Document>> {
-    let documents = sqlx::query_as!(
-        Document,
-        "select type as kind, side, status from user_document \
-         where client_id = $1 and user_id = $2 order by type, side",
-        client.uuid(),
-        user.uuid(),
-    )
-    .fetch_all(conn)
-    .await?;
-    Ok(documents)
 }

@@ -65,28 +65,7 @@ impl<'a> Subject<'a> {
         client: &'a Client,
         user: UserId,
     ) -> Result<Self> {
-        let stored = sqlx::query_scalar!(
-            "select sealed_key from end_user where client_id = $1 and user_id = $2",
-            client.id().uuid(),
-            user.uuid(),
-        )
-        .fetch_one(&mut *conn)
-        .await?;
-        let vault = match stored {
-            Some(sealed) => Vault::open(core, client.id(), user, &sealed)?,
-            None => {
-                let vault = Vault::make(core, client.id(), user)?;
-                sqlx::query!(
-                    "update end_user set sealed_key = $3 where client_id = $1 and user_id = $2",
-                    client.id().uuid(),
-                    user.uuid(),
-                    vault.sealed_key(core)?,
-                )
-                .execute(conn)
-                .await?;
-                vault
-            }
-        };
+        let vault = Vault::of(conn, core, client.id(), user).await?;
         Ok(Self { core, client, user, vault })
     }
 

@@ -34,8 +34,12 @@ impl Endpoint for QuestionsV1 {
         summary: "List the AMLD5 questions",
         details: "With a user credential: the questions for that user, a person or a business. \
                   Without one: all of them.",
-        query: &[optional("locale", Kind::Text, "Language of the texts: nl, en, de, fr or es, \
-                                                 with any region. English when it is absent.")],
+        query: &[optional(
+            "locale",
+            Kind::Text,
+            "Language of the texts: nl, en, de, fr or es, \
+                                                 with any region. English when it is absent.",
+        )],
         answer: r#"{"questions": [{"key": "kyc-amld5-employment-status",
             "label": "What is your employment status?",
             "answerOptions": ["Employed", "Self-employed", "Student", "Retired", "Unemployed"]}]}"#,
@@ -136,8 +140,7 @@ impl Endpoint for AnswersV1 {
         answers: BTreeMap<String, String>,
     ) -> Result<Json<Profile>> {
         let mut tx = core.db.begin().await?;
-        let account =
-            answers::keep(&mut tx, core, (&caller.client, caller.user), answers).await?;
+        let account = answers::keep(&mut tx, core, (&caller.client, caller.user), answers).await?;
         let profile = Profile::of(&mut tx, core, account).await?;
         tx.commit().await?;
         Ok(Json(profile))

@@ -23,5 +23,5 @@ mod sandbox;
 mod sell;
 mod table;
 mod users;
-mod webhooks;
 mod verification;
+mod webhooks;

@@ -143,13 +143,17 @@ pub(crate) async fn user(world: &World, partner: &Partner, identifier: &str) -> 
     let client: Uuid = partner.id.parse().unwrap();
     let message = format!("identifier/{client}/{identifier}");
     let digest = world.core().keys.mac(Purpose::BlindIndex, message.as_bytes()).unwrap();
-    sqlx::query("insert into end_user (client_id, user_id, created_at) values ($1, $2, $3)")
-        .bind(client)
-        .bind(user)
-        .bind(now)
-        .execute(world.db())
-        .await
-        .unwrap();
+    // These tests are about other bounds than the level's.
+    sqlx::query(
+        "insert into end_user (client_id, user_id, limit_overrides, created_at) \
+         values ($1, $2, '{\"user_day_limit\": 1000000}', $3)",
+    )
+    .bind(client)
+    .bind(user)
+    .bind(now)
+    .execute(world.db())
+    .await
+    .unwrap();
     sqlx::query(
         "insert into user_identifier (client_id, identifier_digest, user_id, created_at) \
          values ($1, $2, $3, $4)",

@@ -1,3 +1,37 @@
-//! What a user still has to prove: questions, accounts, levels.
+//! What a user still has to prove: questions, accounts, levels; and what it may trade.
 
+mod accounts;
 mod amld5;
+mod iban_photo;
+mod limits;
+mod status;
+
+use http::Method;
+use rampart_tests::user::User;
+use rampart_tests::world::World;
+use serde_json::{Value, json};
+
+/// Path of an operator's calls about the user.
+async fn admin_path(user: &User) -> String {
+    format!("/admin/v1/users/{}", user.log_in().await["uuid"].as_str().unwrap())
+}
+
+/// An account that an operator opens for the user.
+async fn opened(world: &World, user: &User, body: Value) -> Value {
+    let path = format!("{}/accounts", admin_path(user).await);
+    let made = world.admin(Method::POST, &path, body).await;
+    made.assert_status(201).json()
+}
+
+/// A change of an account by an operator.
+async fn changed(world: &World, user: &User, identifier: &str, body: Value) -> Value {
+    let path = format!("{}/accounts/{identifier}", admin_path(user).await);
+    world.admin(Method::PATCH, &path, body).await.assert_status(200).json()
+}
+
+/// The user's accounts as operators see them.
+async fn seen(world: &World, user: &User) -> Vec<Value> {
+    let path = format!("{}/accounts", admin_path(user).await);
+    let seen = world.admin(Method::GET, &path, json!({})).await.assert_status(200).json();
+    seen.as_array().unwrap().clone()
+}

@@ -5,6 +5,7 @@ use rust_decimal::Decimal;
 use crate::Core;
 use crate::catalogue::{Catalogue, PairStatus};
 use crate::error::{Code, Refusal, Result};
+use crate::limits;
 use crate::quotes::Quote;
 use crate::types::{ClientId, UserId};
 
@@ -55,6 +56,20 @@ pub(crate) async fn account(
         None => refusal.add(Code::ER709, None),
         Some(row) if row.disabled => refusal.add(Code::ER124, None),
         Some(_) => {}
+    }
+    Ok(())
+}
+
+/// An amount beyond what the user may still buy for today (ER011).
+pub(super) async fn limit(
+    core: &Core,
+    (client, user): (ClientId, UserId),
+    fiat: Decimal,
+    refusal: &mut Refusal,
+) -> Result<()> {
+    let left = limits::left_to_buy(core, client, user).await?;
+    if left.is_some_and(|left| fiat > left) {
+        refusal.add(Code::ER011, Some("the user's limit for a day leaves less".into()));
     }
     Ok(())
 }

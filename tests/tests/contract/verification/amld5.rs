@@ -83,9 +83,8 @@ async fn answers_of_a_registration_count() {
     let acme = world.partner("acme").await;
     let ada = acme.user("ada").await;
     let asked = first_answers(&ada, "fr").await;
-    let answers = asked.iter().map(|item| {
-        (item["key"].as_str().unwrap().to_owned(), item["answer"].clone())
-    });
+    let answers =
+        asked.iter().map(|item| (item["key"].as_str().unwrap().to_owned(), item["answer"].clone()));
     let mut eve = registration("eve");
     eve["amld5QuestionAnswers"] = Value::Object(answers.collect());
     acme.post("/api/v2/user", eve.clone()).await.assert_status(200);

@@ -1,0 +1,241 @@
+//! The arithmetic of limits: rules and what was spent in, what is left out. No input, no output.
+
+use std::collections::BTreeMap;
+
+use rust_decimal::Decimal;
+
+use crate::accounts::{Kind, PaymentAccount};
+use crate::types::CurrencyCode;
+
+/// Most that one account takes a day while its limit is not raised.
+const NON_RAISED_ACCOUNT: Decimal = Decimal::from_parts(500, 0, 0, false, 0);
+/// Most that an account takes on the day it is first used.
+const NEW_ACCOUNT: Decimal = Decimal::from_parts(250, 0, 0, false, 0);
+/// Most accounts of one user whose limit is not raised.
+const NON_RAISED_ACCOUNTS: Decimal = Decimal::from_parts(3, 0, 0, false, 0);
+
+/// Payment methods whose accounts are limited until an operator raises them.
+pub(crate) const LIMITED_METHODS: [&str; 4] =
+    ["mobilepay1", "mobilepay2", "creditCard", "localcard"];
+
+/// Methods that are paid from an account of a kind.
+const fn methods(kind: Kind) -> &'static [&'static str] {
+    match kind {
+        Kind::CreditCard => &LIMITED_METHODS,
+        Kind::Walletpay => &["walletpay"],
+        Kind::BankTransfer => &[
+            "bankTransfer",
+            "payByBank",
+            "bankredirect1",
+            "bankredirect2",
+            "bankredirect3",
+            "bankredirect4",
+        ],
+    }
+}
+
+/// What a user may do, in one currency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rules {
+    pub(crate) currency: CurrencyCode,
+    /// Buying and selling together, a day.
+    pub(crate) day: Decimal,
+    /// Buying, a day; never above `day`.
+    pub(crate) buy: Decimal,
+    /// Selling, a day; never above `day`.
+    pub(crate) sell: Decimal,
+    pub(crate) non_raised_account: Decimal,
+    pub(crate) new_account: Decimal,
+    pub(crate) non_raised_accounts: Decimal,
+}
+
+impl Rules {
+    /// The rules of a level that allows so much buying and selling, where `set` has no other
+    /// value under a limit's name.
+    pub(crate) fn new(
+        currency: CurrencyCode,
+        (buy, sell): (Decimal, Decimal),
+        set: impl Fn(&str) -> Option<Decimal>,
+    ) -> Self {
+        let day = set("user_day_limit").unwrap_or(buy.max(sell));
+        let own = |name: &str, default: Decimal| set(name).unwrap_or(default).min(day);
+        let own_day = set("user_day_limit").is_some();
+        let side = |default: Decimal| if own_day { day } else { default };
+        Self {
+            currency,
+            day,
+            buy: own("user_day_limit_fiat_to_coin", side(buy)),
+            sell: own("user_day_limit_coin_to_fiat", side(sell)),
+            non_raised_account: own("non_raised_limit_account_limit", NON_RAISED_ACCOUNT),
+            new_account: own("new_limited_account_limit", NEW_ACCOUNT),
+            non_raised_accounts: set("number_of_non_raised_accounts_limit")
+                .unwrap_or(NON_RAISED_ACCOUNTS)
+                .floor(),
+        }
+    }
+
+    /// What may still be bought for.
+    pub(crate) fn left_to_buy(&self, spent: &Spent) -> Decimal {
+        left(self.buy.min(self.day), spent.total())
+    }
+
+    /// The limit of an account; `None` when its limit is raised and it has none of its own.
+    pub(crate) fn of_account(
+        &self,
+        account: &PaymentAccount,
+        is_new: bool,
+    ) -> Option<AccountLimit> {
+        let limit = |name, amount| Some(AccountLimit { name, amount });
+        if account.disabled {
+            return limit("disabled_account_limit", Decimal::ZERO);
+        }
+        if let Some(own) = account.amount_limit {
+            return limit("account_limit", own);
+        }
+        match account.kind {
+            _ if account.limit_raised => None,
+            Kind::Walletpay => limit("walletpay_limit", self.non_raised_account),
+            Kind::CreditCard if is_new => limit("new_limited_account_limit", self.new_account),
+            Kind::CreditCard => limit("non_raised_limit_account_limit", self.non_raised_account),
+            Kind::BankTransfer => None,
+        }
+    }
+}
+
+/// What an account may take a day, and by which rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct AccountLimit {
+    pub(crate) name: &'static str,
+    pub(crate) amount: Decimal,
+}
+
+/// What is left of a limit, never below zero.
+pub(crate) fn left(limit: Decimal, spent: Decimal) -> Decimal {
+    (limit - spent).max(Decimal::ZERO)
+}
+
+/// What was spent in a day, by payment method.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Spent(BTreeMap<String, Decimal>);
+
+impl Spent {
+    /// So much by each method.
+    pub(crate) fn new(by_method: impl IntoIterator<Item = (String, Decimal)>) -> Self {
+        Self(by_method.into_iter().collect())
+    }
+
+    /// All of it.
+    pub(crate) fn total(&self) -> Decimal {
+        self.0.values().sum()
+    }
+
+    /// What was spent by these methods.
+    pub(crate) fn by(&self, methods: &[&str]) -> Decimal {
+        let mut sum = Decimal::ZERO;
+        for (method, amount) in &self.0 {
+            if methods.contains(&&**method) {
+                sum += amount;
+            }
+        }
+        sum
+    }
+
+    /// What `account` was spent from, of the user's `accounts`. An order names its method, not
+    /// its account: it counts for the account of the method's kind that was used last.
+    pub(crate) fn from_account(
+        &self,
+        account: &PaymentAccount,
+        accounts: &[PaymentAccount],
+    ) -> Decimal {
+        let mut same = accounts.iter().filter(|other| other.kind == account.kind);
+        let used_later = |other: &PaymentAccount| {
+            (other.last_used_at, other.id) > (account.last_used_at, account.id)
+        };
+        if same.any(used_later) { Decimal::ZERO } else { self.by(methods(account.kind)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::{DateTime, TimeDelta};
+    use proptest::prelude::*;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::accounts::Private;
+
+    fn euro() -> CurrencyCode {
+        "EUR".parse().unwrap()
+    }
+
+    fn rules(set: &[(&str, u32)]) -> Rules {
+        let set: BTreeMap<_, _> = set.iter().copied().collect();
+        Rules::new(euro(), (1000.into(), 800.into()), |name| set.get(name).map(|n| (*n).into()))
+    }
+
+    fn account(kind: Kind, used: i64) -> PaymentAccount {
+        PaymentAccount {
+            id: Uuid::from_u128(u128::from(used.unsigned_abs())),
+            kind,
+            private: Private { identifier: "a".into(), holder: "b".into(), token: None },
+            is_stored_card: false,
+            limit_raised: false,
+            amount_limit: None,
+            verified: true,
+            disabled: false,
+            last_used_at: DateTime::UNIX_EPOCH + TimeDelta::seconds(used),
+        }
+    }
+
+    #[test]
+    fn an_operators_limit_takes_the_place_of_the_levels() {
+        assert_eq!((rules(&[]).day, rules(&[]).sell), (1000.into(), 800.into()));
+        let raised = rules(&[("user_day_limit", 5000)]);
+        assert_eq!((raised.buy, raised.sell), (5000.into(), 5000.into()));
+        let lowered = rules(&[("user_day_limit", 100)]);
+        assert_eq!((lowered.buy, lowered.non_raised_account), (100.into(), 100.into()));
+        assert_eq!(rules(&[("user_day_limit_fiat_to_coin", 40)]).buy, 40.into());
+    }
+
+    #[test]
+    fn an_accounts_strictest_rule_counts() {
+        let name = |account: &PaymentAccount, is_new| {
+            rules(&[]).of_account(account, is_new).map(|limit| limit.name)
+        };
+        let card = account(Kind::CreditCard, 1);
+        assert_eq!(name(&card, true), Some("new_limited_account_limit"));
+        assert_eq!(name(&card, false), Some("non_raised_limit_account_limit"));
+        let raised = PaymentAccount { limit_raised: true, ..card.clone() };
+        assert_eq!(name(&raised, true), None);
+        let own = PaymentAccount { amount_limit: Some(7.into()), ..raised };
+        assert_eq!(name(&own, false), Some("account_limit"));
+        let disabled = PaymentAccount { disabled: true, ..own };
+        assert_eq!(name(&disabled, false), Some("disabled_account_limit"));
+        assert_eq!(name(&account(Kind::BankTransfer, 1), true), None);
+    }
+
+    #[test]
+    fn orders_count_for_the_account_that_was_used_last() {
+        let accounts = [
+            account(Kind::CreditCard, 1),
+            account(Kind::CreditCard, 2),
+            account(Kind::BankTransfer, 3),
+        ];
+        let spent =
+            Spent::new([("creditCard".to_owned(), 60.into()), ("mobilepay1".to_owned(), 7.into())]);
+        let of = |at: usize| spent.from_account(&accounts[at], &accounts);
+        assert_eq!([of(0), of(1), of(2)], [0.into(), 67.into(), 0.into()]);
+        assert_eq!(spent.total(), 67.into());
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_left_is_between_nothing_and_the_limit(limit in 0_u32.., orders in proptest::collection::vec(0_u32.., 0..9)) {
+            let methods = orders.iter().enumerate().map(|(at, n)| (at.to_string(), (*n).into()));
+            let spent = Spent::new(methods);
+            let rest = left(limit.into(), spent.total());
+            prop_assert!(rest >= Decimal::ZERO && rest <= limit.into());
+            prop_assert_eq!(rest.is_zero(), spent.total() >= limit.into());
+        }
+    }
+}

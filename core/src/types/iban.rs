@@ -1,0 +1,83 @@
+//! International bank account numbers (ISO 13616).
+
+use std::fmt;
+use std::str::FromStr;
+
+use iban::IbanLike as _;
+
+use super::checked_text::refusal;
+
+refusal!(
+    /// The text is no IBAN: country, length, form or check digits are wrong.
+    InvalidIban,
+    "not an IBAN"
+);
+
+/// Longest text that is read, in bytes: 34 characters with a blank behind each.
+const IBAN_BYTES_MAX: usize = 68;
+
+/// An IBAN in its electronic form: upper case, no blanks. `Debug` hides it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Iban(String);
+
+impl Iban {
+    /// The electronic form.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for Iban {
+    type Err = InvalidIban;
+
+    /// Reads either case, with or without blanks.
+    fn from_str(text: &str) -> Result<Self, InvalidIban> {
+        if text.len() > IBAN_BYTES_MAX {
+            return Err(InvalidIban);
+        }
+        let letters = text.chars().filter(|c| *c != ' ').map(|c| c.to_ascii_uppercase());
+        let iban: iban::Iban = letters.collect::<String>().parse().map_err(|_| InvalidIban)?;
+        Ok(Self(iban.electronic_str().to_owned()))
+    }
+}
+
+impl fmt::Debug for Iban {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Iban(…)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn an_iban_has_one_form_however_it_is_written() {
+        for text in ["NL91ABNA0417164300", "nl91 abna 0417 1643 00", "NL91 ABNA0417164300 "] {
+            assert_eq!(text.parse::<Iban>().unwrap().as_str(), "NL91ABNA0417164300");
+        }
+        for text in ["", "NL91ABNA0417164301", "NL91ABNA041716430", "XX91ABNA0417164300", "Ada"] {
+            assert!(text.parse::<Iban>().is_err(), "{text}");
+        }
+        assert!(format!("{:?}", "NL91ABNA0417164300".parse::<Iban>()).contains("Iban(…)"));
+    }
+
+    proptest! {
+        #[test]
+        fn one_wrong_digit_is_found(at in 8_usize..18, digit in 0_u8..10) {
+            let right = "NL91ABNA0417164300";
+            let mut wrong = right.as_bytes().to_vec();
+            wrong[at] = b'0' + digit;
+            let wrong = String::from_utf8(wrong).unwrap();
+            prop_assert_eq!(wrong.parse::<Iban>().is_ok(), wrong == right);
+        }
+
+        #[test]
+        fn any_text_is_read_without_a_panic(text in ".*") {
+            let _ = text.parse::<Iban>();
+        }
+    }
+}
