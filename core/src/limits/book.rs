@@ -140,9 +140,9 @@ impl Spent {
         sum
     }
 
-    /// What `account` was spent from, of the user's `accounts`. An order names its method, not
+    /// What was spent from `account`, of the user's `accounts`. An order names its method, not
     /// its account: it counts for the account of the method's kind that was used last.
-    pub(crate) fn from_account(
+    pub(crate) fn by_account(
         &self,
         account: &PaymentAccount,
         accounts: &[PaymentAccount],
@@ -223,7 +223,7 @@ mod tests {
         ];
         let spent =
             Spent::new([("creditCard".to_owned(), 60.into()), ("mobilepay1".to_owned(), 7.into())]);
-        let of = |at: usize| spent.from_account(&accounts[at], &accounts);
+        let of = |at: usize| spent.by_account(&accounts[at], &accounts);
         assert_eq!([of(0), of(1), of(2)], [0.into(), 67.into(), 0.into()]);
         assert_eq!(spent.total(), 67.into());
     }

@@ -67,7 +67,7 @@ impl Endpoint for V2 {
         let mut by_identifier = BTreeMap::new();
         if groups.accounts {
             for account in &accounts {
-                let spent = spent.from_account(account, &accounts);
+                let spent = spent.by_account(account, &accounts);
                 let shown = Account::of(account, &rules, (spent, now));
                 by_identifier.insert(account.private.identifier.clone(), shown);
             }
