@@ -72,7 +72,7 @@ impl Endpoint for V2 {
                 by_identifier.insert(account.private.identifier.clone(), shown);
             }
         }
-        let limited_account_types = LIMITED_METHODS;
+        let limited_account_types = LIMITED_METHODS.to_vec();
         Ok(Json(UserLimits { limits, accounts: by_identifier, limited_account_types }))
     }
 }
@@ -105,7 +105,7 @@ pub struct UserLimits {
     /// By account identifier.
     accounts: BTreeMap<String, Account>,
     /// Payment methods whose accounts are limited until their limit is raised.
-    limited_account_types: [&'static str; LIMITED_METHODS.len()],
+    limited_account_types: Vec<&'static str>,
 }
 
 /// An amount in the smallest unit of its currency.
