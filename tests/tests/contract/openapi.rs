@@ -49,6 +49,7 @@ fn walk(pointer: &str, value: &'static Value, see: &mut impl FnMut(&str, &'stati
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "a test has no configuration to read it from")]
 #[test]
 fn the_document_is_the_reviewed_one() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(SNAPSHOT);
