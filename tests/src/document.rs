@@ -86,6 +86,7 @@ pub fn check(method: &Method, target: (&str, Option<&str>), sent: &[u8], got: &A
 }
 
 /// A request that was granted has nothing that the document does not name.
+/// A test that sends what is to be ignored names it `unknown…`.
 fn check_query(declared: &Value, query: Option<&str>, operation: &str) {
     let parameters = declared["parameters"].as_array().cloned().unwrap_or_default();
     for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {

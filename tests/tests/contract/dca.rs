@@ -137,7 +137,7 @@ async fn what_is_absent_stays_what_is_null_goes_what_is_sent_comes() {
         json!({"intendedAmount": null}),
         json!({"frequency": "half_yearly", "name": null}),
         json!({"frequency": null, "intendedAmount": 9_007_199_254_740_991_i64}),
-        json!({"hidden": null, "more": 1}),
+        json!({"hidden": null, "unknown": 1}),
     ] {
         for (name, value) in patch.as_object().unwrap() {
             if plan.get(name).is_some() {
@@ -175,7 +175,7 @@ async fn every_wrong_member_has_its_code_and_changes_nothing() {
         ("name", json!(7), "ER144"),
         ("hidden", json!("true"), "ER048"),
     ] {
-        let body = json!({member: value, "more": 1});
+        let body = json!({member: value, "unknown": 1});
         ann.patch(code, &body).await.assert_status(400).assert_codes(&[refused]);
     }
     let all = json!({"frequency": "daily", "intendedAmount": 0, "name": 7, "hidden": true});
