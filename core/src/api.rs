@@ -57,6 +57,9 @@ pub const ENDPOINTS: &[Route] = &[
     route::<dca::list::V2>(),
     route::<dca::update::V2>(),
     // Selling
+    route::<sell::confirm::V1>(),
+    route::<sell::orders::ListV1>(),
+    route::<sell::orders::ReadV1>(),
     route::<sell::onboarding::CreateV2>(),
     route::<sell::onboarding::VerifyV2>(),
     // Webhooks and the sandbox
@@ -66,6 +69,7 @@ pub const ENDPOINTS: &[Route] = &[
     route::<webhooks::list::V2>(),
     route::<webhooks::remove::V2>(),
     route::<sandbox::order_event::V2>(),
+    route::<sandbox::sell_order_event::V2>(),
     route::<sandbox::scenarios::V2>(),
     route::<sandbox::signature::V2>(),
     // The service itself

@@ -1,15 +1,15 @@
 //! Buy orders: what a confirmed quote becomes, until the coins arrive.
 
-mod callback;
+pub(crate) mod callback;
 pub mod confirm;
 
 pub mod expiry;
 pub mod list;
 pub(crate) mod lookup;
-mod not_completed;
+pub(crate) mod not_completed;
 pub mod payment_link;
 pub mod read;
-mod row;
+pub(crate) mod row;
 pub mod status;
 pub mod timeline;
 
@@ -92,26 +92,32 @@ pub struct BlockchainInfo {
     transaction_explorer: String,
 }
 
-impl Order {
+impl BlockchainInfo {
     /// Texts are empty where there is nothing to name yet.
-    fn blockchain_info(&self) -> BlockchainInfo {
-        let explorers = self.crypto_currency.crypto.as_ref();
+    pub(crate) fn of(currency: &Currency, address: &str, transaction_id: &str) -> Self {
+        let explorers = currency.crypto.as_ref();
         let join = |base: Option<&String>, id: &str| match base {
             Some(base) if !id.is_empty() => format!("{base}{id}"),
             _ => String::new(),
         };
-        let transaction_id = self.transaction_id.clone().unwrap_or_default();
-        BlockchainInfo {
+        Self {
             wallet_explorer: join(
                 explorers.and_then(|crypto| crypto.address_explorer.as_ref()),
-                &self.wallet_address,
+                address,
             ),
             transaction_explorer: join(
                 explorers.and_then(|crypto| crypto.transaction_explorer.as_ref()),
-                &transaction_id,
+                transaction_id,
             ),
-            wallet_address: self.wallet_address.clone(),
-            transaction_id,
+            wallet_address: address.to_owned(),
+            transaction_id: transaction_id.to_owned(),
         }
+    }
+}
+
+impl Order {
+    fn blockchain_info(&self) -> BlockchainInfo {
+        let transaction_id = self.transaction_id.as_deref().unwrap_or_default();
+        BlockchainInfo::of(&self.crypto_currency, &self.wallet_address, transaction_id)
     }
 }

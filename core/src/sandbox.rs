@@ -4,16 +4,18 @@
 //! - [`follow`] writes the step that comes next in the transaction of the step before, so that a
 //!   settlement neither stops nor doubles when an edge dies; [`settle`] takes it when it is due
 //! - `scenario`: magic values that give an order another path, listed by [`scenarios`]
-//! - [`order_event`]: what a partner makes happen; `happening`: what can
+//! - [`order_event`], [`sell_order_event`]: what a partner makes happen; `happening`: what can
 //! - [`signature`]: why a signature does not fit
 //!
 //! Everything goes through the same state machine as an operator's event: what happens to the
 //! order in between wins.
 
+pub(crate) mod deposit_address;
 mod happening;
 pub mod order_event;
 mod scenario;
 pub mod scenarios;
+pub mod sell_order_event;
 pub mod settle;
 pub mod signature;
 
@@ -46,7 +48,7 @@ fn only_for_tests(client: &Client) -> Result<()> {
 }
 
 /// The time between two steps.
-fn pause(core: &Core) -> TimeDelta {
+pub(crate) fn pause(core: &Core) -> TimeDelta {
     TimeDelta::milliseconds(core.settings.sandbox.step_ms.into())
 }
 

@@ -74,6 +74,8 @@ pub enum Purpose {
     BlindIndex,
     /// Partners' identifiers of users, sealed for a URL.
     Identifiers,
+    /// Deposit addresses of the sandbox.
+    SandboxDeposits,
 }
 
 impl Purpose {
@@ -85,6 +87,7 @@ impl Purpose {
             Self::Storage => "rampart storage".to_owned(),
             Self::BlindIndex => "rampart blind index".to_owned(),
             Self::Identifiers => "rampart identifiers".to_owned(),
+            Self::SandboxDeposits => "rampart sandbox deposits".to_owned(),
         }
     }
 }

@@ -20,6 +20,8 @@ const API_KEY_USES: Duration = Duration::from_secs(10);
 const ORDER_EXPIRY: Duration = Duration::from_secs(1);
 /// How often the sandbox's settlements go on.
 const SANDBOX_STEPS: Duration = Duration::from_millis(250);
+/// How often sales are looked for that end or are paid out by themselves.
+const SALES: Duration = Duration::from_millis(500);
 /// How often policies are compiled that a reload had to leave behind, and used replay tokens are
 /// forgotten.
 const POLICY_CARE: Duration = Duration::from_secs(5);
@@ -55,6 +57,11 @@ impl Core {
                 tracing::warn!(%error, "overdue orders could not be cancelled");
             }
         });
+        let sales = every(SALES, stop.clone(), || async {
+            if let Err(error) = self.settle_sales().await {
+                tracing::warn!(%error, "sales could not go on");
+            }
+        });
         let sandbox = every(SANDBOX_STEPS, stop.clone(), || async {
             if let Err(error) = self.settle_sandbox_orders().await {
                 tracing::warn!(%error, "orders of the sandbox could not go on");
@@ -81,6 +88,7 @@ impl Core {
             price_ages,
             prices,
             order_expiry,
+            sales,
             sandbox,
             refresh_tokens,
             idempotency_keys,

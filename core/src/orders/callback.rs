@@ -7,7 +7,7 @@ use crate::types::OrderId;
 
 /// How an order ended, in the words of the callback's `status` parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(crate) enum Outcome {
     Success,
     Expired,
     Cancelled,
@@ -17,7 +17,7 @@ pub(super) enum Outcome {
 
 impl Outcome {
     /// How an order ended that came to `status` by `cause`; `None` while it has not.
-    pub(super) const fn of(status: OrderStatus, cause: Cause) -> Option<Self> {
+    pub(crate) const fn of(status: OrderStatus, cause: Cause) -> Option<Self> {
         match (status, cause) {
             (OrderStatus::Completed, _) => Some(Self::Success),
             (OrderStatus::Refunded, _) => Some(Self::Failed),
@@ -40,7 +40,7 @@ impl Outcome {
 }
 
 /// The URL to call: `orderId` and `status` added to the parameters it has.
-pub(super) fn address(callback_url: &str, order: OrderId, outcome: Outcome) -> String {
+pub(crate) fn address(callback_url: &str, order: OrderId, outcome: Outcome) -> String {
     match Url::parse(callback_url) {
         Ok(mut url) => {
             url.query_pairs_mut()

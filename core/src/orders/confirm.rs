@@ -7,9 +7,9 @@
 //! answer just asks again.
 
 pub(crate) mod checks;
-mod placing;
-mod request;
-mod terms;
+pub(crate) mod placing;
+pub(crate) mod request;
+pub(crate) mod terms;
 
 use chrono::{DateTime, Utc};
 use http::Method;

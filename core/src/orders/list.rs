@@ -4,11 +4,12 @@ mod cursor;
 
 use chrono::{DateTime, Utc};
 use http::{Method, StatusCode};
-use schemars::SchemaGenerator;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde::Serialize;
 use serde_json::Value;
 use url::form_urlencoded;
 
-use self::cursor::Cursor;
+pub(crate) use self::cursor::Cursor;
 use super::Order;
 use super::read::{OrderV2, order_example};
 use super::row::select_orders;
@@ -61,21 +62,15 @@ impl Endpoint for V2 {
     };
     type Caller = Reader;
     type Request = Filter;
-    type Response = Page;
+    type Response = Page<OrderV2>;
 
     fn read(input: &Input, _: &Reader) -> Result<Filter> {
         Filter::read(input.head.query.as_deref())
     }
 
-    async fn call(core: &Core, caller: Reader, filter: Filter) -> Result<Page> {
-        let mut orders = find(core, &caller, &filter).await?;
-        let more = orders.len() > filter.limit;
-        orders.truncate(filter.limit);
-        let next = orders.last().filter(|_| more).map(|order| Cursor::behind(order).text());
-        Ok(Page {
-            next: next.map(|cursor| (filter.link(&cursor), cursor)),
-            orders: orders.into_iter().map(OrderV2::from).collect(),
-        })
+    async fn call(core: &Core, caller: Reader, filter: Filter) -> Result<Page<OrderV2>> {
+        let orders = find(core, &caller, &filter).await?;
+        Ok(filter.page(Self::PATH, orders, |order| Cursor::behind(order.created_at, order.id)))
     }
 }
 
@@ -84,12 +79,12 @@ impl Endpoint for V2 {
 pub struct Filter {
     limit: usize,
     cursor: Option<Cursor>,
-    status: Option<OrderStatus>,
+    pub(crate) status: Option<OrderStatus>,
     /// Made at this moment or later.
     from: Option<DateTime<Utc>>,
     /// Made before this moment.
     to: Option<DateTime<Utc>>,
-    reference: Option<PartnerReference>,
+    pub(crate) reference: Option<PartnerReference>,
     /// The query without its cursor, for the link to the next page.
     query: String,
 }
@@ -97,7 +92,7 @@ pub struct Filter {
 impl Filter {
     /// # Errors
     /// ER034 for an identifier that no order can have, ER048 with the parameter's name otherwise.
-    fn read(query: Option<&str>) -> Result<Self> {
+    pub(crate) fn read(query: Option<&str>) -> Result<Self> {
         let mut fields = Fields::of_query(query);
         let limit = fields.optional("limit", Code::ER048, |value| {
             let limit = value.as_str()?.parse().ok()?;
@@ -115,10 +110,41 @@ impl Filter {
         fields.finish(Some(Self { limit, cursor, status, from, to, reference, query }))
     }
 
+    /// The moment from which orders are listed.
+    pub(crate) fn start(&self) -> DateTime<Utc> {
+        self.from.unwrap_or(DateTime::UNIX_EPOCH)
+    }
+
+    /// The place before which orders are listed.
+    pub(crate) fn end(&self) -> Cursor {
+        Cursor::end_of(self.cursor, self.to)
+    }
+
+    /// Orders to look for: one more than the page takes, to know whether there is a next one.
+    pub(crate) fn fetched(&self) -> i64 {
+        i64::try_from(self.limit + 1).unwrap_or(i64::MAX)
+    }
+
+    /// The page of what was found, as shown; `place` is where the page behind an order starts.
+    pub(crate) fn page<O, V: From<O>>(
+        &self,
+        path: &str,
+        mut found: Vec<O>,
+        place: impl Fn(&O) -> Cursor,
+    ) -> Page<V> {
+        let more = found.len() > self.limit;
+        found.truncate(self.limit);
+        let next = found.last().filter(|_| more).map(|last| place(last).text());
+        Page {
+            next: next.map(|cursor| (self.link(path, &cursor), cursor)),
+            orders: found.into_iter().map(V::from).collect(),
+        }
+    }
+
     /// `Link` to the page that starts behind the cursor (RFC 8288).
-    fn link(&self, cursor: &str) -> String {
+    fn link(&self, path: &str, cursor: &str) -> String {
         let joint = if self.query.is_empty() { "" } else { "&" };
-        format!("<{}?{}{joint}cursor={cursor}>; rel=\"next\"", V2::PATH, self.query)
+        format!("<{path}?{}{joint}cursor={cursor}>; rel=\"next\"", self.query)
     }
 }
 
@@ -131,14 +157,11 @@ fn without_cursor(query: &str) -> String {
     form_urlencoded::Serializer::new(String::new()).extend_pairs(kept).finish()
 }
 
-/// One more order than the page takes, to know whether there is a next one. A statement for each
-/// index: the partner's identifier, the user, the client.
+/// A statement for each index: the partner's identifier, the user, the client.
 async fn find(core: &Core, caller: &Reader, filter: &Filter) -> Result<Vec<Order>> {
     let Reader { client, user } = caller;
-    let from = filter.from.unwrap_or(DateTime::UNIX_EPOCH);
+    let (from, before, limit) = (filter.start(), filter.end(), filter.fetched());
     let status = filter.status.map(OrderStatus::as_str);
-    let before = Cursor::end_of(filter.cursor, filter.to);
-    let limit = i64::try_from(filter.limit + 1).unwrap_or(i64::MAX);
     let client_id = client.id().uuid();
     let rows = match (&filter.reference, user.map(UserId::uuid)) {
         (Some(reference), user) => {
@@ -196,12 +219,12 @@ async fn find(core: &Core, caller: &Reader, filter: &Filter) -> Result<Vec<Order
 
 /// A page: the orders, and where the next page is.
 #[derive(Debug)]
-pub struct Page {
-    orders: Vec<OrderV2>,
+pub struct Page<V> {
+    orders: Vec<V>,
     next: Option<(String, String)>,
 }
 
-impl Respond for Page {
+impl<V: JsonSchema + Serialize + Send> Respond for Page<V> {
     fn respond(self) -> Result<Reply> {
         let mut reply = Reply::json(StatusCode::OK, &self.orders)?;
         if let Some((link, cursor)) = &self.next {
@@ -216,7 +239,7 @@ impl Respond for Page {
             ("Link", "`rel=\"next\"`: the next page, if there is one."),
             ("X-Next-Cursor", "The `cursor` of the next page, if there is one."),
         ];
-        vec![Success { headers, ..Success::json::<Vec<OrderV2>>(StatusCode::OK, schemas) }]
+        vec![Success { headers, ..Success::json::<Vec<V>>(StatusCode::OK, schemas) }]
     }
 }
 
@@ -249,10 +272,10 @@ mod tests {
         let filter = Filter::read(Some("status=in+progress&limit=5")).unwrap();
         assert_eq!((filter.limit, filter.status), (5, Some(OrderStatus::InProgress)));
         assert_eq!(
-            filter.link("abc"),
+            filter.link(V2::PATH, "abc"),
             "</api/v2/buy/orders?status=in+progress&limit=5&cursor=abc>; rel=\"next\""
         );
-        let link = Filter::read(None).unwrap().link("abc");
+        let link = Filter::read(None).unwrap().link(V2::PATH, "abc");
         assert_eq!(link, "</api/v2/buy/orders?cursor=abc>; rel=\"next\"");
     }
 }

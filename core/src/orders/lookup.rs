@@ -19,8 +19,8 @@ pub(crate) const ID: Member = required(
 /// An order as a partner names it: all digits may be our number or the partner's own identifier.
 #[derive(Debug)]
 pub struct OrderName {
-    number: Option<OrderId>,
-    reference: PartnerReference,
+    pub(crate) number: Option<OrderId>,
+    pub(crate) reference: PartnerReference,
 }
 
 impl OrderName {

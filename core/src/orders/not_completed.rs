@@ -16,7 +16,7 @@ const UNPROVEN_WALLET_MAX: Decimal = Decimal::ONE_THOUSAND;
 #[derive(Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[schemars(rename = "OrderNotCompletedReason")]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Reason {
+pub(crate) struct Reason {
     code: &'static str,
     description: String,
     solution: &'static str,
@@ -32,7 +32,8 @@ pub(super) fn reasons(order: &Order, page_url: &str) -> Vec<Reason> {
     if order.status.is_final() {
         return Vec::new();
     }
-    let blocked = (order.status == OrderStatus::Blocked).then(|| blocked(order));
+    let blocked = (order.status == OrderStatus::Blocked)
+        .then(|| blocked(order.cause, order.reason.as_deref()));
     let unproven = is_unproven(order).then(|| Reason {
         code: "021",
         description: "The wallet is unhosted and the amount is above 1000 EUR.".to_owned(),
@@ -48,14 +49,15 @@ fn is_unproven(order: &Order) -> bool {
     order.wallet_type == WalletType::Unhosted && order.fiat.amount > UNPROVEN_WALLET_MAX
 }
 
-fn blocked(order: &Order) -> Reason {
-    let (code, description) = match order.cause {
+/// Why an order is blocked, by what blocked it and the operator's words for that.
+pub(crate) fn blocked(cause: Cause, words: Option<&str>) -> Reason {
+    let (code, description) = match cause {
         Cause::PaymentLate => ("031", "The payment arrived after the order's time to pay."),
         Cause::PaymentAmountWrong => ("032", "Another amount than the order's was paid."),
         _ => ("041", "The order is on hold."),
     };
-    let description = match &order.reason {
-        Some(reason) => format!("{description} ({reason})"),
+    let description = match words {
+        Some(words) => format!("{description} ({words})"),
         None => description.to_owned(),
     };
     Reason {

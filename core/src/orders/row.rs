@@ -111,11 +111,13 @@ impl OrderRow {
     }
 }
 
-fn currency(catalogue: &Catalogue, code: &str) -> Result<Arc<Currency>> {
+/// The catalogue's currency of a column.
+pub(crate) fn currency(catalogue: &Catalogue, code: &str) -> Result<Arc<Currency>> {
     let code = code.parse().map_err(|error| Error::internal("read a currency", error))?;
     known(catalogue.currencies.get(&code).cloned())
 }
 
-fn known<T>(value: Option<T>) -> Result<T> {
+/// A value that a row must have.
+pub(crate) fn known<T>(value: Option<T>) -> Result<T> {
     value.ok_or_else(|| Error::broken("read an order: a value nobody knows"))
 }

@@ -17,7 +17,7 @@ use crate::types::{ClientId, OrderId, QuoteId};
 use crate::webhooks;
 
 /// Most numbers that are tried for one order. Two of one client meet once in 10^15.
-const ORDER_ID_TRIES_MAX: u32 = 4;
+pub(crate) const ORDER_ID_TRIES_MAX: u32 = 4;
 
 /// An order about to be made.
 pub(super) struct NewOrder<'a> {
@@ -138,7 +138,7 @@ fn judge(error: sqlx::Error) -> Result<Option<Outcome>, sqlx::Error> {
 
 /// Whether the statement may have been carried out although its answer is an error: the connection
 /// broke, or the server ended it (class 57P, which can strike behind the commit).
-fn may_have_run(error: &sqlx::Error) -> bool {
+pub(crate) fn may_have_run(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Io(_) => true,
         sqlx::Error::Database(error) => error.code().is_some_and(|code| code.starts_with("57P")),

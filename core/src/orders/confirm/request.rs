@@ -109,14 +109,15 @@ fn return_url(value: &Value) -> Option<ReturnUrl> {
     value.as_str()?.parse().ok()
 }
 
-fn callback_url(fields: &mut Fields<'_>, client: &Client) -> Option<CallbackUrl> {
+/// The URL that is called once the order is final (ER046).
+pub(crate) fn callback_url(fields: &mut Fields<'_>, client: &Client) -> Option<CallbackUrl> {
     let loopback = client.tenant.loopback_http();
     let read = |value: &Value| CallbackUrl::parse(value.as_str()?, loopback).ok();
     fields.optional("callbackUrl", Code::ER046, read)
 }
 
 /// An empty reference is none.
-fn reference(value: &Value) -> Option<Option<PartnerReference>> {
+pub(crate) fn reference(value: &Value) -> Option<Option<PartnerReference>> {
     match value.as_str()? {
         "" => Some(None),
         text => text.parse().ok().map(Some),

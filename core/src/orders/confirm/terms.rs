@@ -165,6 +165,11 @@ pub(super) fn digest(
         partner_reference.map(ToString::to_string),
         user.map(|user| user.to_string()),
     ];
+    digest_of_parts(&parts)
+}
+
+/// SHA-256 of texts of which some may be missing.
+pub(crate) fn digest_of_parts(parts: &[Option<String>]) -> [u8; 32] {
     let mut context = Context::new(&SHA256);
     for part in parts {
         // Whether there is a part, and its length: no two lists of parts are written alike.

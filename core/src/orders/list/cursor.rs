@@ -4,7 +4,6 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, Utc};
 
-use crate::orders::Order;
 use crate::types::OrderId;
 
 /// A time in microseconds and an order's number.
@@ -14,32 +13,32 @@ const END_OF_TIME_SECONDS: i64 = 253_370_764_800;
 
 /// A place in the list, newest first: what comes behind it is older.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Cursor {
-    pub(super) created_at: DateTime<Utc>,
-    pub(super) order_id: i64,
+pub(crate) struct Cursor {
+    pub(crate) created_at: DateTime<Utc>,
+    pub(crate) order_id: i64,
 }
 
 impl Cursor {
     /// The place right behind an order.
-    pub(super) fn behind(order: &Order) -> Self {
-        Self { created_at: order.created_at, order_id: order.id.number() }
+    pub(crate) fn behind(created_at: DateTime<Utc>, order: OrderId) -> Self {
+        Self { created_at, order_id: order.number() }
     }
 
     /// Where to start for a cursor and a moment before which orders must be made.
-    pub(super) fn end_of(cursor: Option<Self>, to: Option<DateTime<Utc>>) -> Self {
+    pub(crate) fn end_of(cursor: Option<Self>, to: Option<DateTime<Utc>>) -> Self {
         let end = DateTime::from_timestamp(END_OF_TIME_SECONDS, 0).unwrap_or_default();
         // Numbers start at 1: nothing made at `to` itself comes behind this.
         let to = Self { created_at: to.map_or(end, |to| to.min(end)), order_id: 0 };
         cursor.map_or(to, |cursor| cursor.min(to))
     }
 
-    pub(super) fn text(self) -> String {
+    pub(crate) fn text(self) -> String {
         let time = self.created_at.timestamp_micros().to_be_bytes();
         URL_SAFE_NO_PAD.encode([time, self.order_id.to_be_bytes()].concat())
     }
 
     /// `None` when it is no cursor of ours.
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let mut bytes = [0; CURSOR_BYTES];
         let length = URL_SAFE_NO_PAD.decode_slice(text, &mut bytes).ok()?;
         let (time, number) = bytes.split_at(8);

@@ -33,11 +33,13 @@ pub enum Cause {
     Released,
     /// The payment was given back in full.
     Refunded,
+    /// A sale's user was paid.
+    PaidOut,
 }
 
 impl Cause {
     /// Every cause.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Confirmed,
         Self::PaymentReceived,
         Self::PaymentLate,
@@ -50,6 +52,7 @@ impl Cause {
         Self::Held,
         Self::Released,
         Self::Refunded,
+        Self::PaidOut,
     ];
 
     /// As stored, in timelines, and as the `event` of the orders' metric.
@@ -68,6 +71,7 @@ impl Cause {
             Self::Held => "held",
             Self::Released => "released",
             Self::Refunded => "refunded",
+            Self::PaidOut => "paid-out",
         }
     }
 

@@ -1,0 +1,109 @@
+//! A sale from its row.
+
+use chrono::{DateTime, Utc};
+use rust_decimal::Decimal;
+use uuid::Uuid;
+
+use super::Sale;
+use crate::catalogue::Catalogue;
+use crate::error::{Error, Result};
+use crate::orders::row::{currency, known};
+use crate::orders::status::{Cause, OrderStatus};
+use crate::types::{AccountId, Amount, DestinationTag, FeeBreakdown, OrderId, TagKind};
+
+/// The columns that make a [`Sale`].
+#[derive(Debug)]
+pub(super) struct SaleRow {
+    pub(super) order_id: i64,
+    pub(super) created_at: DateTime<Utc>,
+    pub(super) partner_reference: Option<String>,
+    pub(super) status: String,
+    pub(super) status_cause: String,
+    pub(super) pair: String,
+    pub(super) payment_method: String,
+    pub(super) account_id: Option<Uuid>,
+    pub(super) wallet_address: String,
+    pub(super) destination_tag: Option<String>,
+    pub(super) fiat_amount: Decimal,
+    pub(super) fiat_currency: String,
+    pub(super) crypto_amount: Decimal,
+    pub(super) crypto_currency: String,
+    pub(super) received_amount: Option<Decimal>,
+    pub(super) partner_fee: Decimal,
+    pub(super) partner_fee_percentage: Decimal,
+    pub(super) provider_fee: Decimal,
+    pub(super) payment_method_fee: Decimal,
+    pub(super) network_fee: Decimal,
+    pub(super) spread_fee: Decimal,
+    pub(super) affiliate_fee: Decimal,
+    pub(super) transaction_id: Option<String>,
+    pub(super) expires_at: DateTime<Utc>,
+}
+
+/// A statement that reads sales: the columns are written once, what follows `from sell_order` and
+/// its arguments are the caller's.
+macro_rules! select_sales {
+    ($rest:literal, $($argument:expr),+ $(,)?) => {
+        sqlx::query_as!(
+            $crate::sell::row::SaleRow,
+            "select order_id, created_at, partner_reference, status, status_cause, pair, \
+             payment_method, account_id, wallet_address, destination_tag, fiat_amount, \
+             fiat_currency, crypto_amount, crypto_currency, received_amount, partner_fee, \
+             partner_fee_percentage, provider_fee, payment_method_fee, network_fee, spread_fee, \
+             affiliate_fee, transaction_id, expires_at from sell_order " + $rest,
+            $($argument),+
+        )
+    };
+}
+
+pub(super) use select_sales;
+
+impl SaleRow {
+    /// The sale, in the catalogue's currencies.
+    ///
+    /// # Errors
+    /// When the row says what no sale can say; the edge never writes such a row.
+    pub(super) fn sale(self, catalogue: &Catalogue) -> Result<Sale> {
+        let fiat_currency = currency(catalogue, &self.fiat_currency)?;
+        let crypto_currency = currency(catalogue, &self.crypto_currency)?;
+        let kind =
+            crypto_currency.crypto.as_ref().map_or(TagKind::None, |crypto| crypto.chain.tag_kind());
+        let tag = self.destination_tag;
+        let destination_tag = tag
+            .map(|text| DestinationTag::parse(kind, &text))
+            .transpose()
+            .map_err(|error| Error::internal("read a sale's tag", error))?;
+        let fees = FeeBreakdown {
+            partner: self.partner_fee,
+            provider: self.provider_fee,
+            payment_method: self.payment_method_fee,
+            network: self.network_fee,
+            spread: self.spread_fee,
+            affiliate: self.affiliate_fee,
+        };
+        let crypto = |amount| Amount::new(amount, crypto_currency.code());
+        Ok(Sale {
+            id: OrderId::try_from(self.order_id)
+                .map_err(|error| Error::internal("read a sale's id", error))?,
+            created_at: self.created_at,
+            partner_reference: self.partner_reference,
+            status: known(OrderStatus::from_name(&self.status))?,
+            cause: known(Cause::from_name(&self.status_cause))?,
+            pair: self.pair.parse().map_err(|error| Error::internal("read a pair", error))?,
+            fiat: Amount::new(self.fiat_amount, fiat_currency.code()),
+            crypto: crypto(self.crypto_amount),
+            received: self.received_amount.map(crypto),
+            fiat_currency,
+            crypto_currency,
+            payment_method: self.payment_method,
+            account: self.account_id.map(AccountId::from),
+            wallet_address: self.wallet_address,
+            destination_tag,
+            fee_total: known(fees.total())?,
+            fees,
+            partner_fee_percentage: self.partner_fee_percentage,
+            transaction_id: self.transaction_id,
+            expires_at: self.expires_at,
+        })
+    }
+}

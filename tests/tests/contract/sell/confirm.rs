@@ -1,0 +1,188 @@
+//! A sell quote becomes one sale.
+
+use chrono::TimeDelta;
+use futures::future::join_all;
+use http::Method;
+use rampart_core::types::{Chain, WalletAddress};
+use rampart_tests::world::World;
+use serde_json::{Value, json};
+
+use super::{CONFIRM, Seller};
+use crate::orders::count;
+
+#[tokio::test]
+async fn a_quote_becomes_a_sale_with_a_place_to_send_coins_to() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    let ann = Seller::of(&world, &acme, "ann").await;
+    let quote = ann.quote("BTC", "0.01").await;
+    let body = json!({"quote": quote["quote"], "partnerOrderIdentifier": "sale-7",
+        "accountIdentifier": "0190b5d8-7a3c-7c3e-9d8a-3f1f6a1f2b3c"});
+    let answer = ann.confirm(&body).await;
+    let sale = answer.assert_status(200).json();
+    let order = sale["orderId"].as_i64().unwrap();
+    assert!((1_000_000_000_000_000..1 << 53).contains(&order));
+    assert_eq!(sale["destinationTag"], Value::Null);
+    assert_eq!(sale["transactionFee"], quote["networkFeeCost"]);
+    let shown = ann.read(&sale).await;
+    for (name, value) in [
+        ("id", &sale["orderId"]),
+        ("walletAddress", &sale["walletAddress"]),
+        ("orderExpireTime", &sale["orderExpireTime"]),
+        ("status", &json!("pending")),
+        ("currencyPair", &json!("BTC-EUR")),
+        ("partnerOrderIdentifier", &body["partnerOrderIdentifier"]),
+        ("accountIdentifier", &body["accountIdentifier"]),
+        ("paymentMethod", &json!("bankTransfer")),
+        ("receivedAmount", &Value::Null),
+        ("orderNotCompletedReasons", &json!([])),
+        ("feePercentage", &quote["partnerFeePercentage"]),
+    ] {
+        assert_eq!(&shown[name], value, "{name}");
+    }
+    for (amount, quoted) in [
+        ("price", "fiatAmount"),
+        ("value", "cryptoAmount"),
+        ("partnerFee", "partnerFee"),
+        ("providerFee", "providerFee"),
+        ("paymentMethodFee", "paymentMethodCost"),
+        ("networkFee", "networkFeeCost"),
+        ("spreadFee", "spreadFee"),
+    ] {
+        assert_eq!(shown[amount]["amount"], quote[quoted], "{amount}");
+    }
+    assert_eq!(shown["sourceCurrency"]["code"], "BTC");
+    assert_eq!(shown["targetCurrency"]["code"], "EUR");
+    let told = "select count(*) from event where type = 'order.created'";
+    assert_eq!(count(&world, told).await, 1);
+}
+
+#[tokio::test]
+async fn every_currency_has_an_address_of_its_chain() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    let ann = Seller::of(&world, &acme, "ann").await;
+    for (currency, amount, chain) in [
+        ("BTC", "0.01", Chain::Bitcoin),
+        ("ETH", "0.1", Chain::Ethereum),
+        ("USDC", "100", Chain::Ethereum),
+        ("LTC", "1", Chain::Litecoin),
+        ("DOGE", "1000", Chain::Dogecoin),
+        ("XRP", "100", Chain::Xrp),
+        ("XLM", "1000", Chain::Stellar),
+        ("ADA", "100", Chain::Cardano),
+        ("SOL", "1", Chain::Solana),
+    ] {
+        let mut addresses = Vec::new();
+        for _ in 0..2 {
+            let quote = ann.quote(currency, amount).await;
+            let sale = ann.confirm(&json!({"quote": quote["quote"]})).await;
+            let sale = sale.assert_status(200).json();
+            let address = sale["walletAddress"].as_str().unwrap();
+            assert!(WalletAddress::parse(chain, address).is_ok(), "{currency} {address}");
+            let tag = &sale["destinationTag"];
+            match chain {
+                Chain::Xrp => assert!(tag.is_u64(), "{tag}"),
+                Chain::Stellar => assert_eq!(tag, &json!(sale["orderId"].to_string())),
+                _ => assert_eq!(tag, &Value::Null),
+            }
+            addresses.push((sale["walletAddress"].clone(), tag.clone()));
+        }
+        assert_ne!(addresses[0], addresses[1], "{currency}: two sales must be told apart");
+    }
+}
+
+#[tokio::test]
+async fn a_quote_is_used_once_however_often_it_is_confirmed() {
+    let world = World::start().await;
+    let second = world.second_edge().await;
+    let acme = world.partner("acme").await;
+    second.core().refresh().await.unwrap();
+    let ann = Seller::of(&world, &acme, "ann").await;
+    let elsewhere = ann.at(&second);
+    let body = json!({"quote": ann.quote("XRP", "100").await["quote"]});
+    let tries = (0..16).map(|n| if n % 2 == 0 { &ann } else { &elsewhere }.confirm(&body));
+    let answers = join_all(tries).await;
+    for answer in &answers {
+        assert_eq!(answer.assert_status(200).text(), answers[0].text());
+    }
+    assert_eq!(count(&world, "select count(*) from sell_order").await, 1);
+    assert_eq!(count(&world, "select count(*) from sell_order_transition").await, 1);
+    assert_eq!(count(&world, "select count(*) from event").await, 1);
+    let mut other = body.clone();
+    other["partnerOrderIdentifier"] = json!("mine");
+    ann.confirm(&other).await.assert_status(400).assert_codes(&["ER007"]);
+    world.clock().advance(TimeDelta::seconds(301));
+    assert_eq!(ann.confirm(&body).await.assert_status(200).text(), answers[0].text());
+}
+
+#[tokio::test]
+async fn every_wrong_confirm_has_its_code() {
+    let world = World::start().await;
+    let (acme, rival) = (world.partner("acme").await, world.partner("rival").await);
+    let (ann, eve) =
+        (Seller::of(&world, &acme, "ann").await, Seller::of(&world, &rival, "eve").await);
+    let bob = Seller::of(&world, &acme, "bob").await;
+    let all = json!({"accountIdentifier": "7", "callbackUrl": "http://shop.example",
+        "partnerOrderIdentifier": 7});
+    let codes = ["ER045", "ER046", "ER048", "ER380"];
+    ann.confirm(&all).await.assert_status(400).assert_codes(&codes);
+
+    let quote = ann.quote("BTC", "0.01").await["quote"].clone();
+    let body = json!({"quote": quote});
+    ann.partner.post(CONFIRM, body.clone()).await.assert_codes(&["ER700"]);
+    ann.confirm(&json!({"quote": "a.b.c.d.e"})).await.assert_codes(&["ER007"]);
+    eve.confirm(&body).await.assert_codes(&["ER007"]);
+    bob.confirm(&body).await.assert_codes(&["ER007"]);
+    let asked =
+        json!({"currencyPair": "BTC-EUR", "paymentMethod": "bankTransfer", "fiatAmount": 100});
+    let bought = acme.post("/api/v1/buy/quote", asked).await.json()["quote"].clone();
+    ann.confirm(&json!({"quote": bought})).await.assert_codes(&["ER017"]);
+    let little = ann.quote("BTC", "0.0004").await;
+    assert_eq!(little["quoteUnconfirmableReasons"], json!(["currencyLimitExceeded"]));
+    ann.confirm(&json!({"quote": little["quote"]})).await.assert_codes(&["ER012"]);
+
+    sqlx::query("update end_user set disabled_at = now()").execute(world.db()).await.unwrap();
+    ann.confirm(&body).await.assert_codes(&["ER124"]);
+    sqlx::query("update end_user set disabled_at = null").execute(world.db()).await.unwrap();
+    world.clock().advance(TimeDelta::seconds(301));
+    ann.confirm(&body).await.assert_codes(&["ER006"]);
+    assert_eq!(count(&world, "select count(*) from sell_order").await, 0);
+}
+
+#[tokio::test]
+async fn a_market_that_closed_since_the_quote_is_said() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    let ann = Seller::of(&world, &acme, "ann").await;
+    let body = json!({"quote": ann.quote("BTC", "0.01").await["quote"]});
+    // From then on the price is older than a second.
+    world.clock().advance(TimeDelta::seconds(2));
+    let (pair, method) = ("/admin/v1/pairs/BTC-EUR", "/admin/v1/payment-methods/bankTransfer");
+    for (path, change, back, code) in [
+        (
+            pair,
+            json!({"sell": {"status": "maintenance"}}),
+            json!({"sell": {"status": "enabled"}}),
+            "ER016",
+        ),
+        (method, json!({"enabled": false}), json!({"enabled": true}), "ER055"),
+        (method, json!({"limit": 10}), json!({"limit": 100_000}), "ER011"),
+        (pair, json!({"priceMaxAgeSeconds": 1}), json!({"priceMaxAgeSeconds": 3600}), "ER008"),
+    ] {
+        world.admin(Method::PATCH, path, change).await.assert_status(200);
+        ann.confirm(&body).await.assert_status(400).assert_codes(&[code]);
+        world.admin(Method::PATCH, path, back).await.assert_status(200);
+    }
+    ann.confirm(&body).await.assert_status(200);
+}
+
+#[tokio::test]
+async fn a_live_client_has_no_wallet_to_sell_to() {
+    let world = World::start().await;
+    let live = world.partner_of(json!({"slug": "live", "name": "L", "mode": "live"})).await;
+    let lou = Seller::of(&world, &live, "lou").await;
+    let body = json!({"quote": lou.quote("BTC", "0.01").await["quote"]});
+    lou.confirm(&body).await.assert_status(400).assert_codes(&["ER016"]);
+    lou.happen(&json!({"orderId": 7}), "expire").await.assert_status(404).assert_codes(&["ER998"]);
+}

@@ -1,0 +1,147 @@
+//! What happens to a sale, and who sees it.
+
+use chrono::TimeDelta;
+use http::Method;
+use rampart_tests::world::World;
+use serde_json::{Value, json};
+
+use super::{ORDERS, Seller};
+
+async fn texts(world: &World, statement: &'static str) -> Vec<String> {
+    sqlx::query_scalar(statement).fetch_all(world.db()).await.unwrap()
+}
+
+#[tokio::test]
+async fn coins_that_arrive_are_paid_out_and_the_partner_is_told() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    let ann = Seller::of(&world, &acme, "ann").await;
+    let sale = ann.sale(|body| body["callbackUrl"] = json!("https://shop.example/cb?a=b")).await;
+    assert_eq!(world.core().settle_sales().await.unwrap(), 0);
+    let moved = ann.happen(&sale, "deposit-received").await.assert_status(200).json();
+    assert_eq!(moved["status"], "in progress");
+    assert_eq!(moved["receivedAmount"], json!({"amount": 0.01, "currencyCode": "BTC"}));
+    let transaction = moved["blockchainInfo"]["transactionId"].as_str().unwrap();
+    assert_eq!(transaction.len(), 64);
+    assert_eq!(ann.read(&sale).await, moved);
+    ann.happen(&sale, "deposit-received").await.assert_status(409).assert_codes(&["ER999"]);
+    assert_eq!(texts(&world, "select url from delivery").await, Vec::<String>::new());
+
+    world.clock().advance(TimeDelta::seconds(1));
+    assert_eq!(world.core().settle_sales().await.unwrap(), 1);
+    assert_eq!(world.core().settle_sales().await.unwrap(), 0);
+    assert_eq!(ann.read(&sale).await["status"], "completed");
+    let told = texts(&world, "select type from event order by created_at").await;
+    assert_eq!(told, ["order.created", "order.paid", "order.completed"]);
+    let called = format!("https://shop.example/cb?a=b&orderId={}&status=success", sale["orderId"]);
+    assert_eq!(texts(&world, "select url from delivery").await, [called]);
+    let steps = texts(&world, "select cause from sell_order_transition order by at").await;
+    assert_eq!(steps, ["confirmed", "payment-received", "paid-out"]);
+}
+
+#[tokio::test]
+async fn every_state_can_be_reached() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    let ann = Seller::of(&world, &acme, "ann").await;
+    for (events, status) in [
+        (&["expire"][..], "cancelled"),
+        (&["deposit-received", "paid-out"], "completed"),
+        (&["deposit-amount-wrong"], "blocked"),
+        (&["deposit-amount-wrong", "release"], "in progress"),
+        (&["deposit-amount-wrong", "refund"], "refunded"),
+    ] {
+        let sale = ann.sale(|_| ()).await;
+        for event in events {
+            ann.happen(&sale, event).await.assert_status(200);
+        }
+        let shown = ann.read(&sale).await;
+        assert_eq!(shown["status"], status, "{events:?}");
+        let reasons = shown["orderNotCompletedReasons"].as_array().unwrap();
+        match status {
+            "blocked" => assert_eq!(reasons[0]["code"], "032"),
+            _ => assert!(reasons.is_empty(), "{reasons:?}"),
+        }
+    }
+    let sale = ann.sale(|_| ()).await;
+    for event in ["paid-out", "release", "refund"] {
+        ann.happen(&sale, event).await.assert_status(409);
+    }
+    ann.happen(&sale, "explode").await.assert_status(404).assert_codes(&["ER998"]);
+}
+
+#[tokio::test]
+async fn a_sale_without_a_deposit_ends() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    let ann = Seller::of(&world, &acme, "ann").await;
+    let (ended, late) = (ann.sale(|_| ()).await, ann.sale(|_| ()).await);
+    world.clock().advance(TimeDelta::minutes(31));
+    ann.happen(&late, "deposit-received").await.assert_status(200);
+    assert_eq!(ann.read(&late).await["orderNotCompletedReasons"][0]["code"], "031");
+    assert_eq!(world.core().settle_sales().await.unwrap(), 1);
+    assert_eq!(ann.read(&ended).await["status"], "cancelled");
+    ann.happen(&ended, "deposit-received").await.assert_status(409);
+}
+
+#[tokio::test]
+async fn a_sale_is_seen_by_its_user_alone() {
+    let world = World::start().await;
+    let (acme, rival) = (world.partner("acme").await, world.partner("rival").await);
+    let (ann, bob) =
+        (Seller::of(&world, &acme, "ann").await, Seller::of(&world, &acme, "bob").await);
+    let eve = Seller::of(&world, &rival, "eve").await;
+    let sale = ann.sale(|body| body["partnerOrderIdentifier"] = json!("mine")).await;
+    let path = format!("{ORDERS}/{}", sale["orderId"]);
+    let absent = bob.get(&format!("{ORDERS}/7")).await;
+    absent.assert_status(404).assert_codes(&["ER035"]);
+    for other in [&bob, &eve] {
+        for path in [&path, &format!("{ORDERS}/mine")] {
+            assert_eq!(other.get(path).await.text(), absent.text());
+        }
+        assert_eq!(other.get(ORDERS).await.assert_status(200).json(), json!([]));
+    }
+    assert_eq!(ann.get(&format!("{ORDERS}/mine")).await.json()["id"], sale["orderId"]);
+    for path in [path.as_str(), ORDERS] {
+        acme.get(path).await.assert_status(400).assert_codes(&["ER700"]);
+    }
+    ann.get(&format!("{ORDERS}/")).await.assert_codes(&["ER033"]);
+    ann.get(&format!("{ORDERS}/%00")).await.assert_codes(&["ER034"]);
+    // Orders that are bought are others.
+    let bought = format!("/api/v1/user/buy/orders/{}", sale["orderId"]);
+    ann.get(&bought).await.assert_status(404).assert_codes(&["ER035"]);
+    let moved = format!("/api/v2/sandbox/sell/orders/{}/expire", sale["orderId"]);
+    rival.post(&moved, json!({})).await.assert_status(404).assert_codes(&["ER035"]);
+}
+
+#[tokio::test]
+async fn the_list_goes_page_by_page_and_can_be_narrowed() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    let ann = Seller::of(&world, &acme, "ann").await;
+    let mut made = Vec::new();
+    for n in 0..3 {
+        let name = json!(format!("sale-{n}"));
+        made.push(ann.sale(|body| body["partnerOrderIdentifier"] = name).await["orderId"].clone());
+        world.clock().advance(TimeDelta::seconds(1));
+    }
+    let ids = |answer: &Value| -> Vec<Value> {
+        answer.as_array().unwrap().iter().map(|order| order["id"].clone()).collect()
+    };
+    let newest_first: Vec<_> = made.iter().rev().cloned().collect();
+    assert_eq!(ids(&ann.get(ORDERS).await.json()), newest_first);
+    let first = ann.get(&format!("{ORDERS}?limit=2")).await;
+    assert_eq!(ids(&first.json()), newest_first[..2]);
+    let link = first.header("link").unwrap();
+    let next = link.trim_start_matches('<').split_once('>').unwrap().0;
+    assert!(next.starts_with("/api/v1/user/sell/orders?limit=2&cursor="), "{link}");
+    let rest = ann.get(next).await;
+    assert_eq!(ids(&rest.json()), newest_first[2..]);
+    assert_eq!(rest.header("link"), None);
+    ann.happen(&json!({"orderId": made[1]}), "expire").await.assert_status(200);
+    for query in ["status=cancelled", "partnerOrderIdentifier=sale-1"] {
+        assert_eq!(ids(&ann.get(&format!("{ORDERS}?{query}")).await.json()), [made[1].clone()]);
+    }
+    let wrong = ann.request(Method::GET, &format!("{ORDERS}?limit=0&status=gone")).send().await;
+    wrong.assert_status(400).assert_codes(&["ER048"]);
+}
