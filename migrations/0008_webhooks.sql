@@ -23,3 +23,21 @@ create index event_type_idx on event (client_id, type, event_id);
 alter table webhook_endpoint enable row level security;
 create policy webhook_endpoint_isolation on webhook_endpoint
   using (client_id = nullif(current_setting('rampart.client_id', true), '')::uuid);
+
+-- An offer with a page of its own.
+create table checkout (
+  client_id uuid not null,
+  offer_id uuid not null,
+  -- keyed digest of the partner's user identifier that its link carries
+  identifier_digest bytea,
+  -- of a finished identity check elsewhere; sealed with the master key
+  sealed_share_token bytea,
+  -- a user who is logged in need not confirm the quote
+  attempt_direct_confirm boolean not null,
+  primary key (client_id, offer_id),
+  foreign key (client_id, offer_id) references offer (client_id, offer_id)
+);
+
+alter table checkout enable row level security;
+create policy checkout_isolation on checkout
+  using (client_id = nullif(current_setting('rampart.client_id', true), '')::uuid);

@@ -35,8 +35,9 @@ pub const ENDPOINTS: &[Route] = &[
     // Quotes
     route::<quotes::create::BuyV1>(),
     route::<quotes::create::SellV1>(),
-    // Offers
+    // Offers and checkouts
     route::<offers::create::V2>(),
+    route::<checkout::create::V2>(),
     // Orders
     route::<orders::confirm::V1>(),
     route::<orders::confirm::V2>(),
@@ -81,6 +82,7 @@ pub const ENDPOINTS: &[Route] = &[
 pub const PAGES: &[Route] = &[
     route::<pay::Show>(),
     route::<pay::Act>(),
+    route::<checkout::show::Show>(),
     route::<users::reset_page::Show>(),
     route::<users::reset_page::Act>(),
     route::<system::docs::Show>(),

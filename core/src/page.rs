@@ -8,8 +8,10 @@ use base64::engine::general_purpose::STANDARD;
 use http::StatusCode;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use ring::digest;
+use rust_decimal::Decimal;
 use url::Url;
 
+use crate::catalogue::Catalogue;
 use crate::exchange::Reply;
 use crate::types::ReturnUrl;
 
@@ -82,6 +84,15 @@ fn form_source(url: &ReturnUrl) -> Option<String> {
             Some(origin.ascii_serialization())
         }
         _ => Some(format!("{}:", url.scheme())),
+    }
+}
+
+/// `100.00 EUR`, `0.00142 BTC`: fiat with all of its decimals, as people write it.
+pub(crate) fn amount(catalogue: &Catalogue, value: Decimal, code: &str) -> String {
+    let currency = code.parse().ok().and_then(|code| catalogue.currencies.get(&code));
+    match currency.filter(|currency| currency.crypto.is_none()) {
+        Some(fiat) => format!("{value:.*} {code}", usize::try_from(fiat.scale()).unwrap_or(0)),
+        None => format!("{} {code}", value.normalize()),
     }
 }
 

@@ -9,17 +9,16 @@ mod page;
 
 use chrono::{DateTime, Utc};
 use http::{Method, StatusCode};
-use rust_decimal::Decimal;
 use url::form_urlencoded;
 
 use crate::Core;
 use crate::caller::Anyone;
-use crate::catalogue::Catalogue;
 use crate::endpoint::{Body, Endpoint};
 use crate::error::{Code, Error, Result};
 use crate::exchange::{Input, Reply};
 use crate::orders::payment_link;
 use crate::orders::status::{Cause, NotApplied, OrderEvent, OrderStatus, apply};
+use crate::page::amount;
 use crate::types::{ClientId, OrderId, ReturnUrl};
 
 /// Who did it, in the order's timeline.
@@ -201,14 +200,5 @@ impl Payment {
             // Checked at confirm; a link on a page of ours is checked where it is made too.
             return_url: row.return_url.and_then(|url| url.parse().ok()),
         }))
-    }
-}
-
-/// `100.00 EUR`, `0.00142 BTC`: fiat with all of its decimals, as people write it.
-fn amount(catalogue: &Catalogue, value: Decimal, code: &str) -> String {
-    let currency = code.parse().ok().and_then(|code| catalogue.currencies.get(&code));
-    match currency.filter(|currency| currency.crypto.is_none()) {
-        Some(fiat) => format!("{value:.*} {code}", usize::try_from(fiat.scale()).unwrap_or(0)),
-        None => format!("{} {code}", value.normalize()),
     }
 }

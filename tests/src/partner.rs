@@ -7,6 +7,7 @@ use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method};
 use rampart_core::Core;
 use rampart_core::exchange::Head;
+use ring::hmac;
 use serde_json::Value;
 
 use crate::answer::Answer;
@@ -76,6 +77,14 @@ impl Partner {
     /// A request without a credential.
     pub fn anonymous(&self, method: Method, path: &str) -> Request {
         Request { core: Arc::clone(&self.core), head: head(method, path), body: Bytes::new() }
+    }
+
+    /// Lower-case hex of HMAC-SHA256 with the signing secret, over a text that the test writes by
+    /// hand.
+    pub fn sign(&self, text: &str) -> String {
+        let key = hmac::Key::new(hmac::HMAC_SHA256, self.signing_secret.as_bytes());
+        let tag = hmac::sign(&key, text.as_bytes());
+        tag.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// A client token, by `authenticate`.

@@ -25,7 +25,7 @@ use crate::types::{
 const EXPIRE_SECONDS: RangeInclusive<i64> = 3_600..=86_400;
 
 /// The members that say them.
-pub(super) const MEMBERS: &[Member] = &[
+pub(crate) const MEMBERS: &[Member] = &[
     optional(
         "baseCurrency",
         Kind::Text,
@@ -58,35 +58,49 @@ pub(super) const MEMBERS: &[Member] = &[
     optional("expireTime", Kind::Integer(3_600, 86_400), "Seconds that it can be confirmed; 3600."),
 ];
 
+/// Codes in which those who say terms differ.
+#[derive(Debug)]
+pub(crate) struct Codes {
+    blank_quote_currency: Code,
+    unknown_wallet_address: Code,
+}
+
+/// An offer's.
+pub(crate) const OFFER: Codes =
+    Codes { blank_quote_currency: Code::ER302, unknown_wallet_address: Code::ER312 };
+/// A checkout's, which has no code of its own for a blank quote currency: there is no pair.
+pub(crate) const CHECKOUT: Codes =
+    Codes { blank_quote_currency: Code::ER326, unknown_wallet_address: Code::ER359 };
+
 /// The terms of one purchase.
 #[derive(Debug)]
-pub(super) struct Terms {
-    pub(super) pair: Arc<Pair>,
-    pub(super) payment_method: String,
+pub(crate) struct Terms {
+    pub(crate) pair: Arc<Pair>,
+    pub(crate) payment_method: String,
     /// In crypto; never together with `quote_amount`.
-    pub(super) base_amount: Option<Decimal>,
+    pub(crate) base_amount: Option<Decimal>,
     /// In fiat.
-    pub(super) quote_amount: Option<Decimal>,
-    pub(super) return_url: Option<ReturnUrl>,
-    pub(super) callback_url: Option<CallbackUrl>,
-    pub(super) partner_reference: Option<PartnerReference>,
+    pub(crate) quote_amount: Option<Decimal>,
+    pub(crate) return_url: Option<ReturnUrl>,
+    pub(crate) callback_url: Option<CallbackUrl>,
+    pub(crate) partner_reference: Option<PartnerReference>,
     /// `None`: the user decides.
-    pub(super) wallet_address: Option<WalletAddress>,
-    pub(super) wallet_address_tag: Option<DestinationTag>,
+    pub(crate) wallet_address: Option<WalletAddress>,
+    pub(crate) wallet_address_tag: Option<DestinationTag>,
     /// In percent; `None` is the client's default.
-    pub(super) fee_percentage: Option<Decimal>,
-    pub(super) flags: Flags,
+    pub(crate) fee_percentage: Option<Decimal>,
+    pub(crate) flags: Flags,
     /// `None`: the edge's default.
-    pub(super) expire_seconds: Option<i64>,
+    pub(crate) expire_seconds: Option<i64>,
 }
 
 /// What the user may not change, and may see.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Flags {
-    pub(super) fixed_amount: bool,
-    pub(super) fixed_currency: bool,
-    pub(super) fixed_payment_method: bool,
-    pub(super) show_wallet_address: bool,
+pub(crate) struct Flags {
+    pub(crate) fixed_amount: bool,
+    pub(crate) fixed_currency: bool,
+    pub(crate) fixed_payment_method: bool,
+    pub(crate) show_wallet_address: bool,
 }
 
 /// A member that should be a text.
@@ -111,9 +125,9 @@ impl Text {
 
 impl Terms {
     /// Reads all members; `None` when one of them is refused.
-    pub(super) fn read(fields: &mut Fields<'_>, client: &Client) -> Option<Self> {
+    pub(crate) fn read(fields: &mut Fields<'_>, client: &Client, codes: &Codes) -> Option<Self> {
         let flags = Flags::read(fields);
-        let pair = pair(fields, client, flags.fixed_currency);
+        let pair = pair(fields, client, flags.fixed_currency, codes);
         let payment_method = payment_method(fields, client, flags.fixed_payment_method);
         let scale = |currency: fn(&Pair) -> &Currency| pair.as_deref().map(|p| currency(p).scale());
         let (base_scale, quote_scale) = (scale(|pair| &pair.base), scale(|pair| &pair.quote));
@@ -123,7 +137,7 @@ impl Terms {
         let return_url = return_url(fields);
         let callback_url = callback_url(fields, client);
         let partner_reference = partner_reference(fields);
-        let wallet_address = wallet_address(fields, client, pair.as_deref());
+        let wallet_address = wallet_address(fields, client, pair.as_deref(), codes);
         let wallet_address_tag = wallet_address_tag(fields, pair.as_deref());
         let fee_percentage = fee(fields, client);
         let expire_seconds = expire_seconds(fields);
@@ -157,13 +171,14 @@ impl Flags {
 }
 
 /// The pair: of the two CAIP-19 ids where both are sent, else of the two codes.
-fn pair(fields: &mut Fields<'_>, client: &Client, fixed: bool) -> Option<Arc<Pair>> {
+fn pair(fields: &mut Fields<'_>, client: &Client, fixed: bool, codes: &Codes) -> Option<Arc<Pair>> {
     let by_id = ["sourceCurrency", "targetCurrency"].iter().all(|id| fields.value(id).is_some());
     let target = asset(fields, client, "targetCurrency", Code::ER402);
     let source = asset(fields, client, "sourceCurrency", Code::ER403);
     let blank_base = if fixed { Code::ER300 } else { Code::ER337 };
     let base = code(fields, "baseCurrency", Code::ER301, (!by_id).then_some(blank_base));
-    let quote = code(fields, "quoteCurrency", Code::ER303, (!by_id).then_some(Code::ER302));
+    let quote =
+        code(fields, "quoteCurrency", Code::ER303, (!by_id).then_some(codes.blank_quote_currency));
     let (base, quote) = if by_id {
         (target?.code(), source?.code())
     } else {
@@ -288,6 +303,7 @@ fn wallet_address(
     fields: &mut Fields<'_>,
     client: &Client,
     pair: Option<&Pair>,
+    codes: &Codes,
 ) -> Option<WalletAddress> {
     let required = client.tenant.wallet_address_required;
     match Text::of(fields, "walletAddress") {
@@ -296,9 +312,10 @@ fn wallet_address(
         Text::Blank | Text::Other => refuse(fields, Code::ER312, "walletAddress"),
         Text::Some(text) => {
             let chain = pair?.base.crypto.as_ref()?.chain;
-            WalletAddress::parse(chain, &text)
-                .ok()
-                .or_else(|| refuse(fields, Code::ER312, "it is no address of the base currency"))
+            WalletAddress::parse(chain, &text).ok().or_else(|| {
+                let code = codes.unknown_wallet_address;
+                refuse(fields, code, "it is no address of the base currency")
+            })
         }
     }
 }

@@ -1,19 +1,14 @@
 //! The address of the page where an order is paid. It is the same whenever it is asked for, so
 //! that a repeated confirm answers the same, and nobody can make one for an order not their own.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use uuid::Uuid;
-
 use crate::Core;
 use crate::error::Result;
-use crate::secrets::{MasterKey, Purpose, equal};
+use crate::page_token;
+use crate::secrets::MasterKey;
 use crate::types::{ClientId, OrderId};
 
-/// Client and order, as bytes.
-const NAME_BYTES: usize = 16 + 8;
-/// Bytes of the MAC that are kept: 128 bits (RFC 2104, section 5).
-const MAC_BYTES: usize = 16;
+/// What the page is called in its tokens.
+const PAGE: &str = "pay";
 
 /// `<public_url>/pay/<token>` of an order.
 ///
@@ -33,40 +28,18 @@ pub fn parse(core: &Core, token: &str) -> Result<Option<(ClientId, OrderId)>> {
 }
 
 fn token(keys: &MasterKey, client: ClientId, order: OrderId) -> Result<String> {
-    let mut bytes = [0; NAME_BYTES + MAC_BYTES];
-    bytes[..16].copy_from_slice(client.uuid().as_bytes());
-    bytes[16..NAME_BYTES].copy_from_slice(&order.number().to_be_bytes());
-    let mac = mac(keys, &bytes[..NAME_BYTES])?;
-    bytes[NAME_BYTES..].copy_from_slice(&mac);
-    Ok(URL_SAFE_NO_PAD.encode(bytes))
+    page_token::make(keys, PAGE, client, &order.number().to_be_bytes())
 }
 
 fn open(keys: &MasterKey, token: &str) -> Result<Option<(ClientId, OrderId)>> {
-    let mut bytes = [0; NAME_BYTES + MAC_BYTES];
-    let decoded = URL_SAFE_NO_PAD.decode_slice(token, &mut bytes);
-    if !decoded.is_ok_and(|length| length == bytes.len()) {
-        return Ok(None);
-    }
-    let (name, mac_sent) = bytes.split_at(NAME_BYTES);
-    if !equal(&mac(keys, name)?, mac_sent) {
-        return Ok(None);
-    }
-    let (client, order) = name.split_at(16);
-    let client = Uuid::from_slice(client).ok().map(ClientId::from);
-    let order = order.try_into().ok().map(i64::from_be_bytes).and_then(OrderId::new);
-    Ok(client.zip(order))
-}
-
-fn mac(keys: &MasterKey, name: &[u8]) -> Result<[u8; MAC_BYTES]> {
-    let tag = keys.mac(Purpose::Pages, &[b"pay/", name].concat())?;
-    let mut kept = [0; MAC_BYTES];
-    kept.copy_from_slice(&tag.as_ref()[..MAC_BYTES]);
-    Ok(kept)
+    let Some((client, number)) = page_token::open(keys, PAGE, token)? else { return Ok(None) };
+    Ok(OrderId::new(i64::from_be_bytes(number)).map(|order| (client, order)))
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use uuid::Uuid;
 
     use super::*;
 

@@ -6,6 +6,7 @@
 mod access;
 mod admin;
 mod callbacks;
+mod checkout;
 mod dca;
 mod deliveries;
 mod events;

@@ -8,7 +8,6 @@ use http::Method;
 use rampart_tests::answer::Answer;
 use rampart_tests::partner::Partner;
 use rampart_tests::world::World;
-use ring::hmac;
 use serde_json::{Value, json};
 use sqlx::Row;
 use uuid::Uuid;
@@ -27,9 +26,7 @@ fn offer(members: Value) -> Value {
 
 /// Hex of HMAC-SHA256 over a canonical text that the test writes by hand.
 fn signature(partner: &Partner, canonical: &str) -> String {
-    let key = hmac::Key::new(hmac::HMAC_SHA256, partner.signing_secret.as_bytes());
-    let tag = hmac::sign(&key, canonical.as_bytes());
-    tag.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    partner.sign(canonical)
 }
 
 async fn post(partner: &Partner, body: &'static str) -> Answer {

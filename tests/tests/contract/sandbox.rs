@@ -4,7 +4,6 @@ use chrono::TimeDelta;
 use rampart_tests::partner::Partner;
 use rampart_tests::placed::Placed;
 use rampart_tests::world::World;
-use ring::hmac;
 use serde_json::{Value, json};
 
 const SCENARIOS: &str = "/api/v2/sandbox/scenarios";
@@ -141,14 +140,8 @@ async fn a_live_order_follows_no_magic_value() {
 
 /// What the debugger says of this body, signed over `signed`.
 async fn debugged(partner: &Partner, mut body: Value, signed: &str) -> Value {
-    body["signature"] = hmac_hex(&partner.signing_secret, signed).into();
+    body["signature"] = partner.sign(signed).into();
     partner.post(SIGNATURE, body).await.assert_status(200).json()
-}
-
-fn hmac_hex(secret: &str, text: &str) -> String {
-    let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
-    let tag = hmac::sign(&key, text.as_bytes());
-    tag.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[tokio::test]
@@ -162,7 +155,7 @@ async fn the_debugger_shows_what_must_be_signed_and_whether_it_was() {
     assert_eq!(seen["scheme"], "hmac-sha256");
     let seen = debugged(&acme, body.clone(), canonical).await;
     assert_eq!((&seen["valid"], &seen["differs"]), (&json!(true), &json!([])));
-    let wrong = hmac_hex(&acme.signing_secret, canonical);
+    let wrong = acme.sign(canonical);
     let seen = debugged(&acme, body, "fee=2").await;
     assert_eq!((&seen["valid"], &seen["differs"]), (&json!(false), &json!([])));
     assert!(!seen.to_string().contains(&wrong), "the right signature is never told");
