@@ -31,6 +31,19 @@ impl Client {
         self.tenant.id
     }
 
+    /// The client in whose name a page of ours speaks: the page's own link was the permission.
+    /// `None` when it is gone or suspended.
+    pub(crate) fn of_page(core: &Core, client: ClientId, request_id: &str) -> Option<Self> {
+        let snapshot = core.snapshots.current();
+        let tenant = snapshot.tenants.get(&client).filter(|tenant| !tenant.suspended)?;
+        Some(Self {
+            tenant: Arc::clone(tenant),
+            catalogue: Arc::clone(&snapshot.catalogue),
+            credential: Credential::Token,
+            request_id: request_id.into(),
+        })
+    }
+
     /// Whether the client got in by an API key (and then names its user where that matters).
     pub fn by_api_key(&self) -> bool {
         matches!(self.credential, Credential::ApiKey(_))

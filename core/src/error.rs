@@ -76,6 +76,11 @@ impl Refusal {
         self.violations.iter().map(|(code, _)| *code)
     }
 
+    /// Seconds after which the same may be tried again, where that is known.
+    pub fn retry_after_seconds(&self) -> Option<u64> {
+        self.retry_after_seconds
+    }
+
     fn reply(&self) -> Reply {
         let mut errors = Map::new();
         for (code, detail) in &self.violations {

@@ -40,6 +40,7 @@ pub mod passwords;
 pub mod pay;
 pub mod payment_methods;
 pub mod policies;
+pub mod portal;
 pub mod pricing;
 pub mod private_postgres;
 pub mod quotes;

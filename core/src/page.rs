@@ -21,10 +21,12 @@ const STYLE: &str = "\
 body{margin:0;display:grid;place-items:center;min-height:100vh}\
 main{box-sizing:border-box;width:100%;max-width:30rem;padding:2rem 1.25rem}\
 h1{font-size:1.5rem;line-height:1.25;margin:0 0 1rem}\
+h2{font-size:1.125rem;margin:2rem 0 1rem}\
 dl{display:grid;grid-template-columns:auto 1fr;gap:.4rem 1.25rem;margin:1.5rem 0}\
 dt{opacity:.75}\
 dd{margin:0;overflow-wrap:anywhere}\
 form,label{display:grid;gap:.75rem}\
+label.tick{grid-template-columns:auto 1fr;align-items:center}\
 input{font:inherit;padding:.75rem;border:1px solid;border-radius:.5rem}\
 button,a.button{font:inherit;padding:.75rem 1rem;border:1px solid;border-radius:.5rem;\
 background:transparent;color:inherit;text-align:center;text-decoration:none;cursor:pointer}\
@@ -70,6 +72,14 @@ pub(crate) fn guarded(
     reply.set("x-content-type-options", "nosniff");
     reply.set("x-frame-options", "DENY");
     reply.set("cache-control", "no-store");
+    reply
+}
+
+/// Sends the browser back to the partner. 303 makes it a GET, so that a reload repeats nothing.
+pub(crate) fn leave(return_url: &ReturnUrl) -> Reply {
+    let mut reply = Reply::empty(StatusCode::SEE_OTHER);
+    reply.set("location", &return_url.to_ascii());
+    reply.set("referrer-policy", "no-referrer");
     reply
 }
 

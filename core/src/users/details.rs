@@ -51,6 +51,8 @@ pub struct Details {
 pub(super) enum Scope {
     /// E-mail address, country and identifier.
     Registration,
+    /// E-mail address and country; a page of ours knows the identifier.
+    Page,
     /// None.
     Change,
 }
@@ -109,7 +111,7 @@ pub(super) fn read(
 /// An e-mail address under the name a registration has for it.
 fn email(fields: &mut Fields<'_>, scope: Scope) -> Option<EmailAddress> {
     match scope {
-        Scope::Registration => required_email(fields, "email"),
+        Scope::Registration | Scope::Page => required_email(fields, "email"),
         Scope::Change => {
             fields.value("email").is_some().then(|| required_email(fields, "email"))?
         }
@@ -140,7 +142,7 @@ fn plain(
 fn country(fields: &mut Fields<'_>, scope: Scope, client: &Client) -> Option<Country> {
     let code = match (fields.value("country"), scope) {
         (None, Scope::Change) => return None,
-        (None, Scope::Registration) => Code::ER063,
+        (None, Scope::Registration | Scope::Page) => Code::ER063,
         (Some(Value::String(text)), _) if text.is_empty() => Code::ER062,
         (Some(_), _) => Code::ER061,
     };
@@ -157,7 +159,7 @@ fn country(fields: &mut Fields<'_>, scope: Scope, client: &Client) -> Option<Cou
 /// ER053 when it is missing or empty, ER102 when it has another form.
 fn identifier(fields: &mut Fields<'_>, scope: Scope) -> Option<UserIdentifier> {
     let code = match (fields.value("identifier"), scope) {
-        (None, Scope::Change) => return None,
+        (None, Scope::Change | Scope::Page) => return None,
         (None, Scope::Registration) => Code::ER053,
         (Some(Value::String(text)), _) if text.is_empty() => Code::ER053,
         (Some(_), _) => Code::ER102,

@@ -48,28 +48,27 @@ pub(crate) async fn link(
         events::record(conn, core, client, event, None).await?;
         return Ok(Linked::Now);
     }
-    Ok(if holder(conn, client, &digest).await? == Some(user) {
-        Linked::Already
-    } else {
-        Linked::ToAnother
+    Ok(match holder_of(conn, client, &digest).await? {
+        Some(holder) if holder == user => Linked::Already,
+        _ => Linked::ToAnother,
     })
 }
 
-/// Whether the identifier is somebody's already.
+/// Whose the identifier is; `None` when it is free.
 ///
 /// # Errors
 /// When the database cannot be read.
-pub(crate) async fn is_linked(
+pub(crate) async fn holder(
     conn: &mut PgConnection,
     core: &Core,
     client: ClientId,
     identifier: &UserIdentifier,
-) -> Result<bool> {
+) -> Result<Option<UserId>> {
     let digest = identifier_digest(core, client, identifier)?;
-    Ok(holder(conn, client, &digest).await?.is_some())
+    holder_of(conn, client, &digest).await
 }
 
-async fn holder(
+async fn holder_of(
     conn: &mut PgConnection,
     client: ClientId,
     digest: &[u8],

@@ -47,7 +47,7 @@ static SIDES: Kind = Kind::Object(&[
 const fn needed(scope: Scope, name: &'static str, kind: Kind, about: &'static str) -> Member {
     match scope {
         Scope::Registration => required(name, kind, about),
-        Scope::Change => optional(name, kind, about),
+        Scope::Page | Scope::Change => optional(name, kind, about),
     }
 }
 

@@ -1,5 +1,6 @@
 //! `POST /api/v2/user` and `PATCH /api/v2/user`: a user, and what is learnt of it later.
 
+use chrono::{DateTime, Utc};
 use http::Method;
 use sqlx::{Postgres, Transaction};
 
@@ -75,16 +76,8 @@ impl Endpoint for RegisterV2 {
     type Response = Json<RegisteredUser>;
 
     fn read(input: &Input, client: &Client) -> Result<Registration> {
-        let mut fields = Fields::of(&input.document)?;
-        let details = details::read(&mut fields, (Scope::Registration, client), input.now);
-        let parts = (details.personal.email.clone(), details.country, details.identifier.clone());
-        let registration = match parts {
-            (Some(email), Some(country), Some(identifier)) => {
-                Some(Registration { email, country, identifier, details })
-            }
-            _ => None,
-        };
-        fields.finish(registration)
+        let scope = (Scope::Registration, client);
+        Registration::read(Fields::of(&input.document)?, scope, input.now)
     }
 
     async fn call(
@@ -168,12 +161,44 @@ impl Endpoint for ChangeV2 {
 pub struct Registration {
     email: EmailAddress,
     country: Country,
-    identifier: UserIdentifier,
     details: Details,
 }
 
+impl Registration {
+    fn read(mut fields: Fields<'_>, scope: (Scope, &Client), now: DateTime<Utc>) -> Result<Self> {
+        let details = details::read(&mut fields, scope, now);
+        let parts = details.personal.email.clone().zip(details.country);
+        fields.finish(parts.map(|(email, country)| Self { email, country, details }))
+    }
+}
+
+/// Registers a user by what it says on a page of ours, where a password is a must: nothing else
+/// would let it in again. The identifier is the page's. Tries are counted as those of a login,
+/// because the answer tells who is registered.
+///
+/// # Errors
+/// Every violation; ER002, ER706; code 920.
+pub(crate) async fn register_on_page(
+    core: &Core,
+    client: &Client,
+    mut fields: Fields<'_>,
+    identifier: Option<UserIdentifier>,
+) -> Result<UserId> {
+    if fields.value("password").is_none() {
+        fields.refuse(Code::ER122);
+    }
+    let mut request = Registration::read(fields, (Scope::Page, client), core.clock.now())?;
+    core.user_attempts.count(core, client, &request.email)?;
+    request.details.identifier = identifier;
+    Ok(register(core, client, request).await?.user)
+}
+
+/// Makes the user, and links the identifier if there is one: all or nothing.
+///
+/// # Errors
+/// ER002, ER090, ER706, together.
 async fn register(core: &Core, client: &Client, request: Registration) -> Result<Account> {
-    let Registration { email, country, identifier, mut details } = request;
+    let Registration { email, country, mut details } = request;
     let user = UserId::from(core.clock.uuid()?);
     let vault = Vault::make(core, client.id(), user)?;
     let mut refusal = Refusal::new();
@@ -198,15 +223,23 @@ async fn register(core: &Core, client: &Client, request: Registration) -> Result
     )
     .execute(&mut *tx)
     .await?;
-    let taken = if made.rows_affected() == 0 {
-        refusal.add(Code::ER002, None);
-        identifier::is_linked(&mut tx, core, client.id(), &identifier).await?
-    } else {
+    let is_new = made.rows_affected() == 1;
+    if is_new {
         let payload = serde_json::json!({ "uuid": user });
         let event = NewEvent { kind: EventType::UserCreated, order_id: None, payload };
         events::record(&mut tx, core, client.id(), event, None).await?;
-        let linked = identifier::link(&mut tx, core, client.id(), user, &identifier).await?;
-        linked == Linked::ToAnother
+    } else {
+        refusal.add(Code::ER002, None);
+    }
+    let taken = match &details.identifier {
+        Some(identifier) if is_new => {
+            let linked = identifier::link(&mut tx, core, client.id(), user, identifier).await?;
+            linked == Linked::ToAnother
+        }
+        Some(identifier) => {
+            identifier::holder(&mut tx, core, client.id(), identifier).await?.is_some()
+        }
+        None => false,
     };
     if taken {
         refusal.add(Code::ER706, None);

@@ -31,6 +31,16 @@ pub struct Login {
     password: Secret,
 }
 
+impl Login {
+    /// # Errors
+    /// Every violation: ER001, ER003, ER004.
+    pub(crate) fn read(mut fields: Fields<'_>) -> Result<Self> {
+        let email = required_email(&mut fields, "emailAddress");
+        let password = fields.text("password", Code::ER004).map(Secret::new);
+        fields.finish(email.zip(password).map(|(email, password)| Self { email, password }))
+    }
+}
+
 impl Endpoint for LoginV1 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v1/user/login";
@@ -53,37 +63,38 @@ impl Endpoint for LoginV1 {
     type Response = Json<Session>;
 
     fn read(input: &Input, _: &Client) -> Result<Login> {
-        let mut fields = Fields::of(&input.document)?;
-        let email = required_email(&mut fields, "emailAddress");
-        let password = fields.text("password", Code::ER004).map(Secret::new);
-        let login = email.zip(password).map(|(email, password)| Login { email, password });
-        fields.finish(login)
+        Login::read(Fields::of(&input.document)?)
     }
 
-    /// Neither the answer nor its time tells an unknown address from a wrong password, a disabled
-    /// user or one without a password.
     async fn call(core: &Core, client: Client, login: Login) -> Result<Json<Session>> {
-        core.user_attempts.count(core, &client, &login.email)?;
-        let row = sqlx::query!(
-            r#"
-            select user_id, password_hash, disabled_at is not null as "disabled!" from end_user
-            where client_id = $1 and email_index = $2 and deleted_at is null
-            "#,
-            client.id().uuid(),
-            email_index(core, client.id(), &login.email)?,
-        )
-        .fetch_optional(&core.db)
-        .await?;
-        let hash = row.as_ref().and_then(|row| row.password_hash.clone());
-        let proven = core.passwords.verify(login.password, hash).await?;
-        match row {
-            Some(row) if proven && !row.disabled => {
-                let uuid = UserId::from(row.user_id);
-                let tokens = TokenPair::begin(core, Holder::User(client.id(), uuid)).await?;
-                Ok(Json(Session { uuid, tokens }))
-            }
-            _ => Err(Code::ER005.into()),
-        }
+        let uuid = prove(core, &client, login).await?;
+        let tokens = TokenPair::begin(core, Holder::User(client.id(), uuid)).await?;
+        Ok(Json(Session { uuid, tokens }))
+    }
+}
+
+/// The user whose address and password these are. Neither the answer nor its time tells an unknown
+/// address from a wrong password, a disabled user or one without a password.
+///
+/// # Errors
+/// ER005, or code 920 when the address was tried too often.
+pub(crate) async fn prove(core: &Core, client: &Client, login: Login) -> Result<UserId> {
+    core.user_attempts.count(core, client, &login.email)?;
+    let row = sqlx::query!(
+        r#"
+        select user_id, password_hash, disabled_at is not null as "disabled!" from end_user
+        where client_id = $1 and email_index = $2 and deleted_at is null
+        "#,
+        client.id().uuid(),
+        email_index(core, client.id(), &login.email)?,
+    )
+    .fetch_optional(&core.db)
+    .await?;
+    let hash = row.as_ref().and_then(|row| row.password_hash.clone());
+    let proven = core.passwords.verify(login.password, hash).await?;
+    match row {
+        Some(row) if proven && !row.disabled => Ok(row.user_id.into()),
+        _ => Err(Code::ER005.into()),
     }
 }
 

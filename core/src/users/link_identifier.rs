@@ -1,0 +1,88 @@
+//! `POST /api/v2/user/link-identifier`: binds the partner's own identifier to the user.
+
+use http::Method;
+
+use super::account;
+use super::by_email::Requested;
+use super::identifier::{self, Linked};
+use crate::Core;
+use crate::caller::ClientAndUser;
+use crate::endpoint::{Body, Endpoint, Json};
+use crate::error::{Code, Error, Result};
+use crate::exchange::Input;
+use crate::fields::Fields;
+use crate::identifiers;
+use crate::openapi::doc::{Doc, Kind, Shape, required};
+use crate::types::{ClientId, UserId, UserIdentifier};
+
+/// Longest identifier that is read, in characters (API document).
+const CHARS_MAX: usize = 1_024;
+
+/// Version 2, the only one.
+pub struct V2;
+
+impl Endpoint for V2 {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/api/v2/user/link-identifier";
+    const ERRORS: &'static [Code] = &[Code::ER053, Code::ER102, Code::ER706];
+    const BODY: Body = Body::Json;
+    const IDEMPOTENT: bool = true;
+    const DOC: Doc = Doc {
+        summary: "Link your identifier to the user",
+        details: "From then on `User-Identifier` proves the user. An identifier that stands in a \
+                  checkout or onboarding URL is sent as it stands there. Linking it to the same \
+                  user again changes nothing; ER706 says that another user has it.",
+        body: Shape::Members(&[required(
+            "identifier",
+            Kind::Sized(36, CHARS_MAX),
+            "36 to 255 letters and digits, or the parameter of a URL of ours, unchanged.",
+        )]),
+        request: r#"{"identifier": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b"}"#,
+        answer: "{}",
+        ..Doc::NONE
+    };
+    type Caller = ClientAndUser;
+    type Request = String;
+    type Response = Json<Requested>;
+
+    fn read(input: &Input, _: &ClientAndUser) -> Result<String> {
+        let mut fields = Fields::of(&input.document)?;
+        let missing = fields.value("identifier").is_none_or(|value| value.as_str() == Some(""));
+        let code = if missing { Code::ER053 } else { Code::ER102 };
+        let identifier = fields.required("identifier", code, |value| {
+            let text = value.as_str().filter(|text| !text.is_empty())?;
+            (text.chars().count() <= CHARS_MAX).then(|| text.to_owned())
+        });
+        fields.finish(identifier)
+    }
+
+    async fn call(core: &Core, caller: ClientAndUser, sent: String) -> Result<Json<Requested>> {
+        let client = caller.client.id();
+        let identifier = identifiers::open(core, client, &sent).or_else(|| sent.parse().ok());
+        let identifier = identifier.ok_or_else(|| Error::with_detail(Code::ER102, "identifier"))?;
+        link(core, client, caller.user, &identifier).await?;
+        Ok(Json(Requested {}))
+    }
+}
+
+/// Links the identifier to the user, and tells the partner if that is new.
+///
+/// # Errors
+/// ER706 when it is another user's, ER709 when the user is gone by now.
+pub(crate) async fn link(
+    core: &Core,
+    client: ClientId,
+    user: UserId,
+    identifier: &UserIdentifier,
+) -> Result<()> {
+    let mut tx = core.db.begin().await?;
+    // An erasure takes the user's identifiers away, and must not miss this one.
+    if !account::lock(&mut tx, client, user).await? {
+        return Err(Code::ER709.into());
+    }
+    if identifier::link(&mut tx, core, client, user, identifier).await? == Linked::ToAnother {
+        return Err(Code::ER706.into());
+    }
+    tx.commit().await?;
+    Ok(())
+}

@@ -1,0 +1,84 @@
+//! `POST /api/v1/user/register-identifier`: where to send a user whom the partner knows by an
+//! identifier of its own.
+
+use std::collections::BTreeMap;
+
+use http::Method;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::identifier::holder;
+use crate::Core;
+use crate::caller::Client;
+use crate::endpoint::{Body, Endpoint, Json};
+use crate::error::{Code, Result};
+use crate::exchange::Input;
+use crate::fields::Fields;
+use crate::openapi::doc::{Doc, Kind, Shape, required};
+use crate::portal::invitation::Invitation;
+
+/// Version 1, the only one.
+pub struct V1;
+
+impl Endpoint for V1 {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/api/v1/user/register-identifier";
+    const ERRORS: &'static [Code] = &[Code::ER047, Code::ER053, Code::ER102];
+    const BODY: Body = Body::Json;
+    const DOC: Doc = Doc {
+        summary: "Ask where a user registers or signs in",
+        details: "An identifier that is not linked yet leads to a page on which the user signs in \
+                  or registers and is linked to it; one that is linked leads to the user's \
+                  account. Both lead back to `returnUrl`. The URLs work for a day.",
+        body: Shape::Members(&[
+            required(
+                "identifier",
+                Kind::Matching("^[A-Za-z0-9]{36,255}$"),
+                "Your own identifier of the user.",
+            ),
+            required("returnUrl", Kind::Text, "Where the user is sent back to."),
+        ]),
+        request: r#"{
+            "identifier": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b",
+            "returnUrl": "https://shop.example/back"
+        }"#,
+        answer: r#"{"redirectUrl": {"nl-nl": "https://pay.example.com/nl-nl/register/AZyfXnwKfV"}}"#,
+        ..Doc::NONE
+    };
+    type Caller = Client;
+    type Request = Invitation;
+    type Response = Json<Redirect>;
+
+    fn read(input: &Input, _: &Client) -> Result<Invitation> {
+        let mut fields = Fields::of(&input.document)?;
+        let missing = fields.value("identifier").is_none_or(|value| value.as_str() == Some(""));
+        let code = if missing { Code::ER053 } else { Code::ER102 };
+        let identifier = fields.required("identifier", code, |value| value.as_str()?.parse().ok());
+        let return_url =
+            fields.required("returnUrl", Code::ER047, |value| value.as_str()?.parse().ok());
+        let invitation = identifier.zip(return_url);
+        fields.finish(
+            invitation.map(|(identifier, return_url)| Invitation { identifier, return_url }),
+        )
+    }
+
+    async fn call(core: &Core, client: Client, invitation: Invitation) -> Result<Json<Redirect>> {
+        let mut conn = core.db.acquire().await?;
+        let known = holder(&mut conn, core, client.id(), &invitation.identifier).await?;
+        drop(conn);
+        let page = if known.is_some() { "dashboard" } else { "register" };
+        let (base, session) = (&core.settings.public_url, invitation.seal(core, client.id())?);
+        let regions = client.catalogue.regions.iter();
+        let url = |region: &String| (region.clone(), format!("{base}/{region}/{page}/{session}"));
+        Ok(Json(Redirect { redirect_url: regions.map(url).collect() }))
+    }
+}
+
+/// Where to send the user.
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "IdentifierRedirect")]
+#[serde(rename_all = "camelCase")]
+pub struct Redirect {
+    /// A URL by website locale.
+    redirect_url: BTreeMap<String, String>,
+}
