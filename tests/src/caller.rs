@@ -3,11 +3,13 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::Method;
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
 use crate::certificate::CERTIFICATE;
+use crate::partner::signature;
 
 /// How long an answer may take, for a machine that is busy with other tests.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -85,6 +87,17 @@ impl Caller {
         self.made[name].as_str().unwrap_or_else(|| panic!("no {name}"))
     }
 
+    /// What the admin listener answered when the partner was made.
+    pub(crate) fn made(&self) -> &Value {
+        &self.made
+    }
+
+    /// Lower-case hex of HMAC-SHA256 with the signing secret, over a text that the test writes by
+    /// hand.
+    pub fn sign(&self, text: &str) -> String {
+        signature(self.secret("signingSecret"), text)
+    }
+
     /// GET with its credential.
     pub async fn get(&self, path: &str) -> Answer {
         self.request(Method::GET, path).send().await
@@ -124,6 +137,11 @@ impl Request {
     /// Sends this JSON.
     pub fn json(self, body: &Value) -> Self {
         Self { http: self.http.json(body), ..self }
+    }
+
+    /// Sends these bytes.
+    pub fn body(self, body: impl Into<Bytes>) -> Self {
+        Self { http: self.http.body(body.into()), ..self }
     }
 
     /// Sends this form.

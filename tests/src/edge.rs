@@ -90,6 +90,11 @@ impl Setup {
         self
     }
 
+    /// URL of the database that it is over.
+    pub fn database(&self) -> &str {
+        &self.settings["database.url"]
+    }
+
     /// The folder with `cert.pem` and `key.pem`, accessible to its owner alone.
     pub fn folder(&self) -> &Path {
         self.folder.path()
@@ -212,7 +217,11 @@ impl Edge {
 
     /// A test client with the default rates.
     pub async fn limited_partner(&self, slug: &str) -> Caller {
-        let body = json!({"slug": slug, "name": slug, "mode": "test"});
+        self.partner_of(json!({"slug": slug, "name": slug, "mode": "test"})).await
+    }
+
+    /// A client made of this body, with the default rates.
+    pub async fn partner_of(&self, body: Value) -> Caller {
         let made = self.admin(Method::POST, "/admin/v1/partners", body).await;
         made.assert_status(201);
         Caller::new(self.address, Protocol::Http1, made.json())

@@ -82,9 +82,7 @@ impl Partner {
     /// Lower-case hex of HMAC-SHA256 with the signing secret, over a text that the test writes by
     /// hand.
     pub fn sign(&self, text: &str) -> String {
-        let key = hmac::Key::new(hmac::HMAC_SHA256, self.signing_secret.as_bytes());
-        let tag = hmac::sign(&key, text.as_bytes());
-        tag.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+        signature(&self.signing_secret, text)
     }
 
     /// A client token, by `authenticate`.
@@ -94,6 +92,13 @@ impl Partner {
         answer.assert_status(200);
         answer.json()["token"].as_str().unwrap().to_owned()
     }
+}
+
+/// Lower-case hex of HMAC-SHA256.
+pub(crate) fn signature(secret: &str, text: &str) -> String {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
+    let tag = hmac::sign(&key, text.as_bytes());
+    tag.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A request being put together.

@@ -14,7 +14,9 @@ use serde_json::{Value, json};
 use sqlx::PgPool;
 
 use crate::answer::Answer;
+use crate::caller::Caller;
 use crate::cluster;
+use crate::edge::Edge;
 use crate::partner::Partner;
 
 /// 32 bytes in base64: the master key of every world.
@@ -37,7 +39,16 @@ impl World {
 
     /// A world whose settings the test changes.
     pub async fn with(change: impl FnOnce(&mut Settings)) -> Self {
-        let url = cluster::database().await;
+        Self::over(cluster::database().await, Clock::system(), change).await
+    }
+
+    /// The core of an edge that runs in a process of its own, over the same database and with this
+    /// clock: what was issued then, or will be, is issued now.
+    pub async fn beside(edge: &Edge, clock: Clock) -> Self {
+        Self::over(edge.setup().database().to_owned(), clock, |_| ()).await
+    }
+
+    async fn over(url: String, clock: Clock, change: impl FnOnce(&mut Settings)) -> Self {
         let mut settings = Settings::default();
         settings.database.url = Some(Secret::new(&*url));
         settings.database.connections_max = 8;
@@ -50,7 +61,7 @@ impl World {
         let folder = format!("rampart-documents-{}", std::process::id());
         settings.documents.folder = Some(std::env::temp_dir().join(folder));
         change(&mut settings);
-        let core = Core::start(settings.clone(), Clock::system()).await.unwrap();
+        let core = Core::start(settings.clone(), clock).await.unwrap();
         let db = cluster::pool(&url).await;
         Self { core, settings, url, db }
     }
@@ -88,6 +99,11 @@ impl World {
         let made = self.admin(Method::POST, "/admin/v1/partners", body).await;
         made.assert_status(201);
         Partner::new(Arc::clone(&self.core), &made.json())
+    }
+
+    /// A partner of another core over this database.
+    pub fn known(&self, partner: &Caller) -> Partner {
+        Partner::new(Arc::clone(&self.core), partner.made())
     }
 
     /// A call of the admin API with its token.

@@ -3,7 +3,6 @@
 use http::Method;
 use rampart_tests::answer::Answer;
 use rampart_tests::caller::{Caller, Request};
-use ring::hmac;
 use serde_json::{Value, json};
 
 /// Where the coins go.
@@ -45,9 +44,7 @@ pub(crate) async fn offer(partner: &Caller, callback_url: &str) -> String {
         encode(callback_url),
         encode(RETURN_URL)
     );
-    let key = hmac::Key::new(hmac::HMAC_SHA256, partner.secret("signingSecret").as_bytes());
-    let tag = hmac::sign(&key, signed.as_bytes());
-    let signature: String = tag.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    let signature = partner.sign(&signed);
     let body = json!({
         "baseCurrency": "BTC", "quoteCurrency": "EUR", "paymentMethod": "creditCard",
         "quoteCurrencyAmount": 100, "fixedAmount": true, "fixedCurrency": true,

@@ -8,6 +8,7 @@
 )]
 
 mod buyer;
+mod codes;
 mod faults;
 mod framing;
 mod kill;

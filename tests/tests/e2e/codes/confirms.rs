@@ -1,0 +1,142 @@
+//! Confirms of both sides and both versions.
+
+use http::Method;
+use rampart_tests::caller::Caller;
+use serde_json::{Value, json};
+
+use super::Row;
+use super::offers::{OFFER, offer};
+use super::stage::{Stage, with};
+
+const BUY: &str = "/api/v1/buy/confirm";
+const UNDER_OFFER: &str = "/api/v2/buy/confirm";
+const SELL: &str = "/api/v1/sell/confirm";
+const BTC: &str = "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq";
+const ETH: &str = "0xde0B295669a9FD93d5F28D9Ec85E40f4cb697BAe";
+
+/// What is asked for a quote of 100 EUR.
+fn asked(changes: Value) -> Value {
+    let body = json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 100});
+    with(body, changes)
+}
+
+/// A quote of this partner.
+async fn quote(partner: &Caller, changes: Value) -> String {
+    let answer = partner.post("/api/v1/buy/quote", asked(changes)).await;
+    answer.assert_status(200).json()["quote"].as_str().unwrap().to_owned()
+}
+
+/// A sell quote of this partner.
+async fn sell_quote(partner: &Caller) -> String {
+    let body = json!({"currencyPair": "BTC-EUR", "cryptoAmount": 0.01});
+    let answer = partner.post("/api/v1/sell/quote", body).await;
+    answer.assert_status(200).json()["quote"].as_str().unwrap().to_owned()
+}
+
+/// A confirm of a quote on its own, changed.
+fn confirm(quote: &str, changes: Value) -> Value {
+    let body = json!({"quote": quote, "walletAddress": BTC, "returnUrl": "app:back"});
+    with(body, changes)
+}
+
+pub(super) async fn rows(stage: &Stage) -> Vec<Row> {
+    let mut rows = members(stage).await;
+    rows.extend(quotes(stage).await);
+    rows.extend(users(stage).await);
+    rows.extend(offers(stage).await);
+    rows.extend(fixed(stage).await);
+    rows
+}
+
+async fn members(stage: &Stage) -> Vec<Row> {
+    let quote = quote(&stage.shop, json!({})).await;
+    let wrong = [
+        ("ER014", "an address of nowhere", json!({"walletAddress": "nowhere"})),
+        ("ER014", "an address of another chain", json!({"walletAddress": ETH})),
+        ("ER015", "a list for a tag", json!({"destinationTag": [7]})),
+        ("ER044", "a tag on Bitcoin", json!({"destinationTag": 7})),
+        ("ER045", "no quote", json!({"quote": null})),
+        ("ER046", "a callback in clear", json!({"callbackUrl": "http://shop.example/hook"})),
+        ("ER047", "a return URL that runs", json!({"returnUrl": "javascript:alert(1)"})),
+        ("ER048", "a wallet of another kind", json!({"walletType": "purse"})),
+    ];
+    let row =
+        |(code, wrong, changes)| Row::new(code, wrong, stage.post(BUY, &confirm(&quote, changes)));
+    wrong.into_iter().map(row).collect()
+}
+
+async fn quotes(stage: &Stage) -> Vec<Row> {
+    let earlier = stage.earlier.known(&stage.key);
+    let expired = earlier.post("/api/v1/buy/quote", asked(json!({}))).await;
+    let expired = expired.assert_status(200).json()["quote"].as_str().unwrap().to_owned();
+    let altered = quote(&stage.shop, json!({})).await;
+    let altered = format!("{}A", &altered[..altered.len() - 1]);
+    let (bought, sold) = (quote(&stage.shop, json!({})).await, sell_quote(&stage.shop).await);
+    let large = quote(&stage.shop, json!({"fiatAmount": 6000})).await;
+    let post = |quote: &str| stage.post(BUY, &confirm(quote, json!({})));
+    vec![
+        Row::new("ER006", "a quote of a time that is over", post(&expired)),
+        Row::new("ER007", "a quote that was altered", post(&altered)),
+        Row::new("ER009", "a sell quote", post(&sold)),
+        Row::new("ER011", "more than the method takes", post(&large)),
+        Row::new("ER017", "a buy quote", stage.post(SELL, &json!({"quote": bought}))),
+    ]
+}
+
+async fn users(stage: &Stage) -> Vec<Row> {
+    let dora = stage.person("dora").await;
+    let path = format!("/admin/v1/users/{}", dora.uuid);
+    stage.operator(Method::PATCH, &path, json!({"disabled": true})).await;
+    let body = confirm(&quote(&stage.key, json!({})).await, json!({}));
+    let hers = stage.key.request(Method::POST, BUY).json(&body);
+    let hers = hers.header("user-identifier", &dora.identifier);
+    vec![Row::new("ER124", "a user who is disabled", hers)]
+}
+
+/// An offer of the shop; its id.
+async fn made(stage: &Stage, changes: Value) -> String {
+    let answer = stage.shop.post(OFFER, offer(changes)).await;
+    answer.assert_status(200).json()["offerUuid"].as_str().unwrap().to_owned()
+}
+
+fn under(quote: &str, offer: &str, wallet: &str) -> Value {
+    json!({"quote": quote, "offerId": offer, "walletAddress": wallet, "returnUrl": "app:back"})
+}
+
+async fn offers(stage: &Stage) -> Vec<Row> {
+    let confirmed = made(stage, json!({})).await;
+    let first = quote(&stage.shop, json!({})).await;
+    let first = stage.post(UNDER_OFFER, &under(&first, &confirmed, BTC));
+    first.send().await.assert_status(200);
+    let ended = made(stage, json!({})).await;
+    stage.operator(Method::POST, &format!("/admin/v1/offers/{ended}/expire"), json!({})).await;
+    let quote = quote(&stage.shop, json!({})).await;
+    let nobody = "019c1f5e-7c0a-7d52-9d3f-2b8a4e6f1c70";
+    let post = |offer: &str| stage.post(UNDER_OFFER, &under(&quote, offer, BTC));
+    vec![
+        Row::new("ER131", "an offer that is confirmed", post(&confirmed)),
+        Row::new("ER132", "an offer of nobody", post(nobody)),
+        Row::new("ER133", "an offer that has ended", post(&ended)),
+    ]
+}
+
+/// Offers that fix a term, and quotes over another.
+async fn fixed(stage: &Stage) -> Vec<Row> {
+    let amount = json!({"fixedAmount": true, "quoteCurrencyAmount": 50});
+    let fee = json!({"fee": 1, "signature": stage.shop.sign("fee=1")});
+    let euros = quote(&stage.shop, json!({})).await;
+    let ether = quote(&stage.shop, json!({"currencyPair": "ETH-EUR"})).await;
+    let transfer = quote(&stage.shop, json!({"paymentMethod": "bankTransfer"})).await;
+    let mut rows = Vec::new();
+    for (code, wrong, terms, quote, wallet) in [
+        ("ER134", "another amount", amount, &euros, BTC),
+        ("ER135", "another currency", json!({"fixedCurrency": true}), &ether, ETH),
+        ("ER136", "another method", json!({"fixedPaymentMethod": true}), &transfer, BTC),
+        ("ER137", "another fee", fee, &euros, BTC),
+    ] {
+        let offer = made(stage, terms).await;
+        let request = stage.post(UNDER_OFFER, &under(quote, &offer, wallet));
+        rows.push(Row::new(code, wrong, request));
+    }
+    rows
+}
