@@ -6,20 +6,27 @@ export PATH := $(CACHE)/tools/bin:$(PATH)
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 GUESTS := plugins/guests/Cargo.toml
 
-.PHONY: help demo test check prepare openapi setup
+.PHONY: help demo test conformance check prepare openapi setup
 
 help: ## This list
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 13
 
 demo: setup ## Build, start everything, walk one purchase, keep serving (ARGS=--exit: do not)
 	cargo build --release --locked --package rampart
 	plugins/build
 	"$(TARGET)/release/rampart" demo --state "$(TARGET)/demo" --guests "$(TARGET)/guests" $(ARGS)
 
-test: setup ## Every test: unit, contract, end to end, policies (ARGS: a filter, or cargo's own)
+test: ## Every test: unit, contract, end to end, browser, policies (ARGS: a filter, or cargo's own)
+	@deploy/setup --test
 	plugins/build
 	cargo build --locked --package rampart
 	cargo test --workspace --locked --no-fail-fast $(ARGS)
+
+conformance: ## Hold the edge to its OpenAPI document with 20,000 generated cases (ARGS: how many)
+	@deploy/setup --test
+	cargo build --locked --package rampart
+	RAMPART_CASES=$(or $(ARGS),20000) cargo test --package rampart-tests --locked --test e2e \
+	    the_service_is_as_its_document_says -- --nocapture
 
 check: ## Format, lints, checked queries, licences, advisories, unused dependencies
 	@deploy/setup --check

@@ -44,8 +44,8 @@ impl Endpoint for V2 {
                   method, then what users of the country prefer.",
         query: &[optional(
             "countryCode",
-            Kind::OneOf(&PAYMENT_METHOD_COUNTRIES),
-            "Where the user is. It counts only when no user is named.",
+            Kind::Known(&PAYMENT_METHOD_COUNTRIES),
+            "Where the user is; any other is as none. It counts only when no user is named.",
         )],
         answer: r#"{"paymentMethods": [{
             "code": "creditCard",

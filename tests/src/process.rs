@@ -4,6 +4,7 @@ use std::io::{BufRead as _, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use nix::sys::signal::{self, Signal};
 use nix::unistd::Pid;
@@ -84,7 +85,12 @@ impl Process {
 
     /// Waits until the process has ended and everything that it printed was read.
     pub async fn ended(&self) -> ExitStatus {
-        until("the process ends", SOON * 2, async || {
+        self.ended_within(SOON * 2).await
+    }
+
+    /// The same for a process that has much to do.
+    pub async fn ended_within(&self, time: Duration) -> ExitStatus {
+        until("the process ends", time, async || {
             self.status().filter(|_| self.out.is_whole() && self.err.is_whole())
         })
         .await

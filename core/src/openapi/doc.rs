@@ -103,8 +103,12 @@ pub const fn optional(name: &'static str, kind: Kind, about: &'static str) -> Me
 /// What a value may be.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
+    /// Anything at all: what is not understood does not count.
+    Any,
     /// Any string.
     Text,
+    /// Any string; these are the ones that mean something.
+    Known(&'static [&'static str]),
     /// A string of so many characters, the bounds included.
     Sized(usize, usize),
     /// A string of this form: a regular expression in the dialect of ECMA-262.
@@ -137,7 +141,9 @@ impl Kind {
     /// Its JSON schema.
     pub(super) fn schema(self) -> Value {
         match self {
+            Self::Any => json!({}),
             Self::Text => json!({ "type": "string" }),
+            Self::Known(texts) => json!({ "type": "string", "examples": texts }),
             Self::Sized(min, max) => {
                 json!({ "type": "string", "minLength": min, "maxLength": max })
             }

@@ -35,11 +35,11 @@ impl Endpoint for V2 {
                   its signature must cover and which fields were signed differently. There is no \
                   such route for live clients.",
         body: Shape::Members(&[
-            optional("callbackUrl", Kind::Text, "As in the offer."),
-            optional("fee", Kind::Decimal, "As in the offer."),
-            optional("returnUrl", Kind::Text, "As in the offer."),
-            optional("walletAddress", Kind::Text, "As in the offer."),
-            optional("walletAddressTag", Kind::Text, "As in the offer."),
+            optional("callbackUrl", Kind::Any, "As in the offer."),
+            optional("fee", Kind::Any, "As in the offer."),
+            optional("returnUrl", Kind::Any, "As in the offer."),
+            optional("walletAddress", Kind::Any, "As in the offer."),
+            optional("walletAddressTag", Kind::Any, "As in the offer."),
             optional("signature", Kind::Text, "The signature to explain."),
             optional("canonical", Kind::Text, "The text that you have signed, to be compared."),
         ]),

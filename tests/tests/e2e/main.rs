@@ -9,6 +9,7 @@
 
 mod buyer;
 mod codes;
+mod conformance;
 mod faults;
 mod framing;
 mod kill;

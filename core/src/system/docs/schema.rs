@@ -36,7 +36,17 @@ pub(super) fn kind(schema: &Value) -> Markup {
     if let Some(values) = values.or_else(|| schema.get("additionalProperties")) {
         return html! { "object by name of " (kind(values)) };
     }
-    html! { (types(schema)) (bounds(schema)) }
+    html! { (types(schema)) (bounds(schema)) (known(schema)) }
+}
+
+/// The values that mean something, where others may be sent too.
+fn known(schema: &Value) -> Markup {
+    html! {
+        @for (index, value) in schema["examples"].as_array().into_iter().flatten().enumerate() {
+            @if index == 0 { ": " } @else { " · " }
+            code { (plain(value)) }
+        }
+    }
 }
 
 fn plain(value: &Value) -> String {
