@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use http::Method;
 use schemars::SchemaGenerator;
 
-pub use self::respond::{Json, NoContent, Respond, Success};
+pub use self::respond::{Done, Json, NoContent, Respond, Success};
 use crate::Core;
 use crate::caller::{Caller, Client, UserProof};
 use crate::error::{Code, Result};

@@ -61,6 +61,10 @@ impl<T: JsonSchema + Serialize + Send> Respond for Json<T> {
     }
 }
 
+/// An empty object: what was asked for is done, and there is nothing to tell about it.
+#[derive(Debug, JsonSchema, Serialize)]
+pub struct Done {}
+
 /// 204.
 #[derive(Debug)]
 pub struct NoContent;

@@ -12,7 +12,7 @@ use super::one_time_token::{OneTimeToken, Purpose};
 use super::personal::email_index;
 use crate::Core;
 use crate::caller::Client;
-use crate::endpoint::{Body, Endpoint, Json, Respond, Success};
+use crate::endpoint::{Body, Done, Endpoint, Json, Respond, Success};
 use crate::error::{Code, Result};
 use crate::exchange::{Input, Reply};
 use crate::fields::Fields;
@@ -89,7 +89,7 @@ impl Endpoint for ResetPasswordV1 {
     };
     type Caller = Client;
     type Request = EmailAddress;
-    type Response = Json<Requested>;
+    type Response = Json<Done>;
 
     fn read(input: &Input, _: &Client) -> Result<EmailAddress> {
         let mut fields = Fields::of(&input.document)?;
@@ -99,7 +99,7 @@ impl Endpoint for ResetPasswordV1 {
 
     /// Answers the same for an address that nobody has, and does as much for it: a mail is written
     /// and withheld.
-    async fn call(core: &Core, client: Client, email: EmailAddress) -> Result<Json<Requested>> {
+    async fn call(core: &Core, client: Client, email: EmailAddress) -> Result<Json<Done>> {
         core.user_attempts.count(core, &client, &email)?;
         core.user_attempts.count_mail(core, &client, &email)?;
         let user = find(core, &client, &email).await?;
@@ -118,13 +118,9 @@ impl Endpoint for ResetPasswordV1 {
         let message = Message { to: email, subject, text };
         message.post(&mut tx, core, client.id(), (mail::Kind::ResetPassword, user)).await?;
         tx.commit().await?;
-        Ok(Json(Requested {}))
+        Ok(Json(Done {}))
     }
 }
-
-/// Nothing is told of what happened.
-#[derive(Debug, JsonSchema, Serialize)]
-pub struct Requested {}
 
 /// The user with this address.
 async fn find(core: &Core, client: &Client, email: &EmailAddress) -> Result<Option<UserId>> {

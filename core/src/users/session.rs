@@ -11,7 +11,7 @@ use super::one_time_token::{OneTimeToken, Purpose};
 use super::personal::email_index;
 use crate::Core;
 use crate::caller::{Client, ClientAndUser, LoggedIn};
-use crate::endpoint::{Body, Endpoint, Json, NoContent};
+use crate::endpoint::{Body, Done, Endpoint, Json};
 use crate::error::{Code, Result};
 use crate::exchange::Input;
 use crate::fields::Fields;
@@ -117,17 +117,18 @@ impl Endpoint for LogoutV1 {
     const DOC: Doc = Doc {
         summary: "Log the user out",
         details: "Ends every session of the user, on every edge at once.",
+        answer: "{}",
         ..Doc::NONE
     };
     type Caller = LoggedIn;
     type Request = ();
-    type Response = NoContent;
+    type Response = Json<Done>;
 
     fn read(_: &Input, _: &LoggedIn) -> Result<()> {
         Ok(())
     }
 
-    async fn call(core: &Core, caller: LoggedIn, (): ()) -> Result<NoContent> {
+    async fn call(core: &Core, caller: LoggedIn, (): ()) -> Result<Json<Done>> {
         sqlx::query!(
             "update end_user set tokens_valid_from = greatest(tokens_valid_from, $3) \
              where client_id = $1 and user_id = $2",
@@ -137,7 +138,7 @@ impl Endpoint for LogoutV1 {
         )
         .execute(&core.db)
         .await?;
-        Ok(NoContent)
+        Ok(Json(Done {}))
     }
 }
 
