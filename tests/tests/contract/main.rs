@@ -23,6 +23,7 @@ mod readiness;
 mod sandbox;
 mod sell;
 mod table;
+mod tenancy;
 mod users;
 mod verification;
 mod webhooks;

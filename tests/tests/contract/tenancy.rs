@@ -1,0 +1,104 @@
+//! The second lock: what the database itself keeps one tenant from seeing of another, whatever a
+//! statement forgets to say (`migrations/README.md`).
+
+use rampart_tests::partner::Partner;
+use rampart_tests::placed::Placed;
+use rampart_tests::world::World;
+use sqlx::{AssertSqlSafe, PgConnection, PgPool, query, query_scalar};
+use uuid::Uuid;
+
+/// Tables whose rows belong to a tenant.
+async fn tenants_tables(db: &PgPool) -> Vec<String> {
+    let tables: Vec<String> = query_scalar(
+        "select table_name::text from information_schema.columns \
+         where table_schema = 'public' and column_name = 'client_id' order by 1",
+    )
+    .fetch_all(db)
+    .await
+    .unwrap();
+    assert!(tables.len() > 20, "{tables:?}");
+    tables
+}
+
+#[tokio::test]
+async fn every_table_of_a_tenant_has_the_second_lock() {
+    let world = World::start().await;
+    let locked: Vec<String> = query_scalar(
+        "select c.relname::text from pg_class c join pg_policies p on p.tablename = c.relname \
+         where c.relrowsecurity and p.cmd = 'ALL' and p.permissive = 'PERMISSIVE' \
+             and p.qual ~ '^\\(client_id = .*rampart\\.client_id' order by 1",
+    )
+    .fetch_all(world.db())
+    .await
+    .unwrap();
+    assert_eq!(locked, tenants_tables(world.db()).await);
+}
+
+#[tokio::test]
+async fn the_tenant_leads_every_key_of_its_tables() {
+    let world = World::start().await;
+    let keys: Vec<String> = query_scalar(
+        "select i.indexrelid::regclass::text from pg_index i \
+         join pg_attribute a on a.attrelid = i.indrelid and a.attname = 'client_id' \
+         where i.indisprimary and i.indkey[0] <> a.attnum order by 1",
+    )
+    .fetch_all(world.db())
+    .await
+    .unwrap();
+    assert_eq!(keys, [""; 0]);
+}
+
+/// A partner with rows in many tables.
+async fn busy(world: &World, slug: &str) -> Partner {
+    let partner = world.partner(slug).await;
+    partner.user("ada").await;
+    Placed::order(world, &partner, None, None).await;
+    partner
+}
+
+async fn count(connection: &mut PgConnection, table: &str) -> i64 {
+    let statement = format!("select count(*) from {table}");
+    query_scalar(AssertSqlSafe(statement)).fetch_one(connection).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_role_that_is_not_the_owner_sees_one_tenant() {
+    let world = World::start().await;
+    let (_, _) = (busy(&world, "acme").await, busy(&world, "other").await);
+    let clients: Vec<Uuid> =
+        query_scalar("select client_id from client").fetch_all(world.db()).await.unwrap();
+    // Roles belong to the whole cluster, which other tests share.
+    let role = format!("reader_{}", Uuid::new_v4().simple());
+    let mut connection = world.db().acquire().await.unwrap();
+    for statement in [
+        format!("create role {role}"),
+        format!("grant select on all tables in schema public to {role}"),
+        format!("set role {role}"),
+    ] {
+        query(AssertSqlSafe(statement)).execute(&mut *connection).await.unwrap();
+    }
+    let mut with_rows = 0;
+    for table in tenants_tables(world.db()).await {
+        let of_nobody = "select set_config('rampart.client_id', '', false)";
+        query(of_nobody).execute(&mut *connection).await.unwrap();
+        assert_eq!(count(&mut connection, &table).await, 0, "{table} without a tenant");
+        let mut seen = 0;
+        for client in &clients {
+            let of_client = query("select set_config('rampart.client_id', $1, false)");
+            of_client.bind(client.to_string()).execute(&mut *connection).await.unwrap();
+            let others = format!("select count(*) from {table} where client_id <> $1");
+            let others: i64 = query_scalar(AssertSqlSafe(others))
+                .bind(client)
+                .fetch_one(&mut *connection)
+                .await
+                .unwrap();
+            assert_eq!(others, 0, "{table} shows another tenant");
+            seen += count(&mut connection, &table).await;
+        }
+        let mut owner = world.db().acquire().await.unwrap();
+        assert_eq!(seen, count(&mut owner, &table).await, "{table}");
+        with_rows += i32::from(seen > 1);
+    }
+    assert!(with_rows >= 8, "rows of both tenants in {with_rows} tables only");
+    query("reset role").execute(&mut *connection).await.unwrap();
+}
