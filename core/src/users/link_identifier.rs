@@ -3,11 +3,10 @@
 use http::Method;
 
 use super::account;
-use super::by_email::Requested;
 use super::identifier::{self, Linked};
 use crate::Core;
 use crate::caller::ClientAndUser;
-use crate::endpoint::{Body, Endpoint, Json};
+use crate::endpoint::{Body, Done, Endpoint, Json};
 use crate::error::{Code, Error, Result};
 use crate::exchange::Input;
 use crate::fields::Fields;
@@ -43,7 +42,7 @@ impl Endpoint for V2 {
     };
     type Caller = ClientAndUser;
     type Request = String;
-    type Response = Json<Requested>;
+    type Response = Json<Done>;
 
     fn read(input: &Input, _: &ClientAndUser) -> Result<String> {
         let mut fields = Fields::of(&input.document)?;
@@ -56,12 +55,12 @@ impl Endpoint for V2 {
         fields.finish(identifier)
     }
 
-    async fn call(core: &Core, caller: ClientAndUser, sent: String) -> Result<Json<Requested>> {
+    async fn call(core: &Core, caller: ClientAndUser, sent: String) -> Result<Json<Done>> {
         let client = caller.client.id();
         let identifier = identifiers::open(core, client, &sent).or_else(|| sent.parse().ok());
         let identifier = identifier.ok_or_else(|| Error::with_detail(Code::ER102, "identifier"))?;
         link(core, client, caller.user, &identifier).await?;
-        Ok(Json(Requested {}))
+        Ok(Json(Done {}))
     }
 }
 
