@@ -67,8 +67,10 @@ async fn a_role_that_is_not_the_owner_sees_one_tenant() {
     let (_, _) = (busy(&world, "acme").await, busy(&world, "other").await);
     let clients: Vec<Uuid> =
         query_scalar("select client_id from client").fetch_all(world.db()).await.unwrap();
+    let database: String =
+        query_scalar("select current_database()::text").fetch_one(world.db()).await.unwrap();
     // Roles belong to the whole cluster, which other tests share.
-    let role = format!("reader_{}", Uuid::new_v4().simple());
+    let role = format!("reader_of_{database}");
     let mut connection = world.db().acquire().await.unwrap();
     for statement in [
         format!("create role {role}"),
