@@ -11,6 +11,7 @@ use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -133,6 +134,12 @@ pub(crate) fn canonical(identifier: &str) -> String {
     identifier.parse().map_or_else(|_| identifier.to_owned(), |iban: Iban| iban.as_str().to_owned())
 }
 
+/// `accountIdentifier` of a request: some text that can be one.
+pub(crate) fn identifier(value: &Value) -> Option<String> {
+    let text = value.as_str().filter(|text| !text.is_empty())?;
+    (text.len() <= IDENTIFIER_BYTES_MAX).then(|| text.to_owned())
+}
+
 /// By what an account is found: a keyed digest, of this client's alone.
 fn index(core: &Core, client: ClientId, identifier: &str) -> Result<Vec<u8>> {
     let message = format!("account/{client}/{identifier}");
@@ -233,6 +240,27 @@ impl Row {
             last_used_at: self.last_used_at,
         })
     }
+}
+
+/// Whether the user has accounts of a kind and every one of them is disabled.
+///
+/// # Errors
+/// When the database cannot be read.
+pub(crate) async fn all_disabled(
+    conn: &mut PgConnection,
+    (client, user): (ClientId, UserId),
+    kind: &str,
+) -> Result<bool> {
+    let all = sqlx::query_scalar!(
+        "select bool_and(disabled_at is not null) from payment_account \
+         where client_id = $1 and user_id = $2 and type = $3 and sealed is not null",
+        client.uuid(),
+        user.uuid(),
+        kind,
+    )
+    .fetch_one(conn)
+    .await?;
+    Ok(all.unwrap_or(false))
 }
 
 /// Gives the user an account, in the caller's transaction; one with the same identifier stays as

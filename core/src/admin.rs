@@ -92,7 +92,7 @@ const CALLS: &[Call] = &[
     call(Method::GET, "/admin/v1/orders", |core, input| Box::pin(orders::search(core, input))),
     call(Method::GET, "/admin/v1/orders/{id}", |core, input| Box::pin(orders::read(core, input))),
     call(Method::POST, "/admin/v1/orders/{id}/events", |core, input| {
-        Box::pin(orders::happen(core, input))
+        Box::pin(orders::events::happen(core, input))
     }),
     call(Method::POST, "/admin/v1/offers/{uuid}/expire", |core, input| {
         Box::pin(orders::expire_offer(core, input))

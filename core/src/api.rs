@@ -85,6 +85,8 @@ pub const PAGES: &[Route] = &[
     route::<pay::Show>(),
     route::<pay::Act>(),
     route::<checkout::show::Show>(),
+    route::<sell::onboarding_page::Show>(),
+    route::<sell::onboarding_page::Act>(),
     route::<portal::join::Show>(),
     route::<portal::join::Act>(),
     route::<portal::dashboard::Show>(),

@@ -1,5 +1,5 @@
 //! Quotes: a price, its fees and its terms, sealed into a token that the partner carries. A quote
-//! touches no table; what a confirm needs to know is in the token.
+//! writes to no table; what a confirm needs to know is in the token.
 
 pub mod create;
 mod envelope;

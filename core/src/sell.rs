@@ -1,12 +1,13 @@
 //! Selling: the user sends coins to a deposit address and is paid out in fiat.
 //!
-//! - [`onboarding`] gets a user ready
+//! - [`onboarding`] gets a user ready, on the page in [`onboarding_page`]
 //! - [`confirm`] makes a sale of a quote; `status` is the one way to change it, [`settle`] what
 //!   happens by itself
 //! - [`orders`] shows sales to their user
 
 pub mod confirm;
 pub mod onboarding;
+pub mod onboarding_page;
 pub mod orders;
 mod placing;
 mod row;
@@ -17,10 +18,11 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
+use uuid::Uuid;
 
 use crate::catalogue::Currency;
 use crate::orders::status::{Cause, OrderStatus};
-use crate::types::{AccountId, Amount, DestinationTag, FeeBreakdown, OrderId, PairCode};
+use crate::types::{Amount, DestinationTag, FeeBreakdown, OrderId, PairCode, UserId};
 
 /// Methods by which a sale is paid out.
 pub(crate) const PAYOUT_METHODS: [&str; 3] = ["bankTransfer", "creditCard", "walletpay"];
@@ -34,12 +36,15 @@ pub(crate) struct Sale {
     pub(crate) status: OrderStatus,
     /// What brought it to its status.
     pub(crate) cause: Cause,
+    /// The operator's words for it.
+    pub(crate) reason: Option<String>,
     pub(crate) pair: PairCode,
     pub(crate) fiat_currency: Arc<Currency>,
     pub(crate) crypto_currency: Arc<Currency>,
     pub(crate) payment_method: String,
-    /// The account that is paid out to.
-    pub(crate) account: Option<AccountId>,
+    pub(crate) user: Option<UserId>,
+    /// The user's account that is paid out to.
+    pub(crate) account: Option<Uuid>,
     /// Where the coins are to go.
     pub(crate) wallet_address: String,
     pub(crate) destination_tag: Option<DestinationTag>,

@@ -24,8 +24,8 @@ pub use currency::{
 pub use decimal::JsonDecimal;
 pub use iban::{Iban, InvalidIban};
 pub use ids::{
-    AccountId, ApiKeyId, CheckoutId, ClientId, DeliveryId, DocumentId, EventId, InvalidId, OfferId,
-    OrderId, PolicyVersionId, QuoteId, TokenFamilyId, UserId, WalletEntryId, WebhookEndpointId,
+    ApiKeyId, CheckoutId, ClientId, DeliveryId, DocumentId, EventId, InvalidId, OfferId, OrderId,
+    PolicyVersionId, QuoteId, TokenFamilyId, UserId, WalletEntryId, WebhookEndpointId,
 };
 pub use locale::{InvalidLocale, InvalidWebsiteLocale, Language, Locale, WebsiteLocale};
 pub use money::{Amount, FeeBreakdown};

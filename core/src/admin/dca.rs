@@ -8,6 +8,7 @@ use rust_decimal::Decimal;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::orders::Named;
 use super::{Answer, Input, Refused, created, ok};
 use crate::Core;
 use crate::audit::{self, Entry};
@@ -16,6 +17,7 @@ use crate::dca::deposit::{Deposit, DepositPlan, make_order, quote};
 use crate::dca::{FREQUENCIES, INTENDED_AMOUNT_MAX, NAME_CHARS_MAX, code, is_name, plans};
 use crate::error::Error;
 use crate::orders::status::Cause;
+use crate::quotes::Side;
 use crate::settings::Deposits;
 use crate::tenants::Tenant;
 use crate::types::decimal::fits_decimals;
@@ -173,7 +175,7 @@ pub(super) async fn deposit(core: &Arc<Core>, input: Input) -> Answer {
     let plan = find(core, input.param("code")).await?;
     let deposit = Deposit { amount, currency, reference: &reference };
     if let Some(order) = earlier(core, &plan, &deposit).await? {
-        return ok(&super::orders::detail(core, plan.client, order).await?);
+        return ok(&shown(core, plan.client, order).await?);
     }
     check(core, &deposit)?;
     let bought = quote(core, &plan, &deposit, &input.head.request_id).await?;
@@ -183,7 +185,7 @@ pub(super) async fn deposit(core: &Arc<Core>, input: Input) -> Answer {
         tx.rollback().await?;
         let order = earlier(core, &plan, &deposit).await?;
         let order = order.ok_or_else(|| Error::broken("find the order of a deposit"))?;
-        return ok(&super::orders::detail(core, plan.client, order).await?);
+        return ok(&shown(core, plan.client, order).await?);
     };
     let detail = json!({"order": order, "amount": JsonDecimal(amount), "currencyCode": currency,
         "reference": reference});
@@ -193,7 +195,12 @@ pub(super) async fn deposit(core: &Arc<Core>, input: Input) -> Answer {
     for cause in [Cause::Confirmed, Cause::PaymentReceived] {
         core.metrics.orders.with_label_values(&[cause.as_str()]).inc();
     }
-    created(&super::orders::detail(core, plan.client, order).await?)
+    created(&shown(core, plan.client, order).await?)
+}
+
+/// The order that a deposit has become.
+async fn shown(core: &Core, client: ClientId, order: OrderId) -> Result<Value, Refused> {
+    Named { client, side: Side::Buy, order }.detail(core).await
 }
 
 /// A positive amount in whole smallest units of a fiat currency.

@@ -1,5 +1,7 @@
-//! Orders and offers: `GET /admin/v1/orders`, `GET /admin/v1/orders/{id}`,
-//! `POST /admin/v1/orders/{id}/events` and `POST /admin/v1/offers/{uuid}/expire`.
+//! Orders of both sides and offers: `GET /admin/v1/orders`, `GET /admin/v1/orders/{id}` and
+//! `POST /admin/v1/offers/{uuid}/expire`. What an operator makes happen is in [`events`].
+
+pub(super) mod events;
 
 use std::sync::Arc;
 
@@ -11,18 +13,18 @@ use uuid::Uuid;
 use super::{Answer, Input, Refused, done, limit, ok};
 use crate::Core;
 use crate::audit::{self, Entry};
-use crate::orders::status::{NotApplied, OrderEvent, OrderStatus, apply};
+use crate::orders::status::OrderStatus;
+use crate::quotes::Side;
 use crate::types::{ClientId, JsonDecimal, OrderId};
 
 /// Most orders of one answer.
 const ORDERS_MAX: i64 = 200;
-/// Longest reason or reference, in characters.
-const TEXT_CHARS_MAX: usize = 255;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Search {
     partner: Option<String>,
+    side: Option<Side>,
     status: Option<String>,
     partner_order_identifier: Option<String>,
     wallet_address: Option<String>,
@@ -42,10 +44,16 @@ pub(super) async fn search(core: &Arc<Core>, input: Input) -> Answer {
     let limit = limit(search.limit.as_deref(), ORDERS_MAX)?;
     let rows = sqlx::query!(
         r#"
-        select o.client_id as "client_id!", c.slug as "slug!", order_id as "order_id!",
-            o.status as "status!", pair as "pair!", fiat_amount as "fiat_amount!",
-            fiat_currency as "fiat_currency!", partner_reference, o.created_at as "created_at!"
-        from buy_order o join client c on c.client_id = o.client_id
+        select c.slug as "slug!", order_id as "order_id!", side as "side!", o.status as "status!",
+            pair as "pair!", fiat_amount as "fiat_amount!", fiat_currency as "fiat_currency!",
+            partner_reference, o.created_at as "created_at!"
+        from (
+            select client_id, order_id, 'buy' as side, status, pair, fiat_amount, fiat_currency,
+                partner_reference, wallet_address, transaction_id, created_at from buy_order
+            union all
+            select client_id, order_id, 'sell' as side, status, pair, fiat_amount, fiat_currency,
+                partner_reference, wallet_address, transaction_id, created_at from sell_order
+        ) o join client c on c.client_id = o.client_id
         where ($1::text is null or c.slug = $1)
             and ($2::text is null or o.status = $2)
             and ($3::text is null or partner_reference = $3)
@@ -53,8 +61,9 @@ pub(super) async fn search(core: &Arc<Core>, input: Input) -> Answer {
             and ($5::text is null or transaction_id = $5)
             and ($6::timestamptz is null or o.created_at >= $6)
             and ($7::timestamptz is null or o.created_at < $7)
+            and ($8::text is null or side = $8)
         order by o.created_at desc, order_id desc
-        limit $8
+        limit $9
         "#,
         search.partner,
         search.status,
@@ -63,6 +72,7 @@ pub(super) async fn search(core: &Arc<Core>, input: Input) -> Answer {
         search.transaction_id,
         search.from,
         search.to,
+        search.side.map(|side| side.to_string()),
         limit,
     )
     .fetch_all(&core.db)
@@ -70,8 +80,9 @@ pub(super) async fn search(core: &Arc<Core>, input: Input) -> Answer {
     let orders: Vec<_> = rows
         .into_iter()
         .map(|row| {
-            json!({"id": row.order_id, "partner": row.slug, "status": row.status,
-                "currencyPair": row.pair, "partnerOrderIdentifier": row.partner_reference,
+            json!({"id": row.order_id, "side": row.side, "partner": row.slug,
+                "status": row.status, "currencyPair": row.pair,
+                "partnerOrderIdentifier": row.partner_reference,
                 "fiatAmount": {"amount": JsonDecimal(row.fiat_amount),
                     "currencyCode": row.fiat_currency},
                 "date": row.created_at})
@@ -82,46 +93,112 @@ pub(super) async fn search(core: &Arc<Core>, input: Input) -> Answer {
 
 /// An order whole, with its timeline and what its policies decided.
 pub(super) async fn read(core: &Arc<Core>, input: Input) -> Answer {
-    let (client, order) = find(core, input.param("id")).await?;
-    ok(&detail(core, client, order).await?)
+    let order = Named::find(core, input.param("id")).await?;
+    ok(&order.detail(core).await?)
 }
 
-pub(super) async fn detail(
-    core: &Core,
-    client: ClientId,
-    order: OrderId,
-) -> Result<Value, Refused> {
-    let row = sqlx::query_scalar!(
-        r#"
-        select to_jsonb(o) - 'terms_digest' - 'client_id' as "order!"
-        from buy_order o where client_id = $1 and order_id = $2
-        "#,
-        client.uuid(),
-        order.number(),
-    )
-    .fetch_one(&core.db)
-    .await?;
-    let timeline = sqlx::query!(
-        "select at, from_status, to_status, cause, reason, actor from order_transition \
-         where client_id = $1 and order_id = $2 order by at, transition_id",
-        client.uuid(),
-        order.number(),
-    )
-    .fetch_all(&core.db)
-    .await?;
-    let timeline: Vec<_> = timeline
-        .into_iter()
-        .map(|row| {
-            json!({"at": row.at, "from": row.from_status, "to": row.to_status,
-                "cause": row.cause, "reason": row.reason, "actor": row.actor})
-        })
-        .collect();
-    let mut detail = in_camel_case(row);
-    let snapshot = core.snapshots.current();
-    detail["partner"] = snapshot.tenants.get(&client).map(|tenant| tenant.slug.to_string()).into();
-    detail["id"] = order.number().into();
-    detail["timeline"] = timeline.into();
-    Ok(detail)
+/// An order of some client.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Named {
+    pub(super) client: ClientId,
+    pub(super) side: Side,
+    pub(super) order: OrderId,
+}
+
+impl Named {
+    /// The order of this number: it is unique within a client, and in practice overall.
+    async fn find(core: &Core, id: &str) -> Result<Self, Refused> {
+        let order: OrderId = id.parse().map_err(|_| Refused::not_found("order"))?;
+        let rows = sqlx::query!(
+            r#"
+            select client_id as "client_id!", false as "sold!" from buy_order where order_id = $1
+            union all
+            select client_id as "client_id!", true as "sold!" from sell_order where order_id = $1
+            limit 2
+            "#,
+            order.number(),
+        )
+        .fetch_all(&core.db)
+        .await?;
+        match &rows[..] {
+            [row] => {
+                let side = if row.sold { Side::Sell } else { Side::Buy };
+                Ok(Self { client: row.client_id.into(), side, order })
+            }
+            [] => Err(Refused::not_found("order")),
+            _ => Err(Refused::conflict("several orders have this id")),
+        }
+    }
+
+    /// The whole order.
+    pub(super) async fn detail(self, core: &Core) -> Result<Value, Refused> {
+        let mut detail = in_camel_case(self.row(core).await?);
+        let snapshot = core.snapshots.current();
+        let partner = snapshot.tenants.get(&self.client).map(|tenant| tenant.slug.to_string());
+        detail["partner"] = partner.into();
+        detail["side"] = self.side.to_string().into();
+        detail["id"] = self.order.number().into();
+        detail["timeline"] = self.timeline(core).await?.into();
+        Ok(detail)
+    }
+
+    async fn row(self, core: &Core) -> Result<Value, sqlx::Error> {
+        let (client, order) = (self.client.uuid(), self.order.number());
+        match self.side {
+            Side::Buy => {
+                sqlx::query_scalar!(
+                    r#"
+                    select to_jsonb(o) - 'terms_digest' - 'client_id' as "order!"
+                    from buy_order o where client_id = $1 and order_id = $2
+                    "#,
+                    client,
+                    order,
+                )
+                .fetch_one(&core.db)
+                .await
+            }
+            Side::Sell => {
+                sqlx::query_scalar!(
+                    r#"
+                    select to_jsonb(o) - 'terms_digest' - 'client_id' as "order!"
+                    from sell_order o where client_id = $1 and order_id = $2
+                    "#,
+                    client,
+                    order,
+                )
+                .fetch_one(&core.db)
+                .await
+            }
+        }
+    }
+
+    async fn timeline(self, core: &Core) -> Result<Vec<Value>, sqlx::Error> {
+        let rows = sqlx::query!(
+            r#"
+            select at as "at!", from_status, to_status as "to_status!", cause as "cause!", reason,
+                actor as "actor!"
+            from (
+                select at, transition_id, from_status, to_status, cause, reason, actor
+                from order_transition where client_id = $1 and order_id = $2 and not $3
+                union all
+                select at, transition_id, from_status, to_status, cause, reason, actor
+                from sell_order_transition where client_id = $1 and order_id = $2 and $3
+            ) steps order by at, transition_id
+            "#,
+            self.client.uuid(),
+            self.order.number(),
+            self.side == Side::Sell,
+        )
+        .fetch_all(&core.db)
+        .await?;
+        Ok(rows
+            .into_iter()
+            .map(|row| {
+                json!({"at": row.at, "from": row.from_status, "to": row.to_status,
+                    "cause": row.cause, "reason": row.reason, "actor": row.actor})
+            })
+            .collect())
+    }
 }
 
 /// A row with its columns named as members are.
@@ -138,107 +215,6 @@ fn in_camel_case(row: Value) -> Value {
         (name, value)
     };
     Value::Object(columns.into_iter().map(rename).collect())
-}
-
-/// The client of an order: an order id is unique within a client, and in practice overall.
-async fn find(core: &Core, id: &str) -> Result<(ClientId, OrderId), Refused> {
-    let order: OrderId = id.parse().map_err(|_| Refused::not_found("order"))?;
-    let clients = sqlx::query_scalar!(
-        "select client_id from buy_order where order_id = $1 limit 2",
-        order.number(),
-    )
-    .fetch_all(&core.db)
-    .await?;
-    match clients[..] {
-        [client] => Ok((client.into(), order)),
-        [] => Err(Refused::not_found("order")),
-        _ => Err(Refused::conflict("several partners have an order with this id")),
-    }
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct Happened {
-    event: Name,
-    amount: Option<JsonDecimal>,
-    reference: Option<String>,
-    transaction_id: Option<String>,
-    reason: Option<String>,
-}
-
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Name {
-    PaymentReceived,
-    PaymentDenied,
-    CoinsSent,
-    ConfirmedOnChain,
-    Hold,
-    Release,
-    Refund,
-    Cancel,
-}
-
-impl Happened {
-    /// The event, with the members that it takes and no others.
-    fn event(self) -> Result<OrderEvent, Refused> {
-        let Self { event, amount, reference, transaction_id, reason } = self;
-        let texts = [&reference, &transaction_id, &reason];
-        if texts.into_iter().flatten().any(|text| text.chars().count() > TEXT_CHARS_MAX) {
-            return Err(Refused::unprocessable("a text is longer than 255 characters"));
-        }
-        let takes = match event {
-            Name::PaymentReceived => [true, true, false, false],
-            Name::CoinsSent => [false, false, true, false],
-            Name::ConfirmedOnChain | Name::Release => [false; 4],
-            _ => [false, false, false, true],
-        };
-        let given =
-            [amount.is_some(), reference.is_some(), transaction_id.is_some(), reason.is_some()];
-        if given.iter().zip(takes).any(|(given, takes)| *given && !takes) {
-            return Err(Refused::unprocessable("a member that this event does not take"));
-        }
-        Ok(match event {
-            Name::PaymentReceived => {
-                let amount = amount.map(|JsonDecimal(amount)| amount);
-                OrderEvent::PaymentReceived { amount, reference }
-            }
-            Name::PaymentDenied => OrderEvent::PaymentDenied { reason },
-            Name::CoinsSent => OrderEvent::CoinsSent {
-                transaction_id: transaction_id
-                    .filter(|id| !id.is_empty())
-                    .ok_or_else(|| Refused::unprocessable("transactionId is required"))?,
-            },
-            Name::ConfirmedOnChain => OrderEvent::ConfirmedOnChain,
-            Name::Hold => OrderEvent::Hold { reason },
-            Name::Release => OrderEvent::Release,
-            Name::Refund => OrderEvent::Refund { reason },
-            Name::Cancel => OrderEvent::Cancel { reason },
-        })
-    }
-}
-
-/// Lets an event happen to an order; 409 when its state forbids it.
-pub(super) async fn happen(core: &Arc<Core>, input: Input) -> Answer {
-    let event = input.json::<Happened>()?.event()?;
-    let (client, order) = find(core, input.param("id")).await?;
-    let applied = apply(core, client, order, event, input.actor()).await;
-    let applied = applied.map_err(|error| match error {
-        NotApplied::NoSuchOrder => Refused::not_found("order"),
-        NotApplied::Forbidden { status } => {
-            Refused::conflict(format!("an order that is {} forbids it", status.as_str()))
-        }
-        NotApplied::Failed(error) => error.into(),
-    })?;
-    let mut conn = core.db.acquire().await?;
-    let target = order.to_string();
-    let mut detail: Value = input.json()?;
-    detail["from"] = applied.from.as_str().into();
-    detail["to"] = applied.to.as_str().into();
-    let entry = Entry { actor: input.actor(), action: "order.event", target: &target, detail };
-    audit::record(&mut conn, &core.clock, entry).await?;
-    drop(conn);
-    ok(&self::detail(core, client, order).await?)
 }
 
 /// Ends an offer now, unless it is confirmed.

@@ -65,7 +65,7 @@ pub(crate) async fn quote(
     let quote = create::quote(core, &caller, Side::Buy, &request)?;
     let mut refusal = Refusal::new();
     checks::market(&catalogue, &quote, &mut refusal);
-    checks::account(core, plan.client, plan.user, &mut refusal).await?;
+    checks::user(core, plan.client, plan.user, &mut refusal).await?;
     if refusal.is_empty() { Ok(quote) } else { Err(refusal.into()) }
 }
 

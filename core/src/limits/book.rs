@@ -1,10 +1,10 @@
 //! The arithmetic of limits: rules and what was spent in, what is left out. No input, no output.
 
-use std::collections::BTreeMap;
-
 use rust_decimal::Decimal;
+use uuid::Uuid;
 
 use crate::accounts::{Kind, PaymentAccount};
+use crate::quotes::Side;
 use crate::types::CurrencyCode;
 
 /// Most that one account takes a day while its limit is not raised.
@@ -18,8 +18,8 @@ const NON_RAISED_ACCOUNTS: Decimal = Decimal::from_parts(3, 0, 0, false, 0);
 pub(crate) const LIMITED_METHODS: [&str; 4] =
     ["mobilepay1", "mobilepay2", "creditCard", "localcard"];
 
-/// Methods that are paid from an account of a kind.
-const fn methods(kind: Kind) -> &'static [&'static str] {
+/// Methods that are paid from an account of a kind, or out to it.
+pub(crate) const fn methods(kind: Kind) -> &'static [&'static str] {
     match kind {
         Kind::CreditCard => &LIMITED_METHODS,
         Kind::Walletpay => &["walletpay"],
@@ -74,9 +74,18 @@ impl Rules {
         }
     }
 
-    /// What may still be bought for.
-    pub(crate) fn left_to_buy(&self, spent: &Spent) -> Decimal {
-        left(self.buy.min(self.day), spent.total())
+    /// Most of one side, a day.
+    pub(crate) fn of(&self, side: Side) -> Decimal {
+        match side {
+            Side::Buy => self.buy,
+            Side::Sell => self.sell,
+        }
+        .min(self.day)
+    }
+
+    /// What may still be bought or sold for.
+    pub(crate) fn left(&self, side: Side, spent: &Spent) -> Decimal {
+        left(self.of(side), spent.of(side)).min(left(self.day, spent.total()))
     }
 
     /// The limit of an account; `None` when its limit is raised and it has none of its own.
@@ -114,34 +123,43 @@ pub(crate) fn left(limit: Decimal, spent: Decimal) -> Decimal {
     (limit - spent).max(Decimal::ZERO)
 }
 
-/// What was spent in a day, by payment method.
+/// What was traded in a day by one method, with one account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Trade {
+    pub(crate) side: Side,
+    pub(crate) method: String,
+    /// `None` where the order names none.
+    pub(crate) account: Option<Uuid>,
+    pub(crate) amount: Decimal,
+}
+
+/// What was traded in a day.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Spent(BTreeMap<String, Decimal>);
+pub(crate) struct Spent(Vec<Trade>);
 
 impl Spent {
-    /// So much by each method.
-    pub(crate) fn new(by_method: impl IntoIterator<Item = (String, Decimal)>) -> Self {
-        Self(by_method.into_iter().collect())
+    /// All of these.
+    pub(crate) fn new(trades: impl IntoIterator<Item = Trade>) -> Self {
+        Self(trades.into_iter().collect())
     }
 
-    /// All of it.
+    /// Both sides together.
     pub(crate) fn total(&self) -> Decimal {
-        self.0.values().sum()
+        self.sum(|_| true)
     }
 
-    /// What was spent by these methods.
+    /// One side.
+    pub(crate) fn of(&self, side: Side) -> Decimal {
+        self.sum(|trade| trade.side == side)
+    }
+
+    /// What was bought by these methods.
     pub(crate) fn by(&self, methods: &[&str]) -> Decimal {
-        let mut sum = Decimal::ZERO;
-        for (method, amount) in &self.0 {
-            if methods.contains(&&**method) {
-                sum += amount;
-            }
-        }
-        sum
+        self.sum(|trade| trade.side == Side::Buy && methods.contains(&&*trade.method))
     }
 
-    /// What was spent from `account`, of the user's `accounts`. An order names its method, not
-    /// its account: it counts for the account of the method's kind that was used last.
+    /// What was spent from `account`, of the user's `accounts`. An order that names none counts
+    /// for the account of its method's kind that was used last.
     pub(crate) fn by_account(
         &self,
         account: &PaymentAccount,
@@ -151,15 +169,25 @@ impl Spent {
         let used_later = |other: &PaymentAccount| {
             (other.last_used_at, other.id) > (account.last_used_at, account.id)
         };
-        if same.any(used_later) { Decimal::ZERO } else { self.by(methods(account.kind)) }
+        let is_last = !same.any(used_later);
+        self.sum(|trade| {
+            let bought = trade.side == Side::Buy;
+            let fits = methods(account.kind).contains(&&*trade.method);
+            bought && trade.account.map_or(is_last && fits, |named| named == account.id)
+        })
+    }
+
+    fn sum(&self, counts: impl Fn(&Trade) -> bool) -> Decimal {
+        self.0.iter().filter(|trade| counts(trade)).map(|trade| trade.amount).sum()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use chrono::{DateTime, TimeDelta};
     use proptest::prelude::*;
-    use uuid::Uuid;
 
     use super::*;
     use crate::accounts::Private;
@@ -185,6 +213,11 @@ mod tests {
             disabled: false,
             last_used_at: DateTime::UNIX_EPOCH + TimeDelta::seconds(used),
         }
+    }
+
+    fn bought(method: &str, amount: u32) -> Trade {
+        let (method, amount) = (method.to_owned(), amount.into());
+        Trade { side: Side::Buy, method, account: None, amount }
     }
 
     #[test]
@@ -221,18 +254,28 @@ mod tests {
             account(Kind::CreditCard, 2),
             account(Kind::BankTransfer, 3),
         ];
-        let spent =
-            Spent::new([("creditCard".to_owned(), 60.into()), ("mobilepay1".to_owned(), 7.into())]);
+        let named = Trade { account: Some(accounts[0].id), ..bought("creditCard", 5) };
+        let sold = Trade { side: Side::Sell, ..bought("bankTransfer", 90) };
+        let spent = Spent::new([bought("creditCard", 60), bought("mobilepay1", 7), named, sold]);
         let of = |at: usize| spent.by_account(&accounts[at], &accounts);
-        assert_eq!([of(0), of(1), of(2)], [0.into(), 67.into(), 0.into()]);
-        assert_eq!(spent.total(), 67.into());
+        assert_eq!([of(0), of(1), of(2)], [5.into(), 67.into(), 0.into()]);
+        assert_eq!((spent.of(Side::Buy), spent.total()), (72.into(), 162.into()));
+    }
+
+    #[test]
+    fn a_side_is_bound_by_its_own_limit_and_by_both_sides_together() {
+        let rules = rules(&[("user_day_limit", 100), ("user_day_limit_coin_to_fiat", 30)]);
+        let sold = Trade { side: Side::Sell, ..bought("bankTransfer", 25) };
+        let spent = Spent::new([bought("creditCard", 60), sold]);
+        assert_eq!(rules.left(Side::Sell, &spent), 5.into());
+        assert_eq!(rules.left(Side::Buy, &spent), 15.into());
+        assert_eq!(rules.left(Side::Sell, &Spent::new([bought("creditCard", 99)])), 1.into());
     }
 
     proptest! {
         #[test]
         fn what_is_left_is_between_nothing_and_the_limit(limit in 0_u32.., orders in proptest::collection::vec(0_u32.., 0..9)) {
-            let methods = orders.iter().enumerate().map(|(at, n)| (at.to_string(), (*n).into()));
-            let spent = Spent::new(methods);
+            let spent = Spent::new(orders.iter().map(|n| bought("creditCard", *n)));
             let rest = left(limit.into(), spent.total());
             prop_assert!(rest >= Decimal::ZERO && rest <= limit.into());
             prop_assert_eq!(rest.is_zero(), spent.total() >= limit.into());

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::book::{LIMITED_METHODS, Rules, Spent, left};
-use super::{INTERVAL, rules, spent};
+use super::{INTERVAL, spent, trader};
 use crate::Core;
 use crate::accounts::{self, Kind as AccountKind, PaymentAccount};
 use crate::caller::ClientAndUser;
@@ -17,6 +17,7 @@ use crate::endpoint::{Endpoint, Json};
 use crate::error::{Code, Result};
 use crate::exchange::Input;
 use crate::openapi::doc::{Doc, Kind, optional};
+use crate::quotes::Side;
 use crate::types::{CurrencyCode, fiat_exponent};
 
 /// What the amounts were computed with.
@@ -57,7 +58,7 @@ impl Endpoint for V2 {
     async fn call(core: &Core, caller: ClientAndUser, groups: Groups) -> Result<Json<UserLimits>> {
         let (client, user, now) = (caller.client.id(), caller.user, core.clock.now());
         let mut conn = core.db.acquire().await?;
-        let rules = rules(&mut conn, client, user).await?.ok_or(Code::ER709)?;
+        let rules = trader(&mut conn, client, user).await?.ok_or(Code::ER709)?.rules;
         let spent = spent(&mut conn, client, user, now - INTERVAL).await?;
         let accounts = accounts::list(&mut conn, core, client, user).await?;
         let mut limits = BTreeMap::new();
@@ -174,10 +175,12 @@ fn user_limits(
     spent: &Spent,
     accounts: &[PaymentAccount],
 ) -> BTreeMap<&'static str, Limit> {
-    let money = |limit: Decimal, spent: Decimal| {
+    let quantities = |limit: Decimal, remaining: Decimal| {
         let money = |amount| Quantity::Money(Money::new(amount, rules.currency));
-        (money(limit), money(left(limit, spent)))
+        (money(limit), money(remaining))
     };
+    let money = |limit: Decimal, spent: Decimal| quantities(limit, left(limit, spent));
+    let to_buy = rules.left(Side::Buy, spent);
     let limited = spent.by(&LIMITED_METHODS);
     let open = |account: &&PaymentAccount| {
         account.kind == AccountKind::CreditCard && !account.limit_raised && !account.disabled
@@ -188,7 +191,7 @@ fn user_limits(
     let entry =
         |kind, block, name, quantities| (name, Limit::maximum((kind, block, name), quantities));
     BTreeMap::from([
-        entry("user", "hard", "user_day_limit", money(rules.day.min(rules.buy), spent.total())),
+        entry("user", "hard", "user_day_limit", quantities(rules.of(Side::Buy), to_buy)),
         entry(
             "paymentMethod",
             "soft",

@@ -6,6 +6,7 @@
 //! Confirming a quote again in the same terms answers the same order, so a client that lost the
 //! answer just asks again.
 
+pub(crate) mod account;
 pub(crate) mod checks;
 pub(crate) mod placing;
 pub(crate) mod request;
@@ -16,6 +17,7 @@ use http::Method;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use self::account::NamedAccount;
 use self::placing::{NewOrder, Outcome, earlier, place};
 pub use self::request::Confirm;
 use self::request::{MEMBERS, Terms, V1_MEMBERS, V2_MEMBERS};
@@ -59,6 +61,9 @@ impl Endpoint for V1 {
         Code::ER124,
         Code::ER138,
         Code::ER139,
+        Code::ER380,
+        Code::ER396,
+        Code::ER397,
     ];
     const BODY: Body = Body::Json;
     const IDEMPOTENT: bool = true;
@@ -121,6 +126,9 @@ impl Endpoint for V2 {
         Code::ER137,
         Code::ER138,
         Code::ER139,
+        Code::ER380,
+        Code::ER396,
+        Code::ER397,
     ];
     const BODY: Body = Body::Json;
     const IDEMPOTENT: bool = true;
@@ -216,7 +224,9 @@ async fn confirm(core: &Core, caller: Reader, request: Confirm) -> Result<Confir
     };
     let destination = Destination::read(&request, &quote, &client.catalogue)?;
     quote.check_wallet(&destination.address, destination.tag.as_ref())?;
-    let confirming = Confirming { user: user.or(quote.user), client, quote, request, destination };
+    let user = user.or(quote.user);
+    let account = NamedAccount::find(core, client.id(), user, request.account.as_deref()).await?;
+    let confirming = Confirming { client, user, account, quote, request, destination };
     // Whatever stands against a new order, the quote may have become one before.
     if expired {
         return confirming.repeated(core).await?.ok_or_else(|| Code::ER006.into());
@@ -233,6 +243,8 @@ struct Confirming {
     client: Client,
     /// Whose order it becomes.
     user: Option<UserId>,
+    /// What it is paid from.
+    account: NamedAccount,
     quote: Quote,
     request: Confirm,
     destination: Destination,
@@ -243,10 +255,11 @@ impl Confirming {
     async fn check(&self, core: &Core) -> Result<(Refusal, Option<OfferTerms>)> {
         let mut refusal = Refusal::new();
         checks::market(&self.client.catalogue, &self.quote, &mut refusal);
-        if let Some(user) = self.user {
-            let client = self.client.id();
-            checks::account(core, client, user, &mut refusal).await?;
-            checks::limit(core, (client, user), self.quote.fiat, &mut refusal).await?;
+        self.account.check(&self.quote, &mut refusal);
+        if let Some(user) = self.user
+            && let Some(standing) = checks::user(core, self.client.id(), user, &mut refusal).await?
+        {
+            checks::limit(&standing, &self.quote, &mut refusal);
         }
         let Terms::Offer { id, .. } = &self.request.terms else { return Ok((refusal, None)) };
         let offer = OfferTerms::find(core, self.client.id(), *id).await?;
@@ -270,10 +283,10 @@ impl Confirming {
                 let repeated = self.repeated(core).await?;
                 repeated.ok_or_else(|| Error::broken("find the order of a used quote"))
             }
-            Outcome::OfferTaken => match self.repeated(core).await? {
-                Some(confirmed) => Ok(confirmed),
-                None => Err(self.why_taken(core).await?.into()),
-            },
+            Outcome::OfferTaken => self.overtaken(core, (Code::ER131, None)).await,
+            Outcome::Forbidden => {
+                self.overtaken(core, (Code::ER011, Some(checks::LIMIT_REACHED))).await
+            }
             // The statement may have been carried out. What it left behind says so, or will when
             // the client asks again; doing it again blindly could not tell.
             Outcome::Unknown(error) => match self.repeated(core).await {
@@ -296,13 +309,22 @@ impl Confirming {
         Confirmed::new(core, client, earlier.order_id, earlier.expires_at).map(Some)
     }
 
-    /// Why the offer could not be taken although nothing stood against it before.
-    async fn why_taken(&self, core: &Core) -> Result<Refusal> {
+    /// What stands against the order although nothing did a moment ago: what a second look finds,
+    /// or else the code that it was stopped for. Another confirm of the same quote may have been
+    /// faster, and is then the answer.
+    async fn overtaken(
+        &self,
+        core: &Core,
+        (code, detail): (Code, Option<&'static str>),
+    ) -> Result<Confirmed> {
+        if let Some(confirmed) = self.repeated(core).await? {
+            return Ok(confirmed);
+        }
         let (mut refusal, _) = self.check(core).await?;
         if refusal.is_empty() {
-            refusal.add(Code::ER131, None);
+            refusal.add(code, detail.map(Into::into));
         }
-        Ok(refusal)
+        Err(refusal.into())
     }
 
     fn terms_digest(&self) -> [u8; 32] {
@@ -311,6 +333,7 @@ impl Confirming {
             Terms::Offer { id, .. } => Some(*id),
             Terms::Stated { .. } => None,
         };
-        terms::digest(&self.destination, offer, partner_reference.as_ref(), self.user)
+        let reference = partner_reference.as_ref();
+        terms::digest(&self.destination, offer, reference, self.user, &self.account)
     }
 }

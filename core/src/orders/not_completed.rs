@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::status::{Cause, OrderStatus};
 use super::{Order, WalletType};
+use crate::users::account::Statuses;
 
 /// Above this amount in euros an unhosted wallet needs a proof that it is the user's (Regulation
 /// (EU) 2023/1113, article 14(5)). Euro is what pairs are quoted in; another fiat currency is
@@ -27,8 +28,8 @@ pub(crate) struct Reason {
 }
 
 /// What keeps the order from completing; nothing once it is final. `page_url` is the order's page,
-/// where its user can act.
-pub(super) fn reasons(order: &Order, page_url: &str) -> Vec<Reason> {
+/// where its user can act; `user` is what the user has shown.
+pub(super) fn reasons(order: &Order, user: &Statuses, page_url: &str) -> Vec<Reason> {
     if order.status.is_final() {
         return Vec::new();
     }
@@ -42,7 +43,49 @@ pub(super) fn reasons(order: &Order, page_url: &str) -> Vec<Reason> {
         support_action_required: false,
         url: Some(page_url.to_owned()),
     });
-    blocked.into_iter().chain(unproven).collect()
+    blocked.into_iter().chain(unproven).chain(unshown(user, Some(page_url))).collect()
+}
+
+/// What the user has not shown yet. Of tax residency, only `missing` asks the user for it.
+pub(crate) fn unshown(
+    user: &Statuses,
+    page_url: Option<&str>,
+) -> impl Iterator<Item = Reason> + use<> {
+    let reason = |code, description: &str, solution| Reason {
+        code,
+        description: description.to_owned(),
+        solution,
+        user_action_required: true,
+        support_action_required: false,
+        url: page_url.map(str::to_owned),
+    };
+    let all = [
+        (
+            user.identity != "verified",
+            reason(
+                "011",
+                "The user's identity is not verified.",
+                "The user shows an identity document.",
+            ),
+        ),
+        (
+            user.amld5 != "verified",
+            reason(
+                "012",
+                "The AMLD5 questions are not answered.",
+                "The user answers the questions.",
+            ),
+        ),
+        (
+            user.dac8 == "missing",
+            reason(
+                "013",
+                "The DAC8 declaration is missing.",
+                "The user declares the tax residency.",
+            ),
+        ),
+    ];
+    all.into_iter().filter_map(|(open, reason)| open.then_some(reason))
 }
 
 fn is_unproven(order: &Order) -> bool {

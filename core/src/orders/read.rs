@@ -16,6 +16,7 @@ use crate::caller::{ClientAndUser, Reader};
 use crate::endpoint::{Endpoint, Json};
 use crate::error::{Code, Result};
 use crate::exchange::Input;
+use crate::limits;
 use crate::openapi::doc::Doc;
 use crate::types::{
     Amount, CurrencyDetails, DestinationTag, FeeBreakdown, JsonDecimal, OrderId, PairCode,
@@ -122,7 +123,10 @@ impl Endpoint for V1 {
     async fn call(core: &Core, caller: ClientAndUser, name: OrderName) -> Result<Json<OrderV1>> {
         let ClientAndUser { client, user } = caller;
         let order = find(core, &client, Some(user), &name).await?;
-        let reasons = reasons(&order, &payment_url(core, client.id(), order.id)?);
+        let mut conn = core.db.acquire().await?;
+        let trader = limits::trader(&mut conn, client.id(), user).await?.ok_or(Code::ER709)?;
+        let page_url = payment_url(core, client.id(), order.id)?;
+        let reasons = reasons(&order, &trader.statuses, &page_url);
         Ok(Json(OrderV1 { order_not_completed_reasons: reasons, ..order.into() }))
     }
 }

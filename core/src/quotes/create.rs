@@ -13,6 +13,7 @@ pub use super::request::Request;
 use super::request::{BUY_MEMBERS, MEMBERS, SELL_MEMBERS};
 use super::{QUOTE_LIFETIME_SECONDS_MAX, Quote, Side, token};
 use crate::Core;
+use crate::accounts;
 use crate::caller::ClientMaybeUser;
 use crate::catalogue::PairStatus;
 use crate::endpoint::{Body, Bucket, Endpoint, Json};
@@ -96,7 +97,7 @@ impl Endpoint for BuyV1 {
         caller: ClientMaybeUser,
         request: Request,
     ) -> Result<Json<BuyQuote>> {
-        let made = make(core, &caller, Side::Buy, request)?;
+        let made = make(core, &caller, Side::Buy, request).await?;
         Ok(Json(BuyQuote {
             source_currency: made.fiat_currency,
             target_currency: made.crypto_currency,
@@ -170,10 +171,18 @@ impl Endpoint for SellV1 {
         caller: ClientMaybeUser,
         request: Request,
     ) -> Result<Json<SellQuote>> {
-        let made = make(core, &caller, Side::Sell, request)?;
+        let made = make(core, &caller, Side::Sell, request).await?;
+        let bank_account_disabled = match caller.user {
+            None => false,
+            Some(user) => {
+                let mut conn = core.db.acquire().await?;
+                let owner = (caller.client.id(), user);
+                accounts::all_disabled(&mut conn, owner, &made.view.payment_method).await?
+            }
+        };
         Ok(Json(SellQuote {
             fiat_network_fee: made.view.network_fee_cost,
-            bank_account_disabled: false,
+            bank_account_disabled,
             source_currency: made.crypto_currency,
             target_currency: made.fiat_currency,
             quote: made.view,
@@ -198,7 +207,7 @@ pub struct SellQuote {
     #[serde(flatten)]
     quote: View,
     fiat_network_fee: JsonDecimal,
-    /// A quote is bound to no account; the one that the confirm names is checked there.
+    /// Whether the user has accounts for the payout method and every one of them is disabled.
     bank_account_disabled: bool,
     source_currency: CurrencyDetails,
     target_currency: CurrencyDetails,
@@ -235,14 +244,17 @@ struct Made {
 }
 
 /// Prices the request and seals the quote.
-fn make(core: &Core, caller: &ClientMaybeUser, side: Side, request: Request) -> Result<Made> {
+async fn make(core: &Core, caller: &ClientMaybeUser, side: Side, request: Request) -> Result<Made> {
     let quote = quote(core, caller, side, &request)?;
     let sealed = token::seal(core, &quote)?;
     let pair = &request.pair;
+    let amounts = (quote.fiat, quote.crypto);
+    let mut reasons = limits::reasons(side, pair, &request.method, amounts);
+    reasons.extend(limits::reasons_of_user(core, caller, &quote).await?);
     Ok(Made {
         fiat_currency: pair.quote.details.clone(),
         crypto_currency: pair.base.details.clone(),
-        view: View::of(&request, quote, sealed)?,
+        view: View::of(&request, quote, sealed, reasons)?,
     })
 }
 
@@ -330,10 +342,9 @@ fn promise(
 }
 
 impl View {
-    fn of(request: &Request, quote: Quote, sealed: String) -> Result<Self> {
+    fn of(request: &Request, quote: Quote, sealed: String, reasons: Vec<Reason>) -> Result<Self> {
         let pair = &request.pair;
-        let amounts = (quote.fiat, quote.crypto);
-        let single = single_coin(amounts, pair.quote.scale())
+        let single = single_coin((quote.fiat, quote.crypto), pair.quote.scale())
             .ok_or_else(|| Error::broken("reckon the price of one coin"))?;
         Ok(Self {
             quote: sealed,
@@ -351,12 +362,7 @@ impl View {
             single_coin_estimate: single.into(),
             is_estimated_quote: quote.is_estimated,
             expiry_date: quote.expires_at.to_rfc3339_opts(SecondsFormat::Millis, true),
-            quote_unconfirmable_reasons: limits::reasons(
-                quote.side,
-                pair,
-                &request.method,
-                amounts,
-            ),
+            quote_unconfirmable_reasons: reasons,
             payment_method: quote.payment_method,
         })
     }

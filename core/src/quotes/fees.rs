@@ -127,7 +127,7 @@ fn asked(
         mid_rate: plain(mid_rate),
         payment_method: request.method.code.clone(),
         country: request.country.map_or(COUNTRY_UNKNOWN, Country::as_str).to_owned(),
-        // A quote touches no table: of its user, it knows that there is one.
+        // Fees do not wait for the database: of the user, they know that there is one.
         user_tier: if caller.user.is_some() { "registered" } else { "guest" }.to_owned(),
         volume_30d: None,
         promo_code: None,

@@ -5,8 +5,12 @@ use rust_decimal::Decimal;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Side;
+use super::{Quote, Side};
+use crate::Core;
+use crate::caller::ClientMaybeUser;
 use crate::catalogue::{Pair, PaymentMethod};
+use crate::error::{Code, Result};
+use crate::limits;
 
 /// A reason of `quoteUnconfirmableReasons`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
@@ -17,6 +21,11 @@ pub(super) enum Reason {
     CurrencyLimitExceeded,
     /// The amount is above what the payment method takes.
     PaymentMethodLimitExceeded,
+    /// The amount is above what the user may still trade today.
+    UserLimitExceeded,
+    /// The user has not shown everything yet: a hint, because the confirm then succeeds and the
+    /// reason stands in the order.
+    UserRegistrationNotCompleted,
 }
 
 /// Reasons that pair and method give. A pair's limits are in what the user pays.
@@ -35,4 +44,22 @@ pub(super) fn reasons(
     let all =
         [(outside, Reason::CurrencyLimitExceeded), (above, Reason::PaymentMethodLimitExceeded)];
     all.into_iter().filter_map(|(holds, reason)| holds.then_some(reason)).collect()
+}
+
+/// Reasons that the user gives, if there is one.
+///
+/// # Errors
+/// When the database cannot be read.
+pub(super) async fn reasons_of_user(
+    core: &Core,
+    caller: &ClientMaybeUser,
+    quote: &Quote,
+) -> Result<Vec<Reason>> {
+    let Some(user) = caller.user else { return Ok(Vec::new()) };
+    let standing = limits::standing(core, caller.client.id(), user).await?;
+    let (trader, spent) = standing.ok_or(Code::ER709)?;
+    let above = quote.fiat > trader.rules.left(quote.side, &spent);
+    let open = !trader.statuses.is_verified();
+    let all = [(above, Reason::UserLimitExceeded), (open, Reason::UserRegistrationNotCompleted)];
+    Ok(all.into_iter().filter_map(|(holds, reason)| holds.then_some(reason)).collect())
 }

@@ -15,14 +15,23 @@ use crate::openapi::doc::{Doc, Kind, required};
 use crate::orders::lookup::OrderName;
 use crate::orders::status::NotApplied;
 use crate::sell::Sale;
-use crate::sell::orders::{EXAMPLE, SaleV1, find};
+use crate::sell::orders::{EXAMPLE, SaleV1, find, shown};
 use crate::sell::status::{SaleEvent, apply};
 use crate::types::ClientId;
 
 /// What can be made to happen: exactly the coins arrive, twice as many do, the payout arrives, the
-/// time to deposit ends, an operator lets a blocked sale go on, or sends the coins back.
-const HAPPENINGS: [&str; 6] =
-    ["deposit-received", "deposit-amount-wrong", "paid-out", "expire", "release", "refund"];
+/// time to deposit ends, an operator holds a sale, lets it go on, sends the coins back, or calls it
+/// off.
+const HAPPENINGS: [&str; 8] = [
+    "deposit-received",
+    "deposit-amount-wrong",
+    "paid-out",
+    "expire",
+    "hold",
+    "release",
+    "refund",
+    "cancel",
+];
 
 /// Version 2, the only one.
 pub struct V2;
@@ -63,7 +72,10 @@ impl Endpoint for V2 {
         let sale = find(core, &client, None, &name).await?;
         let event = event(core, client.id(), &sale, happening).await?;
         match apply(core, client.id(), sale.id, &event, ACTOR).await {
-            Ok(_) => Ok(Json(find(core, &client, None, &name).await?.into())),
+            Ok(_) => {
+                let sale = find(core, &client, None, &name).await?;
+                Ok(Json(shown(core, &client, sale).await?))
+            }
             Err(NotApplied::NoSuchOrder) => Err(Code::ER035.into()),
             Err(NotApplied::Forbidden { status }) => {
                 let detail = format!("an order that is {} forbids it", status.as_str());
@@ -76,7 +88,7 @@ impl Endpoint for V2 {
 
 async fn event(core: &Core, client: ClientId, sale: &Sale, happening: &str) -> Result<SaleEvent> {
     let deposit = |amount: Option<Decimal>| -> Result<SaleEvent> {
-        let transaction_id = transaction_id(&core.clock)?;
+        let transaction_id = Some(transaction_id(&core.clock)?);
         Ok(SaleEvent::DepositReceived { amount, transaction_id })
     };
     Ok(match happening {
@@ -86,8 +98,10 @@ async fn event(core: &Core, client: ClientId, sale: &Sale, happening: &str) -> R
             deposit(Some(twice.ok_or_else(|| Error::broken("double a sale's amount"))?))?
         }
         "paid-out" => SaleEvent::PaidOut,
+        "hold" => SaleEvent::Hold { reason: None },
         "release" => SaleEvent::Release,
-        "refund" => SaleEvent::Refund,
+        "refund" => SaleEvent::Refund { reason: None },
+        "cancel" => SaleEvent::Cancel { reason: None },
         _ => {
             end_time_to_deposit(core, client, sale).await?;
             SaleEvent::Expire

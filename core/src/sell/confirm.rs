@@ -9,10 +9,10 @@ use http::Method;
 use rust_decimal::Decimal;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 
 use super::placing::{NewSale, Outcome, Placed, earlier, place};
 use crate::Core;
+use crate::accounts::{IDENTIFIER_BYTES_MAX, identifier};
 use crate::caller::{Client, Reader};
 use crate::catalogue::{Catalogue, PairStatus};
 use crate::endpoint::{Body, Endpoint, Json};
@@ -20,13 +20,12 @@ use crate::error::{Code, Error, Refusal, Result};
 use crate::exchange::Input;
 use crate::fields::Fields;
 use crate::openapi::doc::{Doc, Kind, Shape, optional, required};
+use crate::orders::confirm::account::NamedAccount;
 use crate::orders::confirm::{checks, request, terms};
 use crate::orders::status::Cause;
 use crate::quotes::{Quote, Side, token};
 use crate::sandbox::deposit_address;
-use crate::types::{
-    AccountId, CallbackUrl, DestinationTag, JsonDecimal, OrderId, PartnerReference, UserId,
-};
+use crate::types::{CallbackUrl, DestinationTag, JsonDecimal, OrderId, PartnerReference, UserId};
 
 /// Time that the user has to send the coins.
 const TIME_TO_DEPOSIT: TimeDelta = TimeDelta::minutes(30);
@@ -50,7 +49,11 @@ impl Endpoint for V1 {
         Code::ER048,
         Code::ER055,
         Code::ER124,
+        Code::ER138,
+        Code::ER139,
         Code::ER380,
+        Code::ER396,
+        Code::ER397,
     ];
     const BODY: Body = Body::Json;
     const IDEMPOTENT: bool = true;
@@ -61,7 +64,11 @@ impl Endpoint for V1 {
                   the address is valid, but nobody's: never send real coins there.",
         body: Shape::Members(&[
             required("quote", Kind::Text, "The quote of the sell quote endpoint."),
-            optional("accountIdentifier", Kind::Format("uuid"), "The account to pay out to."),
+            optional(
+                "accountIdentifier",
+                Kind::Sized(1, IDENTIFIER_BYTES_MAX),
+                "The account of the user to pay out to: verified, and of the quote's type.",
+            ),
             optional("callbackUrl", Kind::Text, "Called once the order is final."),
             optional("partnerOrderIdentifier", Kind::Sized(0, 255), "Your own identifier."),
         ]),
@@ -91,7 +98,8 @@ impl Endpoint for V1 {
 #[derive(Debug)]
 pub struct Confirm {
     quote: String,
-    account: Option<AccountId>,
+    /// Identifier of the account to pay out to.
+    account: Option<String>,
     callback_url: Option<CallbackUrl>,
     partner_reference: Option<PartnerReference>,
 }
@@ -99,16 +107,12 @@ pub struct Confirm {
 impl Confirm {
     fn read(mut fields: Fields<'_>, client: &Client) -> Result<Self> {
         let quote = fields.text("quote", Code::ER045);
-        let account = fields.optional("accountIdentifier", Code::ER380, account);
+        let account = fields.optional("accountIdentifier", Code::ER380, identifier);
         let callback_url = request::callback_url(&mut fields, client);
         let partner_reference =
             fields.optional("partnerOrderIdentifier", Code::ER048, request::reference).flatten();
         fields.finish(quote.map(|quote| Self { quote, account, callback_url, partner_reference }))
     }
-}
-
-fn account(value: &Value) -> Option<AccountId> {
-    value.as_str()?.parse().ok()
 }
 
 /// A sale that stands, now or since an earlier confirm.
@@ -135,7 +139,9 @@ async fn confirm(core: &Core, caller: Reader, request: Confirm) -> Result<Confir
         }
         opened => (opened?, false),
     };
-    let confirming = Confirming { user: user.or(quote.user), client, quote, request };
+    let user = user.or(quote.user);
+    let account = NamedAccount::find(core, client.id(), user, request.account.as_deref()).await?;
+    let confirming = Confirming { client, user, account, quote, request };
     // Whatever stands against a new sale, the quote may have become one before.
     if expired {
         return confirming.repeated(core).await?.ok_or_else(|| Code::ER006.into());
@@ -152,6 +158,8 @@ struct Confirming {
     client: Client,
     /// Whose sale it becomes.
     user: Option<UserId>,
+    /// What it is paid out to.
+    account: NamedAccount,
     quote: Quote,
     request: Confirm,
 }
@@ -164,8 +172,11 @@ impl Confirming {
         if !self.client.tenant.is_test() {
             refusal.add(Code::ER016, Some("no wallet takes the coins of live clients yet".into()));
         }
-        if let Some(user) = self.user {
-            checks::account(core, self.client.id(), user, &mut refusal).await?;
+        self.account.check(&self.quote, &mut refusal);
+        if let Some(user) = self.user
+            && let Some(standing) = checks::user(core, self.client.id(), user, &mut refusal).await?
+        {
+            checks::limit(&standing, &self.quote, &mut refusal);
         }
         Ok(refusal)
     }
@@ -179,7 +190,7 @@ impl Confirming {
             client: client.id(),
             user: self.user,
             quote: &self.quote,
-            account: request.account,
+            account: self.account.id(),
             callback_url: request.callback_url.as_ref().map(|url| url.as_str()),
             partner_reference: request.partner_reference.as_ref().map(|name| name.as_str()),
             terms_digest: self.terms_digest(),
@@ -196,6 +207,10 @@ impl Confirming {
                 let repeated = self.repeated(core).await?;
                 repeated.ok_or_else(|| Error::broken("find the sale of a used quote"))
             }
+            Outcome::Forbidden => match self.repeated(core).await? {
+                Some(confirmed) => Ok(confirmed),
+                None => Err(self.why_forbidden(core).await?.into()),
+            },
             // What the transaction left behind says whether it was carried out, or will when the
             // client asks again.
             Outcome::Unknown(error) => match self.repeated(core).await {
@@ -218,6 +233,15 @@ impl Confirming {
         Ok(Some(self.confirmed(placed)))
     }
 
+    /// What stands against the sale although nothing did a moment ago.
+    async fn why_forbidden(&self, core: &Core) -> Result<Refusal> {
+        let mut refusal = self.check(core).await?;
+        if refusal.is_empty() {
+            refusal.add(Code::ER011, Some(checks::LIMIT_REACHED.into()));
+        }
+        Ok(refusal)
+    }
+
     fn confirmed(&self, placed: Placed) -> Confirmed {
         Confirmed {
             order_id: placed.order,
@@ -229,10 +253,9 @@ impl Confirming {
     }
 
     fn terms_digest(&self) -> [u8; 32] {
-        let Confirm { account, partner_reference, .. } = &self.request;
         terms::digest_of_parts(&[
-            account.map(|account| account.to_string()),
-            partner_reference.as_ref().map(ToString::to_string),
+            self.account.term(),
+            self.request.partner_reference.as_ref().map(ToString::to_string),
             self.user.map(|user| user.to_string()),
         ])
     }

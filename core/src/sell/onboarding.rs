@@ -22,7 +22,7 @@ use crate::types::{Locale, ReturnUrl, UserIdentifier};
 use crate::{Core, identifiers, policies};
 
 /// Where the page is, below the public URL.
-const PAGE: &str = "/sell/onboarding";
+pub(super) const PAGE: &str = "/sell/onboarding";
 
 /// Parameters of the page, in the order in which they are written and signed.
 const PARAMETERS: [&str; 5] =

@@ -9,19 +9,22 @@ use serde::Serialize;
 use super::Sale;
 use super::row::select_sales;
 use crate::Core;
+use crate::accounts::{self, PaymentAccount};
 use crate::caller::{Client, ClientAndUser};
 use crate::endpoint::{Endpoint, Json};
 use crate::error::{Code, Result};
 use crate::exchange::Input;
+use crate::limits;
 use crate::openapi::doc::{Doc, Kind, Member, optional, required};
 use crate::orders::BlockchainInfo;
 use crate::orders::list::{Cursor, Filter, Page};
 use crate::orders::lookup::OrderName;
-use crate::orders::not_completed::{Reason, blocked};
+use crate::orders::not_completed::{Reason, blocked, unshown};
 use crate::orders::status::OrderStatus;
 use crate::types::{
-    AccountId, Amount, CurrencyDetails, DestinationTag, JsonDecimal, OrderId, PairCode, UserId,
+    Amount, CurrencyDetails, DestinationTag, JsonDecimal, OrderId, PairCode, UserId,
 };
+use crate::users::account::Statuses;
 
 /// The list, version 1.
 pub struct ListV1;
@@ -108,7 +111,10 @@ impl Endpoint for ListV1 {
         .await?;
         let sales = rows.into_iter().map(|row| row.sale(&client.catalogue));
         let sales: Vec<Sale> = sales.collect::<Result<_>>()?;
-        Ok(filter.page(Self::PATH, sales, |sale| Cursor::behind(sale.created_at, sale.id)))
+        let seller = Seller::of(core, &client, &sales).await?;
+        let behind = |sale: &SaleV1| Cursor::behind(sale.date, sale.id);
+        let sales = sales.into_iter().map(|sale| SaleV1::of(sale, &seller)).collect();
+        Ok(filter.page(Self::PATH, sales, behind))
     }
 }
 
@@ -136,7 +142,8 @@ impl Endpoint for ReadV1 {
     }
 
     async fn call(core: &Core, caller: ClientAndUser, name: OrderName) -> Result<Json<SaleV1>> {
-        Ok(Json(find(core, &caller.client, Some(caller.user), &name).await?.into()))
+        let sale = find(core, &caller.client, Some(caller.user), &name).await?;
+        Ok(Json(shown(core, &caller.client, sale).await?))
     }
 }
 
@@ -165,6 +172,49 @@ pub(crate) async fn find(
     row.ok_or(Code::ER035)?.sale(&client.catalogue)
 }
 
+/// The sale as shown.
+///
+/// # Errors
+/// When the database cannot be read.
+pub(crate) async fn shown(core: &Core, client: &Client, sale: Sale) -> Result<SaleV1> {
+    let seller = Seller::of(core, client, std::slice::from_ref(&sale)).await?;
+    Ok(SaleV1::of(sale, &seller))
+}
+
+/// What sales show of their user; nothing of one who is not known.
+#[derive(Default)]
+struct Seller {
+    accounts: Vec<PaymentAccount>,
+    statuses: Option<Statuses>,
+}
+
+impl Seller {
+    /// The user of these sales, which are all of one.
+    async fn of(core: &Core, client: &Client, sales: &[Sale]) -> Result<Self> {
+        let Some(user) = sales.iter().find_map(|sale| sale.user) else {
+            return Ok(Self::default());
+        };
+        let mut conn = core.db.acquire().await?;
+        let trader = limits::trader(&mut conn, client.id(), user).await?;
+        let accounts = match sales.iter().any(|sale| sale.account.is_some()) {
+            true => accounts::list(&mut conn, core, client.id(), user).await?,
+            false => Vec::new(),
+        };
+        Ok(Self { accounts, statuses: trader.map(|trader| trader.statuses) })
+    }
+
+    /// What keeps a sale of the user from completing; nothing once it is final.
+    fn reasons(&self, sale: &Sale) -> Vec<Reason> {
+        if sale.status.is_final() {
+            return Vec::new();
+        }
+        let held = sale.status == OrderStatus::Blocked;
+        let held = held.then(|| blocked(sale.cause, sale.reason.as_deref()));
+        let unshown = self.statuses.iter().flat_map(|statuses| unshown(statuses, None));
+        held.into_iter().chain(unshown).collect()
+    }
+}
+
 /// A sale as shown.
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "SellOrder")]
@@ -191,7 +241,8 @@ pub struct SaleV1 {
     /// What has arrived; null before.
     received_amount: Option<Amount>,
     payment_method: String,
-    account_identifier: Option<AccountId>,
+    /// The account that is paid out to; null where none was named, or it is erased.
+    account_identifier: Option<String>,
     /// Where the coins are to go.
     wallet_address: String,
     destination_tag: Option<DestinationTag>,
@@ -202,11 +253,12 @@ pub struct SaleV1 {
     target_currency: CurrencyDetails,
 }
 
-impl From<Sale> for SaleV1 {
-    fn from(sale: Sale) -> Self {
+impl SaleV1 {
+    fn of(sale: Sale, seller: &Seller) -> Self {
+        let account = seller.accounts.iter().find(|account| Some(account.id) == sale.account);
+        let reasons = seller.reasons(&sale);
         let transaction = sale.transaction_id.as_deref().unwrap_or_default();
         let amount = |value| Amount::new(value, sale.fiat.currency);
-        let held = sale.status == OrderStatus::Blocked;
         Self {
             id: sale.id,
             date: sale.created_at,
@@ -219,15 +271,12 @@ impl From<Sale> for SaleV1 {
             network_fee: amount(sale.fees.network),
             provider_fee: amount(sale.fees.provider),
             spread_fee: amount(sale.fees.spread),
-            order_not_completed_reasons: held
-                .then(|| blocked(sale.cause, None))
-                .into_iter()
-                .collect(),
+            order_not_completed_reasons: reasons,
             price: sale.fiat,
             value: sale.crypto,
             received_amount: sale.received,
             payment_method: sale.payment_method,
-            account_identifier: sale.account,
+            account_identifier: account.map(|account| account.private.identifier.clone()),
             blockchain_info: BlockchainInfo::of(
                 &sale.crypto_currency,
                 &sale.wallet_address,

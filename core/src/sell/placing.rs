@@ -3,25 +3,25 @@
 use chrono::{DateTime, Utc};
 use serde_json::json;
 use sqlx::PgConnection;
+use uuid::Uuid;
 
 use crate::Core;
 use crate::caller::Client;
 use crate::db::retrying;
 use crate::error::{Error, Result};
 use crate::events::{self, EventType, NewEvent};
+use crate::limits;
 use crate::orders::confirm::placing::{ORDER_ID_TRIES_MAX, may_have_run};
 use crate::orders::status::{Cause, OrderStatus};
 use crate::quotes::Quote;
-use crate::types::{
-    AccountId, ClientId, DestinationTag, OrderId, QuoteId, TagKind, UserId, WalletAddress,
-};
+use crate::types::{ClientId, DestinationTag, OrderId, QuoteId, TagKind, UserId, WalletAddress};
 
 /// A sale about to be made.
 pub(super) struct NewSale<'a> {
     pub(super) client: ClientId,
     pub(super) user: Option<UserId>,
     pub(super) quote: &'a Quote,
-    pub(super) account: Option<AccountId>,
+    pub(super) account: Option<Uuid>,
     pub(super) callback_url: Option<&'a str>,
     pub(super) partner_reference: Option<&'a str>,
     pub(super) terms_digest: [u8; 32],
@@ -43,6 +43,9 @@ pub(super) enum Outcome {
     Placed(Placed),
     /// Nothing happened: the quote has become a sale before.
     QuoteUsed,
+    /// Nothing happened: in the meantime the user's limit was reached, or the user or the account
+    /// disabled.
+    Forbidden,
     /// The connection was lost: nobody knows.
     Unknown(sqlx::Error),
 }
@@ -64,7 +67,9 @@ pub(super) async fn place(
         let (transition, to) = (core.clock.uuid()?, deposit(order)?);
         let attempt = || async {
             let mut tx = core.db.begin().await?;
-            insert(&mut tx, sale, (order, transition), &to).await?;
+            if !insert(&mut tx, sale, (order, transition), &to).await? {
+                return Ok(Some(Failure::Forbidden));
+            }
             let payload = json!({
                 "orderId": order,
                 "partnerOrderIdentifier": sale.partner_reference,
@@ -73,9 +78,10 @@ pub(super) async fn place(
             let created =
                 NewEvent { kind: EventType::OrderCreated, order_id: Some(order), payload };
             events::record(&mut tx, core, sale.client, created, None).await?;
-            tx.commit().await
+            tx.commit().await?;
+            Ok(None)
         };
-        let attempt = || async { attempt().await.map(|()| None).or_else(judge) };
+        let attempt = || async { attempt().await.or_else(judge) };
         match retrying(attempt).await? {
             None => {
                 let (wallet_address, destination_tag) = to;
@@ -85,6 +91,7 @@ pub(super) async fn place(
                 return Ok(Outcome::Placed(placed));
             }
             Some(Failure::QuoteUsed) => return Ok(Outcome::QuoteUsed),
+            Some(Failure::Forbidden) => return Ok(Outcome::Forbidden),
             Some(Failure::Unknown(error)) => return Ok(Outcome::Unknown(error)),
             Some(Failure::NumberTaken) => {}
         }
@@ -95,6 +102,7 @@ pub(super) async fn place(
 /// Why the transaction made no sale, or none that is known of.
 enum Failure {
     QuoteUsed,
+    Forbidden,
     NumberTaken,
     Unknown(sqlx::Error),
 }
@@ -109,29 +117,54 @@ fn judge(error: sqlx::Error) -> Result<Option<Failure>, sqlx::Error> {
     }
 }
 
+/// The sale and the first row of its timeline; `false`, and neither of them, where the user's limit
+/// or the account forbids it. The user is held, so that the sales before it count.
+#[expect(clippy::too_many_lines, reason = "one statement, and a line for each of its arguments")]
 async fn insert(
     conn: &mut PgConnection,
     sale: &NewSale<'_>,
-    (order, transition): (OrderId, uuid::Uuid),
+    (order, transition): (OrderId, Uuid),
     (address, tag): &Deposit,
-) -> Result<(), sqlx::Error> {
+) -> Result<bool, sqlx::Error> {
     let quote = sale.quote;
+    let bounds = match sale.user {
+        None => None,
+        Some(user) => {
+            let held = limits::hold(conn, (sale.client, user), quote.side, sale.now).await?;
+            let Some(bounds) = held else { return Ok(false) };
+            Some(bounds)
+        }
+    };
     let (gets, pays) = (quote.fiat_currency(), quote.crypto_currency());
-    sqlx::query!(
+    let made = sqlx::query!(
         r#"
-        with placed as (
+        with allowed as (
+            select true as yes
+            where ($31::numeric is null or exists (
+                    select from (
+                        select coalesce(sum(fiat_amount) filter (where side = 'sell'), 0) as sold,
+                            coalesce(sum(fiat_amount), 0) as traded
+                        from user_trade where client_id = $1 and user_id = $5 and created_at > $33
+                    ) as today
+                    where sold + $14 <= $31 and traded + $14 <= $32))
+                and ($11::uuid is null or exists (
+                    select from payment_account
+                    where client_id = $1 and user_id = $5 and account_id = $11
+                        and verified_at is not null and disabled_at is null))
+        ), placed as (
             insert into sell_order (
                 client_id, order_id, created_at, updated_at, quote_id, user_id, partner_reference,
                 status, status_cause, pair, payment_method, account_id, wallet_address,
                 destination_tag, fiat_amount, fiat_currency, crypto_amount, crypto_currency, price,
                 partner_fee, partner_fee_percentage, provider_fee, payment_method_fee, network_fee,
                 spread_fee, affiliate_fee, callback_url, terms_digest, policy_decisions, expires_at)
-            values ($1, $2, $3, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
-                $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29)
+            select $1, $2, $3, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
+                $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29 from allowed
+            returning order_id
         )
         insert into sell_order_transition
             (client_id, order_id, transition_id, at, to_status, cause, actor)
-        values ($1, $2, $30, $3, $7, $8, 'edge')
+        select $1, order_id, $30, $3, $7, $8, 'edge' from placed
         "#,
         sale.client.uuid(),
         order.number(),
@@ -143,7 +176,7 @@ async fn insert(
         Cause::Confirmed.as_str(),
         quote.pair.to_string(),
         quote.payment_method,
-        sale.account.map(AccountId::uuid),
+        sale.account,
         address.as_str(),
         tag.as_ref().map(ToString::to_string),
         quote.fiat,
@@ -163,10 +196,13 @@ async fn insert(
         quote.policy_decisions,
         sale.expires_at,
         transition,
+        bounds.map(|bounds| bounds.side),
+        bounds.map(|bounds| bounds.day),
+        bounds.map(|bounds| bounds.since),
     )
     .execute(conn)
     .await?;
-    Ok(())
+    Ok(made.rows_affected() == 1)
 }
 
 /// The sale that the quote has become before, if it has, and the digest of its terms.

@@ -9,7 +9,7 @@ use crate::catalogue::Catalogue;
 use crate::error::{Error, Result};
 use crate::orders::row::{currency, known};
 use crate::orders::status::{Cause, OrderStatus};
-use crate::types::{AccountId, Amount, DestinationTag, FeeBreakdown, OrderId, TagKind};
+use crate::types::{Amount, DestinationTag, FeeBreakdown, OrderId, TagKind, UserId};
 
 /// The columns that make a [`Sale`].
 #[derive(Debug)]
@@ -19,8 +19,10 @@ pub(super) struct SaleRow {
     pub(super) partner_reference: Option<String>,
     pub(super) status: String,
     pub(super) status_cause: String,
+    pub(super) status_reason: Option<String>,
     pub(super) pair: String,
     pub(super) payment_method: String,
+    pub(super) user_id: Option<Uuid>,
     pub(super) account_id: Option<Uuid>,
     pub(super) wallet_address: String,
     pub(super) destination_tag: Option<String>,
@@ -46,8 +48,8 @@ macro_rules! select_sales {
     ($rest:literal, $($argument:expr),+ $(,)?) => {
         sqlx::query_as!(
             $crate::sell::row::SaleRow,
-            "select order_id, created_at, partner_reference, status, status_cause, pair, \
-             payment_method, account_id, wallet_address, destination_tag, fiat_amount, \
+            "select order_id, created_at, partner_reference, status, status_cause, status_reason, \
+             pair, payment_method, user_id, account_id, wallet_address, destination_tag, fiat_amount, \
              fiat_currency, crypto_amount, crypto_currency, received_amount, partner_fee, \
              partner_fee_percentage, provider_fee, payment_method_fee, network_fee, spread_fee, \
              affiliate_fee, transaction_id, expires_at from sell_order " + $rest,
@@ -89,6 +91,7 @@ impl SaleRow {
             partner_reference: self.partner_reference,
             status: known(OrderStatus::from_name(&self.status))?,
             cause: known(Cause::from_name(&self.status_cause))?,
+            reason: self.status_reason,
             pair: self.pair.parse().map_err(|error| Error::internal("read a pair", error))?,
             fiat: Amount::new(self.fiat_amount, fiat_currency.code()),
             crypto: crypto(self.crypto_amount),
@@ -96,7 +99,8 @@ impl SaleRow {
             fiat_currency,
             crypto_currency,
             payment_method: self.payment_method,
-            account: self.account_id.map(AccountId::from),
+            user: self.user_id.map(UserId::from),
+            account: self.account_id,
             wallet_address: self.wallet_address,
             destination_tag,
             fee_total: known(fees.total())?,

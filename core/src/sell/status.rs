@@ -10,7 +10,9 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::Core;
+use crate::clock::NoEntropy;
 use crate::db::retrying;
+use crate::error::Error;
 use crate::events::{self, EventType, NewEvent};
 use crate::orders::callback;
 use crate::orders::status::{Applied, Cause, NotApplied, OrderStatus};
@@ -21,15 +23,30 @@ use crate::types::{ClientId, OrderId};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SaleEvent {
     /// Coins arrived: `None` is exactly the sale's amount.
-    DepositReceived { amount: Option<Decimal>, transaction_id: String },
+    DepositReceived { amount: Option<Decimal>, transaction_id: Option<String> },
     /// The user has been paid.
     PaidOut,
+    /// The sale must wait.
+    Hold { reason: Option<String> },
     /// A blocked sale may go on.
     Release,
     /// The coins were sent back.
-    Refund,
+    Refund { reason: Option<String> },
+    /// The sale is called off.
+    Cancel { reason: Option<String> },
     /// The time to deposit has passed.
     Expire,
+}
+
+impl SaleEvent {
+    fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Hold { reason } | Self::Refund { reason } | Self::Cancel { reason } => {
+                reason.as_deref()
+            }
+            _ => None,
+        }
+    }
 }
 
 /// What an event is judged by.
@@ -49,7 +66,10 @@ const TRANSITIONS: &[(OrderStatus, Cause, OrderStatus, Option<EventType>)] = {
         (Pending, Cause::PaymentLate, Blocked, Some(EventType::OrderBlocked)),
         (Pending, Cause::PaymentAmountWrong, Blocked, Some(EventType::OrderBlocked)),
         (Pending, Cause::Expired, Cancelled, Some(EventType::OrderCancelled)),
+        (Pending, Cause::Cancelled, Cancelled, Some(EventType::OrderCancelled)),
         (InProgress, Cause::PaidOut, Completed, Some(EventType::OrderCompleted)),
+        (InProgress, Cause::Held, Blocked, Some(EventType::OrderBlocked)),
+        (InProgress, Cause::Refunded, Refunded, Some(EventType::OrderRefunded)),
         (Blocked, Cause::Released, InProgress, None),
         (Blocked, Cause::Refunded, Refunded, Some(EventType::OrderRefunded)),
     ]
@@ -71,8 +91,10 @@ fn judge(
         SaleEvent::DepositReceived { .. } if late => Cause::PaymentLate,
         SaleEvent::DepositReceived { .. } => Cause::PaymentReceived,
         SaleEvent::PaidOut => Cause::PaidOut,
+        SaleEvent::Hold { .. } => Cause::Held,
         SaleEvent::Release => Cause::Released,
-        SaleEvent::Refund => Cause::Refunded,
+        SaleEvent::Refund { .. } => Cause::Refunded,
+        SaleEvent::Cancel { .. } => Cause::Cancelled,
         SaleEvent::Expire if !late => return None,
         SaleEvent::Expire => Cause::Expired,
     };
@@ -92,11 +114,27 @@ pub(crate) async fn apply(
     event: &SaleEvent,
     actor: &str,
 ) -> Result<Applied, NotApplied> {
-    let (transition_id, now) = (core.clock.uuid()?, core.clock.now());
-    let change = Change { core, client, sale, event, actor, transition_id, now };
+    let change = Change::new(core, client, sale, event, actor)?;
     let applied = retrying(|| change.attempt()).await??;
     core.metrics.orders.with_label_values(&[applied.cause.as_str()]).inc();
     Ok(applied)
+}
+
+/// The same inside the caller's transaction, which is given up when nothing was applied and counts
+/// the cause once it is committed.
+///
+/// # Errors
+/// As [`apply`].
+pub(crate) async fn apply_in(
+    conn: &mut PgConnection,
+    core: &Core,
+    client: ClientId,
+    sale: OrderId,
+    event: &SaleEvent,
+    actor: &str,
+) -> Result<Applied, NotApplied> {
+    let change = Change::new(core, client, sale, event, actor)?;
+    change.attempt_in(conn).await.map_err(Error::from)?
 }
 
 /// One call of [`apply`].
@@ -116,10 +154,32 @@ struct Told {
     callback_url: Option<String>,
 }
 
-impl Change<'_> {
+impl<'a> Change<'a> {
+    fn new(
+        core: &'a Core,
+        client: ClientId,
+        sale: OrderId,
+        event: &'a SaleEvent,
+        actor: &'a str,
+    ) -> Result<Self, NoEntropy> {
+        let (transition_id, now) = (core.clock.uuid()?, core.clock.now());
+        Ok(Self { core, client, sale, event, actor, transition_id, now })
+    }
+
     async fn attempt(&self) -> Result<Result<Applied, NotApplied>, sqlx::Error> {
         let mut tx = self.core.db.begin().await?;
-        let Some(facts) = self.facts(&mut tx).await? else {
+        let applied = self.attempt_in(&mut tx).await?;
+        if applied.is_ok() {
+            tx.commit().await?;
+        }
+        Ok(applied)
+    }
+
+    async fn attempt_in(
+        &self,
+        tx: &mut PgConnection,
+    ) -> Result<Result<Applied, NotApplied>, sqlx::Error> {
+        let Some(facts) = self.facts(tx).await? else {
             return Ok(Err(NotApplied::NoSuchOrder));
         };
         let from = facts.status;
@@ -128,11 +188,10 @@ impl Change<'_> {
             return Ok(forbidden);
         };
         let applied = Applied { from, to, cause, at: self.now };
-        let Some(told) = self.write(&mut tx, applied).await? else { return Ok(forbidden) };
+        let Some(told) = self.write(tx, applied).await? else { return Ok(forbidden) };
         if let Some(kind) = tells {
-            self.tell(&mut tx, applied, kind, told).await?;
+            self.tell(tx, applied, kind, told).await?;
         }
-        tx.commit().await?;
         Ok(Ok(applied))
     }
 
@@ -160,11 +219,11 @@ impl Change<'_> {
         tx: &mut PgConnection,
         applied: Applied,
     ) -> Result<Option<Told>, sqlx::Error> {
-        let (amount, transaction_id) = match self.event {
+        let (is_deposit, amount, transaction_id) = match self.event {
             SaleEvent::DepositReceived { amount, transaction_id } => {
-                (*amount, Some(transaction_id))
+                (true, *amount, transaction_id.as_deref())
             }
-            _ => (None, None),
+            _ => (false, None, None),
         };
         let settles_at =
             (applied.to == OrderStatus::InProgress).then(|| self.now + sandbox::pause(self.core));
@@ -173,9 +232,9 @@ impl Change<'_> {
             r#"
             with moved as (
                 update sell_order o set
-                    status = $4, status_cause = $5, updated_at = $6,
-                    received_amount = case when $7::text is null then received_amount
-                        else coalesce($8, crypto_amount) end,
+                    status = $4, status_cause = $5, status_reason = $13, updated_at = $6,
+                    received_amount = case when $12 then coalesce($8, crypto_amount)
+                        else received_amount end,
                     transaction_id = coalesce($7, transaction_id),
                     settles_at = (select $9::timestamptz from client c
                         where c.client_id = o.client_id and c.mode = 'test')
@@ -183,8 +242,8 @@ impl Change<'_> {
                 returning partner_reference, callback_url
             ), noted as (
                 insert into sell_order_transition (client_id, order_id, transition_id, at,
-                    from_status, to_status, cause, actor)
-                select $1, $2, $10, $6, $3, $4, $5, $11 from moved
+                    from_status, to_status, cause, reason, actor)
+                select $1, $2, $10, $6, $3, $4, $5, $13, $11 from moved
             )
             select partner_reference, callback_url from moved
             "#,
@@ -199,6 +258,8 @@ impl Change<'_> {
             settles_at,
             self.transition_id,
             self.actor,
+            is_deposit,
+            self.event.reason(),
         )
         .fetch_optional(tx)
         .await
@@ -237,23 +298,29 @@ mod tests {
         let (early, late) = (end, end + TimeDelta::seconds(1));
         let deposit = |amount: Option<i64>| SaleEvent::DepositReceived {
             amount: amount.map(Decimal::from),
-            transaction_id: "ab12".to_owned(),
+            transaction_id: Some("ab12".to_owned()),
         };
         let events = [
-            (deposit(None), early, Pending, Some(InProgress)),
-            (deposit(Some(1)), early, Pending, Some(InProgress)),
-            (deposit(Some(2)), early, Pending, Some(Blocked)),
-            (deposit(None), late, Pending, Some(Blocked)),
-            (SaleEvent::Expire, early, Pending, None),
-            (SaleEvent::Expire, late, Pending, Some(Cancelled)),
-            (SaleEvent::PaidOut, early, InProgress, Some(Completed)),
-            (SaleEvent::Release, early, Blocked, Some(InProgress)),
-            (SaleEvent::Refund, early, Blocked, Some(Refunded)),
+            (deposit(None), early, &[(Pending, InProgress)][..]),
+            (deposit(Some(1)), early, &[(Pending, InProgress)]),
+            (deposit(Some(2)), early, &[(Pending, Blocked)]),
+            (deposit(None), late, &[(Pending, Blocked)]),
+            (SaleEvent::Expire, early, &[]),
+            (SaleEvent::Expire, late, &[(Pending, Cancelled)]),
+            (SaleEvent::Cancel { reason: None }, early, &[(Pending, Cancelled)]),
+            (SaleEvent::PaidOut, early, &[(InProgress, Completed)]),
+            (SaleEvent::Hold { reason: None }, early, &[(InProgress, Blocked)]),
+            (SaleEvent::Release, early, &[(Blocked, InProgress)]),
+            (
+                SaleEvent::Refund { reason: None },
+                early,
+                &[(InProgress, Refunded), (Blocked, Refunded)],
+            ),
         ];
-        for (event, now, in_status, to) in events {
+        for (event, now, moves) in events {
             for status in OrderStatus::ALL {
                 let facts = Facts { status, crypto_amount: Decimal::ONE, expires_at: end };
-                let expected = to.filter(|_| status == in_status);
+                let expected = moves.iter().find(|(from, _)| *from == status).map(|(_, to)| *to);
                 let judged = judge(&facts, &event, now).map(|(to, ..)| to);
                 assert_eq!(judged, expected, "{event:?} in {status:?}");
             }

@@ -88,8 +88,6 @@ uuid_ids! {
     QuoteId;
     /// A checkout session.
     CheckoutId;
-    /// A payment or payout account of a user.
-    AccountId;
     /// A wallet address that a user has saved.
     WalletEntryId;
     /// A document or proof in the object store.

@@ -2,7 +2,6 @@
 
 use chrono::{DateTime, Utc};
 use http::Method;
-use rust_decimal::Decimal;
 use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::PgConnection;
@@ -16,9 +15,10 @@ use crate::caller::ClientAndUser;
 use crate::endpoint::{Endpoint, Json};
 use crate::error::{Code, Error, Result};
 use crate::exchange::Input;
-use crate::limits::book::left;
+use crate::limits::book::{Rules, Spent};
 use crate::limits::{self, INTERVAL, INTERVAL_TEXT};
 use crate::openapi::doc::Doc;
+use crate::quotes;
 use crate::types::{Amount, CurrencyCode, EmailAddress, PhoneNumber};
 
 /// A profile, for the OpenAPI document.
@@ -110,10 +110,10 @@ struct Limit {
 }
 
 impl Limit {
-    fn of(limit: Decimal, spent: Decimal, currency: CurrencyCode) -> Self {
-        let amount = |amount| Amount::new(amount, currency);
-        let remaining = amount(left(limit, spent));
-        Self { limit: amount(limit), remaining, interval: INTERVAL_TEXT }
+    fn of(rules: &Rules, side: quotes::Side, spent: &Spent) -> Self {
+        let amount = |amount| Amount::new(amount, rules.currency);
+        let remaining = amount(rules.left(side, spent));
+        Self { limit: amount(rules.of(side)), remaining, interval: INTERVAL_TEXT }
     }
 }
 
@@ -202,16 +202,16 @@ impl Profile {
     /// When the database cannot be read.
     pub(crate) async fn of(conn: &mut PgConnection, core: &Core, account: Account) -> Result<Self> {
         let level = level(conn, account.level.clone()).await?;
-        let rules = limits::rules(conn, account.client, account.user).await?;
-        let rules = rules.ok_or_else(|| Error::broken("find the limits of a user"))?;
+        let trader = limits::trader(conn, account.client, account.user).await?;
+        let rules = trader.ok_or_else(|| Error::broken("find the limits of a user"))?.rules;
         let since = core.clock.now() - INTERVAL;
-        let spent = limits::spent(conn, account.client, account.user, since).await?.total();
+        let spent = limits::spent(conn, account.client, account.user, since).await?;
         let documents = documents::sides(conn, account.client, account.user).await?;
         let mut accounts = accounts::list(conn, core, account.client, account.user).await?;
         accounts.retain(|account| !account.disabled);
         let limits = Limits {
-            buy: Limit::of(rules.buy.min(rules.day), spent, rules.currency),
-            sell: Limit::of(rules.sell.min(rules.day), Decimal::ZERO, rules.currency),
+            buy: Limit::of(&rules, quotes::Side::Buy, &spent),
+            sell: Limit::of(&rules, quotes::Side::Sell, &spent),
         };
         let status = status(&account, documents);
         let personal = account.personal;

@@ -5,7 +5,7 @@ use http::Method;
 use super::Started;
 use crate::Core;
 use crate::accounts::processor::Processor;
-use crate::accounts::{self, IDENTIFIER_BYTES_MAX, Kind, PaymentAccount};
+use crate::accounts::{self, Kind, PaymentAccount};
 use crate::caller::ClientAndUser;
 use crate::endpoint::{Body, Endpoint, Json};
 use crate::error::{Code, Result};
@@ -48,10 +48,7 @@ impl Endpoint for V1 {
 
     fn read(input: &Input, _: &ClientAndUser) -> Result<String> {
         let mut fields = Fields::of(&input.document)?;
-        let identifier = fields.required("accountIdentifier", Code::ER380, |value| {
-            let text = value.as_str().filter(|text| !text.is_empty());
-            text.filter(|text| text.len() <= IDENTIFIER_BYTES_MAX).map(str::to_owned)
-        });
+        let identifier = fields.required("accountIdentifier", Code::ER380, accounts::identifier);
         fields.finish(identifier)
     }
 

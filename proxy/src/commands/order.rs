@@ -22,8 +22,8 @@ pub(crate) enum Order {
     Event {
         /// Its id.
         id: String,
-        /// payment-received, payment-denied, coins-sent, confirmed-on-chain, hold, release,
-        /// refund or cancel.
+        /// payment-received, payment-denied, coins-sent, confirmed-on-chain, paid-out, hold,
+        /// release, refund or cancel.
         event: String,
         /// What the event takes: `amount=…`, `reference=…`, `transactionId=…` or `reason=…`.
         #[arg(value_name = "MEMBER=VALUE")]

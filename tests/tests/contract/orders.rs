@@ -2,7 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a fixture that cannot be made fails its test")]
 
+mod accounts;
 mod confirm;
+mod day_limit;
 mod offers;
 mod read;
 mod status;
@@ -143,10 +145,12 @@ pub(crate) async fn user(world: &World, partner: &Partner, identifier: &str) -> 
     let client: Uuid = partner.id.parse().unwrap();
     let message = format!("identifier/{client}/{identifier}");
     let digest = world.core().keys.mac(Purpose::BlindIndex, message.as_bytes()).unwrap();
-    // These tests are about other bounds than the level's.
+    // These tests are about other bounds than the level's, and not about what is still to be shown.
     sqlx::query(
-        "insert into end_user (client_id, user_id, limit_overrides, created_at) \
-         values ($1, $2, '{\"user_day_limit\": 1000000}', $3)",
+        "insert into end_user (client_id, user_id, limit_overrides, email_status, \
+         identity_status, amld5_status, privacy_agreement_status, created_at) \
+         values ($1, $2, '{\"user_day_limit\": 1000000}', 'verified', 'verified', 'verified', \
+         'verified', $3)",
     )
     .bind(client)
     .bind(user)

@@ -2,6 +2,8 @@
 
 mod confirm;
 mod onboarding;
+mod onboarding_page;
+mod operators;
 mod orders;
 
 use http::Method;

@@ -12,19 +12,19 @@ use rampart_tests::world::World;
 use serde_json::{Value, json};
 
 /// Path of an operator's calls about the user.
-async fn admin_path(user: &User) -> String {
+pub(crate) async fn admin_path(user: &User) -> String {
     format!("/admin/v1/users/{}", user.log_in().await["uuid"].as_str().unwrap())
 }
 
 /// An account that an operator opens for the user.
-async fn opened(world: &World, user: &User, body: Value) -> Value {
+pub(crate) async fn opened(world: &World, user: &User, body: Value) -> Value {
     let path = format!("{}/accounts", admin_path(user).await);
     let made = world.admin(Method::POST, &path, body).await;
     made.assert_status(201).json()
 }
 
 /// A change of an account by an operator.
-async fn changed(world: &World, user: &User, identifier: &str, body: Value) -> Value {
+pub(crate) async fn changed(world: &World, user: &User, identifier: &str, body: Value) -> Value {
     let path = format!("{}/accounts/{identifier}", admin_path(user).await);
     world.admin(Method::PATCH, &path, body).await.assert_status(200).json()
 }

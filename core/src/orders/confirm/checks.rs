@@ -5,9 +5,13 @@ use rust_decimal::Decimal;
 use crate::Core;
 use crate::catalogue::{Catalogue, PairStatus};
 use crate::error::{Code, Refusal, Result};
-use crate::limits;
+use crate::limits::book::Spent;
+use crate::limits::{self, Trader};
 use crate::quotes::Quote;
 use crate::types::{ClientId, UserId};
+
+/// What is said with ER011 where it is the user's limit.
+pub(crate) const LIMIT_REACHED: &str = "the user's limit for a day leaves less";
 
 /// The pair in maintenance (ER008), the method switched off since the quote (ER055), an amount
 /// beyond what one of them takes (ER011).
@@ -35,41 +39,25 @@ fn beyond(refusal: &mut Refusal, whose: &str, min: Decimal, max: Decimal) {
     refusal.add(Code::ER011, Some(format!("the {whose} takes {min} to {max}").into()));
 }
 
-/// The user's account: disabled (ER124), or gone since the quote (ER709).
-pub(crate) async fn account(
+/// The user, and what it has traded today: disabled (ER124), or gone since the quote (ER709).
+pub(crate) async fn user(
     core: &Core,
     client: ClientId,
     user: UserId,
     refusal: &mut Refusal,
-) -> Result<()> {
-    let row = sqlx::query!(
-        r#"
-        select disabled_at is not null as "disabled!" from end_user
-        where client_id = $1 and user_id = $2 and deleted_at is null
-        "#,
-        client.uuid(),
-        user.uuid(),
-    )
-    .fetch_optional(&core.db)
-    .await?;
-    match row {
+) -> Result<Option<(Trader, Spent)>> {
+    let standing = limits::standing(core, client, user).await?;
+    match &standing {
         None => refusal.add(Code::ER709, None),
-        Some(row) if row.disabled => refusal.add(Code::ER124, None),
+        Some((trader, _)) if trader.disabled => refusal.add(Code::ER124, None),
         Some(_) => {}
     }
-    Ok(())
+    Ok(standing)
 }
 
-/// An amount beyond what the user may still buy for today (ER011).
-pub(super) async fn limit(
-    core: &Core,
-    (client, user): (ClientId, UserId),
-    fiat: Decimal,
-    refusal: &mut Refusal,
-) -> Result<()> {
-    let left = limits::left_to_buy(core, client, user).await?;
-    if left.is_some_and(|left| fiat > left) {
-        refusal.add(Code::ER011, Some("the user's limit for a day leaves less".into()));
+/// An amount beyond what the user may still trade for today (ER011).
+pub(crate) fn limit((trader, spent): &(Trader, Spent), quote: &Quote, refusal: &mut Refusal) {
+    if quote.fiat > trader.rules.left(quote.side, spent) {
+        refusal.add(Code::ER011, Some(LIMIT_REACHED.into()));
     }
-    Ok(())
 }

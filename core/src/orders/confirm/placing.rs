@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
+use sqlx::PgExecutor;
 use uuid::Uuid;
 
 use super::Confirming;
@@ -11,6 +12,7 @@ use crate::Core;
 use crate::db::retrying;
 use crate::error::{Error, Result};
 use crate::events::EventType;
+use crate::limits::{self, Bounds};
 use crate::orders::status::{Cause, OrderStatus};
 use crate::sandbox::{self, Happening};
 use crate::types::{ClientId, OrderId, QuoteId};
@@ -94,6 +96,9 @@ pub(super) enum Outcome {
     QuoteUsed,
     /// Nothing happened: the offer was confirmed or has ended in the meantime.
     OfferTaken,
+    /// Nothing happened: in the meantime the user's limit was reached, or the user or the account
+    /// disabled.
+    Forbidden,
     /// The connection was lost: nobody knows.
     Unknown(sqlx::Error),
 }
@@ -110,18 +115,24 @@ pub(super) async fn place(core: &Core, order: &NewOrder<'_>) -> Result<Outcome> 
             event: core.clock.uuid()?,
             deliveries: &webhooks::delivery_ids(core)?,
         };
-        let attempt = || async {
-            match insert(core, order, ids).await {
-                Ok(Some(_)) => Ok(Some(Outcome::Placed(ids.order))),
-                Ok(None) => Ok(Some(Outcome::OfferTaken)),
-                Err(error) => judge(error),
-            }
-        };
+        let attempt = || async { attempt(core, order, ids).await.map(Some).or_else(judge) };
         if let Some(outcome) = retrying(attempt).await? {
             return Ok(outcome);
         }
     }
     Err(Error::broken("find a free order number"))
+}
+
+/// One try. The order of a user is made while its row is held, so that those before it count.
+async fn attempt(core: &Core, order: &NewOrder<'_>, ids: Ids<'_>) -> Result<Outcome, sqlx::Error> {
+    let Confirming { client, user, quote, .. } = order.confirming;
+    let Some(user) = *user else { return insert(&core.db, order, ids, None).await };
+    let mut tx = core.db.begin().await?;
+    let held = limits::hold(&mut tx, (client.id(), user), quote.side, order.now).await?;
+    let Some(bounds) = held else { return Ok(Outcome::Forbidden) };
+    let outcome = insert(&mut *tx, order, ids, Some(bounds)).await?;
+    tx.commit().await?;
+    Ok(outcome)
 }
 
 /// What an error says of the statement; `None` when the order's number was taken.
@@ -154,30 +165,46 @@ struct Ids<'a> {
     deliveries: &'a [Uuid],
 }
 
-/// Takes the offer if there is one, and makes the order, the first row of its timeline, its event
+/// Takes the offer if there is one, and makes the order, the first row of its timeline, its event,
 /// the deliveries to webhook endpoints that listen (as `webhooks::fan_out` writes them), and the
-/// sandbox's first step. `None` when the offer was not there to be taken.
+/// sandbox's first step: all of it, or nothing where the user's limit or the account forbids it or
+/// the offer was not there to be taken.
 ///
 /// No `on conflict`: a quote or an offer that was used undoes the whole statement, the taking of
 /// the offer too.
 #[expect(clippy::too_many_lines, reason = "one statement, and a line for each of its arguments")]
 async fn insert(
-    core: &Core,
+    executor: impl PgExecutor<'_>,
     order: &NewOrder<'_>,
     ids: Ids<'_>,
-) -> Result<Option<i64>, sqlx::Error> {
-    let Confirming { client, user, quote, request, destination } = order.confirming;
+    bounds: Option<Bounds>,
+) -> Result<Outcome, sqlx::Error> {
+    let Confirming { client, user, account, quote, request, destination } = order.confirming;
     let (pays, gets) = (quote.fiat_currency(), quote.crypto_currency());
     let payload = json!({
         "orderId": ids.order,
         "partnerOrderIdentifier": order.partner_reference,
         "status": OrderStatus::Pending,
     });
-    sqlx::query_scalar!(
+    let made = sqlx::query!(
         r#"
-        with taken as (
+        with allowed as (
+            select true as yes
+            where ($40::numeric is null or exists (
+                    select from (
+                        select coalesce(sum(fiat_amount) filter (where side = 'buy'), 0) as bought,
+                            coalesce(sum(fiat_amount), 0) as traded
+                        from user_trade where client_id = $1 and user_id = $6 and created_at > $42
+                    ) as today
+                    where bought + $15 <= $40 and traded + $15 <= $41))
+                and ($43::uuid is null or exists (
+                    select from payment_account
+                    where client_id = $1 and user_id = $6 and account_id = $43
+                        and verified_at is not null and disabled_at is null))
+        ), taken as (
             update offer set confirmed_at = $3
             where client_id = $1 and offer_id = $4 and confirmed_at is null and expires_at > $3
+                and exists (select from allowed)
             returning offer_id
         ), placed as (
             insert into buy_order (
@@ -186,10 +213,10 @@ async fn insert(
                 destination_tag, wallet_type, fiat_amount, fiat_currency, crypto_amount,
                 crypto_currency, price, partner_fee, partner_fee_percentage, provider_fee,
                 payment_method_fee, network_fee, spread_fee, affiliate_fee, is_estimated_quote,
-                return_url, callback_url, terms_digest, policy_decisions, expires_at)
+                return_url, callback_url, terms_digest, policy_decisions, expires_at, account_id)
             select $1, $2, $3, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
-                $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32
-            where $4::uuid is null or exists (select from taken)
+                $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $43
+            from allowed where $4::uuid is null or exists (select from taken)
             returning order_id
         ), noted as (
             insert into order_transition
@@ -209,7 +236,7 @@ async fn insert(
             insert into sandbox_step (client_id, order_id, event, due_at)
             select $1, order_id, $38::text, $39::timestamptz from placed where $38 is not null
         )
-        select order_id as "order_id!" from placed
+        select exists (select from allowed) as "allowed!", exists (select from placed) as "placed!"
         "#,
         client.id().uuid(),
         ids.order.number(),
@@ -250,9 +277,18 @@ async fn insert(
         ids.deliveries,
         order.first_step.map(|(step, _)| step.as_str()),
         order.first_step.map(|(_, due_at)| due_at),
+        bounds.map(|bounds| bounds.side),
+        bounds.map(|bounds| bounds.day),
+        bounds.map(|bounds| bounds.since),
+        account.id(),
     )
-    .fetch_optional(&core.db)
-    .await
+    .fetch_one(executor)
+    .await?;
+    Ok(match (made.allowed, made.placed) {
+        (_, true) => Outcome::Placed(ids.order),
+        (true, false) => Outcome::OfferTaken,
+        (false, false) => Outcome::Forbidden,
+    })
 }
 
 /// The order that a quote has become.

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::accounts::{IDENTIFIER_BYTES_MAX, identifier};
 use crate::caller::Client;
 use crate::error::{Code, Result};
 use crate::fields::Fields;
@@ -27,6 +28,11 @@ pub(super) const MEMBERS: &[Member] = &[
         Kind::OneOf(&[WalletType::Vasp.as_str(), WalletType::Unhosted.as_str()]),
         "Whether a service provider keeps the wallet, or the user; `unhosted` if omitted.",
     ),
+    optional(
+        "accountIdentifier",
+        Kind::Sized(1, IDENTIFIER_BYTES_MAX),
+        "The account of the user that pays: verified, and of a type that fits the quote's method.",
+    ),
 ];
 
 /// What only version 1 takes.
@@ -51,6 +57,8 @@ pub struct Confirm {
     pub(super) tag: Value,
     pub(super) wallet_type: WalletType,
     pub(super) partner_reference: Option<PartnerReference>,
+    /// Identifier of the account that pays, if it is named.
+    pub(super) account: Option<String>,
     pub(super) terms: Terms,
 }
 
@@ -65,7 +73,7 @@ pub(super) enum Terms {
 
 impl Confirm {
     /// # Errors
-    /// Every violation: ER014, ER015, ER045, ER046, ER047, ER048.
+    /// Every violation: ER014, ER015, ER045, ER046, ER047, ER048, ER380.
     pub(super) fn read_v1(document: &Value, client: &Client) -> Result<Self> {
         let mut fields = Fields::of(document)?;
         let return_url = fields.required("returnUrl", Code::ER047, return_url);
@@ -92,6 +100,7 @@ impl Confirm {
         let wallet_type = fields
             .optional("walletType", Code::ER048, |name| WalletType::from_name(name.as_str()?));
         let partner_reference = fields.optional("partnerOrderIdentifier", Code::ER048, reference);
+        let account = fields.optional("accountIdentifier", Code::ER380, identifier);
         let request = quote.zip(wallet_address).zip(terms);
         let request = request.map(|((quote, wallet_address), terms)| Self {
             quote,
@@ -99,6 +108,7 @@ impl Confirm {
             tag: tag.unwrap_or(Value::Null),
             wallet_type: wallet_type.unwrap_or(WalletType::Unhosted),
             partner_reference: partner_reference.flatten(),
+            account,
             terms,
         });
         fields.finish(request)

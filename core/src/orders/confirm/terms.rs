@@ -6,6 +6,7 @@ use ring::digest::{Context, SHA256};
 use rust_decimal::Decimal;
 use serde_json::Value;
 
+use super::account::NamedAccount;
 use super::request::Confirm;
 use crate::Core;
 use crate::catalogue::Catalogue;
@@ -150,21 +151,24 @@ impl OfferTerms {
     }
 }
 
-/// SHA-256 of what a repeated confirm must repeat (section 6.3 of the contract), and of the user,
-/// who must not get another user's order for an answer.
+/// SHA-256 of what a repeated confirm must repeat (section 6.3 of the contract), of the user, who
+/// must not get another user's order for an answer, and of the account that pays.
 pub(super) fn digest(
     destination: &Destination,
     offer: Option<OfferId>,
     partner_reference: Option<&PartnerReference>,
     user: Option<UserId>,
+    account: &NamedAccount,
 ) -> [u8; 32] {
-    let parts = [
+    let mut parts = vec![
         Some(destination.address.key().into_owned()),
         destination.tag.as_ref().map(ToString::to_string),
         offer.map(|offer| offer.to_string()),
         partner_reference.map(ToString::to_string),
         user.map(|user| user.to_string()),
     ];
+    // Orders of before that could be named have digests without it.
+    parts.extend(account.term().map(Some));
     digest_of_parts(&parts)
 }
 

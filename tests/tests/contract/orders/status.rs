@@ -2,11 +2,13 @@
 
 use chrono::TimeDelta;
 use futures::future::join_all;
+use http::Method;
 use rampart_core::orders::expiry::expire_due;
 use rampart_tests::world::World;
 use serde_json::{Value, json};
 
 use super::{Shop, confirm_of, count, happen};
+use crate::verification::admin_path;
 
 async fn types(world: &World) -> Vec<String> {
     sqlx::query_scalar("select type from event order by created_at, event_id")
@@ -183,4 +185,34 @@ async fn of_racing_events_one_wins() {
         assert_eq!(steps(&shop, order).await.len(), 2);
     }
     assert_eq!(count(&world, "select count(*) from event").await, 16);
+}
+
+#[tokio::test]
+async fn what_the_user_has_not_shown_stands_in_the_order() {
+    let world = World::start().await;
+    let ada = world.partner("acme").await.user("ada").await;
+    let asked =
+        json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 100});
+    let quote = ada.post("/api/v1/buy/quote", &asked).await.assert_status(200).json();
+    assert_eq!(quote["quoteUnconfirmableReasons"], json!(["userRegistrationNotCompleted"]));
+    let body = confirm_of(quote["quote"].as_str().unwrap());
+    let order = ada.post("/api/v1/buy/confirm", &body).await.assert_status(200).json();
+    let reasons = async || {
+        let read = ada.get(&format!("/api/v1/user/buy/orders/{}", order["orderId"])).await.json();
+        let reasons = read["orderNotCompletedReasons"].as_array().unwrap().clone();
+        for reason in &reasons {
+            assert_eq!(reason["userActionRequired"], true);
+            assert_eq!(reason["url"], order["paymentUrl"]);
+        }
+        reasons.iter().map(|reason| reason["code"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(reasons().await, ["011", "012"]);
+    let user = admin_path(&ada).await;
+    let change = async |body: Value| {
+        world.admin(Method::PATCH, &user, body).await.assert_status(200);
+    };
+    change(json!({"dac8Status": "missing", "verification": {"identity": "verified"}})).await;
+    assert_eq!(reasons().await, ["012", "013"]);
+    change(json!({"dac8Status": "present", "verification": {"amld5": "verified"}})).await;
+    assert_eq!(reasons().await, Vec::<Value>::new());
 }

@@ -7,17 +7,26 @@ use rampart_core::types::{Chain, WalletAddress};
 use rampart_tests::world::World;
 use serde_json::{Value, json};
 
-use super::{CONFIRM, Seller};
+use super::{CONFIRM, ORDERS, Seller};
 use crate::orders::count;
+use crate::verification::{admin_path, changed, opened};
+
+const IBAN: &str = "NL91ABNA0417164300";
+
+fn account(verified: bool) -> Value {
+    json!({"type": "bankTransfer", "identifier": IBAN, "name": "Ann", "verified": verified})
+}
 
 #[tokio::test]
 async fn a_quote_becomes_a_sale_with_a_place_to_send_coins_to() {
     let world = World::start().await;
     let acme = world.partner("acme").await;
-    let ann = Seller::of(&world, &acme, "ann").await;
+    let ann = acme.user("ann").await;
+    opened(&world, &ann, account(true)).await;
+    let ann = Seller { partner: acme, identifier: ann.identifier };
     let quote = ann.quote("BTC", "0.01").await;
     let body = json!({"quote": quote["quote"], "partnerOrderIdentifier": "sale-7",
-        "accountIdentifier": "0190b5d8-7a3c-7c3e-9d8a-3f1f6a1f2b3c"});
+        "accountIdentifier": IBAN});
     let answer = ann.confirm(&body).await;
     let sale = answer.assert_status(200).json();
     let order = sale["orderId"].as_i64().unwrap();
@@ -35,7 +44,6 @@ async fn a_quote_becomes_a_sale_with_a_place_to_send_coins_to() {
         ("accountIdentifier", &body["accountIdentifier"]),
         ("paymentMethod", &json!("bankTransfer")),
         ("receivedAmount", &Value::Null),
-        ("orderNotCompletedReasons", &json!([])),
         ("feePercentage", &quote["partnerFeePercentage"]),
     ] {
         assert_eq!(&shown[name], value, "{name}");
@@ -51,10 +59,69 @@ async fn a_quote_becomes_a_sale_with_a_place_to_send_coins_to() {
     ] {
         assert_eq!(shown[amount]["amount"], quote[quoted], "{amount}");
     }
+    let reasons = shown["orderNotCompletedReasons"].as_array().unwrap();
+    let codes: Vec<_> = reasons.iter().map(|reason| &reason["code"]).collect();
+    assert_eq!(codes, ["011", "012"], "what the user has not shown yet");
     assert_eq!(shown["sourceCurrency"]["code"], "BTC");
     assert_eq!(shown["targetCurrency"]["code"], "EUR");
     let told = "select count(*) from event where type = 'order.created'";
     assert_eq!(count(&world, told).await, 1);
+    let listed = ann.get(ORDERS).await.json();
+    assert_eq!(listed[0], shown);
+    let moved = ann.happen(&sale, "deposit-received").await.assert_status(200).json();
+    assert_eq!(moved["accountIdentifier"], IBAN);
+}
+
+#[tokio::test]
+async fn a_sale_is_paid_out_to_an_account_that_its_user_may_use() {
+    let world = World::start().await;
+    let (acme, rival) = (world.partner("acme").await, world.partner("rival").await);
+    let (ann, bob) = (acme.user("ann").await, acme.user("bob").await);
+    let eve = rival.user("eve").await;
+    let confirm = async |change: &str| {
+        let seller = Seller { partner: acme.clone(), identifier: ann.identifier.clone() };
+        let quote = seller.quote("BTC", "0.001").await["quote"].clone();
+        seller.confirm(&json!({"quote": quote, "accountIdentifier": change})).await
+    };
+    for other in [&bob, &eve] {
+        opened(&world, other, account(true)).await;
+        confirm(IBAN).await.assert_status(400).assert_codes(&["ER396"]);
+    }
+    opened(&world, &ann, account(false)).await;
+    let card = json!({"type": "creditCard", "identifier": "555555******4444", "name": "Ann",
+        "verified": true});
+    opened(&world, &ann, card).await;
+    confirm(IBAN).await.assert_codes(&["ER139"]);
+    confirm("555555******4444").await.assert_codes(&["ER138"]);
+    changed(&world, &ann, IBAN, json!({"disabled": true})).await;
+    confirm(IBAN).await.assert_codes(&["ER139", "ER397"]);
+    confirm("").await.assert_codes(&["ER380"]);
+    confirm(&"7".repeat(256)).await.assert_codes(&["ER380"]);
+    changed(&world, &ann, IBAN, json!({"disabled": false, "verified": true})).await;
+    // In the form in which people write it, too.
+    confirm("nl91 abna 0417 1643 00").await.assert_status(200);
+    assert_eq!(count(&world, "select count(*) from sell_order").await, 1);
+}
+
+#[tokio::test]
+async fn a_sell_quote_says_what_stands_in_the_users_way() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    let ann = acme.user("ann").await;
+    let seller = Seller { partner: acme, identifier: ann.identifier.clone() };
+    let small = seller.quote("BTC", "0.001").await;
+    assert_eq!(small["quoteUnconfirmableReasons"], json!(["userRegistrationNotCompleted"]));
+    assert_eq!(small["bankAccountDisabled"], json!(false));
+    let verified = json!({"verification": {"email": "verified", "identity": "verified",
+        "amld5": "verified", "privacyAgreement": "verified"}});
+    let user = admin_path(&ann).await;
+    world.admin(Method::PATCH, &user, verified).await.assert_status(200);
+    opened(&world, &ann, account(true)).await;
+    changed(&world, &ann, IBAN, json!({"disabled": true})).await;
+    let large = seller.quote("BTC", "0.5").await;
+    assert_eq!(large["quoteUnconfirmableReasons"], json!(["userLimitExceeded"]));
+    assert_eq!(large["bankAccountDisabled"], json!(true));
+    seller.confirm(&json!({"quote": large["quote"]})).await.assert_codes(&["ER011"]);
 }
 
 #[tokio::test]
@@ -123,7 +190,7 @@ async fn every_wrong_confirm_has_its_code() {
     let (ann, eve) =
         (Seller::of(&world, &acme, "ann").await, Seller::of(&world, &rival, "eve").await);
     let bob = Seller::of(&world, &acme, "bob").await;
-    let all = json!({"accountIdentifier": "7", "callbackUrl": "http://shop.example",
+    let all = json!({"accountIdentifier": 7, "callbackUrl": "http://shop.example",
         "partnerOrderIdentifier": 7});
     let codes = ["ER045", "ER046", "ER048", "ER380"];
     ann.confirm(&all).await.assert_status(400).assert_codes(&codes);

@@ -148,9 +148,15 @@ fn an_address_in_another_case_is_the_same_terms() {
         address: WalletAddress::parse(Chain::Ethereum, text).unwrap(),
         tag: None,
     };
-    let lower = digest(&ether("0xde709f2102306220921060314715629080e2fb77"), None, None, None);
-    let upper = digest(&ether("0xDE709F2102306220921060314715629080E2FB77"), None, None, None);
-    assert_eq!(lower, upper);
+    let of = |text| digest(&ether(text), None, None, None, &NamedAccount::None);
+    let lower = of("0xde709f2102306220921060314715629080e2fb77");
+    assert_eq!(lower, of("0xDE709F2102306220921060314715629080E2FB77"));
+}
+
+#[test]
+fn an_account_is_one_of_the_terms() {
+    let of = |account| digest(&to(ADDRESS, None), None, None, None, &account);
+    assert_ne!(of(NamedAccount::None), of(NamedAccount::Unknown));
 }
 
 proptest! {
@@ -170,6 +176,7 @@ proptest! {
                 offer.map(|id| Uuid::from_u128(id).into()),
                 reference.as_ref(),
                 user.map(|id| Uuid::from_u128(id).into()),
+                &NamedAccount::None,
             )
         };
         let same = one == two && references.0 == references.1;

@@ -1,0 +1,80 @@
+//! The account that a purchase is paid from, where the confirm names one.
+
+use rampart_tests::answer::Answer;
+use rampart_tests::user::User;
+use rampart_tests::world::World;
+use serde_json::{Value, json};
+
+use super::{BTC, count};
+use crate::verification::{changed, opened};
+
+const CARD: &str = "555555******4444";
+
+/// Confirms a quote over 100 EUR by credit card.
+async fn buy(user: &User, account: &Value) -> Answer {
+    let asked =
+        json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 100});
+    let quote = user.post("/api/v1/buy/quote", &asked).await.assert_status(200).json();
+    confirm(user, &quote["quote"], account).await
+}
+
+async fn confirm(user: &User, quote: &Value, account: &Value) -> Answer {
+    let body = json!({"quote": quote, "returnUrl": "https://shop.example/", "walletAddress": BTC,
+        "accountIdentifier": account});
+    user.post("/api/v1/buy/confirm", &body).await
+}
+
+fn card(verified: bool) -> Value {
+    json!({"type": "creditCard", "identifier": CARD, "name": "Ada", "verified": verified})
+}
+
+#[tokio::test]
+async fn an_account_that_is_named_must_be_one_that_can_pay() {
+    let world = World::start().await;
+    let (acme, rival) = (world.partner("acme").await, world.partner("rival").await);
+    let (ada, bob, eve) = (acme.user("ada").await, acme.user("bob").await, rival.user("eve").await);
+    for other in [&bob, &eve] {
+        opened(&world, other, card(true)).await;
+        buy(&ada, &json!(CARD)).await.assert_status(400).assert_codes(&["ER396"]);
+    }
+    for malformed in [json!(""), json!(7), json!("7".repeat(256))] {
+        buy(&ada, &malformed).await.assert_codes(&["ER380"]);
+    }
+    opened(&world, &ada, card(false)).await;
+    buy(&ada, &json!(CARD)).await.assert_codes(&["ER139"]);
+    changed(&world, &ada, CARD, json!({"disabled": true})).await;
+    buy(&ada, &json!(CARD)).await.assert_codes(&["ER139", "ER397"]);
+    let bank = json!({"type": "bankTransfer", "identifier": "NL91ABNA0417164300", "name": "Ada",
+        "verified": true});
+    opened(&world, &ada, bank).await;
+    buy(&ada, &json!("NL91ABNA0417164300")).await.assert_codes(&["ER138"]);
+    assert_eq!(count(&world, "select count(*) from buy_order").await, 0);
+    buy(&ada, &Value::Null).await.assert_status(200);
+    changed(&world, &ada, CARD, json!({"disabled": false, "verified": true})).await;
+    buy(&ada, &json!(CARD)).await.assert_status(200);
+    let named = "select count(*) from buy_order o join payment_account a \
+                 using (client_id, user_id, account_id)";
+    assert_eq!(count(&world, named).await, 1);
+    // What it has paid counts for the card.
+    let limits = ada.get("/api/v2/user/limit").await.json();
+    assert_eq!(limits["accounts"][CARD]["totalSpent"]["amount"], "20000");
+}
+
+#[tokio::test]
+async fn a_repeated_confirm_must_name_the_same_account() {
+    let world = World::start().await;
+    let ada = world.partner("acme").await.user("ada").await;
+    opened(&world, &ada, card(true)).await;
+    let asked =
+        json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 100});
+    let quote = ada.post("/api/v1/buy/quote", &asked).await.json()["quote"].clone();
+    let first = confirm(&ada, &quote, &json!(CARD)).await;
+    let again = confirm(&ada, &quote, &json!(CARD)).await;
+    assert_eq!(first.assert_status(200).text(), again.text());
+    for other in [Value::Null, json!("411111******0000")] {
+        confirm(&ada, &quote, &other).await.assert_status(400).assert_codes(&["ER007"]);
+    }
+    // The account may have been disabled since: the order stands.
+    changed(&world, &ada, CARD, json!({"disabled": true})).await;
+    assert_eq!(confirm(&ada, &quote, &json!(CARD)).await.text(), first.text());
+}

@@ -1,0 +1,127 @@
+//! The page that an onboarding URL opens.
+
+use http::Method;
+use rampart_tests::answer::Answer;
+use rampart_tests::partner::Partner;
+use rampart_tests::world::World;
+use serde_json::{Value, json};
+
+const ONBOARDING: &str = "/api/v2/sell/onboarding";
+const IDENTIFIER: &str = "abcdefghijklmnopqrstuvwxyz0123456789";
+const RETURN_URL: &str = "https://shop.example/back";
+const LOGIN: &str = "action=log-in&email=ada%40mail.example.com&password=password-of-ada";
+
+/// Path and query of a new URL.
+async fn link(partner: &Partner, members: Value) -> String {
+    let mut body = json!({"returnUrl": RETURN_URL});
+    body.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+    let made = partner.post(ONBOARDING, body).await.assert_status(200).json();
+    let url = made["onboardingUrl"].as_str().unwrap();
+    url.strip_prefix("https://pay.example.com").unwrap().to_owned()
+}
+
+async fn show(partner: &Partner, link: &str) -> Answer {
+    partner.anonymous(Method::GET, link).send().await
+}
+
+async fn submit(partner: &Partner, link: &str, form: &str) -> Answer {
+    partner.anonymous(Method::POST, link).body(form.to_owned()).send().await
+}
+
+/// The token in the page's form.
+fn token(page: &Answer) -> String {
+    let (_, rest) = page.text().split_once("name=\"token\" value=\"").unwrap();
+    rest.split_once('"').unwrap().0.to_owned()
+}
+
+#[tokio::test]
+async fn a_user_registers_adds_a_bank_account_and_goes_back() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    let link = link(&acme, json!({"identifier": IDENTIFIER, "locale": "nl-NL"})).await;
+    let asked = show(&acme, &link).await;
+    assert!(asked.assert_status(200).text().contains("acme"), "{}", asked.text());
+    let policy = asked.header("content-security-policy").unwrap();
+    assert!(policy.contains("form-action 'self' https://shop.example"), "{policy}");
+    let form = "action=register&email=ada%40mail.example.com&password=password-of-ada&country=NL\
+                &privacy=yes";
+    let entered = submit(&acme, &link, form).await;
+    assert!(entered.assert_status(200).text().contains("You have none yet"));
+    let add = |token: &str, iban: &str| {
+        format!("action=account&token={token}&iban={iban}&holder=Ada+Lovelace")
+    };
+    let wrong = submit(&acme, &link, &add(&token(&entered), "NL91ABNA0417164301")).await;
+    assert!(wrong.assert_status(200).text().contains("Please enter the IBAN"));
+    let added = submit(&acme, &link, &add(&token(&wrong), "NL91+ABNA+0417+1643+00")).await;
+    assert!(added.assert_status(200).text().contains("4300, waits for our check"));
+    assert!(added.text().contains(&format!("href=\"{RETURN_URL}\"")));
+    let profile = acme.request(Method::GET, "/api/v1/user/info");
+    let profile = profile.header("user-identifier", IDENTIFIER).send().await.json();
+    let account = json!([{"number": "NL91ABNA0417164300", "holder": "Ada Lovelace",
+        "verified": false}]);
+    assert_eq!(profile["enabledIbanAccounts"], account);
+    // A token works once.
+    let again = submit(&acme, &link, &add(&token(&wrong), "NL20INGB0001234567")).await;
+    again.assert_status(400);
+}
+
+#[tokio::test]
+async fn what_is_offered_is_what_the_partner_named() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    let ada = acme.user("ada").await;
+    ada.post("/api/v1/user/verify/payprovider", &json!({"access_token": "A21AAF"})).await;
+    let wallet = link(&acme, json!({"payoutMethods": ["walletpay"]})).await;
+    let shown = submit(&acme, &wallet, LOGIN).await;
+    let text = shown.assert_status(200).text();
+    assert!(text.contains("Wallet account") && !text.contains("name=\"iban\""), "{text}");
+    let bank = link(&acme, json!({"payoutMethods": ["bankTransfer"]})).await;
+    let shown = submit(&acme, &bank, LOGIN).await;
+    assert!(shown.text().contains("name=\"iban\"") && !shown.text().contains("Wallet account"));
+    let form = format!("action=account&token={}&iban=NL91ABNA0417164300&holder=A", token(&shown));
+    submit(&acme, &wallet, &form).await.assert_status(400);
+}
+
+#[tokio::test]
+async fn an_altered_url_shows_nothing_and_does_nothing() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    acme.user("ada").await;
+    let genuine = link(&acme, json!({"identifier": IDENTIFIER})).await;
+    let (signed, signature) = genuine.rsplit_once("&signature=").unwrap();
+    let forged_back = signed.replace("shop.example", "evil.example");
+    let (_, alone) = signed.split_once('&').unwrap();
+    for altered in [
+        signed.to_owned(),
+        format!("{forged_back}&signature={signature}"),
+        format!("/sell/onboarding?{alone}&signature={signature}"),
+        format!("{signed}&locale=nl&signature={signature}"),
+        format!("{genuine}&returnUrl=https%3A%2F%2Fevil.example"),
+        format!("{signed}&signature={}", signature.replace(['1', '2', '3', '4', '5'], "0")),
+        format!("{signed}&signature="),
+        "/sell/onboarding".to_owned(),
+    ] {
+        let page = show(&acme, &altered).await;
+        page.assert_status(404);
+        assert!(!page.text().contains("example"), "{altered}: {}", page.text());
+        submit(&acme, &altered, LOGIN).await.assert_status(404);
+    }
+    let request = acme.request(Method::GET, "/api/v1/user/info");
+    let request = request.header("user-identifier", IDENTIFIER);
+    request.send().await.assert_codes(&["ER705"]);
+    submit(&acme, &genuine, LOGIN).await.assert_status(200);
+    let suspended = json!({"status": "suspended"});
+    world.admin(Method::PATCH, "/admin/v1/partners/acme", suspended).await.assert_status(200);
+    show(&acme, &genuine).await.assert_status(404);
+}
+
+#[tokio::test]
+async fn a_url_speaks_for_the_partner_that_signed_it() {
+    let world = World::start().await;
+    let (acme, rival) = (world.partner("acme").await, world.partner("rival").await);
+    acme.user("ada").await;
+    let link = link(&rival, json!({})).await;
+    assert!(show(&acme, &link).await.assert_status(200).text().contains("Back to rival"));
+    // Its users are its own.
+    submit(&acme, &link, LOGIN).await.assert_status(400);
+}
