@@ -31,7 +31,7 @@ const SEVERAL: [(&str, &[u16]); 4] = [
 ];
 
 /// Codes that no request provokes yet.
-const UNANSWERED: [&str; 5] = ["ER138", "ER139", "ER333", "ER334", "ER335"];
+const UNANSWERED: [&str; 3] = ["ER333", "ER334", "ER335"];
 
 /// A row of the table.
 struct Row {

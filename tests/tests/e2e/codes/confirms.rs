@@ -43,6 +43,7 @@ pub(super) async fn rows(stage: &Stage) -> Vec<Row> {
     let mut rows = members(stage).await;
     rows.extend(quotes(stage).await);
     rows.extend(users(stage).await);
+    rows.extend(accounts(stage).await);
     rows.extend(offers(stage).await);
     rows.extend(fixed(stage).await);
     rows
@@ -91,6 +92,30 @@ async fn users(stage: &Stage) -> Vec<Row> {
     let hers = stage.key.request(Method::POST, BUY).json(&body);
     let hers = hers.header("user-identifier", &dora.identifier);
     vec![Row::new("ER124", "a user who is disabled", hers)]
+}
+
+async fn accounts(stage: &Stage) -> Vec<Row> {
+    let finn = stage.person("finn").await;
+    let (card, bank) = ("555555******0010", "NL91ABNA0417164300");
+    for account in [
+        json!({"type": "creditCard", "identifier": card, "name": "Finn"}),
+        json!({"type": "bankTransfer", "identifier": bank, "name": "Finn", "verified": true}),
+    ] {
+        let path = format!("/admin/v1/users/{}/accounts", finn.uuid);
+        stage.operator(Method::POST, &path, account).await;
+    }
+    let quote = quote(&stage.key, json!({})).await;
+    let pay = |account: &str| {
+        let body = confirm(&quote, json!({"accountIdentifier": account}));
+        let request = stage.key.request(Method::POST, BUY).json(&body);
+        request.header("user-identifier", &finn.identifier)
+    };
+    vec![
+        Row::new("ER138", "a bank account for a card's quote", pay(bank)),
+        Row::new("ER139", "a card that is not verified", pay(card)),
+        Row::new("ER380", "no account", pay("")),
+        Row::new("ER396", "an account of nobody", pay("555555******0011")),
+    ]
 }
 
 /// An offer of the shop; its id.
