@@ -18,6 +18,23 @@ use crate::exchange::Reply;
 /// Shorthand for results of the core.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
+/// The codes of several lists in one, for a declaration; `N` is how many they are together.
+pub const fn joined<const N: usize>(lists: &[&[Code]]) -> [Code; N] {
+    let mut all = [Code::ER999; N];
+    let (mut at, mut list) = (0, 0);
+    while list < lists.len() {
+        let mut code = 0;
+        while code < lists[list].len() {
+            all[at] = lists[list][code];
+            at += 1;
+            code += 1;
+        }
+        list += 1;
+    }
+    assert!(at == N, "N is another number than that of the codes");
+    all
+}
+
 /// Why a request got no success.
 #[derive(Debug)]
 pub enum Error {

@@ -9,6 +9,7 @@
 //! reads an offer back.
 
 pub mod create;
+pub(crate) mod errors;
 pub(crate) mod proof;
 pub mod signature;
 pub(crate) mod stored;

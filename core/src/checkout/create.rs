@@ -9,10 +9,11 @@ use super::session;
 use crate::Core;
 use crate::caller::Client;
 use crate::endpoint::{Body, Endpoint, Json};
-use crate::error::{Code, Result};
+use crate::error::{Code, Result, joined};
 use crate::exchange::Input;
 use crate::fields::{Fields, flag};
 use crate::identifiers;
+use crate::offers::errors::ERRORS;
 use crate::offers::proof::{Need, Proof};
 use crate::offers::stored::Stored;
 use crate::offers::terms::{CHECKOUT, MEMBERS, Terms};
@@ -46,50 +47,10 @@ pub struct V2;
 impl Endpoint for V2 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v2/buy/checkout";
-    const ERRORS: &'static [Code] = &[
-        Code::ER047,
-        Code::ER102,
-        Code::ER300,
-        Code::ER301,
-        Code::ER303,
-        Code::ER304,
-        Code::ER305,
-        Code::ER306,
-        Code::ER307,
-        Code::ER308,
-        Code::ER309,
-        Code::ER310,
-        Code::ER311,
-        Code::ER312,
-        Code::ER313,
-        Code::ER314,
-        Code::ER315,
-        Code::ER316,
-        Code::ER317,
-        Code::ER318,
-        Code::ER319,
-        Code::ER320,
-        Code::ER321,
-        Code::ER322,
-        Code::ER323,
-        Code::ER324,
-        Code::ER325,
-        Code::ER326,
-        Code::ER327,
-        Code::ER329,
-        Code::ER330,
-        Code::ER331,
-        Code::ER332,
-        Code::ER336,
-        Code::ER337,
-        Code::ER338,
-        Code::ER339,
-        Code::ER359,
-        Code::ER366,
-        Code::ER367,
-        Code::ER402,
-        Code::ER403,
-    ];
+    const ERRORS: &'static [Code] = &joined::<{ ERRORS.len() + 4 }>(&[
+        &ERRORS,
+        &[Code::ER102, Code::ER359, Code::ER366, Code::ER367],
+    ]);
     const BODY: Body = Body::Json;
     const IDEMPOTENT: bool = true;
     const DOC: Doc = Doc {

@@ -5,13 +5,14 @@ use http::Method;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::errors::ERRORS;
 use super::proof::{Need, Proof};
 use super::stored::Stored;
 use super::terms::{MEMBERS, OFFER, Terms};
 use crate::Core;
 use crate::caller::Client;
 use crate::endpoint::{Body, Endpoint, Json};
-use crate::error::{Code, Result};
+use crate::error::{Code, Result, joined};
 use crate::exchange::Input;
 use crate::fields::Fields;
 use crate::openapi::doc::{Doc, Kind, Shape, optional};
@@ -23,47 +24,7 @@ pub struct V2;
 impl Endpoint for V2 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v2/buy/offer";
-    const ERRORS: &'static [Code] = &[
-        Code::ER047,
-        Code::ER300,
-        Code::ER301,
-        Code::ER302,
-        Code::ER303,
-        Code::ER304,
-        Code::ER305,
-        Code::ER306,
-        Code::ER307,
-        Code::ER308,
-        Code::ER309,
-        Code::ER310,
-        Code::ER311,
-        Code::ER312,
-        Code::ER313,
-        Code::ER314,
-        Code::ER315,
-        Code::ER316,
-        Code::ER317,
-        Code::ER318,
-        Code::ER319,
-        Code::ER320,
-        Code::ER321,
-        Code::ER322,
-        Code::ER323,
-        Code::ER324,
-        Code::ER325,
-        Code::ER326,
-        Code::ER327,
-        Code::ER329,
-        Code::ER330,
-        Code::ER331,
-        Code::ER332,
-        Code::ER336,
-        Code::ER337,
-        Code::ER338,
-        Code::ER339,
-        Code::ER402,
-        Code::ER403,
-    ];
+    const ERRORS: &'static [Code] = &joined::<{ ERRORS.len() + 1 }>(&[&ERRORS, &[Code::ER302]]);
     const BODY: Body = Body::Json;
     const IDEMPOTENT: bool = true;
     const DOC: Doc = Doc {

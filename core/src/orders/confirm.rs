@@ -27,7 +27,7 @@ use super::status::Cause;
 use crate::Core;
 use crate::caller::{Client, Reader};
 use crate::endpoint::{Body, Endpoint, Json};
-use crate::error::{Code, Error, Refusal, Result};
+use crate::error::{Code, Error, Refusal, Result, joined};
 use crate::exchange::Input;
 use crate::openapi::doc::{Doc, Shape};
 use crate::quotes::{Quote, Side, token};
@@ -38,33 +38,40 @@ const DETAILS: &str = "Send the user to `paymentUrl`. Confirming the quote again
                        other terms it is ER007. `expiresAt` is the end of the time to pay; a bank \
                        transfer has none.";
 
+/// What both versions say.
+const ERRORS: [Code; 19] = [
+    Code::ER006,
+    Code::ER007,
+    Code::ER008,
+    Code::ER009,
+    Code::ER011,
+    Code::ER014,
+    Code::ER015,
+    Code::ER044,
+    Code::ER045,
+    Code::ER046,
+    Code::ER047,
+    Code::ER048,
+    Code::ER055,
+    Code::ER124,
+    Code::ER138,
+    Code::ER139,
+    Code::ER380,
+    Code::ER396,
+    Code::ER397,
+];
+
+/// What only a confirm under an offer says.
+const OFFER_ERRORS: [Code; 7] =
+    [Code::ER131, Code::ER132, Code::ER133, Code::ER134, Code::ER135, Code::ER136, Code::ER137];
+
 /// Version 1: a quote on its own.
 pub struct V1;
 
 impl Endpoint for V1 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v1/buy/confirm";
-    const ERRORS: &'static [Code] = &[
-        Code::ER006,
-        Code::ER007,
-        Code::ER008,
-        Code::ER009,
-        Code::ER011,
-        Code::ER014,
-        Code::ER015,
-        Code::ER044,
-        Code::ER045,
-        Code::ER046,
-        Code::ER047,
-        Code::ER048,
-        Code::ER055,
-        Code::ER124,
-        Code::ER138,
-        Code::ER139,
-        Code::ER380,
-        Code::ER396,
-        Code::ER397,
-    ];
+    const ERRORS: &'static [Code] = &ERRORS;
     const BODY: Body = Body::Json;
     const IDEMPOTENT: bool = true;
     const DOC: Doc = Doc {
@@ -102,34 +109,8 @@ pub struct V2;
 impl Endpoint for V2 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v2/buy/confirm";
-    const ERRORS: &'static [Code] = &[
-        Code::ER006,
-        Code::ER007,
-        Code::ER008,
-        Code::ER009,
-        Code::ER011,
-        Code::ER014,
-        Code::ER015,
-        Code::ER044,
-        Code::ER045,
-        Code::ER046,
-        Code::ER047,
-        Code::ER048,
-        Code::ER055,
-        Code::ER124,
-        Code::ER131,
-        Code::ER132,
-        Code::ER133,
-        Code::ER134,
-        Code::ER135,
-        Code::ER136,
-        Code::ER137,
-        Code::ER138,
-        Code::ER139,
-        Code::ER380,
-        Code::ER396,
-        Code::ER397,
-    ];
+    const ERRORS: &'static [Code] =
+        &joined::<{ ERRORS.len() + OFFER_ERRORS.len() }>(&[&ERRORS, &OFFER_ERRORS]);
     const BODY: Body = Body::Json;
     const IDEMPOTENT: bool = true;
     const DOC: Doc = Doc {
