@@ -8,6 +8,7 @@ mod api_keys;
 mod audit;
 mod dca;
 mod deliveries;
+mod documents;
 mod mail;
 mod market;
 mod orders;
@@ -112,7 +113,10 @@ const CALLS: &[Call] = &[
         Box::pin(accounts::change(core, input))
     }),
     call(Method::GET, "/admin/v1/users/{uuid}/proofs/{id}", |core, input| {
-        Box::pin(accounts::proof(core, input))
+        Box::pin(documents::proof(core, input))
+    }),
+    call(Method::GET, "/admin/v1/users/{uuid}/documents/{id}", |core, input| {
+        Box::pin(documents::document(core, input))
     }),
     call(Method::GET, "/admin/v1/mail", |core, input| Box::pin(mail::list(core, input))),
     // Savings plans

@@ -11,10 +11,11 @@ use crate::Core;
 use crate::api::{self, Found};
 use crate::caller::Client;
 use crate::credentials;
-use crate::endpoint::{Body, Bucket, Cache, Route};
+use crate::endpoint::{BODY_BYTES_MAX, Body, Bucket, Cache, Route};
 use crate::error::{Code, Error, Result};
-use crate::exchange::{Head, Input, Reply};
+use crate::exchange::{Entity, Head, Input, Reply};
 use crate::rate_limit::Decision;
+use crate::upload::{Ended, Upload, Uploaded};
 
 /// A request that may go on: its route is known, its client proven, its rates not exceeded.
 #[derive(Debug)]
@@ -90,12 +91,22 @@ impl Core {
     }
 
     /// Runs an admitted request. Always answers.
-    pub async fn answer(self: &Arc<Self>, admission: Admission, head: Head, body: Bytes) -> Reply {
+    pub async fn answer(
+        self: &Arc<Self>,
+        admission: Admission,
+        head: Head,
+        body: impl Into<Entity>,
+    ) -> Reply {
         let request_id = head.request_id.clone();
         let if_none_match = head.headers.get(IF_NONE_MATCH).cloned();
+        let (body, upload) = match body.into() {
+            Entity::Bytes(bytes) => (bytes, None),
+            Entity::Upload(upload) => (upload.text.clone(), Some(upload)),
+        };
         let input = Input {
             head,
             body,
+            upload,
             document: serde_json::Value::Null,
             params: admission.params.clone(),
             now: self.clock.now(),
@@ -122,10 +133,36 @@ impl Core {
                     let status = StatusCode::PAYLOAD_TOO_LARGE;
                     return self.refuse(&head.request_id, status, code, "the body is too large");
                 }
-                self.answer(admission, head, body).await
+                if body.len() <= BODY_BYTES_MAX || !admission.route.body.takes_images() {
+                    return self.answer(admission, head, body).await;
+                }
+                match self.uploaded(&body).await {
+                    Ok(upload) => self.answer(admission, head, Entity::Upload(upload)).await,
+                    Err(ended) => self.refuse_upload(&head.request_id, ended, code),
+                }
             }
             Err(reply) => *reply,
         }
+    }
+
+    async fn uploaded(self: &Arc<Self>, body: &[u8]) -> std::result::Result<Uploaded, Ended> {
+        let mut upload = Upload::begin(self);
+        for chunk in body.chunks(BODY_BYTES_MAX) {
+            upload.take(chunk)?;
+            upload.ready().await?;
+        }
+        upload.finish().await
+    }
+
+    /// The answer to an upload that ended early.
+    pub fn refuse_upload(&self, request_id: &str, ended: Ended, too_large: Code) -> Reply {
+        let (status, code, detail) = match ended {
+            Ended::TooLarge => {
+                (StatusCode::PAYLOAD_TOO_LARGE, too_large, "only images may be large")
+            }
+            Ended::NoRoom => (StatusCode::SERVICE_UNAVAILABLE, Code::ER999, "keep one more upload"),
+        };
+        self.refuse(request_id, status, code, detail)
     }
 
     /// An answer that the edge itself gives: too large, too slow, ambiguous, shed.
@@ -172,7 +209,12 @@ impl Core {
     }
 
     /// Headers that every answer carries (section 1 of the contract).
-    fn finish(&self, reply: &mut Reply, request_id: &str, admission: Option<&Admission>) {
+    pub(crate) fn finish(
+        &self,
+        reply: &mut Reply,
+        request_id: &str,
+        admission: Option<&Admission>,
+    ) {
         reply.set("x-request-id", request_id);
         if !reply.headers.contains_key(ETAG) {
             set_default(&mut reply.headers, CACHE_CONTROL.as_str(), "no-store");

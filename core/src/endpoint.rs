@@ -76,7 +76,8 @@ pub enum Body {
     None,
     /// JSON up to [`BODY_BYTES_MAX`].
     Json,
-    /// JSON with an image in it, up to this many bytes; too large is ER078.
+    /// JSON with images in it, up to this many bytes; too large is ER078. Besides the images there
+    /// may be [`BODY_BYTES_MAX`].
     JsonWithImage(usize),
     /// A form of one of our own pages, up to [`BODY_BYTES_MAX`].
     Form,
@@ -93,6 +94,11 @@ impl Body {
 
     const fn is_json(self) -> bool {
         matches!(self, Self::Json | Self::JsonWithImage(_))
+    }
+
+    /// Whether what is above [`BODY_BYTES_MAX`] is read as an [`crate::upload::Upload`].
+    pub const fn takes_images(self) -> bool {
+        matches!(self, Self::JsonWithImage(_))
     }
 }
 
@@ -214,24 +220,15 @@ async fn respond<E: Endpoint>(
     client: Option<Client>,
     mut input: Input,
 ) -> Result<Reply> {
-    let large = input.body.len() > BODY_BYTES_MAX;
     if E::BODY.is_json() {
-        let body = input.body.clone();
-        let parse = move || fields::parse(&body);
-        input.document = if large { core.images.run(parse).await?? } else { parse()? };
+        input.document = fields::parse(&input.body)?;
     }
     let claimant = client.as_ref().map(Client::id);
     let caller = E::Caller::identify(core, client, &input).await?;
     let user = caller.user();
-    let input = Arc::new(input);
     let work = async {
-        let own = Arc::clone(&input);
-        let read = move || {
-            let request = E::read(&own, &caller);
-            (caller, request)
-        };
-        let (caller, request) = if large { core.images.run(read).await? } else { read() };
-        E::call(core, caller, request?).await?.respond()
+        let request = E::read(&input, &caller)?;
+        E::call(core, caller, request).await?.respond()
     };
     match claimant {
         Some(client) if E::IDEMPOTENT => {

@@ -9,6 +9,7 @@ use http::{Method, StatusCode};
 use serde::Serialize;
 
 use crate::error::{Code, Error, Result};
+use crate::upload::Uploaded;
 
 /// The head of a request, as a listener has checked it: framing sound, path in normal form.
 #[derive(Clone, Debug)]
@@ -87,13 +88,30 @@ impl Reply {
     }
 }
 
+/// The body of a request.
+#[derive(Debug)]
+pub enum Entity {
+    /// In memory.
+    Bytes(Bytes),
+    /// Too large for that.
+    Upload(Uploaded),
+}
+
+impl From<Bytes> for Entity {
+    fn from(bytes: Bytes) -> Self {
+        Self::Bytes(bytes)
+    }
+}
+
 /// What an endpoint gets besides its caller.
 #[derive(Debug)]
 pub struct Input {
     /// The request's head.
     pub head: Head,
-    /// Body as received, byte for byte.
+    /// Body as received, byte for byte; of an upload, the JSON without its long strings.
     pub body: Bytes,
+    /// What was taken out of a large body.
+    pub upload: Option<Uploaded>,
     /// The body as JSON, for endpoints that take one; `Null` otherwise.
     pub document: serde_json::Value,
     /// Decoded `{name}` segments of the route's path, in order.

@@ -1,49 +1,69 @@
 //! Images as they come in requests: base64 in JSON, told by their first bytes.
 //!
-//! Reading a body with an image in it takes long enough to hold up others, so it is done off the
-//! threads that serve ([`Images::run`]), a few at a time.
+//! A small one is decoded where it is read. A large one was decoded and sealed while it came
+//! ([`crate::upload`]); either is a [`Picture`], and [`Picture::keep`] puts it into the store.
 
+mod decoding;
+
+use std::sync::Arc;
 use std::time::Duration;
 
-use base64::engine::general_purpose::STANDARD;
-use base64::read::DecoderReader;
-use ring::digest;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinHandle;
 
+pub(crate) use self::decoding::{Decoding, Image, Look, without_url_head};
 use crate::Core;
 use crate::caller::Client;
+use crate::documents::{Documents, Kept, Part};
 use crate::error::{Error, Result};
 use crate::rate_limit::KeyedGcra;
 use crate::types::{ClientId, UserId};
+use crate::upload::Uploaded;
+use crate::users::personal::Vault;
 
-/// Bytes that are decoded at a time.
-const CHUNK_BYTES: usize = 16 * 1024;
-/// Fewest bytes of an image: what its type is told by.
-const IMAGE_BYTES_MIN: u64 = 8;
-/// Most bodies with images that are read at a time; the others wait.
-const READ_AT_ONCE_MAX: usize = 2;
+/// Most pieces of images that are worked on at a time; the others wait their turn.
+const AT_ONCE_MAX: usize = 2;
+/// Most bytes of large bodies that are on their way in at a time. More are refused with 503.
+const INCOMING_BYTES_MAX: usize = 4 * 1024 * 1024 * 1024;
+/// Bytes behind one permit of them.
+const INCOMING_UNIT: usize = 64 * 1024;
 /// Most users whose uploads are counted at a time.
 const COUNTED_MAX: u64 = 65_536;
 /// How long a user who uploads no more is remembered: the bucket is full again by then.
 const REMEMBERED: Duration = Duration::from_secs(3_600);
 
-/// Work on images, bounded in number and in rate.
+/// Work on images, bounded in number, in size and in rate.
 #[derive(Debug)]
 pub struct Images {
-    at_once: Semaphore,
+    at_once: Arc<Semaphore>,
+    incoming: Arc<Semaphore>,
     by_user: KeyedGcra<(ClientId, UserId)>,
 }
 
 impl Default for Images {
     fn default() -> Self {
         Self {
-            at_once: Semaphore::new(READ_AT_ONCE_MAX),
+            at_once: Arc::new(Semaphore::new(AT_ONCE_MAX)),
+            incoming: Arc::new(Semaphore::new(INCOMING_BYTES_MAX / INCOMING_UNIT)),
             by_user: KeyedGcra::new(COUNTED_MAX, REMEMBERED),
         }
     }
 }
 
 impl Images {
+    /// Starts work on an image off the threads that serve.
+    pub(crate) fn start<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> JoinHandle<Result<T>> {
+        let at_once = Arc::clone(&self.at_once);
+        tokio::spawn(async move {
+            let doing = "work on an image";
+            let _permit = at_once.acquire().await.map_err(|e| Error::internal(doing, e))?;
+            tokio::task::spawn_blocking(work).await.map_err(|e| Error::internal(doing, e))
+        })
+    }
+
     /// Runs work on an image off the threads that serve.
     ///
     /// # Errors
@@ -52,9 +72,27 @@ impl Images {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T> {
-        let doing = "read an image";
-        let _permit = self.at_once.acquire().await.map_err(|e| Error::internal(doing, e))?;
-        tokio::task::spawn_blocking(work).await.map_err(|e| Error::internal(doing, e))
+        self.start(work).await.map_err(|e| Error::internal("work on an image", e))?
+    }
+
+    /// Room for a large body that has `bytes` by now, in place of `room`; `false` when there is none.
+    pub(crate) fn make_room(&self, room: &mut Option<OwnedSemaphorePermit>, bytes: usize) -> bool {
+        let held = room.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
+        let missing = bytes.div_ceil(INCOMING_UNIT).saturating_sub(held);
+        let more = u32::try_from(missing)
+            .ok()
+            .and_then(|missing| Arc::clone(&self.incoming).try_acquire_many_owned(missing).ok());
+        match (more, room) {
+            (None, _) => false,
+            (Some(more), Some(room)) => {
+                room.merge(more);
+                true
+            }
+            (Some(more), room) => {
+                *room = Some(more);
+                true
+            }
+        }
     }
 
     /// Counts an upload of this user (section 4 of the contract).
@@ -72,110 +110,71 @@ impl Images {
     }
 }
 
-/// What an image is, found by looking through it.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Image {
-    pub(crate) media_type: &'static str,
-    pub(crate) size: u64,
-    /// SHA-256 of the bytes.
-    pub(crate) digest: Vec<u8>,
+/// An image that came in a request.
+#[derive(Debug)]
+pub(crate) struct Picture {
+    pub(crate) image: Image,
+    content: Content,
 }
 
-impl Image {
+enum Content {
+    Bytes(Vec<u8>),
+    Part(Part),
+}
+
+impl std::fmt::Debug for Content {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Content(…)")
+    }
+}
+
+impl Picture {
+    /// The image that a member of a request is, whose body was this upload or none; `None` unless it is a JPEG, PNG or PDF.
+    pub(crate) fn of(upload: Option<&Uploaded>, text: &str) -> Option<Self> {
+        match upload {
+            Some(upload) if upload.stands_in(text) => upload.picture(text),
+            _ => Self::read(text),
+        }
+    }
+
     /// Reads base64 (a data URL's head before it is ignored); `None` unless it is a JPEG, PNG or
     /// PDF by its first bytes.
     pub(crate) fn read(text: &str) -> Option<Self> {
-        Self::read_into(text, |_| ())
+        let encoded = without_url_head(text.as_bytes())?;
+        let (mut decoding, mut look, mut bytes) = (Decoding::default(), Look::default(), vec![]);
+        decoding.push(encoded, &mut bytes)?;
+        decoding.finish(&mut bytes)?;
+        look.push(&bytes);
+        Some(Self { image: look.finish()?, content: Content::Bytes(bytes) })
     }
 
-    /// The same, and gives away the bytes piece by piece.
-    pub(crate) fn read_into(text: &str, mut take: impl FnMut(&[u8])) -> Option<Self> {
-        let encoded = match text.strip_prefix("data:") {
-            Some(url) => url.split_once(";base64,")?.1,
-            None => text,
+    /// The image that stands in a finished part.
+    pub(crate) const fn in_part(image: Image, part: Part) -> Self {
+        Self { image, content: Content::Part(part) }
+    }
+
+    /// Puts the image into the store, readable with the vault.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub(crate) async fn keep(self, core: &Core, vault: &Vault) -> Result<(Image, Kept)> {
+        let Self { image, content } = self;
+        let (store, clock) = (core.documents.clone(), core.clock.clone());
+        let part = match content {
+            Content::Part(part) => part,
+            Content::Bytes(bytes) => {
+                let (store, clock) = (store.clone(), clock.clone());
+                let writing = move || {
+                    let mut part = store.begin(&clock)?;
+                    part.push(&clock, &bytes)?;
+                    part.finish(&clock)?;
+                    Ok::<_, Error>(part)
+                };
+                core.images.run(writing).await??
+            }
         };
-        let mut decoder = DecoderReader::new(encoded.as_bytes(), &STANDARD);
-        let (mut context, mut size) = (digest::Context::new(&digest::SHA256), 0);
-        let (mut chunk, mut media_type) = ([0; CHUNK_BYTES], None);
-        loop {
-            let count = fill(&mut decoder, &mut chunk)?;
-            let read = chunk.get(..count)?;
-            if size == 0 {
-                media_type = sniff(read);
-            }
-            if count == 0 {
-                break;
-            }
-            context.update(read);
-            take(read);
-            size += u64::try_from(count).ok()?;
-        }
-        let media_type = media_type.filter(|_| size >= IMAGE_BYTES_MIN)?;
-        Some(Self { media_type, size, digest: context.finish().as_ref().to_vec() })
-    }
-}
-
-/// Reads until the chunk is full or the text ends; `None` when it is not base64.
-fn fill(decoder: &mut impl std::io::Read, chunk: &mut [u8]) -> Option<usize> {
-    let mut filled = 0;
-    while let Some(rest) = chunk.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-        match decoder.read(rest).ok()? {
-            0 => break,
-            count => filled += count,
-        }
-    }
-    Some(filled)
-}
-
-fn sniff(start: &[u8]) -> Option<&'static str> {
-    let types: [(&[u8], &str); 3] = [
-        (&[0xff, 0xd8, 0xff], "image/jpeg"),
-        (b"\x89PNG\r\n\x1a\n", "image/png"),
-        (b"%PDF-", "application/pdf"),
-    ];
-    types.into_iter().find(|(mark, _)| start.starts_with(mark)).map(|(_, name)| name)
-}
-
-#[cfg(test)]
-mod tests {
-    use base64::Engine as _;
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn png(size: usize) -> String {
-        let mut bytes = b"\x89PNG\r\n\x1a\n".to_vec();
-        bytes.resize(size, 7);
-        STANDARD.encode(bytes)
-    }
-
-    #[test]
-    fn an_image_is_known_by_its_first_bytes() {
-        for size in [8, 9, CHUNK_BYTES - 1, CHUNK_BYTES, CHUNK_BYTES + 1, 3 * CHUNK_BYTES + 5] {
-            let image = Image::read(&png(size)).unwrap();
-            assert_eq!((image.media_type, image.size), ("image/png", size as u64));
-        }
-        let url = format!("data:image/png;base64,{}", png(100));
-        assert_eq!(Image::read(&url), Image::read(&png(100)));
-        assert_ne!(Image::read(&png(101)).unwrap().digest, Image::read(&png(100)).unwrap().digest);
-        let html = STANDARD.encode("<html></html>");
-        for bad in ["", "AAAA", "not base64!", &html, "/9j/", &png(20)[..21], "data:image/png,x"] {
-            assert_eq!(Image::read(bad), None, "{bad}");
-        }
-    }
-
-    #[test]
-    fn the_bytes_are_given_away_whole() {
-        let mut bytes = Vec::new();
-        Image::read_into(&png(3 * CHUNK_BYTES + 5), |chunk| bytes.extend_from_slice(chunk))
-            .unwrap();
-        assert_eq!(STANDARD.encode(bytes), png(3 * CHUNK_BYTES + 5));
-    }
-
-    proptest! {
-        #[test]
-        fn any_text_is_read_without_a_panic(text in ".*", near in "iVBORw0KGgo[A-Za-z0-9+/=]{0,30}") {
-            let _ = (Image::read(&text), Image::read(&near));
-        }
+        let head = Documents::head(&clock, vault, &part)?;
+        let kept = core.images.run(move || store.keep(part, &head)).await??;
+        Ok((image, kept))
     }
 }

@@ -197,9 +197,28 @@ impl DataKey {
     /// # Errors
     /// As [`MasterKey::open`].
     pub fn from_wrapped(master: &MasterKey, context: &str, wrapped: &[u8]) -> Result<Self> {
-        let key = master.open(context, wrapped)?;
+        Self::from_bytes(master.open(context, wrapped)?)
+    }
+
+    fn from_bytes(key: Vec<u8>) -> Result<Self> {
         let key = key.try_into().map_err(|_| Error::broken("open a data key: another length"))?;
         Ok(Self(key))
+    }
+
+    /// Seals another key, as [`DataKey::seal`] does.
+    ///
+    /// # Errors
+    /// As [`DataKey::seal`].
+    pub fn seal_key(&self, clock: &Clock, context: &str, key: &Self) -> Result<Vec<u8>> {
+        self.seal(clock, context, &key.0)
+    }
+
+    /// The key that [`DataKey::seal_key`] sealed for the same context.
+    ///
+    /// # Errors
+    /// As [`DataKey::open`].
+    pub fn open_key(&self, context: &str, sealed: &[u8]) -> Result<Self> {
+        Self::from_bytes(self.open(context, sealed)?)
     }
 
     /// Seals a value: nonce, ciphertext and tag. `context` is authenticated: what was sealed for

@@ -32,6 +32,9 @@ const ENDED_REFRESH_TOKENS: Duration = Duration::from_secs(10 * 60);
 /// How often idempotency keys that are over are forgotten.
 const IDEMPOTENCY_KEYS: Duration = Duration::from_secs(60);
 
+/// How often images are removed from the store that nothing names any more.
+const DOCUMENT_REMOVAL: Duration = Duration::from_secs(60);
+
 impl Core {
     /// Runs all workers until `stop` turns true.
     pub async fn work(self: Arc<Self>, stop: watch::Receiver<bool>) {
@@ -80,6 +83,11 @@ impl Core {
                 tracing::warn!(%error, "idempotency keys could not be forgotten");
             }
         });
+        let document_removal = every(DOCUMENT_REMOVAL, stop.clone(), || async {
+            if let Err(error) = self.remove_documents().await {
+                tracing::warn!(%error, "documents could not be removed");
+            }
+        });
         let deliveries = Arc::clone(&self).deliver(stop);
         tokio::join!(
             snapshots,
@@ -92,6 +100,7 @@ impl Core {
             sandbox,
             refresh_tokens,
             idempotency_keys,
+            document_removal,
             deliveries
         );
     }

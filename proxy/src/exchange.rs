@@ -8,7 +8,10 @@ use http::{HeaderMap, Method, StatusCode, header};
 use pingora_core::protocols::http::ServerSession;
 use pingora_error::{Error, ErrorType, Result};
 use pingora_http::ResponseHeader;
-use rampart_core::exchange::Reply;
+use rampart_core::Core;
+use rampart_core::endpoint::{BODY_BYTES_MAX, Route};
+use rampart_core::exchange::{Entity, Reply};
+use rampart_core::upload::{self, Ended, Upload};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
@@ -34,6 +37,8 @@ pub(crate) enum NoBody {
     TooSlow,
     /// Too many other bodies are in memory.
     NoMemory,
+    /// An upload that cannot go on.
+    Ended(Ended),
     /// Not delimited as announced.
     Malformed,
     /// The client left.
@@ -71,13 +76,13 @@ impl Budget {
     }
 }
 
-/// A body, and the memory it takes of the budget.
-#[derive(Debug, Default)]
-pub(crate) struct Received {
-    /// The bytes.
-    pub(crate) bytes: Bytes,
-    /// Given back when the request is answered.
-    _share: Option<OwnedSemaphorePermit>,
+/// A body, and the memory it takes of the budget: given back when the request is answered.
+#[derive(Debug)]
+pub(crate) struct Received<B = Bytes> {
+    /// What came.
+    pub(crate) body: B,
+    /// Its part of the budget.
+    pub(crate) share: Option<OwnedSemaphorePermit>,
 }
 
 /// The announced length of the body. `framing` has seen that it is a number and there is one.
@@ -94,26 +99,29 @@ pub(crate) async fn read_body(
     max: usize,
     budget: &Budget,
 ) -> std::result::Result<Received, NoBody> {
-    let declared = declared_length(&session.req_header().headers);
-    if declared.is_some_and(|length| length > max as u64) {
-        return Err(NoBody::TooLarge);
-    }
-    if session.is_body_empty() {
-        return Ok(Received::default());
-    }
-    say_continue(session).await?;
-    let mut body = Gathered { max, declared, ..Gathered::default() };
-    loop {
-        let before = body.len();
-        match timeout(PACE_WINDOW, body.fill(session, budget)).await {
-            Ok(filled) => {
-                filled?;
-                return Ok(body.finish());
-            }
-            Err(_) if body.len() - before < PACE_BYTES => return Err(NoBody::TooSlow),
-            Err(_) => {}
-        }
-    }
+    let gathered = Gathered { max, ..Gathered::default() }.read(session, budget).await?;
+    let Gathered { first, whole, share, .. } = gathered;
+    Ok(Received { body: first.unwrap_or_else(|| whole.freeze()), share })
+}
+
+/// The same for a route that takes images: above the bound of an ordinary body it is an upload.
+///
+/// # Errors
+/// As [`read_body`].
+pub(crate) async fn read_entity(
+    session: &mut ServerSession,
+    route: &Route,
+    budget: &Budget,
+    core: &Arc<Core>,
+) -> std::result::Result<Received<Entity>, NoBody> {
+    let core = route.body.takes_images().then(|| Arc::clone(core));
+    let gathered = Gathered { max: route.body.bound().0, core, ..Gathered::default() };
+    let Gathered { first, whole, upload, share, .. } = gathered.read(session, budget).await?;
+    let body = match upload {
+        Some(upload) => Entity::Upload(upload.finish().await.map_err(NoBody::Ended)?),
+        None => first.unwrap_or_else(|| whole.freeze()).into(),
+    };
+    Ok(Received { body, share })
 }
 
 /// What has arrived of a body. One that comes in one chunk is not copied.
@@ -123,12 +131,44 @@ struct Gathered {
     declared: Option<u64>,
     first: Option<Bytes>,
     whole: BytesMut,
+    /// There for a body that may become an upload.
+    core: Option<Arc<Core>>,
+    upload: Option<Upload>,
     share: Option<OwnedSemaphorePermit>,
 }
 
 impl Gathered {
     fn len(&self) -> usize {
-        self.first.as_ref().map_or(self.whole.len(), Bytes::len)
+        match &self.upload {
+            Some(upload) => upload.size(),
+            None => self.first.as_ref().map_or(self.whole.len(), Bytes::len),
+        }
+    }
+
+    async fn read(
+        mut self,
+        session: &mut ServerSession,
+        budget: &Budget,
+    ) -> std::result::Result<Self, NoBody> {
+        self.declared = declared_length(&session.req_header().headers);
+        if self.declared.is_some_and(|length| length > self.max as u64) {
+            return Err(NoBody::TooLarge);
+        }
+        if session.is_body_empty() {
+            return Ok(self);
+        }
+        say_continue(session).await?;
+        loop {
+            let before = self.len();
+            match timeout(PACE_WINDOW, self.fill(session, budget)).await {
+                Ok(filled) => {
+                    filled?;
+                    return Ok(self);
+                }
+                Err(_) if self.len() - before < PACE_BYTES => return Err(NoBody::TooSlow),
+                Err(_) => {}
+            }
+        }
     }
 
     /// Reads to the end. May be stopped and called again.
@@ -138,6 +178,9 @@ impl Gathered {
         budget: &Budget,
     ) -> std::result::Result<(), NoBody> {
         loop {
+            if let Some(upload) = &mut self.upload {
+                upload.ready().await.map_err(NoBody::Ended)?;
+            }
             match session.read_request_body().await {
                 Ok(Some(chunk)) => self.take(chunk, budget)?,
                 Ok(None) => return Ok(()),
@@ -153,8 +196,22 @@ impl Gathered {
         if seen > self.max {
             return Err(NoBody::TooLarge);
         }
-        if !budget.cover(&mut self.share, seen) {
+        if let Some(upload) = &mut self.upload {
+            return upload.take(&chunk).map_err(NoBody::Ended);
+        }
+        let core = self.core.as_ref().filter(|_| seen > BODY_BYTES_MAX);
+        let memory = if core.is_some() { seen.max(upload::MEMORY_BYTES) } else { seen };
+        if !budget.cover(&mut self.share, memory) {
             return Err(NoBody::NoMemory);
+        }
+        if let Some(core) = core {
+            let mut upload = Upload::begin(core);
+            let before = self.first.take().unwrap_or_else(|| self.whole.split().freeze());
+            for bytes in [before, chunk] {
+                upload.take(&bytes).map_err(NoBody::Ended)?;
+            }
+            self.upload = Some(upload);
+            return Ok(());
         }
         match self.first.take() {
             None if self.whole.is_empty() => self.first = Some(chunk),
@@ -167,11 +224,6 @@ impl Gathered {
             }
         }
         Ok(())
-    }
-
-    fn finish(self) -> Received {
-        let bytes = self.first.unwrap_or_else(|| self.whole.freeze());
-        Received { bytes, _share: self.share }
     }
 }
 

@@ -64,7 +64,7 @@ impl<A: Answer> Local<A> {
             }
         };
         let head = head(session, request_id);
-        let answer = AssertUnwindSafe(self.answers.answer(head, body.bytes.clone()));
+        let answer = AssertUnwindSafe(self.answers.answer(head, body.body.clone()));
         Some(match tokio::time::timeout(ANSWER_MAX, answer.catch_unwind()).await {
             Ok(Ok(reply)) => reply,
             Ok(Err(_)) => error(StatusCode::INTERNAL_SERVER_ERROR, "the call failed; see the log"),
@@ -123,7 +123,9 @@ fn no_body(why: NoBody) -> Option<Reply> {
     Some(match why {
         NoBody::TooLarge => error(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large"),
         NoBody::TooSlow => error(StatusCode::REQUEST_TIMEOUT, "the body comes too slowly"),
-        NoBody::NoMemory => error(StatusCode::SERVICE_UNAVAILABLE, "too many bodies at once"),
+        NoBody::NoMemory | NoBody::Ended(_) => {
+            error(StatusCode::SERVICE_UNAVAILABLE, "too many bodies at once")
+        }
         NoBody::Malformed => error(StatusCode::BAD_REQUEST, "the body is not delimited properly"),
         NoBody::Gone => return None,
     })

@@ -65,6 +65,11 @@ impl Process {
         self.err.so_far()
     }
 
+    /// Its number.
+    pub fn id(&self) -> u32 {
+        self.child().id()
+    }
+
     /// Sends a signal.
     pub fn signal(&self, signal: Signal) {
         let id = i32::try_from(self.child().id()).unwrap();

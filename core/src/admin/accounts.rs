@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
@@ -17,10 +16,8 @@ use crate::accounts::{
 };
 use crate::audit::{self, Entry};
 use crate::error::Error;
-use crate::exchange::Reply;
 use crate::types::{ClientId, Iban, JsonDecimal, UserId, plain_text};
 use crate::users::account;
-use crate::users::personal::Vault;
 
 /// Digits that a card's identifier may have; a whole card number has more.
 const CARD_DIGITS_MAX: usize = 10;
@@ -106,34 +103,6 @@ pub(super) async fn change(core: &Arc<Core>, input: Input) -> Answer {
     let shown = view(&mut tx, (client, user), &account).await?;
     tx.commit().await?;
     ok(&shown)
-}
-
-/// The image of a proof, as it came in.
-pub(super) async fn proof(core: &Arc<Core>, input: Input) -> Answer {
-    let unknown = || Refused::not_found("proof");
-    let id: Uuid = input.param("id").parse().map_err(|_| unknown())?;
-    let mut conn = core.db.acquire().await?;
-    let (client, user) = find(&mut conn, &input).await?;
-    let media_type = sqlx::query_scalar!(
-        "select media_type from ownership_proof \
-         where client_id = $1 and user_id = $2 and proof_id = $3",
-        client.uuid(),
-        user.uuid(),
-        id,
-    )
-    .fetch_optional(&mut *conn)
-    .await?
-    .ok_or_else(unknown)?;
-    let media_type = match &*media_type {
-        "image/jpeg" => "image/jpeg",
-        "image/png" => "image/png",
-        _ => "application/pdf",
-    };
-    let vault = Vault::of(&mut conn, core, client, user).await?;
-    drop(conn);
-    let store = core.documents.clone();
-    let image = core.images.run(move || store.get(&vault, id)).await??;
-    Ok(Reply::with_body(StatusCode::OK, media_type, image.into()))
 }
 
 fn check(new: &New) -> Result<(Kind, Private), Refused> {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
-use super::{Answer, Input, Refused, ok};
+use super::{Answer, Input, Refused, documents, ok};
 use crate::Core;
 use crate::audit::{self, Entry};
 use crate::events::{self, EventType, NewEvent};
@@ -70,6 +70,7 @@ async fn view(
         "newsletterSubscription": account.newsletter,
         "limitOverrides": account.limit_overrides,
         "personal": account.personal,
+        "documents": documents::sides(conn, client, user).await?,
     });
     shown["profile"] = json!(Profile::of(conn, core, account).await?);
     Ok(shown)

@@ -64,7 +64,10 @@ fn request_digest(input: &Input, user: Option<UserId>) -> digest::Digest {
     context.update(b"\n");
     context.update(user.map(|user| user.to_string()).unwrap_or_default().as_bytes());
     context.update(b"\n");
-    context.update(&input.body);
+    match &input.upload {
+        Some(upload) => context.update(&upload.digest),
+        None => context.update(digest::digest(&digest::SHA256, &input.body).as_ref()),
+    }
     context.finish()
 }
 

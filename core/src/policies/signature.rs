@@ -206,6 +206,7 @@ mod tests {
                 request_id: "r".into(),
             },
             body: Bytes::from_static(body.as_bytes()),
+            upload: None,
             document: fields::parse(body.as_bytes()).unwrap(),
             params: Vec::new(),
             now: DateTime::UNIX_EPOCH,

@@ -15,6 +15,7 @@ use crate::secrets::Secret;
 use crate::types::{
     Country, EmailAddress, InvalidWebsiteLocale, UserIdentifier, WebsiteLocale, plain_text,
 };
+use crate::upload::Uploaded;
 use crate::verification::questions;
 
 /// Characters of a password (API document, limits).
@@ -61,7 +62,7 @@ pub(super) enum Scope {
 pub(super) fn read(
     fields: &mut Fields<'_>,
     (scope, client): (Scope, &Client),
-    now: DateTime<Utc>,
+    (now, upload): (DateTime<Utc>, Option<&Uploaded>),
 ) -> Details {
     let country = country(fields, scope, client);
     let business_country =
@@ -104,7 +105,7 @@ pub(super) fn read(
         is_business: fields.optional("isBusiness", Code::ER048, flag),
         privacy_agreement: fields.optional("privacyAgreement", Code::ER048, flag),
         newsletter: fields.optional("newsletterSubscription", Code::ER048, flag),
-        documents: documents::read(fields),
+        documents: documents::read(fields, upload),
     }
 }
 

@@ -1,7 +1,9 @@
 //! Images of identity documents, as they come in a request.
 //!
-//! What is kept is which sides came, when, of what type and size, and a sealed digest of the bytes.
+//! The images go into the store. The database keeps which sides came, when, of what type and size,
+//! and a sealed digest of the bytes.
 
+use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -9,10 +11,12 @@ use sqlx::PgConnection;
 
 use super::personal::Vault;
 use crate::Core;
+use crate::documents::Kept;
 use crate::error::{Code, Result};
 use crate::fields::Fields;
-use crate::images::Image;
+use crate::images::Picture;
 use crate::types::{ClientId, UserId};
+use crate::upload::Uploaded;
 
 /// Most sides in one request.
 const DOCUMENTS_MAX: usize = 8;
@@ -25,12 +29,12 @@ pub(super) struct Document {
     kind: String,
     side: String,
     /// `None`: announced, not sent.
-    image: Option<Image>,
+    image: Option<Picture>,
 }
 
 /// The sides of `identityDocument`, in either of the API document's spellings. A shape that is not
 /// a list of objects with type and side is ER048; what is no image is ER078.
-pub(super) fn read(fields: &mut Fields<'_>) -> Vec<Document> {
+pub(super) fn read(fields: &mut Fields<'_>, upload: Option<&Uploaded>) -> Vec<Document> {
     let Some(value) = fields.value("identityDocument").cloned() else { return Vec::new() };
     let Some(items) = value.as_array().filter(|items| items.len() <= DOCUMENTS_MAX) else {
         fields.refuse_with(Code::ER048, "identityDocument: a list of at most 8 objects");
@@ -38,7 +42,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Vec<Document> {
     };
     let mut documents = Vec::new();
     for item in items {
-        match read_one(item) {
+        match read_one(item, |text| Picture::of(upload, text)) {
             Ok(document) => documents.push(document),
             Err((code, detail)) => fields.refuse_with(code, detail),
         }
@@ -46,7 +50,10 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Vec<Document> {
     documents
 }
 
-fn read_one(item: &Value) -> Result<Document, (Code, &'static str)> {
+fn read_one(
+    item: &Value,
+    picture: impl FnOnce(&str) -> Option<Picture>,
+) -> Result<Document, (Code, &'static str)> {
     let text = |names: [&str; 2]| names.iter().find_map(|name| item.get(name)?.as_str());
     let name = |names| text(names).filter(|name| is_name(name)).map(str::to_owned);
     let (Some(kind), Some(side)) =
@@ -57,7 +64,7 @@ fn read_one(item: &Value) -> Result<Document, (Code, &'static str)> {
     let image = match item.get("data").filter(|data| !data.is_null()) {
         None => None,
         Some(data) => {
-            let image = data.as_str().and_then(Image::read);
+            let image = data.as_str().and_then(picture);
             Some(image.ok_or((Code::ER078, "identityDocument: data"))?)
         }
     };
@@ -70,6 +77,7 @@ fn is_name(text: &str) -> bool {
 }
 
 /// Keeps what came in, in the caller's transaction; a side that failed its check may come again.
+/// The images are for the caller to settle, right before it commits.
 ///
 /// # Errors
 /// ER708 for a side that waits for its review or has passed it.
@@ -78,15 +86,25 @@ pub(super) async fn keep(
     core: &Core,
     (client, user, vault): (ClientId, UserId, &Vault),
     documents: Vec<Document>,
-) -> Result<()> {
+) -> Result<Vec<Kept>> {
+    let mut all = Vec::with_capacity(documents.len());
     for Document { kind, side, image } in documents {
+        let (image, kept) = match image {
+            Some(picture) => Some(picture.keep(core, vault).await?).unzip(),
+            None => (None, None),
+        };
         let place = format!("user_document/{kind}/{side}");
         let sealed = match &image {
             Some(image) => Some(vault.seal(&core.clock, &place, &image.digest)?),
             None => None,
         };
+        let id = match &kept {
+            Some(kept) => kept.id(),
+            None => core.clock.uuid()?,
+        };
+        replace(conn, (client, user), (&kind, &side), core.clock.now()).await?;
         let size = image.as_ref().and_then(|image| i64::try_from(image.size).ok());
-        let kept = sqlx::query!(
+        let written = sqlx::query!(
             "insert into user_document as known (client_id, user_id, type, side, document_id, \
                  status, media_type, size, sealed_digest, created_at) \
              values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) \
@@ -99,7 +117,7 @@ pub(super) async fn keep(
             user.uuid(),
             kind,
             side,
-            core.clock.uuid()?,
+            id,
             if image.is_some() { "pending" } else { "missing" },
             image.as_ref().map(|image| image.media_type),
             size,
@@ -108,10 +126,35 @@ pub(super) async fn keep(
         )
         .execute(&mut *conn)
         .await?;
-        if kept.rows_affected() == 0 {
+        if written.rows_affected() == 0 {
             return Err(Code::ER708.into());
         }
+        all.extend(kept);
     }
+    Ok(all)
+}
+
+/// Notes that the image of a side that failed its check is to be removed: another one comes.
+async fn replace(
+    conn: &mut PgConnection,
+    (client, user): (ClientId, UserId),
+    (kind, side): (&str, &str),
+    now: DateTime<Utc>,
+) -> Result<()> {
+    sqlx::query!(
+        "insert into document_removal (client_id, document_id, created_at) \
+         select client_id, document_id, $5 from user_document \
+         where client_id = $1 and user_id = $2 and type = $3 and side = $4 \
+             and status = 'failed' and media_type is not null \
+         on conflict do nothing",
+        client.uuid(),
+        user.uuid(),
+        kind,
+        side,
+        now,
+    )
+    .execute(conn)
+    .await?;
     Ok(())
 }
 
@@ -170,10 +213,10 @@ mod tests {
     #[test]
     fn either_spelling_names_a_side() {
         let sample = json!({"documentType": "passport", "documentSide": "front", "data": png(64)});
-        assert!(read_one(&sample).unwrap().image.is_some());
+        assert!(read_one(&sample, Picture::read).unwrap().image.is_some());
         let schema = json!({"document_type": "passport", "document_side": "front",
             "uploaded_file": {"test": true, "original_name": "me.png"}});
-        assert!(read_one(&schema).unwrap().image.is_none());
+        assert!(read_one(&schema, Picture::read).unwrap().image.is_none());
         let codes = [
             (json!({"documentType": "passport"}), Code::ER048),
             (json!({"documentType": "a b", "documentSide": "front"}), Code::ER048),
@@ -182,7 +225,7 @@ mod tests {
             (json!({"documentType": "p", "documentSide": "f", "data": "AAAA"}), Code::ER078),
         ];
         for (item, code) in codes {
-            assert_eq!(read_one(&item).unwrap_err().0, code, "{item}");
+            assert_eq!(read_one(&item, Picture::read).unwrap_err().0, code, "{item}");
         }
     }
 }

@@ -5,6 +5,7 @@
 use sqlx::PgConnection;
 
 use crate::Core;
+use crate::documents::remove_later;
 use crate::error::Result;
 use crate::types::{ClientId, UserId};
 
@@ -67,6 +68,8 @@ pub(crate) async fn erase(
     )
     .execute(&mut *conn)
     .await?;
+    // Nobody can read the images any more; they go as well.
+    remove_later(conn, (client, user), core.clock.now()).await?;
     sqlx::query!(
         "update user_document set sealed_digest = null where client_id = $1 and user_id = $2",
         client.uuid(),

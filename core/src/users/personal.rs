@@ -147,6 +147,12 @@ impl Vault {
         Self::open(core, client, user, &kept)
     }
 
+    /// A vault with this key.
+    #[cfg(test)]
+    pub(crate) fn with_key(key: DataKey, client: ClientId, user: UserId) -> Self {
+        Self { key, client, user }
+    }
+
     /// The key as it is stored.
     ///
     /// # Errors
@@ -169,6 +175,22 @@ impl Vault {
     /// When it is another user's or another place's, or was altered.
     pub(crate) fn open_sealed(&self, place: &str, sealed: &[u8]) -> Result<Vec<u8>> {
         self.key.open(&self.context(place), sealed)
+    }
+
+    /// Seals the key of an object of its own, which `place` names.
+    ///
+    /// # Errors
+    /// Without entropy.
+    pub(crate) fn seal_key(&self, clock: &Clock, place: &str, key: &DataKey) -> Result<Vec<u8>> {
+        self.key.seal_key(clock, &self.context(place), key)
+    }
+
+    /// The key that [`Vault::seal_key`] sealed for the same place.
+    ///
+    /// # Errors
+    /// As [`Vault::open_sealed`].
+    pub(crate) fn open_key(&self, place: &str, sealed: &[u8]) -> Result<DataKey> {
+        self.key.open_key(&self.context(place), sealed)
     }
 
     /// Seals what is known of the user.

@@ -13,6 +13,7 @@ use super::subject::{Proof, Subject};
 use super::{chamber_of_commerce, member_docs};
 use crate::Core;
 use crate::caller::{Client, ClientAndUser};
+use crate::documents::Kept;
 use crate::endpoint::{Body, Endpoint, Json};
 use crate::error::{Code, Error, Refusal, Result, joined};
 use crate::events::{self, EventType, NewEvent};
@@ -20,6 +21,7 @@ use crate::exchange::Input;
 use crate::fields::Fields;
 use crate::openapi::doc::{Doc, Shape};
 use crate::types::{Country, EmailAddress, UserId, UserIdentifier};
+use crate::upload::Uploaded;
 
 /// Largest body, with images in it, in bytes (section 1 of the contract).
 const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -80,7 +82,8 @@ impl Endpoint for RegisterV2 {
 
     fn read(input: &Input, client: &Client) -> Result<Registration> {
         let scope = (Scope::Registration, client);
-        Registration::read(Fields::of(&input.document)?, scope, input.now)
+        let sent = (input.now, input.upload.as_ref());
+        Registration::read(Fields::of(&input.document)?, scope, sent)
     }
 
     async fn call(
@@ -116,7 +119,7 @@ impl Endpoint for ChangeV2 {
     fn read(input: &Input, caller: &ClientAndUser) -> Result<Details> {
         let mut fields = Fields::of(&input.document)?;
         let scope = (Scope::Change, &caller.client);
-        let details = details::read(&mut fields, scope, input.now);
+        let details = details::read(&mut fields, scope, (input.now, input.upload.as_ref()));
         fields.finish(Some(details))
     }
 
@@ -138,8 +141,12 @@ pub struct Registration {
 }
 
 impl Registration {
-    fn read(mut fields: Fields<'_>, scope: (Scope, &Client), now: DateTime<Utc>) -> Result<Self> {
-        let details = details::read(&mut fields, scope, now);
+    fn read(
+        mut fields: Fields<'_>,
+        scope: (Scope, &Client),
+        sent: (DateTime<Utc>, Option<&Uploaded>),
+    ) -> Result<Self> {
+        let details = details::read(&mut fields, scope, sent);
         let parts = details.personal.email.clone().zip(details.country);
         fields.finish(parts.map(|(email, country)| Self { email, country, details }))
     }
@@ -160,7 +167,7 @@ pub(crate) async fn register_on_page(
     if fields.value("password").is_none() {
         fields.refuse(Code::ER122);
     }
-    let mut request = Registration::read(fields, (Scope::Page, client), core.clock.now())?;
+    let mut request = Registration::read(fields, (Scope::Page, client), (core.clock.now(), None))?;
     core.user_attempts.count(core, client, &request.email)?;
     request.details.identifier = identifier;
     Ok(register(core, client, request).await?.user)
@@ -222,9 +229,9 @@ async fn register(core: &Core, client: &Client, request: Registration) -> Result
     }
     let subject = Subject { core, client, user, vault };
     let personal = std::mem::take(&mut details.personal);
-    subject.store(&mut tx, (&Personal::default(), &personal), details).await?;
+    let kept = subject.store(&mut tx, (&Personal::default(), &personal), details).await?;
     subject.settle_email(&mut tx, &email, &proof).await?;
-    finish(core, tx, client, user).await
+    finish(core, tx, (client, user), kept).await
 }
 
 async fn change(core: &Core, caller: &ClientAndUser, mut details: Details) -> Result<Account> {
@@ -282,8 +289,8 @@ async fn change(core: &Core, caller: &ClientAndUser, mut details: Details) -> Re
     {
         subject.settle_email(&mut tx, email, &proof).await?;
     }
-    subject.store(&mut tx, (&known.personal, &personal), details).await?;
-    finish(core, tx, client, user).await
+    let kept = subject.store(&mut tx, (&known.personal, &personal), details).await?;
+    finish(core, tx, (client, user), kept).await
 }
 
 /// The hash of the password named, if one is.
@@ -304,12 +311,13 @@ fn is_number_of_country(personal: &Personal, named: Option<Country>, known: Opti
 async fn finish(
     core: &Core,
     mut tx: Transaction<'_, Postgres>,
-    client: &Client,
-    user: UserId,
+    (client, user): (&Client, UserId),
+    kept: Vec<Kept>,
 ) -> Result<Account> {
     let account = Account::load(&mut tx, core, client.id(), user).await?;
     let account = account.ok_or_else(|| Error::broken("read the user just written"))?;
     let account = answers::settle(&mut tx, core, account).await?;
+    kept.into_iter().for_each(Kept::settle);
     tx.commit().await?;
     Ok(account)
 }

@@ -8,6 +8,7 @@ use super::email_code;
 use super::personal::{Personal, Vault, email_index};
 use crate::Core;
 use crate::caller::Client;
+use crate::documents::Kept;
 use crate::error::{Code, OnConstraint as _, Result};
 use crate::types::{Country, EmailAddress, UserId, WebsiteLocale};
 
@@ -70,7 +71,7 @@ impl<'a> Subject<'a> {
     }
 
     /// Stores what the user is now; `known` is what was known before. A check of what has changed
-    /// counts no more.
+    /// counts no more. The images that came are for the caller to settle.
     ///
     /// # Errors
     /// ER708 for a document that must not be replaced.
@@ -79,7 +80,7 @@ impl<'a> Subject<'a> {
         conn: &mut PgConnection,
         (known, personal): (&Personal, &Personal),
         details: Details,
-    ) -> Result<()> {
+    ) -> Result<Vec<Kept>> {
         let agreement = details.privacy_agreement.map(|agreed| match agreed {
             true => "verified",
             false => "pending",

@@ -13,7 +13,7 @@ use crate::endpoint::{Body, Endpoint, Json};
 use crate::error::{Code, Result};
 use crate::exchange::Input;
 use crate::fields::{Fields, Member};
-use crate::images::Image;
+use crate::images::Picture;
 use crate::openapi::doc::{Doc, Kind as Form, Shape, required};
 use crate::tenants::Tenant;
 use crate::types::{Iban, plain_text};
@@ -67,7 +67,8 @@ impl Endpoint for V1 {
 
     fn read(input: &Input, _: &ClientAndUser) -> Result<Proven> {
         let mut fields = Fields::of(&input.document)?;
-        let (holder, iban, proof) = (holder(&mut fields), iban(&mut fields), proof(&mut fields));
+        let (holder, iban) = (holder(&mut fields), iban(&mut fields));
+        let proof = proof(&mut fields, input);
         let proven = holder.zip(iban).zip(proof);
         fields.finish(proven.map(|((holder, iban), proof)| Proven { holder, iban, proof }))
     }
@@ -94,19 +95,7 @@ pub(crate) fn is_verified_at_once(tenant: &Tenant, iban: &Iban) -> bool {
 pub struct Proven {
     holder: String,
     iban: Iban,
-    proof: Proof,
-}
-
-/// A decoded image.
-struct Proof {
-    image: Image,
-    bytes: Vec<u8>,
-}
-
-impl std::fmt::Debug for Proof {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Proof({} bytes)", self.bytes.len())
-    }
+    proof: Picture,
 }
 
 /// ER057 when the member is missing, ER185 when it is empty or no name.
@@ -129,23 +118,17 @@ fn iban(fields: &mut Fields<'_>) -> Option<Iban> {
 }
 
 /// ER186 when the member is missing, ER077 when it is null or empty, ER078 when it is no image.
-fn proof(fields: &mut Fields<'_>) -> Option<Proof> {
+fn proof(fields: &mut Fields<'_>, input: &Input) -> Option<Picture> {
     let code = match fields.member("proof") {
         Member::Absent => Code::ER186,
         Member::Null => Code::ER077,
         Member::Value(value) if value.as_str() == Some("") => Code::ER077,
         Member::Value(_) => Code::ER078,
     };
-    fields.required("proof", code, |value| {
-        let text = value.as_str()?;
-        let mut bytes = Vec::with_capacity(text.len() / 4 * 3 + 3);
-        let image = Image::read_into(text, |piece| bytes.extend_from_slice(piece))?;
-        Some(Proof { image, bytes })
-    })
+    fields.required("proof", code, |value| Picture::of(input.upload.as_ref(), value.as_str()?))
 }
 
-/// Keeps the proof, then its account. A proof whose account is refused stays in the store, sealed
-/// and without a name.
+/// Keeps the proof and its account, both or none.
 async fn keep(
     core: &Core,
     caller: &ClientAndUser,
@@ -153,13 +136,10 @@ async fn keep(
     at_once: bool,
 ) -> Result<()> {
     let owner = (caller.client.id(), caller.user);
-    let proof_id = core.clock.uuid()?;
     let mut conn = core.db.acquire().await?;
     let vault = Vault::of(&mut conn, core, owner.0, owner.1).await?;
     drop(conn);
-    let Proof { image, bytes } = proof;
-    let (store, clock) = (core.documents.clone(), core.clock.clone());
-    core.images.run(move || store.put(&clock, &vault, proof_id, &bytes)).await??;
+    let (image, kept) = proof.keep(core, &vault).await?;
     let account = NewAccount {
         kind: Kind::BankTransfer,
         private: Private { identifier: iban.as_str().to_owned(), holder, token: None },
@@ -180,13 +160,14 @@ async fn keep(
         owner.0.uuid(),
         owner.1.uuid(),
         account.id,
-        proof_id,
+        kept.id(),
         image.media_type,
         i64::try_from(image.size).unwrap_or(i64::MAX),
         core.clock.now(),
     )
     .execute(&mut *tx)
     .await?;
+    kept.settle();
     tx.commit().await?;
     Ok(())
 }

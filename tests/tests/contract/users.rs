@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a fixture that cannot be made fails its test")]
 
 mod change;
+mod documents;
 mod identifiers;
 mod operators;
 mod privacy;

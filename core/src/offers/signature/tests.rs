@@ -32,6 +32,7 @@ fn signable(body: &str) -> Signable {
     Signable::of(&Input {
         head,
         body: Bytes::copy_from_slice(body.as_bytes()),
+        upload: None,
         document: fields::parse(body.as_bytes()).unwrap(),
         params: Vec::new(),
         now: DateTime::UNIX_EPOCH,

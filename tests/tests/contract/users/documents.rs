@@ -1,0 +1,112 @@
+//! Images of identity documents: kept sealed, shown to operators, gone with the user.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::Method;
+use rampart_tests::answer::Answer;
+use rampart_tests::user::registration;
+use rampart_tests::world::World;
+use serde_json::{Value, json};
+
+/// An image of this many bytes.
+fn image(size: usize) -> Vec<u8> {
+    let mut bytes = b"\x89PNG\r\n\x1a\n".to_vec();
+    bytes.resize(size, 7);
+    bytes
+}
+
+fn side(side: &str, image: &[u8]) -> Value {
+    json!({"documentType": "passport", "documentSide": side, "data": STANDARD.encode(image)})
+}
+
+async fn admin(world: &World, user: &str, method: Method, path: &str, body: Value) -> Answer {
+    world.admin(method, &format!("/admin/v1/users/{user}{path}"), body).await
+}
+
+/// The side's row as operators see it.
+async fn shown(world: &World, user: &str, side: &str) -> Value {
+    let user = admin(world, user, Method::GET, "", json!({})).await.assert_status(200).json();
+    let rows = user["documents"].as_array().unwrap();
+    rows.iter().find(|row| row["side"] == side).unwrap().clone()
+}
+
+/// The object's file, if it is there.
+fn stored(world: &World, id: &Value) -> Option<Vec<u8>> {
+    let folder = world.core().settings.documents.folder.clone().unwrap();
+    std::fs::read(folder.join(id.as_str().unwrap())).ok()
+}
+
+#[tokio::test]
+async fn images_of_a_registration_are_sealed_and_shown_to_operators_until_the_user_is_erased() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    // One within an ordinary body, one beyond: the second comes as an upload.
+    for (name, size) in [("small", 1_000), ("large", 700_000)] {
+        let (front, back) = (image(size), image(size + 1));
+        let mut body = registration(name);
+        body["identityDocument"] = json!([side("front", &front), side("back", &back)]);
+        let made = acme.post("/api/v2/user", body).await.assert_status(200).json();
+        let user = made["uuid"].as_str().unwrap();
+        let mut ids = Vec::new();
+        for (side, image) in [("front", &front), ("back", &back)] {
+            let row = shown(&world, user, side).await;
+            assert_eq!((&row["status"], &row["size"]), (&json!("pending"), &json!(image.len())));
+            let sealed = stored(&world, &row["id"]).expect("the image is in the store");
+            assert!(!sealed.windows(16).any(|piece| piece == [7; 16]), "it is stored in clear");
+            let path = format!("/documents/{}", row["id"].as_str().unwrap());
+            let seen = admin(&world, user, Method::GET, &path, json!({})).await;
+            assert_eq!(seen.assert_status(200).header("content-type"), Some("image/png"));
+            assert!(seen.bytes() == image);
+            ids.push(row["id"].clone());
+        }
+        admin(&world, user, Method::PATCH, "", json!({"deleted": true})).await.assert_status(200);
+        let path = format!("/documents/{}", ids[0].as_str().unwrap());
+        admin(&world, user, Method::GET, &path, json!({})).await.assert_status(404);
+        world.core().remove_documents().await.unwrap();
+        assert!(ids.iter().all(|id| stored(&world, id).is_none()), "the images are gone");
+        assert_eq!(shown(&world, user, "front").await["status"], json!("pending"), "AML keeps it");
+    }
+}
+
+#[tokio::test]
+async fn a_side_that_failed_may_come_again_and_takes_the_place_of_the_other() {
+    // A store of this test's own, whose objects it can count.
+    let folder = format!("rampart-documents-again-{}", std::process::id());
+    let folder = std::env::temp_dir().join(folder);
+    let world = World::with(|settings| settings.documents.folder = Some(folder.clone())).await;
+    let ada = world.partner("acme").await.user("ada").await;
+    let user = ada.log_in().await["uuid"].as_str().unwrap().to_owned();
+    let send = async |size| {
+        let body = json!({"identityDocument": [side("front", &image(size))]});
+        ada.patch("/api/v2/user", &body).await
+    };
+    send(500_000).await.assert_status(200);
+    let first = shown(&world, &user, "front").await["id"].clone();
+    let objects = || std::fs::read_dir(&folder).unwrap().count();
+    assert_eq!(objects(), 1);
+    send(500_001).await.assert_codes(&["ER708"]);
+    assert_eq!(objects(), 1, "what was refused is not kept");
+    let failed = json!({"documents": [{"type": "passport", "side": "front", "status": "failed"}]});
+    admin(&world, &user, Method::PATCH, "", failed).await.assert_status(200);
+    send(500_002).await.assert_status(200);
+    let second = shown(&world, &user, "front").await;
+    assert_eq!(second["size"], json!(500_002));
+    world.core().remove_documents().await.unwrap();
+    assert!(stored(&world, &first).is_none() && stored(&world, &second["id"]).is_some());
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[tokio::test]
+async fn an_image_of_another_user_or_partner_is_not_found() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    let mut body = registration("ada");
+    body["identityDocument"] = json!([side("front", &image(100))]);
+    let ada = acme.post("/api/v2/user", body).await.json()["uuid"].as_str().unwrap().to_owned();
+    let id = shown(&world, &ada, "front").await["id"].as_str().unwrap().to_owned();
+    let bob = acme.user("bob").await.log_in().await["uuid"].as_str().unwrap().to_owned();
+    let path = format!("/documents/{id}");
+    admin(&world, &bob, Method::GET, &path, json!({})).await.assert_status(404);
+    admin(&world, &ada, Method::GET, "/documents/none", json!({})).await.assert_status(404);
+    admin(&world, &ada, Method::GET, &path, json!({})).await.assert_status(200);
+}
