@@ -56,6 +56,7 @@ pub mod system;
 pub mod tenants;
 pub mod tokens;
 pub mod types;
+pub mod upload;
 pub mod users;
 pub mod verification;
 pub mod webhooks;
@@ -68,6 +69,7 @@ use crate::clients::Attempts;
 use crate::clock::Clock;
 use crate::documents::Documents;
 use crate::images::Images;
+use crate::limits::upstream::Upstream;
 use crate::market::feed::PriceFeed;
 use crate::metrics::Metrics;
 use crate::passwords::Passwords;
@@ -95,6 +97,8 @@ pub struct Core {
     pub outbound: Outbound,
     /// Where prices are read; `None` while the operator sets them by hand.
     pub price_feed: Option<PriceFeed>,
+    /// Who answers about limits, if it is another backend.
+    pub upstream: Option<Upstream>,
     /// Settings as configured.
     pub settings: Settings,
     /// Tenants and catalogue as of now.

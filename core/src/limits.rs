@@ -7,6 +7,7 @@
 
 pub mod book;
 pub mod read;
+pub mod upstream;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use rust_decimal::Decimal;

@@ -221,9 +221,12 @@ pub struct Documents {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Base URL of a backend that answers `GET /api/v2/user/limit`; without one, the built-in
-    /// limit book answers.
+    /// Base URL of a backend that answers `GET /api/v2/user/limit`: `https://`, `http://`, or
+    /// `h2c://` for HTTP/2 without TLS. Without one, the built-in limit book answers.
     pub upstream: Option<String>,
+    /// PEM file with the authorities that the backend's certificate is checked against; the
+    /// default is the system's.
+    pub upstream_ca: Option<PathBuf>,
 }
 
 /// `sandbox`

@@ -10,6 +10,7 @@ use crate::db;
 use crate::documents::Documents;
 use crate::error::{Error, Result};
 use crate::images::Images;
+use crate::limits::upstream::Upstream;
 use crate::market::feed::PriceFeed;
 use crate::metrics::Metrics;
 use crate::passwords::Passwords;
@@ -41,9 +42,10 @@ impl Core {
     /// One sentence that says what and where.
     pub async fn start(settings: Settings, clock: Clock) -> Result<Arc<Self>, StartError> {
         let configured = configured_key(&settings)?;
+        let upstream = configured_upstream(&settings)?;
         warn_of_idle(&settings);
         let db = db::open(&settings.database).await.map_err(|e| StartError(e.to_string()))?;
-        let assembled = Self::assemble(settings, clock, db, configured).await;
+        let assembled = Self::assemble(settings, clock, db, (configured, upstream)).await;
         assembled.map_err(|e| StartError(e.to_string()))
     }
 
@@ -51,7 +53,7 @@ impl Core {
         settings: Settings,
         clock: Clock,
         db: sqlx::PgPool,
-        configured: Option<MasterKey>,
+        (configured, upstream): (Option<MasterKey>, Option<Upstream>),
     ) -> Result<Arc<Self>> {
         let keys = match configured {
             Some(key) => key,
@@ -72,6 +74,7 @@ impl Core {
             outbound: Outbound::new()?,
             policies,
             price_feed,
+            upstream,
             snapshots,
             passwords,
             documents: Documents::new(&settings.documents),
@@ -96,6 +99,13 @@ fn warn_of_idle(settings: &Settings) {
     if settings.mail.smtp_url.is_some() {
         tracing::warn!("mail.smtp_url is not used: messages stay in the outbox");
     }
+}
+
+/// The backend for limits, if one is configured.
+fn configured_upstream(settings: &Settings) -> Result<Option<Upstream>, StartError> {
+    let Some(text) = &settings.limits.upstream else { return Ok(None) };
+    let wrong = "limits.upstream is not a base URL such as https://limits.example.com";
+    Upstream::parse(text).map(Some).ok_or_else(|| StartError(wrong.to_owned()))
 }
 
 /// The configured master key. Looked at before anything else is touched.

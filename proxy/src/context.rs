@@ -9,6 +9,7 @@ use rampart_core::error::Code;
 use rampart_core::exchange::Reply;
 use tokio::sync::OwnedSemaphorePermit;
 
+use crate::gateway::Passage;
 use crate::lifecycle::Busy;
 
 /// Longest request id that is taken over.
@@ -37,6 +38,8 @@ pub(crate) struct Context {
     pub(crate) ended_ns: Option<u64>,
     /// A place in the core, given back as soon as the answer is written.
     pub(crate) place: Option<OwnedSemaphorePermit>,
+    /// The request on its way to a backend, if it goes to one.
+    pub(crate) passage: Option<Passage>,
     /// Keeps the process from going before the answer is written.
     _busy: Busy,
 }
@@ -54,6 +57,7 @@ impl Context {
             began_ns,
             ended_ns: None,
             place: None,
+            passage: None,
             _busy: busy,
         }
     }

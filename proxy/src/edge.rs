@@ -15,6 +15,10 @@ use crate::connection::App;
 use crate::framing::Refused;
 use crate::gateway::Gateway;
 
+/// How often a request is sent to an upstream. It is sent again only when the upstream has closed a
+/// kept connection meanwhile, and it only reads.
+const UPSTREAM_TRIES: usize = 2;
+
 /// Serves requests through the gateway.
 pub(crate) struct Edge {
     proxy: Arc<HttpProxy<Gateway>>,
@@ -24,9 +28,11 @@ pub(crate) struct Edge {
 }
 
 impl Edge {
-    /// Around `gateway`, with `threads` that serve.
-    pub(crate) fn new(gateway: Gateway, threads: usize) -> Self {
-        let conf = ServerConf { threads, ..ServerConf::default() };
+    /// Around `gateway`, with `threads` that serve. An upstream's certificate is checked against
+    /// the authorities in `ca_file`, or else the system's; the file has been seen to be good.
+    pub(crate) fn new(gateway: Gateway, threads: usize, ca_file: Option<String>) -> Self {
+        let max_retries = UPSTREAM_TRIES;
+        let conf = ServerConf { threads, max_retries, ca_file, ..ServerConf::default() };
         let mut proxy = HttpProxy::new(gateway.clone(), Arc::new(conf));
         proxy.handle_init_modules();
         // CONNECT gets our own 405 instead of Pingora's, which is no envelope.

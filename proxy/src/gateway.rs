@@ -5,13 +5,14 @@
 //! early_request_filter   deadlines for reading and writing
 //! request_filter         size → address → path → route and client → body → a place → the core
 //!                        └ every refusal is an error envelope; the answer is written here
-//! upstream_peer          only for routes with an upstream of their own; there are none yet
-//! fail_to_proxy          nobody takes the answer, or an upstream failed
+//! upstream_peer …        only for the route with an upstream of its own, if one is configured
+//! fail_to_proxy          nobody takes the answer, or the upstream failed
 //! logging                metrics and the access log; always, once
 //! ```
 
 mod account;
 mod intake;
+mod upstream;
 
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
@@ -19,22 +20,26 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use futures::FutureExt as _;
 use http::{Method, StatusCode};
 use pingora_core::modules::http::HttpModules;
 use pingora_core::protocols::http::ServerSession;
 use pingora_core::upstreams::peer::HttpPeer;
 use pingora_error::{Error, ErrorSource, ErrorType, Result};
+use pingora_http::{RequestHeader, ResponseHeader};
 use pingora_proxy::{FailToProxy, ProxyHttp, Session};
 use rampart_core::Core;
 use rampart_core::admission::Admission;
 use rampart_core::error::Code;
-use rampart_core::exchange::{Head, Reply};
+use rampart_core::exchange::{Entity, Head, Reply};
+use rampart_core::limits::upstream::Upstream;
 use rampart_core::rate_limit::{KeyedGcra, Quota};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use self::account::Seen;
+pub(crate) use self::upstream::Passage;
 use crate::access_log::AccessLog;
 use crate::config;
 use crate::connection::Connection;
@@ -105,33 +110,68 @@ impl Gateway {
         self.core.refuse(&context.request_id, refused.status(), Code::ER048, refused.detail())
     }
 
-    /// Everything up to the answer. An `Err` is a client that does not wait for it.
-    async fn decide(&self, session: &mut ServerSession, context: &mut Context) -> Result<Reply> {
+    /// Everything up to the answer; `None` when an upstream is to answer. An `Err` is a client that
+    /// does not wait for it.
+    async fn decide(
+        &self,
+        session: &mut ServerSession,
+        context: &mut Context,
+    ) -> Result<Option<Reply>> {
         let head = match self.head(session, context) {
             Ok(head) => head,
-            Err(reply) => return Ok(*reply),
+            Err(reply) => return Ok(Some(*reply)),
         };
         let admission = match self.core.admit(&head) {
             Ok(admission) => admission,
-            Err(reply) => return Ok(*reply),
+            Err(reply) => return Ok(Some(*reply)),
         };
         context.route = admission.route.path;
         context.client = admission.slug();
-        let (max, code) = admission.route.body.bound();
-        let body = match exchange::read_body(session, max, &self.budget).await {
+        let upstream = self.core.upstream_of(&admission).cloned();
+        if upstream.is_some() {
+            // Pingora waits for a body that it has not seen itself.
+            session.enable_retry_buffering();
+        }
+        let (route, code) = (admission.route, admission.route.body.bound().1);
+        let body = match exchange::read_entity(session, route, &self.budget, &self.core).await {
             Ok(body) => body,
             Err(NoBody::Gone) => return Err(gone()),
             Err(why) => {
                 // Where the next request would begin is not known any more.
                 session.set_keepalive(None);
-                return Ok(self.no_body(context, why, code));
+                return Ok(Some(self.no_body(context, why, code)));
             }
         };
         let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
-            return Ok(self.unavailable(context, "take a request: too many are in flight"));
+            return Ok(Some(self.unavailable(context, "take a request: too many are in flight")));
         };
         context.place = Some(place);
-        self.run(session, context, admission, head, body).await
+        match upstream {
+            Some(_) if session.retry_buffer_truncated() => {
+                Ok(Some(self.no_body(context, NoBody::TooLarge, code)))
+            }
+            Some(upstream) => Ok(self.pass_on(context, upstream, (&admission, head)).await),
+            None => self.run(session, context, admission, head, body).await.map(Some),
+        }
+    }
+
+    /// Proves who calls, before `upstream` may answer; a reply when it may not.
+    async fn pass_on(
+        &self,
+        context: &mut Context,
+        upstream: Upstream,
+        (admission, head): (&Admission, Head),
+    ) -> Option<Reply> {
+        let proving = self.core.pass_on(&upstream, admission, head);
+        match timeout(self.answer_max, proving).await {
+            Ok(Ok(request)) => {
+                let now = self.core.clock.monotonic_ns();
+                context.passage = Some(Passage::new(request, upstream, now));
+                None
+            }
+            Ok(Err(reply)) => Some(*reply),
+            Err(_) => Some(self.unavailable(context, "prove the user in time")),
+        }
     }
 
     /// Runs the core, and nothing it does gets out but a reply: no panic, no endless wait. A
@@ -142,10 +182,11 @@ impl Gateway {
         context: &Context,
         admission: Admission,
         head: Head,
-        body: Received,
+        received: Received<Entity>,
     ) -> Result<Reply> {
         let safe = admission.route.is_safe();
-        let work = self.core.answer(admission, head, body.bytes.clone());
+        let Received { body, share: _share } = received;
+        let work = self.core.answer(admission, head, body);
         let work = timeout(self.answer_max, AssertUnwindSafe(work).catch_unwind());
         let reset = async {
             match session.watch_h2_stream_close() {
@@ -181,6 +222,9 @@ impl Gateway {
                 let detail = "the body comes slower than 1 kB/s";
                 (StatusCode::REQUEST_TIMEOUT, Code::ER048, detail)
             }
+            NoBody::Ended(ended) => {
+                return self.core.refuse_upload(&context.request_id, ended, too_large);
+            }
             NoBody::NoMemory => return self.unavailable(context, "hold one more body"),
             NoBody::Malformed | NoBody::Gone => {
                 let detail = "the body is not delimited as announced";
@@ -189,6 +233,11 @@ impl Gateway {
         };
         self.core.refuse(&context.request_id, status, code, detail)
     }
+}
+
+fn passage(context: &mut Context) -> Result<&mut Passage> {
+    let lost = || Error::explain(ErrorType::InternalError, "the route has no upstream");
+    context.passage.as_mut().ok_or_else(lost)
 }
 
 fn gone() -> Box<Error> {
@@ -219,13 +268,16 @@ impl ProxyHttp for Gateway {
 
     async fn request_filter(&self, session: &mut Session, context: &mut Context) -> Result<bool> {
         let session = session.as_downstream_mut();
-        let reply = self.decide(session, context).await?;
-        context.answered(&reply);
+        let decided = self.decide(session, context).await?;
         let leaving = self.lifecycle.phase() > Phase::Serving;
-        if context.method == Method::CONNECT || leaving && !session.is_http2() {
-            // What follows is not HTTP, or it should go to the next process.
+        // What follows is not HTTP, or it should go to the next process.
+        let closing = context.method == Method::CONNECT || leaving && !session.is_http2();
+        if closing {
             session.set_keepalive(None);
-        } else if intake::can_skip_body(session) {
+        }
+        let Some(reply) = decided else { return Ok(false) };
+        context.answered(&reply);
+        if !closing && intake::can_skip_body(session) {
             session.set_close_on_response_before_downstream_finish(false);
         }
         exchange::write(session, &context.method, reply).await.map_err(|e| e.into_down())?;
@@ -237,8 +289,48 @@ impl ProxyHttp for Gateway {
         Ok(true)
     }
 
-    async fn upstream_peer(&self, _: &mut Session, _: &mut Context) -> Result<Box<HttpPeer>> {
-        Error::e_explain(ErrorType::InternalError, "no route has an upstream")
+    async fn upstream_peer(&self, _: &mut Session, context: &mut Context) -> Result<Box<HttpPeer>> {
+        passage(context)?.peer().await
+    }
+
+    /// Drops the body, if there is one: it has no meaning (RFC 9110, section 9.3.1).
+    async fn request_body_filter(
+        &self,
+        _: &mut Session,
+        body: &mut Option<Bytes>,
+        _: bool,
+        _: &mut Context,
+    ) -> Result<()> {
+        *body = None;
+        Ok(())
+    }
+
+    async fn upstream_request_filter(
+        &self,
+        _: &mut Session,
+        request: &mut RequestHeader,
+        context: &mut Context,
+    ) -> Result<()> {
+        passage(context)?.request(request)
+    }
+
+    async fn response_filter(
+        &self,
+        _: &mut Session,
+        answer: &mut ResponseHeader,
+        context: &mut Context,
+    ) -> Result<()> {
+        passage(context)?.answer(answer)
+    }
+
+    fn response_body_filter(
+        &self,
+        _: &mut Session,
+        body: &mut Option<Bytes>,
+        _: bool,
+        context: &mut Context,
+    ) -> Result<Option<Duration>> {
+        passage(context)?.body(body.as_ref(), self.core.clock.monotonic_ns()).map(|()| None)
     }
 
     async fn fail_to_proxy(
@@ -252,7 +344,10 @@ impl ProxyHttp for Gateway {
             return lost;
         }
         tracing::error!(request_id = context.request_id, %error, "a request could not be passed on");
-        let reply = self.unavailable(context, "reach the upstream");
+        let mut reply = self.unavailable(context, "reach the upstream");
+        if let Some(passage) = &context.passage {
+            reply.headers.extend(passage.answer_headers().clone());
+        }
         context.answered(&reply);
         let (session, error_code) = (session.as_downstream_mut(), reply.status.as_u16());
         session.set_keepalive(None);

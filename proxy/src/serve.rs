@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use rampart_core::Core;
 use rampart_core::clock::Clock;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -189,10 +191,11 @@ impl Serving {
         let (clock, edge) = (&core.clock, &config.edge);
         let gateway =
             Gateway::new(Arc::clone(core), edge, Arc::clone(lifecycle), Arc::clone(&self.log));
+        let ca_file = upstream_ca(core)?;
         let acceptor =
             tls::acceptor(Arc::clone(&self.certificates)).map_err(|e| Fault(e.to_string()))?;
         let public = Listener {
-            app: Arc::new(Edge::new(gateway, edge.threads)),
+            app: Arc::new(Edge::new(gateway, edge.threads, ca_file)),
             tls: Some(Tls { acceptor, metrics: core.metrics.clone() }),
             guard: Guard::new(edge.connections_max, edge.head(), edge.idle()),
             lifecycle: Arc::clone(lifecycle),
@@ -253,6 +256,21 @@ impl Serving {
         }
         tracing::info!("stopped");
     }
+}
+
+/// The file with the upstream's authorities, once it is seen to hold some.
+fn upstream_ca(core: &Core) -> Result<Option<String>, Fault> {
+    let Some(path) = &core.settings.limits.upstream_ca else { return Ok(None) };
+    let shown = path.display();
+    let wrong = |why: &dyn fmt::Display| {
+        Fault::new(&format!("'limits.upstream_ca' is not usable: '{shown}'"), why)
+    };
+    let certificates = CertificateDer::pem_file_iter(path).map_err(|e| wrong(&e))?;
+    let certificates: Result<Vec<_>, _> = certificates.collect();
+    if certificates.map_err(|e| wrong(&e))?.is_empty() {
+        return Err(wrong(&"it holds no certificate"));
+    }
+    Ok(Some(shown.to_string()))
 }
 
 /// Whether a new process accepts on our sockets now. Until it does, nothing changes here.

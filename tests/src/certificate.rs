@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
 use rcgen::{CertificateParams, KeyPair};
-use rustls::pki_types::CertificateDer;
-use rustls::{ClientConfig, RootCertStore};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
 
 /// The certificate of every edge that was given no other.
 pub static CERTIFICATE: LazyLock<Certificate> = LazyLock::new(Certificate::make);
@@ -48,6 +48,20 @@ impl Certificate {
             .with_root_certificates(roots)
             .with_no_client_auth();
         config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
+        config
+    }
+
+    /// What shows this certificate and takes `protocols` by ALPN.
+    pub fn server(&self, protocols: &[&[u8]]) -> ServerConfig {
+        let key = PrivateKeyDer::try_from(self.key.serialize_der()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![self.der().clone()], key)
+            .unwrap();
+        config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
         config
     }
 }

@@ -20,6 +20,7 @@ pub mod certificate;
 pub mod cluster;
 pub mod deadline;
 pub mod document;
+pub mod dump;
 pub mod edge;
 pub mod guests;
 pub mod keys;

@@ -19,3 +19,5 @@ mod metrics;
 mod policies;
 mod purchase;
 mod race;
+mod uploads;
+mod upstream;

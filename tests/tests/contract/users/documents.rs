@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::Method;
 use rampart_tests::answer::Answer;
+use rampart_tests::partner::Partner;
 use rampart_tests::user::registration;
 use rampart_tests::world::World;
 use serde_json::{Value, json};
@@ -21,6 +22,14 @@ fn side(side: &str, image: &[u8]) -> Value {
 
 async fn admin(world: &World, user: &str, method: Method, path: &str, body: Value) -> Answer {
     world.admin(method, &format!("/admin/v1/users/{user}{path}"), body).await
+}
+
+/// Registers a user and gives its id.
+async fn registered(partner: &Partner, body: Value) -> String {
+    let login = json!({"emailAddress": body["email"], "password": body["password"]});
+    partner.post("/api/v2/user", body).await.assert_status(200);
+    let session = partner.post("/api/v1/user/login", login).await.assert_status(200).json();
+    session["uuid"].as_str().unwrap().to_owned()
 }
 
 /// The side's row as operators see it.
@@ -45,8 +54,7 @@ async fn images_of_a_registration_are_sealed_and_shown_to_operators_until_the_us
         let (front, back) = (image(size), image(size + 1));
         let mut body = registration(name);
         body["identityDocument"] = json!([side("front", &front), side("back", &back)]);
-        let made = acme.post("/api/v2/user", body).await.assert_status(200).json();
-        let user = made["uuid"].as_str().unwrap();
+        let user = &registered(&acme, body).await;
         let mut ids = Vec::new();
         for (side, image) in [("front", &front), ("back", &back)] {
             let row = shown(&world, user, side).await;
@@ -102,7 +110,7 @@ async fn an_image_of_another_user_or_partner_is_not_found() {
     let acme = world.partner("acme").await;
     let mut body = registration("ada");
     body["identityDocument"] = json!([side("front", &image(100))]);
-    let ada = acme.post("/api/v2/user", body).await.json()["uuid"].as_str().unwrap().to_owned();
+    let ada = registered(&acme, body).await;
     let id = shown(&world, &ada, "front").await["id"].as_str().unwrap().to_owned();
     let bob = acme.user("bob").await.log_in().await["uuid"].as_str().unwrap().to_owned();
     let path = format!("/documents/{id}");

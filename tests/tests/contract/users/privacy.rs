@@ -1,10 +1,10 @@
 //! Nothing that identifies a person stands in clear in any table, nor in an answer to others.
 
 use http::Method;
+use rampart_tests::dump;
 use rampart_tests::user::registration;
 use rampart_tests::world::World;
 use serde_json::{Value, json};
-use sqlx::AssertSqlSafe;
 
 /// Members of the registration that identify a person.
 const PLANTED: [&str; 12] = [
@@ -39,33 +39,6 @@ fn planted() -> Value {
     body
 }
 
-/// Every row of every table, a line each; binary columns also as the text they would be.
-async fn dump(world: &World) -> String {
-    let tables: Vec<String> = sqlx::query_scalar(
-        "select table_name::text from information_schema.tables where table_schema = 'public'",
-    )
-    .fetch_all(world.db())
-    .await
-    .unwrap();
-    assert!(tables.len() > 20 && tables.contains(&"end_user".to_owned()));
-    let mut dump = String::new();
-    for table in tables {
-        let rows = AssertSqlSafe(format!("select t::text from \"{table}\" t"));
-        let rows: Vec<String> = sqlx::query_scalar(rows).fetch_all(world.db()).await.unwrap();
-        for row in rows {
-            dump.push_str(&row);
-            dump.push('\n');
-        }
-    }
-    dump
-}
-
-/// Whether the dump has the text, in clear or in the hexadecimal of a binary column.
-fn has(dump: &str, text: &str) -> bool {
-    let hex: String = text.bytes().map(|byte| format!("{byte:02x}")).collect();
-    dump.contains(text) || dump.contains(&hex)
-}
-
 #[tokio::test]
 async fn no_table_has_a_personal_value_in_clear() {
     let world = World::start().await;
@@ -89,7 +62,8 @@ async fn no_table_has_a_personal_value_in_clear() {
     let path = format!("/admin/v1/users/{uuid}");
     world.admin(Method::PATCH, &path, json!({"level": "gold"})).await.assert_status(200);
 
-    let dump = dump(&world).await;
+    let dump = dump::of(world.db()).await;
+    let has = |dump: &str, text| dump::found(dump, text).is_some();
     assert!(has(&dump, "acme") && has(&dump, uuid) && has(&dump, "gold"), "the dump is a dump");
     for member in PLANTED {
         assert!(!has(&dump, body[member].as_str().unwrap()), "{member} is in clear");

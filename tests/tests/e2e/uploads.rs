@@ -1,0 +1,152 @@
+//! Large uploads: what they cost in memory, and that slow ones delay nobody.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use futures::future::join_all;
+use http::Method;
+use rampart_tests::answer::Answer;
+use rampart_tests::caller::{Caller, Protocol};
+use rampart_tests::edge::Edge;
+use rampart_tests::user::registration;
+use rampart_tests::wire::Wire;
+use serde_json::json;
+use tokio::time::timeout;
+
+const PATH: &str = "/api/v1/user/verify/iban/photo";
+/// Uploads at once.
+const UPLOADS: usize = 16;
+/// Characters of each proof, in base64: 63 MB (API document, limits).
+const PROOF_CHARS: usize = 63_000_000;
+/// Memory that the process may take with all of them, in kB.
+const RESIDENT_MAX_KB: u64 = 256 * 1024;
+/// Shorter than the ten seconds after which a slow upload is given up.
+const NO_DELAY: Duration = Duration::from_secs(8);
+
+/// A proof of so many characters.
+fn proof(chars: usize) -> String {
+    let mut image = b"\x89PNG\r\n\x1a\n".to_vec();
+    image.resize(chars / 4 * 3, 7);
+    STANDARD.encode(image)
+}
+
+fn body(proof: &str) -> Bytes {
+    format!(r#"{{"name": "Ada Lovelace", "iban": "NL91ABNA0417164300", "proof": "{proof}"}}"#)
+        .into()
+}
+
+/// Registers users and gives their identifiers.
+async fn users(partner: &Caller, count: usize) -> Vec<String> {
+    let mut identifiers = Vec::new();
+    for number in 0..count {
+        let body = registration(&format!("uploader{number}"));
+        partner.post("/api/v2/user", body.clone()).await.assert_status(200);
+        identifiers.push(body["identifier"].as_str().unwrap().to_owned());
+    }
+    identifiers
+}
+
+async fn upload(partner: &Caller, user: &str, body: Bytes) -> Answer {
+    let request = partner.request(Method::POST, PATH).header("user-identifier", user);
+    request.header("content-type", "application/json").body(body).send().await
+}
+
+/// The most memory that the edge's process ever had, in kB.
+fn peak_kb(edge: &Edge) -> u64 {
+    let status = format!("/proc/{}/status", edge.process.id());
+    let status = std::fs::read_to_string(status).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn sixteen_proofs_of_63_mb_at_once_stay_within_256_mib() {
+    let edge = Edge::start().await;
+    let partner = edge.partner("large").await;
+    let users = users(&partner, UPLOADS).await;
+    let body = body(&proof(PROOF_CHARS));
+    // Half of them over HTTP/1.1, half over HTTP/2 on one connection.
+    let callers = [partner.over(Protocol::Http1), partner.over(Protocol::Http2)];
+    let uploads = users.iter().enumerate();
+    let uploads = uploads.map(|(n, user)| upload(&callers[n % 2], user, body.clone()));
+    for answer in join_all(uploads).await {
+        answer.assert_status(200);
+    }
+    let peak = peak_kb(&edge);
+    assert!(peak < RESIDENT_MAX_KB, "the edge took {peak} kB");
+    let stored: u64 = stored(&edge).iter().sum();
+    assert!(stored > (UPLOADS * PROOF_CHARS / 4 * 3) as u64, "{stored} bytes are stored");
+}
+
+/// The sizes of the files in the store.
+fn stored(edge: &Edge) -> Vec<u64> {
+    let folder = edge.setup().folder().join("documents");
+    let entries = std::fs::read_dir(folder).into_iter().flatten().map(Result::unwrap);
+    entries.map(|entry| entry.metadata().unwrap().len()).collect()
+}
+
+#[tokio::test]
+async fn slow_uploads_delay_nobody() {
+    let edge = Edge::start().await;
+    let partner = edge.partner("slow").await;
+    let users = users(&partner, 2).await;
+    let (key, secret) = partner.credential();
+    // More than a part of it has come, and then nothing for as long as it may take.
+    let start = proof(600_000);
+    let head = format!(
+        "POST {PATH} HTTP/1.1\r\nHost: a\r\n{key}: {secret}\r\nUser-Identifier: {}\r\n\
+         Content-Length: {PROOF_CHARS}\r\n\r\n{{\"proof\":\"{start}",
+        users[0]
+    );
+    let mut slow = Vec::new();
+    for _ in 0..4 * UPLOADS {
+        let mut wire = Wire::open(edge.address).await;
+        wire.send(head.as_bytes()).await;
+        slow.push(wire);
+    }
+    let others = async {
+        upload(&partner, &users[1], body(&proof(2_000_000))).await.assert_status(200);
+        for answer in join_all((0..50).map(|_| partner.get("/api/v1/prices"))).await {
+            answer.assert_status(200);
+        }
+    };
+    timeout(NO_DELAY, others).await.expect("others are not delayed");
+    for mut wire in slow {
+        wire.answer().await.expect("a slow upload gets an answer").assert_status(408);
+    }
+    assert_eq!(stored(&edge).len(), 1, "what was not finished is gone");
+}
+
+#[tokio::test]
+async fn a_broken_upload_is_answered_like_a_small_body_and_leaves_nothing() {
+    let edge = Edge::start().await;
+    let partner = edge.partner("broken").await;
+    let users = users(&partner, 1).await;
+    let before = stored(&edge).len();
+    let proof = proof(1_000_000);
+    let bodies = [
+        (format!(r#"{{"proof":"{proof}","proof":"{proof}"}}"#), 400, "ER048"),
+        (format!(r#"{{"proof":"{proof}"}} x"#), 400, "ER048"),
+        (format!("{{\"proof\":\"{proof}\n\"}}"), 400, "ER048"),
+        (format!(r#"{{"name":"A","iban":"NL91ABNA0417164300","proof":"{proof}!"}}"#), 400, "ER078"),
+        (
+            format!(r#"{{"name":"{proof}","iban":"NL91ABNA0417164300","proof":"{proof}"}}"#),
+            400,
+            "ER185",
+        ),
+        (format!(r#"{{"unknown":[{}1]}}"#, "1,".repeat(500_000)), 413, "ER078"),
+    ];
+    for (body, status, code) in bodies {
+        let answer = upload(&partner, &users[0], body.into()).await;
+        answer.assert_status(status).assert_codes(&[code]);
+    }
+    assert_eq!(stored(&edge).len(), before);
+    let body = json!({"email": "large@mail.example.com", "country": "NL",
+        "identifier": "0123456789abcdef0123456789abcdef0123", "identityDocument": [
+            {"documentType": "passport", "documentSide": "front", "data": &proof},
+            {"documentType": "passport", "documentSide": "back", "data": &proof}]});
+    partner.post("/api/v2/user", body).await.assert_status(200);
+    assert_eq!(stored(&edge).len(), before + 2);
+}

@@ -1,0 +1,166 @@
+//! `limits.upstream`: the one route that goes to a backend, whatever is spoken on either side.
+
+mod backend;
+
+use http::Method;
+use rampart_tests::answer::Answer;
+use rampart_tests::caller::{Caller, Protocol};
+use rampart_tests::certificate::CERTIFICATE;
+use rampart_tests::edge::Edge;
+use rampart_tests::user::registration;
+
+use self::backend::{Backend, Behaviour, Spoken};
+
+const PATH: &str = "/api/v2/user/limit";
+const ANSWER: &str = r#"{"limits": {},   "of": "the backend"}"#;
+
+struct Ground {
+    edge: Edge,
+    partner: Caller,
+    user: String,
+    backend: Backend,
+}
+
+impl Ground {
+    async fn new(spoken: Spoken) -> Self {
+        let backend = Backend::start(spoken).await;
+        let edge = Edge::with(|setup| {
+            CERTIFICATE.write(setup.folder());
+            let authority = setup.folder().join("cert.pem").display().to_string();
+            setup.set("limits.upstream", format!("{}/base", backend.url()));
+            setup.set("limits.upstream_ca", authority);
+        })
+        .await;
+        let partner = edge.partner("passing").await;
+        let body = registration("passed");
+        partner.post("/api/v2/user", body.clone()).await.assert_status(200);
+        let user = body["identifier"].as_str().unwrap().to_owned();
+        Self { edge, partner, user, backend }
+    }
+
+    async fn ask(&self, protocol: Protocol, query: &str) -> Answer {
+        self.try_ask(protocol, query).await.expect("an answer")
+    }
+
+    async fn try_ask(&self, protocol: Protocol, query: &str) -> Option<Answer> {
+        let request = self.partner.over(protocol).request(Method::GET, &format!("{PATH}{query}"));
+        let request = request.header("user-identifier", &self.user).header("cookie", "a=b");
+        request.header("x-request-id", "asked").try_send().await.ok()
+    }
+}
+
+#[tokio::test]
+async fn the_answer_comes_back_unchanged_over_every_protocol() {
+    for spoken in [Spoken::Http1, Spoken::Http2, Spoken::Http1OverTls, Spoken::Http2OverTls] {
+        let ground = Ground::new(spoken).await;
+        for protocol in [Protocol::Http1, Protocol::Http2] {
+            let answer = ground.ask(protocol, "?groups=userLimits,accountLimits&a=%20b").await;
+            assert_eq!(answer.assert_status(200).text(), ANSWER, "{spoken:?} {protocol:?}");
+            assert_eq!(answer.header("content-type"), Some("application/json"));
+            assert_eq!(answer.header("x-of-the-backend"), Some("kept"));
+            assert_eq!(answer.header("x-request-id"), Some("asked"));
+            assert_eq!(answer.header("cache-control"), Some("no-store"));
+            assert!(answer.header("ratelimit").is_some());
+            assert_eq!(answer.header("x-of-the-connection"), None, "nominated by Connection");
+        }
+        ground.backend.behave(Behaviour::Status(418));
+        ground.ask(Protocol::Http1, "").await.assert_status(418);
+        ground.backend.behave(Behaviour::Answer);
+        let info = ground.partner.request(Method::GET, "/api/v1/user/info");
+        info.header("user-identifier", &ground.user).send().await.assert_status(200);
+        let heard = ground.backend.heard();
+        assert_eq!(heard.len(), 3, "no other route goes there");
+        assert_eq!(
+            heard[0].target,
+            "/base/api/v2/user/limit?groups=userLimits,accountLimits&a=%20b"
+        );
+        assert_eq!(ground.backend.connections(), 1, "{spoken:?}: the connection is kept");
+    }
+}
+
+#[tokio::test]
+async fn the_backend_learns_who_asks_and_no_credential() {
+    let ground = Ground::new(Spoken::Http1).await;
+    let login = serde_json::json!({"emailAddress": "passed@mail.example.com",
+        "password": "password-of-passed"});
+    let session = ground.partner.post("/api/v1/user/login", login).await.json();
+    ground.ask(Protocol::Http2, "").await.assert_status(200);
+    let heard = ground.backend.heard().remove(0);
+    assert_eq!(heard.header("x-user-id"), session["uuid"].as_str());
+    assert_eq!(heard.header("x-client-id").map(str::len), Some(36));
+    assert_eq!(heard.header("x-request-id"), Some("asked"));
+    assert_eq!(heard.header("host"), Some(ground.backend.authority()));
+    let names: Vec<_> = heard.headers.iter().map(|(name, _)| name.as_str()).collect();
+    let known = [
+        "host",
+        "accept",
+        "accept-encoding",
+        "user-agent",
+        "x-client-id",
+        "x-user-id",
+        "x-request-id",
+    ];
+    assert!(names.iter().all(|name| known.contains(name)), "{names:?}");
+}
+
+#[tokio::test]
+async fn who_is_not_proven_is_refused_at_the_edge() {
+    let ground = Ground::new(Spoken::Http1).await;
+    let ask = || ground.partner.request(Method::GET, PATH);
+    ask().send().await.assert_status(400).assert_codes(&["ER700"]);
+    let unknown = "u".repeat(36);
+    ask().header("user-identifier", &unknown).send().await.assert_codes(&["ER705"]);
+    let anonymous = ground.partner.anonymous(Method::GET, PATH);
+    anonymous.header("user-identifier", &ground.user).send().await.assert_codes(&["ER802"]);
+    let slow = serde_json::json!({"rateLimits": {"client": "1/min burst 1"}});
+    ground.edge.admin(Method::PATCH, "/admin/v1/partners/passing", slow).await.assert_status(200);
+    let mut limited = false;
+    for _ in 0..3 {
+        limited |= ask().header("user-identifier", &unknown).send().await.status() == 429;
+    }
+    assert!(limited);
+    assert_eq!(ground.backend.heard().len(), 0);
+}
+
+#[tokio::test]
+async fn a_request_with_a_body_is_passed_on_without_it() {
+    for spoken in [Spoken::Http1, Spoken::Http2] {
+        let ground = Ground::new(spoken).await;
+        for (size, status) in [(0, 200), (10, 200), (60_000, 200), (100_000, 413), (300_000, 413)] {
+            for protocol in [Protocol::Http1, Protocol::Http2] {
+                let request = ground.partner.over(protocol).request(Method::GET, PATH);
+                let request = request.header("user-identifier", &ground.user);
+                let answer = request.body(vec![b'x'; size]).send().await;
+                assert_eq!(answer.status(), status, "{spoken:?} {protocol:?} {size}");
+            }
+        }
+        assert!(ground.backend.heard().iter().all(|heard| heard.body == 0));
+    }
+}
+
+#[tokio::test]
+async fn a_backend_that_is_down_silent_or_endless_is_a_503() {
+    for spoken in [Spoken::Http1, Spoken::Http2] {
+        let ground = Ground::new(spoken).await;
+        for behaviour in [Behaviour::Silence, Behaviour::Hang, Behaviour::Announced(2 << 20)] {
+            ground.backend.behave(behaviour);
+            let answer = ground.ask(Protocol::Http2, "").await;
+            answer.assert_status(503).assert_codes(&["ER999"]);
+            assert!(answer.header("retry-after").is_some() && answer.header("ratelimit").is_some());
+        }
+        // Its size is found out only after the head has gone: the answer breaks off.
+        ground.backend.behave(Behaviour::Endless);
+        for protocol in [Protocol::Http1, Protocol::Http2] {
+            assert!(ground.try_ask(protocol, "").await.is_none(), "{spoken:?} {protocol:?}");
+        }
+        ground.backend.behave(Behaviour::Answer);
+        ground.ask(Protocol::Http1, "").await.assert_status(200);
+        ground.backend.stop().await;
+        for protocol in [Protocol::Http1, Protocol::Http2] {
+            let answer = ground.ask(protocol, "").await;
+            answer.assert_status(503).assert_codes(&["ER999"]);
+        }
+        // Nobody else feels it.
+        ground.partner.get("/api/v1/prices").await.assert_status(200);
+    }
+}
