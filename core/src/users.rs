@@ -36,6 +36,8 @@ use crate::error::Result;
 
 /// How long a mail is kept after it was written.
 const MAIL_KEPT: TimeDelta = TimeDelta::days(30);
+/// How long a token is kept after it has ended, so that whoever presents it learns that it has.
+const TOKENS_KEPT: TimeDelta = TimeDelta::days(1);
 /// Rows of one table and client that one turn of the worker forgets.
 const FORGOTTEN_MAX: i64 = 5_000;
 
@@ -62,7 +64,7 @@ impl Core {
                      select token_digest from one_time_token \
                      where client_id = $1 and expires_at <= $2 limit $3)",
                 client.uuid(),
-                now,
+                now - TOKENS_KEPT,
                 FORGOTTEN_MAX,
             )
             .execute(&self.db)

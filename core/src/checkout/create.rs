@@ -14,6 +14,7 @@ use crate::exchange::Input;
 use crate::fields::{Fields, flag};
 use crate::identifiers;
 use crate::offers::errors::ERRORS;
+use crate::offers::login::{self, Login};
 use crate::offers::proof::{Need, Proof};
 use crate::offers::stored::Stored;
 use crate::offers::terms::{CHECKOUT, MEMBERS, Terms};
@@ -57,7 +58,7 @@ impl Endpoint for V2 {
         summary: "Create a checkout",
         details: "No signature is required; one that is sent must fit, as in an offer. Send the \
                   user to `checkoutUrl` as it is.",
-        body: Shape::Joined(&[MEMBERS, OWN_MEMBERS]),
+        body: Shape::Joined(&[MEMBERS, login::MEMBERS, OWN_MEMBERS]),
         request: r#"{"baseCurrency": "BTC", "quoteCurrency": "EUR", "paymentMethod": "creditCard",
             "quoteCurrencyAmount": 250, "returnUrl": "https://shop.example/back"}"#,
         answer: r#"{"checkoutUrl": "https://pay.example.com/checkout/AZyfXnwKfVKdPyuKTm8ccA",
@@ -74,6 +75,7 @@ impl Endpoint for V2 {
         let mut fields = Fields::of(&input.document)?;
         let terms = Terms::read(&mut fields, client, &CHECKOUT);
         let proof = Proof::read(&mut fields, input, client, Need::Never);
+        let login = Login::read(&mut fields);
         let identifier =
             fields.optional("identifier", Code::ER102, |value| value.as_str()?.parse().ok());
         let share_token = share_token(&mut fields);
@@ -82,6 +84,7 @@ impl Endpoint for V2 {
         let request = terms.map(|terms| NewCheckout {
             terms,
             proof,
+            login,
             identifier,
             share_token,
             attempt_direct_confirm,
@@ -92,7 +95,9 @@ impl Endpoint for V2 {
     async fn call(core: &Core, client: Client, request: NewCheckout) -> Result<Json<Created>> {
         let decision = request.proof.check(core, &client).await?;
         let mut tx = core.db.begin().await?;
-        let stored = Stored::write(&mut tx, core, client.id(), &request.terms, decision).await?;
+        let user = request.login.user(&mut tx, core, client.id()).await?;
+        let whose = (client.id(), user);
+        let stored = Stored::write(&mut tx, core, whose, &request.terms, decision).await?;
         let id = stored.offer_id;
         let identifier = request.identifier.as_ref();
         let kept = Kept {
@@ -125,6 +130,7 @@ impl Endpoint for V2 {
 pub struct NewCheckout {
     terms: Terms,
     proof: Proof,
+    login: Login,
     identifier: Option<UserIdentifier>,
     share_token: Option<Secret>,
     attempt_direct_confirm: bool,

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::errors::ERRORS;
+use super::login::{self, Login};
 use super::proof::{Need, Proof};
 use super::stored::Stored;
 use super::terms::{MEMBERS, OFFER, Terms};
@@ -36,6 +37,7 @@ impl Endpoint for V2 {
                   values percent-encoded by RFC 3986. A partner's own policy may want another.",
         body: Shape::Joined(&[
             MEMBERS,
+            login::MEMBERS,
             &[optional("signature", Kind::Text, "Proves that the offer is the partner's.")],
         ]),
         request: r#"{
@@ -57,16 +59,19 @@ impl Endpoint for V2 {
         let mut fields = Fields::of(&input.document)?;
         let terms = Terms::read(&mut fields, client, &OFFER);
         let proof = Proof::read(&mut fields, input, client, Need::ForCovered);
-        let request = terms.map(|terms| NewOffer { terms, proof });
+        let login = Login::read(&mut fields);
+        let request = terms.map(|terms| NewOffer { terms, proof, login });
         fields.finish(request)
     }
 
     async fn call(core: &Core, client: Client, request: NewOffer) -> Result<Json<Created>> {
-        let NewOffer { terms, proof } = request;
+        let NewOffer { terms, proof, login } = request;
         let decision = proof.check(core, &client).await?;
-        let mut conn = core.db.acquire().await?;
+        let mut tx = core.db.begin().await?;
+        let user = login.user(&mut tx, core, client.id()).await?;
         let Stored { offer_id, expires_at } =
-            Stored::write(&mut conn, core, client.id(), &terms, decision).await?;
+            Stored::write(&mut tx, core, (client.id(), user), &terms, decision).await?;
+        tx.commit().await?;
         Ok(Json(Created {
             offer_uuid: offer_id,
             return_url: terms.return_url.map(|url| url.as_str().to_owned()),
@@ -80,6 +85,7 @@ impl Endpoint for V2 {
 pub struct NewOffer {
     terms: Terms,
     proof: Proof,
+    login: Login,
 }
 
 /// The offer, stored.

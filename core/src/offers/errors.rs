@@ -3,7 +3,7 @@
 use crate::error::Code;
 
 /// What is said of terms, and of a signature over them, that do not fit.
-pub(crate) const ERRORS: [Code; 38] = [
+pub(crate) const ERRORS: [Code; 41] = [
     Code::ER047,
     Code::ER300,
     Code::ER301,
@@ -36,6 +36,9 @@ pub(crate) const ERRORS: [Code; 38] = [
     Code::ER330,
     Code::ER331,
     Code::ER332,
+    Code::ER333,
+    Code::ER334,
+    Code::ER335,
     Code::ER336,
     Code::ER337,
     Code::ER338,

@@ -7,7 +7,7 @@ use sqlx::PgConnection;
 use super::terms::Terms;
 use crate::Core;
 use crate::error::Result;
-use crate::types::{ClientId, OfferId};
+use crate::types::{ClientId, OfferId, UserId};
 
 /// An offer that has just been stored.
 #[derive(Clone, Copy, Debug)]
@@ -17,14 +17,14 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
-    /// Stores the terms, with the decision of the policy that had a say.
+    /// Stores the terms, whom they are for, and the decision of the policy that had a say.
     ///
     /// # Errors
     /// The database's, and without entropy.
     pub(crate) async fn write(
         conn: &mut PgConnection,
         core: &Core,
-        client: ClientId,
+        (client, user): (ClientId, Option<UserId>),
         terms: &Terms,
         decision: Option<Value>,
     ) -> Result<Self> {
@@ -36,9 +36,9 @@ impl Stored {
         "insert into offer (client_id, offer_id, base_currency, quote_currency, payment_method, \
          base_amount, quote_amount, return_url, callback_url, partner_reference, wallet_address, \
          wallet_address_tag, fee_percentage, fixed_amount, fixed_currency, fixed_payment_method, \
-         show_wallet_address, signature_decision, created_at, expires_at) \
+         show_wallet_address, signature_decision, created_at, expires_at, user_id) \
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, \
-         $19, $20)",
+         $19, $20, $21)",
         client.uuid(),
         offer_id.uuid(),
         terms.pair.code.base().to_string(),
@@ -59,6 +59,7 @@ impl Stored {
         decision,
         now,
         expires_at,
+        user.map(UserId::uuid),
     )
     .execute(conn)
     .await?;

@@ -205,7 +205,10 @@ async fn confirm(core: &Core, caller: Reader, request: Confirm) -> Result<Confir
     };
     let destination = Destination::read(&request, &quote, &client.catalogue)?;
     quote.check_wallet(&destination.address, destination.tag.as_ref())?;
-    let user = user.or(quote.user);
+    let user = match (user.or(quote.user), &request.terms) {
+        (None, Terms::Offer { id, .. }) => OfferTerms::user(core, client.id(), *id).await?,
+        (user, _) => user,
+    };
     let account = NamedAccount::find(core, client.id(), user, request.account.as_deref()).await?;
     let confirming = Confirming { client, user, account, quote, request, destination };
     // Whatever stands against a new order, the quote may have become one before.
@@ -244,6 +247,7 @@ impl Confirming {
         }
         let Terms::Offer { id, .. } = &self.request.terms else { return Ok((refusal, None)) };
         let offer = OfferTerms::find(core, self.client.id(), *id).await?;
+        let offer = offer.filter(|offer| offer.is_for(self.user));
         match &offer {
             Some(offer) => {
                 offer.check(&self.quote, &self.destination, core.clock.now(), &mut refusal);

@@ -46,8 +46,10 @@ pub(crate) async fn erase(
     )
     .execute(&mut *conn)
     .await?;
+    // A login token names nobody; whoever still presents it learns that its user is gone.
     sqlx::query!(
-        "delete from one_time_token where client_id = $1 and user_id = $2",
+        "delete from one_time_token \
+         where client_id = $1 and user_id = $2 and purpose = 'reset-password'",
         client.uuid(),
         user.uuid(),
     )

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::Core;
 use crate::clock::Clock;
-use crate::error::Result;
+use crate::error::{Code, Result};
 use crate::secrets::digest_of;
 use crate::types::{ClientId, UserId};
 
@@ -136,6 +136,52 @@ pub(crate) async fn redeem(
     .fetch_optional(conn)
     .await?;
     Ok(user.map(|user| (client, UserId::from(user))))
+}
+
+/// Uses up a login token that this client presents: the user whom it logs in.
+///
+/// # Errors
+/// ER333 for a token that is unknown, used or another client's, ER334 for one that has expired,
+/// ER335 for one whose user is gone.
+pub(crate) async fn log_in(
+    conn: &mut PgConnection,
+    core: &Core,
+    client: ClientId,
+    text: &str,
+) -> Result<UserId> {
+    if client_of(text) != Some(client) {
+        return Err(Code::ER333.into());
+    }
+    let Some((_, user)) = redeem(conn, core, Purpose::Login, text).await? else {
+        return Err(why_not(conn, client, text).await?.into());
+    };
+    let there = sqlx::query_scalar!(
+        r#"
+        select 1 as "there!" from end_user
+        where client_id = $1 and user_id = $2 and deleted_at is null
+        "#,
+        client.uuid(),
+        user.uuid(),
+    )
+    .fetch_optional(conn)
+    .await?;
+    there.map(|_| user).ok_or_else(|| Code::ER335.into())
+}
+
+/// Why a login token could not be used up.
+async fn why_not(conn: &mut PgConnection, client: ClientId, text: &str) -> Result<Code> {
+    let unused = sqlx::query_scalar!(
+        r#"
+        select 1 as "unused!" from one_time_token
+        where client_id = $1 and token_digest = $2 and purpose = $3 and used_at is null
+        "#,
+        client.uuid(),
+        &digest_of(text)[..],
+        Purpose::Login.as_str(),
+    )
+    .fetch_optional(conn)
+    .await?;
+    Ok(if unused.is_some() { Code::ER334 } else { Code::ER333 })
 }
 
 #[cfg(test)]

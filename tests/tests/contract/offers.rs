@@ -1,5 +1,6 @@
 //! Offers: terms that a partner stores and signs.
 
+mod login;
 mod policy;
 
 use bytes::Bytes;

@@ -73,6 +73,7 @@ pub(super) struct OfferTerms {
     fixed_payment_method: bool,
     expires_at: DateTime<Utc>,
     confirmed_at: Option<DateTime<Utc>>,
+    user_id: Option<uuid::Uuid>,
 }
 
 impl OfferTerms {
@@ -87,7 +88,7 @@ impl OfferTerms {
             "select offer_id, return_url, callback_url, partner_reference, signature_decision, \
              base_currency, quote_currency, payment_method, base_amount, quote_amount, \
              wallet_address, wallet_address_tag, fee_percentage, fixed_amount, fixed_currency, \
-             fixed_payment_method, expires_at, confirmed_at \
+             fixed_payment_method, expires_at, confirmed_at, user_id \
              from offer where client_id = $1 and offer_id = $2",
             client.uuid(),
             offer.uuid(),
@@ -95,6 +96,27 @@ impl OfferTerms {
         .fetch_optional(&core.db)
         .await?;
         Ok(offer)
+    }
+
+    /// The user whom the client's offer is for, if it is for one.
+    pub(super) async fn user(
+        core: &Core,
+        client: ClientId,
+        offer: OfferId,
+    ) -> Result<Option<UserId>> {
+        let user = sqlx::query_scalar!(
+            "select user_id from offer where client_id = $1 and offer_id = $2",
+            client.uuid(),
+            offer.uuid(),
+        )
+        .fetch_optional(&core.db)
+        .await?;
+        Ok(user.flatten().map(UserId::from))
+    }
+
+    /// Whether this user may confirm it; one that is for another is as unknown as none.
+    pub(super) fn is_for(&self, user: Option<UserId>) -> bool {
+        self.user_id.is_none_or(|own| user == Some(own.into()))
     }
 
     /// Whether the quote may be confirmed under it: ER131 or ER133 when nothing may any more, else

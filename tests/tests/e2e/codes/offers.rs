@@ -30,6 +30,7 @@ pub(super) async fn rows(stage: &Stage) -> Vec<Row> {
     rows.extend(signatures(stage));
     rows.extend(checkouts(stage));
     rows.extend(onboarding(stage));
+    rows.extend(logins(stage).await);
     rows.extend(partners(stage).await);
     rows
 }
@@ -113,6 +114,31 @@ fn checkouts(stage: &Stage) -> Vec<Row> {
         ("ER367", "a blank share token", json!({"kycShareToken": ""})),
     ];
     let row = |(code, wrong, changes)| Row::new(code, wrong, stage.post(CHECKOUT, &offer(changes)));
+    wrong.into_iter().map(row).collect()
+}
+
+/// Offers for a user whom a login token names.
+async fn logins(stage: &Stage) -> Vec<Row> {
+    const LOGIN_TOKEN: &str = "/api/v1/user/login-token";
+    let earlier = stage.earlier.known(&stage.key);
+    let earlier = earlier.request(Method::GET, LOGIN_TOKEN);
+    let earlier = earlier.header("user-identifier", &stage.ada.identifier).send().await;
+    let expired = earlier.assert_status(200).json()["token"].clone();
+    let lost = stage.person("lost").await;
+    let token = stage.key.request(Method::GET, LOGIN_TOKEN);
+    let token = token.header("user-identifier", &lost.identifier).send().await;
+    let orphan = token.assert_status(200).json()["token"].clone();
+    let path = format!("/admin/v1/users/{}", lost.uuid);
+    stage.operator(Method::PATCH, &path, json!({"deleted": true})).await;
+    let wrong = [
+        ("ER333", "a login token that is none", json!("dW5rbm93bg")),
+        ("ER334", "a login token of a time that is over", expired),
+        ("ER335", "a login token of somebody who is gone", orphan),
+    ];
+    let row = |(code, wrong, token): (_, _, Value)| {
+        let body = offer(json!({ "loginToken": token }));
+        Row::new(code, wrong, stage.post(CHECKOUT, &body))
+    };
     wrong.into_iter().map(row).collect()
 }
 

@@ -65,6 +65,7 @@ fn offer() -> OfferTerms {
         fixed_payment_method: false,
         expires_at: at(3600),
         confirmed_at: None,
+        user_id: None,
     }
 }
 
