@@ -222,6 +222,7 @@ pub fn integer(value: &Value) -> Option<i32> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
@@ -247,5 +248,60 @@ mod tests {
         assert_eq!(change("value"), Change::Set(7));
         assert_eq!(change("wrong"), Change::Keep);
         assert!(fields.finish(Some(())).unwrap_err().is(Code::ER143));
+    }
+
+    /// A member of a stored object, or of a patch: absent, null or a number.
+    fn member() -> impl Strategy<Value = Option<Value>> {
+        prop_oneof![
+            Just(None),
+            Just(Some(Value::Null)),
+            any::<i32>().prop_map(|n| Some(Value::from(n))),
+        ]
+    }
+
+    /// An object of these members; what is absent is not in it.
+    fn object(members: &[Option<Value>; 3]) -> Value {
+        let named = ["a", "b", "c"].into_iter().zip(members);
+        let present = named.filter_map(|(name, value)| Some((name.to_owned(), value.clone()?)));
+        Value::Object(present.collect())
+    }
+
+    /// RFC 7396, section 2, for an object of scalars.
+    fn merge_patch(mut target: Map<String, Value>, patch: &Value) -> Map<String, Value> {
+        for (name, value) in patch.as_object().unwrap() {
+            match value {
+                Value::Null => _ = target.remove(name),
+                value => _ = target.insert(name.clone(), value.clone()),
+            }
+        }
+        target
+    }
+
+    /// What the changes of a patch make of an object.
+    fn changed(mut target: Map<String, Value>, patch: &Value) -> Map<String, Value> {
+        let mut fields = Fields::of(patch).unwrap();
+        for name in ["a", "b", "c"] {
+            match fields.change(name, Code::ER143, integer) {
+                Change::Keep => {}
+                Change::Clear => _ = target.remove(name),
+                Change::Set(value) => _ = target.insert(name.to_owned(), value.into()),
+            }
+        }
+        fields.finish(Some(target)).unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn changes_are_those_of_rfc_7396(
+            stored in [any::<i32>(), any::<i32>(), any::<i32>()],
+            patch in [member(), member(), member()],
+        ) {
+            let stored = object(&stored.map(|n| Some(n.into())));
+            let stored = stored.as_object().unwrap().clone();
+            let patch = object(&patch);
+            let once = changed(stored.clone(), &patch);
+            prop_assert_eq!(&once, &merge_patch(stored, &patch));
+            prop_assert_eq!(&changed(once.clone(), &patch), &once, "a patch again changes nothing");
+        }
     }
 }

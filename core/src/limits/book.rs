@@ -272,7 +272,54 @@ mod tests {
         assert_eq!(rules.left(Side::Sell, &Spent::new([bought("creditCard", 99)])), 1.into());
     }
 
+    const SET: [&str; 3] =
+        ["user_day_limit", "user_day_limit_fiat_to_coin", "user_day_limit_coin_to_fiat"];
+
     proptest! {
+        #[test]
+        fn no_side_goes_beyond_the_day(
+            level in (0_u32..100_000, 0_u32..100_000),
+            set in [proptest::option::of(0_u32..100_000), proptest::option::of(0_u32..100_000), proptest::option::of(0_u32..100_000)],
+        ) {
+            let find = |name: &str| {
+                let at = SET.iter().position(|known| *known == name)?;
+                set[at].map(Decimal::from)
+            };
+            let rules = Rules::new(euro(), (level.0.into(), level.1.into()), find);
+            prop_assert!(rules.buy <= rules.day && rules.sell <= rules.day);
+            prop_assert!(rules.non_raised_account <= rules.day && rules.new_account <= rules.day);
+            prop_assert_eq!(rules.day, set[0].unwrap_or(level.0.max(level.1)).into());
+        }
+
+        #[test]
+        fn no_row_of_trades_goes_beyond_a_limit(
+            day in 0_u32..10_000,
+            sell in 0_u32..10_000,
+            wanted in proptest::collection::vec((any::<bool>(), 0_u32..3_000), 0..12),
+        ) {
+            let rules = rules(&[("user_day_limit", day), ("user_day_limit_coin_to_fiat", sell)]);
+            let mut spent = Spent::default();
+            for (buys, amount) in wanted {
+                let side = if buys { Side::Buy } else { Side::Sell };
+                let before = rules.left(side, &spent);
+                let amount = Decimal::from(amount).min(before);
+                spent.0.push(Trade { side, amount, ..bought("creditCard", 0) });
+                prop_assert_eq!(rules.left(side, &spent), before - amount);
+            }
+            prop_assert!(spent.total() <= rules.day && spent.of(Side::Sell) <= rules.sell);
+        }
+
+        #[test]
+        fn of_accounts_of_one_kind_one_bears_all_that_was_spent(
+            used in proptest::collection::btree_set(1_i64..1_000, 1..6), amount: u32,
+        ) {
+            let accounts: Vec<_> =
+                used.iter().map(|used| account(Kind::CreditCard, *used)).collect();
+            let spent = Spent::new([bought("creditCard", amount)]);
+            let each = accounts.iter().map(|one| spent.by_account(one, &accounts));
+            prop_assert_eq!(each.sum::<Decimal>(), amount.into());
+        }
+
         #[test]
         fn what_is_left_is_between_nothing_and_the_limit(limit in 0_u32.., orders in proptest::collection::vec(0_u32.., 0..9)) {
             let spent = Spent::new(orders.iter().map(|n| bought("creditCard", *n)));

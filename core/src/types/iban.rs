@@ -75,6 +75,33 @@ mod tests {
             prop_assert_eq!(wrong.parse::<Iban>().is_ok(), wrong == right);
         }
 
+        /// Check digits by the rule itself (ISO 7064, MOD 97-10): a number at most has one pair.
+        #[test]
+        fn of_all_check_digits_one_pair_is_right(account in "[0-9]{10}") {
+            let right: Vec<_> = (2..=98)
+                .map(|check| format!("NL{check:02}ABNA{account}"))
+                .filter(|text| text.parse::<Iban>().is_ok())
+                .collect();
+            prop_assert_eq!(right.len(), 1, "{:?}", right);
+            let rotated = format!("{}{}", &right[0][4..], &right[0][..4]);
+            let rest = rotated.chars().fold(0, |rest, c| {
+                let value = c.to_digit(36).unwrap();
+                (rest * if value < 10 { 10 } else { 100 } + value) % 97
+            });
+            prop_assert_eq!(rest, 1);
+        }
+
+        #[test]
+        fn case_and_blanks_change_nothing(blanks in proptest::collection::vec(0_usize..18, 0..16), lower: bool) {
+            let mut text = "NL91ABNA0417164300".to_owned();
+            for at in blanks {
+                text.insert(at, ' ');
+            }
+            let text = if lower { text.to_lowercase() } else { text };
+            let iban: Iban = text.parse().unwrap();
+            prop_assert_eq!(iban.as_str(), "NL91ABNA0417164300");
+        }
+
         #[test]
         fn any_text_is_read_without_a_panic(text in ".*") {
             let _ = text.parse::<Iban>();

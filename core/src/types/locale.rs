@@ -235,6 +235,32 @@ mod tests {
 
     proptest! {
         #[test]
+        fn a_language_with_any_region_keeps_its_text(
+            language in "[nN][lL]|[eE][nN]|[dD][eE]|[fF][rR]|[eE][sS]",
+            region in "(-[a-zA-Z]{2}|-[0-9]{3})?",
+        ) {
+            let text = format!("{language}{region}");
+            let locale: Locale = text.parse().unwrap();
+            prop_assert_eq!(locale.as_str(), &text);
+            prop_assert_eq!(locale.language().as_str(), language.to_lowercase());
+        }
+
+        #[test]
+        fn no_other_language_is_spoken(language in "[a-z]{2,3}", region in "(-[A-Z]{2})?") {
+            let spoken = Language::ALL.iter().any(|known| known.as_str() == language);
+            prop_assert_eq!(format!("{language}{region}").parse::<Locale>().is_ok(), spoken);
+        }
+
+        #[test]
+        fn a_website_locale_has_one_spelling(language in "[a-zA-Z]{2}", country in "[a-zA-Z]{2}") {
+            if let Ok(locale) = WebsiteLocale::new(&language, &country) {
+                let written = locale.to_string();
+                prop_assert_eq!(&written, &format!("{language}-{country}").to_lowercase());
+                prop_assert_eq!(written.parse::<WebsiteLocale>(), Ok(locale));
+            }
+        }
+
+        #[test]
         fn any_text_is_read_without_a_panic(text in ".*", near in "[a-zA-Z0-9_-]{0,40}") {
             for text in [text, near] {
                 let _ = (text.parse::<Locale>(), text.parse::<WebsiteLocale>());

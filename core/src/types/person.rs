@@ -249,6 +249,16 @@ mod tests {
         }
 
         #[test]
+        fn what_is_read_is_of_e_164(text in "\\+?[0-9 ()-]{0,18}") {
+            let digits = text.strip_prefix('+').unwrap_or_default();
+            let e_164 = (7..=15).contains(&digits.len())
+                && digits.bytes().all(|byte| byte.is_ascii_digit())
+                && !digits.starts_with('0');
+            let read = text.parse::<PhoneNumber>();
+            prop_assert_eq!(read.as_ref().ok().map(PhoneNumber::as_str), e_164.then_some(&*text));
+        }
+
+        #[test]
         fn what_is_kept_is_kept_again(text in "\\PC{0,30}") {
             if let Some(kept) = plain_text(&text, 20) {
                 prop_assert_eq!(plain_text(&kept, 20), Some(kept));
