@@ -74,6 +74,11 @@ impl Answer {
         self.headers.get(name)?.to_str().ok()
     }
 
+    /// Every header whose value is text, in the order of the answer.
+    pub fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.headers.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)))
+    }
+
     /// The body.
     pub fn bytes(&self) -> &[u8] {
         &self.body
