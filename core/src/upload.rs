@@ -55,9 +55,12 @@ pub struct Upload {
 #[derive(Debug)]
 enum Work {
     Idle(Box<Reading>),
-    Busy(JoinHandle<Result<(Box<Reading>, Result<(), Ended>)>>),
+    Busy(JoinHandle<Result<Advanced>>),
     Over(Ended),
 }
+
+/// The reading after a batch, and whether it goes on.
+type Advanced = (Box<Reading>, Result<(), Ended>);
 
 impl Upload {
     /// Nothing of it has come yet.
