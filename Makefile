@@ -6,7 +6,7 @@ export PATH := $(CACHE)/tools/bin:$(PATH)
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 GUESTS := plugins/guests/Cargo.toml
 
-.PHONY: help demo test conformance check prepare openapi setup
+.PHONY: help demo test conformance bench check prepare openapi setup
 
 help: ## This list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 13
@@ -27,6 +27,13 @@ conformance: ## Hold the edge to its OpenAPI document with 20,000 generated case
 	cargo build --locked --package rampart
 	RAMPART_CASES=$(or $(ARGS),20000) cargo test --package rampart-tests --locked --test e2e \
 	    the_service_is_as_its_document_says -- --nocapture
+
+bench: setup ## Side by side with nginx, Envoy, HAProxy, hyper and pgbench (ARGS="--quick", "--only quote --rounds 3")
+	deploy/bench-setup
+	plugins/build
+	cargo build --release --locked --package rampart
+	@ulimit -n 16384 2>/dev/null || true; \
+	    PATH="$$PATH:/usr/sbin" cargo bench --locked --package rampart-tests --bench side-by-side -- $(ARGS)
 
 check: ## Format, lints, checked queries, licences, advisories, unused dependencies
 	@deploy/setup --check

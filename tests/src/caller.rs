@@ -53,7 +53,7 @@ pub struct Caller {
 
 impl Caller {
     /// `made` is what the admin listener answered when the partner was made.
-    pub(crate) fn new(edge: SocketAddr, protocol: Protocol, made: Value) -> Self {
+    pub fn new(edge: SocketAddr, protocol: Protocol, made: Value) -> Self {
         let credential = ("x-api-key", made["apiKey"].as_str().unwrap().to_owned());
         Self { http: protocol.client(), edge, made, credential }
     }

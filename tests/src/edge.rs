@@ -36,6 +36,7 @@ static SHARED: tokio::sync::Mutex<Weak<Edge>> = tokio::sync::Mutex::const_new(We
 pub struct Setup {
     settings: BTreeMap<String, String>,
     arguments: Vec<String>,
+    wrapper: Vec<String>,
     folder: Arc<Folder>,
 }
 
@@ -45,8 +46,12 @@ impl Setup {
     pub fn over(database: &str) -> Self {
         let folder = Arc::new(Folder::make());
         CERTIFICATE.write(folder.path());
-        let mut setup =
-            Self { settings: BTreeMap::new(), arguments: Vec::new(), folder: Arc::clone(&folder) };
+        let mut setup = Self {
+            settings: BTreeMap::new(),
+            arguments: Vec::new(),
+            wrapper: Vec::new(),
+            folder: Arc::clone(&folder),
+        };
         for listener in ["edge.listen", "admin.listen", "ops.listen"] {
             setup.set(listener, "127.0.0.1:0");
         }
@@ -95,6 +100,12 @@ impl Setup {
         &self.settings["database.url"]
     }
 
+    /// Has this command run the binary, such as a tool that watches it.
+    pub fn under(&mut self, command: &[&str]) -> &mut Self {
+        self.wrapper = command.iter().map(|&word| word.to_owned()).collect();
+        self
+    }
+
     /// The folder with `cert.pem` and `key.pem`, accessible to its owner alone.
     pub fn folder(&self) -> &Path {
         self.folder.path()
@@ -102,7 +113,14 @@ impl Setup {
 
     /// `rampart serve` with these settings, started.
     pub fn spawn(&self) -> Process {
-        let mut command = Command::new(binary());
+        let mut command = match self.wrapper.split_first() {
+            Some((tool, arguments)) => {
+                let mut command = Command::new(tool);
+                command.args(arguments).arg(binary());
+                command
+            }
+            None => Command::new(binary()),
+        };
         command.env_clear().arg("serve").args(&self.arguments).current_dir(self.folder.path());
         for (key, value) in &self.settings {
             command.env(format!("RAMPART__{}", key.to_uppercase().replace('.', "__")), value);

@@ -28,6 +28,7 @@ pub mod partner;
 pub mod placed;
 pub mod process;
 pub mod receiver;
+pub mod rounds;
 pub mod user;
 pub mod wire;
 pub mod world;

@@ -1,0 +1,82 @@
+//! What the benchmark can be told.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::comparison::Row;
+
+/// Rounds of a whole run.
+const ROUNDS: usize = 9;
+/// Rounds of a quick one.
+const QUICK_ROUNDS: usize = 3;
+
+/// Rampart beside its peers.
+#[derive(Debug, Parser)]
+pub(crate) struct Arguments {
+    /// Only paths with this letter, or this word in their name; may be repeated.
+    #[arg(long, value_name = "PATH")]
+    only: Vec<String>,
+    /// Rounds a row.
+    #[arg(long, value_name = "N")]
+    rounds: Option<usize>,
+    /// At most three minutes: few short rounds, and no row that needs a large database.
+    #[arg(long)]
+    quick: bool,
+    /// Instructions a request as well, under valgrind; takes some minutes.
+    #[arg(long)]
+    pub(crate) instructions: bool,
+    /// Envoy's program; deploy/bench-setup fetches it.
+    #[arg(long, value_name = "FILE", default_value = "envoy")]
+    pub(crate) envoy: PathBuf,
+    /// What cargo tells every benchmark.
+    #[arg(long, hide = true)]
+    bench: bool,
+    #[command(subcommand)]
+    pub(crate) task: Option<Task>,
+}
+
+/// What this program does besides.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Task {
+    /// Serves a fixed body over TLS with hyper and rustls: one of the peers.
+    HyperPeer(HyperPeer),
+}
+
+/// Arguments of that peer.
+#[derive(Debug, Args)]
+pub(crate) struct HyperPeer {
+    /// Where to listen.
+    #[arg(long)]
+    pub(crate) listen: SocketAddr,
+    /// Folder with `cert.pem`, `key.pem` and `body.json`.
+    #[arg(long)]
+    pub(crate) folder: PathBuf,
+}
+
+impl Arguments {
+    /// Whether a row is asked for.
+    pub(crate) fn wants(&self, row: &Row) -> bool {
+        let words = row.what.split([' ', ',']);
+        let named = |name: &String| row.path == name || words.clone().any(|word| word == name);
+        if self.only.is_empty() { !(self.quick && row.large) } else { self.only.iter().any(named) }
+    }
+
+    /// Rounds a row.
+    pub(crate) fn rounds(&self) -> usize {
+        let usual = if self.quick { QUICK_ROUNDS } else { ROUNDS };
+        self.rounds.unwrap_or(usual).max(1)
+    }
+
+    /// Rounds that may be measured again because others were busy, in all of a row.
+    pub(crate) fn repeats(&self) -> usize {
+        if self.quick { 0 } else { self.rounds() }
+    }
+
+    /// How long each of the two is measured in a round.
+    pub(crate) fn time(&self) -> Duration {
+        Duration::from_secs(if self.quick { 1 } else { 2 })
+    }
+}

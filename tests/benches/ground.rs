@@ -1,0 +1,186 @@
+//! What everything stands on: a folder, a durable Postgres, and databases with partners and orders
+//! in them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use http::Method;
+use rampart_core::db;
+use rampart_core::private_postgres::{Options, PrivatePostgres, Use};
+use rampart_tests::certificate::CERTIFICATE;
+use rampart_tests::cluster;
+use rampart_tests::edge::{Edge, Setup, UNLIMITED};
+use rampart_tests::guests::component;
+use serde_json::{Value, json};
+use sqlx::{AssertSqlSafe, PgPool};
+use tokio::runtime::Runtime;
+
+use crate::processes;
+
+/// The number of the first order of a database; the others follow one by one.
+pub(crate) const FIRST_ORDER: u64 = 1_000_000_000;
+/// Orders that one statement makes.
+const ORDERS_AT_ONCE: u64 = 250_000;
+
+/// Where results and state are: beside the programs that cargo built.
+pub(crate) fn folder() -> PathBuf {
+    let program = std::env::current_exe().unwrap();
+    let target = program.ancestors().nth(3).expect("cargo put the benchmark below its folder");
+    target.join("bench")
+}
+
+/// A folder, a Postgres, a runtime for the driver.
+pub(crate) struct Ground {
+    /// Drives what speaks over the network.
+    pub(crate) runtime: Runtime,
+    /// Certificate, settings of peers, scripts.
+    pub(crate) folder: PathBuf,
+    postgres: PrivatePostgres,
+}
+
+impl Ground {
+    /// Makes the folder and starts Postgres, durable as in production.
+    pub(crate) fn prepare() -> Self {
+        let folder = folder();
+        fs::create_dir_all(&folder).unwrap();
+        CERTIFICATE.write(&folder);
+        let both = [fs::read(folder.join("cert.pem")), fs::read(folder.join("key.pem"))];
+        fs::write(folder.join("both.pem"), both.map(Result::unwrap).concat()).unwrap();
+        let bin = std::env::var_os("RAMPART_PG_BIN").map(Into::into);
+        let state = folder.join("postgres");
+        let postgres = PrivatePostgres::start(Options { state, bin, purpose: Use::Demo }).unwrap();
+        let mut runtime = tokio::runtime::Builder::new_multi_thread();
+        let runtime = runtime.worker_threads(2).enable_all().build().unwrap();
+        Self { runtime, folder, postgres }
+    }
+
+    /// The process of Postgres, for its CPU time.
+    pub(crate) fn postgres(&self) -> u32 {
+        processes::child_with("rampart-postgres").expect("Postgres runs below this process")
+    }
+
+    /// A file of `peers/`, its `@names@` filled in, in the folder.
+    pub(crate) fn write(&self, name: &str, text: &str, values: &[(&str, &str)]) -> PathBuf {
+        let filled = values
+            .iter()
+            .fold(text.to_owned(), |text, (name, value)| text.replace(&format!("@{name}@"), value));
+        let path = self.folder.join(name);
+        fs::write(&path, filled).unwrap();
+        path
+    }
+}
+
+/// How much is in a database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Size {
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// Clients beside the two partners.
+    pub(crate) clients: u64,
+    /// Orders of the partner without policies.
+    pub(crate) orders: u64,
+    /// Whether it is kept for the next run, because it takes long to make.
+    pub(crate) kept: bool,
+}
+
+/// What most paths run on.
+pub(crate) const SMALL: Size =
+    Size { name: "bench_small", clients: 10, orders: 10_000, kept: false };
+/// What growth is measured on.
+pub(crate) const LARGE: Size =
+    Size { name: "bench_large", clients: 10_000, orders: 5_000_000, kept: true };
+
+/// A database with two partners, one with policies and one without.
+pub(crate) struct Database {
+    /// How much is in it.
+    pub(crate) size: Size,
+    /// Its URL.
+    pub(crate) url: String,
+    /// A pool for a look of our own.
+    pub(crate) pool: PgPool,
+    /// What the admin listener answered when the partner without policies was made.
+    pub(crate) plain: Value,
+    /// The same of the one with policies.
+    pub(crate) ruled: Value,
+}
+
+impl Database {
+    /// A database of this size: the one of the last run where it is kept and whole.
+    pub(crate) fn open(ground: &Ground, size: Size) -> Self {
+        let url = ground.postgres.url(size.name);
+        let note = ground.folder.join(format!("{}.json", size.name));
+        let partners = known(&note).filter(|_| size.kept).unwrap_or_else(|| {
+            let admin = ground.postgres.url("postgres");
+            let _ = fs::remove_file(&note);
+            let made = ground.runtime.block_on(fill(&admin, &url, size));
+            fs::write(&note, made.to_string()).unwrap();
+            made
+        });
+        let pool = ground.runtime.block_on(cluster::pool(&url));
+        let [plain, ruled] = ["plain", "ruled"].map(|name| partners[name].clone());
+        Self { size, url, pool, plain, ruled }
+    }
+
+    /// The id of the partner without policies.
+    pub(crate) fn client(&self) -> &str {
+        self.plain["id"].as_str().expect("a partner has an id")
+    }
+}
+
+/// The partners of a database that an earlier run has finished.
+fn known(note: &Path) -> Option<Value> {
+    serde_json::from_str(&fs::read_to_string(note).ok()?).ok()
+}
+
+/// Makes the database, and its partners as an operator would.
+async fn fill(admin: &str, url: &str, size: Size) -> Value {
+    eprintln!("making {}: {} clients, {} orders", size.name, size.clients, size.orders);
+    db::recreate(admin, size.name).await.unwrap();
+    let pool = cluster::pool(url).await;
+    db::MIGRATIONS.run(&pool).await.unwrap();
+    let clients = include_str!("peers/clients.sql");
+    sqlx::raw_sql(AssertSqlSafe(clients.replace("@count@", &size.clients.to_string())))
+        .execute(&pool)
+        .await
+        .unwrap();
+    let edge = Edge::of(setup(url)).await;
+    let plain = partner(&edge, "plain").await;
+    let ruled = partner(&edge, "ruled").await;
+    for (kind, guest) in [("fee", "tiered-fee"), ("method-order", "country-order")] {
+        let path = format!("/admin/v1/partners/ruled/policies/{kind}");
+        edge.admin_bytes(Method::PUT, &path, component(guest)).await.assert_status(200);
+    }
+    let client = plain["id"].as_str().expect("a partner has an id");
+    let mut first = FIRST_ORDER;
+    while first < FIRST_ORDER + size.orders {
+        let last = (first + ORDERS_AT_ONCE).min(FIRST_ORDER + size.orders) - 1;
+        let statement = include_str!("peers/orders.sql")
+            .replace("@client@", client)
+            .replace("@first@", &first.to_string())
+            .replace("@last@", &last.to_string());
+        sqlx::raw_sql(AssertSqlSafe(statement)).execute(&pool).await.unwrap();
+        first = last + 1;
+    }
+    sqlx::raw_sql("vacuum analyze").execute(&pool).await.unwrap();
+    json!({ "plain": plain, "ruled": ruled })
+}
+
+/// A test client whose rates nobody reaches; what the admin listener answered.
+async fn partner(edge: &Edge, slug: &str) -> Value {
+    let body = json!({"slug": slug, "name": slug, "mode": "test"});
+    let made = edge.admin(Method::POST, "/admin/v1/partners", body).await;
+    made.assert_status(201);
+    let rates = json!({"rateLimits": {"client": UNLIMITED, "quotes": UNLIMITED}});
+    let path = format!("/admin/v1/partners/{slug}");
+    edge.admin(Method::PATCH, &path, rates).await.assert_status(200);
+    made.json()
+}
+
+/// An edge as in production, but for its rates and its access log: no peer writes one either.
+pub(crate) fn setup(database: &str) -> Setup {
+    let mut setup = Setup::over(database);
+    setup.set("log.access", "false");
+    setup.set("log.level", "warn");
+    setup.set("database.connections_max", "16");
+    setup
+}

@@ -1,0 +1,101 @@
+//! Instructions of a request, counted by valgrind: the one figure that another load on the machine
+//! does not move. System calls are no part of it.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use bytes::Bytes;
+use rampart_tests::edge::Edge;
+
+use crate::driver::{each, request};
+use crate::ground::{self, Database, Ground};
+use crate::paths::CATALOGUE;
+use crate::peers;
+
+/// Requests before the counting starts: caches are filled, code is paged in.
+const WARM: usize = 300;
+/// Requests that are counted.
+const COUNTED: usize = 1_000;
+
+/// Prints the instructions of a request on some paths, and what the peer takes.
+pub(crate) fn count(ground: &Ground, database: &Database) {
+    let counts = ground.folder.join("instructions");
+    let _ = fs::remove_dir_all(&counts);
+    fs::create_dir(&counts).unwrap();
+    println!("\ninstructions a request, under valgrind (profiles in {})", counts.display());
+    let edge = start(ground, database, &counts);
+    let made = &database.plain;
+    let key = |made: &serde_json::Value| format!("x-api-key: {}", made["apiKey"].as_str().unwrap());
+    let read = format!("GET {CATALOGUE}");
+    let quote = r#"{"currencyPair":"BTC-EUR","paymentMethod":"creditCard","fiatAmount":250}"#;
+    let asked = [
+        ("a", "catalogue", request(&read, &[&key(made)], "")),
+        ("a2", "catalogue with a policy", request(&read, &[&key(&database.ruled)], "")),
+        ("c", "quote", request("POST /api/v1/buy/quote", &[&key(made)], quote)),
+    ];
+    let body = ground.runtime.block_on(each(edge.address, 1, vec![asked[0].2.clone()])).0;
+    let body = body.into_iter().next().expect("one answer").ok().body;
+    for (path, what, request) in asked {
+        let counted = counted(ground, edge.process.id(), edge.address, &request, &counts);
+        println!("{path:<3} {what:<32} {counted:>9}");
+    }
+    let mut command = Command::new("valgrind");
+    command.args(arguments(&counts)).arg("nginx").args(["-g", "master_process off;"]);
+    let (nginx, _) = peers::nginx_under(ground, &body, command);
+    let read = request("GET /", &[], "");
+    let counted = counted(ground, nginx.process(), nginx.address, &read, &counts);
+    println!("    {:<32} {counted:>9}", "nginx, fixed body");
+}
+
+fn arguments(counts: &Path) -> [String; 3] {
+    let out = format!("--callgrind-out-file={}/callgrind.%p", counts.display());
+    ["--tool=callgrind".to_owned(), "--instr-atstart=no".to_owned(), out]
+}
+
+fn start(ground: &Ground, database: &Database, counts: &Path) -> Edge {
+    let mut setup = ground::setup(&database.url);
+    let arguments = arguments(counts);
+    let mut command = vec!["valgrind"];
+    command.extend(arguments.iter().map(String::as_str));
+    setup.under(&command);
+    setup.set("edge.threads", "1");
+    // Valgrind's own address space is small.
+    setup.set("policy.live_max", "1");
+    ground.runtime.block_on(Edge::of(setup))
+}
+
+/// Instructions of one of many requests over one connection.
+fn counted(
+    ground: &Ground,
+    process: u32,
+    address: SocketAddr,
+    request: &Bytes,
+    counts: &Path,
+) -> u64 {
+    let ask = |count| ground.runtime.block_on(each(address, 1, vec![request.clone(); count])).0;
+    ask(WARM).into_iter().for_each(|answer| drop(answer.ok()));
+    let before = dumps(counts);
+    control(process, "--instr=on");
+    ask(COUNTED);
+    control(process, "--instr=off");
+    control(process, "--dump");
+    let new = dumps(counts).into_iter().filter(|dump| !before.contains(dump));
+    let totals = new.map(|dump| {
+        let text = fs::read_to_string(&dump).unwrap();
+        let total = text.lines().find_map(|line| line.strip_prefix("totals: "));
+        total.and_then(|total| total.trim().parse::<u64>().ok()).unwrap_or(0)
+    });
+    totals.sum::<u64>() / u64::try_from(COUNTED).unwrap()
+}
+
+fn dumps(counts: &Path) -> Vec<PathBuf> {
+    fs::read_dir(counts).unwrap().map(|entry| entry.unwrap().path()).collect()
+}
+
+fn control(process: u32, what: &str) {
+    let process = process.to_string();
+    let done = Command::new("callgrind_control").args([what, &process]).output().unwrap();
+    assert!(done.status.success(), "callgrind_control {what}: {done:?}");
+}

@@ -1,0 +1,44 @@
+//! Rampart beside its peers on one machine: the same work in the same minute, and what one costs
+//! in terms of the other. `make bench` runs it; the README says how to read what it prints.
+//!
+//! `ground` is what everything stands on, `peers` who it is compared with, `paths` what is
+//! compared, `comparison` how rounds become a row, `report` how rows are shown.
+
+#![expect(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::float_arithmetic,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a benchmark that cannot measure must end at once, and what it measures is no money"
+)]
+
+mod arguments;
+mod comparison;
+mod driver;
+mod generators;
+mod ground;
+mod hyper_peer;
+mod instructions;
+mod paths;
+mod peers;
+mod processes;
+mod report;
+mod side;
+
+use clap::Parser as _;
+
+use crate::arguments::{Arguments, Task};
+
+fn main() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let arguments = Arguments::parse();
+    match arguments.task {
+        Some(Task::HyperPeer(peer)) => hyper_peer::serve(&peer),
+        None => {
+            let rows = paths::run(&arguments);
+            assert!(!rows.is_empty(), "no path has a name like that");
+            report::write(&rows, &ground::folder());
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Paths a and a2: a cached read of the catalogue with credential, limits and settings, without and
+//! with a policy that orders the methods.
+
+use super::{CATALOGUE, Run};
+use crate::comparison::{Better, Combine, Comparison, Row};
+use crate::generators::Target;
+use crate::peers::{self, Peer};
+use crate::side::{Side, cpu_per_answer};
+
+const NGINX: Row = Row {
+    path: "a",
+    what: "catalogue",
+    peer: "nginx, fixed body",
+    unit: "CPU per request, HTTP/1.1",
+    better: Better::Lower,
+    combine: Combine::Ratio,
+    reach: 1.4,
+    aim: 1.0,
+    large: false,
+};
+const NGINX_HTTP2: Row = Row { unit: "CPU per request, HTTP/2", reach: 1.8, aim: 1.3, ..NGINX };
+const ENVOY: Row = Row { peer: "Envoy, JWT and rate limit", reach: 0.4, aim: 0.25, ..NGINX };
+const HAPROXY: Row = Row { peer: "HAProxy, fixed body", ..NGINX };
+const HYPER: Row = Row { peer: "hyper and rustls, fixed body", ..NGINX };
+const POLICY: Row = Row {
+    path: "a2",
+    what: "catalogue with a policy",
+    peer: "a",
+    unit: "µs of CPU more",
+    combine: Combine::Difference,
+    reach: 10.0,
+    aim: 6.0,
+    ..NGINX
+};
+
+/// The rows.
+pub(super) const ROWS: [Row; 6] = [NGINX, NGINX_HTTP2, ENVOY, HAPROXY, HYPER, POLICY];
+
+/// Measures them.
+pub(super) fn compare(run: &mut Run<'_>, side: &Side<'_>) {
+    let ground = side.ground;
+    let body = side.body(CATALOGUE);
+    let plain = side.get(CATALOGUE, &side.plain);
+    if run.wants(&[NGINX, NGINX_HTTP2]) {
+        let (nginx, _) = peers::nginx(ground, &body);
+        run.compare(http1(NGINX, side, &plain, &nginx, nginx.get()));
+        run.compare(Comparison {
+            row: NGINX_HTTP2,
+            ours: Box::new(|time| cpu_per_answer(&[side.process()], time, |t| plain.http2(t))),
+            peer: Box::new(|time| {
+                cpu_per_answer(&[nginx.process()], time, |time| nginx.get().http2(time))
+            }),
+        });
+    }
+    if run.wants(&[ENVOY]) {
+        let (envoy, token) = peers::envoy(ground, &body, &run.arguments.envoy);
+        let asked = Target { credential: Some(token), ..envoy.get() };
+        let ours = side.get(CATALOGUE, &side.token);
+        run.compare(http1(ENVOY, side, &ours, &envoy, asked));
+    }
+    if run.wants(&[HAPROXY]) {
+        let haproxy = peers::haproxy(ground, &body);
+        run.compare(http1(HAPROXY, side, &plain, &haproxy, haproxy.get()));
+    }
+    if run.wants(&[HYPER]) {
+        let hyper = peers::hyper(ground, &body);
+        run.compare(http1(HYPER, side, &plain, &hyper, hyper.get()));
+    }
+    if run.wants(&[POLICY]) {
+        let ruled = side.get(CATALOGUE, &side.ruled);
+        run.compare(more(POLICY, side, ruled, plain));
+    }
+}
+
+/// CPU of both over HTTP/1.1.
+pub(super) fn http1<'a>(
+    row: Row,
+    side: &'a Side<'_>,
+    ours: &Target,
+    peer: &'a Peer,
+    asked: Target,
+) -> Comparison<'a> {
+    let ours = ours.clone();
+    Comparison {
+        row,
+        ours: Box::new(move |time| {
+            cpu_per_answer(&[side.process()], time, |time| ours.http1(time).0)
+        }),
+        peer: Box::new(move |time| {
+            cpu_per_answer(&[peer.process()], time, |time| asked.http1(time).0)
+        }),
+    }
+}
+
+/// What requests of one kind cost more than those of another, at the same edge.
+pub(super) fn more<'a>(
+    row: Row,
+    side: &'a Side<'_>,
+    with: Target,
+    without: Target,
+) -> Comparison<'a> {
+    let cpu = |target: Target| {
+        move |time| cpu_per_answer(&[side.process()], time, |time| target.http1(time).0)
+    };
+    Comparison { row, ours: Box::new(cpu(with)), peer: Box::new(cpu(without)) }
+}

@@ -1,0 +1,50 @@
+//! Path i: what paths a and b cost when there are many partners, and many orders.
+
+use super::orders::reads;
+use super::{CATALOGUE, Run};
+use crate::comparison::{Better, Combine, Comparison, Measure, Row};
+use crate::generators::Target;
+use crate::ground::{Database, Ground};
+use crate::side::{Cores, Side, cpu_per_answer};
+
+const PARTNERS: Row = Row {
+    path: "i",
+    what: "catalogue with 10,000 partners",
+    peer: "a with 10 partners",
+    unit: "CPU per request, HTTP/1.1",
+    better: Better::Lower,
+    combine: Combine::Ratio,
+    reach: 1.1,
+    aim: 1.03,
+    large: true,
+};
+const ORDERS: Row = Row {
+    what: "order read among 5,000,000",
+    peer: "b among 10,000",
+    unit: "CPU per request, Postgres included",
+    ..PARTNERS
+};
+
+/// The rows.
+pub(super) const ROWS: [Row; 2] = [PARTNERS, ORDERS];
+
+/// Measures them: the large database is ours, the small one the peer's.
+pub(super) fn compare(run: &mut Run<'_>, ground: &Ground, (small, large): (&Database, &Database)) {
+    let small = Side::start(ground, small, Cores::First);
+    let large = Side::start(ground, large, Cores::First);
+    run.compare(Comparison {
+        row: PARTNERS,
+        ours: cpu(vec![large.process()], large.get(CATALOGUE, &large.plain)),
+        peer: cpu(vec![small.process()], small.get(CATALOGUE, &small.plain)),
+    });
+    let postgres = ground.postgres();
+    run.compare(Comparison {
+        row: ORDERS,
+        ours: cpu(vec![large.process(), postgres], reads(&large)),
+        peer: cpu(vec![small.process(), postgres], reads(&small)),
+    });
+}
+
+fn cpu<'a>(processes: Vec<u32>, target: Target) -> Measure<'a> {
+    Box::new(move |time| cpu_per_answer(&processes, time, |time| target.http1(time).0))
+}

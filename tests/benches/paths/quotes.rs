@@ -1,0 +1,50 @@
+//! Paths c and c2: a quote, under the built-in fees and under a fee policy. Every answer is a new
+//! quote, sealed for its client.
+
+use super::catalogue::{http1, more};
+use super::{CATALOGUE, Run};
+use crate::comparison::{Better, Combine, Row};
+use crate::peers;
+use crate::side::Side;
+
+const PATH: &str = "/api/v1/buy/quote";
+
+const NGINX: Row = Row {
+    path: "c",
+    what: "quote",
+    peer: "nginx, fixed body",
+    unit: "CPU per request, HTTP/1.1",
+    better: Better::Lower,
+    combine: Combine::Ratio,
+    reach: 2.0,
+    aim: 1.4,
+    large: false,
+};
+const POLICY: Row = Row {
+    path: "c2",
+    what: "quote with a policy",
+    peer: "c",
+    unit: "µs of CPU more",
+    combine: Combine::Difference,
+    reach: 10.0,
+    aim: 6.0,
+    ..NGINX
+};
+
+/// The rows.
+pub(super) const ROWS: [Row; 2] = [NGINX, POLICY];
+
+/// Measures them.
+pub(super) fn compare(run: &mut Run<'_>, side: &Side<'_>) {
+    let script = side.ground.write("quote.lua", include_str!("../peers/quote.lua"), &[]);
+    let plain = side.get(PATH, &side.plain).scripted(&script);
+    if run.wants(&[NGINX]) {
+        // The answer of path a, so that the peer is the same.
+        let (nginx, _) = peers::nginx(side.ground, &side.body(CATALOGUE));
+        run.compare(http1(NGINX, side, &plain, &nginx, nginx.get()));
+    }
+    if run.wants(&[POLICY]) {
+        let ruled = side.get(PATH, &side.ruled).scripted(&script);
+        run.compare(more(POLICY, side, ruled, plain));
+    }
+}

@@ -1,0 +1,79 @@
+//! How rows are shown: a line each as they are measured, and two files for later.
+
+mod json;
+mod svg;
+
+use std::fs;
+use std::io::{IsTerminal as _, Write as _};
+use std::path::Path;
+
+use crate::comparison::{Better, Combine, Measured, Row};
+
+/// Prints a row, under the headings if it is the first one.
+pub(crate) fn show(measured: &Measured, first: bool) {
+    let mut err = std::io::stderr();
+    if err.is_terminal() {
+        let _ = write!(err, "\r\x1b[K");
+    }
+    if first {
+        println!(
+            "{:<3} {:<32} {:<44} {:<37} {:>7} {:>17} {:>7} {:>6}  holds",
+            "", "what", "against", "unit", "ratio", "interval", "reach", "aim"
+        );
+    }
+    let Measured { row, summary, .. } = measured;
+    let Row { path, what, peer, unit, .. } = row;
+    let interval = format!("{:.2} to {:.2}", summary.low, summary.high);
+    println!(
+        "{path:<3} {what:<32} {peer:<44} {unit:<37} {:>7.2} {interval:>17} {:>7} {:>6}  {}{}",
+        summary.middle,
+        bound(row, row.reach),
+        bound(row, row.aim),
+        verdict(measured),
+        remark(measured),
+    );
+}
+
+/// `≤ 1.4`
+fn bound(row: &Row, figure: f64) -> String {
+    match row.better {
+        Better::Lower => format!("≤ {figure}"),
+        Better::Higher => format!("≥ {figure}"),
+    }
+}
+
+fn verdict(measured: &Measured) -> &'static str {
+    match (measured.holds(), measured.middle_holds()) {
+        (true, _) => "yes",
+        (false, true) => "median only",
+        (false, false) => "NO",
+    }
+}
+
+fn remark(measured: &Measured) -> String {
+    match (measured.disturbed, measured.discarded) {
+        (true, _) => " (others were busy)".to_owned(),
+        (false, 0) => String::new(),
+        (false, discarded) => format!(" ({discarded} rounds discarded)"),
+    }
+}
+
+/// Writes `result.json` and `result.svg`, and says where.
+pub(crate) fn write(rows: &[Measured], folder: &Path) {
+    let (json, svg) = (folder.join("result.json"), folder.join("result.svg"));
+    fs::write(&json, json::of(rows)).unwrap();
+    fs::write(&svg, svg::of(rows)).unwrap();
+    let held = rows.iter().filter(|row| row.holds()).count();
+    println!("\n{held} of {} reaches hold with all of their interval.", rows.len());
+    println!("{}\n{}", json.display(), svg.display());
+}
+
+/// A figure in terms of its reach, so that all rows have one scale: 1 is the reach, above it is
+/// better. A difference that vanishes is better than any.
+fn score(row: &Row, figure: f64) -> f64 {
+    let floor = if row.combine == Combine::Difference { row.reach / 100.0 } else { 1e-9 };
+    match row.better {
+        Better::Lower => row.reach / figure.max(floor),
+        Better::Higher => figure / row.reach,
+    }
+}
