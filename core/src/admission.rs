@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, ETAG, IF_NONE_MATCH};
-use http::{HeaderMap, Method, StatusCode};
+use http::header::{CACHE_CONTROL, ETAG, HeaderName, HeaderValue, IF_NONE_MATCH};
+use http::{Method, StatusCode};
 use ring::digest;
 
 use crate::Core;
@@ -216,34 +216,41 @@ impl Core {
         admission: Option<&Admission>,
     ) {
         reply.set("x-request-id", request_id);
-        if !reply.headers.contains_key(ETAG) {
-            set_default(&mut reply.headers, CACHE_CONTROL.as_str(), "no-store");
+        let headers = &mut reply.headers;
+        if !headers.contains_key(ETAG) && !headers.contains_key(CACHE_CONTROL) {
+            headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         }
         let Some(admission) = admission else { return };
         if let (Some(client), true) = (&admission.client, admission.route.shows_catalogue()) {
-            reply.set("x-catalog-version", &client.catalogue.revision.to_string());
+            headers.insert(CATALOG_VERSION, client.catalogue.revision.into());
         }
         if !admission.rates.is_empty() {
-            let join = |header: fn(&Decision, &str) -> String| {
-                let parts: Vec<_> = admission.rates.iter().map(|(b, d)| header(d, b)).collect();
-                parts.join(", ")
-            };
-            reply.set("ratelimit-policy", &join(Decision::policy_header));
-            reply.set("ratelimit", &join(Decision::limit_header));
+            reply.set("ratelimit-policy", &listed(&admission.rates, Decision::write_policy));
+            reply.set("ratelimit", &listed(&admission.rates, Decision::write_limit));
         }
     }
 }
 
-fn set_default(headers: &mut HeaderMap, name: &'static str, value: &'static str) {
-    if !headers.contains_key(name) {
-        headers.insert(name, http::HeaderValue::from_static(value));
+const CATALOG_VERSION: HeaderName = HeaderName::from_static("x-catalog-version");
+/// Bytes that most headers about rates take.
+const RATES_BYTES: usize = 64;
+
+/// What each bucket said, as the members of a list.
+fn listed(rates: &[(&'static str, Decision)], write: fn(&Decision, &str, &mut String)) -> String {
+    let mut list = String::with_capacity(RATES_BYTES);
+    for (bucket, decision) in rates {
+        if !list.is_empty() {
+            list.push_str(", ");
+        }
+        write(decision, bucket, &mut list);
     }
+    list
 }
 
-/// Adds the `ETag`, and turns the answer into 304 when the client has it already (RFC 9110, 13.1.2).
+/// Adds the `ETag` unless the endpoint knew it, and turns the answer into 304 when the client has it
+/// already (RFC 9110, 13.1.2).
 fn revalidate(reply: &mut Reply, asked: Option<&str>) {
-    let digest = digest::digest(&digest::SHA256, &reply.body);
-    let tag = format!("\"{}\"", hex::encode(&digest.as_ref()[..16]));
+    let tag = reply.headers.remove(ETAG).unwrap_or_else(|| entity_tag(&reply.body));
     let known = asked.is_some_and(|asked| {
         asked.split(',').any(|one| {
             let one = one.trim();
@@ -253,6 +260,14 @@ fn revalidate(reply: &mut Reply, asked: Option<&str>) {
     if known {
         *reply = Reply::empty(StatusCode::NOT_MODIFIED);
     }
-    reply.set("etag", &tag);
-    reply.set("cache-control", "private, no-cache");
+    reply.headers.insert(ETAG, tag);
+    reply.headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
+}
+
+/// The strong tag of a body: half of its SHA-256.
+pub(crate) fn entity_tag(body: &[u8]) -> HeaderValue {
+    let digest = digest::digest(&digest::SHA256, body);
+    let tag = format!("\"{}\"", hex::encode(&digest.as_ref()[..16]));
+    // Digits and quotes are always a header's value.
+    HeaderValue::try_from(tag).unwrap_or(HeaderValue::from_static("\"\""))
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
 
+use crate::payment_methods::Written;
 use crate::types::{Caip19, Chain, CurrencyCode, CurrencyDetails, PairCode, crypto_scale};
 
 /// Everything that can be traded and how it is paid, as of one version.
@@ -28,6 +29,8 @@ pub struct Catalogue {
     pub regions: Vec<String>,
     /// Nationalities that can register.
     pub nationalities: Vec<Nationality>,
+    /// Lists of the methods, written when one is asked for the first time.
+    pub method_lists: Written,
     by_caip19: HashMap<Caip19, CurrencyCode>,
 }
 

@@ -6,6 +6,8 @@
 //! counts only without a user, and only when it is one of the API document's list: any other text
 //! leaves the default order, because the document has no code for it.
 
+mod written;
+
 use std::collections::BTreeSet;
 
 use rampart_plugins::contract::{Method, MethodKind, OrderRequest, Side, UserFacts};
@@ -15,10 +17,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
+pub use self::written::{List, Written};
 use crate::Core;
 use crate::caller::{Client, ClientMaybeUser};
 use crate::catalogue::{Catalogue, PaymentMethod};
-use crate::endpoint::{Cache, Endpoint, Json};
+use crate::endpoint::{Cache, Endpoint};
 use crate::error::{Code, Result};
 use crate::exchange::Input;
 use crate::fields::Fields;
@@ -62,7 +65,7 @@ impl Endpoint for V2 {
     };
     type Caller = ClientMaybeUser;
     type Request = Option<String>;
-    type Response = Json<PaymentMethods>;
+    type Response = List;
 
     fn read(input: &Input, _: &ClientMaybeUser) -> Result<Option<String>> {
         let fields = Fields::of_query(input.head.query.as_deref());
@@ -71,11 +74,7 @@ impl Endpoint for V2 {
         Ok(code.filter(listed).map(|code| code.to_uppercase()))
     }
 
-    async fn call(
-        core: &Core,
-        caller: ClientMaybeUser,
-        country: Option<String>,
-    ) -> Result<Json<PaymentMethods>> {
+    async fn call(core: &Core, caller: ClientMaybeUser, country: Option<String>) -> Result<List> {
         let ClientMaybeUser { client, user } = caller;
         let tastes = match user {
             Some(user) => Tastes::of_user(core, &client, user).await?,
@@ -89,8 +88,7 @@ impl Endpoint for V2 {
             let shown = |id: &str| methods.iter().copied().find(|method| method.code == id);
             methods = ranking.shown.iter().filter_map(|place| shown(&place.id)).collect();
         }
-        let payment_methods = methods.into_iter().map(View::of).collect();
-        Ok(Json(PaymentMethods { payment_methods }))
+        Written::list(&client.catalogue, &methods)
     }
 }
 
@@ -239,6 +237,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::endpoint::Respond as _;
 
     fn method(code: &str, enabled: bool) -> PaymentMethod {
         PaymentMethod {
@@ -289,6 +288,23 @@ mod tests {
         assert_eq!(cost_ppm(&costly), Some(3_500));
         costly.fee_percentage = Decimal::new(25, 1);
         assert_eq!(cost_ppm(&costly), Some(28_500));
+    }
+
+    #[test]
+    fn a_list_is_written_once_for_each_order_of_its_methods() {
+        let catalogue = catalogue();
+        let body = |order: &[usize]| {
+            let methods: Vec<_> = order.iter().map(|at| &*catalogue.payment_methods[*at]).collect();
+            let reply = Written::list(&catalogue, &methods).unwrap().respond().unwrap();
+            (reply.headers["etag"].clone(), reply.body)
+        };
+        let (tag, first) = body(&[0, 1]);
+        let (same_tag, again) = body(&[0, 1]);
+        assert_eq!((&tag, first.as_ptr()), (&same_tag, again.as_ptr()), "it was written again");
+        let (other_tag, turned) = body(&[1, 0]);
+        assert!(other_tag != tag && turned != first);
+        let written: Value = serde_json::from_slice(&turned).unwrap();
+        assert_eq!(written["paymentMethods"][0]["code"], "b");
     }
 
     #[test]

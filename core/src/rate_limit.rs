@@ -1,5 +1,6 @@
 //! Rate limits: exact GCRA (the generic cell rate algorithm, ITU-T I.371), one atomic a bucket.
 
+use std::fmt::Write as _;
 use std::hash::Hash;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -105,14 +106,15 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// Value of `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers).
-    pub fn policy_header(&self, bucket: &str) -> String {
-        format!("\"{bucket}\";q={};w={}", self.quota.count, self.quota.window_seconds)
+    /// Writes its member of `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers).
+    pub fn write_policy(&self, bucket: &str, out: &mut String) {
+        // A String takes everything.
+        let _ = write!(out, "\"{bucket}\";q={};w={}", self.quota.count, self.quota.window_seconds);
     }
 
-    /// Value of `RateLimit` (the same draft).
-    pub fn limit_header(&self, bucket: &str) -> String {
-        format!("\"{bucket}\";r={};t={}", self.remaining, self.reset_seconds)
+    /// Writes its member of `RateLimit` (the same draft).
+    pub fn write_limit(&self, bucket: &str, out: &mut String) {
+        let _ = write!(out, "\"{bucket}\";r={};t={}", self.remaining, self.reset_seconds);
     }
 }
 

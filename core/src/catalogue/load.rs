@@ -9,6 +9,7 @@ use super::{
     Catalogue, Crypto, Currency, Nationality, Pair, PairStatus, PaymentMethod, Price, Side,
 };
 use crate::error::{Error, Result};
+use crate::payment_methods::Written;
 use crate::types::{CurrencyCode, CurrencyDetails, PairCode};
 
 impl Catalogue {
@@ -41,6 +42,7 @@ impl Catalogue {
             preferences: preferences.into_iter().map(|row| (row.country, row.methods)).collect(),
             regions,
             nationalities: nationalities(db).await?,
+            method_lists: Written::default(),
             by_caip19,
         })
     }
