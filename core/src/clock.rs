@@ -1,5 +1,6 @@
 //! The only place that reads the time or draws randomness, so that a test can move both.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Instant;
@@ -75,9 +76,41 @@ impl Clock {
     /// # Errors
     /// As [`Clock::random_bytes`].
     pub fn uuid(&self) -> Result<Uuid, NoEntropy> {
-        let random: [u8; 10] = self.random_bytes()?;
+        let random = DRAWN.with_borrow_mut(Drawn::take)?;
         let millis = u64::try_from(self.now().timestamp_millis()).unwrap_or(0);
         Ok(uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid())
+    }
+}
+
+/// Random bytes of an identifier.
+const IDENTIFIER_BYTES: usize = 10;
+/// Identifiers for which random bytes are drawn at once.
+const AHEAD: usize = 128;
+
+thread_local! {
+    static DRAWN: RefCell<Drawn> = const { RefCell::new(Drawn::nothing()) };
+}
+
+/// Random bytes that were drawn ahead on this thread: a system call for each identifier would cost
+/// more than all the rest of it.
+struct Drawn {
+    bytes: [[u8; IDENTIFIER_BYTES]; AHEAD],
+    left: usize,
+}
+
+impl Drawn {
+    const fn nothing() -> Self {
+        Self { bytes: [[0; IDENTIFIER_BYTES]; AHEAD], left: 0 }
+    }
+
+    /// Bytes that nobody got before, and that are kept no longer.
+    fn take(&mut self) -> Result<[u8; IDENTIFIER_BYTES], NoEntropy> {
+        if self.left == 0 {
+            getrandom::fill(self.bytes.as_flattened_mut()).map_err(|_| NoEntropy)?;
+            self.left = AHEAD;
+        }
+        self.left -= 1;
+        Ok(std::mem::take(&mut self.bytes[self.left]))
     }
 }
 
@@ -113,5 +146,13 @@ mod tests {
         let (a, b) = (clock.uuid().unwrap(), clock.uuid().unwrap());
         assert_eq!(a.get_version_num(), 7);
         assert_ne!(a, b);
+        // More than are drawn at once, on more threads than one.
+        let draw = || (0..3 * AHEAD).map(|_| clock.uuid().unwrap().as_u128() << 64);
+        let threads = std::thread::scope(|scope| {
+            let running = [(); 4].map(|()| scope.spawn(|| draw().collect::<Vec<_>>()));
+            running.map(|thread| thread.join().unwrap())
+        });
+        let random: std::collections::HashSet<_> = threads.concat().into_iter().collect();
+        assert_eq!(random.len(), 4 * 3 * AHEAD, "some were handed out twice");
     }
 }
