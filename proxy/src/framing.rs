@@ -238,7 +238,8 @@ fn once<T>(slot: &mut Option<T>, value: T, twice: &'static str) -> Result<(), Re
 /// A header value is UTF-8 without control characters other than the tabulator.
 fn check_value(value: &[u8]) -> Result<(), Refused> {
     let control = |&byte: &u8| (byte < b' ' && byte != b'\t') || byte == 0x7f;
-    if value.iter().any(control) {
+    // To the end in any case, so that the compiler takes many bytes at a time.
+    if value.iter().fold(false, |found, byte| found | control(byte)) {
         return Err(Malformed("a control character in a header"));
     }
     match std::str::from_utf8(value) {
@@ -308,13 +309,34 @@ pub(crate) fn check_headers(headers: &HeaderMap) -> Result<(), Refused> {
 
 /// RFC 9110, section 5.6.2.
 fn is_token(byte: &u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte)
+    const TOKEN: [bool; 256] = alphanumeric_or(b"!#$%&'*+-.^_`|~");
+    TOKEN[usize::from(*byte)]
 }
 
 /// What a target may hold: visible ASCII without what a URL must escape, and without a fragment.
 /// The backslash goes on, to be refused as a path that is not in normal form.
 fn is_target(byte: &u8) -> bool {
-    byte.is_ascii_graphic() && !b"#<>\"`{}^|".contains(byte)
+    const TARGET: [bool; 256] = alphanumeric_or(b"!$%&'()*+,-./:;=?@[\\]_~");
+    TARGET[usize::from(*byte)]
+}
+
+/// Which bytes are letters, digits or one of `others`: every byte of every head is asked for.
+const fn alphanumeric_or(others: &[u8]) -> [bool; 256] {
+    let mut table = [false; 256];
+    let mut byte = 0_u8;
+    loop {
+        table[byte as usize] = byte.is_ascii_alphanumeric();
+        if byte == u8::MAX {
+            break;
+        }
+        byte += 1;
+    }
+    let mut index = 0;
+    while index < others.len() {
+        table[others[index] as usize] = true;
+        index += 1;
+    }
+    table
 }
 
 #[cfg(test)]

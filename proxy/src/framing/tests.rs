@@ -174,3 +174,13 @@ proptest! {
         let _ = check(&bytes);
     }
 }
+
+#[test]
+fn a_table_says_of_every_byte_what_the_rule_says() {
+    for byte in 0..=u8::MAX {
+        let visible = byte.is_ascii_graphic();
+        assert_eq!(is_target(&byte), visible && !b"#<>\"`{}^|".contains(&byte), "{byte:#x}");
+        let delimiter = b"\"(),/:;<=>?@[\\]{}".contains(&byte);
+        assert_eq!(is_token(&byte), visible && !delimiter, "{byte:#x}");
+    }
+}
