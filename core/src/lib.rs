@@ -25,6 +25,7 @@ pub mod error;
 pub mod events;
 pub mod exchange;
 pub mod fields;
+mod gather;
 pub mod identifiers;
 pub mod images;
 pub mod limits;
@@ -72,6 +73,7 @@ use crate::images::Images;
 use crate::limits::upstream::Upstream;
 use crate::market::feed::PriceFeed;
 use crate::metrics::Metrics;
+use crate::orders::OrderReads;
 use crate::passwords::Passwords;
 use crate::policies::Policies;
 use crate::secrets::MasterKey;
@@ -115,6 +117,8 @@ pub struct Core {
     pub user_attempts: users::Attempts,
     /// Access tokens.
     pub tokens: Tokens,
+    /// Reads of single orders.
+    pub order_reads: OrderReads,
     /// Last uses of API keys, not yet written.
     pub api_key_uses: ApiKeyUses,
 }

@@ -20,6 +20,7 @@ use rust_decimal::Decimal;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+pub use self::lookup::OrderReads;
 use self::status::{Cause, OrderStatus};
 use crate::catalogue::Currency;
 use crate::types::{Amount, DestinationTag, FeeBreakdown, OrderId, PairCode};

@@ -13,6 +13,7 @@ use crate::images::Images;
 use crate::limits::upstream::Upstream;
 use crate::market::feed::PriceFeed;
 use crate::metrics::Metrics;
+use crate::orders::OrderReads;
 use crate::passwords::Passwords;
 use crate::policies::Policies;
 use crate::secrets::{KEY_BYTES, MasterKey};
@@ -66,6 +67,7 @@ impl Core {
         let snapshots = Snapshots::empty();
         let passwords = Passwords::new(clock.clone())?;
         let tokens = Tokens::new(&settings.lifetimes);
+        let order_reads = OrderReads::over(&db);
         let core = Arc::new(Self {
             clock,
             db,
@@ -82,6 +84,7 @@ impl Core {
             attempts: Attempts::default(),
             user_attempts: users::Attempts::default(),
             tokens,
+            order_reads,
             api_key_uses: ApiKeyUses::default(),
             settings,
         });

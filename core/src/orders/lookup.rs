@@ -1,11 +1,18 @@
 //! Finding an order by what stands in the path (section 6.7 of the contract).
 
+use std::sync::Arc;
+
+use sqlx::PgPool;
+use uuid::Uuid;
+
 use super::Order;
-use super::row::select_orders;
+use super::row::{OrderRow, select_orders};
 use crate::Core;
 use crate::caller::Client;
-use crate::error::{Code, Result};
+use crate::db::is_unavailable;
+use crate::error::{Code, Error, Result};
 use crate::exchange::Input;
+use crate::gather::{Gather, Work};
 use crate::openapi::doc::{Kind, Member, required};
 use crate::types::{OrderId, PartnerReference, UserId};
 
@@ -50,16 +57,114 @@ pub(crate) async fn find(
     user: Option<UserId>,
     name: &OrderName,
 ) -> Result<Order> {
-    let row = select_orders!(
-        "where client_id = $1 and ($2::uuid is null or user_id = $2) \
-         and (order_id = $3 or partner_reference = $4) \
-         order by (order_id = $3) desc nulls last, created_at desc, order_id desc limit 1",
-        client.id().uuid(),
-        user.map(UserId::uuid),
-        name.number.map(OrderId::number),
-        name.reference.as_str(),
-    )
-    .fetch_optional(&core.db)
-    .await?;
+    let asked = Asked {
+        client: client.id().uuid(),
+        user: user.map(UserId::uuid),
+        number: name.number.map(OrderId::number),
+        reference: name.reference.as_str().to_owned(),
+    };
+    let row = core.order_reads.0.ask(asked).await??;
     row.ok_or(Code::ER035)?.order(&client.catalogue)
+}
+
+/// Reads of single orders. Those that would wait for a connection share a statement.
+#[derive(Debug)]
+pub struct OrderReads(Arc<Gather<Reading>>);
+
+impl OrderReads {
+    /// Reads from this pool.
+    pub(crate) fn over(db: &PgPool) -> Self {
+        Self(Gather::new(Reading { db: db.clone() }))
+    }
+}
+
+/// An order as it is asked for.
+struct Asked {
+    client: Uuid,
+    user: Option<Uuid>,
+    number: Option<i64>,
+    reference: String,
+}
+
+struct Reading {
+    db: PgPool,
+}
+
+impl Work for Reading {
+    type Ask = Asked;
+    type Answer = Result<Option<OrderRow>>;
+    const TOGETHER_MAX: usize = 64;
+    /// More would take smaller shares, and connections from everybody else.
+    const LANES: usize = 2;
+    const DOING: &'static str = "read an order";
+
+    async fn run(&self, asked: Vec<Asked>) -> Vec<Self::Answer> {
+        if let [alone] = &*asked {
+            return vec![self.one(alone).await.map_err(Into::into)];
+        }
+        match self.several(&asked).await {
+            Ok(rows) => rows.into_iter().map(Ok).collect(),
+            Err(error) if is_unavailable(&error) => {
+                tracing::error!(%error, orders = asked.len(), "orders could not be read");
+                asked.iter().map(|_| Err(Error::unavailable(Self::DOING))).collect()
+            }
+            // Whatever is wrong with one of them is not the others' business.
+            Err(_) => {
+                let mut answers = Vec::with_capacity(asked.len());
+                for alone in &asked {
+                    answers.push(self.one(alone).await.map_err(Into::into));
+                }
+                answers
+            }
+        }
+    }
+}
+
+impl Reading {
+    async fn one(&self, asked: &Asked) -> Result<Option<OrderRow>, sqlx::Error> {
+        select_orders!(
+            "where client_id = $1 and ($2::uuid is null or user_id = $2) \
+             and (order_id = $3 or partner_reference = $4) \
+             order by (order_id = $3) desc nulls last, created_at desc, order_id desc limit 1",
+            asked.client,
+            asked.user,
+            asked.number,
+            asked.reference,
+        )
+        .fetch_optional(&self.db)
+        .await
+    }
+
+    /// The same for each of several.
+    async fn several(&self, asked: &[Asked]) -> Result<Vec<Option<OrderRow>>, sqlx::Error> {
+        let clients: Vec<Uuid> = asked.iter().map(|asked| asked.client).collect();
+        let users: Vec<Option<Uuid>> = asked.iter().map(|asked| asked.user).collect();
+        let numbers: Vec<Option<i64>> = asked.iter().map(|asked| asked.number).collect();
+        let references: Vec<&str> = asked.iter().map(|asked| &*asked.reference).collect();
+        let found = select_orders!(
+            place "asked.place",
+            from "unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::text[]) with ordinality \
+                  as asked (client, named_user, number, reference, place) cross join lateral ( \
+                      select * from buy_order ",
+            "where client_id = asked.client \
+             and (asked.named_user is null or user_id = asked.named_user) \
+             and (order_id = asked.number or partner_reference = asked.reference) \
+             order by (order_id = asked.number) desc nulls last, created_at desc, order_id desc \
+             limit 1) found",
+            &clients,
+            &users as &[Option<Uuid>],
+            &numbers as &[Option<i64>],
+            &references as &[&str],
+        )
+        .fetch_all(&self.db)
+        .await?;
+        let mut rows: Vec<Option<OrderRow>> = asked.iter().map(|_| None).collect();
+        for row in found {
+            let place = usize::try_from(row.place - 1).ok();
+            if let Some(slot) = place.and_then(|place| rows.get_mut(place)) {
+                *slot = Some(row);
+            }
+        }
+        Ok(rows)
+    }
 }

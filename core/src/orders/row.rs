@@ -14,6 +14,8 @@ use crate::types::{Amount, DestinationTag, FeeBreakdown, OrderId, TagKind};
 /// The columns that make an [`Order`].
 #[derive(Debug)]
 pub(super) struct OrderRow {
+    /// Which of the orders it is that were asked for together, from 1; 0 where one was.
+    pub(super) place: i64,
     pub(super) order_id: i64,
     pub(super) created_at: DateTime<Utc>,
     pub(super) partner_reference: Option<String>,
@@ -43,16 +45,23 @@ pub(super) struct OrderRow {
 }
 
 /// A statement that reads orders: the columns are written once, what follows `from buy_order` and
-/// its arguments are the caller's.
+/// its arguments are the caller's. One that reads several by name says in which place each was
+/// asked for, and where from.
 macro_rules! select_orders {
     ($rest:literal, $($argument:expr),+ $(,)?) => {
+        $crate::orders::row::select_orders!(
+            place "0::bigint", from "buy_order ", $rest, $($argument),+
+        )
+    };
+    (place $place:literal, from $from:literal, $rest:literal, $($argument:expr),+ $(,)?) => {
         sqlx::query_as!(
             $crate::orders::row::OrderRow,
-            "select order_id, created_at, partner_reference, status, status_cause, status_reason, \
+            "select " + $place + " as \"place!\", order_id, created_at, partner_reference, \
+             status, status_cause, status_reason, \
              pair, payment_method, wallet_type, wallet_address, destination_tag, fiat_amount, \
              fiat_currency, crypto_amount, crypto_currency, partner_fee, partner_fee_percentage, \
              provider_fee, payment_method_fee, network_fee, spread_fee, affiliate_fee, \
-             is_dca_order, is_estimated_quote, transaction_id, expires_at from buy_order " + $rest,
+             is_dca_order, is_estimated_quote, transaction_id, expires_at from " + $from + $rest,
             $($argument),+
         )
     };

@@ -1,0 +1,197 @@
+//! Statements that would wait for each other run as one. Whatever is asked while another statement
+//! is under way is gathered and goes together; nobody waits for company. One round trip, one plan
+//! and, for a write, one commit are then shared by all of them.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+
+use crate::error::{Error, Result};
+
+/// Most that waits in one place; what comes then is refused.
+const WAITING_MAX: usize = 4_096;
+
+/// What is gathered, and how it is carried out.
+pub(crate) trait Work: Send + Sync + 'static {
+    /// One question.
+    type Ask: Send + 'static;
+    /// Its answer.
+    type Answer: Send + 'static;
+
+    /// Most questions of one statement.
+    const TOGETHER_MAX: usize;
+    /// Statements under way at once.
+    const LANES: usize;
+    /// For the error when too many wait.
+    const DOING: &'static str;
+
+    /// Answers all questions, in their order.
+    fn run(&self, asked: Vec<Self::Ask>) -> impl Future<Output = Vec<Self::Answer>> + Send;
+}
+
+/// Where questions wait.
+pub(crate) struct Gather<W: Work> {
+    work: W,
+    state: Mutex<State<W>>,
+}
+
+struct State<W: Work> {
+    waiting: VecDeque<(W::Ask, Told<W>)>,
+    lanes: usize,
+}
+
+/// Where the answer to a question goes.
+type Told<W> = oneshot::Sender<<W as Work>::Answer>;
+
+impl<W: Work> std::fmt::Debug for Gather<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Gather")
+    }
+}
+
+impl<W: Work> Gather<W> {
+    /// Nothing waits yet.
+    pub(crate) fn new(work: W) -> Arc<Self> {
+        let state = State { waiting: VecDeque::new(), lanes: 0 };
+        Arc::new(Self { work, state: Mutex::new(state) })
+    }
+
+    /// The answer to one question. What was asked is carried out even if nobody waits any more.
+    ///
+    /// # Errors
+    /// 503 when too many wait; 500 when the work broke off.
+    pub(crate) async fn ask(self: &Arc<Self>, question: W::Ask) -> Result<W::Answer> {
+        let (answer, answered) = oneshot::channel();
+        let lane = {
+            let mut state = self.lock();
+            if state.waiting.len() >= WAITING_MAX {
+                return Err(Error::unavailable(W::DOING));
+            }
+            state.waiting.push_back((question, answer));
+            let free = state.lanes < W::LANES;
+            state.lanes += usize::from(free);
+            free.then(|| Lane(Arc::clone(self)))
+        };
+        if let Some(lane) = lane {
+            // A task of its own: the request that opens the lane may be given up before others
+            // that travel with it.
+            tokio::spawn(lane.serve());
+        }
+        answered.await.map_err(|error| Error::internal(W::DOING, error))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<W>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One of the statements that may be under way. Dropping it, by a panic too, frees its place.
+struct Lane<W: Work>(Arc<Gather<W>>);
+
+impl<W: Work> Lane<W> {
+    async fn serve(self) {
+        loop {
+            let (asked, answers): (Vec<_>, Vec<_>) = self.next().into_iter().unzip();
+            if asked.is_empty() {
+                return;
+            }
+            for (answer, told) in self.0.work.run(asked).await.into_iter().zip(answers) {
+                // Who has gone away needs no answer.
+                let _ = told.send(answer);
+            }
+        }
+    }
+
+    /// What waits, the longest first.
+    fn next(&self) -> Vec<(W::Ask, Told<W>)> {
+        let mut state = self.0.lock();
+        let count = state.waiting.len().min(W::TOGETHER_MAX);
+        state.waiting.drain(..count).collect()
+    }
+}
+
+impl<W: Work> Drop for Lane<W> {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.lanes -= 1;
+        // Who came after the last look, or before a panic, found this lane and opened no other.
+        let runtime = Handle::try_current().ok().filter(|_| !state.waiting.is_empty());
+        if let Some(runtime) = runtime {
+            state.lanes += 1;
+            drop(state);
+            runtime.spawn(Self(Arc::clone(&self.0)).serve());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use futures::future::join_all;
+    use tokio::sync::Semaphore;
+
+    use super::*;
+
+    /// Doubles numbers as soon as it is let, and fails on 13.
+    struct Doubling {
+        gate: Semaphore,
+        runs: AtomicUsize,
+    }
+
+    impl Work for Doubling {
+        type Ask = usize;
+        type Answer = usize;
+        const TOGETHER_MAX: usize = 8;
+        const LANES: usize = 1;
+        const DOING: &'static str = "double";
+
+        async fn run(&self, asked: Vec<usize>) -> Vec<usize> {
+            self.runs.fetch_add(1, Ordering::Relaxed);
+            assert!(!asked.contains(&13), "unlucky");
+            self.gate.acquire().await.unwrap().forget();
+            asked.into_iter().map(|number| 2 * number).collect()
+        }
+    }
+
+    fn doubling(open: usize) -> Arc<Gather<Doubling>> {
+        Gather::new(Doubling { gate: Semaphore::new(open), runs: AtomicUsize::new(0) })
+    }
+
+    #[tokio::test]
+    async fn what_comes_meanwhile_goes_together_and_everybody_gets_their_own() {
+        let gather = doubling(0);
+        let asking = (0..17).map(|number| {
+            let gather = Arc::clone(&gather);
+            tokio::spawn(async move { gather.ask(number).await.unwrap() })
+        });
+        let asking: Vec<_> = asking.collect();
+        tokio::task::yield_now().await;
+        gather.work.gate.add_permits(17);
+        let answers = join_all(asking).await.into_iter().map(Result::unwrap);
+        assert_eq!(answers.collect::<Vec<_>>(), (0..17).map(|n| 2 * n).collect::<Vec<_>>());
+        let runs = gather.work.runs.load(Ordering::Relaxed);
+        assert!((3..=4).contains(&runs), "{runs} runs");
+        assert_eq!(gather.lock().lanes, 0);
+    }
+
+    #[tokio::test]
+    async fn work_that_breaks_off_fails_its_own_and_the_next_goes_on() {
+        let gather = doubling(1);
+        let failed = gather.ask(13).await;
+        assert!(matches!(failed, Err(Error::Failed(_))));
+        assert_eq!(gather.ask(4).await.unwrap(), 8);
+    }
+
+    #[tokio::test]
+    async fn who_leaves_takes_nobody_along() {
+        let gather = doubling(0);
+        let mut gone = Box::pin(gather.ask(1));
+        assert!(futures::poll!(&mut gone).is_pending());
+        drop(gone);
+        gather.work.gate.add_permits(2);
+        assert_eq!(gather.ask(2).await.unwrap(), 4);
+    }
+}
