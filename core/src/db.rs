@@ -144,7 +144,19 @@ const TRANSACTION_TRIES_MAX: u32 = 4;
 ///
 /// # Errors
 /// The last error.
-pub async fn retrying<T, F, Fut>(mut transaction: F) -> crate::error::Result<T>
+pub async fn retrying<T, F, Fut>(transaction: F) -> crate::error::Result<T>
+where
+    F: FnMut() -> Fut,
+    Fut: Future<Output = Result<T, sqlx::Error>>,
+{
+    retrying_statement(transaction).await.map_err(Into::into)
+}
+
+/// The same for who looks at the error itself.
+///
+/// # Errors
+/// The last error.
+pub(crate) async fn retrying_statement<T, F, Fut>(mut transaction: F) -> Result<T, sqlx::Error>
 where
     F: FnMut() -> Fut,
     Fut: Future<Output = Result<T, sqlx::Error>>,
@@ -153,7 +165,7 @@ where
     loop {
         match transaction().await {
             Err(error) if tries < TRANSACTION_TRIES_MAX && asks_for_repeat(&error) => tries += 1,
-            result => return result.map_err(Into::into),
+            result => return result,
         }
     }
 }

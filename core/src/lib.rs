@@ -74,6 +74,7 @@ use crate::limits::upstream::Upstream;
 use crate::market::feed::PriceFeed;
 use crate::metrics::Metrics;
 use crate::orders::OrderReads;
+use crate::orders::confirm::Confirms;
 use crate::passwords::Passwords;
 use crate::policies::Policies;
 use crate::secrets::MasterKey;
@@ -117,6 +118,8 @@ pub struct Core {
     pub user_attempts: users::Attempts,
     /// Access tokens.
     pub tokens: Tokens,
+    /// Confirms that share a commit.
+    pub confirms: Confirms,
     /// Reads of single orders.
     pub order_reads: OrderReads,
     /// Last uses of API keys, not yet written.

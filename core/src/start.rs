@@ -14,6 +14,7 @@ use crate::limits::upstream::Upstream;
 use crate::market::feed::PriceFeed;
 use crate::metrics::Metrics;
 use crate::orders::OrderReads;
+use crate::orders::confirm::Confirms;
 use crate::passwords::Passwords;
 use crate::policies::Policies;
 use crate::secrets::{KEY_BYTES, MasterKey};
@@ -67,7 +68,7 @@ impl Core {
         let snapshots = Snapshots::empty();
         let passwords = Passwords::new(clock.clone())?;
         let tokens = Tokens::new(&settings.lifetimes);
-        let order_reads = OrderReads::over(&db);
+        let (confirms, order_reads) = (Confirms::over(&db), OrderReads::over(&db));
         let core = Arc::new(Self {
             clock,
             db,
@@ -84,6 +85,7 @@ impl Core {
             attempts: Attempts::default(),
             user_attempts: users::Attempts::default(),
             tokens,
+            confirms,
             order_reads,
             api_key_uses: ApiKeyUses::default(),
             settings,

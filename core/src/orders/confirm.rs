@@ -11,6 +11,7 @@ pub(crate) mod checks;
 pub(crate) mod placing;
 pub(crate) mod request;
 pub(crate) mod terms;
+mod together;
 
 use chrono::{DateTime, Utc};
 use http::Method;
@@ -22,6 +23,7 @@ use self::placing::{NewOrder, Outcome, earlier, place};
 pub use self::request::Confirm;
 use self::request::{MEMBERS, Terms, V1_MEMBERS, V2_MEMBERS};
 use self::terms::{Destination, OfferTerms};
+pub use self::together::Confirms;
 use super::payment_link::payment_url;
 use super::status::Cause;
 use crate::Core;

@@ -1,7 +1,21 @@
 \set number random(1, 9007199254740991)
-with taken as (
+with allowed as (
+    select true as yes
+    where (null::numeric is null or exists (
+            select from (
+                select coalesce(sum(fiat_amount) filter (where side = 'buy'), 0) as bought,
+                    coalesce(sum(fiat_amount), 0) as traded
+                from user_trade where client_id = '@client@'::uuid and user_id = null::uuid and created_at > now()
+            ) as today
+            where bought + 250 <= null::numeric and traded + 250 <= null::numeric))
+        and (null::uuid is null or exists (
+            select from payment_account
+            where client_id = '@client@'::uuid and user_id = null::uuid and account_id = null::uuid
+                and verified_at is not null and disabled_at is null))
+), taken as (
     update offer set confirmed_at = now()
     where client_id = '@client@'::uuid and offer_id = null::uuid and confirmed_at is null and expires_at > now()
+        and exists (select from allowed)
     returning offer_id
 ), placed as (
     insert into buy_order (
@@ -15,7 +29,7 @@ with taken as (
         'BTC-EUR', 'creditCard', 'bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq', null::text, 'unhosted', 250, 'EUR', 0.00262011,
         'BTC', 95000.12, 2.5, 1, 2.5, 6.5, 1.5, 1.19, 0, false, 'https://shop.example/back', null::text,
         sha256(:number::bigint::text::bytea), '[]'::jsonb, now() + interval '15 minutes'
-    where null::uuid is null or exists (select from taken)
+    from allowed where null::uuid is null or exists (select from taken)
     returning order_id
 ), noted as (
     insert into order_transition (client_id, order_id, transition_id, at, to_status, cause, actor)
@@ -32,4 +46,4 @@ with taken as (
     insert into sandbox_step (client_id, order_id, event, due_at)
     select '@client@'::uuid, order_id, 'paid', now() + interval '1 day' from placed where false
 )
-select order_id from placed;
+select exists (select from allowed), exists (select from placed);

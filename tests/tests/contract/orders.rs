@@ -8,6 +8,7 @@ mod day_limit;
 mod offers;
 mod read;
 mod status;
+mod together;
 
 use http::Method;
 use rampart_core::quotes::{Quote, Side, token};

@@ -1,4 +1,4 @@
-//! The one statement of a confirm.
+//! What a confirm writes: in one statement, with others (`together.rs`) or alone.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
@@ -8,6 +8,7 @@ use uuid::Uuid;
 use super::Confirming;
 use super::request::Terms;
 use super::terms::OfferTerms;
+use super::together::place_with_others;
 use crate::Core;
 use crate::db::retrying;
 use crate::error::{Error, Result};
@@ -23,17 +24,17 @@ pub(crate) const ORDER_ID_TRIES_MAX: u32 = 4;
 
 /// An order about to be made.
 pub(super) struct NewOrder<'a> {
-    confirming: &'a Confirming,
-    offer_id: Option<Uuid>,
-    partner_reference: Option<&'a str>,
-    return_url: Option<&'a str>,
-    callback_url: Option<&'a str>,
-    policy_decisions: Value,
-    terms_digest: [u8; 32],
+    pub(super) confirming: &'a Confirming,
+    pub(super) offer_id: Option<Uuid>,
+    pub(super) partner_reference: Option<&'a str>,
+    pub(super) return_url: Option<&'a str>,
+    pub(super) callback_url: Option<&'a str>,
+    pub(super) policy_decisions: Value,
+    pub(super) terms_digest: [u8; 32],
     /// What happens to it by itself, and when: in the sandbox alone.
-    first_step: Option<(Happening, DateTime<Utc>)>,
+    pub(super) first_step: Option<(Happening, DateTime<Utc>)>,
     pub(super) expires_at: Option<DateTime<Utc>>,
-    now: DateTime<Utc>,
+    pub(super) now: DateTime<Utc>,
 }
 
 impl<'a> NewOrder<'a> {
@@ -82,6 +83,17 @@ impl<'a> NewOrder<'a> {
     }
 }
 
+impl NewOrder<'_> {
+    /// What its event tells.
+    pub(super) fn payload(&self, id: OrderId) -> Value {
+        json!({
+            "orderId": id,
+            "partnerOrderIdentifier": self.partner_reference,
+            "status": OrderStatus::Pending,
+        })
+    }
+}
+
 /// What the policies of quote and offer decided.
 fn decisions(of_quote: &Value, offer: Option<&OfferTerms>) -> Value {
     let of_offer = offer.and_then(|offer| offer.signature_decision.as_ref());
@@ -108,6 +120,9 @@ pub(super) enum Outcome {
 /// # Errors
 /// When the database refuses or cannot be reached.
 pub(super) async fn place(core: &Core, order: &NewOrder<'_>) -> Result<Outcome> {
+    if let Some(outcome) = place_with_others(core, order).await? {
+        return Ok(outcome);
+    }
     for _ in 0..ORDER_ID_TRIES_MAX {
         let ids = Ids {
             order: OrderId::from_entropy(core.clock.random_u64()?),
@@ -181,11 +196,7 @@ async fn insert(
 ) -> Result<Outcome, sqlx::Error> {
     let Confirming { client, user, account, quote, request, destination } = order.confirming;
     let (pays, gets) = (quote.fiat_currency(), quote.crypto_currency());
-    let payload = json!({
-        "orderId": ids.order,
-        "partnerOrderIdentifier": order.partner_reference,
-        "status": OrderStatus::Pending,
-    });
+    let payload = order.payload(ids.order);
     let made = sqlx::query!(
         r#"
         with allowed as (

@@ -1,0 +1,140 @@
+//! Requests that share a statement: each gets its own answer, whatever becomes of the others.
+
+use std::collections::BTreeSet;
+
+use futures::future::join_all;
+use http::Method;
+use rampart_tests::answer::Answer;
+use rampart_tests::world::World;
+use serde_json::{Value, json};
+
+use super::{Shop, confirm_of, count};
+
+/// Requests at once: more than one statement takes.
+const CROWD: usize = 150;
+
+/// A partner that asks for itself, with a token: its orders are nobody's, so that no user's limit
+/// for a day is in the way.
+struct Crowd {
+    shop: Shop,
+    bearer: String,
+}
+
+impl Crowd {
+    async fn of(world: &World, slug: &str) -> Self {
+        let shop = Shop::of(world, slug).await;
+        let bearer = format!("Bearer {}", shop.partner.token().await);
+        Self { shop, bearer }
+    }
+
+    /// A confirm of a new quote.
+    fn body(&self, world: &World) -> Value {
+        confirm_of(&self.shop.quote(world, |quote| quote.user = None))
+    }
+
+    async fn confirm(&self, body: &Value) -> Answer {
+        let request = self.shop.partner.anonymous(Method::POST, "/api/v1/buy/confirm");
+        request.header("authorization", &self.bearer).json(body).send().await
+    }
+
+    async fn read(&self, name: &str) -> Answer {
+        let path = format!("/api/v2/buy/orders/{name}");
+        let request = self.shop.partner.anonymous(Method::GET, &path);
+        request.header("authorization", &self.bearer).send().await
+    }
+}
+
+#[tokio::test]
+async fn a_crowd_of_confirms_makes_an_order_of_every_quote_with_all_that_belongs_to_it() {
+    let world = World::start().await;
+    let (shop, rival) = (Crowd::of(&world, "acme").await, Crowd::of(&world, "rival").await);
+    let shop_of = |index: usize| if index % 3 == 0 { &rival } else { &shop };
+    let bodies: Vec<Value> = (0..CROWD)
+        .map(|index| {
+            let mut body = shop_of(index).body(&world);
+            body["partnerOrderIdentifier"] = json!(format!("ref-{index}"));
+            body["callbackUrl"] = json!(format!("https://shop.example/{index}"));
+            body
+        })
+        .collect();
+    let confirming = bodies.iter().enumerate().map(|(index, body)| shop_of(index).confirm(body));
+    let confirmed: Vec<Value> =
+        join_all(confirming).await.iter().map(|answer| answer.assert_status(200).json()).collect();
+    let ids: BTreeSet<i64> =
+        confirmed.iter().map(|answer| answer["orderId"].as_i64().unwrap()).collect();
+    assert_eq!(ids.len(), CROWD);
+    for (index, answer) in confirmed.iter().enumerate() {
+        let order = shop_of(index).read(&answer["orderId"].to_string()).await;
+        let order = order.assert_status(200).json();
+        assert_eq!(order["partnerOrderIdentifier"], format!("ref-{index}"));
+        assert_eq!(order["expiresAt"], answer["expiresAt"]);
+    }
+    for written in [
+        "select count(*) from event where type = 'order.created'",
+        "select count(*) from order_transition t join buy_order using (client_id, order_id) \
+         where t.to_status = 'pending' and t.cause = 'confirmed' and t.at = created_at",
+        "select count(distinct callback_url) from buy_order where octet_length(terms_digest) = 32",
+    ] {
+        assert_eq!(count(&world, written).await, i64::try_from(CROWD).unwrap(), "{written}");
+    }
+}
+
+#[tokio::test]
+async fn one_that_cannot_be_made_costs_the_others_nothing() {
+    let world = World::start().await;
+    let shop = Crowd::of(&world, "acme").await;
+    let used = shop.body(&world);
+    let first = shop.confirm(&used).await.assert_status(200).json()["orderId"].clone();
+    let mut altered = used.clone();
+    altered["returnUrl"] = json!("https://shop.example/elsewhere");
+    altered["partnerOrderIdentifier"] = json!("another");
+    let fresh: Vec<Value> = (0..20).map(|_| shop.body(&world)).collect();
+    let crowd = fresh.iter().chain([&used, &altered]).chain(&fresh);
+    let answers = join_all(crowd.map(|body| shop.confirm(body))).await;
+    let (once, rest) = answers.split_at(fresh.len());
+    let (again, twice) = rest.split_at(2);
+    assert_eq!(again[0].assert_status(200).json()["orderId"], first);
+    again[1].assert_codes(&["ER007"]);
+    for (one, other) in once.iter().zip(twice) {
+        let [one, other] =
+            [one, other].map(|answer| answer.assert_status(200).json()["orderId"].clone());
+        assert_eq!(one, other, "one quote became two orders");
+    }
+    assert_eq!(count(&world, "select count(*) from buy_order").await, 21);
+    assert_eq!(count(&world, "select count(*) from order_transition").await, 21);
+}
+
+#[tokio::test]
+async fn a_crowd_of_reads_finds_each_its_own() {
+    let world = World::start().await;
+    let (shop, rival) = (Crowd::of(&world, "acme").await, Crowd::of(&world, "rival").await);
+    let mut names = Vec::new();
+    for index in 0..5 {
+        for shop in [&shop, &rival] {
+            // Both partners use the same names.
+            let (mut body, reference) = (shop.body(&world), format!("ref-{index}"));
+            body["partnerOrderIdentifier"] = json!(reference);
+            let confirmed = shop.confirm(&body).await.assert_status(200).json();
+            names.push((shop, reference, confirmed["orderId"].as_i64().unwrap()));
+        }
+    }
+    let names: Vec<_> = names.iter().cycle().take(CROWD).collect();
+    let asking = names.iter().enumerate().map(|(index, (shop, reference, number))| {
+        let name = match index % 4 {
+            0 => reference.clone(),
+            1 => "no-such-order".to_owned(),
+            _ => number.to_string(),
+        };
+        async move { shop.read(&name).await }
+    });
+    let answers = join_all(asking).await;
+    for (index, ((_, reference, number), answer)) in names.iter().zip(&answers).enumerate() {
+        if index % 4 == 1 {
+            answer.assert_status(404).assert_codes(&["ER035"]);
+            continue;
+        }
+        let order = answer.assert_status(200).json();
+        assert_eq!(order["id"].to_string(), number.to_string(), "request {index}");
+        assert_eq!(order["partnerOrderIdentifier"], **reference);
+    }
+}
