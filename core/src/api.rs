@@ -91,6 +91,8 @@ pub const PAGES: &[Route] = &[
     route::<portal::join::Act>(),
     route::<portal::dashboard::Show>(),
     route::<portal::dashboard::Act>(),
+    route::<portal::verify_bank_account::Show>(),
+    route::<portal::verify_bank_account::Act>(),
     route::<users::reset_page::Show>(),
     route::<users::reset_page::Act>(),
     route::<system::docs::Show>(),

@@ -4,14 +4,13 @@
 //! The whole query is what was signed, byte for byte: of a URL that is altered in any way, nothing
 //! is shown and nothing is done. The signature also says whose URL it is, because no parameter does.
 
-use chrono::TimeDelta;
 use http::{Method, StatusCode};
 use maud::{Markup, html};
 use sqlx::PgConnection;
 
 use super::PAYOUT_METHODS;
 use super::onboarding::PAGE;
-use crate::accounts::{self, HOLDER_CHARS_MAX, Kind, NewAccount, Opened, PaymentAccount, Private};
+use crate::accounts::Kind;
 use crate::caller::{Anyone, Client};
 use crate::endpoint::{Body, Endpoint};
 use crate::error::{Code, Result};
@@ -19,10 +18,9 @@ use crate::exchange::{Input, Reply};
 use crate::fields::Fields;
 use crate::offers::signature;
 use crate::page::guarded;
+use crate::portal::bank_account::{add, redeem, section};
 use crate::portal::sign_in::{Form, complaint, enter, forms};
-use crate::types::{Iban, ReturnUrl, UserId, UserIdentifier, plain_text};
-use crate::users::one_time_token::{self, OneTimeToken, Purpose};
-use crate::verification::iban_photo::is_verified_at_once;
+use crate::types::{ReturnUrl, UserId, UserIdentifier};
 use crate::{Core, identifiers};
 
 const TITLE: &str = "Get ready to sell";
@@ -156,7 +154,7 @@ impl Visit {
         self.page(status, &body)
     }
 
-    /// Shows the user its accounts. The form has a token that stands for the login, once.
+    /// Shows the user its accounts.
     async fn accounts(
         &self,
         conn: &mut PgConnection,
@@ -164,85 +162,24 @@ impl Visit {
         user: UserId,
         note: &Markup,
     ) -> Result<Reply> {
-        let client = self.client.id();
-        let mut accounts = accounts::list(conn, core, client, user).await?;
-        accounts
-            .retain(|account| !account.disabled && self.methods.contains(&account.kind.as_str()));
-        let token = OneTimeToken::make(&core.clock, client)?;
-        let lifetime = TimeDelta::seconds(core.settings.lifetimes.login_token.into());
-        token.store(conn, core, (Purpose::Login, user), lifetime).await?;
-        let body = html! {
-            (note)
-            h2 { "Your payout accounts" }
-            (list(&accounts))
-            @if self.methods.contains(&Kind::BankTransfer.as_str()) { (bank_form(&token.text)) }
-        };
-        Ok(self.page(StatusCode::OK, &body))
+        let section = section(conn, core, (self.client.id(), user), &self.methods).await?;
+        Ok(self.page(StatusCode::OK, &html! { (note) (section) }))
     }
 
     /// Adds the bank account that the form names to the user of its token.
     async fn add_account(&self, core: &Core, form: &Form) -> Result<Reply> {
-        let client = self.client.id();
         let mut tx = core.db.begin().await?;
-        let user = one_time_token::redeem(&mut tx, core, Purpose::Login, form.get("token")).await?;
-        let user = user.filter(|(of, _)| *of == client).map(|(_, user)| user);
+        let user = redeem(&mut tx, core, form).await?;
+        let user = user.filter(|(client, _)| *client == self.client.id()).map(|(_, user)| user);
         let offered = self.methods.contains(&Kind::BankTransfer.as_str());
         let Some(user) = user.filter(|_| offered) else {
             let note = html! { p.note role="alert" { "Please sign in again." } };
             return Ok(self.ask(StatusCode::BAD_REQUEST, &note));
         };
-        let note = match self.bank_account(form) {
-            None => "Please enter the IBAN and the holder's name as your bank writes them.",
-            Some(account) => match accounts::open(&mut tx, core, (client, user), account).await? {
-                Opened::Now(_) => "The account is added.",
-                Opened::Before(_) => "You have added this account before.",
-                Opened::TooMany => "You have as many accounts as one may have.",
-            },
-        };
-        let note = html! { p.note role="status" { (note) } };
+        let note = add(&mut tx, core, (&self.client, user), form).await?;
         let reply = self.accounts(&mut tx, core, user, &note).await?;
         tx.commit().await?;
         Ok(reply)
-    }
-
-    fn bank_account(&self, form: &Form) -> Option<NewAccount> {
-        let iban: Iban = form.get("iban").parse().ok()?;
-        let holder = plain_text(form.get("holder"), HOLDER_CHARS_MAX)?;
-        Some(NewAccount {
-            kind: Kind::BankTransfer,
-            verified: is_verified_at_once(&self.client.tenant, &iban),
-            private: Private { identifier: iban.as_str().to_owned(), holder, token: None },
-            is_stored_card: false,
-        })
-    }
-}
-
-fn list(accounts: &[PaymentAccount]) -> Markup {
-    html! {
-        @if accounts.is_empty() { p { "You have none yet." } }
-        ul {
-            @for account in accounts {
-                li {
-                    (account.label())
-                    @if account.verified { ", ready" } @else { ", waits for our check" }
-                }
-            }
-        }
-    }
-}
-
-fn bank_form(token: &str) -> Markup {
-    html! {
-        h2 { "Add a bank account" }
-        form method="post" {
-            input type="hidden" name="token" value=(token);
-            label { "IBAN" input name="iban" autocomplete="off" required maxlength="42"; }
-            label {
-                "Name of the holder"
-                input name="holder" autocomplete="name" required maxlength=(HOLDER_CHARS_MAX);
-            }
-            button.main type="submit" name="action" value="account" { "Add the account" }
-        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a fixture that cannot be made fails its test")]
 
+mod bank_account;
 mod change;
 mod documents;
 mod identifiers;

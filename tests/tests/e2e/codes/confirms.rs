@@ -71,7 +71,10 @@ async fn quotes(stage: &Stage) -> Vec<Row> {
     let expired = earlier.post("/api/v1/buy/quote", asked(json!({}))).await;
     let expired = expired.assert_status(200).json()["quote"].as_str().unwrap().to_owned();
     let altered = quote(&stage.shop, json!({})).await;
-    let altered = format!("{}A", &altered[..altered.len() - 1]);
+    // Not the last character: four values are all that it has, and A is one of them.
+    let (start, tag) = altered.rsplit_once('.').unwrap();
+    let first = if tag.starts_with('A') { 'B' } else { 'A' };
+    let altered = format!("{start}.{first}{}", &tag[1..]);
     let (bought, sold) = (quote(&stage.shop, json!({})).await, sell_quote(&stage.shop).await);
     let large = quote(&stage.shop, json!({"fiatAmount": 6000})).await;
     let post = |quote: &str| stage.post(BUY, &confirm(quote, json!({})));

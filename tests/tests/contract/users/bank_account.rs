@@ -1,0 +1,72 @@
+//! The secured page on which a user states a bank account.
+
+use chrono::TimeDelta;
+use http::Method;
+use rampart_tests::answer::Answer;
+use rampart_tests::user::User;
+use rampart_tests::world::World;
+use serde_json::{Value, json};
+
+/// Path and query of the page for a new login token.
+async fn link(user: &User) -> (String, Value) {
+    let info = user.partner.get("/api/v1/system/info").await.json();
+    let url = info["privateUrls"]["verifyBankAccount"]["nl-nl"].as_str().unwrap().to_owned();
+    let login = user.get("/api/v1/user/login-token").await.assert_status(200).json();
+    let path = url.strip_prefix("https://pay.example.com").unwrap();
+    let (token, uuid) = (login["token"].as_str().unwrap(), login["uuid"].as_str().unwrap());
+    (format!("{path}?token={token}&uuid={uuid}"), login["token"].clone())
+}
+
+async fn submit(user: &User, link: &str, token: &Value, iban: &str) -> Answer {
+    let form = format!("token={}&iban={iban}&holder=Ada+Lovelace", token.as_str().unwrap());
+    user.partner.anonymous(Method::POST, link).body(form).send().await
+}
+
+async fn show(user: &User, link: &str) -> u16 {
+    user.partner.anonymous(Method::GET, link).send().await.status()
+}
+
+#[tokio::test]
+async fn a_login_token_opens_the_page_and_adds_one_account() {
+    let world = World::start().await;
+    let ada = world.partner("acme").await.user("ada").await;
+    let (link, token) = link(&ada).await;
+    // Looking uses nothing up.
+    assert_eq!((show(&ada, &link).await, show(&ada, &link).await), (200, 200));
+    let added = submit(&ada, &link, &token, "NL91+ABNA+0417+1643+00").await;
+    assert!(added.assert_status(200).text().contains("4300, waits for our check"));
+    let accounts = ada.get("/api/v1/user/info").await.json()["enabledIbanAccounts"].clone();
+    let account = json!([{"number": "NL91ABNA0417164300", "holder": "Ada Lovelace",
+        "verified": false}]);
+    assert_eq!(accounts, account);
+    submit(&ada, &link, &token, "NL20INGB0001234567").await.assert_status(404);
+    assert_eq!(show(&ada, &link).await, 404);
+}
+
+#[tokio::test]
+async fn what_is_no_live_token_of_that_user_opens_nothing() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    let (ada, bob) = (acme.user("ada").await, acme.user("bob").await);
+    let (hers, token) = link(&ada).await;
+    let (his, _) = link(&bob).await;
+    let (page, _) = hers.split_once('?').unwrap();
+    let (_, his_uuid) = his.split_once("&uuid=").unwrap();
+    let token_text = token.as_str().unwrap();
+    for wrong in [
+        page.to_owned(),
+        format!("{page}?token={token_text}"),
+        format!("{page}?token={token_text}A&uuid=0190b5d8-7a3c-7c3e-9d8a-3f1f6a1f2b3c"),
+        hers.replace("/nl-nl/", "/xx-xx/"),
+    ] {
+        assert_eq!(show(&ada, &wrong).await, 404, "{wrong}");
+    }
+    let mixed = format!("{page}?token={token_text}&uuid={his_uuid}");
+    submit(&ada, &mixed, &token, "NL91ABNA0417164300").await.assert_status(404);
+    // The token is as it was.
+    assert_eq!(show(&ada, &hers).await, 200);
+    world.clock().advance(TimeDelta::seconds(301));
+    assert_eq!(show(&ada, &hers).await, 404);
+    submit(&ada, &hers, &token, "NL91ABNA0417164300").await.assert_status(404);
+    assert_eq!(ada.get("/api/v1/user/info").await.json()["enabledIbanAccounts"], json!([]));
+}
