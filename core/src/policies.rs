@@ -6,7 +6,8 @@
 //! - `active`: the policies of one tenant in a snapshot; `compiled`: native code, shared by digest;
 //!   `load`: from Postgres
 //! - `call`: one call with its breaker, its metrics and its one log line
-//! - `lifecycle`: what operators do: push, configure, roll back, remove; `rehearsal`: dry runs
+//! - `lifecycle`: what operators do: push, configure, roll back, remove; `rehearsal`: dry runs;
+//!   `check`: the same for an author, without an edge
 //! - `configuration`: an operator's JSON as the entries a policy is given
 //! - `keys`: keys that a signature policy may name; `replay`: payloads that were seen before
 //!
@@ -28,7 +29,7 @@ mod replay;
 mod signature;
 
 pub use self::active::{ActivePolicy, TenantPolicies};
-pub use self::check::check;
+pub use self::check::{Checked, check};
 pub use self::compiled::Policies;
 pub use self::fee::{PolicyFees, fee_schedule};
 pub use self::method_order::rank;

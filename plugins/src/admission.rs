@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ring::digest;
 use wasmtime::Store;
-use wasmtime::component::{Component, Instance, InstancePre};
+use wasmtime::component::{Component, Instance};
 
 use crate::bindings::meta::{ConfigProblem, PolicyInfo, PolicyKind};
 use crate::bindings::types::{ConfigEntry, PolicyError};
@@ -288,11 +288,7 @@ fn about<T>(
     function: &str,
     call: impl FnOnce(&meta::Guest, &mut Store<Call>) -> wasmtime::Result<Result<T, PolicyError>>,
 ) -> Result<T, Rejection> {
-    let instance: &InstancePre<Call> = match policy {
-        Policy::Signature(SignaturePolicy(compiled)) => &compiled.instance,
-        Policy::Fee(FeePolicy(compiled)) => &compiled.instance,
-        Policy::MethodOrder(MethodOrderPolicy(compiled)) => &compiled.instance,
-    };
+    let (_, instance) = policy.parts();
     let enter = |store: &mut Store<Call>, entered: &Instance| {
         let meta = meta::GuestIndices::new(instance)?.load(&mut *store, entered)?;
         call(&meta, store)

@@ -6,7 +6,8 @@
 //! - `engine`: the WebAssembly engine and its clock
 //! - `admission`: what a component must pass before it may serve, `samples`: what it is tried with
 //! - `policy`: a compiled policy of each kind, the only way to call one
-//! - `call`: one call in a fresh instance; `failure`: how it can go wrong
+//! - `call`: one call in a fresh instance; `failure`: how it can go wrong; `start`: what an instance
+//!   costs before it is asked anything
 //! - `answer`: checks of answers that WIT types cannot say; `request`: size of what is asked
 //! - `config`: an operator's configuration against what the policy declares
 //! - `keys`, `crypto`: keys a policy can use and never read
@@ -35,6 +36,7 @@ mod limits;
 mod policy;
 mod request;
 mod samples;
+mod start;
 
 pub use admission::{Admitted, Rejection};
 pub use answer::{Charge, FeeLine, FeeSchedule, Ranking};

@@ -4,8 +4,14 @@
 
 #[path = "policies/admission.rs"]
 mod admission;
+#[path = "policies/forged.rs"]
+mod forged;
+#[path = "policies/generated.rs"]
+mod generated;
 #[path = "policies/hostile.rs"]
 mod hostile;
+#[path = "policies/next_life.rs"]
+mod next_life;
 #[path = "policies/shipped.rs"]
 mod shipped;
 

@@ -49,6 +49,7 @@ impl Demo {
             let starting = serve::start(ground.config.clone(), false);
             let serving = steps.run("start the edge with TLS", starting).await?;
             let partner = Partner::seed(&ground, &serving, &self.guests, &mut steps).await?;
+            ground.write_env(&partner.shell_variables(&ground))?;
             walk::walk(&partner, &mut steps).await?;
             Ok::<_, Fault>((serving, partner))
         });

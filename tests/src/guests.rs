@@ -4,16 +4,20 @@ use std::path::PathBuf;
 
 use bytes::Bytes;
 
-/// The component of the guest with this name. Panics when it was not built.
+/// Where they are.
 #[expect(clippy::disallowed_methods, reason = "where the build put them is no setting of Rampart")]
-pub fn component(name: &str) -> Bytes {
+pub fn folder() -> PathBuf {
     let workspace = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
-    let folder = match (std::env::var_os("RAMPART_GUESTS"), std::env::var_os("CARGO_TARGET_DIR")) {
+    match (std::env::var_os("RAMPART_GUESTS"), std::env::var_os("CARGO_TARGET_DIR")) {
         (Some(guests), _) => PathBuf::from(guests),
         (None, Some(target)) => workspace.join(target).join("guests"),
         (None, None) => workspace.join("target/guests"),
-    };
-    let path = folder.join(name).with_extension("wasm");
+    }
+}
+
+/// The component of the guest with this name. Panics when it was not built.
+pub fn component(name: &str) -> Bytes {
+    let path = folder().join(name).with_extension("wasm");
     let component = std::fs::read(&path);
     component
         .unwrap_or_else(|_| panic!("{} is missing: run `plugins/build` first", path.display()))

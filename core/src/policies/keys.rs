@@ -30,7 +30,7 @@ const NAME_BYTES_MAX: usize = 64;
 /// Most keys of one partner.
 const KEYS_MAX: i64 = 100;
 
-fn algorithm(name: &str) -> Option<Algorithm> {
+pub(super) fn algorithm(name: &str) -> Option<Algorithm> {
     ALGORITHMS.iter().find(|(known, _)| *known == name).map(|(_, algorithm)| *algorithm)
 }
 

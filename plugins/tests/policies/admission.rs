@@ -20,6 +20,7 @@ fn component(text: &str) -> Vec<u8> {
 fn every_shipped_guest_is_admitted_as_its_kind() {
     for (kind, name) in [
         (PolicyKind::Fee, "tiered-fee"),
+        (PolicyKind::Fee, "volume-fee"),
         (PolicyKind::MethodOrder, "country-order"),
         (PolicyKind::Signature, "ed25519-offer"),
     ] {

@@ -75,6 +75,40 @@ fn tiers_that_do_not_ascend_are_refused_at_admission() {
     }
 }
 
+#[test]
+fn a_fee_in_c_falls_with_the_volume() {
+    let decimal = |key: &str, value: &str| ConfigEntry {
+        key: key.into(),
+        value: ConfigValue::Decimal(value.into()),
+    };
+    let policy = fee_policy(&ENGINE, "volume-fee");
+    for (volume, from, ppm, rule) in [
+        (None, None, 15_000, "usual"),
+        (Some("9999.99"), None, 15_000, "usual"),
+        (Some("10000.00"), None, 7_500, "large-volume"),
+        (Some("0.30"), Some("0.3"), 7_500, "large-volume"),
+        (Some("0.29999"), Some("0.3"), 15_000, "usual"),
+        (Some("1200"), Some("999.5"), 7_500, "large-volume"),
+    ] {
+        let mut request = purchase("100");
+        request.volume_30d = volume.map(Into::into);
+        let config: Vec<_> = from.map(|from| decimal("from", from)).into_iter().collect();
+        let schedule = policy.price(&context(), &config, &request).outcome.expect("it has a price");
+        let expected = Charge::Rate { ppm, at_least: None, at_most: None };
+        assert_eq!(schedule.lines[0].charge, expected, "{volume:?} from {from:?}");
+        assert_eq!(schedule.rule, rule);
+    }
+}
+
+#[test]
+fn a_policy_in_c_refuses_a_configuration_with_its_own_words() {
+    let rate = ConfigEntry { key: "rate".into(), value: ConfigValue::Integer(7_000) };
+    let refused = ENGINE.admit(PolicyKind::Fee, guest("volume-fee"), vec![rate]).err();
+    let expected = "the policy does not accept the configuration: \
+                    `lower-rate` must not be above `rate`";
+    assert_eq!(refused.expect("it cannot be used").to_string(), expected);
+}
+
 fn country_order() -> MethodOrderPolicy {
     match admitted(PolicyKind::MethodOrder, "country-order", Vec::new()).policy {
         Policy::MethodOrder(policy) => policy,

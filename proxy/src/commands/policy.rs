@@ -1,4 +1,10 @@
-//! `rampart policy check|push|show|dry-run|rollback|delete`.
+//! `rampart policy new|build|check` for the author of a policy, who needs no edge, and
+//! `rampart policy push|show|dry-run|rollback|delete` for its operator.
+
+mod build;
+mod check;
+mod new;
+mod template;
 
 use std::path::PathBuf;
 
@@ -13,13 +19,12 @@ use crate::serve::Fault;
 /// A partner's policies: `signature`, `fee` and `method-order`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Policy {
-    /// Try a component as the edge would, without an edge.
-    Check {
-        /// signature, fee or method-order.
-        kind: String,
-        /// The component.
-        file: PathBuf,
-    },
+    /// Write a small project that builds as it is.
+    New(new::New),
+    /// Make the component of a project.
+    Build(build::Build),
+    /// Try a component as the edge would, without an edge, and with its test vectors.
+    Check(check::Check),
     /// Admit a component and make it the partner's policy at once.
     Push {
         /// The partner's short name.
@@ -79,11 +84,9 @@ impl Policy {
     pub(crate) fn run(self) -> Result<(), Fault> {
         let path = |slug: &str, kind: &str| format!("partners/{slug}/policies/{kind}");
         match self {
-            Self::Check { kind, file } => {
-                let checked = rampart_core::policies::check(&kind, read(&file)?);
-                super::print(&checked.map_err(Fault::from)?);
-                Ok(())
-            }
+            Self::New(new) => new.run(),
+            Self::Build(build) => build.run(),
+            Self::Check(check) => check.run(),
             Self::Push { slug, kind, file, target } => {
                 let (path, body) = (path(&slug, &kind), Body::Component(read(&file)?));
                 target.run(async |o| o.call(Method::PUT, &path, body).await)

@@ -56,6 +56,14 @@ impl Ground {
         Ok(Self { config, certificate, settings, postgres })
     }
 
+    /// Writes `env` beside the settings: what a shell needs to know.
+    ///
+    /// # Errors
+    /// One sentence.
+    pub(super) fn write_env(&self, text: &str) -> Result<(), Fault> {
+        write_private(&self.settings.with_file_name("env"), text)
+    }
+
     /// Makes an empty database in the place of the last demo's.
     ///
     /// # Errors

@@ -79,6 +79,19 @@ impl Partner {
         self.credentials[name].as_str().unwrap_or_default()
     }
 
+    /// What a shell needs to know of this edge, for the guide to policies.
+    pub(super) fn shell_variables(&self, ground: &Ground) -> String {
+        let variables = [
+            ("EDGE", self.base.clone()),
+            ("CERTIFICATE", ground.certificate.display().to_string()),
+            ("API_KEY", self.credential("apiKey").to_owned()),
+            ("CONFIG", ground.settings.display().to_string()),
+        ];
+        let line =
+            |(name, value): (&str, String)| format!("{name}='{}'\n", value.replace('\'', "'\\''"));
+        variables.map(line).concat()
+    }
+
     /// What to try next, ready to paste.
     pub(super) fn try_it(&self, ground: &Ground, serving: &Serving) -> String {
         let (base, key) = (&self.base, self.credential("apiKey"));

@@ -12,6 +12,7 @@ mod codes;
 mod conformance;
 mod faults;
 mod framing;
+mod guide;
 mod kill;
 mod lifecycle;
 mod limits;

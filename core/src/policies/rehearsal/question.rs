@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::catalogue::{Catalogue, PaymentMethod};
 
 /// A question to a policy of each kind.
-pub(super) enum Question {
+pub(in crate::policies) enum Question {
     Fee(FeeRequest),
     MethodOrder(OrderRequest),
     Signature(SignedPayload),
@@ -24,7 +24,7 @@ impl Question {
     ///
     /// # Errors
     /// What does not fit, an unknown member included.
-    pub(super) fn read(
+    pub(in crate::policies) fn read(
         kind: PolicyKind,
         input: Value,
         catalogue: &Catalogue,

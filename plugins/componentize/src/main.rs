@@ -6,30 +6,24 @@ use std::error::Error;
 use std::path::Path;
 use std::{env, fs, io};
 
-use wit_component::ComponentEncoder;
-
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = env::args_os().skip(1);
     let out = arguments.next().ok_or("usage: componentize OUT_DIR MODULE.wasm...")?;
     fs::create_dir_all(&out)?;
     for module in arguments {
-        componentize(Path::new(&module), Path::new(&out))
+        write_component(Path::new(&module), Path::new(&out))
             .map_err(|error| format!("{}: {error}", module.to_string_lossy()))?;
     }
     Ok(())
 }
 
-fn componentize(module: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
+fn write_component(module: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
     let name = module.file_name().ok_or("not a file")?.to_string_lossy().replace('_', "-");
     let target = out.join(&name);
     if is_newer(&target, module)? {
         return Ok(());
     }
-    let component = ComponentEncoder::default()
-        .validate(true)
-        .module(&fs::read(module)?)
-        .and_then(|encoder| encoder.encode())
-        .map_err(|error| format!("{error:#}"))?;
+    let component = componentize::component(&fs::read(module)?)?;
     // Renamed into place, so that nobody reads half of it.
     let partial = out.join(format!(".{name}.partial"));
     fs::write(&partial, &component)?;

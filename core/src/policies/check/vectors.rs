@@ -1,0 +1,180 @@
+//! An author's test vectors: what a policy is asked, and what it must answer. One JSON file beside
+//! the component:
+//!
+//! ```json
+//! {
+//!   "config": {"rate": 10000},
+//!   "keys": {"partner-hmac": {"algorithm": "hmac-sha256", "key": "…base64 or PEM…"}},
+//!   "vectors": [
+//!     {"name": "one percent", "input": {"country": "NL"}, "decision": {"lines": [], "spread": 0, "rule": ""}},
+//!     {"name": "no such currency", "config": {}, "input": {}, "failure": "error"}
+//!   ]
+//! }
+//! ```
+//!
+//! `input`, `decision` and the cause in `failure` are those of a dry run; `config` of a vector takes
+//! the place of the one above.
+
+use std::collections::BTreeMap;
+
+use rampart_plugins::contract::CallContext;
+use rampart_plugins::{Admitted, BoundKey, Cause, KeyRing, VerificationKey, check_config};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::catalogue::Catalogue;
+use crate::policies::configuration::entries;
+use crate::policies::keys;
+use crate::policies::rehearsal::answer::ask;
+use crate::policies::rehearsal::question::Question;
+
+/// 2026-01-01T00:00:00Z, unless a vector says another time.
+const NOW: u32 = 1_767_225_600;
+/// Most vectors in a file.
+const VECTORS_MAX: usize = 1_000;
+
+/// A file of vectors.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Vectors {
+    /// The configuration to admit the component with.
+    #[serde(default)]
+    pub(super) config: Map<String, Value>,
+    #[serde(default)]
+    keys: BTreeMap<String, Key>,
+    #[serde(default)]
+    vectors: Vec<Vector>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Key {
+    algorithm: String,
+    key: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Vector {
+    name: String,
+    config: Option<Map<String, Value>>,
+    now: Option<u32>,
+    #[serde(default = "nothing")]
+    input: Value,
+    decision: Option<Value>,
+    failure: Option<String>,
+}
+
+fn nothing() -> Value {
+    json!({})
+}
+
+impl Vectors {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// What is wrong with it, in one line.
+    pub(super) fn read(text: &[u8]) -> Result<Self, String> {
+        let vectors: Self =
+            serde_json::from_slice(text).map_err(|error| format!("the vectors: {error}"))?;
+        if vectors.vectors.len() > VECTORS_MAX {
+            return Err(format!("more than {VECTORS_MAX} vectors"));
+        }
+        for Vector { name, decision, failure, .. } in &vectors.vectors {
+            let causes = Cause::ALL.map(Cause::as_str);
+            if decision.is_some() == failure.is_some() {
+                return Err(format!("vector `{name}`: either `decision` or `failure`"));
+            }
+            if failure.as_ref().is_some_and(|cause| !causes.contains(&cause.as_str())) {
+                return Err(format!("vector `{name}`: `failure` is one of {}", causes.join(", ")));
+            }
+        }
+        Ok(vectors)
+    }
+
+    /// Asks the component every vector; what it answered beside what it should have where the two
+    /// differ.
+    ///
+    /// # Errors
+    /// A vector, or a key, that cannot be used, by name.
+    pub(super) fn run(&self, admitted: &Admitted) -> Result<Vec<Value>, String> {
+        let keys = self.key_ring()?;
+        let run = |vector: &Vector| {
+            self.ask(vector, admitted, &keys)
+                .map_err(|problem| format!("vector `{}`: {problem}", vector.name))
+        };
+        self.vectors.iter().map(run).collect()
+    }
+
+    fn key_ring(&self) -> Result<KeyRing, String> {
+        let key = |(name, key): (&String, &Key)| {
+            let algorithm = keys::algorithm(&key.algorithm)
+                .ok_or_else(|| format!("key `{name}`: no algorithm `{}`", key.algorithm))?;
+            let key = VerificationKey::parse(algorithm, &key.key)
+                .map_err(|problem| format!("key `{name}`: {problem}"))?;
+            Ok((name.clone(), BoundKey { key, not_before: None, not_after: None }))
+        };
+        self.keys.iter().map(key).collect::<Result<Vec<_>, String>>().map(KeyRing::new)
+    }
+
+    fn ask(&self, vector: &Vector, admitted: &Admitted, keys: &KeyRing) -> Result<Value, String> {
+        let fields = &admitted.info.config;
+        let config = entries(fields, vector.config.as_ref().unwrap_or(&self.config))?;
+        check_config(fields, &config)?;
+        let kind = admitted.policy.kind();
+        let question = Question::read(kind, vector.input.clone(), &Catalogue::default())
+            .map_err(|problem| format!("input: {problem}"))?;
+        let context = CallContext {
+            partner: "example".to_owned(),
+            request_id: vector.name.clone(),
+            now: vector.now.unwrap_or(NOW),
+            rehearsal: true,
+            attributes: Vec::new(),
+        };
+        let answered = ask(&admitted.policy, &context, &config, &question, keys)
+            .ok_or("it is for another kind of policy")?;
+        let failed = !answered["failure"].is_null();
+        let got = match (failed, &vector.failure) {
+            (false, _) => json!({"decision": answered["decision"]}),
+            // Only the cause is expected; where a decision was, the message helps.
+            (true, Some(_)) => json!({"failure": answered["failure"]["cause"]}),
+            (true, None) => json!({"failure": answered["failure"]}),
+        };
+        let expected = match &vector.decision {
+            Some(decision) => json!({ "decision": decision }),
+            None => json!({ "failure": vector.failure }),
+        };
+        let passed = expected == got;
+        let mut outcome = json!({"name": vector.name, "passed": passed, "fuel": answered["fuel"]});
+        if !passed {
+            outcome["expected"] = expected;
+            outcome["answered"] = got;
+            outcome["log"] = answered["log"].clone();
+        }
+        Ok(outcome)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_vector_expects_a_decision_or_a_failure() {
+        for (vectors, problem) in [
+            (r#"{"vectors": [{"name": "a"}]}"#, "vector `a`: either `decision` or `failure`"),
+            (
+                r#"{"vectors": [{"name": "a", "decision": {}, "failure": "trap"}]}"#,
+                "vector `a`: either `decision` or `failure`",
+            ),
+            (
+                r#"{"vectors": [{"name": "a", "failure": "crash"}]}"#,
+                "vector `a`: `failure` is one of trap, fuel, deadline, memory, answer, capacity, error",
+            ),
+            (r#"{"vector": []}"#, "unknown field `vector`"),
+        ] {
+            let read = Vectors::read(vectors.as_bytes()).err().unwrap_or_default();
+            assert!(read.contains(problem), "{read}");
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Makes a component of a core module, as every policy needs whatever it was written in.
+//!
+//! A module says in a custom section which world of `wit/` it implements; bindings of Rust write
+//! that section. For a module without one, as from C, the world is the one whose function it exports.
+
+use std::path::Path;
+
+use wasmparser::{Parser, Payload};
+use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
+use wit_parser::{Resolve, SourceMap};
+
+/// The contract, as the author of a policy needs it beside the code: file name and text.
+pub const WIT: [(&str, &str); 4] = [
+    ("types.wit", include_str!("../../../wit/types.wit")),
+    ("fee.wit", include_str!("../../../wit/fee.wit")),
+    ("method-order.wit", include_str!("../../../wit/method-order.wit")),
+    ("signature.wit", include_str!("../../../wit/signature.wit")),
+];
+
+/// What each world is known by, and its name.
+const WORLDS: [(&str, &str); 3] = [
+    ("rampart:policy/fee@0.1.0#price", "fee-policy"),
+    ("rampart:policy/method-order@0.1.0#rank", "method-order-policy"),
+    ("rampart:policy/signature@0.1.0#verify", "signature-policy"),
+];
+
+/// What a module says about itself.
+#[derive(Default)]
+struct Module {
+    has_world: bool,
+    exports: Vec<String>,
+}
+
+/// The component of a core module.
+///
+/// # Errors
+/// One line: what is wrong with the module.
+pub fn component(module: &[u8]) -> Result<Vec<u8>, String> {
+    let Module { has_world, exports } = read(module)?;
+    let mut module = module.to_vec();
+    if !has_world {
+        let world = WORLDS.iter().find(|(export, _)| exports.iter().any(|e| e == export));
+        let (_, world) = world.ok_or("the module exports none of the contract's functions")?;
+        embed(&mut module, world)?;
+    }
+    ComponentEncoder::default()
+        .validate(true)
+        .module(&module)
+        .and_then(|encoder| encoder.encode())
+        .map_err(|error| format!("{error:#}"))
+}
+
+fn read(bytes: &[u8]) -> Result<Module, String> {
+    let mut module = Module::default();
+    for payload in Parser::new(0).parse_all(bytes) {
+        match payload.map_err(|error| format!("not a WebAssembly module: {error}"))? {
+            Payload::ComponentSection { .. } => return Err("this is a component already".into()),
+            Payload::CustomSection(section) => {
+                module.has_world |= section.name().starts_with("component-type");
+            }
+            Payload::ExportSection(exports) => {
+                let names = exports.into_iter().flatten().map(|export| export.name.to_owned());
+                module.exports.extend(names);
+            }
+            _ => {}
+        }
+    }
+    Ok(module)
+}
+
+/// Writes the section that says which world the module implements.
+fn embed(module: &mut Vec<u8>, world: &str) -> Result<(), String> {
+    let mut sources = SourceMap::new();
+    for (file, text) in WIT {
+        sources.push(Path::new(file), text);
+    }
+    let group = sources.parse().map_err(|(_, error)| error.to_string())?;
+    let mut resolve = Resolve::default();
+    let fault = |error| format!("{error:#}");
+    let package = resolve.push_group(group).map_err(|error| error.to_string())?;
+    let world = resolve.select_world(&[package], Some(world)).map_err(fault)?;
+    embed_component_metadata(module, &resolve, world, StringEncoding::UTF8, false).map_err(fault)
+}

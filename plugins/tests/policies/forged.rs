@@ -1,0 +1,298 @@
+//! Components written instruction by instruction: what no compiler would make of a policy. Each
+//! ends within its bound with the documented cause, and the next call notices nothing.
+
+use std::time::{Duration, Instant};
+
+use rampart_plugins::contract::PolicyKind;
+use rampart_plugins::{Called, Cause, FeePolicy, FeeSchedule, Policy, PolicyEngine, PolicyLimits};
+
+use crate::{ENGINE, context, engine, patient, purchase};
+
+/// What every call must have ended in, on a machine that is busy with other tests.
+const BOUND: Duration = Duration::from_secs(2);
+
+/// Where the module below keeps its answer, and where its memory is free.
+const ANSWER: usize = 1300;
+const FREE: usize = 4096;
+
+/// A fee policy by its core functions' instructions. As it comes it answers a schedule without
+/// lines, from `ANSWER` on.
+#[derive(Clone, Copy)]
+pub(crate) struct Forged {
+    pub(crate) items: &'static str,
+    pub(crate) start: &'static str,
+    pub(crate) realloc: &'static str,
+    pub(crate) describe: &'static str,
+    pub(crate) validate: &'static str,
+    pub(crate) price: &'static str,
+    pub(crate) post: &'static str,
+}
+
+pub(crate) const BEHAVED: Forged = Forged {
+    items: "(memory (export \"memory\") 1)",
+    start: "",
+    realloc: "
+        (local.set $i (i32.and
+            (i32.add (global.get $next) (i32.sub (local.get 2) (i32.const 1)))
+            (i32.sub (i32.const 0) (local.get 2))))
+        (global.set $next (i32.add (local.get $i) (local.get 3)))
+        (local.get $i)",
+    describe: "(i32.const 1024)",
+    validate: "(i32.const 1400)",
+    price: "(i32.const 1300)",
+    post: "",
+};
+
+/// Never ends.
+const LOOP: &str = "(loop $again (br $again)) (unreachable)";
+
+impl Forged {
+    pub(crate) fn component(&self) -> Vec<u8> {
+        let Self { items, start, realloc, describe, validate, price, post } = self;
+        let locals = "(local $i i32) (local $j i32)";
+        // Name, version and summary, kinds (one: fee), no settings, no keys.
+        let info = words(&[1200, 6, 1206, 5, 1200, 6, 1100, 1, 1100, 0, 1100, 0]);
+        // Well, with no lines, no spread and the rule `w`.
+        let answer = words(&[0, 1100, 0, 0, 1200, 1]);
+        let text = format!(
+            r#"(module
+                (import "rampart:policy/log@0.1.0" "write" (func $log (param i32 i32 i32)))
+                {items}
+                (global $next (mut i32) (i32.const {FREE}))
+                (data (i32.const 1024) "{info}")
+                (data (i32.const 1100) "\01")
+                (data (i32.const 1200) "wat/it1.0.0")
+                (data (i32.const {ANSWER}) "{answer}")
+                (func $start {locals} {start})
+                (start $start)
+                (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32)
+                    {locals} {realloc})
+                (func (export "rampart:policy/meta@0.1.0#describe") (result i32)
+                    {locals} {describe})
+                (func (export "rampart:policy/meta@0.1.0#validate-config") (param i32 i32)
+                    (result i32) {locals} {validate})
+                (func $price (export "rampart:policy/fee@0.1.0#price") (param i32) (result i32)
+                    {locals} {price})
+                (func (export "cabi_post_rampart:policy/fee@0.1.0#price") (param i32)
+                    {locals} {post})
+            )"#
+        );
+        let module = wat::parse_str(&text).unwrap_or_else(|error| panic!("{error}"));
+        componentize::component(&module).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    pub(crate) fn load(&self, engine: &PolicyEngine) -> FeePolicy {
+        match engine.load(PolicyKind::Fee, &self.component()) {
+            Ok(Policy::Fee(policy)) => policy,
+            Ok(_) => panic!("another kind"),
+            Err(reason) => panic!("{reason}"),
+        }
+    }
+
+    fn refusal(&self) -> String {
+        match ENGINE.admit(PolicyKind::Fee, self.component(), Vec::new()) {
+            Ok(_) => panic!("it was admitted"),
+            Err(reason) => reason.to_string(),
+        }
+    }
+}
+
+/// Words of memory, as the text format writes data.
+fn words(words: &[u32]) -> String {
+    let bytes = words.iter().flat_map(|word| word.to_le_bytes());
+    bytes.map(|byte| format!("\\{byte:02x}")).collect()
+}
+
+#[expect(clippy::disallowed_methods, reason = "the bound is of real time")]
+fn bounded(policy: &FeePolicy) -> Called<FeeSchedule> {
+    let start = Instant::now();
+    let called = policy.price(&context(), &[], &purchase("100"));
+    let took = start.elapsed();
+    assert!(took < BOUND, "{took:?}: {called:?}");
+    called
+}
+
+#[test]
+fn what_is_forged_well_is_a_policy_like_any_other() {
+    let admitted = ENGINE.admit(PolicyKind::Fee, BEHAVED.component(), Vec::new());
+    assert_eq!(admitted.map(|admitted| admitted.info.name).ok().as_deref(), Some("wat/it"));
+    let called = bounded(&BEHAVED.load(&ENGINE));
+    assert_eq!(called.outcome.map(|schedule| schedule.rule).ok().as_deref(), Some("w"));
+}
+
+#[test]
+fn a_trap_or_a_loop_in_any_hook_ends_the_call_and_nothing_else() {
+    let behaved = bounded(&BEHAVED.load(&ENGINE));
+    for (body, cause) in [("(unreachable)", Cause::Trap), (LOOP, Cause::Fuel)] {
+        for (hook, forged) in [
+            ("start", Forged { start: body, ..BEHAVED }),
+            ("realloc", Forged { realloc: body, ..BEHAVED }),
+            ("price", Forged { price: body, ..BEHAVED }),
+            ("post-return", Forged { post: body, ..BEHAVED }),
+        ] {
+            let called = bounded(&forged.load(&ENGINE));
+            let failure = called.outcome.expect_err(hook);
+            assert_eq!(failure.cause, cause, "{hook}: {failure}");
+            assert_eq!(bounded(&BEHAVED.load(&ENGINE)), behaved, "after {hook}");
+        }
+    }
+}
+
+#[test]
+fn a_trap_or_a_loop_in_any_hook_is_refused_at_upload() {
+    for (body, cause) in [("(unreachable)", "trap"), (LOOP, "fuel")] {
+        for (hook, forged) in [
+            ("`describe` failed", Forged { start: body, ..BEHAVED }),
+            ("`describe` failed", Forged { describe: body, ..BEHAVED }),
+            ("`validate-config` failed", Forged { validate: body, ..BEHAVED }),
+            ("sample 1 failed", Forged { realloc: body, ..BEHAVED }),
+            ("sample 1 failed", Forged { price: body, ..BEHAVED }),
+            ("sample 1 failed", Forged { post: body, ..BEHAVED }),
+        ] {
+            let reason = forged.refusal();
+            assert!(reason.starts_with(&format!("{hook}: {cause}: ")), "{reason}");
+        }
+    }
+}
+
+#[test]
+fn pointers_and_values_that_cannot_be_are_no_answer() {
+    for (lie, price) in [
+        ("an answer outside of memory", "(i32.const -16)"),
+        ("an answer across the end of memory", "(i32.const 65528)"),
+        ("an answer that is not aligned", "(i32.const 1301)"),
+        ("neither ok nor err", "(i32.store8 (i32.const 1300) (i32.const 7)) (i32.const 1300)"),
+        (
+            "lines outside of memory",
+            "(i32.store (i32.const 1304) (i32.const -44)) (i32.store (i32.const 1308) (i32.const 1))
+             (i32.const 1300)",
+        ),
+        (
+            "more lines than memory",
+            "(i32.store (i32.const 1308) (i32.const -1)) (i32.const 1300)",
+        ),
+        (
+            "a text of 100 MiB",
+            "(i32.store (i32.const 1320) (i32.const 104857600)) (i32.const 1300)",
+        ),
+        (
+            "a text that is not UTF-8",
+            "(i32.store8 (i32.const 1200) (i32.const 255)) (i32.const 1300)",
+        ),
+        (
+            "a text that ends in the middle of a character",
+            "(i32.store8 (i32.const 1200) (i32.const 0xc3)) (i32.const 1300)",
+        ),
+        (
+            "an error without a reason",
+            "(i32.store8 (i32.const 1300) (i32.const 1)) (i32.store8 (i32.const 1304) (i32.const 9))
+             (i32.const 1300)",
+        ),
+    ] {
+        let called = bounded(&Forged { price, ..BEHAVED }.load(&ENGINE));
+        let failure = called.outcome.expect_err(lie);
+        assert_eq!(failure.cause, Cause::Answer, "{lie}: {failure}");
+    }
+}
+
+#[test]
+fn a_text_of_all_its_memory_is_too_much() {
+    let forged = Forged {
+        items: "(memory (export \"memory\") 256 256)",
+        price: "(i32.store (i32.const 1320) (i32.const 16000000)) (i32.const 1300)",
+        ..BEHAVED
+    };
+    let failure = bounded(&forged.load(&ENGINE)).outcome.expect_err("it is too much");
+    assert_eq!(failure.cause, Cause::Answer, "{failure}");
+    assert!(failure.message.contains("too much data"), "{failure}");
+}
+
+#[test]
+fn an_allocation_that_cannot_be_is_refused() {
+    for (lie, realloc) in [
+        ("outside of memory", "(i32.const -4096)"),
+        ("across the end of memory", "(i32.const 65535)"),
+        ("not aligned", "(i32.const 4097)"),
+    ] {
+        let called = bounded(&Forged { realloc, ..BEHAVED }.load(&ENGINE));
+        let failure = called.outcome.expect_err(lie);
+        assert!(matches!(failure.cause, Cause::Answer | Cause::Trap), "{lie}: {failure}");
+    }
+}
+
+#[test]
+fn memory_and_tables_without_end_are_refused() {
+    let grow = Forged {
+        price: "(loop $again (br_if $again (i32.ne (memory.grow (i32.const 1)) (i32.const -1))))
+                (unreachable)",
+        ..BEHAVED
+    };
+    let called = bounded(&grow.load(&ENGINE));
+    assert_eq!(called.outcome.expect_err("it never stops").cause, Cause::Memory);
+    assert_eq!(called.memory_bytes, ENGINE.limits().memory_bytes_max);
+
+    let at_once =
+        Forged { price: "(drop (memory.grow (i32.const 65535))) (i32.const 1300)", ..BEHAVED };
+    let called = bounded(&at_once.load(&ENGINE));
+    assert!(called.outcome.is_ok() && called.memory_bytes == 65_536, "{called:?}");
+
+    let table = Forged {
+        items: "(memory (export \"memory\") 1) (table $t 0 funcref)",
+        price: "(loop $again
+                    (br_if $again (i32.ne
+                        (table.grow $t (ref.null func) (i32.const 1000)) (i32.const -1))))
+                (if (i32.gt_u (table.size $t) (i32.const 20000)) (then (unreachable)))
+                (i32.const 1300)",
+        ..BEHAVED
+    };
+    assert!(bounded(&table.load(&ENGINE)).outcome.is_ok(), "it was given no more than 20,000");
+}
+
+#[test]
+fn recursion_without_end_is_a_trap() {
+    let forged = Forged { price: "(call $price (local.get 0))", ..BEHAVED };
+    let failure = bounded(&forged.load(&ENGINE)).outcome.expect_err("it never returns");
+    assert_eq!(failure.cause, Cause::Trap);
+}
+
+#[test]
+fn a_flood_of_log_lines_ends_with_the_fuel_or_the_deadline() {
+    let engine = engine(PolicyLimits { deadline_ticks: 20, ..patient() });
+    for (flood, price) in [
+        (
+            "short lines",
+            "(loop $again (call $log (i32.const 0) (i32.const 1200) (i32.const 1)) (br $again))
+             (unreachable)",
+        ),
+        (
+            "long lines",
+            "(loop $again (call $log (i32.const 2) (i32.const 0) (i32.const 60000)) (br $again))
+             (unreachable)",
+        ),
+    ] {
+        let called = bounded(&Forged { price, ..BEHAVED }.load(&engine));
+        let cause = called.outcome.as_ref().expect_err(flood).cause;
+        assert!(matches!(cause, Cause::Fuel | Cause::Deadline), "{flood}: {called:?}");
+        assert!(called.log.len() <= 16 && called.log_dropped > 0, "{flood}");
+    }
+}
+
+#[test]
+fn a_host_call_with_lies_is_no_answer() {
+    for (lie, call) in [
+        ("a text outside of memory", "(call $log (i32.const 0) (i32.const -16) (i32.const 8))"),
+        ("a text of 100 MiB", "(call $log (i32.const 0) (i32.const 0) (i32.const 104857600))"),
+        ("no such level", "(call $log (i32.const 3) (i32.const 1200) (i32.const 1))"),
+        (
+            "a text that is not UTF-8",
+            "(i32.store8 (i32.const 1200) (i32.const 255))
+             (call $log (i32.const 0) (i32.const 1200) (i32.const 1))",
+        ),
+    ] {
+        let price = format!("{call} (i32.const 1300)").leak();
+        let called = bounded(&Forged { price, ..BEHAVED }.load(&ENGINE));
+        let failure = called.outcome.expect_err(lie);
+        assert!(matches!(failure.cause, Cause::Answer | Cause::Trap), "{lie}: {failure}");
+        assert!(called.log.is_empty(), "{lie}");
+    }
+}

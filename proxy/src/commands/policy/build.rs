@@ -1,0 +1,167 @@
+//! `rampart policy build`: the component of a project, in one command.
+//!
+//! It runs the compiler of the language and makes a component of the module that comes out; the
+//! contract is in this binary, so the author needs nothing but the compiler.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use clap::Args;
+use serde_json::Value;
+
+use super::template::{CLANG_FLAGS, Language};
+use crate::serve::Fault;
+
+const WASM_TARGET: &str = "wasm32-unknown-unknown";
+/// Debian's compiler and the source of its standard library: for where rustup cannot fetch a target.
+const DEBIAN_CARGO: &str = "/usr/bin/cargo";
+const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
+const DEBIAN_LIBRARY: &str = "/usr/lib/rustlib/src/rust/library";
+
+/// Arguments of `rampart policy build`.
+#[derive(Debug, Args)]
+pub(crate) struct Build {
+    /// The project: a folder with Cargo.toml or policy.c.
+    #[arg(default_value = ".")]
+    folder: PathBuf,
+    /// Where to write the component; in the project, by the folder's name, if not given.
+    #[arg(long, short, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Compile nothing: make a component of this core module, from whatever compiler.
+    #[arg(long, value_name = "FILE")]
+    module: Option<PathBuf>,
+}
+
+impl Build {
+    /// Compiles, makes the component and says where it is.
+    ///
+    /// # Errors
+    /// One sentence; what a compiler says goes to standard error by itself.
+    pub(crate) fn run(&self) -> Result<(), Fault> {
+        let out = self.out()?;
+        let module = match (&self.module, self.language()) {
+            (Some(module), _) => read(module)?,
+            (None, Some(Language::Rust)) => self.compile_rust()?,
+            (None, Some(Language::C)) => self.compile_c(&out)?,
+            (None, None) => {
+                let folder = self.folder.display();
+                return Err(Fault::from(format!("'{folder}' has no Cargo.toml and no policy.c")));
+            }
+        };
+        let component = componentize::component(&module).map_err(Fault::from)?;
+        fs::write(&out, &component)
+            .map_err(|e| Fault::new(&format!("'{}' cannot be written", out.display()), &e))?;
+        println!("{}: {} bytes", out.display(), component.len());
+        Ok(())
+    }
+
+    fn out(&self) -> Result<PathBuf, Fault> {
+        if let Some(out) = &self.out {
+            return Ok(out.clone());
+        }
+        let unusable = |e| Fault::new(&format!("'{}' cannot be used", self.folder.display()), &e);
+        let folder = self.folder.canonicalize().map_err(unusable)?;
+        let name = folder.file_name().unwrap_or(OsStr::new("policy"));
+        Ok(self.folder.join(name).with_extension("wasm"))
+    }
+
+    fn language(&self) -> Option<Language> {
+        let has = |file: &str| self.folder.join(file).is_file();
+        match (has("Cargo.toml"), has(Language::C.source())) {
+            (true, _) => Some(Language::Rust),
+            (false, true) => Some(Language::C),
+            (false, false) => None,
+        }
+    }
+
+    fn compile_rust(&self) -> Result<Vec<u8>, Fault> {
+        let mut cargo = cargo();
+        cargo.args(["build", "--release", "--target", WASM_TARGET]);
+        cargo.arg("--message-format=json-render-diagnostics").current_dir(&self.folder);
+        // Flags for this machine's programs would be taken for the module's.
+        cargo.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
+        let messages = run("cargo", &mut cargo)?;
+        let artifact = module_of(&messages)
+            .ok_or_else(|| Fault::from("cargo made no module: is it a `cdylib`?".to_owned()))?;
+        read(&artifact)
+    }
+
+    fn compile_c(&self, out: &Path) -> Result<Vec<u8>, Fault> {
+        let module = out.with_extension("module.wasm");
+        let mut clang = Command::new("clang");
+        clang.args(CLANG_FLAGS.lines()).arg("-o").arg(&module);
+        clang.arg(self.folder.join(Language::C.source()));
+        run("clang", &mut clang)?;
+        let bytes = read(&module);
+        // What stays is a file that the project's .gitignore names.
+        let _ = fs::remove_file(&module);
+        bytes
+    }
+}
+
+/// The author's cargo, or Debian's where only that one can build for WebAssembly.
+fn cargo() -> Command {
+    let target = Command::new("rustc")
+        .args(["--print", "target-libdir", "--target", WASM_TARGET])
+        .stderr(Stdio::null())
+        .output();
+    let has_target = target.is_ok_and(|output| {
+        let folder = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        !folder.is_empty() && Path::new(&folder).is_dir()
+    });
+    if has_target || !Path::new(DEBIAN_CARGO).is_file() || !Path::new(DEBIAN_LIBRARY).is_dir() {
+        return Command::new("cargo");
+    }
+    let mut cargo = Command::new(DEBIAN_CARGO);
+    cargo.env("RUSTC", DEBIAN_RUSTC).env("RUSTC_BOOTSTRAP", "1");
+    cargo.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", "wasm-ld");
+    cargo.env("CARGO_UNSTABLE_BUILD_STD", "std,panic_abort");
+    cargo
+}
+
+/// Runs a compiler; what it wrote to standard output.
+fn run(name: &str, command: &mut Command) -> Result<Vec<u8>, Fault> {
+    let output = command
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|e| Fault::new(&format!("{name} cannot be run (is it installed?)"), &e))?;
+    match output.status.success() {
+        true => Ok(output.stdout),
+        false => Err(Fault::from(format!("{name} could not compile the policy"))),
+    }
+}
+
+/// The module among the artifacts that cargo lists, one JSON object a line; the last is the
+/// project's own.
+fn module_of(messages: &[u8]) -> Option<PathBuf> {
+    let artifacts = messages.split(|byte| *byte == b'\n').filter_map(|line| {
+        let message: Value = serde_json::from_slice(line).ok()?;
+        let files = message["filenames"].as_array()?;
+        let module = files.iter().filter_map(Value::as_str).find(|file| file.ends_with(".wasm"))?;
+        Some(PathBuf::from(module))
+    });
+    artifacts.last()
+}
+
+fn read(file: &Path) -> Result<Vec<u8>, Fault> {
+    fs::read(file).map_err(|e| Fault::new(&format!("'{}' cannot be read", file.display()), &e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_module_is_the_last_artifact_for_webassembly() {
+        let messages = concat!(
+            "{\"reason\":\"compiler-artifact\",\"filenames\":[\"/t/libguest.rlib\"]}\n",
+            "{\"reason\":\"compiler-artifact\",\"filenames\":[\"/t/acme.wasm\"]}\n",
+            "{\"reason\":\"build-finished\",\"success\":true}\n",
+        );
+        assert_eq!(module_of(messages.as_bytes()), Some(PathBuf::from("/t/acme.wasm")));
+        assert_eq!(module_of(b"{\"reason\":\"build-finished\"}\n"), None);
+    }
+}

@@ -1,0 +1,51 @@
+//! `rampart policy check`: a component tried as an edge would, without an edge.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use rampart_core::policies::Checked;
+
+use super::read;
+use crate::serve::Fault;
+
+/// The file of vectors beside a component, unless another one is named.
+const VECTORS: &str = "vectors.json";
+
+/// Arguments of `rampart policy check`.
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    /// signature, fee or method-order.
+    kind: String,
+    /// The component.
+    file: PathBuf,
+    /// What it is asked and must answer; vectors.json beside the component if there is one.
+    #[arg(long, value_name = "FILE")]
+    vectors: Option<PathBuf>,
+}
+
+impl Check {
+    /// Prints what the component is and costs, and what became of each vector.
+    ///
+    /// # Errors
+    /// Why an edge would refuse it, or how many vectors it answered otherwise than expected.
+    pub(crate) fn run(&self) -> Result<(), Fault> {
+        let vectors = match &self.vectors {
+            Some(file) => Some(read(file)?),
+            None => {
+                let beside = self.file.parent().unwrap_or(Path::new("")).join(VECTORS);
+                beside.is_file().then(|| read(&beside)).transpose()?
+            }
+        };
+        let component = read(&self.file)?;
+        let checked = rampart_core::policies::check(&self.kind, component, vectors.as_deref());
+        let Checked { report, failed } = checked.map_err(Fault::from)?;
+        crate::commands::print(&report);
+        match failed {
+            0 => Ok(()),
+            1 => Err(Fault::from("one vector was answered otherwise than expected".to_owned())),
+            _ => {
+                Err(Fault::from(format!("{failed} vectors were answered otherwise than expected")))
+            }
+        }
+    }
+}

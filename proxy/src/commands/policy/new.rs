@@ -1,0 +1,83 @@
+//! `rampart policy new`: a small project that builds and passes its test vectors as it is.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::template::{Kind, Language, files};
+use crate::serve::Fault;
+
+/// Longest name of a project, in bytes.
+const NAME_BYTES_MAX: usize = 64;
+
+/// Arguments of `rampart policy new`.
+#[derive(Debug, Args)]
+pub(crate) struct New {
+    /// The folder to make, whose name is also the policy's: small letters, digits and hyphens.
+    name: String,
+    /// What it decides.
+    #[arg(long, value_enum)]
+    kind: Kind,
+    /// What it is written in.
+    #[arg(long, value_enum, default_value = "rust")]
+    lang: Language,
+}
+
+impl New {
+    /// Writes the project and says what to do with it.
+    ///
+    /// # Errors
+    /// One sentence: what is wrong with the name, or what cannot be written.
+    pub(crate) fn run(&self) -> Result<(), Fault> {
+        let (name, kind) = (self.name.as_str(), self.kind.name());
+        check_name(name)?;
+        let folder = Path::new(name);
+        fs::create_dir(folder).map_err(|e| Fault::new(&format!("'{name}' cannot be made"), &e))?;
+        for (path, text) in files(name, self.kind, self.lang) {
+            write(&folder.join(path), &text)?;
+        }
+        println!(
+            "{name}/{} is a {kind} policy. Next:\n\n    cd {name}\n    rampart policy build\n    \
+             rampart policy check {kind} {name}.wasm",
+            self.lang.source(),
+        );
+        Ok(())
+    }
+}
+
+/// What is a folder's name, a crate's and half a policy's.
+fn check_name(name: &str) -> Result<(), Fault> {
+    let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+    let fits = name.len() <= NAME_BYTES_MAX
+        && name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.bytes().all(allowed);
+    match fits {
+        true => Ok(()),
+        false => Err(Fault::from(format!(
+            "'{name}' is no name: small letters, digits and hyphens, a letter first"
+        ))),
+    }
+}
+
+fn write(path: &PathBuf, text: &str) -> Result<(), Fault> {
+    let parent = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(parent)
+        .and_then(|()| fs::write(path, text))
+        .map_err(|e| Fault::new(&format!("'{}' cannot be written", path.display()), &e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_a_folder_and_a_crate() {
+        for name in ["fee", "acme-fee-2"] {
+            assert!(check_name(name).is_ok(), "{name}");
+        }
+        for name in ["", "Acme", "2fee", "-fee", "a/b", "..", "a b", "a_b", &"a".repeat(65)] {
+            assert!(check_name(name).is_err(), "{name}");
+        }
+    }
+}
