@@ -129,6 +129,9 @@ fn engine_config(limits: &PolicyLimits) -> Config {
         .wasm_memory64(false)
         .wasm_multi_memory(false)
         .memory_init_cow(true)
+        // One thread for each compilation, of which there are few at a time: an upload must not
+        // take every processor from the requests.
+        .parallel_compilation(false)
         .max_wasm_stack(limits.stack_bytes_max)
         .wasm_backtrace_max_frames(None);
     config

@@ -4,6 +4,8 @@
 
 #[path = "policies/admission.rs"]
 mod admission;
+#[path = "policies/floods.rs"]
+mod floods;
 #[path = "policies/forged.rs"]
 mod forged;
 #[path = "policies/generated.rs"]
@@ -12,6 +14,8 @@ mod generated;
 mod hostile;
 #[path = "policies/next_life.rs"]
 mod next_life;
+#[path = "policies/older.rs"]
+mod older;
 #[path = "policies/shipped.rs"]
 mod shipped;
 

@@ -15,7 +15,7 @@ use crate::Core;
 use crate::error::{Error, Result};
 use crate::settings;
 
-/// Components compiled at once; the compiler itself uses every processor.
+/// Components compiled at once, each on one thread.
 const COMPILES_MAX: usize = 2;
 /// Longest that a reload waits for compilers before it publishes what it has. Components take
 /// milliseconds; a monster must not hold up another tenant's suspension.

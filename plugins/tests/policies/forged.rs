@@ -98,7 +98,7 @@ impl Forged {
 }
 
 /// Words of memory, as the text format writes data.
-fn words(words: &[u32]) -> String {
+pub(crate) fn words(words: &[u32]) -> String {
     let bytes = words.iter().flat_map(|word| word.to_le_bytes());
     bytes.map(|byte| format!("\\{byte:02x}")).collect()
 }
@@ -145,7 +145,7 @@ fn a_trap_or_a_loop_in_any_hook_is_refused_at_upload() {
             ("`describe` failed", Forged { start: body, ..BEHAVED }),
             ("`describe` failed", Forged { describe: body, ..BEHAVED }),
             ("`validate-config` failed", Forged { validate: body, ..BEHAVED }),
-            ("sample 1 failed", Forged { realloc: body, ..BEHAVED }),
+            ("`validate-config` failed", Forged { realloc: body, ..BEHAVED }),
             ("sample 1 failed", Forged { price: body, ..BEHAVED }),
             ("sample 1 failed", Forged { post: body, ..BEHAVED }),
         ] {
@@ -266,7 +266,7 @@ fn a_flood_of_log_lines_ends_with_the_fuel_or_the_deadline() {
         ),
         (
             "long lines",
-            "(loop $again (call $log (i32.const 2) (i32.const 0) (i32.const 60000)) (br $again))
+            "(loop $again (call $log (i32.const 2) (i32.const 32768) (i32.const 32000)) (br $again))
              (unreachable)",
         ),
     ] {

@@ -155,7 +155,7 @@ async fn every_new_project_builds_and_passes_its_vectors() {
             assert!(vectors.iter().all(|vector| vector["passed"] == true), "{report:#}");
             assert!(report["fuel"].as_u64().unwrap() < 200_000, "{report:#}");
             assert!(report["size"].as_u64().unwrap() < 65_536, "{report:#}");
-            assert!(report["start"]["memoryBytes"].as_u64().unwrap() <= 131_072, "{report:#}");
+            assert!(report["start"]["memoryBytes"].as_u64().unwrap() <= 65_536, "{report:#}");
             assert!(!report["imports"].to_string().contains("wasi"), "{report:#}");
         }
     }

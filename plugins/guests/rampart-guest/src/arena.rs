@@ -1,47 +1,42 @@
-//! The allocator: a bump pointer over a fixed arena, and over fresh memory where that is too small.
+//! The allocator: a bump pointer over what the first page of memory has left behind the stack and the
+//! constants (more than 40 KiB), and over fresh pages where that is too small.
 //!
-//! An instance lives for one call, so nothing needs to be given back; and a memory that never grows
-//! costs the host no system call, which is most of the price of a small policy.
+//! An instance lives for one call, so nothing needs to be given back. A memory that never grows costs
+//! the host no system call, and one of a single page little to clear: both are paid on every call.
 
 #![cfg(target_arch = "wasm32")]
 
 use core::arch::wasm32;
 use std::alloc::{GlobalAlloc, Layout};
-use std::cell::{Cell, UnsafeCell};
+use std::cell::Cell;
 use std::ptr;
 
-/// Enough for a request and an answer of ordinary size.
-const ARENA_BYTES: usize = 64 << 10;
 const PAGE_BYTES: usize = 64 << 10;
 
-#[repr(align(16))]
-struct Block(UnsafeCell<[u8; ARENA_BYTES]>);
+unsafe extern "C" {
+    /// Where the linker has put nothing any more.
+    static __heap_base: u8;
+}
 
 struct Arena {
-    block: Block,
     /// The free part; zero until the first allocation.
     next: Cell<usize>,
     end: Cell<usize>,
 }
 
 #[global_allocator]
-static ARENA: Arena = Arena {
-    block: Block(UnsafeCell::new([0; ARENA_BYTES])),
-    next: Cell::new(0),
-    end: Cell::new(0),
-};
+static ARENA: Arena = Arena { next: Cell::new(0), end: Cell::new(0) };
 
 // SAFETY: a policy is called on one thread, once.
 unsafe impl Sync for Arena {}
 
 // SAFETY: every block lies between `next` and `end`, which only move over memory that is this
-// arena's alone: its own static, or pages just grown.
+// arena's alone: what the linker left free, or pages just grown.
 unsafe impl GlobalAlloc for Arena {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if self.next.get() == 0 {
-            let start = self.block.0.get() as usize;
-            self.next.set(start);
-            self.end.set(start + ARENA_BYTES);
+            self.next.set(&raw const __heap_base as usize);
+            self.end.set(wasm32::memory_size(0) * PAGE_BYTES);
         }
         match self.fit(layout).or_else(|| self.grow(layout)) {
             Some(start) => start as *mut u8,
