@@ -12,6 +12,8 @@ mod forged;
 mod generated;
 #[path = "policies/hostile.rs"]
 mod hostile;
+#[path = "policies/mirror.rs"]
+mod mirror;
 #[path = "policies/next_life.rs"]
 mod next_life;
 #[path = "policies/older.rs"]

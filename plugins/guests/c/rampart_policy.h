@@ -234,6 +234,20 @@ static inline void rp_append(rp_builder *builder, rp_text text) {
     builder->length = length;
 }
 
+static inline void rp_append_number(rp_builder *builder, int64_t number) {
+    char digits[20];
+    size_t start = sizeof digits;
+    uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+    do {
+        digits[--start] = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest > 0);
+    if (number < 0) {
+        digits[--start] = '-';
+    }
+    rp_append(builder, (rp_text){digits + start, sizeof digits - start});
+}
+
 static inline rp_text rp_built(const rp_builder *builder) {
     return (rp_text){builder->at, builder->length};
 }
