@@ -47,13 +47,13 @@ pub fn component(module: &[u8]) -> Result<Vec<u8>, String> {
         .validate(true)
         .module(&module)
         .and_then(|encoder| encoder.encode())
-        .map_err(|error| format!("{error:#}"))
+        .map_err(|error| one_line(&format!("{error:#}")))
 }
 
 fn read(bytes: &[u8]) -> Result<Module, String> {
     let mut module = Module::default();
     for payload in Parser::new(0).parse_all(bytes) {
-        match payload.map_err(|error| format!("not a WebAssembly module: {error}"))? {
+        match payload.map_err(|error| one_line(&format!("not a WebAssembly module: {error}")))? {
             Payload::ComponentSection { .. } => return Err("this is a component already".into()),
             Payload::CustomSection(section) => {
                 module.has_world |= section.name().starts_with("component-type");
@@ -68,6 +68,11 @@ fn read(bytes: &[u8]) -> Result<Module, String> {
     Ok(module)
 }
 
+/// Some of the parser's messages quote bytes over several lines.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// Writes the section that says which world the module implements.
 fn embed(module: &mut Vec<u8>, world: &str) -> Result<(), String> {
     let mut sources = SourceMap::new();
@@ -76,7 +81,7 @@ fn embed(module: &mut Vec<u8>, world: &str) -> Result<(), String> {
     }
     let group = sources.parse().map_err(|(_, error)| error.to_string())?;
     let mut resolve = Resolve::default();
-    let fault = |error| format!("{error:#}");
+    let fault = |error| one_line(&format!("{error:#}"));
     let package = resolve.push_group(group).map_err(|error| error.to_string())?;
     let world = resolve.select_world(&[package], Some(world)).map_err(fault)?;
     embed_component_metadata(module, &resolve, world, StringEncoding::UTF8, false).map_err(fault)
