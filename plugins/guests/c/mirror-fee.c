@@ -58,7 +58,7 @@ rp_fee_answer rp_price(const rp_context *context, const rp_config *config,
         return rp_no_fees(RP_UNSUPPORTED, RP("no such country"));
     }
     rp_charge bounded = {.type = RP_BOUNDED,
-                         .bounded = {-7, {true, RP("1.5")}, {true, request->pay.amount}}};
+                         .bounded = {-7, {true, RP("-1.5")}, {true, request->pay.amount}}};
     rp_fee_line lines[] = {
         rp_partner_fee(RP("flat"), rp_flat(RP("0.25"))),
         rp_payment_method_fee(RP("rate"), rp_rate(-2500)),

@@ -61,7 +61,7 @@ fn every_field_of_a_fee_request_arrives_in_c_and_every_charge_comes_back() {
     let lines: Vec<_> =
         schedule.lines.iter().map(|line| (line.kind, line.code.as_str(), line.charge)).collect();
     let rate = Charge::Rate { ppm: -2_500, at_least: None, at_most: None };
-    let (at_least, at_most) = (Some(decimal("1.5")), Some(decimal("99.90")));
+    let (at_least, at_most) = (Some(decimal("-1.5")), Some(decimal("99.90")));
     let expected = [
         (FeeKind::Partner, "flat", Charge::Flat(decimal("0.25"))),
         (FeeKind::PaymentMethod, "rate", rate),
