@@ -9,6 +9,7 @@ mod answers;
 pub mod doc;
 mod operation;
 mod security;
+mod webhooks;
 
 use std::sync::LazyLock;
 
@@ -48,10 +49,21 @@ const DOMAINS: &[(&str, &str, &str)] = &[
 const INTRODUCTION: &str = "\
 Partners let their users buy cryptocurrency: a quote is requested, confirmed, and paid on the page \
 that the confirm names.\n\n\
+A request proves the partner with exactly one client credential: an API key in `X-Api-Key`, or a \
+token in `Authorization: Bearer`. Where a user is concerned it proves the user too: the partner's \
+own linked identifier in `User-Identifier`, or the token of a login in `User-Authorization: Bearer`. \
+Each operation lists the combinations that it takes; a credential that is missing or wrong is \
+refused with status 400 and a code of the ER700s (user) or ER800s (client).\n\n\
 Amounts are JSON numbers to be read as exact decimals, never through a binary float. Times are \
 RFC 3339 in UTC. Unknown members of a request are ignored. Errors come in one envelope keyed by \
 code; a request that is wrong in several ways is told all of them at once. Every answer carries \
-`X-Request-Id`: name it when you ask for support.";
+`X-Request-Id`: name it when you ask for support.\n\n\
+A POST that creates something takes an `Idempotency-Key`: within 24 hours the same key and body get \
+the first answer again, another body gets 422. `RateLimit` says how much of the client's rate is \
+left; 429 and 503 say in `Retry-After` when to try again.\n\n\
+The host is the same for test and live clients; what a client is, its operator has decided. For test \
+clients no money moves: payments, coins and checks are simulated, and magic values reach every \
+outcome. `GET /api/v2/sandbox/scenarios` lists them for orders; operations name theirs.";
 
 /// The document.
 pub fn document() -> &'static Value {
@@ -91,6 +103,7 @@ fn write() -> Value {
         "servers": [{ "url": "/" }],
         "tags": tags,
         "paths": paths,
+        "webhooks": webhooks::write(),
         "components": {
             "securitySchemes": security::schemes(),
             "headers": answers::headers(),

@@ -50,13 +50,13 @@ impl Demo {
             let serving = steps.run("start the edge with TLS", starting).await?;
             let partner = Partner::seed(&ground, &serving, &self.guests, &mut steps).await?;
             ground.write_env(&partner.shell_variables(&ground))?;
-            walk::walk(&partner, &mut steps).await?;
-            Ok::<_, Fault>((serving, partner))
+            let receiver = walk::walk(&partner, &mut steps).await?;
+            Ok::<_, Fault>((serving, partner, receiver))
         });
-        let (mut serving, partner) = walked?;
+        let (mut serving, partner, receiver) = walked?;
         steps.done();
         if !self.exit {
-            println!("{}", partner.try_it(&ground, &serving));
+            println!("{}", partner.try_it(&ground, &serving, receiver.address));
             runtime.block_on(serving.until_stopped());
         }
         Ok(())

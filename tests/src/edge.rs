@@ -130,18 +130,20 @@ impl Setup {
 }
 
 /// A folder that goes with its last user.
-struct Folder(PathBuf);
+pub struct Folder(PathBuf);
 
 impl Folder {
-    fn make() -> Self {
+    /// A new one, empty, accessible to its owner alone.
+    pub fn make() -> Self {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = format!("rampart-edge-{}-{number}", std::process::id());
+        let name = format!("rampart-test-{}-{number}", std::process::id());
         let path = std::env::temp_dir().join(name);
         DirBuilder::new().mode(0o700).create(&path).unwrap();
         Self(path)
     }
 
-    fn path(&self) -> &Path {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
         &self.0
     }
 }

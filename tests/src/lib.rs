@@ -5,7 +5,7 @@
 //! whatever the test is about. Nothing here gives a test the server's own response types.
 //!
 //! An [`edge::Edge`] is the real binary in a process of its own, to be spoken to over TLS with a
-//! [`caller::Caller`] or byte by byte over a [`wire::Wire`].
+//! [`caller::Caller`] or byte by byte over a [`wire::Wire`]. A [`browser::Browser`] opens its pages.
 
 #![expect(
     clippy::expect_used,
@@ -15,6 +15,7 @@
 )]
 
 pub mod answer;
+pub mod browser;
 pub mod caller;
 pub mod certificate;
 pub mod cluster;

@@ -4,6 +4,7 @@
 mod curl;
 mod page;
 mod schema;
+mod walk;
 
 use std::sync::LazyLock;
 

@@ -1,29 +1,32 @@
 //! The partner's side of a callback: a small receiver on loopback, and the check of a signature.
 
+use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use http::{HeaderMap, Request, Response};
-use http_body_util::{BodyExt as _, Empty, Limited};
+use http::{HeaderMap, Method, Request, Response};
+use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use ring::hmac;
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
-use tokio::sync::mpsc;
+use tokio::sync::Notify;
 
 use crate::serve::Fault;
 
 /// Largest callback that is taken, in bytes.
 const BODY_BYTES_MAX: usize = 64 * 1024;
-/// Callbacks that may wait to be looked at.
-const WAITING_MAX: usize = 16;
+/// Callbacks that are kept; the oldest makes room.
+const KEPT_MAX: usize = 100;
 
 /// A callback as it arrived.
+#[derive(Clone)]
 pub(super) struct Received {
     /// Path and query.
     pub(super) target: String,
@@ -33,11 +36,19 @@ pub(super) struct Received {
     pub(super) body: Bytes,
 }
 
-/// Takes callbacks until it is dropped.
+/// Takes callbacks on loopback as long as the demo runs: a POST is kept, a GET shows what was kept.
 pub(super) struct Receiver {
     /// Where it listens.
     pub(super) address: SocketAddr,
-    received: mpsc::Receiver<Received>,
+    kept: Arc<Kept>,
+}
+
+/// The last callbacks, the oldest first.
+struct Kept {
+    callbacks: Mutex<VecDeque<Received>>,
+    came: Notify,
+    /// What genuine callbacks are signed with.
+    secret: String,
 }
 
 impl Receiver {
@@ -45,39 +56,73 @@ impl Receiver {
     ///
     /// # Errors
     /// When there is none.
-    pub(super) async fn start() -> Result<Self, Fault> {
+    pub(super) async fn start(secret: &str) -> Result<Self, Fault> {
         let listener = TcpListener::bind("127.0.0.1:0")
             .await
             .map_err(|e| Fault::new("no port for callbacks", &e))?;
         let address = listener.local_addr().map_err(|e| Fault::new("no port for callbacks", &e))?;
-        let (sender, received) = mpsc::channel(WAITING_MAX);
-        tokio::spawn(accept(listener, Arc::new(sender)));
-        Ok(Self { address, received })
+        let (callbacks, came) = (Mutex::default(), Notify::new());
+        let kept = Arc::new(Kept { callbacks, came, secret: secret.to_owned() });
+        tokio::spawn(accept(listener, Arc::clone(&kept)));
+        Ok(Self { address, kept })
     }
 
-    /// The next callback.
-    pub(super) async fn next(&mut self) -> Option<Received> {
-        self.received.recv().await
+    /// The first callback, once it is there.
+    pub(super) async fn first(&self) -> Received {
+        loop {
+            let came = self.kept.came.notified();
+            if let Some(callback) = self.kept.lock().front() {
+                return callback.clone();
+            }
+            came.await;
+        }
     }
 }
 
-async fn accept(listener: TcpListener, sender: Arc<mpsc::Sender<Received>>) {
+impl Kept {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Received>> {
+        self.callbacks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn keep(&self, callback: Received) {
+        let mut callbacks = self.lock();
+        if callbacks.len() == KEPT_MAX {
+            callbacks.pop_front();
+        }
+        callbacks.push_back(callback);
+        self.came.notify_waiters();
+    }
+
+    /// A line of JSON for each.
+    fn show(&self) -> String {
+        let line = |callback: &Received| {
+            let genuine = callback.verify(&self.secret).is_ok();
+            let body: Value = serde_json::from_slice(&callback.body).unwrap_or_default();
+            format!("{}\n", json!({"to": callback.target, "genuine": genuine, "body": body}))
+        };
+        self.lock().iter().map(line).collect()
+    }
+}
+
+async fn accept(listener: TcpListener, kept: Arc<Kept>) {
     while let Ok((stream, _)) = listener.accept().await {
-        let sender = Arc::clone(&sender);
-        let service = service_fn(move |request| take(request, Arc::clone(&sender)));
+        let kept = Arc::clone(&kept);
+        let service = service_fn(move |request| answer(request, Arc::clone(&kept)));
         tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
     }
 }
 
-async fn take(
+async fn answer(
     request: Request<Incoming>,
-    sender: Arc<mpsc::Sender<Received>>,
-) -> Result<Response<Empty<Bytes>>, Box<dyn std::error::Error + Send + Sync>> {
+    kept: Arc<Kept>,
+) -> Result<Response<Full<Bytes>>, Box<dyn std::error::Error + Send + Sync>> {
+    if request.method() == Method::GET {
+        return Ok(Response::new(kept.show().into()));
+    }
     let (head, body) = request.into_parts();
     let body = Limited::new(body, BODY_BYTES_MAX).collect().await?.to_bytes();
-    let target = head.uri.to_string();
-    sender.send(Received { target, headers: head.headers, body }).await?;
-    Ok(Response::new(Empty::new()))
+    kept.keep(Received { target: head.uri.to_string(), headers: head.headers, body });
+    Ok(Response::new(Full::default()))
 }
 
 impl Received {

@@ -50,7 +50,8 @@ impl Ground {
         let certificate = state.join("certificate.pem");
         let key = state.join("key.pem");
         steps.block("make a self-signed certificate", || make_certificate(&certificate, &key))?;
-        let config = config(&postgres, &certificate, &key)?;
+        let mut config = config(&postgres, &certificate, &key)?;
+        config.core.documents.folder = Some(state.join("documents"));
         let settings = state.join("rampart.toml");
         write_private(&settings, &settings_text(&config))?;
         Ok(Self { config, certificate, settings, postgres })

@@ -92,18 +92,32 @@ impl Partner {
         variables.map(line).concat()
     }
 
-    /// What to try next, ready to paste.
-    pub(super) fn try_it(&self, ground: &Ground, serving: &Serving) -> String {
+    /// What to try next, ready to paste: first of all the credentials, as the README's page wants
+    /// them.
+    pub(super) fn try_it(
+        &self,
+        ground: &Ground,
+        serving: &Serving,
+        receiver: SocketAddr,
+    ) -> String {
         let (base, key) = (&self.base, self.credential("apiKey"));
+        let (user, password) = (self.credential("username"), self.credential("password"));
         let ca = ground.certificate.display();
         let settings = ground.settings.display();
+        let token = ground.config.admin.token.as_ref().map_or("", |token| token.expose());
         let binary = std::env::current_exe().unwrap_or_else(|_| "rampart".into());
         let binary = binary.display();
-        let ops: SocketAddr = serving.ops;
+        let (admin, ops) = (serving.admin, serving.ops);
         let quote = json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard",
             "fiatAmount": 250});
         format!(
-            "\nServing. Ctrl-C stops everything. Try:\n\n\
+            "\nServing. Ctrl-C stops everything. For another shell:\n\n\
+             export BASE='{base}' CURL_CA_BUNDLE='{ca}'\n\
+             export API_KEY='{key}'\n\
+             export USERNAME='{user}' PASSWORD='{password}'\n\
+             export ADMIN='http://{admin}' ADMIN_TOKEN='{token}'\n\
+             export RECEIVER='http://{receiver}'\n\n\
+             Read {base}/docs, walk the README's page, or try:\n\n\
              curl --cacert {ca} -H 'X-Api-Key: {key}' {base}/api/v2/prices\n\n\
              curl --http2 --cacert {ca} -H 'X-Api-Key: {key}' \
              '{base}/api/v2/buy/payment-methods?countryCode=nl'\n\n\

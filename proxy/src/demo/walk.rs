@@ -8,7 +8,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use rust_decimal::{Decimal, RoundingStrategy};
 use serde_json::{Value, json};
 
-use super::callback::{Received, Receiver};
+use super::callback::Receiver;
 use super::partner::Partner;
 use super::steps::Steps;
 use crate::serve::Fault;
@@ -24,12 +24,12 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Everything but the unreserved characters of RFC 3986.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// Walks the purchase.
+/// Walks the purchase. The receiver of its callback takes more of them as long as it is kept.
 ///
 /// # Errors
 /// The first thing that is not as the contract says.
-pub(super) async fn walk(partner: &Partner, steps: &mut Steps) -> Result<(), Fault> {
-    let mut receiver = Receiver::start().await?;
+pub(super) async fn walk(partner: &Partner, steps: &mut Steps) -> Result<Receiver, Fault> {
+    let receiver = Receiver::start(partner.credential("webhookSecret")).await?;
     let buyer = steps.run("authenticate", Buyer::authenticate(partner)).await?;
     let method = steps.run("list payment methods, in the policy's order", buyer.methods()).await?;
     let quote =
@@ -42,17 +42,15 @@ pub(super) async fn walk(partner: &Partner, steps: &mut Steps) -> Result<(), Fau
     steps.run("confirm again: the same order", buyer.confirm_again(&quote, &offer, &order)).await?;
     steps.run("pay on the payment page", buyer.pay(&payment_url)).await?;
     steps.run("order completed", buyer.completed(&order)).await?;
-    let callback = receive(&mut receiver, partner, &order);
+    let callback = receive(&receiver, partner, &order);
     steps.run("callback received, its signature verified", callback).await?;
-    Ok(())
+    Ok(receiver)
 }
 
-async fn receive(receiver: &mut Receiver, partner: &Partner, order: &Value) -> Result<(), Fault> {
-    let received: Received = tokio::time::timeout(SETTLED_MAX, receiver.next())
+async fn receive(receiver: &Receiver, partner: &Partner, order: &Value) -> Result<(), Fault> {
+    let received = tokio::time::timeout(SETTLED_MAX, receiver.first())
         .await
-        .ok()
-        .flatten()
-        .ok_or_else(|| Fault::from("no callback came".to_owned()))?;
+        .map_err(|_| Fault::from("no callback came".to_owned()))?;
     received.verify(partner.credential("webhookSecret"))?;
     let body: Value = serde_json::from_slice(&received.body)
         .map_err(|e| Fault::new("the callback is not JSON", &e))?;

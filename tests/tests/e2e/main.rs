@@ -7,6 +7,7 @@
     reason = "what a test cannot do must fail it"
 )]
 
+mod browser;
 mod buyer;
 mod codes;
 mod conformance;
@@ -20,5 +21,6 @@ mod metrics;
 mod policies;
 mod purchase;
 mod race;
+mod readme;
 mod uploads;
 mod upstream;

@@ -5,12 +5,13 @@ use serde_json::Value;
 
 use super::curl;
 use super::schema::{kind, table};
+use super::walk;
 
 /// The page's whole style; its digest stands in the content security policy.
 pub(super) const STYLE: &str = "\
 :root{color-scheme:light dark;font:1rem/1.5 system-ui,sans-serif}\
 body{margin:0;display:grid;grid-template-columns:20rem minmax(0,60rem);gap:2rem;padding:0 1.5rem}\
-nav{position:sticky;top:0;height:100vh;overflow:auto;font-size:.875rem;padding:1rem 0}\
+nav{position:sticky;top:0;box-sizing:border-box;height:100vh;overflow:auto;font-size:.875rem;padding:1rem 0}\
 nav ul{list-style:none;padding:0;margin:0 0 1rem}\
 nav a{text-decoration:none;color:inherit}\
 article{border-top:1px solid #8886;padding:1rem 0}\
@@ -25,6 +26,9 @@ summary{cursor:pointer;margin:.5rem 0}\
 :focus-visible{outline:3px solid #f9ab00;outline-offset:2px}\
 @media(max-width:60rem){body{display:block}nav{position:static;height:auto}}";
 
+/// Where the document has an error whole.
+const ENVELOPE: &str = "/components/responses/TooMany/content/application~1json/example";
+
 /// An operation, and where it stands.
 struct Operation<'a> {
     method: &'a str,
@@ -38,8 +42,9 @@ impl Operation<'_> {
     }
 }
 
-fn operations(document: &Value) -> Vec<Operation<'_>> {
-    let paths = document["paths"].as_object().into_iter().flatten();
+/// The operations of the document's `paths`, or of its `webhooks`.
+fn operations<'a>(document: &'a Value, kind: &str) -> Vec<Operation<'a>> {
+    let paths = document[kind].as_object().into_iter().flatten();
     paths
         .flat_map(|(path, methods)| {
             let methods = methods.as_object().into_iter().flatten();
@@ -50,7 +55,7 @@ fn operations(document: &Value) -> Vec<Operation<'_>> {
 
 /// The page.
 pub(super) fn render(document: &Value) -> Markup {
-    let operations = operations(document);
+    let (operations, sent) = (operations(document, "paths"), operations(document, "webhooks"));
     let domains: Vec<_> = document["tags"].as_array().into_iter().flatten().collect();
     let of = |tag: &Value| {
         operations.iter().filter(|o| o.is["tags"][0] == tag["name"]).collect::<Vec<_>>()
@@ -67,6 +72,7 @@ pub(super) fn render(document: &Value) -> Markup {
             body {
                 nav aria-label="Contents" {
                     p { a href="#top" { "Start" } }
+                    p { a href="#walk" { "From nothing to a completed order" } }
                     @for tag in &domains {
                         strong { (text(&tag["name"])) }
                         ul {
@@ -75,6 +81,12 @@ pub(super) fn render(document: &Value) -> Markup {
                                     (text(&operation.is["summary"]))
                                 } }
                             }
+                        }
+                    }
+                    strong { "What you receive" }
+                    ul {
+                        @for operation in &sent {
+                            li { a href={ "#" (operation.id()) } { (text(&operation.is["summary"])) } }
                         }
                     }
                     p { a href="#schemas" { "Schemas" } }
@@ -86,6 +98,8 @@ pub(super) fn render(document: &Value) -> Markup {
                         p { (text(&tag["description"])) }
                         @for operation in of(tag) { (article(document, operation)) }
                     }
+                    h2 { "What you receive" }
+                    @for operation in &sent { (webhook(operation)) }
                     (schemas(document))
                 }
             }
@@ -97,11 +111,14 @@ fn introduction(document: &Value) -> Markup {
     let schemes = document["components"]["securitySchemes"].as_object().into_iter().flatten();
     let shared = document["components"]["responses"].as_object().into_iter().flatten();
     let (versions, title) = (&document["info"]["version"], &document["info"]["title"]);
+    let operations = operations(document, "paths");
+    let summary = |id: &str| {
+        let named = operations.iter().find(|operation| operation.id() == id);
+        named.and_then(|operation| operation.is["summary"].as_str()).unwrap_or_default()
+    };
     html! {
         h1 id="top" { (text(title)) " API " (text(versions)) }
-        @for paragraph in document["info"]["description"].as_str().unwrap_or_default().split("\n\n") {
-            p { (words(paragraph)) }
-        }
+        (paragraphs(&document["info"]["description"]))
         p {
             "The same as a document for tools: " a href="/openapi.json" { code { "/openapi.json" } }
             ". In the examples " code { "$BASE" } " is the address of this page without "
@@ -117,44 +134,86 @@ fn introduction(document: &Value) -> Markup {
                 }
             }
         }
+        (walk::render(summary))
         h2 { "Errors that any request can meet" }
         table {
-            @for (_, answer) in shared {
-                tr { th scope="row" { (codes(answer)) } td { (text(&answer["description"])) } }
+            @for (name, answer) in shared {
+                tr {
+                    th scope="row" { (status(document, name)) " " (codes(answer)) }
+                    td { (text(&answer["description"])) }
+                }
             }
         }
+        p { "The envelope is the same for every error:" }
+        pre { code { (pretty(document.pointer(ENVELOPE).unwrap_or(&Value::Null))) } }
     }
+}
+
+/// The status under which operations refer to a shared answer.
+fn status<'a>(document: &'a Value, name: &str) -> &'a str {
+    let target = format!("#/components/responses/{name}");
+    let paths = document["paths"].as_object().into_iter().flatten();
+    let operations = paths.flat_map(|(_, methods)| methods.as_object().into_iter().flatten());
+    let mut answers =
+        operations.flat_map(|(_, is)| is["responses"].as_object().into_iter().flatten());
+    answers.find(|(_, answer)| answer["$ref"] == target).map_or("", |(status, _)| status)
+}
+
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default()
 }
 
 fn article(document: &Value, operation: &Operation<'_>) -> Markup {
     let Operation { method, path, is } = operation;
-    let parameters = is["parameters"].as_array();
-    let body = &is["requestBody"]["content"]["application/json"];
     html! {
         article id=(operation.id()) {
             h3 { (text(&is["summary"])) }
             p { span.method { (method) } code { (path) } }
-            @if is["description"].is_string() { p { (text(&is["description"])) } }
+            (paragraphs(&is["description"]))
             p { "Credentials: " (ways_in(is)) }
-            @if let Some(parameters) = parameters {
-                h4 { "Parameters" }
-                table {
-                    @for parameter in parameters {
-                        tr {
-                            th scope="row" { code { (text(&parameter["name"])) } }
-                            td { (text(&parameter["in"])) ": " (kind(&parameter["schema"])) }
-                            td { (text(&parameter["description"])) }
-                        }
-                    }
-                }
-            }
-            @if body.is_object() { h4 { "Body" } (table(&body["schema"])) }
+            (taken(is))
             h4 { "Example" }
             pre { code { (curl::command(method, path, is)) } }
             @for (status, answer) in is["responses"].as_object().into_iter().flatten() {
                 (response(document, status, answer))
             }
         }
+    }
+}
+
+/// A request that comes to the partner.
+fn webhook(operation: &Operation<'_>) -> Markup {
+    let is = operation.is;
+    let example = &is["requestBody"]["content"]["application/json"]["example"];
+    html! {
+        article id=(operation.id()) {
+            h3 { (text(&is["summary"])) }
+            p { span.method { (operation.method) } "at the address that you have registered" }
+            (paragraphs(&is["description"]))
+            (taken(is))
+            h4 { "Example" }
+            pre { code { (pretty(example)) } }
+        }
+    }
+}
+
+/// Parameters and body.
+fn taken(operation: &Value) -> Markup {
+    let body = &operation["requestBody"]["content"]["application/json"];
+    html! {
+        @if let Some(parameters) = operation["parameters"].as_array() {
+            h4 { "Parameters" }
+            table {
+                @for parameter in parameters {
+                    tr {
+                        th scope="row" { code { (text(&parameter["name"])) } }
+                        td { (text(&parameter["in"])) ": " (kind(&parameter["schema"])) }
+                        td { (text(&parameter["description"])) }
+                    }
+                }
+            }
+        }
+        @if body.is_object() { h4 { "Body" } (table(&body["schema"])) }
     }
 }
 
@@ -202,9 +261,7 @@ fn response(document: &Value, status: &str, answer: &Value) -> Markup {
             @if content["schema"]["properties"].is_object() { (table(&content["schema"])) }
             @else { p { (kind(&content["schema"])) } }
         }
-        @if let Ok(example) = serde_json::to_string_pretty(&content["example"]) {
-            @if !content["example"].is_null() { pre { code { (example) } } }
-        }
+        @if !content["example"].is_null() { pre { code { (pretty(&content["example"])) } } }
     }
 }
 
@@ -236,8 +293,14 @@ pub(super) fn text(value: &Value) -> Markup {
     words(value.as_str().unwrap_or_default())
 }
 
+/// A text of several paragraphs.
+fn paragraphs(value: &Value) -> Markup {
+    let text = value.as_str().unwrap_or_default();
+    html! { @for paragraph in text.split("\n\n").filter(|text| !text.is_empty()) { p { (words(paragraph)) } } }
+}
+
 /// CommonMark as far as the document uses it: text, and `code` between backticks.
-fn words(text: &str) -> Markup {
+pub(super) fn words(text: &str) -> Markup {
     html! {
         @for (index, part) in text.split('`').enumerate() {
             @if index % 2 == 1 { code { (part) } } @else { (part) }

@@ -1,0 +1,164 @@
+//! A browser without a window: Chromium, driven by WebDriver (JSON over HTTP, W3C).
+
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::caller::Protocol;
+use crate::deadline::{SOON, until};
+use crate::edge::Folder;
+use crate::process::Process;
+
+/// The key under which WebDriver names an element (W3C WebDriver, section 12.1).
+const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
+/// No window, nothing but what a page asks for, and a certificate that nobody signed. Through a
+/// pipe the browser ends when its driver does.
+const ARGUMENTS: [&str; 12] = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--ignore-certificate-errors",
+    "--remote-debugging-pipe",
+    "--window-size=1280,900",
+];
+
+/// A browser with an empty profile. It ends when it is dropped.
+pub struct Browser {
+    driver: Process,
+    http: reqwest::Client,
+    session: String,
+    _profile: Arc<Folder>,
+}
+
+impl Browser {
+    /// Starts it.
+    ///
+    /// # Panics
+    /// Without Chromium and its driver: `deploy/setup --test` installs them.
+    pub async fn start() -> Self {
+        let found = Command::new("chromedriver").arg("--version").stdout(Stdio::null()).status();
+        assert!(found.is_ok(), "there is no Chromium with its driver: run deploy/setup --test");
+        let mut command = Command::new("chromedriver");
+        command.arg("--port=0");
+        let driver = Process::spawn(command);
+        let port = until("the driver says where it listens", SOON, async || {
+            let line = driver.out().into_iter().find(|line| line.contains("started successfully"));
+            assert!(line.is_some() || driver.status().is_none(), "{:?}", driver.err());
+            Some(line?.trim_end_matches('.').rsplit(' ').next()?.to_owned())
+        })
+        .await;
+        let profile = Arc::new(Folder::make());
+        let mut arguments = ARGUMENTS.map(str::to_owned).to_vec();
+        arguments.push(format!("--user-data-dir={}", profile.path().display()));
+        let wanted = json!({
+            "goog:chromeOptions": {"args": arguments},
+            "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
+        });
+        let root = format!("http://127.0.0.1:{port}/session");
+        let mut browser =
+            Self { driver, http: Protocol::Http1.client(), session: root, _profile: profile };
+        let wanted = json!({"capabilities": {"alwaysMatch": wanted}});
+        let session = browser.call(Method::POST, "", &wanted).await;
+        browser.session += &format!("/{}", session["sessionId"].as_str().unwrap());
+        browser
+    }
+
+    /// Opens a page and waits until it is there.
+    pub async fn open(&self, url: &str) {
+        self.call(Method::POST, "/url", &json!({ "url": url })).await;
+    }
+
+    /// Where it is.
+    pub async fn url(&self) -> String {
+        self.get("/url").await.as_str().unwrap().to_owned()
+    }
+
+    /// Waits until it is at a URL that starts like this.
+    pub async fn reaches(&self, start: &str) {
+        until(&format!("the browser reaches {start}"), SOON, async || {
+            self.url().await.starts_with(start).then_some(())
+        })
+        .await;
+    }
+
+    /// Waits until the page shows a text.
+    pub async fn shows(&self, text: &str) {
+        until(&format!("the page shows {text:?}"), SOON, async || {
+            let shown = self.run("return document.body ? document.body.innerText : ''").await;
+            shown.as_str().unwrap().contains(text).then_some(())
+        })
+        .await;
+    }
+
+    /// What a function body returns on the page.
+    pub async fn run(&self, script: &str) -> Value {
+        self.call(Method::POST, "/execute/sync", &json!({"script": script, "args": []})).await
+    }
+
+    /// Clicks on what a CSS selector finds first.
+    pub async fn click(&self, selector: &str) {
+        let element = self.find(selector).await;
+        self.call(Method::POST, &format!("/element/{element}/click"), &json!({})).await;
+    }
+
+    /// Types into what a CSS selector finds first.
+    pub async fn enter(&self, selector: &str, text: &str) {
+        let element = self.find(selector).await;
+        self.call(Method::POST, &format!("/element/{element}/clear"), &json!({})).await;
+        let path = format!("/element/{element}/value");
+        self.call(Method::POST, &path, &json!({ "text": text })).await;
+    }
+
+    /// What the browser complained about since it was last asked: errors, and what a content
+    /// security policy forbade.
+    pub async fn complaints(&self) -> Vec<String> {
+        let entries = self.log("browser").await.into_iter();
+        let serious = entries.filter(|entry| entry["level"] != "DEBUG" && entry["level"] != "INFO");
+        serious.map(|entry| entry["message"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// The URLs that pages asked for since it was last asked, whether or not they came.
+    pub async fn requested(&self) -> Vec<String> {
+        let mut urls = Vec::new();
+        for entry in self.log("performance").await {
+            let event: Value = serde_json::from_str(entry["message"].as_str().unwrap()).unwrap();
+            let event = &event["message"];
+            if event["method"] == "Network.requestWillBeSent" {
+                urls.push(event["params"]["request"]["url"].as_str().unwrap().to_owned());
+            }
+        }
+        urls
+    }
+
+    async fn log(&self, kind: &str) -> Vec<Value> {
+        let entries = self.call(Method::POST, "/se/log", &json!({ "type": kind })).await;
+        entries.as_array().unwrap().clone()
+    }
+
+    async fn find(&self, selector: &str) -> String {
+        let wanted = json!({"using": "css selector", "value": selector});
+        let element = self.call(Method::POST, "/element", &wanted).await;
+        element[ELEMENT].as_str().unwrap().to_owned()
+    }
+
+    async fn get(&self, path: &str) -> Value {
+        self.call(Method::GET, path, &Value::Null).await
+    }
+
+    async fn call(&self, method: Method, path: &str, body: &Value) -> Value {
+        let request = self.http.request(method, format!("{}{path}", self.session));
+        let request = if body.is_null() { request } else { request.body(body.to_string()) };
+        let answer = request.send().await.unwrap();
+        let (status, text) = (answer.status(), answer.text().await.unwrap());
+        assert!(status.is_success(), "{path} {body}: {text}\n{:?}", self.driver.err());
+        serde_json::from_str::<Value>(&text).unwrap()["value"].take()
+    }
+}

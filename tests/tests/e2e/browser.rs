@@ -1,0 +1,136 @@
+//! The pages for people, in a browser: they work without script, load nothing from elsewhere, and
+//! break no policy of their own.
+
+use http::Method;
+use rampart_core::api::ENDPOINTS;
+use rampart_tests::browser::Browser;
+use rampart_tests::caller::Caller;
+use rampart_tests::deadline::{SOON, until};
+use rampart_tests::edge::Edge;
+use rampart_tests::receiver::Receiver;
+use rampart_tests::user::registration;
+use serde_json::{Value, json};
+
+use crate::buyer::{WALLET, order_of, quote};
+
+#[tokio::test]
+async fn the_pages_work_in_a_browser_and_load_nothing_from_elsewhere() {
+    let edge = Edge::start().await;
+    let partner = edge.partner("browsed").await.authenticated().await;
+    let shop = Receiver::start().await;
+    let browser = Browser::start().await;
+    docs(&browser, &edge).await;
+    for (button, status) in [("pay", "completed"), ("deny", "cancelled"), ("cancel", "cancelled")] {
+        pays(&browser, &partner, &shop, (button, status)).await;
+    }
+    checks_out(&browser, &partner, &shop).await;
+    registers(&browser, &partner, &shop).await;
+    resets_password(&browser, &edge, &partner).await;
+    assert_eq!(browser.complaints().await, [""; 0]);
+    let (ours, shops) = (edge.url("/"), shop.url("/"));
+    let asked = browser.requested().await;
+    let elsewhere = asked.iter().filter(|url| !url.starts_with(&ours) && !url.starts_with(&shops));
+    assert_eq!(elsewhere.collect::<Vec<_>>(), [""; 0]);
+    assert!(asked.contains(&edge.url("/docs")), "{asked:?}");
+}
+
+async fn docs(browser: &Browser, edge: &Edge) {
+    browser.open(&edge.url("/docs")).await;
+    let articles = browser.run("return document.querySelectorAll('main h3').length").await;
+    assert!(articles.as_u64().unwrap() > ENDPOINTS.len() as u64, "{articles}");
+    // The policy lets the one style in.
+    let display = browser.run("return getComputedStyle(document.body).display").await;
+    assert_eq!(display, "grid");
+    browser.click("nav a[href='#postV1BuyQuote']").await;
+    browser.reaches(&edge.url("/docs#postV1BuyQuote")).await;
+    browser.shows("Quote a purchase").await;
+}
+
+async fn pays(
+    browser: &Browser,
+    partner: &Caller,
+    shop: &Receiver,
+    (button, status): (&str, &str),
+) {
+    let back = shop.url(&format!("/back-from-{button}"));
+    let quote = quote(partner).await["quote"].take();
+    let body = json!({"quote": quote, "walletAddress": WALLET, "returnUrl": back});
+    let confirmed = partner.post("/api/v1/buy/confirm", body).await;
+    let page = confirmed.json()["paymentUrl"].as_str().unwrap().to_owned();
+    browser.open(&page).await;
+    browser.shows("100.00 EUR").await;
+    browser.click(&format!("button[value={button}]")).await;
+    browser.reaches(&back).await;
+    let path = format!("/api/v2/buy/orders/{}", order_of(&confirmed));
+    until(&format!("the order is {status}"), SOON, async || {
+        let order = partner.get(&path).await.assert_status(200).json();
+        (order["status"] == status).then_some(())
+    })
+    .await;
+    browser.open(&page).await;
+    let buttons = browser.run("return document.querySelectorAll('button').length").await;
+    assert_eq!(buttons, 0, "an order is paid once");
+}
+
+async fn checks_out(browser: &Browser, partner: &Caller, shop: &Receiver) {
+    let back = shop.url("/back-from-checkout");
+    let body = json!({
+        "baseCurrency": "BTC", "quoteCurrency": "EUR", "paymentMethod": "creditCard",
+        "quoteCurrencyAmount": 100, "returnUrl": back,
+    });
+    let made = partner.post("/api/v2/buy/checkout", body).await.assert_status(200).json();
+    browser.open(made["checkoutUrl"].as_str().unwrap()).await;
+    browser.shows("100.00 EUR").await;
+    browser.click("a.button").await;
+    browser.reaches(&back).await;
+}
+
+/// On the page that a partner sends its users to.
+async fn registers(browser: &Browser, partner: &Caller, shop: &Receiver) {
+    let back = shop.url("/back-from-registration");
+    let body = json!({"identifier": "z".repeat(40), "returnUrl": back});
+    let made = partner.post("/api/v1/user/register-identifier", body).await;
+    let page = made.assert_status(200).json()["redirectUrl"]["nl-nl"].take();
+    browser.open(page.as_str().unwrap()).await;
+    browser.enter("form:last-of-type input[name=email]", "page@mail.example.com").await;
+    browser.enter("form:last-of-type input[name=password]", "password-of-page").await;
+    browser.enter("form:last-of-type input[name=country]", "NL").await;
+    browser.click("form:last-of-type input[name=privacy]").await;
+    browser.click("button[value=register]").await;
+    browser.reaches(&back).await;
+    let info = partner.request(Method::GET, "/api/v1/user/info");
+    let info = info.header("user-identifier", &"z".repeat(40)).send().await;
+    assert_eq!(info.assert_status(200).json()["emailAddress"], "page@mail.example.com");
+}
+
+/// From the mail to the new password.
+async fn resets_password(browser: &Browser, edge: &Edge, partner: &Caller) {
+    let user = registration("eve");
+    partner.post("/api/v2/user", user.clone()).await.assert_status(200);
+    let email = user["email"].as_str().unwrap();
+    let asked = json!({ "emailAddress": email });
+    partner.post("/api/v1/user/reset-password", asked).await.assert_status(200);
+    browser.open(&mailed_link(edge, email).await).await;
+    browser.enter("input[name=password]", "short").await;
+    browser.click("button").await;
+    browser.shows("Choose a new password").await;
+    browser.enter("input[name=password]", "a new password").await;
+    browser.click("button").await;
+    browser.shows("Your password is set").await;
+    let log_in = async |password: &str| {
+        let body = json!({"emailAddress": email, "password": password});
+        partner.post("/api/v1/user/login", body).await
+    };
+    log_in("a new password").await.assert_status(200);
+    log_in(user["password"].as_str().unwrap()).await.assert_codes(&["ER005"]);
+}
+
+/// The link in the last mail about a new password.
+async fn mailed_link(edge: &Edge, email: &str) -> String {
+    let mails = edge.admin(Method::GET, "/admin/v1/mail", Value::Null).await;
+    let mails = mails.assert_status(200).json();
+    let mut mails = mails.as_array().unwrap().iter();
+    let mail = mails.find(|mail| mail["to"] == email && mail["kind"] == "reset-password").unwrap();
+    let text = mail["text"].as_str().unwrap();
+    text.lines().find(|line| line.starts_with("https://")).unwrap().to_owned()
+}

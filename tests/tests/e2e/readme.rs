@@ -1,0 +1,87 @@
+//! The README's page for a partner's developer: exactly its lines, against `rampart demo`, with
+//! exactly the credentials that it prints.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use rampart_tests::caller::Protocol;
+use rampart_tests::deadline::{SOON, until};
+use rampart_tests::edge::Folder;
+use rampart_tests::guests;
+use rampart_tests::process::{Process, binary};
+use serde_json::{Value, json};
+
+/// The section of the README that is walked.
+const SECTION: &str = "## A user, an order, a webhook";
+
+#[tokio::test]
+async fn a_developer_walks_the_readme() {
+    let folder = Folder::make();
+    let demo = Process::spawn(demo(&folder));
+    let exports = until("the demo serves", SOON * 2, async || {
+        assert!(demo.status().is_none(), "{:?} {:?}", demo.out(), demo.err());
+        let lines = demo.out();
+        // The last line of what it prints.
+        lines.iter().find(|line| line.contains("partner show"))?;
+        let exports = lines.into_iter().filter(|line| line.starts_with("export "));
+        Some(exports.collect::<Vec<_>>().join("\n"))
+    })
+    .await;
+    for protocol in [Protocol::Http1, Protocol::Http2] {
+        walk(&folder, &exports, protocol).await;
+    }
+}
+
+/// One walk. Afterwards the receiver has been told of everything in it.
+async fn walk(folder: &Folder, exports: &str, protocol: Protocol) {
+    // HTTP/2 is what curl asks for over TLS unless it is told otherwise.
+    let (option, version) = match protocol {
+        Protocol::Http1 => ("http1.1", "1.1"),
+        Protocol::Http2 => ("", "2"),
+    };
+    // curl reads it before its arguments; what it says on standard error is the version it spoke.
+    let settings = format!("{option}\nwrite-out = \"%{{stderr}}version %{{http_version}}\\n\"\n");
+    fs::write(folder.path().join(".curlrc"), settings).unwrap();
+    let mut bash = Command::new("bash");
+    bash.current_dir(folder.path()).env("CURL_HOME", folder.path());
+    bash.args(["-euo", "pipefail", "-c", &format!("{exports}\n{}", lines())]);
+    let bash = Process::spawn(bash);
+    let status = bash.ended_within(SOON * 2).await;
+    let (out, err) = (bash.out(), bash.err());
+    assert!(status.success(), "{protocol:?}: {out:?}\n{err:?}");
+
+    let out = out.join("\n");
+    assert!(out.contains("[]"), "something is left to verify: {out}");
+    let order = fs::read_to_string(folder.path().join("order.json")).unwrap();
+    let order: Value = serde_json::from_str(&order).unwrap();
+    assert_eq!(order["status"], "completed");
+    for told in
+        ["user.created", "identifier.linked", "user.verified", "order.paid", "order.completed"]
+    {
+        assert!(out.contains(&json!([true, told]).to_string()), "{told} was not received: {out}");
+    }
+    let spoken = |version: &str| {
+        let wanted = format!("version {version}");
+        err.iter().filter(|line| **line == wanted).count()
+    };
+    assert!(spoken(version) >= 10, "{protocol:?}: {err:?}");
+    assert!(protocol == Protocol::Http2 || spoken("2") == 0, "{err:?}");
+}
+
+/// The section's lines for the shell.
+fn lines() -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let readme = fs::read_to_string(root.join("README.md")).unwrap();
+    let section = readme.split(SECTION).nth(1).expect("the README has the section");
+    let lines = section.split("```bash\n").nth(1).and_then(|rest| rest.split("```").next());
+    lines.expect("the section has lines").to_owned()
+}
+
+fn demo(folder: &Folder) -> Command {
+    let mut command = Command::new(binary());
+    command.arg("demo").arg("--state").arg(folder.path());
+    command.arg("--guests").arg(guests::folder());
+    command.stdin(Stdio::null());
+    command
+}
