@@ -55,11 +55,6 @@ impl Process {
         Self { child: Mutex::new(child), guard, _open: open, out, err }
     }
 
-    /// Its number.
-    pub fn id(&self) -> u32 {
-        self.child().id()
-    }
-
     /// Lines of standard output so far.
     pub fn out(&self) -> Vec<String> {
         self.out.so_far()
