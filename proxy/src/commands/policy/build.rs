@@ -137,13 +137,13 @@ fn run(name: &str, command: &mut Command) -> Result<Vec<u8>, Fault> {
 /// The module among the artifacts that cargo lists, one JSON object a line; the last is the
 /// project's own.
 fn module_of(messages: &[u8]) -> Option<PathBuf> {
-    let artifacts = messages.split(|byte| *byte == b'\n').filter_map(|line| {
+    let mut artifacts = messages.split(|byte| *byte == b'\n').filter_map(|line| {
         let message: Value = serde_json::from_slice(line).ok()?;
         let files = message["filenames"].as_array()?;
         let module = files.iter().filter_map(Value::as_str).find(|file| file.ends_with(".wasm"))?;
         Some(PathBuf::from(module))
     });
-    artifacts.last()
+    artifacts.next_back()
 }
 
 fn read(file: &Path) -> Result<Vec<u8>, Fault> {
