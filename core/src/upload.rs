@@ -28,10 +28,11 @@ use crate::error::{Error, Result};
 use crate::images::Picture;
 
 /// Bytes that are worked on at a time.
-const BATCH_BYTES: usize = 128 * 1024;
-/// Memory that one upload may take, in bytes: its text, a batch that waits and one in work, a piece
-/// in clear and sealed.
-pub const MEMORY_BYTES: usize = 1024 * 1024;
+const BATCH_BYTES: usize = 64 * 1024;
+/// Memory that an upload takes as long as it comes, in bytes: a batch that waits with the chunk that
+/// filled it, a piece that is not full yet, and the text, of which there is little. Work on a batch
+/// takes more, but only a few are worked on at a time.
+pub const MEMORY_BYTES: usize = 384 * 1024;
 
 /// Why an upload cannot go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

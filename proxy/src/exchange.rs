@@ -104,18 +104,19 @@ pub(crate) async fn read_body(
     Ok(Received { body: first.unwrap_or_else(|| whole.freeze()), share })
 }
 
-/// The same for a route that takes images: above the bound of an ordinary body it is an upload.
+/// The same for a route that takes images: above the bound of an ordinary body it is an upload, with
+/// a budget of its own, so that uploads take no memory from ordinary bodies.
 ///
 /// # Errors
 /// As [`read_body`].
 pub(crate) async fn read_entity(
     session: &mut ServerSession,
     route: &Route,
-    budget: &Budget,
+    (budget, uploads): (&Budget, &Budget),
     core: &Arc<Core>,
 ) -> std::result::Result<Received<Entity>, NoBody> {
-    let core = route.body.takes_images().then(|| Arc::clone(core));
-    let gathered = Gathered { max: route.body.bound().0, core, ..Gathered::default() };
+    let uploads = route.body.takes_images().then(|| (Arc::clone(core), uploads.clone()));
+    let gathered = Gathered { max: route.body.bound().0, uploads, ..Gathered::default() };
     let Gathered { first, whole, upload, share, .. } = gathered.read(session, budget).await?;
     let body = match upload {
         Some(upload) => Entity::Upload(upload.finish().await.map_err(NoBody::Ended)?),
@@ -131,8 +132,8 @@ struct Gathered {
     declared: Option<u64>,
     first: Option<Bytes>,
     whole: BytesMut,
-    /// There for a body that may become an upload.
-    core: Option<Arc<Core>>,
+    /// There for a body that may become an upload: whose, and the budget of uploads.
+    uploads: Option<(Arc<Core>, Budget)>,
     upload: Option<Upload>,
     share: Option<OwnedSemaphorePermit>,
 }
@@ -199,12 +200,11 @@ impl Gathered {
         if let Some(upload) = &mut self.upload {
             return upload.take(&chunk).map_err(NoBody::Ended);
         }
-        let core = self.core.as_ref().filter(|_| seen > BODY_BYTES_MAX);
-        let memory = if core.is_some() { seen.max(upload::MEMORY_BYTES) } else { seen };
-        if !budget.cover(&mut self.share, memory) {
-            return Err(NoBody::NoMemory);
-        }
-        if let Some(core) = core {
+        if let Some((core, uploads)) = self.uploads.as_ref().filter(|_| seen > BODY_BYTES_MAX) {
+            self.share = None;
+            if !uploads.cover(&mut self.share, upload::MEMORY_BYTES) {
+                return Err(NoBody::NoMemory);
+            }
             let mut upload = Upload::begin(core);
             let before = self.first.take().unwrap_or_else(|| self.whole.split().freeze());
             for bytes in [before, chunk] {
@@ -212,6 +212,9 @@ impl Gathered {
             }
             self.upload = Some(upload);
             return Ok(());
+        }
+        if !budget.cover(&mut self.share, seen) {
+            return Err(NoBody::NoMemory);
         }
         match self.first.take() {
             None if self.whole.is_empty() => self.first = Some(chunk),

@@ -65,6 +65,7 @@ pub(crate) struct Gateway {
     address_quota: Quota,
     places: Arc<Semaphore>,
     budget: Budget,
+    uploads: Budget,
     answer_max: Duration,
     lifecycle: Arc<Lifecycle>,
     log: Arc<AccessLog>,
@@ -82,7 +83,8 @@ impl Gateway {
             addresses: Arc::new(KeyedGcra::new(ADDRESSES_MAX, ADDRESS_IDLE)),
             address_quota: core.settings.ratelimit.address,
             places: Arc::new(Semaphore::new(edge.in_flight_max)),
-            budget: Budget::new(edge.body_memory_bytes),
+            budget: Budget::new(edge.body_memory_bytes / 2),
+            uploads: Budget::new(edge.body_memory_bytes / 2),
             answer_max: edge.answer(),
             core,
             lifecycle,
@@ -132,8 +134,9 @@ impl Gateway {
             // Pingora waits for a body that it has not seen itself.
             session.enable_retry_buffering();
         }
+        let budgets = (&self.budget, &self.uploads);
         let (route, code) = (admission.route, admission.route.body.bound().1);
-        let body = match exchange::read_entity(session, route, &self.budget, &self.core).await {
+        let body = match exchange::read_entity(session, route, budgets, &self.core).await {
             Ok(body) => body,
             Err(NoBody::Gone) => return Err(gone()),
             Err(why) => {

@@ -27,7 +27,8 @@ pub(crate) struct Edge {
     pub(crate) connections_max: usize,
     /// Most requests in the core at once; more are answered with 503.
     pub(crate) in_flight_max: usize,
-    /// Most bytes of request bodies in memory at once; more are answered with 503.
+    /// Most bytes of request bodies in memory at once, half of them for large uploads, of which a
+    /// part each is in memory; more are answered with 503.
     pub(crate) body_memory_bytes: usize,
     /// Time from the first byte of a request's head to its last.
     pub(crate) head_seconds: u64,
