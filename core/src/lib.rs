@@ -29,7 +29,7 @@ mod gather;
 pub mod identifiers;
 pub mod images;
 pub mod limits;
-mod mail;
+pub mod mail;
 pub mod market;
 pub mod metrics;
 pub mod offers;
@@ -71,6 +71,7 @@ use crate::clock::Clock;
 use crate::documents::Documents;
 use crate::images::Images;
 use crate::limits::upstream::Upstream;
+use crate::mail::Mailer;
 use crate::market::feed::PriceFeed;
 use crate::metrics::Metrics;
 use crate::orders::OrderReads;
@@ -100,6 +101,8 @@ pub struct Core {
     pub outbound: Outbound,
     /// Where prices are read; `None` while the operator sets them by hand.
     pub price_feed: Option<PriceFeed>,
+    /// The mail server, if there is one.
+    pub mailer: Option<Mailer>,
     /// Who answers about limits, if it is another backend.
     pub upstream: Option<Upstream>,
     /// Settings as configured.

@@ -1,10 +1,14 @@
 //! Mail to users: written to the outbox in the transaction of what it tells of. Address and text
-//! are sealed; only operators read them back (`GET /admin/v1/mail`).
+//! are sealed; only operators read them back (`GET /admin/v1/mail`). With a mail server they are sent
+//! from there by a worker.
+
+mod send;
 
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+pub use self::send::Mailer;
 use crate::Core;
 use crate::error::{Error, Result};
 use crate::types::{ClientId, EmailAddress, UserId};

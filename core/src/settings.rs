@@ -204,9 +204,12 @@ pub struct HttpPrice {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Mail {
-    /// `smtp://user:password@host:port` or `smtps://…`; without one, messages wait in the outbox
-    /// and are shown by the admin API.
+    /// `smtps://user:password@host:port` (TLS), or `smtp://…` (TLS by STARTTLS; without TLS to a
+    /// server on this machine alone). Without one, messages wait in the outbox and are shown by the
+    /// admin API.
     pub smtp_url: Option<Secret>,
+    /// The sender's address; the default is `no-reply@` the host of `edge.public_url`.
+    pub from: Option<String>,
 }
 
 /// `documents`

@@ -11,6 +11,7 @@ use crate::documents::Documents;
 use crate::error::{Error, Result};
 use crate::images::Images;
 use crate::limits::upstream::Upstream;
+use crate::mail::Mailer;
 use crate::market::feed::PriceFeed;
 use crate::metrics::Metrics;
 use crate::orders::OrderReads;
@@ -45,9 +46,11 @@ impl Core {
     pub async fn start(settings: Settings, clock: Clock) -> Result<Arc<Self>, StartError> {
         let configured = configured_key(&settings)?;
         let upstream = configured_upstream(&settings)?;
+        let mailer = Mailer::new(&settings.mail, &settings.public_url)
+            .map_err(|wrong| StartError(wrong.to_owned()))?;
         warn_of_idle(&settings);
         let db = db::open(&settings.database).await.map_err(|e| StartError(e.to_string()))?;
-        let assembled = Self::assemble(settings, clock, db, (configured, upstream)).await;
+        let assembled = Self::assemble(settings, clock, db, (configured, upstream, mailer)).await;
         assembled.map_err(|e| StartError(e.to_string()))
     }
 
@@ -55,7 +58,7 @@ impl Core {
         settings: Settings,
         clock: Clock,
         db: sqlx::PgPool,
-        (configured, upstream): (Option<MasterKey>, Option<Upstream>),
+        (configured, upstream, mailer): (Option<MasterKey>, Option<Upstream>, Option<Mailer>),
     ) -> Result<Arc<Self>> {
         let keys = match configured {
             Some(key) => key,
@@ -77,6 +80,7 @@ impl Core {
             outbound: Outbound::new()?,
             policies,
             price_feed,
+            mailer,
             upstream,
             snapshots,
             passwords,
@@ -100,9 +104,6 @@ impl Core {
 fn warn_of_idle(settings: &Settings) {
     if settings.ratelimit.redis_url.is_some() {
         tracing::warn!("ratelimit.redis_url is not used: this edge counts its rates by itself");
-    }
-    if settings.mail.smtp_url.is_some() {
-        tracing::warn!("mail.smtp_url is not used: messages stay in the outbox");
     }
 }
 

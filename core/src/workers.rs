@@ -34,6 +34,8 @@ const IDEMPOTENCY_KEYS: Duration = Duration::from_secs(60);
 
 /// How often images are removed from the store that nothing names any more.
 const DOCUMENT_REMOVAL: Duration = Duration::from_secs(60);
+/// How often mail is looked for that is to be sent.
+const MAIL: Duration = Duration::from_secs(1);
 
 impl Core {
     /// Runs all workers until `stop` turns true.
@@ -83,11 +85,7 @@ impl Core {
                 tracing::warn!(%error, "idempotency keys could not be forgotten");
             }
         });
-        let document_removal = every(DOCUMENT_REMOVAL, stop.clone(), || async {
-            if let Err(error) = self.remove_documents().await {
-                tracing::warn!(%error, "documents could not be removed");
-            }
-        });
+        let afterwards = self.finish_outside(stop.clone());
         let deliveries = Arc::clone(&self).deliver(stop);
         tokio::join!(
             snapshots,
@@ -100,9 +98,24 @@ impl Core {
             sandbox,
             refresh_tokens,
             idempotency_keys,
-            document_removal,
+            afterwards,
             deliveries
         );
+    }
+
+    /// What transactions have asked to be done outside the database.
+    async fn finish_outside(&self, stop: watch::Receiver<bool>) {
+        let documents = every(DOCUMENT_REMOVAL, stop.clone(), || async {
+            if let Err(error) = self.remove_documents().await {
+                tracing::warn!(%error, "documents could not be removed");
+            }
+        });
+        let mail = every(MAIL, stop, || async {
+            if let Err(error) = self.send_mail().await {
+                tracing::warn!(%error, "mail could not be sent");
+            }
+        });
+        tokio::join!(documents, mail);
     }
 
     async fn care_for_policies(&self) -> Result<()> {

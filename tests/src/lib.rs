@@ -25,6 +25,7 @@ pub mod dump;
 pub mod edge;
 pub mod guests;
 pub mod keys;
+pub mod mail_server;
 pub mod partner;
 pub mod placed;
 pub mod process;

@@ -11,6 +11,7 @@ mod dca;
 mod deliveries;
 mod events;
 mod idempotency;
+mod mail;
 mod market;
 mod offers;
 mod openapi;
