@@ -48,7 +48,7 @@ impl Crowd {
 async fn a_crowd_of_confirms_makes_an_order_of_every_quote_with_all_that_belongs_to_it() {
     let world = World::start().await;
     let (shop, rival) = (Crowd::of(&world, "acme").await, Crowd::of(&world, "rival").await);
-    let shop_of = |index: usize| if index % 3 == 0 { &rival } else { &shop };
+    let shop_of = |index: usize| if index.is_multiple_of(3) { &rival } else { &shop };
     let bodies: Vec<Value> = (0..CROWD)
         .map(|index| {
             let mut body = shop_of(index).body(&world);
