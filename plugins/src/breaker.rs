@@ -81,6 +81,11 @@ impl Breaker {
         })
     }
 
+    /// Whether it is open, or was and one call is trying the policy.
+    pub fn is_open(&self) -> bool {
+        self.change(|state| (state, !matches!(state, State::Closed { .. })))
+    }
+
     fn change(&self, step: impl FnOnce(State) -> (State, bool)) -> bool {
         // The state is one plain value: a panic elsewhere cannot have left it half written.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -114,6 +119,7 @@ mod tests {
     #[test]
     fn failures_in_a_row_open_it_for_the_pause() {
         let breaker = opened();
+        assert!(breaker.is_open() && !Breaker::default().is_open());
         assert!(!breaker.allows(1_000));
         assert!(!breaker.allows(1_499));
         assert!(breaker.allows(1_500));

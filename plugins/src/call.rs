@@ -20,10 +20,13 @@ const HANDLES_MAX: usize = 16;
 
 /// On whose account a call runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Lane {
+pub enum Lane {
     /// A request waits for it: in a serving slot, within the serving budget.
     Serving,
-    /// At admission, whose place the caller holds: within the larger budget.
+    /// Nobody's request waits for it (a shadow run, a dry run, a replay): in a slot of its own kind,
+    /// within the fuel of serving, so that it ends as a serving call would.
+    Aside,
+    /// At admission, whose place the engine holds: within the larger budget.
     Admission,
 }
 
@@ -93,16 +96,18 @@ pub(crate) fn run<A, T>(
 ) -> Called<T> {
     let (fuel_max, deadline) = match lane {
         Lane::Serving => (shared.limits.fuel_max, shared.limits.deadline_ticks),
+        Lane::Aside => (shared.limits.fuel_max, shared.limits.admission_deadline_ticks),
         Lane::Admission => {
             (shared.limits.admission_fuel_max, shared.limits.admission_deadline_ticks)
         }
     };
     let slot = match lane {
-        Lane::Serving => match shared.slots.try_acquire() {
-            Ok(slot) => Some(slot),
-            Err(_) => return not_called(Failure::new(Cause::Capacity, "every slot is taken")),
-        },
+        Lane::Serving => Some(shared.slots.try_acquire()),
+        Lane::Aside => Some(shared.asides.try_acquire()),
         Lane::Admission => None,
+    };
+    let Ok(slot) = slot.transpose() else {
+        return not_called(Failure::new(Cause::Capacity, "every slot is taken"));
     };
     let mut store = Store::new(&shared.wasm, call);
     let ran = metered(&mut store, fuel_max, deadline).and_then(|()| {

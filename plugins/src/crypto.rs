@@ -39,7 +39,7 @@ pub(crate) fn digest(algorithm: DigestAlgorithm, data: &[u8]) -> Vec<u8> {
 impl VerificationKey {
     /// Whether the signature is genuine; `None` when it cannot be one of this algorithm. MACs are
     /// compared in constant time.
-    fn verifies(&self, message: &[u8], signed: &[u8]) -> Option<bool> {
+    pub fn verifies(&self, message: &[u8], signed: &[u8]) -> Option<bool> {
         match &self.material {
             Material::Secret(key) => {
                 let length = key.algorithm().digest_algorithm().output_len();

@@ -26,6 +26,8 @@ pub(crate) struct Shared {
     pub(crate) limits: PolicyLimits,
     /// Free slots for calls.
     pub(crate) slots: Semaphore,
+    /// Free slots for calls that no request waits for.
+    pub(crate) asides: Semaphore,
     /// Free places for admissions.
     pub(crate) admissions: Arc<Semaphore>,
     /// Dropped with the engine, which ends the ticker.
@@ -43,7 +45,8 @@ impl PolicyEngine {
         let ticker = start_ticker(&wasm)?;
         let slots = Semaphore::new(limits.live_calls_max as usize);
         let admissions = Arc::new(Semaphore::new(limits.admissions_max as usize));
-        let shared = Shared { wasm, limits, slots, admissions, _ticker: ticker };
+        let asides = Semaphore::new(limits.asides_max as usize);
+        let shared = Shared { wasm, limits, slots, asides, admissions, _ticker: ticker };
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -96,8 +99,9 @@ impl PolicyEngine {
 
 /// Deterministic, metered, and nothing a policy does not need.
 fn engine_config(limits: &PolicyLimits) -> Config {
-    // Admissions run beside the serving calls, not in their slots.
-    let live = limits.live_calls_max.saturating_add(limits.admissions_max);
+    // Admissions and rehearsals run beside the serving calls, not in their slots.
+    let beside = limits.admissions_max.saturating_add(limits.asides_max);
+    let live = limits.live_calls_max.saturating_add(beside);
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(live)
         .total_core_instances(live.saturating_mul(limits.core_instances_max))
@@ -133,7 +137,11 @@ fn engine_config(limits: &PolicyLimits) -> Config {
         // take every processor from the requests.
         .parallel_compilation(false)
         .max_wasm_stack(limits.stack_bytes_max)
-        .wasm_backtrace_max_frames(None);
+        // Nobody reads a backtrace, and every policy would pay for it in memory; registering unwind
+        // tables takes time that is quadratic in the number of policies.
+        .wasm_backtrace_max_frames(None)
+        .generate_address_map(false)
+        .native_unwind_info(false);
     config
 }
 

@@ -41,6 +41,7 @@ mod start;
 pub use admission::{Admitted, Rejection};
 pub use answer::{Charge, FeeLine, FeeSchedule, Ranking};
 pub use breaker::Breaker;
+pub use call::Lane;
 pub use config::check_config;
 pub use engine::PolicyEngine;
 pub use failure::{Called, Cause, Failure, LogLine};

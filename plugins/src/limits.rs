@@ -47,6 +47,8 @@ pub struct PolicyLimits {
     pub log_bytes_max: usize,
     /// Calls under way at once; one more fails with `Cause::Capacity`.
     pub live_calls_max: u32,
+    /// Calls under way at once that no request waits for; one more fails with `Cause::Capacity`.
+    pub asides_max: u32,
     /// Memory kept warm between calls for each slot, in bytes; more than a policy uses is waste.
     pub resident_bytes: usize,
 }
@@ -80,6 +82,7 @@ impl PolicyLimits {
             log_lines_max: 16,
             log_bytes_max: 4 << 10,
             live_calls_max: threads.saturating_mul(LIVE_CALLS_PER_THREAD),
+            asides_max: 4,
             resident_bytes: 256 << 10,
         }
     }

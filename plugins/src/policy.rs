@@ -99,7 +99,8 @@ impl FeePolicy {
         self.price_in(Lane::Serving, context, config, request)
     }
 
-    pub(crate) fn price_in(
+    /// [`FeePolicy::price`] on another account than a request's.
+    pub fn price_in(
         &self,
         lane: Lane,
         context: &CallContext,
@@ -136,7 +137,8 @@ impl MethodOrderPolicy {
         self.rank_in(Lane::Serving, context, config, request)
     }
 
-    pub(crate) fn rank_in(
+    /// [`MethodOrderPolicy::rank`] on another account than a request's.
+    pub fn rank_in(
         &self,
         lane: Lane,
         context: &CallContext,
@@ -183,7 +185,8 @@ impl SignaturePolicy {
         self.verify_in(Lane::Serving, context, config, payload, keys)
     }
 
-    pub(crate) fn verify_in(
+    /// [`SignaturePolicy::verify`] on another account than a request's.
+    pub fn verify_in(
         &self,
         lane: Lane,
         context: &CallContext,
