@@ -73,10 +73,38 @@ const CALLS: &[Call] = &[
         Box::pin(policies::dry_run(core, input))
     }),
     call(Method::PUT, "/admin/v1/partners/{slug}/verification-keys/{name}", |core, input| {
-        Box::pin(policies::put_key(core, input))
+        Box::pin(policies::keys::put_key(core, input))
     }),
     call(Method::DELETE, "/admin/v1/partners/{slug}/verification-keys/{name}", |core, input| {
-        Box::pin(policies::delete_key(core, input))
+        Box::pin(policies::keys::delete_key(core, input))
+    }),
+    call(Method::POST, "/admin/v1/partners/{slug}/policies/{kind}/versions", |core, input| {
+        Box::pin(policies::versions::stage(core, input))
+    }),
+    call(
+        Method::POST,
+        "/admin/v1/partners/{slug}/policies/{kind}/versions/{version}/activate",
+        |core, input| Box::pin(policies::versions::activate(core, input)),
+    ),
+    call(
+        Method::POST,
+        "/admin/v1/partners/{slug}/policies/{kind}/versions/{version}/shadow",
+        |core, input| Box::pin(policies::versions::shadow(core, input)),
+    ),
+    call(Method::GET, "/admin/v1/partners/{slug}/policies/{kind}/trial", |core, input| {
+        Box::pin(policies::trial::read(core, input))
+    }),
+    call(Method::DELETE, "/admin/v1/partners/{slug}/policies/{kind}/trial", |core, input| {
+        Box::pin(policies::trial::end(core, input))
+    }),
+    call(Method::GET, "/admin/v1/operator-keys", |core, input| {
+        Box::pin(policies::keys::list_operators(core, input))
+    }),
+    call(Method::PUT, "/admin/v1/operator-keys/{name}", |core, input| {
+        Box::pin(policies::keys::register_operator(core, input))
+    }),
+    call(Method::DELETE, "/admin/v1/operator-keys/{name}", |core, input| {
+        Box::pin(policies::keys::remove_operator(core, input))
     }),
     // The market
     call(Method::GET, "/admin/v1/pairs", |core, input| Box::pin(market::list(core, input))),
@@ -94,6 +122,9 @@ const CALLS: &[Call] = &[
     call(Method::GET, "/admin/v1/orders/{id}", |core, input| Box::pin(orders::read(core, input))),
     call(Method::POST, "/admin/v1/orders/{id}/events", |core, input| {
         Box::pin(orders::events::happen(core, input))
+    }),
+    call(Method::POST, "/admin/v1/orders/{id}/replay", |core, input| {
+        Box::pin(orders::replay(core, input))
     }),
     call(Method::POST, "/admin/v1/offers/{uuid}/expire", |core, input| {
         Box::pin(orders::expire_offer(core, input))

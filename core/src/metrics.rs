@@ -86,6 +86,10 @@ families! {
     /// Policy calls by outcome: ok, refused, load, breaker, or the cause of a malfunction; clamped
     /// fees count beside their ok.
     policy_calls: IntCounterVec "rampart_policy_calls_total" ["kind", "partner", "outcome"];
+    /// Shadow runs of policies by outcome: same, different, failed, skipped.
+    policy_shadow: IntCounterVec "rampart_policy_shadow_total" ["kind", "partner", "outcome"];
+    /// Whether a policy's breaker is open on this edge: 1, or 0.
+    policy_breaker: IntGaugeVec "rampart_policy_breaker_open" ["kind", "partner"];
     /// Time of a policy call, instance included.
     policy_duration: HistogramVec "rampart_policy_duration_seconds" ["kind"] POLICY_SECONDS;
     /// Fuel of a policy call.
@@ -157,6 +161,7 @@ impl Core {
         for (state, connections) in [("idle", idle), ("busy", busy)] {
             self.metrics.db_pool.with_label_values(&[state]).set(connections.into());
         }
+        self.show_breakers();
         self.metrics.render()
     }
 }

@@ -10,7 +10,7 @@ mod written;
 
 use std::collections::BTreeSet;
 
-use rampart_plugins::contract::{Method, MethodKind, OrderRequest, Side, UserFacts};
+use rampart_plugins::contract::{Method, MethodKind, OrderRequest, PolicyKind, Side, UserFacts};
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive as _;
 use schemars::JsonSchema;
@@ -81,9 +81,9 @@ impl Endpoint for V2 {
             None => Tastes { country, ..Tastes::default() },
         };
         let mut methods = tastes.ranked(&client.catalogue);
-        if client.tenant.policies.method_order.is_some()
+        if client.tenant.policies.has(PolicyKind::MethodOrder)
             && let Some(ranking) =
-                policies::rank(core, &client, question(&client, &tastes, &methods))
+                policies::rank(core, &client, user, question(&client, &tastes, &methods))
         {
             let shown = |id: &str| methods.iter().copied().find(|method| method.code == id);
             methods = ranking.shown.iter().filter_map(|place| shown(&place.id)).collect();

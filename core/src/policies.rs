@@ -5,9 +5,14 @@
 //!   the built-in rule applies.
 //! - `active`: the policies of one tenant in a snapshot; `compiled`: native code, shared by digest;
 //!   `load`: from Postgres
-//! - `call`: one call with its breaker, its metrics and its one log line
-//! - `lifecycle`: what operators do: push, configure, roll back, remove; `rehearsal`: dry runs;
-//!   `check`: the same for an author, without an edge
+//! - `ask`: a question of each kind and its answer
+//! - `call`: one question on the request path, with breaker, metrics and log
+//! - `trial`: a version that answers a share of the users or runs in the shadow; `aside`: what is
+//!   done with live questions off the request path
+//! - `lifecycle`: what operators do: push, stage, activate, share, shadow, configure, roll back,
+//!   remove; `manifest`, `operator_keys`: what they sign
+//! - `rehearsal`: dry runs; `check`: the same for an author, without an edge; `order_replay`: an
+//!   order's decisions made again
 //! - `configuration`: an operator's JSON as the entries a policy is given
 //! - `keys`: keys that a signature policy may name; `replay`: payloads that were seen before
 //!
@@ -15,6 +20,9 @@
 //! two, unless a fee policy is set to fail closed (ER328).
 
 mod active;
+mod aside;
+mod ask;
+mod breakers;
 mod call;
 mod check;
 mod compiled;
@@ -23,10 +31,15 @@ mod fee;
 pub(crate) mod keys;
 pub(crate) mod lifecycle;
 mod load;
+mod log_pace;
+pub mod manifest;
 mod method_order;
+pub(crate) mod operator_keys;
+pub(crate) mod order_replay;
 pub(crate) mod rehearsal;
 mod replay;
 mod signature;
+mod trial;
 
 pub use self::active::{ActivePolicy, TenantPolicies};
 pub use self::check::{Checked, check};

@@ -152,6 +152,8 @@ pub struct Policy {
     pub memory_bytes: Option<usize>,
     /// Most calls at once.
     pub live_max: Option<u32>,
+    /// Whether every change of a partner's policy needs a manifest that an operator's key signed.
+    pub require_signature: bool,
 }
 
 /// `prices`

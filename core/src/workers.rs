@@ -25,6 +25,8 @@ const SALES: Duration = Duration::from_millis(500);
 /// How often policies are compiled that a reload had to leave behind, and used replay tokens are
 /// forgotten.
 const POLICY_CARE: Duration = Duration::from_secs(5);
+/// How often shadow runs and samples of policies are taken care of.
+const POLICY_ASIDES: Duration = Duration::from_millis(200);
 /// How often the ages of prices are shown in the metrics.
 const PRICE_AGES: Duration = Duration::from_secs(5);
 /// How often refresh tokens that have ended are forgotten.
@@ -45,11 +47,7 @@ impl Core {
                 tracing::warn!(%error, "the snapshot could not be brought up to date");
             }
         });
-        let policies = every(POLICY_CARE, stop.clone(), || async {
-            if let Err(error) = self.care_for_policies().await {
-                tracing::warn!(%error, "policies could not be cared for");
-            }
-        });
+        let policies = self.keep_policies(stop.clone());
         let api_key_uses = every(API_KEY_USES, stop.clone(), || async {
             if let Err(error) = self.write_api_key_uses().await {
                 tracing::warn!(%error, "last uses of API keys could not be written");
@@ -101,6 +99,21 @@ impl Core {
             afterwards,
             deliveries
         );
+    }
+
+    /// What partners' policies need beside the requests that ask them.
+    async fn keep_policies(&self, stop: watch::Receiver<bool>) {
+        let care = every(POLICY_CARE, stop.clone(), || async {
+            if let Err(error) = self.care_for_policies().await {
+                tracing::warn!(%error, "policies could not be cared for");
+            }
+        });
+        let asides = every(POLICY_ASIDES, stop, || async {
+            if let Err(error) = self.run_policy_asides().await {
+                tracing::warn!(%error, "shadow runs of policies could not be written");
+            }
+        });
+        tokio::join!(care, asides);
     }
 
     /// What transactions have asked to be done outside the database.

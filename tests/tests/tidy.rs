@@ -22,13 +22,14 @@ const MAY_SLEEP: [&str; 1] = ["tests/src/deadline.rs"];
 const MAY_FLOAT: [&str; 2] = ["core/src/metrics.rs", "core/src/metrics/"];
 
 /// Tables that belong to no tenant. In every other one `client_id` comes first in the primary key.
-const GLOBAL_TABLES: [&str; 12] = [
+const GLOBAL_TABLES: [&str; 13] = [
     "audit",
     "change_counter",
     "currency",
     "currency_pair",
     "edge_key",
     "nationality",
+    "operator_key",
     "payment_method",
     "payment_method_preference",
     "policy_component",

@@ -14,6 +14,7 @@ use super::{Answer, Input, Refused, done, limit, ok};
 use crate::Core;
 use crate::audit::{self, Entry};
 use crate::orders::status::OrderStatus;
+use crate::policies::order_replay;
 use crate::quotes::Side;
 use crate::types::{ClientId, JsonDecimal, OrderId};
 
@@ -133,6 +134,7 @@ impl Named {
     /// The whole order.
     pub(super) async fn detail(self, core: &Core) -> Result<Value, Refused> {
         let mut detail = in_camel_case(self.row(core).await?);
+        hide_sealed_inputs(&mut detail["policyDecisions"]);
         let snapshot = core.snapshots.current();
         let partner = snapshot.tenants.get(&self.client).map(|tenant| tenant.slug.to_string());
         detail["partner"] = partner.into();
@@ -199,6 +201,28 @@ impl Named {
             })
             .collect())
     }
+}
+
+/// Takes out of decisions what only a replay may open: a signature's payload.
+fn hide_sealed_inputs(decisions: &mut Value) {
+    let decisions = decisions.as_array_mut().into_iter().flatten();
+    for decision in decisions.filter(|decision| decision["kind"] == "signature") {
+        if let Value::Object(members) = decision {
+            members.remove("input");
+        }
+    }
+}
+
+/// `POST /admin/v1/orders/{id}/replay`: what the order's policies decided, decided again.
+pub(super) async fn replay(core: &Arc<Core>, input: Input) -> Answer {
+    let order = Named::find(core, input.param("id")).await?;
+    let row = order.row(core).await?;
+    core.refresh().await?;
+    let snapshot = core.snapshots.current();
+    let tenant =
+        snapshot.tenants.get(&order.client).ok_or_else(|| Refused::not_found("partner"))?;
+    let (client, decisions) = ((order.client, &*tenant.slug), &row["policy_decisions"]);
+    ok(&order_replay::replay(core, client, decisions).await?)
 }
 
 /// A row with its columns named as members are.

@@ -83,6 +83,7 @@ struct Partner {
     wallet_address_required: bool,
     allowed_countries: Vec<String>,
     rate_limits: Value,
+    policy_signature_required: bool,
     created_at: DateTime<Utc>,
     api_keys: Vec<ApiKeyView>,
 }
@@ -158,6 +159,7 @@ async fn view(core: &Core, slug: &str) -> Result<Partner, Refused> {
         wallet_address_required: row.wallet_address_required,
         allowed_countries: row.allowed_countries,
         rate_limits: row.rate_limits,
+        policy_signature_required: row.policy_signature_required,
         created_at: row.created_at,
         api_keys,
     })
@@ -172,6 +174,8 @@ struct Change {
     wallet_address_required: Option<bool>,
     allowed_countries: Option<Vec<String>>,
     rate_limits: Option<BTreeMap<String, Quota>>,
+    /// Whether its policies change by signed manifests alone.
+    policy_signature_required: Option<bool>,
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -232,7 +236,8 @@ pub(super) async fn change(core: &Arc<Core>, input: Input) -> Answer {
             wallet_address_required = coalesce($5, wallet_address_required),
             allowed_countries = coalesce($6, allowed_countries),
             rate_limits = coalesce($7, rate_limits),
-            revision = $8
+            revision = $8,
+            policy_signature_required = coalesce($9, policy_signature_required)
         where slug = $1
         "#,
         slug,
@@ -243,6 +248,7 @@ pub(super) async fn change(core: &Arc<Core>, input: Input) -> Answer {
         change.allowed_countries.as_deref(),
         rates,
         revision,
+        change.policy_signature_required,
     )
     .execute(&mut *tx)
     .await?;

@@ -1,5 +1,8 @@
-//! Policies and the keys they may name: `/admin/v1/partners/{slug}/policies/{kind}` and
-//! `/admin/v1/partners/{slug}/verification-keys/{name}`.
+//! Policies: `/admin/v1/partners/{slug}/policies/{kind}`.
+
+pub(super) mod keys;
+pub(super) mod trial;
+pub(super) mod versions;
 
 use std::sync::Arc;
 
@@ -10,12 +13,13 @@ use serde_json::{Map, Value, json};
 
 use super::{Answer, Input, Refused, api_keys, done, ok};
 use crate::Core;
-use crate::policies::lifecycle::{self, NotDone, Settings, Target};
-use crate::policies::{keys, rehearsal};
-use crate::secrets::Secret;
+use crate::policies::lifecycle::{self, NotDone, REASON_CHARS_MAX, Settings, Target};
+use crate::policies::rehearsal::{self, Asked};
 
 /// Most versions of one answer.
 const VERSIONS_MAX: i64 = 200;
+/// Most changes of one answer.
+const CHANGES_MAX: i64 = 200;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -23,11 +27,12 @@ struct PushQuery {
     /// A JSON object; without one the active version's configuration is kept.
     config: Option<String>,
     fail_closed: Option<String>,
+    reason: Option<String>,
 }
 
 /// `PUT …/policies/{kind}`: the body is the component.
 pub(super) async fn push(core: &Arc<Core>, input: Input) -> Answer {
-    let PushQuery { config, fail_closed } = input.query()?;
+    let PushQuery { config, fail_closed, reason } = input.query()?;
     let config = config.map(|text| object(&text)).transpose()?;
     let fail_closed = match fail_closed.as_deref() {
         None => None,
@@ -35,7 +40,7 @@ pub(super) async fn push(core: &Arc<Core>, input: Input) -> Answer {
         Some("false") => Some(false),
         Some(_) => return Err(Refused::unprocessable("failClosed: true or false")),
     };
-    let target = target(core, &input).await?;
+    let target = because(target(core, &input).await?, reason.as_deref())?;
     let settings = Settings { config, fail_closed };
     ok(&lifecycle::push(core, target, input.bytes().clone(), settings).await?)
 }
@@ -52,12 +57,13 @@ fn object(text: &str) -> Result<Map<String, Value>, Refused> {
 struct Configure {
     config: Option<Map<String, Value>>,
     fail_closed: Option<bool>,
+    reason: Option<String>,
 }
 
 /// `PUT …/policies/{kind}/config`: the active component with another configuration.
 pub(super) async fn configure(core: &Arc<Core>, input: Input) -> Answer {
-    let Configure { config, fail_closed } = input.json()?;
-    let target = target(core, &input).await?;
+    let Configure { config, fail_closed, reason } = input.json()?;
+    let target = because(target(core, &input).await?, reason.as_deref())?;
     ok(&lifecycle::configure(core, target, Settings { config, fail_closed }).await?)
 }
 
@@ -72,17 +78,30 @@ struct Version {
     fail_closed: bool,
     config: Value,
     info: Value,
+    reason: Option<String>,
+    /// Name of the operator's key that signed its manifest.
+    signed_by: Option<String>,
     created_by: String,
     created_at: DateTime<Utc>,
 }
 
-/// `GET …/policies/{kind}`: every version, newest first.
+/// A change of who is served by what, or an upload.
+#[derive(Serialize)]
+struct Change {
+    at: DateTime<Utc>,
+    actor: String,
+    action: String,
+    detail: Value,
+}
+
+/// `GET …/policies/{kind}`: every version, newest first; what is on trial; and who changed what,
+/// when and why, newest first.
 pub(super) async fn history(core: &Arc<Core>, input: Input) -> Answer {
     let target = target(core, &input).await?;
     let versions = sqlx::query_as!(
         Version,
         "select version, digest, size, active, rolled_back, fail_closed, config, info, \
-             created_by, created_at \
+             reason, signed_by, created_by, created_at \
          from policy_version where client_id = $1 and kind = $2 order by version desc limit $3",
         target.client.uuid(),
         target.kind.as_str(),
@@ -91,18 +110,37 @@ pub(super) async fn history(core: &Arc<Core>, input: Input) -> Answer {
     .fetch_all(&core.db)
     .await?;
     let active = versions.iter().find(|version| version.active).map(|version| version.version);
-    ok(&json!({"kind": target.kind.as_str(), "active": active, "versions": versions}))
+    let changes = sqlx::query_as!(
+        Change,
+        "select at, actor, action, detail from audit \
+         where target = $1 and action like 'policy.%' and detail ->> 'kind' = $2 \
+         order by at desc, audit_id desc limit $3",
+        target.slug,
+        target.kind.as_str(),
+        CHANGES_MAX,
+    )
+    .fetch_all(&core.db)
+    .await?;
+    ok(&json!({
+        "kind": target.kind.as_str(),
+        "active": active,
+        "trial": trial::find(core, target).await?,
+        "versions": versions,
+        "changes": changes,
+    }))
 }
 
 /// `POST …/policies/{kind}/rollback`
 pub(super) async fn roll_back(core: &Arc<Core>, input: Input) -> Answer {
-    let target = target(core, &input).await?;
+    let Because { reason } = input.json()?;
+    let target = because(target(core, &input).await?, reason.as_deref())?;
     ok(&lifecycle::roll_back(core, target).await?)
 }
 
 /// `DELETE …/policies/{kind}`
 pub(super) async fn remove(core: &Arc<Core>, input: Input) -> Answer {
-    let target = target(core, &input).await?;
+    let Because { reason } = input.json()?;
+    let target = because(target(core, &input).await?, reason.as_deref())?;
     lifecycle::remove(core, target).await?;
     done()
 }
@@ -110,46 +148,62 @@ pub(super) async fn remove(core: &Arc<Core>, input: Input) -> Answer {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct DryRun {
-    input: Value,
+    input: Option<Value>,
+    inputs: Option<Vec<Value>>,
+    #[serde(default)]
+    recorded: bool,
+    /// The active version where it is left out.
+    version: Option<i64>,
+    /// What the policy takes for the time, in seconds since 1970.
+    now: Option<u32>,
 }
 
-/// `POST …/policies/{kind}/dry-run`
+/// `POST …/policies/{kind}/dry-run`: one `input`, several `inputs`, or what live requests asked.
 pub(super) async fn dry_run(core: &Arc<Core>, input: Input) -> Answer {
-    let DryRun { input: question } = input.json()?;
+    let DryRun { input: one, inputs, recorded, version, now } = input.json()?;
+    let asked = match (one, inputs, recorded) {
+        (Some(one), None, false) => Asked::One(one),
+        (None, Some(inputs), false) => Asked::Several(inputs),
+        (None, None, true) => Asked::Recorded,
+        _ => return Err(Refused::unprocessable("one of input, inputs and recorded")),
+    };
     let target = target(core, &input).await?;
-    ok(&rehearsal::dry_run(core, target, question).await?)
+    ok(&rehearsal::dry_run(core, target, (version, now), asked).await?)
 }
 
+/// The body of a call that takes nothing but a reason.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Key {
-    algorithm: String,
-    key: Secret,
+pub(super) struct Because {
+    pub(super) reason: Option<String>,
 }
 
-/// `PUT …/verification-keys/{name}`
-pub(super) async fn put_key(core: &Arc<Core>, input: Input) -> Answer {
-    let Key { algorithm, key } = input.json()?;
-    let (slug, name) = (input.param("slug"), input.param("name"));
-    let (client, _) = api_keys::client(core, slug).await?;
-    keys::put(core, input.actor(), (client, slug), name, (&algorithm, &key)).await?;
-    ok(&json!({"name": name, "algorithm": algorithm}))
+/// The same target, with the operator's reason.
+///
+/// # Errors
+/// 422 for one that is too long.
+pub(super) fn because<'a>(
+    target: Target<'a>,
+    reason: Option<&'a str>,
+) -> Result<Target<'a>, Refused> {
+    if reason.is_some_and(|reason| reason.chars().count() > REASON_CHARS_MAX) {
+        return Err(Refused::unprocessable(format!(
+            "reason: at most {REASON_CHARS_MAX} characters"
+        )));
+    }
+    Ok(Target { reason: reason.filter(|reason| !reason.trim().is_empty()), ..target })
 }
 
-/// `DELETE …/verification-keys/{name}`
-pub(super) async fn delete_key(core: &Arc<Core>, input: Input) -> Answer {
-    let (slug, name) = (input.param("slug"), input.param("name"));
-    let (client, _) = api_keys::client(core, slug).await?;
-    keys::delete(core, input.actor(), (client, slug), name).await?;
-    done()
-}
-
-async fn target<'a>(core: &Core, input: &'a Input) -> Result<Target<'a>, Refused> {
+/// The policy that the path names.
+///
+/// # Errors
+/// 404 when there is no such partner or kind.
+pub(super) async fn target<'a>(core: &Core, input: &'a Input) -> Result<Target<'a>, Refused> {
     let kind = PolicyKind::from_name(input.param("kind"))
         .ok_or_else(|| Refused::not_found("kind of policy"))?;
     let slug = input.param("slug");
     let (client, _) = api_keys::client(core, slug).await?;
-    Ok(Target { actor: input.actor(), slug, client, kind })
+    Ok(Target { actor: input.actor(), slug, client, kind, reason: None })
 }
 
 impl From<NotDone> for Refused {

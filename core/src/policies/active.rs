@@ -2,11 +2,14 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use rampart_plugins::contract::{ConfigEntry, PolicyKind};
 use rampart_plugins::{Breaker, KeyRing, Policy};
 
 use super::compiled::Slot;
+use super::log_pace::LogPace;
+use super::trial::Trial;
 
 /// What a tenant has put in the place of the built-in rules; `None` is the built-in.
 #[derive(Clone, Debug, Default)]
@@ -19,12 +22,35 @@ pub struct TenantPolicies {
     pub method_order: Option<Arc<ActivePolicy>>,
     /// Keys that the signature policy may name.
     pub verification_keys: KeyRing,
+    /// What is tried beside the active ones, at most one of a kind.
+    pub(super) trials: Vec<Arc<Trial>>,
 }
 
 impl TenantPolicies {
+    /// Whether a policy of this kind may have a say: for all users, or for a share of them.
+    pub fn has(&self, kind: PolicyKind) -> bool {
+        self.get(kind).is_some() || self.trial(kind).is_some()
+    }
+
     /// The active policy of a kind.
     pub fn get(&self, kind: PolicyKind) -> Option<&Arc<ActivePolicy>> {
-        self.of(kind).as_ref()
+        match kind {
+            PolicyKind::Signature => &self.signature,
+            PolicyKind::Fee => &self.fee,
+            PolicyKind::MethodOrder => &self.method_order,
+        }
+        .as_ref()
+    }
+
+    /// What is tried beside it.
+    pub(super) fn trial(&self, kind: PolicyKind) -> Option<&Arc<Trial>> {
+        self.trials.iter().find(|trial| trial.policy.kind == kind)
+    }
+
+    /// A version that is active or on trial.
+    pub(super) fn version(&self, kind: PolicyKind, version: i64) -> Option<&Arc<ActivePolicy>> {
+        let tried = self.trial(kind).map(|trial| &trial.policy);
+        self.get(kind).into_iter().chain(tried).find(|policy| policy.version == version)
     }
 
     pub(super) fn set(&mut self, policy: Arc<ActivePolicy>) {
@@ -36,22 +62,15 @@ impl TenantPolicies {
         *place = Some(policy);
     }
 
-    /// Those that are active, of any kind.
+    /// Those that are active or on trial, of any kind.
     pub(super) fn all(&self) -> impl Iterator<Item = &Arc<ActivePolicy>> {
-        PolicyKind::ALL.into_iter().filter_map(|kind| self.get(kind))
-    }
-
-    fn of(&self, kind: PolicyKind) -> &Option<Arc<ActivePolicy>> {
-        match kind {
-            PolicyKind::Signature => &self.signature,
-            PolicyKind::Fee => &self.fee,
-            PolicyKind::MethodOrder => &self.method_order,
-        }
+        let active = PolicyKind::ALL.into_iter().filter_map(|kind| self.get(kind));
+        active.chain(self.trials.iter().map(|trial| &trial.policy))
     }
 }
 
 /// One version of a tenant's policy. It never changes, so it outlives reloads together with its
-/// breaker for as long as it is the active one.
+/// breaker for as long as it is active or on trial.
 pub struct ActivePolicy {
     /// Its kind.
     pub kind: PolicyKind,
@@ -63,6 +82,10 @@ pub struct ActivePolicy {
     pub(super) config: Vec<ConfigEntry>,
     pub(super) slot: Arc<Slot>,
     pub(super) breaker: Breaker,
+    /// Calls on the request path of this edge.
+    pub(super) calls: AtomicU64,
+    /// Its malfunctions in the log: not more often than once in a while.
+    pub(super) log: LogPace,
     /// What serves until this one is compiled here.
     pub(super) previous: Option<Arc<Self>>,
 }

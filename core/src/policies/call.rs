@@ -1,14 +1,17 @@
-//! One call of a policy on the serving thread: behind its breaker, measured, and logged once when
-//! it malfunctions.
+//! One question on the serving thread: to the version that this user gets, behind its breaker,
+//! measured, and logged when it malfunctions.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rampart_plugins::contract::{CallContext, PolicyKind};
-use rampart_plugins::{Called, Policy};
+use rampart_plugins::{Called, Lane};
 use serde_json::{Value, json};
 
 use super::active::ActivePolicy;
+use super::aside;
+use super::ask::{Ask, Told};
 use crate::Core;
 use crate::caller::Client;
 
@@ -20,36 +23,59 @@ const WORD_BYTES_MAX: usize = 24;
 const WORD_DIGITS_MAX: usize = 5;
 
 /// A usable answer, and who gave it at what cost.
-pub(super) struct Answered<'a, T> {
+pub(super) struct Answered<T> {
     pub(super) answer: T,
-    policy: &'a ActivePolicy,
-    fuel: u64,
+    /// What is kept of the call beside an offer, a quote or an order: enough to ask again.
+    pub(super) decision: Value,
 }
 
-impl<T> Answered<'_, T> {
-    /// What is kept of the call beside a quote or an order: nothing of what the policy was told.
-    pub(super) fn decision(&self, rule: &str) -> Value {
-        json!({
-            "kind": self.policy.kind.as_str(),
-            "version": self.policy.version,
-            "digest": self.policy.digest(),
-            "rule": rule,
-            "fuel": self.fuel,
-        })
-    }
+/// A policy gave no usable answer. It is counted and logged already.
+pub(super) struct Malfunction {
+    /// Whether the operator wants the request refused then.
+    pub(super) fail_closed: bool,
 }
 
-/// Calls the policy; `None` is a malfunction, counted and logged here.
+/// Asks the version that answers `subject`; `None` when the built-in rule does.
 ///
-/// `outcome` names a usable answer for the metrics.
-pub(super) fn run<'a, T>(
+/// A version on trial that malfunctions gives way to the active one.
+pub(super) fn run<Q: Ask>(
     core: &Core,
     client: &Client,
-    active: &'a Arc<ActivePolicy>,
-    call: impl FnOnce(&Policy, &ActivePolicy, &CallContext) -> Option<Called<T>>,
-    outcome: impl FnOnce(&T) -> &'static str,
-) -> Option<Answered<'a, T>> {
-    let active = active.serving();
+    subject: Option<&[u8]>,
+    question: Q,
+) -> Result<Option<Answered<Q::Answer>>, Malfunction> {
+    let policies = &client.tenant.policies;
+    let trial = policies.trial(Q::KIND);
+    let mut fail_closed = false;
+    if let Some(trial) = trial.filter(|trial| trial.takes(client.id(), subject)) {
+        let answered = once(core, client, trial.policy.serving(), &question);
+        if answered.is_some() {
+            return Ok(answered);
+        }
+        fail_closed = trial.policy.fail_closed;
+        if policies.get(Q::KIND).is_none() {
+            return Err(Malfunction { fail_closed });
+        }
+    }
+    let Some(active) = policies.get(Q::KIND) else { return Ok(None) };
+    let answered = once(core, client, active.serving(), &question);
+    fail_closed |= active.fail_closed;
+    if let Some(shadow) = trial.filter(|trial| trial.share.is_none()) {
+        let answer = answered.as_ref().map(|answered| answered.answer.clone());
+        aside::shadow(core, client, shadow, question, answer);
+    } else if Q::SAMPLED {
+        aside::sample(core, client, active, question);
+    }
+    answered.map(Some).ok_or(Malfunction { fail_closed })
+}
+
+/// Calls one version; `None` is a malfunction.
+fn once<Q: Ask>(
+    core: &Core,
+    client: &Client,
+    active: &Arc<ActivePolicy>,
+    question: &Q,
+) -> Option<Answered<Q::Answer>> {
     let Some(policy) = active.policy() else {
         count(core, client, active.kind, "load");
         return None;
@@ -59,36 +85,73 @@ pub(super) fn run<'a, T>(
         count(core, client, active.kind, "breaker");
         return None;
     }
-    let Called { outcome: answer, fuel, .. } = call(policy, active, &context(core, client))?;
+    active.calls.fetch_add(1, Ordering::Relaxed);
+    let context = context(core, client);
+    let keys = &client.tenant.policies.verification_keys;
+    let told = Told { context: &context, config: &active.config, keys };
+    let Called { outcome, fuel, .. } = question.ask(Lane::Serving, policy, told)?;
     let ended = core.clock.monotonic_ns();
     core.metrics.policy_cost(
         active.kind.as_str(),
         Duration::from_nanos(ended.saturating_sub(started)),
         fuel,
     );
-    let cause = answer.as_ref().err().map(|failure| failure.cause);
+    let cause = outcome.as_ref().err().map(|failure| failure.cause);
     let opened = active.breaker.record(ended / NS_PER_MS, cause);
-    match answer {
+    match outcome {
         Ok(answer) => {
-            count(core, client, active.kind, outcome(&answer));
-            Some(Answered { answer, policy: active, fuel })
+            count(core, client, active.kind, Q::outcome(&answer));
+            let kept = question.kept(core, client);
+            let decision = decision::<Q>(active, &context, &answer, fuel, kept);
+            Some(Answered { answer, decision })
         }
         Err(failure) => {
             count(core, client, active.kind, failure.cause.as_str());
-            tracing::warn!(
-                request_id = &*client.request_id,
-                partner = &*client.tenant.slug,
-                kind = active.kind.as_str(),
-                version = active.version,
-                cause = failure.cause.as_str(),
-                message = scrubbed(&failure.message),
-                fuel,
-                breaker_opened = opened,
-                "a policy malfunctioned"
-            );
+            let now_ms = ended / NS_PER_MS;
+            if let Some(silent) = active.log.line(now_ms, opened) {
+                tracing::warn!(
+                    request_id = &*client.request_id,
+                    partner = &*client.tenant.slug,
+                    kind = active.kind.as_str(),
+                    version = active.version,
+                    cause = failure.cause.as_str(),
+                    message = scrubbed(&failure.message),
+                    fuel,
+                    breaker_opened = opened,
+                    not_logged = silent,
+                    "a policy malfunctioned"
+                );
+            }
             None
         }
     }
+}
+
+/// Who decided what by which rule at what cost, and what it was told.
+fn decision<Q: Ask>(
+    active: &ActivePolicy,
+    context: &CallContext,
+    answer: &Q::Answer,
+    fuel: u64,
+    kept: Value,
+) -> Value {
+    if Q::KIND == PolicyKind::MethodOrder {
+        return Value::Null;
+    }
+    let mut decision = json!({
+        "kind": active.kind.as_str(),
+        "version": active.version,
+        "digest": active.digest(),
+        "rule": Q::rule(answer),
+        "fuel": fuel,
+        "answer": Q::fingerprint(answer),
+        "now": context.now,
+        "requestId": context.request_id,
+    });
+    if let (Value::Object(members), false) = (&mut decision, kept.is_null()) {
+        members.insert("input".to_owned(), kept);
+    }
+    decision
 }
 
 /// Counts one outcome of a call.
@@ -97,7 +160,7 @@ pub(super) fn count(core: &Core, client: &Client, kind: PolicyKind, outcome: &st
     core.metrics.policy_calls.with_label_values(&labels).inc();
 }
 
-fn context(core: &Core, client: &Client) -> CallContext {
+pub(super) fn context(core: &Core, client: &Client) -> CallContext {
     CallContext {
         partner: client.tenant.slug.to_string(),
         request_id: client.request_id.to_string(),
@@ -109,7 +172,7 @@ fn context(core: &Core, client: &Client) -> CallContext {
 
 /// A policy's own words without what may identify a person or open a door: addresses, URLs, long
 /// words, many digits. The message is one bounded line already.
-fn scrubbed(message: &str) -> String {
+pub(super) fn scrubbed(message: &str) -> String {
     let words = message.split(' ').map(|word| if is_harmless(word) { word } else { "…" });
     words.collect::<Vec<_>>().join(" ")
 }

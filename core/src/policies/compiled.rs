@@ -11,6 +11,7 @@ use rampart_plugins::{Policy, PolicyEngine, PolicyLimits};
 use sqlx::PgPool;
 use tokio::sync::{OnceCell, Semaphore, SemaphorePermit, oneshot};
 
+use super::aside::Asides;
 use crate::Core;
 use crate::error::{Error, Result};
 use crate::settings;
@@ -20,6 +21,8 @@ const COMPILES_MAX: usize = 2;
 /// Longest that a reload waits for compilers before it publishes what it has. Components take
 /// milliseconds; a monster must not hold up another tenant's suspension.
 const RELOAD_WAIT: Duration = Duration::from_millis(500);
+/// Calls that operators wait for, at once; the engine has room for them and for shadow runs.
+const REHEARSALS_MAX: usize = 2;
 /// Stack of a compiling thread, in bytes: its depth follows the nesting of the uploaded code.
 const THREAD_STACK_BYTES: usize = 16 << 20;
 
@@ -31,6 +34,10 @@ pub struct Policies {
     compiles: Arc<Semaphore>,
     /// The engine refuses an upload that finds no place; here it waits for one.
     admissions: Semaphore,
+    /// The same for calls that an operator waits for.
+    rehearsals: Semaphore,
+    /// What live calls leave for later.
+    pub(super) asides: Asides,
 }
 
 /// A component by kind and digest.
@@ -56,12 +63,19 @@ impl Policies {
         })?;
         let compiles = Arc::new(Semaphore::new(COMPILES_MAX));
         let admissions = Semaphore::new(engine.limits().admissions_max as usize);
-        Ok(Self { engine, slots: Mutex::default(), compiles, admissions })
+        let rehearsals = Semaphore::new(REHEARSALS_MAX);
+        let (slots, asides) = (Mutex::default(), Asides::default());
+        Ok(Self { engine, slots, compiles, admissions, rehearsals, asides })
     }
 
     /// A place to examine an upload in.
     pub(super) async fn admission_place(&self) -> Result<SemaphorePermit<'_>> {
         self.admissions.acquire().await.map_err(|e| Error::internal("admit a policy", e))
+    }
+
+    /// A place to ask a policy in that no request waits for.
+    pub(super) async fn rehearsal_place(&self) -> Result<SemaphorePermit<'_>> {
+        self.rehearsals.acquire().await.map_err(|e| Error::internal("rehearse a policy", e))
     }
 
     /// The shared slot of a component.
@@ -75,6 +89,21 @@ impl Policies {
         let slot = Arc::new(Slot { kind, digest: Arc::clone(&key.1), code: OnceCell::new() });
         slots.insert(key, Arc::downgrade(&slot));
         slot
+    }
+
+    /// A component's code, compiled now if no active policy has it: for a rehearsal.
+    ///
+    /// # Errors
+    /// When the component cannot be read; the inner error says why it does not compile.
+    pub(super) async fn compiled(
+        &self,
+        kind: PolicyKind,
+        digest: &str,
+        db: &PgPool,
+    ) -> Result<Result<Policy, String>> {
+        let slot = self.slot(kind, digest);
+        slot.fill(&self.engine, &self.compiles, db).await?;
+        Ok(slot.code.get().cloned().unwrap_or_else(|| Err("it is not compiled".to_owned())))
     }
 
     /// The slot of a component that was compiled to be admitted.

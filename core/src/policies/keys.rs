@@ -54,10 +54,7 @@ pub(crate) async fn put(
     name: &str,
     (algorithm, key): (&str, &Secret),
 ) -> Result<(), NotDone> {
-    let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
-    if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.bytes().all(allowed) {
-        return Err(NotDone::Unfit("name: 1 to 64 of a-z, A-Z, 0-9, -, _ and .".into()));
-    }
+    check_name(name)?;
     let known = self::algorithm(algorithm).ok_or_else(|| {
         let names: Vec<_> = ALGORITHMS.iter().map(|(name, _)| *name).collect();
         NotDone::Unfit(format!("algorithm: one of {}", names.join(", ")))
@@ -96,6 +93,18 @@ pub(crate) async fn put(
     audit::record(&mut tx, &core.clock, entry).await?;
     tx.commit().await?;
     Ok(core.refresh().await?)
+}
+
+/// Refuses what is no name of a key.
+///
+/// # Errors
+/// [`NotDone::Unfit`] with what a name is.
+pub(super) fn check_name(name: &str) -> Result<(), NotDone> {
+    let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
+    match (1..=NAME_BYTES_MAX).contains(&name.len()) && name.bytes().all(allowed) {
+        true => Ok(()),
+        false => Err(NotDone::Unfit("name: 1 to 64 of a-z, A-Z, 0-9, -, _ and .".into())),
+    }
 }
 
 /// Takes a key away: what it signed is refused from then on.

@@ -1,5 +1,12 @@
 //! What operators do with a partner's policy. Whatever is refused has changed nothing; whatever is
-//! done is audited and seen by every edge within a second.
+//! done is audited with its reason and seen by every edge within a second.
+//!
+//! - here: uploads, which only add a version
+//! - `store`: a version's row, and which one is active
+//! - `switch`: which version serves whom: activate, share, shadow, roll back, remove
+
+mod store;
+mod switch;
 
 use std::sync::Arc;
 
@@ -10,23 +17,31 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use sqlx::PgConnection;
 
-use super::configuration;
+use self::store::Version;
+pub(crate) use self::switch::{activate, end_trial, remove, roll_back, shadow, share};
+use super::manifest::{Manifest, Signed};
+use super::{configuration, manifest};
 use crate::Core;
 use crate::audit::{self, Entry};
 use crate::changes;
 use crate::error::{Error, Result};
 use crate::types::ClientId;
 
-/// One kind of policy of one partner, and who wants something of it.
+/// Longest reason, in characters.
+pub(crate) const REASON_CHARS_MAX: usize = 500;
+
+/// One kind of policy of one partner, and who wants something of it, and why.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Target<'a> {
     pub(crate) actor: &'a str,
     pub(crate) slug: &'a str,
     pub(crate) client: ClientId,
     pub(crate) kind: PolicyKind,
+    /// The operator's words, for the history; at most [`REASON_CHARS_MAX`].
+    pub(crate) reason: Option<&'a str>,
 }
 
-/// The version that is active now.
+/// A version, as an operator's call answers it.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Activated {
     version: i64,
@@ -74,11 +89,14 @@ pub(crate) async fn push(
     component: Bytes,
     settings: Settings,
 ) -> Result<Activated, NotDone> {
+    manifest::check_unsigned(core, target).await?;
     let (config, fail_closed) = match active(core, target).await? {
         Some(now) => now.updated(settings),
         None => (settings.config.unwrap_or_default(), settings.fail_closed.unwrap_or(false)),
     };
-    activate(core, target, component.into(), config, fail_closed, "policy.push").await
+    let (component, proof) = (component.into(), None);
+    let upload = Upload { component, config, fail_closed, proof, activate: true };
+    upload.store(core, target, "policy.push").await
 }
 
 /// Gives the active component another configuration, as a new version.
@@ -87,67 +105,65 @@ pub(crate) async fn configure(
     target: Target<'_>,
     settings: Settings,
 ) -> Result<Activated, NotDone> {
+    manifest::check_unsigned(core, target).await?;
     let now = active(core, target).await?.ok_or(NotDone::Missing("active policy"))?;
-    let component =
-        sqlx::query_scalar!("select component from policy_component where digest = $1", now.digest)
-            .fetch_one(&core.db)
-            .await?;
+    let component = stored_component(core, &now.digest).await?;
+    let component = component.ok_or(NotDone::Missing("component"))?;
     let (config, fail_closed) = now.updated(settings);
-    activate(core, target, component, config, fail_closed, "policy.configure").await
+    let upload = Upload { component, config, fail_closed, proof: None, activate: true };
+    upload.store(core, target, "policy.configure").await
 }
 
-/// Goes back to the version before the active one, or to the last one after a removal. The version
-/// that is left is nobody's previous one any more: the next step back goes further.
-pub(crate) async fn roll_back(core: &Core, target: Target<'_>) -> Result<Activated, NotDone> {
-    let mut tx = core.db.begin().await?;
-    changes::client_changed(&mut tx, target.client).await?;
-    let left = sqlx::query_scalar!(
-        "update policy_version set active = false, rolled_back = true \
-         where client_id = $1 and kind = $2 and active returning version",
-        target.client.uuid(),
-        target.kind.as_str(),
-    )
-    .fetch_optional(&mut *tx)
-    .await?;
-    let row = sqlx::query!(
-        "update policy_version set active = true \
-         where client_id = $1 and kind = $2 and version = \
-             (select max(version) from policy_version where client_id = $1 and kind = $2 \
-              and not rolled_back and version < $3) \
-         returning version, digest, size",
-        target.client.uuid(),
-        target.kind.as_str(),
-        left.unwrap_or(i64::MAX),
-    )
-    .fetch_optional(&mut *tx)
-    .await?
-    .ok_or(NotDone::Conflict("there is no previous version"))?;
-    let kind = target.kind.as_str();
-    let detail = json!({"kind": kind, "from": left, "to": row.version});
-    audited(core, &mut tx, target, "policy.rollback", detail).await?;
-    tx.commit().await?;
-    core.refresh().await?;
-    Ok(Activated { version: row.version, digest: row.digest, kind, size: row.size })
+/// What [`stage`] is given.
+#[derive(Debug)]
+pub(crate) struct Staging {
+    /// The component; without one, the stored one that the manifest names, or the active one.
+    pub(crate) component: Option<Vec<u8>>,
+    /// What an unsigned upload sets beside it; a manifest says this itself.
+    pub(crate) settings: Settings,
+    /// The manifest and its signature.
+    pub(crate) signed: Option<Signed>,
+    /// Whether it is the active version at once.
+    pub(crate) activate: bool,
 }
 
-/// Goes back to the built-in rule.
-pub(crate) async fn remove(core: &Core, target: Target<'_>) -> Result<(), NotDone> {
-    let mut tx = core.db.begin().await?;
-    changes::client_changed(&mut tx, target.client).await?;
-    let version = sqlx::query_scalar!(
-        "update policy_version set active = false \
-         where client_id = $1 and kind = $2 and active returning version",
-        target.client.uuid(),
-        target.kind.as_str(),
-    )
-    .fetch_optional(&mut *tx)
-    .await?
-    .ok_or(NotDone::Missing("active policy"))?;
-    let detail = json!({"kind": target.kind.as_str(), "version": version});
-    audited(core, &mut tx, target, "policy.remove", detail).await?;
-    tx.commit().await?;
-    core.refresh().await?;
-    Ok(())
+/// Admits a component as a new version, which serves nobody unless it is to be active at once.
+pub(crate) async fn stage(
+    core: &Core,
+    target: Target<'_>,
+    staging: Staging,
+) -> Result<Activated, NotDone> {
+    let Staging { component, settings, signed, activate } = staging;
+    let now = active(core, target).await?;
+    let proof = match signed {
+        Some(signed) => Some(signed.proven(core, target).await?),
+        None => {
+            manifest::check_unsigned(core, target).await?;
+            None
+        }
+    };
+    let digest = match (&proof, &now) {
+        (Some(manifest), _) => Some(manifest.digest.as_str()),
+        (None, now) => now.as_ref().map(|now| now.digest.as_str()),
+    };
+    let component = match (component, digest) {
+        (Some(component), _) => Some(component),
+        (None, Some(digest)) => stored_component(core, digest).await?,
+        (None, None) => None,
+    };
+    let component = component.ok_or_else(|| {
+        NotDone::Unfit("component: there is none, and none is stored that is meant".into())
+    })?;
+    let (config, fail_closed) = match (&proof, now) {
+        (Some(manifest), _) => (manifest.config.clone(), manifest.fail_closed),
+        (None, Some(now)) => now.updated(settings),
+        (None, None) => {
+            (settings.config.unwrap_or_default(), settings.fail_closed.unwrap_or(false))
+        }
+    };
+    let upload = Upload { component, config, fail_closed, proof, activate };
+    let action = if activate { "policy.push" } else { "policy.stage" };
+    upload.store(core, target, action).await
 }
 
 /// The active version as stored.
@@ -178,49 +194,81 @@ async fn active(core: &Core, target: Target<'_>) -> Result<Option<Active>> {
     Ok(active)
 }
 
-/// Examines the component with its configuration, and stores and activates what passes.
-async fn activate(
-    core: &Core,
-    target: Target<'_>,
+async fn stored_component(core: &Core, digest: &str) -> Result<Option<Vec<u8>>> {
+    let component =
+        sqlx::query_scalar!("select component from policy_component where digest = $1", digest)
+            .fetch_optional(&core.db)
+            .await?;
+    Ok(component)
+}
+
+/// A version that was asked for, not examined yet.
+struct Upload {
     component: Vec<u8>,
     config: Map<String, Value>,
     fail_closed: bool,
-    action: &'static str,
-) -> Result<Activated, NotDone> {
-    if fail_closed && target.kind == PolicyKind::MethodOrder {
-        let reason = "failClosed: a method-order policy always falls back to the built-in order";
-        return Err(NotDone::Unfit(reason.to_owned()));
+    /// The manifest whose signature was found good.
+    proof: Option<Manifest>,
+    activate: bool,
+}
+
+impl Upload {
+    /// Examines the component with its configuration, and stores what passes.
+    async fn store(
+        self,
+        core: &Core,
+        target: Target<'_>,
+        action: &'static str,
+    ) -> Result<Activated, NotDone> {
+        if self.fail_closed && target.kind == PolicyKind::MethodOrder {
+            let reason =
+                "failClosed: a method-order policy always falls back to the built-in order";
+            return Err(NotDone::Unfit(reason.to_owned()));
+        }
+        let (admitted, component) =
+            admit(core, target.kind, self.component, self.config.clone()).await?;
+        if self.proof.as_ref().is_some_and(|manifest| manifest.digest != admitted.digest) {
+            return Err(NotDone::Unfit("manifest: its digest is not the component's".to_owned()));
+        }
+        let mut tx = core.db.begin().await?;
+        sqlx::query!(
+            "insert into policy_component (digest, component, created_at) values ($1, $2, $3) \
+             on conflict (digest) do nothing",
+            admitted.digest,
+            &*component,
+            core.clock.now(),
+        )
+        .execute(&mut *tx)
+        .await?;
+        // From here on the counter's row lock makes two pushes at once follow each other.
+        changes::client_changed(&mut tx, target.client).await?;
+        let version = Version {
+            info: configuration::info_as_json(&admitted.info),
+            config: self.config.into(),
+            digest: &admitted.digest,
+            fail_closed: self.fail_closed,
+            proof: self.proof.as_ref(),
+            bytes: component.len(),
+        };
+        let stored = version.insert(core, &mut tx, target).await?;
+        if self.activate {
+            store::switch_to(&mut tx, target, stored.version).await?;
+        }
+        let detail = json!({
+            "version": stored.version,
+            "digest": stored.digest,
+            "failClosed": self.fail_closed,
+            "fuel": admitted.fuel,
+            "signedBy": self.proof.as_ref().map(|manifest| manifest.signer.as_str()),
+        });
+        audited(core, &mut tx, target, action, detail).await?;
+        tx.commit().await?;
+        // Held until the reload has taken it, so that it is not compiled again.
+        let slot = core.policies.admitted(admitted.policy);
+        core.refresh().await?;
+        drop(slot);
+        Ok(stored)
     }
-    let (admitted, component) = admit(core, target.kind, component, config.clone()).await?;
-    let (info, digest) = (configuration::info_as_json(&admitted.info), admitted.digest);
-    let mut tx = core.db.begin().await?;
-    sqlx::query!(
-        "insert into policy_component (digest, component, created_at) values ($1, $2, $3) \
-         on conflict (digest) do nothing",
-        digest,
-        &*component,
-        core.clock.now(),
-    )
-    .execute(&mut *tx)
-    .await?;
-    // From here on the counter's row lock makes two pushes at once follow each other.
-    changes::client_changed(&mut tx, target.client).await?;
-    let version = Version { info, config: config.into(), digest: &digest, fail_closed };
-    let activated = version.insert(core, &mut tx, target, component.len()).await?;
-    let detail = json!({
-        "kind": activated.kind,
-        "version": activated.version,
-        "digest": digest,
-        "failClosed": fail_closed,
-        "fuel": admitted.fuel,
-    });
-    audited(core, &mut tx, target, action, detail).await?;
-    tx.commit().await?;
-    // Held until the reload has taken it, so that it is not compiled again.
-    let slot = core.policies.admitted(admitted.policy);
-    core.refresh().await?;
-    drop(slot);
-    Ok(activated)
 }
 
 /// Runs the admission off the serving threads.
@@ -244,62 +292,21 @@ async fn admit(
     Ok((admitted, kept))
 }
 
-/// A version to be.
-struct Version<'a> {
-    info: Value,
-    config: Value,
-    digest: &'a str,
-    fail_closed: bool,
-}
-
-impl Version<'_> {
-    /// Takes the next number and the place of the active version.
-    async fn insert(
-        self,
-        core: &Core,
-        conn: &mut PgConnection,
-        target: Target<'_>,
-        bytes: usize,
-    ) -> Result<Activated> {
-        let kind = target.kind.as_str();
-        let size = i64::try_from(bytes).map_err(|e| Error::internal("measure a component", e))?;
-        sqlx::query!(
-            "update policy_version set active = false \
-             where client_id = $1 and kind = $2 and active",
-            target.client.uuid(),
-            kind,
-        )
-        .execute(&mut *conn)
-        .await?;
-        let version = sqlx::query_scalar!(
-            "insert into policy_version (client_id, kind, version, digest, size, info, config, \
-                 fail_closed, active, created_by, created_at) \
-             select $1, $2, coalesce(max(version), 0) + 1, $3, $4, $5, $6, $7, true, $8, $9 \
-             from policy_version where client_id = $1 and kind = $2 \
-             returning version",
-            target.client.uuid(),
-            kind,
-            self.digest,
-            size,
-            self.info,
-            self.config,
-            self.fail_closed,
-            target.actor,
-            core.clock.now(),
-        )
-        .fetch_one(conn)
-        .await?;
-        Ok(Activated { version, digest: self.digest.to_owned(), kind, size })
-    }
-}
-
+/// Leaves the audit row of a change: `detail` with its kind, and with the reason if there is one.
 async fn audited(
     core: &Core,
     conn: &mut PgConnection,
     target: Target<'_>,
     action: &'static str,
-    detail: Value,
+    mut detail: Value,
 ) -> Result<()> {
+    if let Value::Object(members) = &mut detail {
+        members.retain(|_, value| !value.is_null());
+        members.insert("kind".to_owned(), target.kind.as_str().into());
+        if let Some(reason) = target.reason {
+            members.insert("reason".to_owned(), reason.into());
+        }
+    }
     let entry = Entry { actor: target.actor, action, target: target.slug, detail };
     audit::record(conn, &core.clock, entry).await
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use rampart_plugins::Breaker;
 use rampart_plugins::contract::PolicyKind;
@@ -10,14 +11,17 @@ use uuid::Uuid;
 
 use super::active::{ActivePolicy, TenantPolicies};
 use super::compiled::Slot;
+use super::log_pace::LogPace;
+use super::trial::Trial;
 use super::{configuration, keys};
 use crate::Core;
 use crate::error::Result;
 use crate::snapshot::Snapshot;
 use crate::types::ClientId;
 
-/// An active version as stored.
+/// A version that is active or on trial, as stored.
 struct Row {
+    trial: Option<(Uuid, Option<u8>)>,
     client_id: Uuid,
     kind: PolicyKind,
     version: i64,
@@ -45,7 +49,9 @@ impl TenantPolicies {
         let mut changed = Vec::new();
         for row in rows(core, ids).await? {
             match known_version(known, &row) {
-                Some(policy) => policies.entry(row.client_id).or_default().set(policy),
+                Some(policy) => {
+                    place(policies.entry(row.client_id).or_default(), known, &row, policy)
+                }
                 None => changed.push((core.policies.slot(row.kind, &row.digest), row)),
             }
         }
@@ -53,10 +59,20 @@ impl TenantPolicies {
         core.policies.compile_within_reload(&core.db, slots).await;
         for (slot, row) in changed {
             let entry = policies.entry(row.client_id).or_default();
-            entry.set(Arc::new(activate(slot, row, known)));
+            let policy = Arc::new(activate(slot, &row, known));
+            place(entry, known, &row, policy);
         }
         Ok(policies)
     }
+}
+
+/// Puts a version where its row says: in the place of the active one, or on trial.
+fn place(policies: &mut TenantPolicies, known: &Snapshot, row: &Row, policy: Arc<ActivePolicy>) {
+    let Some((id, share)) = row.trial else { return policies.set(policy) };
+    let same = |trial: &&Arc<Trial>| trial.id == id && Arc::ptr_eq(&trial.policy, &policy);
+    let tenant = known.tenants.get(&ClientId::from(row.client_id));
+    let trial = tenant.and_then(|tenant| tenant.policies.trial(row.kind)).filter(same).cloned();
+    policies.trials.push(trial.unwrap_or_else(|| Arc::new(Trial::new(id, policy, share))));
 }
 
 fn known_policy(known: &Snapshot, client: Uuid, kind: PolicyKind) -> Option<&Arc<ActivePolicy>> {
@@ -64,11 +80,11 @@ fn known_policy(known: &Snapshot, client: Uuid, kind: PolicyKind) -> Option<&Arc
 }
 
 fn known_version(known: &Snapshot, row: &Row) -> Option<Arc<ActivePolicy>> {
-    let policy = known_policy(known, row.client_id, row.kind)?;
-    (policy.version == row.version).then(|| Arc::clone(policy))
+    let tenant = known.tenants.get(&ClientId::from(row.client_id))?;
+    tenant.policies.version(row.kind, row.version).cloned()
 }
 
-fn activate(slot: Arc<Slot>, row: Row, known: &Snapshot) -> ActivePolicy {
+fn activate(slot: Arc<Slot>, row: &Row, known: &Snapshot) -> ActivePolicy {
     let (slot, config) = match configuration::entries_of_stored(&row.info, &row.config) {
         Ok(config) => (slot, config),
         Err(reason) => {
@@ -78,7 +94,7 @@ fn activate(slot: Arc<Slot>, row: Row, known: &Snapshot) -> ActivePolicy {
         }
     };
     let previous = known_policy(known, row.client_id, row.kind)
-        .filter(|_| slot.is_pending())
+        .filter(|_| slot.is_pending() && row.trial.is_none())
         .map(|policy| Arc::clone(policy.serving()));
     ActivePolicy {
         kind: row.kind,
@@ -87,14 +103,22 @@ fn activate(slot: Arc<Slot>, row: Row, known: &Snapshot) -> ActivePolicy {
         config,
         slot,
         breaker: Breaker::default(),
+        calls: AtomicU64::new(0),
+        log: LogPace::default(),
         previous,
     }
 }
 
 async fn rows(core: &Core, ids: &[Uuid]) -> Result<Vec<Row>> {
     let rows = sqlx::query!(
-        "select client_id, kind, version, digest, info, config, fail_closed \
-         from policy_version where client_id = any($1) and active",
+        r#"
+        select v.client_id as "client_id!", v.kind as "kind!", v.version as "version!",
+            digest as "digest!", info as "info!", config as "config!",
+            fail_closed as "fail_closed!", trial_id as "trial_id?", share as "share?"
+        from policy_version v left join policy_trial t
+            on t.client_id = v.client_id and t.kind = v.kind and t.version = v.version
+        where v.client_id = any($1) and (active or trial_id is not null)
+        "#,
         ids,
     )
     .fetch_all(&core.db)
@@ -103,7 +127,9 @@ async fn rows(core: &Core, ids: &[Uuid]) -> Result<Vec<Row>> {
     for row in rows {
         // The table's check knows the same three kinds.
         let Some(kind) = PolicyKind::from_name(&row.kind) else { continue };
+        let share = row.share.and_then(|share| u8::try_from(share).ok());
         known.push(Row {
+            trial: row.trial_id.map(|trial| (trial, share)),
             client_id: row.client_id,
             kind,
             version: row.version,

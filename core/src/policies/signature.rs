@@ -4,14 +4,13 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use rampart_plugins::Policy;
 use rampart_plugins::contract::{
-    Field, Header, Purpose, Rejection, SignedPayload, Signer, Verdict,
+    Field, Header, PolicyKind, Purpose, Rejection, SignedPayload, Signer, Verdict,
 };
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::call::{Answered, count, run};
+use super::call::{count, run};
 use super::{keys, replay};
 use crate::Core;
 use crate::caller::Client;
@@ -42,7 +41,8 @@ const VISIBLE_HEADERS: [&str; 12] = [
 /// An authentic payload.
 #[derive(Clone, Debug)]
 pub struct SignatureDecision {
-    /// For the audit: `{kind, version, digest, rule, fuel, key, algorithm}`.
+    /// For the audit and a replay: `{kind, version, digest, rule, fuel, answer, now, requestId,
+    /// input, key, algorithm}`; `input` is sealed.
     pub decision: Value,
 }
 
@@ -97,29 +97,18 @@ pub async fn verify_signature(
     client: &Client,
     payload: SignedPayload,
 ) -> Result<Option<SignatureDecision>> {
-    let policies = &client.tenant.policies;
-    let Some(active) = &policies.signature else { return Ok(None) };
-    let answered = run(
-        core,
-        client,
-        active,
-        |policy, active, context| match policy {
-            Policy::Signature(policy) => {
-                Some(policy.verify(context, &active.config, &payload, &policies.verification_keys))
-            }
-            Policy::Fee(_) | Policy::MethodOrder(_) => None,
-        },
-        |verdict| if matches!(verdict, Verdict::Authentic(_)) { "ok" } else { "refused" },
-    );
-    let Some(answered) = answered else { return Err(Code::ER324.into()) };
+    let identifier = payload.fields.iter().find(|field| field.name == "identifier");
+    let identifier = identifier.map(|field| field.value.clone());
+    let answered = run(core, client, identifier.as_ref().map(String::as_bytes), payload);
+    let Some(answered) = answered.map_err(|_| Code::ER324)? else { return Ok(None) };
     match &answered.answer {
         Verdict::Rejected(rejection) => Err(refusal(*rejection)),
         Verdict::Authentic(signer) => {
             if let Err(rejection) = check_time_and_reuse(core, client, signer).await? {
-                count(core, client, active.kind, "refused");
+                count(core, client, PolicyKind::Signature, "refused");
                 return Err(rejection);
             }
-            Ok(Some(decision(&answered, signer)))
+            Ok(Some(explained(answered.decision, signer)))
         }
     }
 }
@@ -144,8 +133,7 @@ async fn check_time_and_reuse(
     }
 }
 
-fn decision(answered: &Answered<'_, Verdict>, signer: &Signer) -> SignatureDecision {
-    let mut decision = answered.decision("authentic");
+fn explained(mut decision: Value, signer: &Signer) -> SignatureDecision {
     if let Value::Object(members) = &mut decision {
         members.insert("key".into(), signer.key.clone().into());
         members.insert("algorithm".into(), keys::algorithm_name(signer.algorithm).into());

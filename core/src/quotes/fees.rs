@@ -1,6 +1,6 @@
 //! Whose rules the fees of a quote follow: the partner's policy, or the built-in ones.
 
-use rampart_plugins::contract::{self, FeeRequest, Money, Stage};
+use rampart_plugins::contract::{self, FeeRequest, Money, PolicyKind, Stage};
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
@@ -10,7 +10,10 @@ use crate::Core;
 use crate::caller::ClientMaybeUser;
 use crate::error::Result;
 use crate::policies::{self, PolicyFees};
-use crate::pricing::{Bounds, Given, Priced, Rules, Unpriceable};
+use crate::pricing::{
+    Bounds, Given, PAYMENT_METHOD_PERCENT_MAX, Priced, Rules, SPREAD_PERCENT_MAX,
+    SPREAD_PERCENT_MIN, Unpriceable,
+};
 use crate::types::Country;
 use crate::types::decimal::divide_down;
 use crate::types::money::fiat_value;
@@ -48,13 +51,13 @@ impl Fees {
             partner_percentage_max: tenant.fee_cap_percentage,
             payment_method_fixed: request.method.fee_fixed,
         };
-        let policy = match tenant.policies.fee {
-            Some(_) => {
+        let policy = match tenant.policies.has(PolicyKind::Fee) {
+            true => {
                 let asked = asked(caller, side, request, price)
                     .ok_or_else(|| request.unpriceable(Unpriceable::TooLarge))?;
-                policies::fee_schedule(core, &caller.client, &asked)?
+                policies::fee_schedule(core, &caller.client, caller.user, asked)?
             }
-            None => None,
+            false => None,
         };
         let unit = if side == Side::Buy { Decimal::ONE } else { price };
         let stated = match policy {
@@ -78,17 +81,36 @@ impl Fees {
 
     /// What the order's audit row will say of these fees.
     pub(super) fn decisions(self, core: &Core, caller: &ClientMaybeUser, priced: &Priced) -> Value {
-        let clamped = json!(priced.clamped);
+        let (clamped, within) = (&priced.clamped, self.bounds_of(&priced.clamped));
         match self.policy {
             Some(mut policy) => {
-                if !priced.clamped.is_empty() {
-                    policy.note_clamped(core, &caller.client, clamped);
+                if !clamped.is_empty() {
+                    policy.note_clamped(core, &caller.client, json!(clamped), within);
                 }
                 json!([policy.decision])
             }
-            None if priced.clamped.is_empty() => json!([]),
-            None => json!([{"kind": "fee", "policy": "built-in", "clamped": clamped}]),
+            None if clamped.is_empty() => json!([]),
+            None => json!([{
+                "kind": "fee", "policy": "built-in", "clamped": clamped, "within": within,
+            }]),
         }
+    }
+
+    /// The bounds that these fees were held to, in words: why they are not what was stated.
+    fn bounds_of(&self, clamped: &[&'static str]) -> Value {
+        let bound = |name: &&'static str| match *name {
+            "partner" => {
+                let cap = self.bounds.partner_percentage_max.normalize();
+                format!("0 to {cap} % of the amount, the partner's cap")
+            }
+            "payment-method" => {
+                let fixed = self.bounds.payment_method_fixed.normalize();
+                format!("0 to {fixed} and {PAYMENT_METHOD_PERCENT_MAX} % of the amount")
+            }
+            _ => format!("{SPREAD_PERCENT_MIN} to {SPREAD_PERCENT_MAX} % of what is converted"),
+        };
+        let bounds = clamped.iter().map(|name| ((*name).to_owned(), bound(name).into()));
+        Value::Object(bounds.collect())
     }
 }
 

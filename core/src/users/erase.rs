@@ -70,6 +70,7 @@ pub(crate) async fn erase(
     )
     .execute(&mut *conn)
     .await?;
+    forget_payloads(conn, client, user).await?;
     // Nobody can read the images any more; they go as well.
     remove_later(conn, (client, user), core.clock.now()).await?;
     sqlx::query!(
@@ -80,4 +81,36 @@ pub(crate) async fn erase(
     .execute(conn)
     .await?;
     Ok(erased.rows_affected() == 1)
+}
+
+/// Forgets what partners signed for the user: offers and orders keep what was decided of it.
+async fn forget_payloads(
+    conn: &mut PgConnection,
+    client: ClientId,
+    user: UserId,
+) -> Result<(), sqlx::Error> {
+    sqlx::query!(
+        "update offer set signature_decision = signature_decision - 'input' \
+         where client_id = $1 and user_id = $2 and signature_decision is not null",
+        client.uuid(),
+        user.uuid(),
+    )
+    .execute(&mut *conn)
+    .await?;
+    sqlx::query!(
+        r#"
+        update buy_order set policy_decisions = (
+            select jsonb_agg(
+                case when decision ->> 'kind' = 'signature' then decision - 'input' else decision end
+                order by place)
+            from jsonb_array_elements(policy_decisions) with ordinality as d (decision, place))
+        where client_id = $1 and user_id = $2
+            and policy_decisions @> '[{"kind": "signature"}]'
+        "#,
+        client.uuid(),
+        user.uuid(),
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
 }

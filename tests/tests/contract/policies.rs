@@ -1,11 +1,17 @@
 //! Policies as operators handle them: real components, through the admin API.
 
+mod lifecycle;
+mod replayed;
+mod signed;
+mod trials;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::Method;
 use rampart_tests::answer::Answer;
 use rampart_tests::guests::component;
 use rampart_tests::keys::ed25519;
+use rampart_tests::partner::Partner;
 use rampart_tests::world::World;
 use serde_json::{Value, json};
 
@@ -15,13 +21,24 @@ const METHOD_ORDER: &str = "/admin/v1/partners/acme/policies/method-order";
 
 /// Policies on a busy machine: fuel decides, not the clock.
 async fn world() -> World {
+    with_acme().await.0
+}
+
+/// The same, with the partner.
+async fn with_acme() -> (World, Partner) {
     let world = World::with(|settings| settings.policy.deadline_ms = Some(5_000)).await;
-    world.partner("acme").await;
-    world
+    let acme = world.partner("acme").await;
+    (world, acme)
 }
 
 async fn push(world: &World, path: &str, guest: &str) -> Answer {
     world.admin_bytes(Method::PUT, path, component(guest)).await
+}
+
+/// A version that serves nobody yet, of this guest with these members.
+async fn stage(world: &World, path: &str, guest: &str, mut members: Value) -> Answer {
+    members["component"] = STANDARD.encode(component(guest)).into();
+    world.admin(Method::POST, &format!("{path}/versions"), members).await
 }
 
 async fn dry_run(world: &World, path: &str, input: Value) -> Value {

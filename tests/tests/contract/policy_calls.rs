@@ -43,6 +43,11 @@ fn calls(world: &World, kind: &str, outcome: &str) -> usize {
     line.map_or(0, |count| count.parse().unwrap())
 }
 
+fn breaker_is(world: &World, open: u8) -> bool {
+    let line = format!(r#"rampart_policy_breaker_open{{kind="fee",partner="acme"}} {open}"#);
+    world.core().metrics_text().lines().any(|shown| shown == line)
+}
+
 #[tokio::test]
 async fn a_push_changes_the_fee_of_the_next_quote_on_every_edge() {
     let world = World::start().await;
@@ -77,6 +82,7 @@ async fn a_looping_policy_costs_little_and_then_is_not_called() {
     // The best of five: the machine may be doing something else, the policy may not.
     assert!(fastest < Duration::from_millis(50), "{fastest:?}");
     assert_eq!(partner_fee(&acme, "DE").await, "0", "the breaker is open");
+    assert!(breaker_is(&world, 1), "an alert can see it");
     let change = json!({"walletAddressRequired": true});
     world.admin(Method::PATCH, "/admin/v1/partners/acme", change).await.assert_status(200);
     assert_eq!(partner_fee(&acme, "DE").await, "0", "a reload does not close it");
@@ -84,6 +90,7 @@ async fn a_looping_policy_costs_little_and_then_is_not_called() {
     assert_eq!(calls(&world, "fee", "fuel") + calls(&world, "fee", "deadline"), FAILURES);
     world.clock().advance(PAUSE);
     assert_eq!(partner_fee(&acme, "DE").await, "1", "one try closes it");
+    assert!(breaker_is(&world, 0));
     assert_eq!(calls(&world, "fee", "ok"), 2);
 }
 

@@ -1,0 +1,140 @@
+//! Keys of operators, which sign what becomes of partners' policies.
+
+use chrono::{DateTime, Utc};
+use rampart_plugins::VerificationKey;
+use rampart_plugins::contract::Algorithm;
+use serde::Serialize;
+use serde_json::json;
+use sqlx::PgConnection;
+
+use super::keys::check_name;
+use super::lifecycle::NotDone;
+use super::manifest::fingerprint;
+use crate::Core;
+use crate::audit::{self, Entry};
+use crate::error::{Error, Result};
+
+/// Most keys of all operators.
+const KEYS_MAX: i64 = 100;
+
+/// A key as operators see it. It is public.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct OperatorKey {
+    pub(crate) name: String,
+    pub(crate) public_key: String,
+    pub(crate) fingerprint: String,
+    pub(crate) created_by: String,
+    pub(crate) created_at: DateTime<Utc>,
+}
+
+/// All keys by name.
+///
+/// # Errors
+/// When the database cannot be read.
+pub(crate) async fn list(core: &Core) -> Result<Vec<OperatorKey>> {
+    let keys = sqlx::query_as!(
+        OperatorKey,
+        "select name, public_key, fingerprint, created_by, created_at from operator_key \
+         order by name limit $1",
+        KEYS_MAX,
+    )
+    .fetch_all(&core.db)
+    .await?;
+    Ok(keys)
+}
+
+/// Registers a key: a PEM `PUBLIC KEY` of Ed25519. A name has one key for good, so that nobody
+/// takes another's place unseen.
+///
+/// # Errors
+/// [`NotDone::Unfit`] with what is wrong, [`NotDone::Conflict`] when the name has another key.
+pub(crate) async fn register(
+    core: &Core,
+    actor: &str,
+    name: &str,
+    pem: &str,
+) -> Result<(), NotDone> {
+    check_name(name)?;
+    VerificationKey::parse(Algorithm::Ed25519, pem)
+        .map_err(|problem| NotDone::Unfit(format!("publicKey: {problem}")))?;
+    let fingerprint = fingerprint(pem);
+    let mut tx = core.db.begin().await?;
+    let registered = sqlx::query_scalar!(
+        "insert into operator_key (name, public_key, fingerprint, created_by, created_at) \
+         select $1, $2, $3, $4, $5 where (select count(*) from operator_key) < $6 \
+         on conflict (name) do update set name = excluded.name \
+         where operator_key.fingerprint = excluded.fingerprint \
+         returning name",
+        name,
+        pem,
+        fingerprint,
+        actor,
+        core.clock.now(),
+        KEYS_MAX,
+    )
+    .fetch_optional(&mut *tx)
+    .await?;
+    if registered.is_none() {
+        return Err(NotDone::Conflict("the name has another key, or there are 100 keys already"));
+    }
+    let detail = json!({"name": name, "fingerprint": fingerprint});
+    let entry = Entry { actor, action: "operator-key.register", target: name, detail };
+    audit::record(&mut tx, &core.clock, entry).await?;
+    tx.commit().await?;
+    Ok(())
+}
+
+/// Takes a key away: what it signed serves on, and cannot be activated again where a signature is
+/// required.
+///
+/// # Errors
+/// [`NotDone::Missing`] when there is none of this name.
+pub(crate) async fn remove(core: &Core, actor: &str, name: &str) -> Result<(), NotDone> {
+    let mut tx = core.db.begin().await?;
+    let removed =
+        sqlx::query!("delete from operator_key where name = $1", name).execute(&mut *tx).await?;
+    if removed.rows_affected() == 0 {
+        return Err(NotDone::Missing("operator key"));
+    }
+    let detail = json!({ "name": name });
+    let entry = Entry { actor, action: "operator-key.remove", target: name, detail };
+    audit::record(&mut tx, &core.clock, entry).await?;
+    tx.commit().await?;
+    Ok(())
+}
+
+/// A registered key, to verify with.
+pub(super) struct Found {
+    pub(super) public: VerificationKey,
+    pub(super) fingerprint: String,
+}
+
+/// The key of this name.
+///
+/// # Errors
+/// When the database cannot be read.
+pub(super) async fn find(core: &Core, name: &str) -> Result<Option<Found>> {
+    let row =
+        sqlx::query!("select public_key, fingerprint from operator_key where name = $1", name)
+            .fetch_optional(&core.db)
+            .await?;
+    let Some(row) = row else { return Ok(None) };
+    let public = VerificationKey::parse(Algorithm::Ed25519, &row.public_key)
+        .map_err(|error| Error::internal("read an operator's key", error))?;
+    Ok(Some(Found { public, fingerprint: row.fingerprint }))
+}
+
+/// Whether a key with this fingerprint is registered, by any name.
+///
+/// # Errors
+/// When the database cannot be read.
+pub(super) async fn is_registered(conn: &mut PgConnection, fingerprint: &str) -> Result<bool> {
+    let found = sqlx::query_scalar!(
+        r#"select exists (select from operator_key where fingerprint = $1) as "found!""#,
+        fingerprint,
+    )
+    .fetch_one(conn)
+    .await?;
+    Ok(found)
+}
