@@ -1,4 +1,4 @@
-//! `rampart order show|event`.
+//! `rampart order show|replay|event`.
 
 use clap::Subcommand;
 use http::Method;
@@ -13,6 +13,13 @@ use crate::serve::Fault;
 pub(crate) enum Order {
     /// Show an order with its timeline.
     Show {
+        /// Its id.
+        id: String,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Let an order's policies decide again, and say whether they decide the same.
+    Replay {
         /// Its id.
         id: String,
         #[command(flatten)]
@@ -41,6 +48,10 @@ impl Order {
     pub(crate) fn run(self) -> Result<(), Fault> {
         match self {
             Self::Show { id, target } => target.run(async |o| o.get(&format!("orders/{id}")).await),
+            Self::Replay { id, target } => {
+                let path = format!("orders/{id}/replay");
+                target.run(async |o| o.call(Method::POST, &path, Body::None).await)
+            }
             Self::Event { id, event, members, target } => {
                 let body = Body::Json(body(event, &members)?);
                 let path = format!("orders/{id}/events");

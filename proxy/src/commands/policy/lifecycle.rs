@@ -1,0 +1,374 @@
+//! What becomes of a partner's policy: `rampart policy push|configure|show|dry-run|shadow|activate|
+//! trial|end-trial|rollback|delete|signer`.
+
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use clap::{Args, Subcommand};
+use http::Method;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use rampart_core::policies::manifest::{self, Unsigned};
+use serde_json::{Map, Value, json};
+
+use super::read;
+use crate::commands::Target;
+use crate::operator::{Body, Operator};
+use crate::serve::Fault;
+
+/// One kind of policy of one partner.
+#[derive(Debug, Args)]
+pub(crate) struct Which {
+    /// The partner's short name.
+    slug: String,
+    /// signature, fee or method-order.
+    kind: String,
+    #[command(flatten)]
+    target: Target,
+}
+
+impl Which {
+    fn path(&self) -> String {
+        format!("partners/{}/policies/{}", self.slug, self.kind)
+    }
+}
+
+/// Why, for the history.
+#[derive(Debug, Args)]
+pub(crate) struct Why {
+    /// Why: kept in the history.
+    #[arg(long)]
+    reason: Option<String>,
+}
+
+impl Why {
+    fn body(&self, mut members: Value) -> Body {
+        if let (Value::Object(members), Some(reason)) = (&mut members, &self.reason) {
+            members.insert("reason".to_owned(), reason.as_str().into());
+        }
+        Body::Json(members)
+    }
+}
+
+/// What stands beside a component.
+#[derive(Debug, Args)]
+pub(crate) struct Beside {
+    /// The configuration, a JSON object in a file; the active one's where it is left out.
+    #[arg(long, value_name = "FILE")]
+    settings: Option<PathBuf>,
+    /// Whether a malfunction refuses the request.
+    #[arg(long, value_name = "true|false")]
+    fail_closed: Option<bool>,
+    /// Store it as a version that serves nobody yet.
+    #[arg(long)]
+    stage: bool,
+    /// Sign the manifest with this Ed25519 key (PKCS #8 in PEM).
+    #[arg(long, value_name = "FILE", requires = "signer")]
+    key: Option<PathBuf>,
+    /// The name that the key is registered by.
+    #[arg(long, value_name = "NAME", requires = "key")]
+    signer: Option<String>,
+    #[command(flatten)]
+    why: Why,
+}
+
+/// Commands that act on a running edge.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Lifecycle {
+    /// Admit a component and make it the partner's policy, at once unless it is staged.
+    Push {
+        #[command(flatten)]
+        which: Which,
+        /// The component.
+        file: PathBuf,
+        #[command(flatten)]
+        beside: Beside,
+    },
+    /// Give the active component other settings, as a new version.
+    Configure {
+        #[command(flatten)]
+        which: Which,
+        #[command(flatten)]
+        beside: Beside,
+    },
+    /// List a policy's versions, what is on trial, and who changed what and why.
+    Show {
+        #[command(flatten)]
+        which: Which,
+    },
+    /// Ask a version, storing nothing.
+    DryRun {
+        #[command(flatten)]
+        which: Which,
+        /// What it is asked, as JSON in a file: an object, or an array of several.
+        #[arg(required_unless_present = "recorded")]
+        input: Option<PathBuf>,
+        /// Ask what live requests have asked.
+        #[arg(long, conflicts_with = "input")]
+        recorded: bool,
+        /// Another version than the active one.
+        #[arg(long)]
+        number: Option<i64>,
+    },
+    /// Run a version beside the active one, comparing and using none of its answers.
+    Shadow {
+        #[command(flatten)]
+        which: Which,
+        /// The version's number.
+        number: i64,
+        #[command(flatten)]
+        why: Why,
+    },
+    /// Let a version serve everybody, or a share of the users.
+    Activate {
+        #[command(flatten)]
+        which: Which,
+        /// The version's number.
+        number: i64,
+        /// Percent of the users.
+        #[arg(long, default_value_t = 100)]
+        percentage: u8,
+        #[command(flatten)]
+        why: Why,
+    },
+    /// Show what is on trial: its share, or how its shadow runs compare.
+    Trial {
+        #[command(flatten)]
+        which: Which,
+    },
+    /// End a shadow run or a share.
+    EndTrial {
+        #[command(flatten)]
+        which: Which,
+        #[command(flatten)]
+        why: Why,
+    },
+    /// Go one step back.
+    Rollback {
+        #[command(flatten)]
+        which: Which,
+        #[command(flatten)]
+        why: Why,
+    },
+    /// Go back to the built-in policy.
+    Delete {
+        #[command(flatten)]
+        which: Which,
+        #[command(flatten)]
+        why: Why,
+    },
+    /// Keys of operators that sign manifests.
+    #[command(subcommand)]
+    Signer(Signer),
+}
+
+/// `rampart policy signer add|list|remove`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Signer {
+    /// Register a public key.
+    Add {
+        /// Its name.
+        name: String,
+        /// The key: an Ed25519 `PUBLIC KEY` in PEM.
+        file: PathBuf,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// List the keys.
+    List {
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Take a key away.
+    Remove {
+        /// Its name.
+        name: String,
+        #[command(flatten)]
+        target: Target,
+    },
+}
+
+impl Lifecycle {
+    /// Does it.
+    ///
+    /// # Errors
+    /// One sentence for the operator.
+    pub(crate) fn run(self) -> Result<(), Fault> {
+        match self {
+            Self::Push { which, file, beside } => push(&which, &beside, Some(read(&file)?)),
+            Self::Configure { which, beside } => push(&which, &beside, None),
+            Self::Show { which } => which.target.run(async |o| o.get(&which.path()).await),
+            Self::DryRun { which, input, recorded, number } => {
+                let mut body = asked(input.as_deref(), recorded)?;
+                body["version"] = number.into();
+                let path = format!("{}/dry-run", which.path());
+                post(&which.target, &path, Body::Json(body))
+            }
+            Self::Shadow { which, number, why } => {
+                let path = format!("{}/versions/{number}/shadow", which.path());
+                post(&which.target, &path, why.body(json!({})))
+            }
+            Self::Activate { which, number, percentage, why } => {
+                let path = format!("{}/versions/{number}/activate", which.path());
+                post(&which.target, &path, why.body(json!({ "percentage": percentage })))
+            }
+            Self::Trial { which } => {
+                let path = format!("{}/trial", which.path());
+                which.target.run(async |o| o.get(&path).await)
+            }
+            Self::EndTrial { which, why } => {
+                let (path, body) = (format!("{}/trial", which.path()), why.body(json!({})));
+                which.target.run(async |o| o.call(Method::DELETE, &path, body).await)
+            }
+            Self::Rollback { which, why } => {
+                let path = format!("{}/rollback", which.path());
+                post(&which.target, &path, why.body(json!({})))
+            }
+            Self::Delete { which, why } => {
+                let (path, body) = (which.path(), why.body(json!({})));
+                which.target.run(async |o| o.call(Method::DELETE, &path, body).await)
+            }
+            Self::Signer(signer) => signer.run(),
+        }
+    }
+}
+
+impl Signer {
+    fn run(self) -> Result<(), Fault> {
+        let path = |name: &str| format!("operator-keys/{name}");
+        match self {
+            Self::Add { name, file, target } => {
+                let pem = text(&file)?;
+                let body = Body::Json(json!({ "publicKey": pem }));
+                target.run(async |o| o.call(Method::PUT, &path(&name), body).await)
+            }
+            Self::List { target } => target.run(async |o| o.get("operator-keys").await),
+            Self::Remove { name, target } => {
+                target.run(async |o| o.call(Method::DELETE, &path(&name), Body::None).await)
+            }
+        }
+    }
+}
+
+fn post(target: &Target, path: &str, body: Body) -> Result<(), Fault> {
+    target.run(async |o| o.call(Method::POST, path, body).await)
+}
+
+/// The body of a dry run.
+fn asked(input: Option<&Path>, recorded: bool) -> Result<Value, Fault> {
+    let Some(file) = input.filter(|_| !recorded) else { return Ok(json!({ "recorded": true })) };
+    Ok(match document(file)? {
+        Value::Array(inputs) => json!({ "inputs": inputs }),
+        input => json!({ "input": input }),
+    })
+}
+
+/// Uploads a component, or the active one again, with what stands beside it.
+fn push(which: &Which, beside: &Beside, component: Option<Vec<u8>>) -> Result<(), Fault> {
+    let config = match &beside.settings {
+        Some(file) => Some(object(document(file)?)?),
+        None => None,
+    };
+    let key = match &beside.key {
+        Some(file) => Some(text(file)?),
+        None => None,
+    };
+    which.target.run(async |operator| {
+        let path = which.path();
+        if key.is_none() && !beside.stage {
+            return at_once(&operator, &path, beside, config, component).await;
+        }
+        let mut body = json!({ "activate": !beside.stage });
+        if let Some(component) = &component {
+            body["component"] = STANDARD.encode(component).into();
+        }
+        match key {
+            Some(pem) => {
+                let history = operator.get(&path).await?;
+                let made = signed(which, beside, (&pem, &history), config, component.as_deref())?;
+                (body["manifest"], body["signature"]) = made;
+            }
+            None => {
+                body["config"] = config.into();
+                body["failClosed"] = beside.fail_closed.into();
+            }
+        }
+        operator.call(Method::POST, &format!("{path}/versions"), beside.why.body(body)).await
+    })
+}
+
+/// The contract's own calls: what is pushed serves at once.
+async fn at_once(
+    operator: &Operator,
+    path: &str,
+    beside: &Beside,
+    config: Option<Map<String, Value>>,
+    component: Option<Vec<u8>>,
+) -> Result<Value, Fault> {
+    let Some(component) = component else {
+        let body = json!({"config": config, "failClosed": beside.fail_closed});
+        let path = format!("{path}/config");
+        return operator.call(Method::PUT, &path, beside.why.body(body)).await;
+    };
+    let parameters = [
+        ("config", config.map(|config| Value::Object(config).to_string())),
+        ("failClosed", beside.fail_closed.map(|flag| flag.to_string())),
+        ("reason", beside.why.reason.clone()),
+    ];
+    let set = parameters.into_iter().filter_map(|(name, value)| {
+        Some(format!("{name}={}", utf8_percent_encode(&value?, NON_ALPHANUMERIC)))
+    });
+    let query = set.collect::<Vec<_>>().join("&");
+    let path = if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") };
+    operator.call(Method::PUT, &path, Body::Component(component)).await
+}
+
+/// The manifest of the next version, and its signature, as members of a body.
+fn signed(
+    which: &Which,
+    beside: &Beside,
+    (pem, history): (&str, &Value),
+    config: Option<Map<String, Value>>,
+    component: Option<&[u8]>,
+) -> Result<(Value, Value), Fault> {
+    let versions = history["versions"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let active = versions.iter().find(|version| version["active"] == true);
+    let active = active.unwrap_or(&Value::Null);
+    let newest = versions.first().and_then(|version| version["version"].as_i64()).unwrap_or(0);
+    let digest = match component {
+        Some(component) => manifest::digest_hex(component),
+        None => active["digest"]
+            .as_str()
+            .ok_or_else(|| Fault::from("there is no active version to configure".to_owned()))?
+            .to_owned(),
+    };
+    let kept = || active["config"].as_object().cloned().unwrap_or_default();
+    let unsigned = Unsigned {
+        partner: &which.slug,
+        kind: &which.kind,
+        version: newest + 1,
+        digest: &digest,
+        config: config.unwrap_or_else(kept),
+        fail_closed: beside.fail_closed.unwrap_or(active["failClosed"] == true),
+    };
+    let (text, signature) =
+        manifest::sign(pem, &unsigned).map_err(|reason| Fault::from(reason.to_owned()))?;
+    Ok((text.into(), json!({"key": beside.signer, "value": STANDARD.encode(signature)})))
+}
+
+fn text(file: &Path) -> Result<String, Fault> {
+    String::from_utf8(read(file)?)
+        .map_err(|e| Fault::new(&format!("'{}' is not text", file.display()), &e))
+}
+
+fn document(file: &Path) -> Result<Value, Fault> {
+    serde_json::from_slice(&read(file)?)
+        .map_err(|e| Fault::new(&format!("'{}' is not JSON", file.display()), &e))
+}
+
+fn object(value: Value) -> Result<Map<String, Value>, Fault> {
+    match value {
+        Value::Object(members) => Ok(members),
+        _ => Err(Fault::from("the settings are not a JSON object".to_owned())),
+    }
+}
