@@ -1,5 +1,7 @@
 //! Policies pushed while requests run, and policies that do not end.
 
+mod two_edges;
+
 use std::time::Duration;
 
 use futures::stream::FuturesUnordered;
@@ -8,6 +10,7 @@ use http::Method;
 use rampart_core::clock::Clock;
 use rampart_tests::answer::Answer;
 use rampart_tests::caller::{Caller, Protocol};
+use rampart_tests::deadline::{SOON, until};
 use rampart_tests::edge::Edge;
 use rampart_tests::guests::component;
 use serde_json::{Value, json};
@@ -86,6 +89,31 @@ async fn a_policy_pushed_under_load_prices_the_next_quote_and_no_request_fails()
     stop.send(true).unwrap();
     let asked = loading.await.expect("no request fails");
     assert!(asked > 2 * QUOTE_EVERY, "only {asked} requests were sent");
+}
+
+#[tokio::test]
+async fn malfunctions_leave_one_line_a_second_with_the_policys_own_words() {
+    let edge = Edge::start().await;
+    let partner = edge.partner("failing").await;
+    let path = "/admin/v1/partners/failing/policies/fee?config=%7B%22mode%22:%22error@FR%22%7D";
+    edge.admin_bytes(Method::PUT, path, component("hostile")).await.assert_status(200);
+    let lines = || {
+        let written = edge.process.err().into_iter().chain(edge.process.out());
+        written.filter(|line| line.contains("a policy malfunctioned")).collect::<Vec<_>>()
+    };
+    let clock = Clock::system();
+    let began = clock.monotonic_ns();
+    // A success between them keeps the breaker closed.
+    for country in ["FR", "NL", "FR", "NL", "FR", "NL"] {
+        quote(&partner, country).await.assert_status(200);
+    }
+    let seconds = (clock.monotonic_ns() - began) / 1_000_000_000;
+    until("the line is written", SOON, async || (!lines().is_empty()).then_some(())).await;
+    let lines = lines();
+    assert!(lines.len() <= usize::try_from(seconds).unwrap() + 1, "{lines:?}");
+    for said in ["unsupported: this and that", "failing", "error"] {
+        assert!(lines[0].contains(said), "{}", lines[0]);
+    }
 }
 
 /// The shortest of some quotes, one after the other, each granted.
