@@ -19,6 +19,7 @@ mod lifecycle;
 mod limits;
 mod metrics;
 mod policies;
+mod privacy;
 mod purchase;
 mod race;
 mod readme;
