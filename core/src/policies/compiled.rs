@@ -1,7 +1,7 @@
 //! Native code of policies: compiled off the serving threads, once for all partners that share a
 //! component, and kept for as long as one of them uses it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -23,6 +23,8 @@ const COMPILES_MAX: usize = 2;
 const RELOAD_WAIT: Duration = Duration::from_millis(500);
 /// Calls that operators wait for, at once; the engine has room for them and for shadow runs.
 const REHEARSALS_MAX: usize = 2;
+/// Components of replaced versions that are kept compiled: a small one has 150 KiB.
+const REPLACED_MAX: usize = 64;
 /// Stack of a compiling thread, in bytes: its depth follows the nesting of the uploaded code.
 const THREAD_STACK_BYTES: usize = 16 << 20;
 
@@ -31,6 +33,8 @@ pub struct Policies {
     pub(super) engine: PolicyEngine,
     /// As many as there are components of active policies.
     slots: Mutex<HashMap<SlotKey, Weak<Slot>>>,
+    /// The newest replaced versions: one step back waits for no compiler.
+    replaced: Mutex<VecDeque<Arc<Slot>>>,
     compiles: Arc<Semaphore>,
     /// The engine refuses an upload that finds no place; here it waits for one.
     admissions: Semaphore,
@@ -65,7 +69,8 @@ impl Policies {
         let admissions = Semaphore::new(engine.limits().admissions_max as usize);
         let rehearsals = Semaphore::new(REHEARSALS_MAX);
         let (slots, asides) = (Mutex::default(), Asides::default());
-        Ok(Self { engine, slots, compiles, admissions, rehearsals, asides })
+        let replaced = Mutex::default();
+        Ok(Self { engine, slots, replaced, compiles, admissions, rehearsals, asides })
     }
 
     /// A place to examine an upload in.
@@ -89,6 +94,17 @@ impl Policies {
         let slot = Arc::new(Slot { kind, digest: Arc::clone(&key.1), code: OnceCell::new() });
         slots.insert(key, Arc::downgrade(&slot));
         slot
+    }
+
+    /// Keeps the code of a version that another one replaces.
+    pub(super) fn keep_replaced(&self, slot: Arc<Slot>) {
+        // A list of whole entries: a panic elsewhere cannot have left it half written.
+        let mut replaced = self.replaced.lock().unwrap_or_else(PoisonError::into_inner);
+        replaced.retain(|kept| !Arc::ptr_eq(kept, &slot));
+        if replaced.len() == REPLACED_MAX {
+            replaced.pop_front();
+        }
+        replaced.push_back(slot);
     }
 
     /// A component's code, compiled now if no active policy has it: for a rehearsal.

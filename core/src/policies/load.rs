@@ -52,7 +52,12 @@ impl TenantPolicies {
                 Some(policy) => {
                     place(policies.entry(row.client_id).or_default(), known, &row, policy)
                 }
-                None => changed.push((core.policies.slot(row.kind, &row.digest), row)),
+                None => {
+                    if let Some(replaced) = known_policy(known, row.client_id, row.kind) {
+                        core.policies.keep_replaced(Arc::clone(&replaced.slot));
+                    }
+                    changed.push((core.policies.slot(row.kind, &row.digest), row));
+                }
             }
         }
         let slots = changed.iter().map(|(slot, _)| Arc::clone(slot)).collect();
