@@ -125,14 +125,18 @@ impl Browser {
         serious.map(|entry| entry["message"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// The URLs that pages asked for since it was last asked, whether or not they came.
+    /// The URLs that pages asked for since it was last asked, whether or not they came. What the
+    /// browser's own first page is made of (`chrome://…`) is no page's request.
     pub async fn requested(&self) -> Vec<String> {
         let mut urls = Vec::new();
         for entry in self.log("performance").await {
             let event: Value = serde_json::from_str(entry["message"].as_str().unwrap()).unwrap();
             let event = &event["message"];
             if event["method"] == "Network.requestWillBeSent" {
-                urls.push(event["params"]["request"]["url"].as_str().unwrap().to_owned());
+                let url = event["params"]["request"]["url"].as_str().unwrap();
+                if !url.starts_with("chrome://") {
+                    urls.push(url.to_owned());
+                }
             }
         }
         urls
