@@ -90,7 +90,7 @@ fn client_of(text: &str) -> Option<ClientId> {
     (!secret.is_empty()).then(|| Uuid::try_parse(client).ok().map(ClientId::from))?
 }
 
-/// Whether the token can still be used.
+/// Whether the token can still be used: it is unused, in time, and its user is there.
 ///
 /// # Errors
 /// When the database cannot be read.
@@ -98,9 +98,9 @@ pub(crate) async fn is_live(core: &Core, purpose: Purpose, text: &str) -> Result
     let Some(client) = client_of(text) else { return Ok(false) };
     let live = sqlx::query_scalar!(
         r#"
-        select 1 as "live!" from one_time_token
-        where client_id = $1 and token_digest = $2 and purpose = $3
-            and used_at is null and expires_at > $4
+        select 1 as "live!" from one_time_token t join end_user u using (client_id, user_id)
+        where t.client_id = $1 and token_digest = $2 and purpose = $3
+            and used_at is null and expires_at > $4 and u.deleted_at is null
         "#,
         client.uuid(),
         &digest_of(text)[..],
@@ -124,10 +124,11 @@ pub(crate) async fn redeem(
 ) -> Result<Option<(ClientId, UserId)>> {
     let Some(client) = client_of(text) else { return Ok(None) };
     let user = sqlx::query_scalar!(
-        "update one_time_token set used_at = $4 \
-         where client_id = $1 and token_digest = $2 and purpose = $3 \
+        "update one_time_token t set used_at = $4 from end_user u \
+         where t.client_id = $1 and token_digest = $2 and purpose = $3 \
              and used_at is null and expires_at > $4 \
-         returning user_id",
+             and u.client_id = t.client_id and u.user_id = t.user_id and u.deleted_at is null \
+         returning t.user_id",
         client.uuid(),
         &digest_of(text)[..],
         purpose.as_str(),
@@ -152,36 +153,33 @@ pub(crate) async fn log_in(
     if client_of(text) != Some(client) {
         return Err(Code::ER333.into());
     }
-    let Some((_, user)) = redeem(conn, core, Purpose::Login, text).await? else {
-        return Err(why_not(conn, client, text).await?.into());
-    };
-    let there = sqlx::query_scalar!(
-        r#"
-        select 1 as "there!" from end_user
-        where client_id = $1 and user_id = $2 and deleted_at is null
-        "#,
-        client.uuid(),
-        user.uuid(),
-    )
-    .fetch_optional(conn)
-    .await?;
-    there.map(|_| user).ok_or_else(|| Code::ER335.into())
+    match redeem(conn, core, Purpose::Login, text).await? {
+        Some((_, user)) => Ok(user),
+        None => Err(why_not(conn, core, client, text).await?.into()),
+    }
 }
 
 /// Why a login token could not be used up.
-async fn why_not(conn: &mut PgConnection, client: ClientId, text: &str) -> Result<Code> {
-    let unused = sqlx::query_scalar!(
-        r#"
-        select 1 as "unused!" from one_time_token
-        where client_id = $1 and token_digest = $2 and purpose = $3 and used_at is null
-        "#,
+async fn why_not(
+    conn: &mut PgConnection,
+    core: &Core,
+    client: ClientId,
+    text: &str,
+) -> Result<Code> {
+    let expires_at = sqlx::query_scalar!(
+        "select expires_at from one_time_token \
+         where client_id = $1 and token_digest = $2 and purpose = $3 and used_at is null",
         client.uuid(),
         &digest_of(text)[..],
         Purpose::Login.as_str(),
     )
     .fetch_optional(conn)
     .await?;
-    Ok(if unused.is_some() { Code::ER334 } else { Code::ER333 })
+    Ok(match expires_at {
+        None => Code::ER333,
+        Some(end) if end <= core.clock.now() => Code::ER334,
+        Some(_) => Code::ER335,
+    })
 }
 
 #[cfg(test)]

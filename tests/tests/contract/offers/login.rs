@@ -96,16 +96,26 @@ async fn a_login_token_is_good_once_for_a_while_and_for_its_client() {
 }
 
 #[tokio::test]
-async fn a_token_of_somebody_who_is_gone_says_so() {
+async fn a_token_of_somebody_who_is_gone_says_so_and_opens_nothing() {
     let world = World::start().await;
     let acme = world.partner("acme").await;
     let ann = acme.user("ann").await;
     let orphan = token(&ann).await;
     let uuid = ann.log_in().await["uuid"].as_str().unwrap().to_owned();
+    let text = orphan.as_str().unwrap();
+    let page = format!("/nl-nl/account/verify-bank-account?token={text}&uuid={uuid}");
+    let show = async || acme.anonymous(Method::GET, &page).send().await.status();
+    assert_eq!(show().await, 200);
     let path = format!("/admin/v1/users/{uuid}");
     world.admin(Method::PATCH, &path, json!({"deleted": true})).await.assert_status(200);
+    assert_eq!(show().await, 404);
+    let form = format!("token={text}&iban=NL91ABNA0417164300&holder=Ada");
+    acme.anonymous(Method::POST, &page).body(form).send().await.assert_status(404);
     for _ in 0..2 {
         let answer = acme.post(OFFER, offer(json!({"loginToken": orphan}))).await;
         answer.assert_status(400).assert_codes(&["ER335"]);
     }
+    world.clock().advance(TimeDelta::seconds(301));
+    let answer = acme.post(OFFER, offer(json!({"loginToken": orphan}))).await;
+    answer.assert_codes(&["ER334"]);
 }
