@@ -31,8 +31,9 @@ struct Person {
 
 impl Person {
     fn new(number: usize) -> Self {
+        let digits = format!("{number:02}");
         let letters: String =
-            [number / 10, number % 10].iter().map(|n| char::from(b'k' + *n as u8)).collect();
+            digits.bytes().map(|digit| char::from(digit - b'0' + b'k')).collect();
         Self {
             number,
             first: format!("Zelda{letters}"),
