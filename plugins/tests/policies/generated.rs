@@ -97,7 +97,7 @@ fn generated_modules_and_parts_of_them_break_nothing_at_upload() {
             let part = component[..component.len() * (seed % 100) / 100].to_vec();
             let part = engine.admit(PolicyKind::Fee, part, Vec::new());
             assert!(part.is_err(), "a part of {seed} was admitted");
-            if seed / THREADS % CALLED_EVERY == 0 {
+            if (seed / THREADS).is_multiple_of(CALLED_EVERY) {
                 let outcome = called(&engine, &component);
                 let mut outcomes = outcomes.lock().unwrap_or_else(PoisonError::into_inner);
                 *outcomes.entry(outcome).or_default() += 1;

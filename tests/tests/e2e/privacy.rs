@@ -32,8 +32,7 @@ struct Person {
 impl Person {
     fn new(number: usize) -> Self {
         let digits = format!("{number:02}");
-        let letters: String =
-            digits.bytes().map(|digit| char::from(digit - b'0' + b'k')).collect();
+        let letters: String = digits.bytes().map(|digit| char::from(digit - b'0' + b'k')).collect();
         Self {
             number,
             first: format!("Zelda{letters}"),
