@@ -142,14 +142,15 @@ fn is_loopback(host: &str) -> bool {
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
+/// Who sends where nobody is named. None at an IPv6 address: `Address` knows no such literal.
 fn sender(public_url: &str) -> Option<Mailbox> {
     let url = Url::parse(public_url).ok()?;
     let host = match url.host()? {
         Host::Domain(name) => name.to_owned(),
         Host::Ipv4(address) => format!("[{address}]"),
-        Host::Ipv6(address) => format!("[IPv6:{address}]"),
+        Host::Ipv6(_) => return None,
     };
-    format!("no-reply@{host}").parse().ok()
+    Some(Mailbox::new(None, Address::new("no-reply", host).ok()?))
 }
 
 /// When a mail is tried again after so many tries.
@@ -256,5 +257,6 @@ mod tests {
             "no-reply@pay.example.com"
         );
         assert_eq!(sender("https://127.0.0.1:8443").unwrap().to_string(), "no-reply@[127.0.0.1]");
+        assert!(sender("https://[::1]:8443").is_none());
     }
 }
