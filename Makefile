@@ -25,7 +25,7 @@ test: ## Every test: unit, contract, end to end, browser, policies (ARGS: a filt
 conformance: ## Hold the edge to its OpenAPI document with 20,000 generated cases (ARGS: how many)
 	@deploy/setup --test
 	cargo build --locked --package rampart
-	RAMPART_CASES=$(or $(ARGS),20000) cargo test --package rampart-tests --locked --test e2e \
+	RAMPART_CASES=$(or $(ARGS),20000) cargo test --workspace --locked --test e2e \
 	    the_service_is_as_its_document_says -- --nocapture
 
 bench: setup ## Side by side with nginx, Envoy, HAProxy, hyper and pgbench (ARGS="--quick", "--only quote --rounds 3")
@@ -51,7 +51,7 @@ prepare: setup ## Write .sqlx/ anew, from the migrations and the queries
 	deploy/prepare
 
 openapi: setup ## Accept the API's document as it is now: writes tests/fixtures/openapi.json
-	RAMPART_ACCEPT=1 cargo test --package rampart-tests --locked --test contract the_document_is_the_reviewed_one
+	RAMPART_ACCEPT=1 cargo test --workspace --locked --test contract the_document_is_the_reviewed_one
 
 setup: ## Install what is missing to build and run
 	@deploy/setup
