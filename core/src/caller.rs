@@ -107,15 +107,7 @@ pub const CLIENT_ERRORS: &[Code] = &[
 ];
 
 /// The same, and a user's.
-pub const USER_ERRORS: &[Code] = &[
-    Code::ER800,
-    Code::ER801,
-    Code::ER802,
-    Code::ER803,
-    Code::ER805,
-    Code::ER806,
-    Code::ER999,
-    Code::RateLimited,
+pub const USER_ERRORS: &[Code] = &and_client_errors::<16>(&[
     Code::ER700,
     Code::ER701,
     Code::ER702,
@@ -124,7 +116,20 @@ pub const USER_ERRORS: &[Code] = &[
     Code::ER705,
     Code::ER707,
     Code::ER709,
-];
+]);
+
+/// The codes of a client's proof, and these; `N` is how many that are.
+const fn and_client_errors<const N: usize>(more: &[Code]) -> [Code; N] {
+    let client = CLIENT_ERRORS;
+    assert!(N == client.len() + more.len(), "N is the number of all codes");
+    let mut all = [Code::ER999; N];
+    let mut at = 0;
+    while at < N {
+        all[at] = if at < client.len() { client[at] } else { more[at - client.len()] };
+        at += 1;
+    }
+    all
+}
 
 /// Anybody: the endpoint proves its caller itself, or is public.
 #[derive(Clone, Copy, Debug)]
@@ -220,19 +225,8 @@ pub struct LoggedIn {
 impl Caller for LoggedIn {
     const CLIENT: bool = true;
     const USER: UserProof = UserProof::Token;
-    const ERRORS: &'static [Code] = &[
-        Code::ER800,
-        Code::ER801,
-        Code::ER802,
-        Code::ER803,
-        Code::ER805,
-        Code::ER806,
-        Code::ER999,
-        Code::RateLimited,
-        Code::ER700,
-        Code::ER701,
-        Code::ER702,
-    ];
+    const ERRORS: &'static [Code] =
+        &and_client_errors::<11>(&[Code::ER700, Code::ER701, Code::ER702]);
 
     fn user(&self) -> Option<UserId> {
         Some(self.user)

@@ -75,6 +75,13 @@ pub(crate) fn guarded(
     reply
 }
 
+/// For a link that is used, has ended or is none of ours: which of them is not told. `hint` says how
+/// to get another one.
+pub(crate) fn dead_link(hint: &str) -> Reply {
+    const TITLE: &str = "This link does not work any more";
+    guarded(StatusCode::NOT_FOUND, TITLE, &html! { h1 { (TITLE) } p { (hint) } }, None)
+}
+
 /// Sends the browser back to the partner. 303 makes it a GET, so that a reload repeats nothing.
 pub(crate) fn leave(return_url: &ReturnUrl) -> Reply {
     let mut reply = Reply::empty(StatusCode::SEE_OTHER);

@@ -80,7 +80,7 @@ impl Endpoint for Act {
         if payment.standing != Standing::Payable {
             return Ok(page::show(StatusCode::CONFLICT, &payment));
         }
-        match apply(core, payment.client, payment.order, action.event(), ACTOR).await {
+        match apply(core, payment.client, payment.order, &action.event(), ACTOR).await {
             Ok(_) => Ok(page::leave(&token, payment.return_url.as_ref())),
             // Somebody else was faster: show what it is now.
             Err(NotApplied::Forbidden { .. } | NotApplied::NoSuchOrder) => {

@@ -2,10 +2,13 @@
 
 #![expect(clippy::expect_used, clippy::panic, reason = "tests")]
 
-use std::path::PathBuf;
+#[path = "policies/guest.rs"]
+mod guest;
 
 use rampart_plugins::contract::{CallContext, FeeRequest, Money, PolicyKind, Side, Stage};
 use rampart_plugins::{Policy, PolicyEngine, PolicyLimits};
+
+use self::guest::guest;
 
 /// Partners with a component of their own, after the first ones.
 const PARTNERS: usize = 150;
@@ -13,19 +16,6 @@ const PARTNERS: usize = 150;
 const FIRST: usize = 50;
 /// Most resident memory of one partner, in bytes.
 const PARTNER_BYTES_MAX: usize = 200 << 10;
-
-#[expect(clippy::disallowed_methods, reason = "where the build put them is no setting of Rampart")]
-fn guest(name: &str) -> Vec<u8> {
-    let workspace = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
-    let folder = match (std::env::var_os("RAMPART_GUESTS"), std::env::var_os("CARGO_TARGET_DIR")) {
-        (Some(guests), _) => PathBuf::from(guests),
-        (None, Some(target)) => workspace.join(target).join("guests"),
-        (None, None) => workspace.join("target/guests"),
-    };
-    let path = folder.join(name).with_extension("wasm");
-    std::fs::read(&path)
-        .unwrap_or_else(|_| panic!("{} is missing: run `plugins/build` first", path.display()))
-}
 
 /// The same component with another digest: a custom section that names the partner.
 fn component_of(partner: usize, guest: &[u8]) -> Vec<u8> {

@@ -10,6 +10,8 @@ mod floods;
 mod forged;
 #[path = "policies/generated.rs"]
 mod generated;
+#[path = "policies/guest.rs"]
+mod guest;
 #[path = "policies/hostile.rs"]
 mod hostile;
 #[path = "policies/mirror.rs"]
@@ -21,13 +23,14 @@ mod older;
 #[path = "policies/shipped.rs"]
 mod shipped;
 
-use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use rampart_plugins::contract::{
     CallContext, ConfigEntry, ConfigValue, FeeRequest, Money, PolicyKind, Side, Stage,
 };
 use rampart_plugins::{Admitted, FeePolicy, Policy, PolicyEngine, PolicyLimits};
+
+use self::guest::guest;
 
 /// 2026-01-01T00:00:00Z.
 const NOW: u32 = 1_767_225_600;
@@ -47,20 +50,6 @@ static ENGINE: LazyLock<PolicyEngine> = LazyLock::new(|| engine(patient()));
 
 fn engine(limits: PolicyLimits) -> PolicyEngine {
     PolicyEngine::new(limits).expect("an engine starts with these limits")
-}
-
-/// A component that `plugins/build` made.
-#[expect(clippy::disallowed_methods, reason = "where the build put them is no setting of Rampart")]
-fn guest(name: &str) -> Vec<u8> {
-    let workspace = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
-    let folder = match (std::env::var_os("RAMPART_GUESTS"), std::env::var_os("CARGO_TARGET_DIR")) {
-        (Some(guests), _) => PathBuf::from(guests),
-        (None, Some(target)) => workspace.join(target).join("guests"),
-        (None, None) => workspace.join("target/guests"),
-    };
-    let path = folder.join(name).with_extension("wasm");
-    std::fs::read(&path)
-        .unwrap_or_else(|_| panic!("{} is missing: run `plugins/build` first", path.display()))
 }
 
 fn admitted(kind: PolicyKind, name: &str, config: Vec<ConfigEntry>) -> Admitted {

@@ -108,7 +108,7 @@ pub(crate) async fn make_order(
     }
     let reference = Some(deposit.reference.to_owned());
     let paid = OrderEvent::PaymentReceived { amount: None, reference };
-    match apply_in(conn, core, plan.client, order, paid, "edge").await {
+    match apply_in(conn, core, plan.client, order, &paid, "edge").await {
         Ok(_) => Ok(Some(order)),
         Err(NotApplied::Failed(error)) => Err(error),
         Err(_) => Err(Error::broken("let a deposit pay its own order")),

@@ -21,7 +21,7 @@ pub async fn expire_due(core: &Core) -> Result<u32> {
         let due = due(core).await?;
         let full = due.len() >= usize::try_from(BATCH_ORDERS).unwrap_or(usize::MAX);
         for (client, order) in due {
-            match apply(core, client, order, OrderEvent::Expire, "edge").await {
+            match apply(core, client, order, &OrderEvent::Expire, "edge").await {
                 Ok(_) => expired += 1,
                 // Paid, or swept by another edge, since the look.
                 Err(NotApplied::Forbidden { .. } | NotApplied::NoSuchOrder) => {}

@@ -9,7 +9,7 @@ use super::status::{Cause, OrderStatus};
 use super::{Order, WalletType};
 use crate::catalogue::{Catalogue, Currency};
 use crate::error::{Error, Result};
-use crate::types::{Amount, DestinationTag, FeeBreakdown, OrderId, TagKind};
+use crate::types::{Amount, DestinationTag, OrderId, TagKind};
 
 /// The columns that make an [`Order`].
 #[derive(Debug)]
@@ -69,6 +69,22 @@ macro_rules! select_orders {
 
 pub(super) use select_orders;
 
+/// The fees in the columns of a row, which an order and a sale name alike.
+macro_rules! fees_of_row {
+    ($row:expr) => {
+        $crate::types::FeeBreakdown {
+            partner: $row.partner_fee,
+            provider: $row.provider_fee,
+            payment_method: $row.payment_method_fee,
+            network: $row.network_fee,
+            spread: $row.spread_fee,
+            affiliate: $row.affiliate_fee,
+        }
+    };
+}
+
+pub(crate) use fees_of_row;
+
 impl OrderRow {
     /// The order, in the catalogue's currencies.
     ///
@@ -77,24 +93,9 @@ impl OrderRow {
     pub(super) fn order(self, catalogue: &Catalogue) -> Result<Order> {
         let fiat_currency = currency(catalogue, &self.fiat_currency)?;
         let crypto_currency = currency(catalogue, &self.crypto_currency)?;
-        let kind =
-            crypto_currency.crypto.as_ref().map_or(TagKind::None, |crypto| crypto.chain.tag_kind());
-        let destination_tag = self
-            .destination_tag
-            .map(|text| DestinationTag::parse(kind, &text))
-            .transpose()
-            .map_err(|error| Error::internal("read an order's tag", error))?;
-        let fees = FeeBreakdown {
-            partner: self.partner_fee,
-            provider: self.provider_fee,
-            payment_method: self.payment_method_fee,
-            network: self.network_fee,
-            spread: self.spread_fee,
-            affiliate: self.affiliate_fee,
-        };
+        let fees = fees_of_row!(self);
         Ok(Order {
-            id: OrderId::try_from(self.order_id)
-                .map_err(|error| Error::internal("read an order's id", error))?,
+            id: id(self.order_id)?,
             created_at: self.created_at,
             partner_reference: self.partner_reference,
             status: known(OrderStatus::from_name(&self.status))?,
@@ -103,12 +104,12 @@ impl OrderRow {
             pair: self.pair.parse().map_err(|error| Error::internal("read a pair", error))?,
             fiat: Amount::new(self.fiat_amount, fiat_currency.code()),
             crypto: Amount::new(self.crypto_amount, crypto_currency.code()),
-            fiat_currency,
-            crypto_currency,
             payment_method: self.payment_method,
             wallet_type: known(WalletType::from_name(&self.wallet_type))?,
             wallet_address: self.wallet_address,
-            destination_tag,
+            destination_tag: tag(&crypto_currency, self.destination_tag)?,
+            fiat_currency,
+            crypto_currency,
             fee_total: known(fees.total())?,
             fees,
             partner_fee_percentage: self.partner_fee_percentage,
@@ -118,6 +119,19 @@ impl OrderRow {
             expires_at: self.expires_at,
         })
     }
+}
+
+/// The number of an order or a sale.
+pub(crate) fn id(number: i64) -> Result<OrderId> {
+    OrderId::try_from(number).map_err(|error| Error::internal("read an order's id", error))
+}
+
+/// The tag of a wallet of this currency.
+pub(crate) fn tag(currency: &Currency, text: Option<String>) -> Result<Option<DestinationTag>> {
+    let crypto = currency.crypto.as_ref();
+    let kind = crypto.map_or(TagKind::None, |crypto| crypto.chain.tag_kind());
+    let tag = text.map(|text| DestinationTag::parse(kind, &text)).transpose();
+    tag.map_err(|error| Error::internal("read an order's tag", error))
 }
 
 /// The catalogue's currency of a column.

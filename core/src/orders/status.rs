@@ -1,22 +1,20 @@
-//! What state an order is in, and the one way to change it.
+//! What state an order is in, and what may happen to it. `change` is the one way to change it.
 
+mod change;
 mod machine;
 
 use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
 use serde::{Serialize, Serializer};
-use serde_json::json;
 use sqlx::PgConnection;
-use uuid::Uuid;
 
+#[cfg(test)]
+pub(crate) use self::change::judge;
+pub(crate) use self::change::{Change, Event, Facts, Told, apply, apply_in};
 pub use self::machine::Cause;
-use self::machine::{Facts, Transition, judge};
-use super::callback;
-use crate::Core;
+pub(crate) use self::machine::{Transition, transition};
 use crate::clock::NoEntropy;
-use crate::db::retrying;
 use crate::error::{Error, Result};
-use crate::events::{self, NewEvent};
 use crate::sandbox::{self, Scenario};
 use crate::types::{ClientId, OrderId};
 
@@ -65,6 +63,15 @@ impl OrderStatus {
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.as_str() == name)
+    }
+
+    /// The state that a row has.
+    ///
+    /// # Errors
+    /// When it is none of ours; the edge never writes such a row.
+    pub(crate) fn from_row(name: &str) -> Result<Self, sqlx::Error> {
+        Self::from_name(name)
+            .ok_or_else(|| sqlx::Error::Decode("an order has an unknown status".into()))
     }
 
     /// Whether nothing can happen to the order any more.
@@ -128,18 +135,6 @@ pub enum OrderEvent {
     Expire,
 }
 
-impl OrderEvent {
-    fn reason(&self) -> Option<&str> {
-        match self {
-            Self::PaymentDenied { reason }
-            | Self::Hold { reason }
-            | Self::Refund { reason }
-            | Self::Cancel { reason } => reason.as_deref(),
-            _ => None,
-        }
-    }
-}
-
 /// What an event did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Applied {
@@ -179,130 +174,53 @@ impl From<NoEntropy> for NotApplied {
     }
 }
 
-/// Lets an event happen to an order of `client`: the new state, the timeline's row, the event's
-/// row, what follows in the sandbox and, once the order is final, the delivery to its callback are
-/// one transaction. `actor` is who did it, for the timeline: `edge`, `sandbox`, `page`, or an
-/// operator.
-///
-/// # Errors
-/// When the order is not there, its state forbids the event, or the database is out of reach.
-pub async fn apply(
-    core: &Core,
-    client: ClientId,
-    order: OrderId,
-    event: OrderEvent,
-    actor: &str,
-) -> Result<Applied, NotApplied> {
-    let change = Change::new(core, client, order, &event, actor)?;
-    let applied = retrying(|| change.attempt()).await??;
-    core.metrics.orders.with_label_values(&[applied.cause.as_str()]).inc();
-    Ok(applied)
-}
+impl Event for OrderEvent {
+    const TRANSITIONS: &'static [Transition] = machine::TRANSITIONS;
 
-/// The same inside the caller's transaction, which is given up when nothing was applied and counts
-/// the cause once it is committed.
-///
-/// # Errors
-/// As [`apply`].
-pub(crate) async fn apply_in(
-    conn: &mut PgConnection,
-    core: &Core,
-    client: ClientId,
-    order: OrderId,
-    event: OrderEvent,
-    actor: &str,
-) -> Result<Applied, NotApplied> {
-    let change = Change::new(core, client, order, &event, actor)?;
-    change.attempt_in(conn).await.map_err(Error::from)?
-}
+    fn reason(&self) -> Option<&str> {
+        match self {
+            Self::PaymentDenied { reason }
+            | Self::Hold { reason }
+            | Self::Refund { reason }
+            | Self::Cancel { reason } => reason.as_deref(),
+            _ => None,
+        }
+    }
 
-/// One call of [`apply`].
-struct Change<'a> {
-    core: &'a Core,
-    client: ClientId,
-    order: OrderId,
-    event: &'a OrderEvent,
-    actor: &'a str,
-    transition_id: Uuid,
-    now: DateTime<Utc>,
-}
+    fn cause(&self, facts: &Facts, now: DateTime<Utc>) -> Option<Cause> {
+        machine::cause(facts, self, now)
+    }
 
-/// What the order says that its partner is told with.
-struct Told {
-    partner_reference: Option<String>,
-    callback_url: Option<String>,
-}
-
-impl<'a> Change<'a> {
-    fn new(
-        core: &'a Core,
+    async fn facts(
+        tx: &mut PgConnection,
         client: ClientId,
         order: OrderId,
-        event: &'a OrderEvent,
-        actor: &'a str,
-    ) -> Result<Self, NoEntropy> {
-        let (transition_id, now) = (core.clock.uuid()?, core.clock.now());
-        Ok(Self { core, client, order, event, actor, transition_id, now })
-    }
-
-    async fn attempt(&self) -> Result<Result<Applied, NotApplied>, sqlx::Error> {
-        let mut tx = self.core.db.begin().await?;
-        let applied = self.attempt_in(&mut tx).await?;
-        if applied.is_ok() {
-            tx.commit().await?;
-        }
-        Ok(applied)
-    }
-
-    async fn attempt_in(
-        &self,
-        tx: &mut PgConnection,
-    ) -> Result<Result<Applied, NotApplied>, sqlx::Error> {
-        let Some(facts) = self.facts(tx).await? else {
-            return Ok(Err(NotApplied::NoSuchOrder));
-        };
-        let status = facts.status;
-        let Some(transition) = judge(&facts, self.event, self.now) else {
-            return Ok(Err(NotApplied::Forbidden { status }));
-        };
-        let Some(told) = self.write(tx, transition).await? else {
-            return Ok(Err(NotApplied::Forbidden { status }));
-        };
-        let scenario = Scenario::of(told.partner_reference.as_deref(), facts.fiat_amount);
-        self.tell(tx, transition, told).await?;
-        self.go_on(tx, transition.cause, scenario, facts.coins_sent).await?;
-        let Transition { from, to, cause, .. } = *transition;
-        Ok(Ok(Applied { from, to, cause, at: self.now }))
-    }
-
-    /// What the event is judged by; the row stays as it is until the transaction ends.
-    async fn facts(&self, tx: &mut PgConnection) -> Result<Option<Facts>, sqlx::Error> {
+    ) -> Result<Option<Facts>, sqlx::Error> {
         let row = sqlx::query!(
             r#"
             select status, fiat_amount, expires_at, transaction_id is not null as "coins_sent!"
             from buy_order where client_id = $1 and order_id = $2 for update
             "#,
-            self.client.uuid(),
-            self.order.number(),
+            client.uuid(),
+            order.number(),
         )
         .fetch_optional(tx)
         .await?;
         let Some(row) = row else { return Ok(None) };
-        let status = OrderStatus::from_name(&row.status)
-            .ok_or_else(|| sqlx::Error::Decode("an order has an unknown status".into()))?;
-        let (fiat_amount, expires_at) = (row.fiat_amount, row.expires_at);
-        Ok(Some(Facts { status, fiat_amount, expires_at, coins_sent: row.coins_sent }))
+        let (expires_at, coins_sent) = (row.expires_at, row.coins_sent);
+        let status = OrderStatus::from_row(&row.status)?;
+        Ok(Some(Facts { status, amount: row.fiat_amount, expires_at, coins_sent }))
     }
 
-    /// State and timeline, guarded by the state that the transition leaves.
     async fn write(
         &self,
         tx: &mut PgConnection,
+        change: &Change<'_>,
         transition: &Transition,
     ) -> Result<Option<Told>, sqlx::Error> {
-        let (transaction_id, payment) = match self.event {
-            OrderEvent::CoinsSent { transaction_id } => (Some(transaction_id.as_str()), None),
-            OrderEvent::PaymentReceived { amount, reference } => (None, Some((amount, reference))),
+        let (transaction_id, payment) = match self {
+            Self::CoinsSent { transaction_id } => (Some(transaction_id.as_str()), None),
+            Self::PaymentReceived { amount, reference } => (None, Some((amount, reference))),
             _ => (None, None),
         };
         sqlx::query_as!(
@@ -323,55 +241,34 @@ impl<'a> Change<'a> {
             )
             select partner_reference, callback_url from moved
             "#,
-            self.client.uuid(),
-            self.order.number(),
+            change.client.uuid(),
+            change.order.number(),
             transition.from.as_str(),
             transition.to.as_str(),
             transition.cause.as_str(),
-            self.event.reason(),
-            self.now,
+            self.reason(),
+            change.now,
             transaction_id,
             payment.is_some(),
             payment.and_then(|(amount, _)| *amount),
             payment.and_then(|(_, reference)| reference.as_deref()),
-            self.transition_id,
-            self.actor,
+            change.transition_id,
+            change.actor,
         )
         .fetch_optional(tx)
         .await
-    }
-
-    async fn tell(
-        &self,
-        tx: &mut PgConnection,
-        transition: &Transition,
-        told: Told,
-    ) -> Result<(), sqlx::Error> {
-        let Some(kind) = transition.tells else { return Ok(()) };
-        let outcome = callback::Outcome::of(transition.to, transition.cause);
-        let url = match (told.callback_url, outcome) {
-            (Some(url), Some(outcome)) => Some(callback::address(&url, self.order, outcome)),
-            _ => None,
-        };
-        let payload = json!({
-            "orderId": self.order,
-            "partnerOrderIdentifier": told.partner_reference,
-            "status": transition.to,
-        });
-        let event = NewEvent { kind, order_id: Some(self.order), payload };
-        events::record(tx, self.core, self.client, event, url.as_deref()).await
     }
 
     /// In the sandbox an order goes on by itself.
     async fn go_on(
         &self,
         tx: &mut PgConnection,
-        cause: Cause,
-        scenario: Option<Scenario>,
-        coins_were_sent: bool,
+        change: &Change<'_>,
+        (facts, cause, told): (&Facts, Cause, &Told),
     ) -> Result<(), sqlx::Error> {
-        let coins_sent = coins_were_sent || matches!(self.event, OrderEvent::CoinsSent { .. });
+        let coins_sent = facts.coins_sent || matches!(self, Self::CoinsSent { .. });
+        let scenario = Scenario::of(told.partner_reference.as_deref(), facts.amount);
         let step = sandbox::next(scenario, cause, coins_sent);
-        sandbox::follow(tx, self.core, self.client, self.order, (step, self.now)).await
+        sandbox::follow(tx, change.core, change.client, change.order, (step, change.now)).await
     }
 }

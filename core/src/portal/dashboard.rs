@@ -38,10 +38,7 @@ impl Endpoint for Show {
     }
 
     async fn call(core: &Core, _: Anyone, link: Link) -> Result<Reply> {
-        Ok(match link.open(core) {
-            Some((client, invitation)) => ask(StatusCode::OK, &client, &invitation, &html! {}),
-            None => not_found(),
-        })
+        Ok(link.page(core, |client, invitation| ask(StatusCode::OK, client, invitation, &html! {})))
     }
 }
 

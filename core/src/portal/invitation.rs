@@ -4,8 +4,6 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, TimeDelta, Utc};
-use http::StatusCode;
-use maud::html;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -13,7 +11,7 @@ use crate::Core;
 use crate::caller::Client;
 use crate::error::{Error, Result};
 use crate::exchange::{Input, Reply};
-use crate::page::guarded;
+use crate::page::dead_link;
 use crate::secrets::Purpose;
 use crate::types::{ClientId, ReturnUrl, UserIdentifier};
 
@@ -103,17 +101,22 @@ impl Link {
         client.catalogue.regions.contains(&self.region).then_some((client, invitation))
     }
 
+    /// The page for who is invited, or that the link is dead.
+    pub(super) fn page(
+        &self,
+        core: &Core,
+        show: impl FnOnce(&Client, &Invitation) -> Reply,
+    ) -> Reply {
+        self.open(core).map_or_else(not_found, |(client, invitation)| show(&client, &invitation))
+    }
+
     /// The website's locale of the page.
     pub(super) fn region(&self) -> &str {
         &self.region
     }
 }
 
-/// For an address that has ended or is none of ours: which of them is not told.
+/// For an address that has ended or is none of ours.
 pub(super) fn not_found() -> Reply {
-    let body = html! {
-        h1 { "This link does not work any more" }
-        p { "Please open it again from the shop that you came from." }
-    };
-    guarded(StatusCode::NOT_FOUND, "This link does not work any more", &body, None)
+    dead_link("Please open it again from the shop that you came from.")
 }

@@ -31,10 +31,8 @@ impl Endpoint for Show {
     }
 
     async fn call(core: &Core, _: Anyone, link: Link) -> Result<Reply> {
-        Ok(match link.open(core) {
-            Some((client, invitation)) => show(StatusCode::OK, &client, &invitation, &html! {}),
-            None => not_found(),
-        })
+        Ok(link
+            .page(core, |client, invitation| show(StatusCode::OK, client, invitation, &html! {})))
     }
 }
 

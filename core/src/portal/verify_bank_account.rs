@@ -5,6 +5,7 @@ use http::{Method, StatusCode};
 use maud::{Markup, html};
 
 use super::bank_account::{add, form, redeem, section};
+use super::invitation::not_found;
 use super::sign_in::Form;
 use crate::Core;
 use crate::accounts::Kind;
@@ -39,7 +40,7 @@ impl Endpoint for Show {
         let live = link.is_served(core)
             && link.user.is_some()
             && one_time_token::is_live(core, Purpose::Login, &link.token).await?;
-        Ok(if live { page(&form(&link.token)) } else { not_live() })
+        Ok(if live { page(&form(&link.token)) } else { not_found() })
     }
 }
 
@@ -62,15 +63,15 @@ impl Endpoint for Act {
     /// What is refused leaves the token as it was: nothing is committed.
     async fn call(core: &Core, _: Anyone, (link, form): (Link, Form)) -> Result<Reply> {
         if !link.is_served(core) {
-            return Ok(not_live());
+            return Ok(not_found());
         }
         let mut tx = core.db.begin().await?;
         let redeemed = redeem(&mut tx, core, &form).await?;
         let Some((client, user)) = redeemed.filter(|(_, user)| link.user == Some(*user)) else {
-            return Ok(not_live());
+            return Ok(not_found());
         };
         let Some(client) = Client::of_page(core, client, &link.request_id) else {
-            return Ok(not_live());
+            return Ok(not_found());
         };
         let note = add(&mut tx, core, (&client, user), &form).await?;
         let kinds = [Kind::BankTransfer.as_str()];
@@ -108,13 +109,4 @@ impl Link {
 
 fn page(body: &Markup) -> Reply {
     guarded(StatusCode::OK, TITLE, &html! { h1 { (TITLE) } (body) }, None)
-}
-
-/// For a link that is used, has ended or is none of ours: which of them is not told.
-fn not_live() -> Reply {
-    let body = html! {
-        h1 { "This link does not work any more" }
-        p { "Please open the page again from the shop that you came from." }
-    };
-    guarded(StatusCode::NOT_FOUND, "This link does not work any more", &body, None)
 }

@@ -121,7 +121,7 @@ pub(super) async fn happen(
         Happening::Release => OrderEvent::Release,
         Happening::Refund => OrderEvent::Refund { reason: None },
     };
-    apply(core, client, order, event, ACTOR).await
+    apply(core, client, order, &event, ACTOR).await
 }
 
 /// Makes a pending order overdue, as every edge's own sweep then sees it too.

@@ -13,10 +13,10 @@ use crate::error::{Code, Error, Result};
 use crate::exchange::Input;
 use crate::openapi::doc::{Doc, Kind, required};
 use crate::orders::lookup::OrderName;
-use crate::orders::status::NotApplied;
+use crate::orders::status::{NotApplied, apply};
 use crate::sell::Sale;
 use crate::sell::orders::{EXAMPLE, SaleV1, find, shown};
-use crate::sell::status::{SaleEvent, apply};
+use crate::sell::status::SaleEvent;
 use crate::types::ClientId;
 
 /// What can be made to happen: exactly the coins arrive, twice as many do, the payout arrives, the

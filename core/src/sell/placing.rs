@@ -12,9 +12,10 @@ use crate::error::{Error, Result};
 use crate::events::{self, EventType, NewEvent};
 use crate::limits;
 use crate::orders::confirm::placing::{ORDER_ID_TRIES_MAX, may_have_run};
+use crate::orders::row::{currency, id, tag};
 use crate::orders::status::{Cause, OrderStatus};
 use crate::quotes::Quote;
-use crate::types::{ClientId, DestinationTag, OrderId, QuoteId, TagKind, UserId, WalletAddress};
+use crate::types::{ClientId, DestinationTag, OrderId, QuoteId, UserId, WalletAddress};
 
 /// A sale about to be made.
 pub(super) struct NewSale<'a> {
@@ -223,17 +224,11 @@ pub(super) async fn earlier(
     .fetch_optional(&core.db)
     .await?;
     let Some(row) = row else { return Ok(None) };
-    let currency = row.crypto_currency.parse();
-    let currency = currency.map_err(|error| Error::internal("read a sale's currency", error))?;
-    let crypto = client.catalogue.currencies.get(&currency);
-    let crypto = crypto.and_then(|currency| currency.crypto.as_ref());
-    let kind = crypto.map_or(TagKind::None, |crypto| crypto.chain.tag_kind());
-    let tag = row.destination_tag.map(|text| DestinationTag::parse(kind, &text)).transpose();
+    let currency = currency(&client.catalogue, &row.crypto_currency)?;
     let placed = Placed {
-        order: OrderId::try_from(row.order_id)
-            .map_err(|error| Error::internal("read a sale's id", error))?,
+        order: id(row.order_id)?,
         wallet_address: row.wallet_address,
-        destination_tag: tag.map_err(|error| Error::internal("read a sale's tag", error))?,
+        destination_tag: tag(&currency, row.destination_tag)?,
         expires_at: row.expires_at,
     };
     Ok(Some((placed, row.terms_digest)))

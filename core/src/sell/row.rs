@@ -7,9 +7,9 @@ use uuid::Uuid;
 use super::Sale;
 use crate::catalogue::Catalogue;
 use crate::error::{Error, Result};
-use crate::orders::row::{currency, known};
+use crate::orders::row::{currency, fees_of_row, id, known, tag};
 use crate::orders::status::{Cause, OrderStatus};
-use crate::types::{Amount, DestinationTag, FeeBreakdown, OrderId, TagKind, UserId};
+use crate::types::{Amount, UserId};
 
 /// The columns that make a [`Sale`].
 #[derive(Debug)]
@@ -68,25 +68,10 @@ impl SaleRow {
     pub(super) fn sale(self, catalogue: &Catalogue) -> Result<Sale> {
         let fiat_currency = currency(catalogue, &self.fiat_currency)?;
         let crypto_currency = currency(catalogue, &self.crypto_currency)?;
-        let kind =
-            crypto_currency.crypto.as_ref().map_or(TagKind::None, |crypto| crypto.chain.tag_kind());
-        let tag = self.destination_tag;
-        let destination_tag = tag
-            .map(|text| DestinationTag::parse(kind, &text))
-            .transpose()
-            .map_err(|error| Error::internal("read a sale's tag", error))?;
-        let fees = FeeBreakdown {
-            partner: self.partner_fee,
-            provider: self.provider_fee,
-            payment_method: self.payment_method_fee,
-            network: self.network_fee,
-            spread: self.spread_fee,
-            affiliate: self.affiliate_fee,
-        };
+        let fees = fees_of_row!(self);
         let crypto = |amount| Amount::new(amount, crypto_currency.code());
         Ok(Sale {
-            id: OrderId::try_from(self.order_id)
-                .map_err(|error| Error::internal("read a sale's id", error))?,
+            id: id(self.order_id)?,
             created_at: self.created_at,
             partner_reference: self.partner_reference,
             status: known(OrderStatus::from_name(&self.status))?,
@@ -96,13 +81,13 @@ impl SaleRow {
             fiat: Amount::new(self.fiat_amount, fiat_currency.code()),
             crypto: crypto(self.crypto_amount),
             received: self.received_amount.map(crypto),
-            fiat_currency,
-            crypto_currency,
             payment_method: self.payment_method,
             user: self.user_id.map(UserId::from),
             account: self.account_id,
             wallet_address: self.wallet_address,
-            destination_tag,
+            destination_tag: tag(&crypto_currency, self.destination_tag)?,
+            fiat_currency,
+            crypto_currency,
             fee_total: known(fees.total())?,
             fees,
             partner_fee_percentage: self.partner_fee_percentage,

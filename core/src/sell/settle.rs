@@ -1,9 +1,9 @@
 //! What happens to sales by themselves: those without a deposit end, and the sandbox pays out.
 
-use super::status::{SaleEvent, apply};
+use super::status::SaleEvent;
 use crate::Core;
 use crate::error::{Error, Result};
-use crate::orders::status::NotApplied;
+use crate::orders::status::{NotApplied, apply};
 use crate::types::{ClientId, OrderId};
 
 /// Sales of each kind that one turn takes, the longest overdue first.

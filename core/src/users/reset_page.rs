@@ -14,7 +14,7 @@ use crate::caller::Anyone;
 use crate::endpoint::{Body, Endpoint};
 use crate::error::{Code, Result};
 use crate::exchange::{Input, Reply};
-use crate::page::guarded;
+use crate::page::{dead_link, guarded};
 use crate::secrets::Secret;
 
 const PATH: &str = "/reset-password/{token}";
@@ -127,11 +127,6 @@ fn done() -> Reply {
     guarded(StatusCode::OK, "Your password is set", &body, None)
 }
 
-/// For a link that is used, has ended or is none of ours: which of them is not told.
 fn not_live() -> Reply {
-    let body = html! {
-        h1 { "This link does not work any more" }
-        p { "Ask for a new one where you log in." }
-    };
-    guarded(StatusCode::NOT_FOUND, "This link does not work any more", &body, None)
+    dead_link("Ask for a new one where you log in.")
 }

@@ -2,6 +2,7 @@
 
 #define RAMPART_FEE
 #include "rampart_policy.h"
+#include "mirror.h"
 
 static const rp_text keys[] = {RP("one"), RP("two")};
 
@@ -20,18 +21,6 @@ const rp_about rp_policy = {
     .settings = RP_LIST(settings),
     .keys = RP_LIST(keys),
 };
-
-static rp_builder line;
-
-static void text(rp_text value) {
-    rp_append(&line, value);
-    rp_append(&line, RP("|"));
-}
-
-static void number(int64_t value) {
-    rp_append_number(&line, value);
-    rp_append(&line, RP("|"));
-}
 
 rp_fee_answer rp_price(const rp_context *context, const rp_config *config,
                        const rp_fee_request *request) {

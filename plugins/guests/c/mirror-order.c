@@ -2,24 +2,13 @@
 
 #define RAMPART_METHOD_ORDER
 #include "rampart_policy.h"
+#include "mirror.h"
 
 const rp_about rp_policy = {
     .name = RP("rampart/mirror-order"),
     .version = RP("1.2.3"),
     .summary = RP("Says back what it is given."),
 };
-
-static rp_builder line;
-
-static void text(rp_text value) {
-    rp_append(&line, value);
-    rp_append(&line, RP("|"));
-}
-
-static void number(int64_t value) {
-    rp_append_number(&line, value);
-    rp_append(&line, RP("|"));
-}
 
 rp_order_answer rp_rank(const rp_context *context, const rp_config *config,
                         const rp_order_request *request) {

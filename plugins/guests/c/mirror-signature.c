@@ -2,24 +2,13 @@
 
 #define RAMPART_SIGNATURE
 #include "rampart_policy.h"
+#include "mirror.h"
 
 const rp_about rp_policy = {
     .name = RP("rampart/mirror-signature"),
     .version = RP("1.2.3"),
     .summary = RP("Says back what it is given."),
 };
-
-static rp_builder line;
-
-static void text(rp_text value) {
-    rp_append(&line, value);
-    rp_append(&line, RP("|"));
-}
-
-static void number(int64_t value) {
-    rp_append_number(&line, value);
-    rp_append(&line, RP("|"));
-}
 
 static void fields(rp_fields list) {
     for (size_t i = 0; i < list.length; i++) {

@@ -11,9 +11,8 @@ use super::Named;
 use crate::Core;
 use crate::admin::{Answer, Input, Refused, ok};
 use crate::audit::{self, Entry};
-use crate::orders::status::{self, Applied, NotApplied, OrderEvent};
+use crate::orders::status::{Applied, NotApplied, OrderEvent, apply_in};
 use crate::quotes::Side;
-use crate::sell;
 use crate::sell::status::SaleEvent;
 use crate::types::JsonDecimal;
 
@@ -140,14 +139,8 @@ async fn apply(
     actor: &str,
 ) -> Result<Applied, Refused> {
     let applied = match side {
-        Side::Buy => {
-            let event = happened.of_order()?;
-            status::apply_in(conn, core, client, order, event, actor).await
-        }
-        Side::Sell => {
-            let event = happened.of_sale()?;
-            sell::status::apply_in(conn, core, client, order, &event, actor).await
-        }
+        Side::Buy => apply_in(conn, core, client, order, &happened.of_order()?, actor).await,
+        Side::Sell => apply_in(conn, core, client, order, &happened.of_sale()?, actor).await,
     };
     applied.map_err(|error| match error {
         NotApplied::NoSuchOrder => Refused::not_found("order"),

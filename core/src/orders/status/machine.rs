@@ -1,9 +1,8 @@
 //! The order's states and what leads from one to the next: section 8 of the contract as data.
 
 use chrono::{DateTime, Utc};
-use rust_decimal::Decimal;
 
-use super::{OrderEvent, OrderStatus};
+use super::{Facts, OrderEvent, OrderStatus};
 use crate::events::EventType;
 
 /// Why an order came to its state: an event, judged by what the order says.
@@ -84,15 +83,16 @@ impl Cause {
 
 /// One row of the contract's table.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Transition {
-    pub(super) from: OrderStatus,
-    pub(super) cause: Cause,
-    pub(super) to: OrderStatus,
+pub(crate) struct Transition {
+    pub(crate) from: OrderStatus,
+    pub(crate) cause: Cause,
+    pub(crate) to: OrderStatus,
     /// What the partner is told; a release is told by what follows it.
-    pub(super) tells: Option<EventType>,
+    pub(crate) tells: Option<EventType>,
 }
 
-const fn transition(
+/// A row.
+pub(crate) const fn transition(
     from: OrderStatus,
     cause: Cause,
     to: OrderStatus,
@@ -124,31 +124,11 @@ pub(super) const TRANSITIONS: &[Transition] = {
     ]
 };
 
-/// What a transition is judged by besides the event.
-#[derive(Clone, Debug)]
-pub(super) struct Facts {
-    pub(super) status: OrderStatus,
-    pub(super) fiat_amount: Decimal,
-    pub(super) expires_at: Option<DateTime<Utc>>,
-    pub(super) coins_sent: bool,
-}
-
-/// The transition that the event means for an order at `now`; `None` when its state forbids it.
-pub(super) fn judge(
-    facts: &Facts,
-    event: &OrderEvent,
-    now: DateTime<Utc>,
-) -> Option<&'static Transition> {
-    let cause = cause(facts, event, now)?;
-    TRANSITIONS.iter().find(|row| row.from == facts.status && row.cause == cause)
-}
-
-fn cause(facts: &Facts, event: &OrderEvent, now: DateTime<Utc>) -> Option<Cause> {
+/// What an event is judged to be for an order at `now`; `None` when it can be nothing.
+pub(super) fn cause(facts: &Facts, event: &OrderEvent, now: DateTime<Utc>) -> Option<Cause> {
     let late = facts.expires_at.is_some_and(|end| end < now);
     let cause = match event {
-        OrderEvent::PaymentReceived { amount: Some(amount), .. }
-            if *amount != facts.fiat_amount =>
-        {
+        OrderEvent::PaymentReceived { amount: Some(amount), .. } if *amount != facts.amount => {
             Cause::PaymentAmountWrong
         }
         OrderEvent::PaymentReceived { .. } if late => Cause::PaymentLate,
@@ -179,7 +159,9 @@ fn cause(facts: &Facts, event: &OrderEvent, now: DateTime<Utc>) -> Option<Cause>
 mod tests {
     use chrono::TimeDelta;
     use proptest::prelude::*;
+    use rust_decimal::Decimal;
 
+    use super::super::judge;
     use super::*;
 
     fn at(seconds: i64) -> DateTime<Utc> {
@@ -188,8 +170,8 @@ mod tests {
 
     /// An order over 100 that can be paid until second 900.
     fn order(status: OrderStatus, coins_sent: bool) -> Facts {
-        let fiat_amount = Decimal::ONE_HUNDRED;
-        Facts { status, fiat_amount, expires_at: Some(at(900)), coins_sent }
+        let amount = Decimal::ONE_HUNDRED;
+        Facts { status, amount, expires_at: Some(at(900)), coins_sent }
     }
 
     fn paid(amount: Option<i64>) -> OrderEvent {
