@@ -66,7 +66,7 @@ pub struct PrivatePostgres {
     cluster: Cluster,
     password: String,
     /// Held for as long as the server runs: one process per folder.
-    _lock: File,
+    lock: File,
 }
 
 impl PrivatePostgres {
@@ -87,7 +87,7 @@ impl PrivatePostgres {
         let installation = Installation::find(options.bin.as_deref(), cluster.version())?;
         let password = cluster.make(&installation, account.as_ref(), options.purpose)?;
         let server = start_server(&installation, &cluster, account.as_ref(), options.purpose)?;
-        Ok(Self { server, cluster, password, _lock: lock })
+        Ok(Self { server, cluster, password, lock })
     }
 
     /// A URL of `database` over the Unix socket, for processes of this account or root.
@@ -120,6 +120,11 @@ impl Drop for PrivatePostgres {
         // Only if something killed the supervisor is there still a server to end.
         if let Err(error) = self.cluster.end_orphan() {
             tracing::warn!(%error, "the private Postgres did not stop");
+        }
+        // A child that was forked and is not its own program yet holds a copy of every open file:
+        // closing ours would not free the folder, letting go does.
+        if let Err(error) = self.lock.unlock() {
+            tracing::warn!(%error, "the private Postgres keeps its folder until the process ends");
         }
     }
 }

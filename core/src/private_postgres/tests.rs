@@ -133,6 +133,16 @@ async fn a_pid_file_of_a_dead_or_foreign_process_is_no_obstacle() {
     sleeper.wait().unwrap();
 }
 
+#[test]
+fn a_copy_of_the_lock_in_a_child_keeps_no_folder() {
+    let state = State::new();
+    let first = state.start();
+    let copy = first.lock.try_clone().unwrap();
+    drop(first);
+    drop(state.start());
+    drop(copy);
+}
+
 /// Says to the test below which folder to serve.
 const OWNER_OF: &str = "RAMPART_TEST_OWNER_OF";
 
