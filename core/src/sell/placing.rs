@@ -141,17 +141,8 @@ async fn insert(
         r#"
         with allowed as (
             select true as yes
-            where ($31::numeric is null or exists (
-                    select from (
-                        select coalesce(sum(fiat_amount) filter (where side = 'sell'), 0) as sold,
-                            coalesce(sum(fiat_amount), 0) as traded
-                        from user_trade where client_id = $1 and user_id = $5 and created_at > $33
-                    ) as today
-                    where sold + $14 <= $31 and traded + $14 <= $32))
-                and ($11::uuid is null or exists (
-                    select from payment_account
-                    where client_id = $1 and user_id = $5 and account_id = $11
-                        and verified_at is not null and disabled_at is null))
+            where ($31::numeric is null or trade_fits_day($1, $5, 'sell', $14, $31, $32, $33))
+                and ($11::uuid is null or account_may_trade($1, $5, $11))
         ), placed as (
             insert into sell_order (
                 client_id, order_id, created_at, updated_at, quote_id, user_id, partner_reference,

@@ -201,17 +201,8 @@ async fn insert(
         r#"
         with allowed as (
             select true as yes
-            where ($40::numeric is null or exists (
-                    select from (
-                        select coalesce(sum(fiat_amount) filter (where side = 'buy'), 0) as bought,
-                            coalesce(sum(fiat_amount), 0) as traded
-                        from user_trade where client_id = $1 and user_id = $6 and created_at > $42
-                    ) as today
-                    where bought + $15 <= $40 and traded + $15 <= $41))
-                and ($43::uuid is null or exists (
-                    select from payment_account
-                    where client_id = $1 and user_id = $6 and account_id = $43
-                        and verified_at is not null and disabled_at is null))
+            where ($40::numeric is null or trade_fits_day($1, $6, 'buy', $15, $40, $41, $42))
+                and ($43::uuid is null or account_may_trade($1, $6, $43))
         ), taken as (
             update offer set confirmed_at = $3
             where client_id = $1 and offer_id = $4 and confirmed_at is null and expires_at > $3
