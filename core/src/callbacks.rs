@@ -7,6 +7,7 @@
 //! go.
 
 pub mod deliver;
+mod lane;
 mod outbound;
 mod queue;
 mod schedule;

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::TimeDelta;
 use http::Method;
+use rampart_tests::deadline::until;
 use rampart_tests::placed::Placed;
 use rampart_tests::receiver::{Heard, Reaction, Receiver};
 use rampart_tests::world::World;
@@ -136,4 +138,45 @@ async fn an_edge_at_work_calls_within_a_second_and_stops_when_told() {
     let metrics = world.core().metrics.render();
     assert!(metrics.contains(r#"rampart_callback_attempts_total{outcome="delivered"} 3"#));
     assert!(metrics.contains(r#"rampart_callback_lag_seconds_bucket{le="1"} 3"#), "{metrics}");
+}
+
+/// Deliveries of one client that are due at once.
+const BURST: i64 = 400;
+/// Half of the time that they would take with a look at the queue for every eight of them.
+const BURST_MAX: Duration = Duration::from_secs(6);
+
+#[tokio::test]
+async fn a_burst_does_not_wait_for_the_next_look_at_the_queue() {
+    let world = World::start().await;
+    let acme = world.partner("acme").await;
+    let host = Receiver::start().await;
+    sqlx::query(
+        "with told as ( \
+             insert into event (client_id, event_id, type, order_id, payload, created_at) \
+             select client_id, gen_random_uuid(), 'order.completed', n, '{}', $3 \
+             from client, generate_series(1, $2) n where slug = $1 \
+             returning client_id, event_id, order_id \
+         ) insert into delivery \
+             (client_id, delivery_id, event_id, order_id, url, next_attempt_at, created_at) \
+         select client_id, gen_random_uuid(), event_id, order_id, $4, $3, $3 from told",
+    )
+    .bind(&acme.slug)
+    .bind(BURST)
+    .bind(world.clock().now())
+    .bind(host.url("/hook"))
+    .execute(world.db())
+    .await
+    .unwrap();
+    let (stop, stopped) = tokio::sync::watch::channel(false);
+    let working = tokio::spawn(Arc::clone(world.core()).work(stopped));
+    until("the burst is delivered and settled", BURST_MAX, async || {
+        let settled = "select count(*) from delivery where state = 'delivered' and attempts = 1";
+        let settled: i64 = sqlx::query_scalar(settled).fetch_one(world.db()).await.unwrap();
+        (settled == BURST).then_some(())
+    })
+    .await;
+    let heard = host.heard();
+    assert_eq!((heard.len(), ids(&heard).len()), (400, 400));
+    stop.send(true).unwrap();
+    working.await.unwrap();
 }
