@@ -123,9 +123,13 @@ impl Work for Reading {
 impl Reading {
     async fn one(&self, asked: &Asked) -> Result<Option<OrderRow>, sqlx::Error> {
         select_orders!(
-            "where client_id = $1 and ($2::uuid is null or user_id = $2) \
-             and (order_id = $3 or partner_reference = $4) \
-             order by (order_id = $3) desc nulls last, created_at desc, order_id desc limit 1",
+            "where client_id = $1 and order_id = coalesce( \
+                 (select order_id from buy_order \
+                  where client_id = $1 and ($2::uuid is null or user_id = $2) and order_id = $3), \
+                 (select order_id from buy_order \
+                  where client_id = $1 and ($2::uuid is null or user_id = $2) \
+                      and partner_reference = $4 \
+                  order by created_at desc, order_id desc limit 1))",
             asked.client,
             asked.user,
             asked.number,
@@ -146,10 +150,16 @@ impl Reading {
             from "unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::text[]) with ordinality \
                   as asked (client, named_user, number, reference, place) cross join lateral ( \
                       select * from buy_order ",
-            "where client_id = asked.client \
-             and (asked.named_user is null or user_id = asked.named_user) \
-             and (order_id = asked.number or partner_reference = asked.reference) \
-             order by (order_id = asked.number) desc nulls last, created_at desc, order_id desc \
+            "where client_id = asked.client and order_id = coalesce( \
+                 (select order_id from buy_order \
+                  where client_id = asked.client \
+                      and (asked.named_user is null or user_id = asked.named_user) \
+                      and order_id = asked.number), \
+                 (select order_id from buy_order \
+                  where client_id = asked.client \
+                      and (asked.named_user is null or user_id = asked.named_user) \
+                      and partner_reference = asked.reference \
+                  order by created_at desc, order_id desc limit 1)) \
              limit 1) found",
             &clients,
             &users as &[Option<Uuid>],
