@@ -37,6 +37,20 @@ fn text(answer: &Answer, member: &str) -> String {
 }
 
 #[tokio::test]
+async fn a_secret_that_cannot_be_opened_keeps_no_change_of_others_back() {
+    let world = World::start().await;
+    let (acme, other) = (world.partner("acme").await, world.partner("other").await);
+    let broken = "update client_secret set sealed = sealed || '\\x00' where sealed is not null \
+        and client_id = (select client_id from client where slug = 'acme')";
+    assert!(sqlx::query(broken).execute(world.db()).await.unwrap().rows_affected() > 0);
+    set(&world, &acme, json!({"walletAddressRequired": true})).await;
+    let token = text(&authenticate(&other, &other.username, &other.password).await, "token");
+    read_with(&other, &token).await.assert_status(200);
+    set(&world, &other, json!({"status": "suspended"})).await;
+    read_with(&other, &token).await.assert_codes(&["ER800"]);
+}
+
+#[tokio::test]
 async fn a_name_and_its_password_give_a_pair_of_tokens() {
     let world = World::start().await;
     let acme = world.partner("acme").await;
