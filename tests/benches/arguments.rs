@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
     /// Rounds a row.
     #[arg(long, value_name = "N")]
     rounds: Option<usize>,
-    /// At most three minutes: few short rounds, and no row that needs a large database.
+    /// At most three minutes: few short rounds, and no row that takes minutes by itself.
     #[arg(long)]
     quick: bool,
     /// Instructions a request as well, under valgrind; takes some minutes.
@@ -61,7 +61,7 @@ impl Arguments {
     pub(crate) fn wants(&self, row: &Row) -> bool {
         let words = row.what.split([' ', ',']);
         let named = |name: &String| row.path == name || words.clone().any(|word| word == name);
-        if self.only.is_empty() { !(self.quick && row.large) } else { self.only.iter().any(named) }
+        if self.only.is_empty() { !(self.quick && row.slow) } else { self.only.iter().any(named) }
     }
 
     /// Rounds a row.
@@ -70,9 +70,10 @@ impl Arguments {
         self.rounds.unwrap_or(usual).max(1)
     }
 
-    /// Rounds that may be measured again because others were busy, in all of a row.
-    pub(crate) fn repeats(&self) -> usize {
-        if self.quick { 0 } else { self.rounds() }
+    /// Rounds that may be measured again because others were busy, in all of a row that has
+    /// `rounds`: a third, so that a busy machine cannot make the whole run endless.
+    pub(crate) fn repeats(&self, rounds: usize) -> usize {
+        if self.quick { 0 } else { rounds.div_ceil(3) }
     }
 
     /// How long each of the two is measured in a round.

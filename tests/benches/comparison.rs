@@ -3,7 +3,7 @@
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
 
-use rampart_tests::rounds::Summary;
+use rampart_tests::rounds::{Summary, quantile};
 
 use crate::arguments::Arguments;
 use crate::processes::Load;
@@ -27,8 +27,10 @@ pub(crate) struct Row {
     pub(crate) reach: f64,
     /// What we are after.
     pub(crate) aim: f64,
-    /// Whether it needs the large database, which takes minutes to make.
-    pub(crate) large: bool,
+    /// Whether it takes minutes by itself, as what needs the large database: no part of a quick run.
+    pub(crate) slow: bool,
+    /// Most rounds: fewer where a round takes long and hardly differs from the others.
+    pub(crate) rounds_max: usize,
 }
 
 /// Which way is good.
@@ -62,6 +64,12 @@ pub(crate) struct Comparison<'a> {
     pub(crate) peer: Measure<'a>,
 }
 
+/// What was measured of both in one round.
+struct Round {
+    ours: f64,
+    theirs: f64,
+}
+
 /// A row with its result.
 #[derive(Clone, Debug)]
 pub(crate) struct Measured {
@@ -69,6 +77,10 @@ pub(crate) struct Measured {
     pub(crate) row: Row,
     /// What the rounds say.
     pub(crate) summary: Summary,
+    /// The median of what ours was, in the unit of the measurement.
+    pub(crate) ours: f64,
+    /// The same of the peer.
+    pub(crate) theirs: f64,
     /// Rounds that count.
     pub(crate) rounds: usize,
     /// Rounds that were thrown away because others were busy.
@@ -104,47 +116,55 @@ impl Comparison<'_> {
     /// Runs the rounds: A B, then B A, so that what drifts does not favour one of them. Those in
     /// which others were busy are repeated, and count only when the machine is never left alone.
     pub(crate) fn run(mut self, arguments: &Arguments) -> Measured {
-        let (wanted, time) = (arguments.rounds(), arguments.time());
+        let wanted = arguments.rounds().min(self.row.rounds_max);
+        let (repeats, time) = (arguments.repeats(wanted), arguments.time());
         let (mut quiet, mut loud) = (Vec::new(), Vec::new());
         // What is cold at first is not measured.
         (self.ours)(time / 2);
         (self.peer)(time / 2);
-        while quiet.len() < wanted && quiet.len() + loud.len() < wanted + arguments.repeats() {
+        while quiet.len() < wanted && quiet.len() + loud.len() < wanted + repeats {
             let turn = quiet.len() + loud.len();
             self.show(turn, quiet.last().or(loud.last()));
             let before = Load::now();
-            let figure = self.round(turn % 2 == 0, time);
-            if before.foreign_since().disturbs() { loud.push(figure) } else { quiet.push(figure) }
+            let round = self.round(turn % 2 == 0, time);
+            if before.foreign_since().disturbs() { loud.push(round) } else { quiet.push(round) }
         }
         let missing = wanted.saturating_sub(quiet.len()).min(loud.len());
         let discarded = loud.len() - missing;
         // The latest, so that no choice is made among them.
         quiet.extend(loud.drain(discarded..));
-        let summary = Summary::of(&quiet).expect("every round gives a number");
-        let rounds = quiet.len();
-        Measured { row: self.row, summary, rounds, discarded, disturbed: missing > 0 }
+        let of = |figure: fn(&Round) -> f64| quiet.iter().map(figure).collect::<Vec<_>>();
+        let median = |figures: Vec<f64>| quantile(&figures, 1, 2).expect("there is a round");
+        let figures: Vec<f64> = quiet.iter().map(|round| self.figure(round)).collect();
+        let summary = Summary::of(&figures).expect("every round gives a number");
+        let (ours, theirs) = (median(of(|round| round.ours)), median(of(|round| round.theirs)));
+        let (row, rounds, disturbed) = (self.row, quiet.len(), missing > 0);
+        Measured { row, summary, ours, theirs, rounds, discarded, disturbed }
     }
 
-    fn round(&mut self, ours_first: bool, time: Duration) -> f64 {
-        let (ours, peer) = if ours_first {
+    fn round(&mut self, ours_first: bool, time: Duration) -> Round {
+        if ours_first {
             let ours = (self.ours)(time);
-            (ours, (self.peer)(time))
+            Round { ours, theirs: (self.peer)(time) }
         } else {
-            let peer = (self.peer)(time);
-            ((self.ours)(time), peer)
-        };
+            let theirs = (self.peer)(time);
+            Round { ours: (self.ours)(time), theirs }
+        }
+    }
+
+    fn figure(&self, round: &Round) -> f64 {
         match self.row.combine {
-            Combine::Ratio => ours / peer,
-            Combine::Difference => ours - peer,
+            Combine::Ratio => round.ours / round.theirs,
+            Combine::Difference => round.ours - round.theirs,
         }
     }
 
     /// On a terminal, what is going on; in a file it would only be in the way.
-    fn show(&self, turn: usize, last: Option<&f64>) {
+    fn show(&self, turn: usize, last: Option<&Round>) {
         let Row { path, what, peer, .. } = self.row;
         let mut out = std::io::stderr();
         if out.is_terminal() {
-            let last = last.map_or(String::new(), |figure| format!(": {figure:.2}"));
+            let last = last.map_or(String::new(), |round| format!(": {:.2}", self.figure(round)));
             let _ = write!(out, "\r\x1b[K{path} {what} beside {peer}, round {}{last}", turn + 1);
         }
     }

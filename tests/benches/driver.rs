@@ -178,24 +178,28 @@ pub(crate) async fn again(
     f64::from(answers.sum::<u32>()) / seconds(clock.monotonic_ns() - began)
 }
 
-/// Sends one request at a fixed pace whether or not answers come. The seconds from when each was
-/// due to its answer, so that a server that stalls cannot hide it by slowing the questions down.
+/// Sends requests at a fixed pace whether or not answers come, each connection these in turn. The
+/// seconds from when each was due to its answer, so that a server that stalls cannot hide it by
+/// slowing the questions down.
 pub(crate) async fn paced(
     address: SocketAddr,
     count: usize,
-    request: Bytes,
+    requests: Vec<Bytes>,
     (pace, time): (Duration, Duration),
 ) -> Vec<f64> {
     let open = connections(address, count).await;
     let each = pace * u32::try_from(count).unwrap();
     let start = tokio::time::Instant::now() + pace;
     let tasks = open.into_iter().zip(0..).map(|(mut connection, index): (_, u32)| {
-        let request = request.clone();
+        let requests = requests.clone();
         tokio::spawn(async move {
             let (mut due, mut latencies) = (start + pace * index, Vec::new());
-            while due < start + time {
+            for request in requests.iter().cycle() {
+                if due >= start + time {
+                    break;
+                }
                 tokio::time::sleep_until(due).await;
-                connection.ask(&request).await.ok();
+                connection.ask(request).await.ok();
                 latencies.push(due.elapsed().as_secs_f64());
                 due += each;
             }

@@ -79,16 +79,21 @@ pub(crate) struct Size {
     pub(crate) clients: u64,
     /// Orders of the partner without policies.
     pub(crate) orders: u64,
+    /// Whether each of the clients has a policy of its own.
+    pub(crate) policies: bool,
     /// Whether it is kept for the next run, because it takes long to make.
     pub(crate) kept: bool,
 }
 
 /// What most paths run on.
 pub(crate) const SMALL: Size =
-    Size { name: "bench_small", clients: 10, orders: 10_000, kept: false };
+    Size { name: "bench_small", clients: 10, orders: 10_000, policies: true, kept: false };
+/// Where many partners have a policy.
+pub(crate) const RULED: Size =
+    Size { name: "bench_ruled", clients: 1_000, orders: 0, policies: true, kept: false };
 /// What growth is measured on.
 pub(crate) const LARGE: Size =
-    Size { name: "bench_large", clients: 10_000, orders: 5_000_000, kept: true };
+    Size { name: "bench_large", clients: 10_000, orders: 5_000_000, policies: false, kept: true };
 
 /// A database with two partners, one with policies and one without.
 pub(crate) struct Database {
@@ -138,17 +143,19 @@ async fn fill(admin: &str, url: &str, size: Size) -> Value {
     db::recreate(admin, size.name).await.unwrap();
     let pool = cluster::pool(url).await;
     db::MIGRATIONS.run(&pool).await.unwrap();
-    let clients = include_str!("peers/clients.sql");
-    sqlx::raw_sql(AssertSqlSafe(clients.replace("@count@", &size.clients.to_string())))
-        .execute(&pool)
-        .await
-        .unwrap();
+    let clients = include_str!("peers/clients.sql")
+        .replace("@count@", &size.clients.to_string())
+        .replace("@rate@", UNLIMITED);
+    sqlx::raw_sql(AssertSqlSafe(clients)).execute(&pool).await.unwrap();
     let edge = Edge::of(setup(url)).await;
     let plain = partner(&edge, "plain").await;
     let ruled = partner(&edge, "ruled").await;
     for (kind, guest) in [("fee", "tiered-fee"), ("method-order", "country-order")] {
         let path = format!("/admin/v1/partners/ruled/policies/{kind}");
         edge.admin_bytes(Method::PUT, &path, component(guest)).await.assert_status(200);
+    }
+    if size.policies {
+        sqlx::raw_sql(include_str!("peers/policies.sql")).execute(&pool).await.unwrap();
     }
     let client = plain["id"].as_str().expect("a partner has an id");
     let mut first = FIRST_ORDER;

@@ -26,7 +26,10 @@ mod processes;
 mod report;
 mod side;
 
+use std::time::Duration;
+
 use clap::Parser as _;
+use rampart_core::clock::Clock;
 
 use crate::arguments::{Arguments, Task};
 
@@ -36,9 +39,12 @@ fn main() {
     match arguments.task {
         Some(Task::HyperPeer(peer)) => hyper_peer::serve(&peer),
         None => {
+            let clock = Clock::system();
+            let began = clock.monotonic_ns();
             let rows = paths::run(&arguments);
             assert!(!rows.is_empty(), "no path has a name like that");
-            report::write(&rows, &ground::folder());
+            let took = Duration::from_nanos(clock.monotonic_ns() - began);
+            report::write(&rows, took, &ground::folder());
         }
     }
 }

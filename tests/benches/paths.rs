@@ -5,13 +5,16 @@ mod catalogue;
 mod confirms;
 mod connections;
 mod growth;
+mod hostile;
 mod orders;
+mod own_policies;
 mod passwords;
 mod quotes;
+mod reader;
 
 use crate::arguments::Arguments;
 use crate::comparison::{Comparison, Measured, Row};
-use crate::ground::{Database, Ground, LARGE, SMALL};
+use crate::ground::{Database, Ground, LARGE, RULED, SMALL};
 use crate::instructions;
 use crate::report;
 use crate::side::{Cores, Side};
@@ -22,29 +25,35 @@ pub(crate) const CATALOGUE: &str = "/api/v2/buy/payment-methods?countryCode=nl";
 /// Measures the rows that are asked for.
 pub(crate) fn run(arguments: &Arguments) -> Vec<Measured> {
     let mut run = Run { arguments, rows: Vec::new() };
-    let on_one_core = [&catalogue::ROWS[..], &quotes::ROWS, &connections::ROWS];
-    let on_all_cores = [&orders::ROWS[..], &confirms::ROWS, &passwords::ROWS, &callbacks::ROWS];
-    let wanted = |rows: &[&[Row]]| rows.iter().any(|rows| run_wants(arguments, rows));
-    let any = wanted(&on_one_core) || wanted(&on_all_cores) || wanted(&[&growth::ROWS]);
-    if !any {
+    let on_one_core = [&catalogue::ROWS[..], &quotes::ROWS, &connections::ROWS].concat();
+    let on_all_cores =
+        [&orders::ROWS[..], &confirms::ROWS, &passwords::ROWS, &hostile::ROWS, &callbacks::ROWS]
+            .concat();
+    let (ruled, large) = (own_policies::ROWS, growth::ROWS);
+    if !run.wants(&[&on_one_core[..], &on_all_cores, &ruled, &large].concat()) {
         return run.rows;
     }
     let ground = Ground::prepare();
     let small = Database::open(&ground, SMALL);
-    if wanted(&on_one_core) {
+    if run.wants(&on_one_core) {
         let side = Side::start(&ground, &small, Cores::First);
         catalogue::compare(&mut run, &side);
         quotes::compare(&mut run, &side);
         connections::compare(&mut run, &side);
     }
-    if wanted(&on_all_cores) {
+    if run.wants(&ruled) {
+        let ruled = Database::open(&ground, RULED);
+        own_policies::compare(&mut run, &ground, (&small, &ruled));
+    }
+    if run.wants(&on_all_cores) {
         let side = Side::start(&ground, &small, Cores::Any);
         orders::compare(&mut run, &side);
         confirms::compare(&mut run, &side);
         passwords::compare(&mut run, &side);
+        hostile::compare(&mut run, &side);
         callbacks::compare(&mut run, &side);
     }
-    if wanted(&[&growth::ROWS]) {
+    if run.wants(&large) {
         let large = Database::open(&ground, LARGE);
         growth::compare(&mut run, &ground, (&small, &large));
     }
@@ -52,10 +61,6 @@ pub(crate) fn run(arguments: &Arguments) -> Vec<Measured> {
         instructions::count(&ground, &small);
     }
     run.rows
-}
-
-fn run_wants(arguments: &Arguments, rows: &[Row]) -> bool {
-    rows.iter().any(|row| arguments.wants(row))
 }
 
 /// Rows so far.
@@ -67,7 +72,7 @@ pub(crate) struct Run<'a> {
 impl Run<'_> {
     /// Whether one of the rows is asked for.
     fn wants(&self, rows: &[Row]) -> bool {
-        run_wants(self.arguments, rows)
+        rows.iter().any(|row| self.arguments.wants(row))
     }
 
     /// Measures a row if it is asked for, and shows it.

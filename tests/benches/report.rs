@@ -6,6 +6,7 @@ mod svg;
 use std::fs;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::Path;
+use std::time::Duration;
 
 use crate::comparison::{Better, Combine, Measured, Row};
 
@@ -17,21 +18,26 @@ pub(crate) fn show(measured: &Measured, first: bool) {
     }
     if first {
         println!(
-            "{:<3} {:<32} {:<44} {:<37} {:>7} {:>17} {:>7} {:>6}  holds",
+            "{:<3} {:<36} {:<44} {:<37} {:>7} {:>17} {:>7} {:>6}  holds",
             "", "what", "against", "unit", "ratio", "interval", "reach", "aim"
         );
     }
     let Measured { row, summary, .. } = measured;
     let Row { path, what, peer, unit, .. } = row;
-    let interval = format!("{:.2} to {:.2}", summary.low, summary.high);
+    let interval = format!("{} to {}", short(summary.low), short(summary.high));
     println!(
-        "{path:<3} {what:<32} {peer:<44} {unit:<37} {:>7.2} {interval:>17} {:>7} {:>6}  {}{}",
-        summary.middle,
+        "{path:<3} {what:<36} {peer:<44} {unit:<37} {:>7} {interval:>17} {:>7} {:>6}  {}{}",
+        short(summary.middle),
         bound(row, row.reach),
         bound(row, row.aim),
         verdict(measured),
         remark(measured),
     );
+}
+
+/// Two places behind the point, three where the first one is nothing.
+fn short(figure: f64) -> String {
+    if figure.abs() < 0.1 { format!("{figure:.3}") } else { format!("{figure:.2}") }
 }
 
 /// `≤ 1.4`
@@ -51,20 +57,31 @@ fn verdict(measured: &Measured) -> &'static str {
 }
 
 fn remark(measured: &Measured) -> String {
-    match (measured.disturbed, measured.discarded) {
+    let both = match measured.row.combine {
+        Combine::Difference => {
+            format!(" ({} with, {} without)", short(measured.ours), short(measured.theirs))
+        }
+        Combine::Ratio => String::new(),
+    };
+    let rounds = match (measured.disturbed, measured.discarded) {
         (true, _) => " (others were busy)".to_owned(),
         (false, 0) => String::new(),
         (false, discarded) => format!(" ({discarded} rounds discarded)"),
-    }
+    };
+    both + &rounds
 }
 
 /// Writes `result.json` and `result.svg`, and says where.
-pub(crate) fn write(rows: &[Measured], folder: &Path) {
+pub(crate) fn write(rows: &[Measured], took: Duration, folder: &Path) {
     let (json, svg) = (folder.join("result.json"), folder.join("result.svg"));
     fs::write(&json, json::of(rows)).unwrap();
     fs::write(&svg, svg::of(rows)).unwrap();
     let held = rows.iter().filter(|row| row.holds()).count();
-    println!("\n{held} of {} reaches hold with all of their interval.", rows.len());
+    let (minutes, seconds) = (took.as_secs() / 60, took.as_secs() % 60);
+    println!(
+        "\n{held} of {} reaches hold with all of their interval; {minutes} min {seconds} s.",
+        rows.len()
+    );
     println!("{}\n{}", json.display(), svg.display());
 }
 

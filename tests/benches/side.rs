@@ -70,6 +70,12 @@ impl<'a> Side<'a> {
         Target::get(self.address(), path, Some(credential.to_owned()))
     }
 
+    /// What it says of itself.
+    pub(crate) fn metrics(&self) -> String {
+        let answer = self.ground.runtime.block_on(self.edge.ops("/metrics"));
+        answer.assert_status(200).text().to_owned()
+    }
+
     /// The body that a partner gets for a path.
     pub(crate) fn body(&self, path: &str) -> Vec<u8> {
         self.ground.runtime.block_on(async {
@@ -81,7 +87,8 @@ impl<'a> Side<'a> {
     }
 }
 
-fn header((name, value): (&str, &str)) -> String {
+/// A header as `name: value`.
+pub(crate) fn header((name, value): (&str, &str)) -> String {
     format!("{name}: {value}")
 }
 

@@ -27,7 +27,8 @@ const DELIVER: Row = Row {
     combine: Combine::Ratio,
     reach: 0.5,
     aim: 0.7,
-    large: false,
+    slow: false,
+    rounds_max: usize::MAX,
 };
 
 /// The rows.

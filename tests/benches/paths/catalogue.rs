@@ -16,7 +16,8 @@ const NGINX: Row = Row {
     combine: Combine::Ratio,
     reach: 1.4,
     aim: 1.0,
-    large: false,
+    slow: false,
+    rounds_max: usize::MAX,
 };
 const NGINX_HTTP2: Row = Row { unit: "CPU per request, HTTP/2", reach: 1.8, aim: 1.3, ..NGINX };
 const ENVOY: Row = Row { peer: "Envoy, JWT and rate limit", reach: 0.4, aim: 0.25, ..NGINX };

@@ -27,7 +27,8 @@ const HANDSHAKE: Row = Row {
     combine: Combine::Ratio,
     reach: 0.7,
     aim: 0.5,
-    large: false,
+    slow: false,
+    rounds_max: usize::MAX,
 };
 const MEMORY: Row = Row {
     path: "g",

@@ -16,7 +16,8 @@ const PARTNERS: Row = Row {
     combine: Combine::Ratio,
     reach: 1.1,
     aim: 1.03,
-    large: true,
+    slow: true,
+    rounds_max: usize::MAX,
 };
 const ORDERS: Row = Row {
     what: "order read among 5,000,000",

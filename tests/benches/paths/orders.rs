@@ -18,7 +18,8 @@ const READ: Row = Row {
     combine: Combine::Ratio,
     reach: 0.8,
     aim: 1.5,
-    large: false,
+    slow: false,
+    rounds_max: usize::MAX,
 };
 
 /// The rows.

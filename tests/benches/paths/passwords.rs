@@ -5,21 +5,16 @@ use std::time::Duration;
 use argon2::{Algorithm, Argon2, Params, Version};
 use bytes::Bytes;
 use rampart_core::clock::Clock;
-use rampart_tests::rounds::quantile;
 use serde_json::json;
 
-use super::{CATALOGUE, Run};
+use super::Run;
+use super::reader::Reader;
 use crate::comparison::{Better, Combine, Comparison, Row};
-use crate::driver::{again, paced, request};
+use crate::driver::{again, request};
 use crate::side::Side;
 
 /// Clients that log in at once: enough that a hash is always waiting.
 const CLIENTS: usize = 8;
-/// Clients that read the catalogue meanwhile, and how often one of them does.
-const READERS: usize = 8;
-const PACE: Duration = Duration::from_millis(4);
-/// Less than this and there is no p99 to speak of.
-const READING_MIN: Duration = Duration::from_secs(2);
 
 const RATE: Row = Row {
     path: "e",
@@ -30,7 +25,8 @@ const RATE: Row = Row {
     combine: Combine::Ratio,
     reach: 1.0,
     aim: 1.15,
-    large: false,
+    slow: false,
+    rounds_max: usize::MAX,
 };
 const BESIDE: Row = Row {
     what: "catalogue while logins saturate",
@@ -50,7 +46,6 @@ pub(super) fn compare(run: &mut Run<'_>, side: &Side<'_>) {
     let secret = |name: &str| side.database.plain[name].clone();
     let body = json!({"username": secret("username"), "password": secret("password")});
     let login = request("POST /api/v1/authenticate", &[], &body.to_string());
-    let read = request(&format!("GET {CATALOGUE}"), &[&side.plain], "");
     let runtime = &side.ground.runtime;
     run.compare(Comparison {
         row: RATE,
@@ -59,23 +54,13 @@ pub(super) fn compare(run: &mut Run<'_>, side: &Side<'_>) {
         }),
         peer: Box::new(plain_hashes),
     });
-    let reading = |time: Duration| {
-        let time = time.max(READING_MIN);
-        let reading = paced(side.address(), READERS, read.clone(), (PACE, time));
-        let p99 = move |seconds: Vec<f64>| quantile(&seconds, 99, 100).expect("some were read");
-        (reading, p99, time)
-    };
+    let reader = Reader::of(side);
     run.compare(Comparison {
         row: BESIDE,
         ours: Box::new(|time| {
-            let (reading, p99, time) = reading(time);
-            let logins = again(side.address(), CLIENTS, login.clone(), time);
-            p99(runtime.block_on(async { tokio::join!(reading, logins).0 }))
+            reader.p99(time, |time| again(side.address(), CLIENTS, login.clone(), time))
         }),
-        peer: Box::new(|time| {
-            let (reading, p99, _) = reading(time);
-            p99(runtime.block_on(reading))
-        }),
+        peer: Box::new(|time| reader.p99(time, async |_| ())),
     });
 }
 

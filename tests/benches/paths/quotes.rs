@@ -18,7 +18,8 @@ const NGINX: Row = Row {
     combine: Combine::Ratio,
     reach: 2.0,
     aim: 1.4,
-    large: false,
+    slow: false,
+    rounds_max: usize::MAX,
 };
 const POLICY: Row = Row {
     path: "c2",

@@ -27,6 +27,8 @@ fn object(measured: &Measured) -> Value {
         "reach": row.reach,
         "aim": row.aim,
         "holds": measured.holds(),
+        "ours": rounded(measured.ours),
+        "theirs": rounded(measured.theirs),
         "rounds": measured.rounds,
         "disturbed": measured.disturbed,
     })
