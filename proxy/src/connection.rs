@@ -2,12 +2,16 @@
 //!
 //! What is read and when it is given up is decided here; parsing and writing is Pingora's.
 
+use std::future::poll_fn;
 use std::net::IpAddr;
+use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::BytesMut;
+use futures::FutureExt as _;
 use pingora_core::apps::HttpPersistentSettings;
 use pingora_core::apps::ReusedHttpStream;
 use pingora_core::protocols::http::ServerSession;
@@ -24,7 +28,7 @@ use crate::exchange;
 use crate::framing::Refused;
 use crate::guard::{Guard, Incoming, linger};
 use crate::lifecycle::{Lifecycle, Phase};
-use crate::wire::Wire;
+use crate::wire::{Cork, Wire};
 
 /// Requests after which an HTTP/1 connection is closed, so that its memory comes back.
 const REQUESTS_MAX: u32 = 10_000;
@@ -83,7 +87,7 @@ pub(crate) async fn run<A: App>(
 ) {
     let wire = Wire::new(stream);
     if matches!(wire.selected_alpn_proto(), Some(ALPN::H2)) {
-        http2(Box::new(wire), app, guard, lifecycle).await;
+        http2(wire, app, guard, lifecycle).await;
     } else {
         http1(wire, peer, app.as_ref(), guard, lifecycle).await;
     }
@@ -139,7 +143,9 @@ async fn hang_up(mut stream: Stream, reply: &Reply) {
     }
 }
 
-async fn http2<A: App>(stream: Stream, app: &Arc<A>, guard: &Guard, lifecycle: &Lifecycle) {
+async fn http2<A: App>(wire: Wire, app: &Arc<A>, guard: &Guard, lifecycle: &Lifecycle) {
+    let cork = wire.cork();
+    let stream: Stream = Box::new(wire);
     let tls = stream.get_ssl_digest();
     let unknown = Connection::default();
     let connection = tls.as_ref().and_then(|tls| tls.extension.get()).unwrap_or(&unknown);
@@ -168,7 +174,8 @@ async fn http2<A: App>(stream: Stream, app: &Arc<A>, guard: &Guard, lifecycle: &
                 leaving = true;
                 continue;
             }
-            accepted = HttpSession::from_h2_conn(&mut h2, Arc::clone(&digest)) => accepted,
+            accepted = gathering(&cork, HttpSession::from_h2_conn(&mut h2, Arc::clone(&digest)))
+                => accepted,
             _ = idle.tick() => {
                 if !used && running.load(Ordering::Acquire) == 0 {
                     return;
@@ -184,11 +191,7 @@ async fn http2<A: App>(stream: Stream, app: &Arc<A>, guard: &Guard, lifecycle: &
                 if running.load(Ordering::Acquire) > RUNNING_MAX {
                     return;
                 }
-                let app = Arc::clone(app);
-                tokio::spawn(async move {
-                    app.serve(ServerSession::new_http2(session)).await;
-                    drop(ticket);
-                });
+                serve_stream(Arc::clone(app), session, ticket).await;
             }
             Ok(Some(H2Accept::Rejected)) => {
                 malformed += 1;
@@ -199,6 +202,37 @@ async fn http2<A: App>(stream: Stream, app: &Arc<A>, guard: &Guard, lifecycle: &
             Ok(None) | Err(_) => return,
         }
     }
+}
+
+/// What `accepting` gives. As long as it has something at once, nothing leaves: requests that came
+/// together are answered together, in one write.
+async fn gathering<F: Future>(cork: &Cork, accepting: F) -> F::Output {
+    let mut accepting = pin!(accepting);
+    poll_fn(|cx| {
+        cork.hold();
+        let accepted = accepting.as_mut().poll(cx);
+        if accepted.is_ready() {
+            return accepted;
+        }
+        cork.release();
+        accepting.as_mut().poll(cx)
+    })
+    .await
+}
+
+/// Serves a stream: here if that can be done at once, or else in a task of its own. A panic ends
+/// the stream alone.
+async fn serve_stream<A: App>(app: Arc<A>, session: HttpSession, ticket: Ticket) {
+    let serving = async move {
+        app.serve(ServerSession::new_http2(session)).await;
+        drop(ticket);
+    };
+    let mut serving = Box::pin(AssertUnwindSafe(serving).catch_unwind());
+    if futures::poll!(&mut serving).is_pending() {
+        tokio::spawn(serving);
+    }
+    // However many streams come, other connections have their turn.
+    tokio::task::consume_budget().await;
 }
 
 /// Bounds of an HTTP/2 connection. Pingora's own defaults come first: a bare builder has none.

@@ -39,6 +39,28 @@ pub(crate) struct Wire {
     held: BytesMut,
     stalled: Option<Pin<Box<Sleep>>>,
     tap: Arc<Tap>,
+    cork: Cork,
+}
+
+/// Keeps what is flushed from leaving, while more is about to be written. What waits is still
+/// bounded: more than [`HELD_BYTES_MAX`] leaves all the same.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cork(Arc<AtomicBool>);
+
+impl Cork {
+    /// From now on nothing leaves.
+    pub(crate) fn hold(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// The next flush counts again.
+    pub(crate) fn release(&self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+
+    fn holds(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 /// Looks at what is read, while a chunked body is.
@@ -75,7 +97,18 @@ impl Tap {
 impl Wire {
     /// Gathers writes in front of `stream`.
     pub(crate) fn new(stream: Stream) -> Self {
-        Self { stream, held: BytesMut::new(), stalled: None, tap: Arc::default() }
+        Self {
+            stream,
+            held: BytesMut::new(),
+            stalled: None,
+            tap: Arc::default(),
+            cork: Cork::default(),
+        }
+    }
+
+    /// For answering what came together in one write.
+    pub(crate) fn cork(&self) -> Cork {
+        self.cork.clone()
     }
 
     /// For saying what is read.
@@ -147,6 +180,9 @@ impl AsyncWrite for Wire {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.cork.holds() {
+            return Poll::Ready(Ok(()));
+        }
         ready!(self.poll_drain(cx))?;
         let flushed = Pin::new(&mut self.stream).poll_flush(cx);
         self.timed(cx, flushed)
@@ -230,6 +266,23 @@ mod tests {
         wire.flush().await.unwrap();
         let read = far.read(&mut bytes).await.unwrap();
         assert_eq!(&bytes[..read], b"head body");
+    }
+
+    #[tokio::test]
+    async fn what_is_flushed_behind_a_cork_leaves_when_it_is_out() {
+        let (mut wire, mut far) = pair();
+        let cork = wire.cork();
+        cork.hold();
+        for part in [b"one ", b"two "] {
+            wire.write_all(part).await.unwrap();
+            wire.flush().await.unwrap();
+        }
+        let mut bytes = [0; 64];
+        assert!(far.try_read(&mut bytes).is_err());
+        cork.release();
+        wire.flush().await.unwrap();
+        let read = far.read(&mut bytes).await.unwrap();
+        assert_eq!(&bytes[..read], b"one two ");
     }
 
     #[tokio::test]
