@@ -26,7 +26,7 @@ use tokio::time::timeout;
 
 use crate::exchange;
 use crate::framing::Refused;
-use crate::guard::{Guard, Incoming, linger};
+use crate::guard::{Guard, Incoming, Patience, linger};
 use crate::lifecycle::{Lifecycle, Phase};
 use crate::wire::{Cork, Wire};
 
@@ -87,9 +87,10 @@ pub(crate) async fn run<A: App>(
 ) {
     let wire = Wire::new(stream);
     if matches!(wire.selected_alpn_proto(), Some(ALPN::H2)) {
-        http2(wire, app, guard, lifecycle).await;
+        // Each on its own, so that one that waits takes no memory for what the other is.
+        Box::pin(http2(wire, app, guard, lifecycle)).await;
     } else {
-        http1(wire, peer, app.as_ref(), guard, lifecycle).await;
+        Box::pin(http1(wire, peer, app.as_ref(), guard, lifecycle)).await;
     }
 }
 
@@ -97,13 +98,16 @@ async fn http1<A: App>(wire: Wire, peer: IpAddr, app: &A, guard: &Guard, lifecyc
     let tap = wire.tap();
     let mut stream: Stream = Box::new(wire);
     let mut phase = lifecycle.watch();
-    let mut held = BytesMut::new();
+    let mut closing = pin!(phase.at_least(Phase::Closing));
+    let (mut held, mut patience) = (BytesMut::new(), Patience::new());
     let mut settings: Option<HttpPersistentSettings> = None;
     loop {
         let incoming = tokio::select! {
             biased;
-            incoming = guard.next(&mut stream, &mut held, settings.is_none()) => incoming,
-            () = phase.at_least(Phase::Closing) => return,
+            incoming = guard.next(&mut stream, &mut held, &mut patience, settings.is_none()) => {
+                incoming
+            }
+            () = &mut closing => return,
         };
         let request = match incoming {
             Incoming::Request(bytes, chunks) => {
@@ -160,6 +164,8 @@ async fn http2<A: App>(wire: Wire, app: &Arc<A>, guard: &Guard, lifecycle: &Life
         return;
     };
     let mut phase = lifecycle.watch();
+    let mut stopping = pin!(phase.at_least(Phase::Stopping));
+    let mut hostile = pin!(connection.hostile.notified());
     let mut leaving = false;
     let mut malformed = 0;
     let running = Arc::new(AtomicUsize::new(0));
@@ -168,8 +174,8 @@ async fn http2<A: App>(wire: Wire, app: &Arc<A>, guard: &Guard, lifecycle: &Life
     loop {
         let accepted = tokio::select! {
             biased;
-            () = connection.hostile.notified() => return,
-            () = phase.at_least(Phase::Stopping), if !leaving => {
+            () = &mut hostile => return,
+            () = &mut stopping, if !leaving => {
                 h2.graceful_shutdown();
                 leaving = true;
                 continue;

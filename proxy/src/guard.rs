@@ -4,19 +4,24 @@
 //! The head is read here, not by Pingora, because a bound on the *whole* head needs to know when
 //! it began, and because a refused head deserves an answer.
 
+use std::future::poll_fn;
+use std::io;
+use std::mem::MaybeUninit;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Poll, ready};
 use std::time::Duration;
 
 use bytes::BytesMut;
 use pingora_core::protocols::Stream;
-use tokio::io::AsyncReadExt as _;
+use tokio::io::{AsyncRead as _, AsyncReadExt as _, ReadBuf};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::timeout;
+use tokio::time::{Instant, Sleep, timeout};
 
 use crate::framing::{self, Body, Chunks, Refused, Scan};
 
-/// Bytes that are made room for when a head begins; most heads fit.
-const HEAD_BYTES: usize = 4 * 1024;
+/// Bytes that are read at once; most heads fit.
+const READ_BYTES: usize = 4 * 1024;
 /// Most bytes that are thrown away after an answer to what we would not read.
 const LINGER_BYTES_MAX: usize = 1024 * 1024;
 /// Time in which they are thrown away.
@@ -52,17 +57,47 @@ impl Guard {
         &self,
         stream: &mut Stream,
         held: &mut BytesMut,
+        patience: &mut Patience,
         first: bool,
     ) -> Incoming {
         if held.is_empty() {
-            held.reserve(HEAD_BYTES);
             let wait = if first { self.head } else { self.idle };
-            match timeout(wait, stream.read_buf(held)).await {
-                Ok(Ok(1..)) => {}
+            match patience.within(wait, more(stream, held)).await {
+                Some(Ok(1..)) => {}
                 _ => return Incoming::Nothing,
             }
         }
-        timeout(self.head, rest(stream, held)).await.unwrap_or(Incoming::Nothing)
+        let mut scan = Scan::default();
+        // Most heads arrive in one piece.
+        if let Some(incoming) = taken(&mut scan, held) {
+            return incoming;
+        }
+        let rest = rest(stream, held, scan);
+        patience.within(self.head, rest).await.unwrap_or(Incoming::Nothing)
+    }
+}
+
+/// The timer of a connection. It is set for each wait, and made once: most of what is waited for
+/// comes long before its time.
+#[derive(Debug)]
+pub(crate) struct Patience(Pin<Box<Sleep>>);
+
+impl Patience {
+    /// A timer that is not set yet.
+    #[expect(clippy::disallowed_methods, reason = "each wait sets its named bound")]
+    pub(crate) fn new() -> Self {
+        Self(Box::pin(tokio::time::sleep(Duration::ZERO)))
+    }
+
+    /// What `work` gives, if it does so within this time.
+    #[expect(clippy::disallowed_methods, reason = "the runtime's timers count from its own now")]
+    async fn within<T>(&mut self, time: Duration, work: impl Future<Output = T>) -> Option<T> {
+        self.0.as_mut().reset(Instant::now() + time);
+        tokio::select! {
+            biased;
+            done = work => Some(done),
+            () = self.0.as_mut() => None,
+        }
     }
 }
 
@@ -78,25 +113,41 @@ pub(crate) enum Incoming {
     Nothing,
 }
 
-async fn rest(stream: &mut Stream, held: &mut BytesMut) -> Incoming {
-    let mut scan = Scan::default();
+/// The request that `held` begins with, once its head is complete.
+fn taken(scan: &mut Scan, held: &mut BytesMut) -> Option<Incoming> {
+    match scan.advance(held) {
+        Ok(Some(head)) => Some(match framing::check(&held[..head]) {
+            Ok(body) => cut(held, head, body),
+            Err(refused) => Incoming::Refused(refused),
+        }),
+        Ok(None) => None,
+        Err(refused) => Some(Incoming::Refused(refused)),
+    }
+}
+
+async fn rest(stream: &mut Stream, held: &mut BytesMut, mut scan: Scan) -> Incoming {
     loop {
-        match scan.advance(held) {
-            Ok(Some(head)) => {
-                return match framing::check(&held[..head]) {
-                    Ok(body) => cut(held, head, body),
-                    Err(refused) => Incoming::Refused(refused),
-                };
-            }
-            Ok(None) => {}
-            Err(refused) => return Incoming::Refused(refused),
-        }
-        held.reserve(HEAD_BYTES);
-        match stream.read_buf(held).await {
+        match more(stream, held).await {
             Ok(1..) => {}
             _ => return Incoming::Nothing,
         }
+        if let Some(incoming) = taken(&mut scan, held) {
+            return incoming;
+        }
     }
+}
+
+/// Reads what has arrived into `held`, and says how much it is. A connection on which nothing
+/// arrives takes no memory for it: that is most of them most of the time.
+async fn more(stream: &mut Stream, held: &mut BytesMut) -> io::Result<usize> {
+    poll_fn(|cx| {
+        let mut room = [const { MaybeUninit::uninit() }; READ_BYTES];
+        let mut arrived = ReadBuf::uninit(&mut room);
+        ready!(Pin::new(&mut *stream).poll_read(cx, &mut arrived))?;
+        held.extend_from_slice(arrived.filled());
+        Poll::Ready(Ok(arrived.filled().len()))
+    })
+    .await
 }
 
 /// Takes the request off `held`; what belongs to the next one stays.
@@ -123,7 +174,7 @@ fn cut(held: &mut BytesMut, head: usize, body: Body) -> Incoming {
 /// to the reset that unread bytes cause.
 pub(crate) async fn linger(stream: &mut Stream) {
     let mut seen = 0;
-    let mut bytes = BytesMut::with_capacity(HEAD_BYTES);
+    let mut bytes = BytesMut::with_capacity(READ_BYTES);
     let drain = async {
         while seen < LINGER_BYTES_MAX {
             bytes.clear();
@@ -165,7 +216,7 @@ mod tests {
         far.write_all(&all.concat()).await.unwrap();
         let mut held = BytesMut::new();
         for expected in all {
-            match guard().next(&mut near, &mut held, true).await {
+            match guard().next(&mut near, &mut held, &mut Patience::new(), true).await {
                 Incoming::Request(bytes, None) => assert_eq!(&bytes[..], expected),
                 other => panic!("{other:?}"),
             }
@@ -184,8 +235,8 @@ mod tests {
                 assert!(second.await.is_err());
             }
         });
-        let (guard, mut held) = (guard(), BytesMut::new());
-        let incoming = guard.next(&mut near, &mut held, true);
+        let (guard, mut held, mut patience) = (guard(), BytesMut::new(), Patience::new());
+        let incoming = guard.next(&mut near, &mut held, &mut patience, true);
         let incoming = timeout(Duration::from_secs(11), incoming).await.unwrap();
         assert!(matches!(incoming, Incoming::Nothing), "{incoming:?}");
         drop(near);

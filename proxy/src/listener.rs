@@ -89,7 +89,8 @@ impl<A: App> Listener<A> {
         };
         let listener = Arc::clone(self);
         tokio::spawn(async move {
-            if let Some(stream) = listener.open(stream, peer).await {
+            // What a handshake takes is given back before the connection waits for requests.
+            if let Some(stream) = Box::pin(listener.open(stream, peer)).await {
                 let Self { app, guard, lifecycle, .. } = &*listener;
                 connection::run(stream, canonical(peer), app, guard, lifecycle).await;
             }

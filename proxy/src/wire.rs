@@ -27,6 +27,8 @@ use crate::framing::Chunks;
 
 /// Most bytes held back until a flush; the largest TLS record.
 const HELD_BYTES_MAX: usize = 16 * 1024;
+/// Bytes that are made room for when something is held; most replies fit.
+const HELD_BYTES: usize = 4 * 1024;
 /// How long the peer may take no byte while we have some to write.
 const STALL_MAX: Duration = Duration::from_secs(10);
 /// How long the end of a connection may take.
@@ -126,8 +128,8 @@ impl Wire {
             }
             self.held.advance(written);
         }
-        // Keeps the allocation for the next reply.
-        self.held.clear();
+        // Nothing is kept: most connections wait for a request most of the time.
+        self.held = BytesMut::new();
         Poll::Ready(Ok(()))
     }
 
@@ -174,6 +176,9 @@ impl AsyncWrite for Wire {
         if bytes.len() >= HELD_BYTES_MAX {
             let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
             return self.timed(cx, written);
+        }
+        if self.held.is_empty() {
+            self.held.reserve(HELD_BYTES);
         }
         self.held.extend_from_slice(bytes);
         Poll::Ready(Ok(bytes.len()))
