@@ -180,7 +180,13 @@ impl<K: Hash + Eq + Send + Sync + 'static> KeyedGcra<K> {
 
     /// Takes one request out of the bucket of `key`.
     pub fn take(&self, key: K, quota: Quota, now_ns: u64) -> Decision {
-        self.buckets.get_with(key, Arc::default).take(quota, now_ns)
+        self.bucket(key).take(quota, now_ns)
+    }
+
+    /// The bucket of `key`. Who keeps it must ask again before long, or it may be forgotten here
+    /// while it is in use there.
+    pub fn bucket(&self, key: K) -> Arc<Gcra> {
+        self.buckets.get_with(key, Arc::default)
     }
 }
 

@@ -6,8 +6,8 @@ use std::future::poll_fn;
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::BytesMut;
@@ -20,6 +20,7 @@ use pingora_core::protocols::http::v2::server::{
 };
 use pingora_core::protocols::{ALPN, Digest, Shutdown, Ssl as _, Stream};
 use rampart_core::exchange::Reply;
+use rampart_core::rate_limit::Gcra;
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::Notify;
 use tokio::time::timeout;
@@ -41,6 +42,9 @@ const RUNNING_MAX: usize = 2 * STREAMS_MAX as usize;
 const RESETS_MAX: u32 = 100;
 /// Streams that Pingora may refuse as malformed.
 const MALFORMED_MAX: u32 = 32;
+/// Nanoseconds for which a connection uses the bucket of its address without asking for it. Much
+/// less than the time after which an unused one is forgotten.
+const BUCKET_KEPT_NS: u64 = 1_000_000_000;
 /// Decoded header list of a stream; larger ones are answered by the h2 crate itself.
 const HEADER_LIST_MAX: u32 = 64 * 1024;
 /// Receive window of a stream and of a connection, in bytes.
@@ -66,15 +70,43 @@ pub(crate) trait App: Send + Sync + 'static {
 pub(crate) struct Connection {
     resets: AtomicU32,
     hostile: Notify,
+    address: Mutex<Option<Kept>>,
+}
+
+/// The bucket of a connection's address, and until when it is used without a look.
+#[derive(Debug)]
+struct Kept {
+    bucket: Arc<Gcra>,
+    until_ns: u64,
 }
 
 impl Connection {
+    /// What `find` gives, or gave less than [`BUCKET_KEPT_NS`] before `now_ns`: the address of a
+    /// connection stays the same.
+    pub(crate) fn bucket(&self, now_ns: u64, find: impl FnOnce() -> Arc<Gcra>) -> Arc<Gcra> {
+        let mut kept = self.address.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*kept {
+            Some(kept) if now_ns < kept.until_ns => Arc::clone(&kept.bucket),
+            _ => {
+                let bucket = find();
+                let until_ns = now_ns.saturating_add(BUCKET_KEPT_NS);
+                *kept = Some(Kept { bucket: Arc::clone(&bucket), until_ns });
+                bucket
+            }
+        }
+    }
+
     /// Counts a stream whose client did not wait for the answer.
     pub(crate) fn abandoned(&self) {
         if self.resets.fetch_add(1, Ordering::Relaxed) + 1 == RESETS_MAX {
             self.hostile.notify_one();
         }
     }
+}
+
+/// What is remembered of the connection that a session belongs to; `None` without TLS.
+pub(crate) fn of(session: &ServerSession) -> Option<&Connection> {
+    session.digest()?.ssl_digest.as_ref()?.extension.get()
 }
 
 /// Serves `stream` until it ends.
@@ -265,5 +297,25 @@ impl Ticket {
 impl Drop for Ticket {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bucket_of_an_address_is_looked_for_again_after_a_while() {
+        let (connection, found) = (Connection::default(), AtomicUsize::new(0));
+        let bucket = |now_ns| {
+            connection.bucket(now_ns, || {
+                found.fetch_add(1, Ordering::Relaxed);
+                Arc::default()
+            })
+        };
+        let first = bucket(5);
+        assert!(Arc::ptr_eq(&first, &bucket(4 + BUCKET_KEPT_NS)));
+        assert!(!Arc::ptr_eq(&first, &bucket(5 + BUCKET_KEPT_NS)));
+        assert_eq!(found.load(Ordering::Relaxed), 2);
     }
 }

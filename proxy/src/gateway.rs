@@ -42,7 +42,7 @@ use self::account::Seen;
 pub(crate) use self::upstream::Passage;
 use crate::access_log::AccessLog;
 use crate::config;
-use crate::connection::Connection;
+use crate::connection;
 use crate::context::{Context, request_id};
 use crate::exchange::{self, Budget, NoBody, Received};
 use crate::framing::Refused;
@@ -367,11 +367,11 @@ impl ProxyHttp for Gateway {
 
     async fn logging(&self, session: &mut Session, _: Option<&Error>, context: &mut Context) {
         context.place = None;
-        if session.is_http2() && session.response_written().is_none() {
-            let tls = session.digest().and_then(|digest| digest.ssl_digest.as_ref());
-            if let Some(connection) = tls.and_then(|tls| tls.extension.get::<Connection>()) {
-                connection.abandoned();
-            }
+        if session.is_http2()
+            && session.response_written().is_none()
+            && let Some(connection) = connection::of(session.as_downstream())
+        {
+            connection.abandoned();
         }
         self.account(context, &Seen::of(session.as_downstream()));
     }

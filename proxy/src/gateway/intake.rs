@@ -8,6 +8,7 @@ use rampart_core::error::Code;
 use rampart_core::exchange::{Head, Reply};
 
 use super::Gateway;
+use crate::connection;
 use crate::context::{Context, request_id};
 use crate::exchange::{self, NoBody};
 use crate::framing::{self, Refused, TARGET_BYTES_MAX};
@@ -34,7 +35,7 @@ impl Gateway {
         let sent = request.headers.get("x-request-id").map(|value| value.as_bytes());
         context.request_id = request_id(sent, &self.core.clock);
         self.check_size(session, context)?;
-        self.check_address(context)?;
+        self.check_address(session, context)?;
         let path = request.uri.path();
         if request.method == Method::CONNECT || !normal_form::is_normal(path) {
             return Err(Box::new(self.nowhere(context)));
@@ -69,10 +70,14 @@ impl Gateway {
     }
 
     /// The rate of an address, before anybody has proven who they are.
-    fn check_address(&self, context: &Context) -> Result<(), Box<Reply>> {
-        let address = network(context.peer.unwrap_or(UNKNOWN));
+    fn check_address(&self, session: &ServerSession, context: &Context) -> Result<(), Box<Reply>> {
+        let find = || self.addresses.bucket(network(context.peer.unwrap_or(UNKNOWN)));
         let now = self.core.clock.monotonic_ns();
-        let decision = self.addresses.take(address, self.address_quota, now);
+        let bucket = match connection::of(session) {
+            Some(connection) => connection.bucket(now, find),
+            None => find(),
+        };
+        let decision = bucket.take(self.address_quota, now);
         if decision.allowed {
             return Ok(());
         }
