@@ -11,6 +11,9 @@ use serde::Serialize;
 use crate::error::{Code, Error, Result};
 use crate::upload::Uploaded;
 
+/// Header fields of most answers, those of the listener among them.
+const FIELDS: usize = 12;
+
 /// The head of a request, as a listener has checked it: framing sound, path in normal form.
 #[derive(Clone, Debug)]
 pub struct Head {
@@ -53,7 +56,8 @@ pub struct Reply {
 impl Reply {
     /// An answer without a body.
     pub fn empty(status: StatusCode) -> Self {
-        Self { status, headers: HeaderMap::new(), body: Bytes::new(), codes: Vec::new() }
+        let headers = HeaderMap::with_capacity(FIELDS);
+        Self { status, headers, body: Bytes::new(), codes: Vec::new() }
     }
 
     /// A JSON answer.
@@ -72,7 +76,7 @@ impl Reply {
 
     /// An answer with a body of the given media type.
     pub fn with_body(status: StatusCode, media_type: &'static str, body: Bytes) -> Self {
-        let mut reply = Self { status, headers: HeaderMap::new(), body, codes: Vec::new() };
+        let mut reply = Self { body, ..Self::empty(status) };
         reply.headers.insert(http::header::CONTENT_TYPE, HeaderValue::from_static(media_type));
         reply
     }

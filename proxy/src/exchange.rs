@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http::{HeaderMap, Method, StatusCode, header};
+use http::{HeaderMap, Method, Response, StatusCode, header};
 use pingora_core::protocols::http::ServerSession;
 use pingora_error::{Error, ErrorType, Result};
 use pingora_http::ResponseHeader;
@@ -261,10 +261,9 @@ pub(crate) async fn write(
     method: &Method,
     reply: Reply,
 ) -> Result<()> {
-    let mut head = ResponseHeader::build_no_case(reply.status, Some(reply.headers.len() + 3))?;
-    for (name, value) in &reply.headers {
-        head.append_header(name, value.clone())?;
-    }
+    let (mut head, ()) = Response::new(()).into_parts();
+    (head.status, head.headers) = (reply.status, reply.headers);
+    let mut head = ResponseHeader::from(head);
     let bodyless = matches!(reply.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
     if !bodyless {
         head.insert_header(header::CONTENT_LENGTH, reply.body.len())?;
