@@ -63,6 +63,14 @@ impl Clock {
         Ok(bytes)
     }
 
+    /// `N` random bytes that are no secret: a nonce.
+    ///
+    /// # Errors
+    /// As [`Clock::random_bytes`].
+    pub fn nonce<const N: usize>(&self) -> Result<[u8; N], NoEntropy> {
+        DRAWN.with_borrow_mut(Drawn::take::<N>)
+    }
+
     /// 64 random bits.
     ///
     /// # Errors
@@ -76,7 +84,7 @@ impl Clock {
     /// # Errors
     /// As [`Clock::random_bytes`].
     pub fn uuid(&self) -> Result<Uuid, NoEntropy> {
-        let random = DRAWN.with_borrow_mut(Drawn::take)?;
+        let random = DRAWN.with_borrow_mut(Drawn::take::<IDENTIFIER_BYTES>)?;
         let millis = u64::try_from(self.now().timestamp_millis()).unwrap_or(0);
         Ok(uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid())
     }
@@ -84,8 +92,8 @@ impl Clock {
 
 /// Random bytes of an identifier.
 const IDENTIFIER_BYTES: usize = 10;
-/// Identifiers for which random bytes are drawn at once.
-const AHEAD: usize = 128;
+/// Random bytes that are drawn at once: those of 128 identifiers.
+const AHEAD_BYTES: usize = 128 * IDENTIFIER_BYTES;
 
 thread_local! {
     static DRAWN: RefCell<Drawn> = const { RefCell::new(Drawn::nothing()) };
@@ -94,23 +102,27 @@ thread_local! {
 /// Random bytes that were drawn ahead on this thread: a system call for each identifier would cost
 /// more than all the rest of it.
 struct Drawn {
-    bytes: [[u8; IDENTIFIER_BYTES]; AHEAD],
+    bytes: [u8; AHEAD_BYTES],
     left: usize,
 }
 
 impl Drawn {
     const fn nothing() -> Self {
-        Self { bytes: [[0; IDENTIFIER_BYTES]; AHEAD], left: 0 }
+        Self { bytes: [0; AHEAD_BYTES], left: 0 }
     }
 
     /// Bytes that nobody got before, and that are kept no longer.
-    fn take(&mut self) -> Result<[u8; IDENTIFIER_BYTES], NoEntropy> {
-        if self.left == 0 {
-            getrandom::fill(self.bytes.as_flattened_mut()).map_err(|_| NoEntropy)?;
-            self.left = AHEAD;
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], NoEntropy> {
+        const { assert!(N <= AHEAD_BYTES) };
+        if self.left < N {
+            getrandom::fill(&mut self.bytes).map_err(|_| NoEntropy)?;
+            self.left = AHEAD_BYTES;
         }
-        self.left -= 1;
-        Ok(std::mem::take(&mut self.bytes[self.left]))
+        let mut taken = [0; N];
+        let drawn = &mut self.bytes[self.left - N..self.left];
+        taken.swap_with_slice(drawn);
+        self.left -= N;
+        Ok(taken)
     }
 }
 
@@ -147,12 +159,18 @@ mod tests {
         assert_eq!(a.get_version_num(), 7);
         assert_ne!(a, b);
         // More than are drawn at once, on more threads than one.
-        let draw = || (0..3 * AHEAD).map(|_| clock.uuid().unwrap().as_u128() << 64);
+        let draw = || {
+            (0..3 * AHEAD_BYTES / IDENTIFIER_BYTES).map(|_| clock.uuid().unwrap().as_u128() << 64)
+        };
         let threads = std::thread::scope(|scope| {
             let running = [(); 4].map(|()| scope.spawn(|| draw().collect::<Vec<_>>()));
             running.map(|thread| thread.join().unwrap())
         });
         let random: std::collections::HashSet<_> = threads.concat().into_iter().collect();
-        assert_eq!(random.len(), 4 * 3 * AHEAD, "some were handed out twice");
+        assert_eq!(
+            random.len(),
+            4 * 3 * AHEAD_BYTES / IDENTIFIER_BYTES,
+            "some were handed out twice"
+        );
     }
 }

@@ -11,6 +11,7 @@ use super::envelope::{self, Sealed};
 use super::{QUOTE_LIFETIME_SECONDS_MAX, Quote, Side};
 use crate::Core;
 use crate::caller::Client;
+use crate::clock::Clock;
 use crate::error::{Code, Error, Result};
 use crate::secrets::{MasterKey, Purpose};
 use crate::types::{
@@ -32,7 +33,7 @@ const _: () = assert!((QUOTE_LIFETIME_SECONDS_MAX as i64) <= DAYS_KEPT * SECONDS
 /// # Errors
 /// When it cannot be written, which is our fault.
 pub fn seal(core: &Core, quote: &Quote) -> Result<String> {
-    seal_with(&core.keys, quote)
+    seal_with(&core.clock, &core.keys, quote)
 }
 
 /// The quote that a token holds, if `client` may confirm it now.
@@ -76,13 +77,13 @@ pub(super) fn refused(cause: &'static str) -> Error {
     Code::ER007.into()
 }
 
-fn seal_with(keys: &MasterKey, quote: &Quote) -> Result<String> {
+fn seal_with(clock: &Clock, keys: &MasterKey, quote: &Quote) -> Result<String> {
     let day = day_of(quote.issued_at);
     let key = keys.derive(Purpose::Quotes { day, client: quote.client.uuid() })?;
     let unwritten = |error| Error::internal("write a quote", error);
     let claims = Claims::of(quote).map_err(unwritten)?;
     let claims = serde_json::to_vec(&claims).map_err(unwritten)?;
-    envelope::seal(&day.to_string(), &key, &claims)
+    envelope::seal(clock, &day.to_string(), &key, &claims)
 }
 
 fn open_with(

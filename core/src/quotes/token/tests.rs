@@ -60,17 +60,17 @@ fn assert_refused(token: &str) {
 
 #[test]
 fn what_is_sealed_opens_unchanged() {
-    let token = seal_with(&keys(), &quote()).unwrap();
+    let token = seal_with(&Clock::system(), &keys(), &quote()).unwrap();
     assert_eq!(open_at(NOON, &token).unwrap(), quote());
     let memo = DestinationTag::parse(TagKind::Memo, "12").unwrap();
     let other = Quote { destination_tag: Some(memo), user: Some(user(9)), ..quote() };
-    let token = seal_with(&keys(), &other).unwrap();
+    let token = seal_with(&Clock::system(), &keys(), &other).unwrap();
     assert_eq!(open_at(NOON, &token).unwrap(), other);
 }
 
 #[test]
 fn no_altered_byte_is_accepted() {
-    let token = seal_with(&keys(), &quote()).unwrap();
+    let token = seal_with(&Clock::system(), &keys(), &quote()).unwrap();
     for at in 0..token.len() {
         for mask in [0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x03, 0x7f] {
             let mut bytes = token.clone().into_bytes();
@@ -87,7 +87,10 @@ fn no_altered_byte_is_accepted() {
 
 #[test]
 fn parts_of_two_tokens_do_not_mix() {
-    let (one, two) = (seal_with(&keys(), &quote()).unwrap(), seal_with(&keys(), &quote()).unwrap());
+    let (one, two) = (
+        seal_with(&Clock::system(), &keys(), &quote()).unwrap(),
+        seal_with(&Clock::system(), &keys(), &quote()).unwrap(),
+    );
     assert_ne!(one, two);
     let (one, two): (Vec<&str>, Vec<&str>) = (one.split('.').collect(), two.split('.').collect());
     for part in 2..5 {
@@ -116,7 +119,7 @@ fn a_signed_token_is_no_sealed_one() {
 
 #[test]
 fn a_quote_is_of_its_client_and_its_master_key_alone() {
-    let token = seal_with(&keys(), &quote()).unwrap();
+    let token = seal_with(&Clock::system(), &keys(), &quote()).unwrap();
     let other = open_with(&keys(), at(NOON), client(2), None, Side::Buy, &token);
     assert!(other.unwrap_err().is(Code::ER007));
     let master = MasterKey::from_bytes(&[8; 32]);
@@ -125,9 +128,11 @@ fn a_quote_is_of_its_client_and_its_master_key_alone() {
     // Sealed with the right key for the wrong client, which only we could do.
     let key = keys().derive(Purpose::Quotes { day: 20_000, client: client(1).uuid() }).unwrap();
     let claims = Claims::of(&Quote { client: client(2), ..quote() }).unwrap();
-    let token = envelope::seal("20000", &key, &serde_json::to_vec(&claims).unwrap()).unwrap();
+    let token =
+        envelope::seal(&Clock::system(), "20000", &key, &serde_json::to_vec(&claims).unwrap())
+            .unwrap();
     assert_refused(&token);
-    let token = envelope::seal("20000", &key, b"{}").unwrap();
+    let token = envelope::seal(&Clock::system(), "20000", &key, b"{}").unwrap();
     assert_refused(&token);
 }
 
@@ -136,16 +141,19 @@ fn the_key_of_another_day_opens_nothing() {
     let of_day = |day| keys().derive(Purpose::Quotes { day, client: client(1).uuid() }).unwrap();
     let claims = serde_json::to_vec(&Claims::of(&quote()).unwrap()).unwrap();
     for (name, day) in [("20000", 19_999), ("19999", 20_000)] {
-        assert_refused(&envelope::seal(name, &of_day(day), &claims).unwrap());
+        assert_refused(&envelope::seal(&Clock::system(), name, &of_day(day), &claims).unwrap());
     }
     for retired in [19_998, 20_001] {
-        assert_refused(&envelope::seal(&retired.to_string(), &of_day(retired), &claims).unwrap());
+        assert_refused(
+            &envelope::seal(&Clock::system(), &retired.to_string(), &of_day(retired), &claims)
+                .unwrap(),
+        );
     }
 }
 
 #[test]
 fn a_quote_ends_when_it_says_and_is_not_from_the_future() {
-    let token = seal_with(&keys(), &quote()).unwrap();
+    let token = seal_with(&Clock::system(), &keys(), &quote()).unwrap();
     assert!(open_at(NOON + 299, &token).is_ok());
     assert!(open_at(NOON + 300, &token).unwrap_err().is(Code::ER006));
     assert!(open_at(NOON + SECONDS_PER_DAY, &token).unwrap_err().is(Code::ER006));
@@ -159,7 +167,7 @@ fn a_quote_lives_across_midnight_also_where_clocks_differ() {
     let midnight = 20_001 * SECONDS_PER_DAY;
     for issued in [midnight - 1, midnight] {
         let times = Quote { issued_at: at(issued), expires_at: at(issued + 300), ..quote() };
-        let token = seal_with(&keys(), &times).unwrap();
+        let token = seal_with(&Clock::system(), &keys(), &times).unwrap();
         for now in [midnight - 2, midnight + 2, midnight + 298] {
             assert!(open_at(now, &token).is_ok(), "issued {issued}, now {now}");
         }
@@ -171,7 +179,7 @@ fn the_other_side_has_its_own_codes_after_expiry() {
     for (made, wanted, code) in
         [(Side::Sell, Side::Buy, Code::ER009), (Side::Buy, Side::Sell, Code::ER017)]
     {
-        let token = seal_with(&keys(), &Quote { side: made, ..quote() }).unwrap();
+        let token = seal_with(&Clock::system(), &keys(), &Quote { side: made, ..quote() }).unwrap();
         let open = |now| open_with(&keys(), at(now), client(1), None, wanted, &token).unwrap_err();
         assert!(open(NOON).is(code));
         assert!(open(NOON + 300).is(Code::ER006));
@@ -181,7 +189,7 @@ fn the_other_side_has_its_own_codes_after_expiry() {
 #[test]
 fn a_quote_made_for_a_user_serves_no_other() {
     let open = |made: Option<UserId>, asking| {
-        let token = seal_with(&keys(), &Quote { user: made, ..quote() }).unwrap();
+        let token = seal_with(&Clock::system(), &keys(), &Quote { user: made, ..quote() }).unwrap();
         open_with(&keys(), at(NOON), client(1), asking, Side::Buy, &token).map(|quote| quote.user)
     };
     assert_eq!(open(Some(user(1)), Some(user(1))).unwrap(), Some(user(1)));
@@ -209,7 +217,7 @@ fn a_quote_bound_to_a_wallet_serves_no_other() {
 
 #[test]
 fn a_usual_token_fits_a_header_or_a_form() {
-    let token = seal_with(&keys(), &quote()).unwrap();
+    let token = seal_with(&Clock::system(), &keys(), &quote()).unwrap();
     assert!(token.len() < 1_200, "{}", token.len());
     assert!(token.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.')));
 }
@@ -236,7 +244,7 @@ proptest! {
             expires_at: at(NOON + life),
             ..quote()
         };
-        let token = seal_with(&keys(), &made).unwrap();
+        let token = seal_with(&Clock::system(), &keys(), &made).unwrap();
         prop_assert_eq!(open_at(NOON, &token).unwrap(), made);
     }
 
