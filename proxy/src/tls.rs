@@ -184,6 +184,8 @@ pub(crate) fn acceptor(certificates: Arc<Certificates>) -> Result<Acceptor, BadC
         .with_cert_resolver(certificates.clone());
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     config.ticketer = rustls::crypto::ring::Ticketer::new().map_err(|e| broken(&e))?;
+    // A client that comes back has one, and gets a new one then.
+    config.send_tls13_tickets = 1;
     let mut settings = TlsSettings::with_callbacks(Box::new(Remember)).map_err(|e| broken(&e))?;
     settings.set_cert_resolver(certificates);
     let mut acceptor = settings.build();
