@@ -1,4 +1,4 @@
-//! The public listener's application: Pingora's proxy around the [`Gateway`].
+//! The public listener's application: the [`Gateway`], in Pingora's proxy if there is an upstream.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -45,7 +45,11 @@ impl Edge {
 
 impl App for Edge {
     async fn serve(&self, session: ServerSession) -> Option<ReusedHttpStream> {
-        self.proxy.process_new_http(session, &self.never).await
+        if self.gateway.has_upstream() {
+            return self.proxy.process_new_http(session, &self.never).await;
+        }
+        // Boxed, so that a connection takes no memory for it between requests.
+        Box::pin(self.gateway.serve(session)).await
     }
 
     fn refuse(&self, refused: Refused, peer: IpAddr) -> Reply {

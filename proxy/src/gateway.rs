@@ -9,8 +9,11 @@
 //! fail_to_proxy          nobody takes the answer, or the upstream failed
 //! logging                metrics and the access log; always, once
 //! ```
+//!
+//! Where no upstream is configured, [`direct`] goes through the same steps without Pingora's proxy.
 
 mod account;
+mod direct;
 mod intake;
 mod upstream;
 
@@ -42,7 +45,6 @@ use self::account::Seen;
 pub(crate) use self::upstream::Passage;
 use crate::access_log::AccessLog;
 use crate::config;
-use crate::connection;
 use crate::context::{Context, request_id};
 use crate::exchange::{self, Budget, NoBody, Received};
 use crate::framing::Refused;
@@ -110,6 +112,29 @@ impl Gateway {
 
     fn refused(&self, context: &Context, refused: Refused) -> Reply {
         self.core.refuse(&context.request_id, refused.status(), Code::ER048, refused.detail())
+    }
+
+    /// Answers; `false` when an upstream is to. An `Err` is a client that does not wait for it.
+    async fn respond(&self, session: &mut ServerSession, context: &mut Context) -> Result<bool> {
+        let decided = self.decide(session, context).await?;
+        let leaving = self.lifecycle.phase() > Phase::Serving;
+        // What follows is not HTTP, or it should go to the next process.
+        let closing = context.method == Method::CONNECT || leaving && !session.is_http2();
+        if closing {
+            session.set_keepalive(None);
+        }
+        let Some(reply) = decided else { return Ok(false) };
+        context.answered(&reply);
+        if !closing && intake::can_skip_body(session) {
+            session.set_close_on_response_before_downstream_finish(false);
+        }
+        exchange::write(session, &context.method, reply).await.map_err(|e| e.into_down())?;
+        context.ended_ns = Some(self.core.clock.monotonic_ns());
+        context.place = None;
+        if session.get_keepalive().is_none() {
+            exchange::discard(session).await;
+        }
+        Ok(true)
     }
 
     /// Everything up to the answer; `None` when an upstream is to answer. An `Err` is a client that
@@ -238,6 +263,15 @@ impl Gateway {
     }
 }
 
+/// `exchange` times the body as a whole, and `wire` the writes of HTTP/1.
+fn set_bounds(session: &mut ServerSession) {
+    session.set_read_timeout(None);
+    session.set_total_drain_timeout(Some(DRAIN_MAX));
+    if session.is_http2() {
+        session.set_write_timeout(Some(WRITE_MAX));
+    }
+}
+
 fn passage(context: &mut Context) -> Result<&mut Passage> {
     let lost = || Error::explain(ErrorType::InternalError, "the route has no upstream");
     context.passage.as_mut().ok_or_else(lost)
@@ -259,37 +293,12 @@ impl ProxyHttp for Gateway {
     fn init_downstream_modules(&self, _modules: &mut HttpModules) {}
 
     async fn early_request_filter(&self, session: &mut Session, _: &mut Context) -> Result<()> {
-        let session = session.as_downstream_mut();
-        // `exchange` times the body as a whole, and `wire` the writes of HTTP/1.
-        session.set_read_timeout(None);
-        session.set_total_drain_timeout(Some(DRAIN_MAX));
-        if session.is_http2() {
-            session.set_write_timeout(Some(WRITE_MAX));
-        }
+        set_bounds(session.as_downstream_mut());
         Ok(())
     }
 
     async fn request_filter(&self, session: &mut Session, context: &mut Context) -> Result<bool> {
-        let session = session.as_downstream_mut();
-        let decided = self.decide(session, context).await?;
-        let leaving = self.lifecycle.phase() > Phase::Serving;
-        // What follows is not HTTP, or it should go to the next process.
-        let closing = context.method == Method::CONNECT || leaving && !session.is_http2();
-        if closing {
-            session.set_keepalive(None);
-        }
-        let Some(reply) = decided else { return Ok(false) };
-        context.answered(&reply);
-        if !closing && intake::can_skip_body(session) {
-            session.set_close_on_response_before_downstream_finish(false);
-        }
-        exchange::write(session, &context.method, reply).await.map_err(|e| e.into_down())?;
-        context.ended_ns = Some(self.core.clock.monotonic_ns());
-        context.place = None;
-        if session.get_keepalive().is_none() {
-            exchange::discard(session).await;
-        }
-        Ok(true)
+        self.respond(session.as_downstream_mut(), context).await
     }
 
     async fn upstream_peer(&self, _: &mut Session, context: &mut Context) -> Result<Box<HttpPeer>> {
@@ -366,13 +375,6 @@ impl ProxyHttp for Gateway {
     }
 
     async fn logging(&self, session: &mut Session, _: Option<&Error>, context: &mut Context) {
-        context.place = None;
-        if session.is_http2()
-            && session.response_written().is_none()
-            && let Some(connection) = connection::of(session.as_downstream())
-        {
-            connection.abandoned();
-        }
-        self.account(context, &Seen::of(session.as_downstream()));
+        self.close(session.as_downstream(), context);
     }
 }
