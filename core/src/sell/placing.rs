@@ -120,7 +120,6 @@ fn judge(error: sqlx::Error) -> Result<Option<Failure>, sqlx::Error> {
 
 /// The sale and the first row of its timeline; `false`, and neither of them, where the user's limit
 /// or the account forbids it. The user is held, so that the sales before it count.
-#[expect(clippy::too_many_lines, reason = "one statement, and a line for each of its arguments")]
 async fn insert(
     conn: &mut PgConnection,
     sale: &NewSale<'_>,
