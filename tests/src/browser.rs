@@ -126,8 +126,8 @@ impl Browser {
     }
 
     /// The URLs that pages asked for since it was last asked, whether or not they came. What the
-    /// browser's own first page is made of (`chrome://…`) is no page's request, and `data:` asks
-    /// nobody.
+    /// browser's own first page is made of (`chrome://…`, `chrome-untrusted://…`) is no page's
+    /// request, and `data:` asks nobody.
     pub async fn requested(&self) -> Vec<String> {
         let mut urls = Vec::new();
         for entry in self.log("performance").await {
@@ -135,7 +135,8 @@ impl Browser {
             let event = &event["message"];
             if event["method"] == "Network.requestWillBeSent" {
                 let url = event["params"]["request"]["url"].as_str().unwrap();
-                if !url.starts_with("chrome://") && !url.starts_with("data:") {
+                let own = ["chrome://", "chrome-untrusted://", "data:"];
+                if !own.iter().any(|scheme| url.starts_with(scheme)) {
                     urls.push(url.to_owned());
                 }
             }
