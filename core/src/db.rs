@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
-use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Postgres};
 
 use crate::settings;
 
@@ -12,6 +13,10 @@ const SERVER_VERSION_MIN: i32 = 150_000;
 
 /// Lifetime of a connection, so that a failed-over address is noticed.
 const CONNECTION_LIFETIME: Duration = Duration::from_secs(30 * 60);
+
+/// How long a connection is taken for alive after it came back to the pool, which has looked at it
+/// then. Looking again costs a round trip before every statement.
+const ALIVE_FOR: Duration = Duration::from_millis(100);
 
 /// The schema, embedded: `rampart serve` brings a database up to date before it accepts anything.
 pub static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("../migrations");
@@ -54,6 +59,15 @@ pub async fn open(settings: &settings::Database) -> Result<PgPool, DatabaseError
         .max_connections(settings.connections_max)
         .acquire_timeout(wait)
         .max_lifetime(CONNECTION_LIFETIME)
+        .test_before_acquire(false)
+        .before_acquire(|connection, seen| {
+            Box::pin(async move {
+                if seen.idle_for > ALIVE_FOR {
+                    connection.ping().await?;
+                }
+                Ok(true)
+            })
+        })
         .connect_with(options.application_name("rampart").options([
             // Remarks, such as what a migration finds done already, are no news of ours.
             ("client_min_messages", "warning"),
@@ -136,6 +150,33 @@ pub(crate) fn is_unstorable_text(error: &sqlx::Error) -> bool {
     code.is_some_and(|code| code == "22021" || code == "22P05")
 }
 
+/// A connection that somebody keeps from one statement to the next. A pool looks at its own when it
+/// takes one back and before it gives an old one out: round trips that a statement on a hot path
+/// does not need.
+#[derive(Debug, Default)]
+pub(crate) struct Kept(Option<PoolConnection<Postgres>>);
+
+impl Kept {
+    /// The connection; one of the pool when none is kept.
+    ///
+    /// # Errors
+    /// When the pool has none.
+    pub(crate) async fn connection(
+        &mut self,
+        db: &PgPool,
+    ) -> Result<&mut PgConnection, sqlx::Error> {
+        if self.0.is_none() {
+            self.0 = Some(db.acquire().await?);
+        }
+        self.0.as_deref_mut().ok_or(sqlx::Error::PoolClosed)
+    }
+
+    /// Gives it back: after an error, because the pool knows what to do with a broken one.
+    pub(crate) fn give_back(&mut self) {
+        self.0 = None;
+    }
+}
+
 /// Most tries of a transaction that the engine asks to repeat.
 const TRANSACTION_TRIES_MAX: u32 = 4;
 
@@ -170,7 +211,8 @@ where
     }
 }
 
-fn asks_for_repeat(error: &sqlx::Error) -> bool {
+/// Whether nothing happened, and the engine asks to try again.
+pub(crate) fn asks_for_repeat(error: &sqlx::Error) -> bool {
     let code = error.as_database_error().and_then(|e| e.code());
     code.is_some_and(|code| code == "40001" || code == "40P01")
 }

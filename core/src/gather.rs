@@ -4,14 +4,21 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 use crate::error::{Error, Result};
 
 /// Most that waits in one place; what comes then is refused.
 const WAITING_MAX: usize = 4_096;
+/// How long a lane that has nothing to do keeps what it works with.
+const LINGER: Duration = Duration::from_millis(5);
+/// Most statements that a lane carries out before it lets go of what it works with: a pool's bound
+/// on a connection's life is then kept under any load.
+const KEPT_MAX: usize = 4_096;
 
 /// What is gathered, and how it is carried out.
 pub(crate) trait Work: Send + Sync + 'static {
@@ -19,6 +26,8 @@ pub(crate) trait Work: Send + Sync + 'static {
     type Ask: Send + 'static;
     /// Its answer.
     type Answer: Send + 'static;
+    /// What a lane works with and keeps from one statement to the next: its connection.
+    type Tool: Default + Send + 'static;
 
     /// Most questions of one statement.
     const TOGETHER_MAX: usize;
@@ -28,7 +37,11 @@ pub(crate) trait Work: Send + Sync + 'static {
     const DOING: &'static str;
 
     /// Answers all questions, in their order.
-    fn run(&self, asked: Vec<Self::Ask>) -> impl Future<Output = Vec<Self::Answer>> + Send;
+    fn run(
+        &self,
+        tool: &mut Self::Tool,
+        asked: Vec<Self::Ask>,
+    ) -> impl Future<Output = Vec<Self::Answer>> + Send;
 }
 
 /// Where questions wait.
@@ -40,6 +53,8 @@ pub(crate) struct Gather<W: Work> {
 struct State<W: Work> {
     waiting: VecDeque<(W::Ask, Told<W>)>,
     lanes: usize,
+    /// Calls lanes that linger. One that has left meanwhile does not hear.
+    idle: Vec<oneshot::Sender<()>>,
 }
 
 /// Where the answer to a question goes.
@@ -54,7 +69,7 @@ impl<W: Work> std::fmt::Debug for Gather<W> {
 impl<W: Work> Gather<W> {
     /// Nothing waits yet.
     pub(crate) fn new(work: W) -> Arc<Self> {
-        let state = State { waiting: VecDeque::new(), lanes: 0 };
+        let state = State { waiting: VecDeque::new(), lanes: 0, idle: Vec::new() };
         Arc::new(Self { work, state: Mutex::new(state) })
     }
 
@@ -70,7 +85,8 @@ impl<W: Work> Gather<W> {
                 return Err(Error::unavailable(W::DOING));
             }
             state.waiting.push_back((question, answer));
-            let free = state.lanes < W::LANES;
+            let called = std::iter::from_fn(|| state.idle.pop()).any(|idle| idle.send(()).is_ok());
+            let free = !called && state.lanes < W::LANES;
             state.lanes += usize::from(free);
             free.then(|| Lane(Arc::clone(self)))
         };
@@ -92,12 +108,19 @@ struct Lane<W: Work>(Arc<Gather<W>>);
 
 impl<W: Work> Lane<W> {
     async fn serve(self) {
-        loop {
-            let (asked, answers): (Vec<_>, Vec<_>) = self.next().into_iter().unzip();
-            if asked.is_empty() {
-                return;
-            }
-            for (answer, told) in self.0.work.run(asked).await.into_iter().zip(answers) {
+        let mut tool = W::Tool::default();
+        for _ in 0..KEPT_MAX {
+            let next = match self.next() {
+                Next::Work(next) => next,
+                Next::Idle(call) => {
+                    if is_called(call).await {
+                        continue;
+                    }
+                    return;
+                }
+            };
+            let (asked, answers): (Vec<_>, Vec<_>) = next.into_iter().unzip();
+            for (answer, told) in self.0.work.run(&mut tool, asked).await.into_iter().zip(answers) {
                 // Who has gone away needs no answer.
                 let _ = told.send(answer);
             }
@@ -105,11 +128,32 @@ impl<W: Work> Lane<W> {
     }
 
     /// What waits, the longest first.
-    fn next(&self) -> Vec<(W::Ask, Told<W>)> {
+    fn next(&self) -> Next<W> {
         let mut state = self.0.lock();
+        if state.waiting.is_empty() {
+            let (caller, call) = oneshot::channel();
+            state.idle.push(caller);
+            return Next::Idle(call);
+        }
         let count = state.waiting.len().min(W::TOGETHER_MAX);
-        state.waiting.drain(..count).collect()
+        Next::Work(state.waiting.drain(..count).collect())
     }
+}
+
+/// What a lane does next.
+enum Next<W: Work> {
+    /// It answers these.
+    Work(Vec<(W::Ask, Told<W>)>),
+    /// It waits for a call.
+    Idle(oneshot::Receiver<()>),
+}
+
+/// Whether there is work again before the lane has lingered long enough.
+async fn is_called(mut call: oneshot::Receiver<()>) -> bool {
+    let called = timeout(LINGER, &mut call).await.is_ok_and(|called| called.is_ok());
+    // Who calls after this notices, and leaves it to the lane's end to open another.
+    call.close();
+    called || call.try_recv().is_ok()
 }
 
 impl<W: Work> Drop for Lane<W> {
@@ -139,17 +183,22 @@ mod tests {
     struct Doubling {
         gate: Semaphore,
         runs: AtomicUsize,
+        /// Most runs of one lane.
+        longest: AtomicUsize,
     }
 
     impl Work for Doubling {
         type Ask = usize;
         type Answer = usize;
+        type Tool = usize;
         const TOGETHER_MAX: usize = 8;
         const LANES: usize = 1;
         const DOING: &'static str = "double";
 
-        async fn run(&self, asked: Vec<usize>) -> Vec<usize> {
+        async fn run(&self, runs: &mut usize, asked: Vec<usize>) -> Vec<usize> {
             self.runs.fetch_add(1, Ordering::Relaxed);
+            *runs += 1;
+            self.longest.fetch_max(*runs, Ordering::Relaxed);
             assert!(!asked.contains(&99), "unlucky");
             self.gate.acquire().await.unwrap().forget();
             asked.into_iter().map(|number| 2 * number).collect()
@@ -157,7 +206,8 @@ mod tests {
     }
 
     fn doubling(open: usize) -> Arc<Gather<Doubling>> {
-        Gather::new(Doubling { gate: Semaphore::new(open), runs: AtomicUsize::new(0) })
+        let [runs, longest] = [0, 0].map(AtomicUsize::new);
+        Gather::new(Doubling { gate: Semaphore::new(open), runs, longest })
     }
 
     #[tokio::test]
@@ -174,7 +224,29 @@ mod tests {
         assert_eq!(answers.collect::<Vec<_>>(), (0..17).map(|n| 2 * n).collect::<Vec<_>>());
         let runs = gather.work.runs.load(Ordering::Relaxed);
         assert!((3..=4).contains(&runs), "{runs} runs");
-        assert_eq!(gather.lock().lanes, 0);
+    }
+
+    #[tokio::test]
+    async fn a_lane_with_nothing_to_do_ends_and_another_is_opened() {
+        let gather = doubling(2);
+        for number in 0..2 {
+            assert_eq!(gather.ask(number).await.unwrap(), 2 * number);
+            while gather.lock().lanes > 0 {
+                tokio::task::yield_now().await;
+            }
+        }
+        assert_eq!(gather.work.longest.load(Ordering::Relaxed), 1);
+    }
+
+    #[tokio::test]
+    async fn a_lane_keeps_its_tool_but_not_for_ever() {
+        let gather = doubling(KEPT_MAX * 2 + 9);
+        for number in 0..KEPT_MAX * 2 {
+            let number = 100 + number;
+            assert_eq!(gather.ask(number).await.unwrap(), 2 * number);
+        }
+        let longest = gather.work.longest.load(Ordering::Relaxed);
+        assert!((2..=KEPT_MAX).contains(&longest), "{longest} runs");
     }
 
     #[tokio::test]

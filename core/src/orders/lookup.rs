@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use sqlx::PgPool;
+use sqlx::{PgConnection, PgExecutor, PgPool};
 use uuid::Uuid;
 
 use super::Order;
+use super::confirm::placing::may_have_run;
 use super::row::{OrderRow, select_orders};
 use crate::Core;
 use crate::caller::Client;
-use crate::db::is_unavailable;
+use crate::db::{Kept, is_unavailable};
 use crate::error::{Code, Error, Result};
 use crate::exchange::Input;
 use crate::gather::{Gather, Work};
@@ -93,26 +94,26 @@ struct Reading {
 impl Work for Reading {
     type Ask = Asked;
     type Answer = Result<Option<OrderRow>>;
+    type Tool = Kept;
     const TOGETHER_MAX: usize = 64;
     /// More would take smaller shares, and connections from everybody else.
     const LANES: usize = 2;
     const DOING: &'static str = "read an order";
 
-    async fn run(&self, asked: Vec<Asked>) -> Vec<Self::Answer> {
-        if let [alone] = &*asked {
-            return vec![self.one(alone).await.map_err(Into::into)];
-        }
-        match self.several(&asked).await {
+    async fn run(&self, kept: &mut Kept, asked: Vec<Asked>) -> Vec<Self::Answer> {
+        match self.all(kept, &asked).await {
             Ok(rows) => rows.into_iter().map(Ok).collect(),
             Err(error) if is_unavailable(&error) => {
+                kept.give_back();
                 tracing::error!(%error, orders = asked.len(), "orders could not be read");
                 asked.iter().map(|_| Err(Error::unavailable(Self::DOING))).collect()
             }
             // Whatever is wrong with one of them is not the others' business.
             Err(_) => {
+                kept.give_back();
                 let mut answers = Vec::with_capacity(asked.len());
                 for alone in &asked {
-                    answers.push(self.one(alone).await.map_err(Into::into));
+                    answers.push(one(&self.db, alone).await.map_err(Into::into));
                 }
                 answers
             }
@@ -121,60 +122,90 @@ impl Work for Reading {
 }
 
 impl Reading {
-    async fn one(&self, asked: &Asked) -> Result<Option<OrderRow>, sqlx::Error> {
-        select_orders!(
-            "where client_id = $1 and order_id = coalesce( \
-                 (select order_id from buy_order \
-                  where client_id = $1 and ($2::uuid is null or user_id = $2) and order_id = $3), \
-                 (select order_id from buy_order \
-                  where client_id = $1 and ($2::uuid is null or user_id = $2) \
-                      and partner_reference = $4 \
-                  order by created_at desc, order_id desc limit 1))",
-            asked.client,
-            asked.user,
-            asked.number,
-            asked.reference,
-        )
-        .fetch_optional(&self.db)
-        .await
-    }
-
-    /// The same for each of several.
-    async fn several(&self, asked: &[Asked]) -> Result<Vec<Option<OrderRow>>, sqlx::Error> {
-        let clients: Vec<Uuid> = asked.iter().map(|asked| asked.client).collect();
-        let users: Vec<Option<Uuid>> = asked.iter().map(|asked| asked.user).collect();
-        let numbers: Vec<Option<i64>> = asked.iter().map(|asked| asked.number).collect();
-        let references: Vec<&str> = asked.iter().map(|asked| &*asked.reference).collect();
-        let found = select_orders!(
-            place "asked.place",
-            from "unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::text[]) with ordinality \
-                  as asked (client, named_user, number, reference, place) cross join lateral ( \
-                      select * from buy_order ",
-            "where client_id = asked.client and order_id = coalesce( \
-                 (select order_id from buy_order \
-                  where client_id = asked.client \
-                      and (asked.named_user is null or user_id = asked.named_user) \
-                      and order_id = asked.number), \
-                 (select order_id from buy_order \
-                  where client_id = asked.client \
-                      and (asked.named_user is null or user_id = asked.named_user) \
-                      and partner_reference = asked.reference \
-                  order by created_at desc, order_id desc limit 1)) \
-             limit 1) found",
-            &clients,
-            &users as &[Option<Uuid>],
-            &numbers as &[Option<i64>],
-            &references as &[&str],
-        )
-        .fetch_all(&self.db)
-        .await?;
-        let mut rows: Vec<Option<OrderRow>> = asked.iter().map(|_| None).collect();
-        for row in found {
-            let place = usize::try_from(row.place - 1).ok();
-            if let Some(slot) = place.and_then(|place| rows.get_mut(place)) {
-                *slot = Some(row);
-            }
+    /// On the kept connection; on another one when that has broken.
+    async fn all(
+        &self,
+        kept: &mut Kept,
+        asked: &[Asked],
+    ) -> Result<Vec<Option<OrderRow>>, sqlx::Error> {
+        let found = each(kept.connection(&self.db).await?, asked).await;
+        if !found.as_ref().is_err_and(may_have_run) {
+            return found;
         }
-        Ok(rows)
+        kept.give_back();
+        each(kept.connection(&self.db).await?, asked).await
     }
+}
+
+async fn each(
+    connection: &mut PgConnection,
+    asked: &[Asked],
+) -> Result<Vec<Option<OrderRow>>, sqlx::Error> {
+    match asked {
+        [alone] => Ok(vec![one(connection, alone).await?]),
+        asked => several(connection, asked).await,
+    }
+}
+
+async fn one(
+    executor: impl PgExecutor<'_>,
+    asked: &Asked,
+) -> Result<Option<OrderRow>, sqlx::Error> {
+    select_orders!(
+        "where client_id = $1 and order_id = coalesce( \
+             (select order_id from buy_order \
+              where client_id = $1 and ($2::uuid is null or user_id = $2) and order_id = $3), \
+             (select order_id from buy_order \
+              where client_id = $1 and ($2::uuid is null or user_id = $2) \
+                  and partner_reference = $4 \
+              order by created_at desc, order_id desc limit 1))",
+        asked.client,
+        asked.user,
+        asked.number,
+        asked.reference,
+    )
+    .fetch_optional(executor)
+    .await
+}
+
+/// The same for each of several.
+async fn several(
+    executor: impl PgExecutor<'_>,
+    asked: &[Asked],
+) -> Result<Vec<Option<OrderRow>>, sqlx::Error> {
+    let clients: Vec<Uuid> = asked.iter().map(|asked| asked.client).collect();
+    let users: Vec<Option<Uuid>> = asked.iter().map(|asked| asked.user).collect();
+    let numbers: Vec<Option<i64>> = asked.iter().map(|asked| asked.number).collect();
+    let references: Vec<&str> = asked.iter().map(|asked| &*asked.reference).collect();
+    let found = select_orders!(
+        place "asked.place",
+        from "unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::text[]) with ordinality \
+              as asked (client, named_user, number, reference, place) cross join lateral ( \
+                  select * from buy_order ",
+        "where client_id = asked.client and order_id = coalesce( \
+             (select order_id from buy_order \
+              where client_id = asked.client \
+                  and (asked.named_user is null or user_id = asked.named_user) \
+                  and order_id = asked.number), \
+             (select order_id from buy_order \
+              where client_id = asked.client \
+                  and (asked.named_user is null or user_id = asked.named_user) \
+                  and partner_reference = asked.reference \
+              order by created_at desc, order_id desc limit 1)) \
+         limit 1) found",
+        &clients,
+        &users as &[Option<Uuid>],
+        &numbers as &[Option<i64>],
+        &references as &[&str],
+    )
+    .fetch_all(executor)
+    .await?;
+    let mut rows: Vec<Option<OrderRow>> = asked.iter().map(|_| None).collect();
+    for row in found {
+        let place = usize::try_from(row.place - 1).ok();
+        if let Some(slot) = place.and_then(|place| rows.get_mut(place)) {
+            *slot = Some(row);
+        }
+    }
+    Ok(rows)
 }

@@ -13,14 +13,14 @@ use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
 use serde::Serialize;
 use serde_json::Value;
-use sqlx::PgPool;
 use sqlx::types::Json;
+use sqlx::{PgExecutor, PgPool};
 use uuid::Uuid;
 
 use super::Confirming;
 use super::placing::{NewOrder, Outcome, may_have_run};
 use crate::Core;
-use crate::db::{is_unavailable, retrying_statement};
+use crate::db::{Kept, asks_for_repeat, is_unavailable, retrying_statement};
 use crate::error::{Error, Result};
 use crate::events::EventType;
 use crate::gather::{Gather, Work};
@@ -174,18 +174,28 @@ pub(super) struct Placing {
 impl Work for Placing {
     type Ask = Row;
     type Answer = Fate;
+    type Tool = Kept;
     const TOGETHER_MAX: usize = 64;
     /// While one waits for the disk another one gathers; more would only make them smaller.
     const LANES: usize = 2;
     const DOING: &'static str = "place an order";
 
-    async fn run(&self, mut asked: Vec<Row>) -> Vec<Fate> {
+    async fn run(&self, kept: &mut Kept, mut asked: Vec<Row>) -> Vec<Fate> {
         let names: Vec<(Uuid, i64)> =
             asked.iter().map(|row| (row.client_id, row.order_id)).collect();
         // Two statements that hold the same quotes wait for each other in one direction only.
         asked.sort_by_key(|row| (row.client_id, row.quote_id));
         let rows = Json(asked);
-        let outcome = retrying_statement(|| insert(&self.db, &rows)).await;
+        let mut outcome = match kept.connection(&self.db).await {
+            Ok(connection) => insert(connection, &rows).await,
+            Err(error) => Err(error),
+        };
+        if outcome.is_err() {
+            kept.give_back();
+        }
+        if outcome.as_ref().is_err_and(asks_for_repeat) {
+            outcome = retrying_statement(|| insert(&self.db, &rows)).await;
+        }
         let all = |fate| vec![fate; names.len()];
         match outcome {
             Ok(placed) => {
@@ -202,7 +212,10 @@ impl Work for Placing {
 /// Makes the orders whose quotes and numbers are free: each with the first row of its timeline, its
 /// event, the deliveries to webhook endpoints that listen (as `webhooks::fan_out` writes them), and
 /// the sandbox's first step. Returns those that were made.
-async fn insert(db: &PgPool, rows: &Json<Vec<Row>>) -> Result<HashSet<(Uuid, i64)>, sqlx::Error> {
+async fn insert(
+    executor: impl PgExecutor<'_>,
+    rows: &Json<Vec<Row>>,
+) -> Result<HashSet<(Uuid, i64)>, sqlx::Error> {
     let placed = sqlx::query!(
         r#"
         with asked as (
@@ -261,7 +274,7 @@ async fn insert(db: &PgPool, rows: &Json<Vec<Row>>) -> Result<HashSet<(Uuid, i64
         "#,
         rows as &Json<Vec<Row>>,
     )
-    .fetch_all(db)
+    .fetch_all(executor)
     .await?;
     Ok(placed.into_iter().map(|row| (row.client_id, row.order_id)).collect())
 }
