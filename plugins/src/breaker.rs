@@ -9,8 +9,9 @@ use crate::failure::Cause;
 /// Time is an argument, milliseconds that never go back, so that a test can move it.
 /// While it is open the caller does what it does on a failure, without the call.
 ///
-/// Only failures in a row count: with one success between them the policy is at fault for some
-/// input, not as a whole.
+/// Failures in a row count: with one success between them the policy is at fault for some input,
+/// not as a whole. Those that ran into a bound (fuel, deadline, memory) took time from other
+/// tenants, so they count for as long as the pause, whatever is between them.
 #[derive(Debug)]
 pub struct Breaker {
     failures_max: u32,
@@ -21,7 +22,11 @@ pub struct Breaker {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Closed {
-        failures: u32,
+        /// Failures since the last success.
+        in_a_row: u32,
+        /// Failures that ran into a bound, in the pause's time since `since_ms`.
+        costly: u32,
+        since_ms: u64,
     },
     Open {
         until_ms: u64,
@@ -38,9 +43,10 @@ impl Breaker {
     /// How long it stays open, by default, in milliseconds.
     pub const PAUSE_MS: u64 = 10_000;
 
-    /// A closed breaker that opens after `failures_max` failures in a row (at least one).
+    /// A closed breaker that opens after `failures_max` failures in a row (at least one), or as many
+    /// costly ones within `pause_ms`.
     pub const fn new(failures_max: u32, pause_ms: u64) -> Self {
-        Self { failures_max, pause_ms, state: Mutex::new(State::Closed { failures: 0 }) }
+        Self { failures_max, pause_ms, state: Mutex::new(State::CLOSED) }
     }
 
     /// Whether to call the policy now. After `true` the outcome must be [recorded](Self::record).
@@ -63,17 +69,27 @@ impl Breaker {
     pub fn record(&self, now_ms: u64, failure: Option<Cause>) -> bool {
         let open = State::Open { until_ms: now_ms.saturating_add(self.pause_ms) };
         self.change(|state| match (state, failure) {
-            (State::Closed { .. } | State::Probing { .. }, None) => {
-                (State::Closed { failures: 0 }, false)
+            (State::Probing { .. }, None) => (State::CLOSED, false),
+            (State::Closed { costly, since_ms, .. }, None) => {
+                (State::Closed { in_a_row: 0, costly, since_ms }, false)
             }
             (State::Probing { .. }, Some(Cause::Capacity)) => {
                 (State::Open { until_ms: now_ms }, false)
             }
             (State::Probing { .. }, Some(_)) => (open, false),
-            (State::Closed { failures }, Some(cause)) if cause != Cause::Capacity => {
-                match failures.saturating_add(1) {
-                    failures if failures < self.failures_max => (State::Closed { failures }, false),
-                    _ => (open, true),
+            (State::Closed { in_a_row, costly, since_ms }, Some(cause))
+                if cause != Cause::Capacity =>
+            {
+                let in_a_row = in_a_row.saturating_add(1);
+                let over = now_ms.saturating_sub(since_ms) >= self.pause_ms;
+                let (costly, since_ms) = match (is_costly(cause), over) {
+                    (false, _) => (costly, since_ms),
+                    (true, false) => (costly.saturating_add(1), since_ms),
+                    (true, true) => (1, now_ms),
+                };
+                match in_a_row.max(costly) < self.failures_max {
+                    true => (State::Closed { in_a_row, costly, since_ms }, false),
+                    false => (open, true),
                 }
             }
             // A call that began before the breaker opened says nothing new.
@@ -93,6 +109,15 @@ impl Breaker {
         *state = next;
         answer
     }
+}
+
+impl State {
+    const CLOSED: Self = Self::Closed { in_a_row: 0, costly: 0, since_ms: 0 };
+}
+
+/// Whether a failure took all that a bound left it.
+fn is_costly(cause: Cause) -> bool {
+    matches!(cause, Cause::Fuel | Cause::Deadline | Cause::Memory)
 }
 
 impl Default for Breaker {
@@ -133,6 +158,30 @@ mod tests {
             assert!(!breaker.record(now, None));
         }
         assert!(breaker.allows(10));
+    }
+
+    #[test]
+    fn failures_that_run_into_a_bound_count_whatever_is_between_them() {
+        for cause in [Cause::Fuel, Cause::Deadline, Cause::Memory] {
+            let breaker = Breaker::new(3, 500);
+            assert!(!breaker.record(1_000, Some(cause)));
+            assert!(!breaker.record(1_100, None));
+            assert!(!breaker.record(1_200, Some(cause)));
+            assert!(!breaker.record(1_300, TRAP));
+            assert!(!breaker.record(1_400, None));
+            assert!(breaker.record(1_499, Some(cause)), "{cause:?}");
+            assert!(breaker.is_open());
+        }
+    }
+
+    #[test]
+    fn failures_that_run_into_a_bound_now_and_then_are_borne() {
+        let breaker = Breaker::new(3, 500);
+        for now in [1_000, 1_300, 1_500, 1_700, 2_000, 2_300, 2_500] {
+            assert!(!breaker.record(now, Some(Cause::Fuel)), "{now}");
+            assert!(!breaker.record(now, None));
+        }
+        assert!(breaker.allows(2_500));
     }
 
     #[test]
