@@ -141,7 +141,7 @@ impl Default for RateLimits {
 }
 
 /// `policy`: what `None` leaves at the policy engine's own default.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Policy {
     /// Fuel of one call on the request path.
@@ -154,6 +154,9 @@ pub struct Policy {
     pub live_max: Option<u32>,
     /// Whether every change of a partner's policy needs a manifest that an operator's key signed.
     pub require_signature: bool,
+    /// Folder for the native code of policies, which only this user may enter; made if missing.
+    /// Without one every start compiles every policy.
+    pub cache_folder: Option<PathBuf>,
 }
 
 /// `prices`

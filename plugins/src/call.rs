@@ -94,12 +94,10 @@ pub(crate) fn run<A, T>(
     enter: impl FnOnce(&mut Store<Call>, &Instance) -> wasmtime::Result<Result<A, PolicyError>>,
     check: impl FnOnce(A, &Call) -> Result<T, String>,
 ) -> Called<T> {
-    let (fuel_max, deadline) = match lane {
-        Lane::Serving => (shared.limits.fuel_max, shared.limits.deadline_ticks),
-        Lane::Aside => (shared.limits.fuel_max, shared.limits.admission_deadline_ticks),
-        Lane::Admission => {
-            (shared.limits.admission_fuel_max, shared.limits.admission_deadline_ticks)
-        }
+    let (fuel_max, deadline_ms) = match lane {
+        Lane::Serving => (shared.limits.fuel_max, shared.limits.deadline_ms),
+        Lane::Aside => (shared.limits.fuel_max, shared.limits.admission_deadline_ms),
+        Lane::Admission => (shared.limits.admission_fuel_max, shared.limits.admission_deadline_ms),
     };
     let slot = match lane {
         Lane::Serving => Some(shared.slots.try_acquire()),
@@ -110,7 +108,8 @@ pub(crate) fn run<A, T>(
         return not_called(Failure::new(Cause::Capacity, "every slot is taken"));
     };
     let mut store = Store::new(&shared.wasm, call);
-    let ran = metered(&mut store, fuel_max, deadline).and_then(|()| {
+    let deadline_ticks = shared.clock.begin(deadline_ms);
+    let ran = metered(&mut store, fuel_max, deadline_ticks).and_then(|()| {
         let instance = policy.instantiate(&mut store)?;
         enter(&mut store, &instance)
     });

@@ -1,17 +1,17 @@
 //! The WebAssembly engine all policies share.
 
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::thread;
-use std::time::Duration;
 
 use tokio::sync::Semaphore;
-use wasmtime::{Config, Enabled, Engine, PoolingAllocationConfig};
+use wasmtime::{Cache, Config, Enabled, Engine, PoolingAllocationConfig};
 
 use crate::admission::{self, Admitted, Rejection};
 use crate::bindings::meta::{PolicyInfo, PolicyKind};
 use crate::bindings::types::ConfigEntry;
-use crate::limits::{PolicyLimits, TICK_MS};
+use crate::clock::DeadlineClock;
+use crate::limits::PolicyLimits;
+use crate::native_code;
 use crate::policy::Policy;
 
 /// Compiles policies and holds the memory they run in. One per process; cheap to clone.
@@ -30,24 +30,43 @@ pub(crate) struct Shared {
     pub(crate) asides: Semaphore,
     /// Free places for admissions.
     pub(crate) admissions: Arc<Semaphore>,
-    /// Dropped with the engine, which ends the ticker.
-    _ticker: mpsc::SyncSender<()>,
+    pub(crate) clock: DeadlineClock,
+    native_code: Option<Cache>,
 }
 
 impl PolicyEngine {
-    /// Reserves address space for every slot (4 GiB a memory, not touched) and starts the thread
-    /// that ticks the deadlines.
+    /// Reserves address space for every slot (4 GiB a memory, not touched) and starts the clock of
+    /// the deadlines.
     ///
     /// # Errors
     /// When the system refuses the address space or the thread, or the limits contradict each other.
     pub fn new(limits: PolicyLimits) -> wasmtime::Result<Self> {
-        let wasm = Engine::new(&engine_config(&limits))?;
-        let ticker = start_ticker(&wasm)?;
+        Self::start(limits, None)
+    }
+
+    /// The same, with native code kept in a folder, so that what was compiled there before, by this
+    /// version of the engine with the same settings, is not compiled again.
+    ///
+    /// # Errors
+    /// Those of [`PolicyEngine::new`], and when the folder is not this user's alone.
+    pub fn with_native_code(limits: PolicyLimits, folder: &Path) -> wasmtime::Result<Self> {
+        Self::start(limits, Some(native_code::open(folder)?))
+    }
+
+    fn start(limits: PolicyLimits, native_code: Option<Cache>) -> wasmtime::Result<Self> {
+        let wasm = Engine::new(engine_config(&limits).cache(native_code.clone()))?;
+        let deadline_ms_max = limits.deadline_ms.max(limits.admission_deadline_ms);
+        let clock = DeadlineClock::start(&wasm, deadline_ms_max)?;
         let slots = Semaphore::new(limits.live_calls_max as usize);
         let admissions = Arc::new(Semaphore::new(limits.admissions_max as usize));
         let asides = Semaphore::new(limits.asides_max as usize);
-        let shared = Shared { wasm, limits, slots, asides, admissions, _ticker: ticker };
+        let shared = Shared { wasm, limits, slots, asides, admissions, clock, native_code };
         Ok(Self { shared: Arc::new(shared) })
+    }
+
+    /// How many components were found compiled in the folder for native code.
+    pub fn reused(&self) -> usize {
+        self.shared.native_code.as_ref().map_or(0, Cache::cache_hits)
     }
 
     /// The limits in force.
@@ -143,17 +162,4 @@ fn engine_config(limits: &PolicyLimits) -> Config {
         .generate_address_map(false)
         .native_unwind_info(false);
     config
-}
-
-/// Advances the engine's epoch every tick until the returned sender is dropped.
-fn start_ticker(engine: &Engine) -> wasmtime::Result<mpsc::SyncSender<()>> {
-    let (alive, ended) = mpsc::sync_channel(0);
-    let weak = engine.weak();
-    thread::Builder::new().name("policy-clock".into()).spawn(move || {
-        while ended.recv_timeout(Duration::from_millis(TICK_MS)) == Err(RecvTimeoutError::Timeout) {
-            let Some(engine) = weak.upgrade() else { return };
-            engine.increment_epoch();
-        }
-    })?;
-    Ok(alive)
 }

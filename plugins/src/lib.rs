@@ -3,7 +3,7 @@
 //!
 //! Where what is:
 //! - `limits`: every bound, in one struct
-//! - `engine`: the WebAssembly engine and its clock
+//! - `engine`: the WebAssembly engine, `clock`: its deadlines, `native_code`: what it compiled before
 //! - `admission`: what a component must pass before it may serve, `samples`: what it is tried with
 //! - `policy`: a compiled policy of each kind, the only way to call one
 //! - `call`: one call in a fresh instance; `failure`: how it can go wrong; `start`: what an instance
@@ -18,21 +18,21 @@
 //! request into a twin would cost more than it hides. What comes out is checked, and where the
 //! check changes the type (decimal text becomes `Decimal`) it is a type of this package.
 //!
-//! There is no clock here but the engine's deadline ticks: a caller measures its calls itself.
-//! There is no store of native code either: loading it needs `unsafe`, and compiling a policy of
-//! 10 kB takes milliseconds.
+//! There is no clock here but that of the deadlines: a caller measures its calls itself.
 
 mod admission;
 mod answer;
 mod bindings;
 mod breaker;
 mod call;
+mod clock;
 mod config;
 mod crypto;
 mod engine;
 mod failure;
 mod keys;
 mod limits;
+mod native_code;
 mod policy;
 mod request;
 mod samples;

@@ -17,10 +17,10 @@ pub struct PolicyLimits {
     pub fuel_max: u64,
     /// Fuel of one call at admission, where the real cost is still unknown.
     pub admission_fuel_max: u64,
-    /// Deadline of one call that serves a request, in ticks of 1 ms.
-    pub deadline_ticks: u64,
-    /// Deadline of one call at admission, in ticks of 1 ms.
-    pub admission_deadline_ticks: u64,
+    /// Deadline of one call that serves a request, in milliseconds.
+    pub deadline_ms: u64,
+    /// Deadline of one call at admission, in milliseconds.
+    pub admission_deadline_ms: u64,
     /// Linear memory of one call, in bytes.
     pub memory_bytes_max: usize,
     /// Linear memories in one component.
@@ -53,9 +53,6 @@ pub struct PolicyLimits {
     pub resident_bytes: usize,
 }
 
-/// One tick of the deadline clock, in milliseconds.
-pub(crate) const TICK_MS: u64 = 1;
-
 const LIVE_CALLS_PER_THREAD: u32 = 4;
 
 impl PolicyLimits {
@@ -67,8 +64,8 @@ impl PolicyLimits {
             admissions_max: 2,
             fuel_max: 5_000_000,
             admission_fuel_max: 50_000_000,
-            deadline_ticks: 20,
-            admission_deadline_ticks: 500,
+            deadline_ms: 20,
+            admission_deadline_ms: 500,
             memory_bytes_max: 16 << 20,
             memories_max: 4,
             tables_max: 4,

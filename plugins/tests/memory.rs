@@ -56,7 +56,7 @@ fn question() -> (CallContext, FeeRequest) {
 
 #[test]
 fn a_partner_with_a_policy_of_its_own_costs_little_memory() {
-    let limits = PolicyLimits { deadline_ticks: 5_000, ..PolicyLimits::for_threads(2) };
+    let limits = PolicyLimits { deadline_ms: 5_000, ..PolicyLimits::for_threads(2) };
     let engine = PolicyEngine::new(limits).expect("an engine");
     let guest = guest("tiered-fee");
     let (context, request) = question();

@@ -16,6 +16,8 @@ mod guest;
 mod hostile;
 #[path = "policies/mirror.rs"]
 mod mirror;
+#[path = "policies/native_code.rs"]
+mod native_code;
 #[path = "policies/next_life.rs"]
 mod next_life;
 #[path = "policies/older.rs"]
@@ -38,8 +40,8 @@ const NOW: u32 = 1_767_225_600;
 /// Patient limits: tests share the machine, and only the tests of the deadline are about time.
 fn patient() -> PolicyLimits {
     PolicyLimits {
-        deadline_ticks: 5_000,
-        admission_deadline_ticks: 5_000,
+        deadline_ms: 5_000,
+        admission_deadline_ms: 5_000,
         admission_ms_max: 60_000,
         admissions_max: 8,
         ..PolicyLimits::for_threads(4)

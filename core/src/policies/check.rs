@@ -34,7 +34,7 @@ pub fn check(kind: &str, wasm: Vec<u8>, vectors: Option<&[u8]>) -> Result<Checke
     let vectors = vectors.map(Vectors::read).transpose()?.unwrap_or_default();
     let defaults = PolicyLimits::default();
     // Nobody waits for the answer, and the author's machine may be busy: fuel decides here.
-    let limits = PolicyLimits { deadline_ticks: defaults.admission_deadline_ticks, ..defaults };
+    let limits = PolicyLimits { deadline_ms: defaults.admission_deadline_ms, ..defaults };
     let engine = PolicyEngine::new(limits)
         .map_err(|error| format!("no policy can run on this machine: {error:#}"))?;
     let config = vectors.config.clone();

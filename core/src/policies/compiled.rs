@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+use futures::future::try_join_all;
 use rampart_plugins::contract::PolicyKind;
 use rampart_plugins::{Policy, PolicyEngine, PolicyLimits};
 use sqlx::PgPool;
@@ -61,7 +62,12 @@ impl Policies {
     /// # Errors
     /// When the system refuses the address space, or the limits contradict each other.
     pub(crate) fn new(settings: &settings::Policy) -> Result<Self> {
-        let engine = PolicyEngine::new(limits(settings)).map_err(|error| {
+        let limits = limits(settings);
+        let engine = match &settings.cache_folder {
+            Some(folder) => PolicyEngine::with_native_code(limits, folder),
+            None => PolicyEngine::new(limits),
+        };
+        let engine = engine.map_err(|error| {
             let cause = std::io::Error::other(format!("{error:#}"));
             Error::internal("start the policy engine", cause)
         })?;
@@ -159,9 +165,9 @@ impl Core {
     /// When the database cannot be read. A component that does not compile is no error here: it is
     /// logged, and its calls are malfunctions.
     pub(crate) async fn compile_policies(&self) -> Result<()> {
-        for slot in self.pending_slots() {
-            slot.fill(&self.policies.engine, &self.policies.compiles, &self.db).await?;
-        }
+        let Policies { engine, compiles, .. } = &self.policies;
+        let pending = self.pending_slots();
+        try_join_all(pending.iter().map(|slot| slot.fill(engine, compiles, &self.db))).await?;
         Ok(())
     }
 
@@ -237,7 +243,7 @@ fn limits(settings: &settings::Policy) -> PolicyLimits {
     let defaults = PolicyLimits::default();
     PolicyLimits {
         fuel_max: settings.fuel.unwrap_or(defaults.fuel_max),
-        deadline_ticks: settings.deadline_ms.unwrap_or(defaults.deadline_ticks),
+        deadline_ms: settings.deadline_ms.unwrap_or(defaults.deadline_ms),
         memory_bytes_max: settings.memory_bytes.unwrap_or(defaults.memory_bytes_max),
         live_calls_max: settings.live_max.unwrap_or(defaults.live_calls_max),
         ..defaults

@@ -257,7 +257,7 @@ fn recursion_without_end_is_a_trap() {
 
 #[test]
 fn a_flood_of_log_lines_ends_with_the_fuel_or_the_deadline() {
-    let engine = engine(PolicyLimits { deadline_ticks: 20, ..patient() });
+    let engine = engine(PolicyLimits { deadline_ms: 20, ..patient() });
     for (flood, price) in [
         (
             "short lines",

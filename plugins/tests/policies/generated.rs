@@ -87,7 +87,7 @@ fn called(engine: &PolicyEngine, component: &[u8]) -> String {
 
 #[test]
 fn generated_modules_and_parts_of_them_break_nothing_at_upload() {
-    let limits = PolicyLimits { deadline_ticks: 20, admission_fuel_max: 5_000_000, ..patient() };
+    let limits = PolicyLimits { deadline_ms: 20, admission_fuel_max: 5_000_000, ..patient() };
     let engine = engine(limits);
     let exports = wat::parse_str(EXPORTS).expect("the text is a module");
     let outcomes = Mutex::new(BTreeMap::<String, usize>::new());

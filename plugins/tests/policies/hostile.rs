@@ -44,7 +44,7 @@ fn fuel_stops_a_loop_after_the_same_number_of_steps() {
 
 #[test]
 fn the_deadline_stops_what_fuel_does_not() {
-    let limits = PolicyLimits { fuel_max: u64::MAX / 2, deadline_ticks: 3, ..patient() };
+    let limits = PolicyLimits { fuel_max: u64::MAX / 2, deadline_ms: 3, ..patient() };
     let policy = fee_policy(&engine(limits), "hostile");
     let failure = misbehave(&policy, "loop").outcome.expect_err("it never ends");
     assert_eq!(failure.cause, Cause::Deadline);

@@ -52,6 +52,7 @@ impl Ground {
         steps.block("make a self-signed certificate", || make_certificate(&certificate, &key))?;
         let mut config = config(&postgres, &certificate, &key)?;
         config.core.documents.folder = Some(state.join("documents"));
+        config.core.policy.cache_folder = Some(state.join("policies"));
         let settings = state.join("rampart.toml");
         write_private(&settings, &settings_text(&config))?;
         Ok(Self { config, certificate, settings, postgres })

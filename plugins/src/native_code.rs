@@ -1,0 +1,44 @@
+//! Native code of components on disk, so that a start compiles only what is new.
+//!
+//! The engine keys each file by the component's bytes, its own version and every setting that
+//! changes the code, so one folder serves several versions of Rampart and is never out of date.
+//! Files are read as code, without any check: nobody else may write there.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::path::Path;
+
+use wasmtime::{Cache, CacheConfig};
+
+/// Size at which the least used files are removed, in bytes. A small policy takes 40 kB.
+const FOLDER_BYTES_MAX: u64 = 1 << 30;
+/// Files at which the least used are removed.
+const FOLDER_FILES_MAX: u64 = 20_000;
+
+/// Opens the folder, which is made if there is none.
+///
+/// # Errors
+/// When it cannot be made, is another user's, or is open to others.
+pub(crate) fn open(folder: &Path) -> wasmtime::Result<Cache> {
+    let folder = private(folder).map_err(|error| {
+        wasmtime::Error::msg(format!("'{}' for native code: {error}", folder.display()))
+    })?;
+    let mut config = CacheConfig::new();
+    config
+        .with_directory(folder)
+        .with_files_total_size_soft_limit(FOLDER_BYTES_MAX)
+        .with_file_count_soft_limit(FOLDER_FILES_MAX);
+    Cache::new(config)
+}
+
+fn private(folder: &Path) -> io::Result<std::path::PathBuf> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let kept = fs::metadata(folder)?;
+    // Linux shows a process to itself as owned by the user it runs as.
+    let ours = fs::metadata("/proc/self")?.uid();
+    match kept.uid() == ours && kept.mode() & 0o077 == 0 {
+        true => folder.canonicalize(),
+        false => Err(io::Error::other("it must be accessible to its owner alone, and be ours")),
+    }
+}
