@@ -40,24 +40,26 @@ impl MethodOrderPolicy for CountryOrder {
     fn rank(_: CallContext, config: Config, request: OrderRequest) -> Result<Ranking, PolicyError> {
         let OrderRequest { user, methods, .. } = request;
         let (country, order) = preference(&config, &user.country);
-        let (hidden, mut methods): (Vec<Method>, Vec<Method>) =
-            methods.into_iter().partition(|method| config.texts("hide").contains(&method.id));
+        let hide = config.texts("hide");
+        let (hidden, methods): (Vec<Method>, Vec<Method>) =
+            methods.into_iter().partition(|method| hide.contains(&method.id));
 
-        let last_used = |method: &Method| user.last_used.as_ref() == Some(&method.id);
-        // The sort is stable: methods that compare equal keep the host's order.
-        methods.sort_by_cached_key(|method| {
-            let place =
-                order.iter().position(|name| *name == method.id || *name == name_of(method.kind));
-            (!last_used(method), place.unwrap_or(usize::MAX), method.cost.unwrap_or(i32::MAX))
+        let ranked = methods.iter().map(|Method { id, kind, cost, .. }| {
+            let place = order.iter().position(|name| name == id || *name == name_of(*kind));
+            let later = user.last_used.as_ref() != Some(id);
+            ((later, place.unwrap_or(usize::MAX), cost.unwrap_or(i32::MAX)), id)
         });
+        let mut ranked: Vec<_> = ranked.collect();
+        // The sort is stable: methods that compare equal keep the host's order.
+        ranked.sort_by_key(|(key, _)| *key);
 
-        let shown = methods.into_iter().enumerate().map(|(index, method)| {
-            let badge = match (last_used(&method), index) {
-                (true, _) => Some("last-used".into()),
-                (false, 0) => Some("recommended".into()),
-                (false, _) => None,
+        let shown = ranked.into_iter().enumerate().map(|(index, ((later, ..), id))| {
+            let badge = match (later, index) {
+                (false, _) => Some("last-used".into()),
+                (true, 0) => Some("recommended".into()),
+                (true, _) => None,
             };
-            Placement { id: method.id, badge }
+            Placement { id: id.clone(), badge }
         });
         let rule = match country {
             "*" => "any-country".into(),

@@ -31,6 +31,7 @@ impl FeePolicy for Hostile {
         config: Config,
         request: FeeRequest,
     ) -> Result<FeeSchedule, PolicyError> {
+        log::write_panics();
         let mut answer = FeeSchedule {
             lines: vec![partner_fee("flat", Charge::Flat("1.00".into()))],
             spread: 0,

@@ -10,7 +10,7 @@ pub use crate::bindings::fee::exports::rampart::policy::fee::{
 pub use crate::{
     About, CallContext, Config, Money, PolicyError, Problem, Setting, SettingType, Side,
 };
-use crate::{ConfigEntry, about, log};
+use crate::{ConfigEntry, about};
 
 /// States the fees of a quote or an order; the host does the sums.
 pub trait FeePolicy {
@@ -65,7 +65,6 @@ impl<P: FeePolicy> meta::Guest for Exported<P> {
     }
 
     fn validate_config(config: Vec<ConfigEntry>) -> Result<(), Vec<meta::ConfigProblem>> {
-        log::write_panics();
         P::validate(&Config::new(config)).map_err(about::problems)
     }
 }
@@ -76,7 +75,6 @@ impl<P: FeePolicy> Guest for Exported<P> {
         config: Vec<ConfigEntry>,
         request: FeeRequest,
     ) -> Result<FeeSchedule, PolicyError> {
-        log::write_panics();
         P::price(context, Config::new(config), request)
     }
 }

@@ -25,7 +25,7 @@
 //! - `fee`, `method_order`, `signature`: one module per kind of policy
 //! - `about`: what a policy says about itself; `config`: the operator's settings
 //! - `decimal`: exact comparison of decimal text; `encoding`: percent and base64
-//! - `log`: lines for the operator; a panic writes one by itself
+//! - `log`: lines for the operator, of panics too
 //! - `arena`: the allocator
 //!
 //! A policy may use `std`, but nothing is behind it: no clock, files, network or randomness.

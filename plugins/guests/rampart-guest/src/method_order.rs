@@ -10,7 +10,7 @@ pub use crate::bindings::method_order::exports::rampart::policy::method_order::{
 pub use crate::{
     About, CallContext, Config, Money, PolicyError, Problem, Setting, SettingType, Side,
 };
-use crate::{ConfigEntry, about, log};
+use crate::{ConfigEntry, about};
 
 /// Orders the payment methods offered to one user.
 pub trait MethodOrderPolicy {
@@ -55,7 +55,6 @@ impl<P: MethodOrderPolicy> meta::Guest for Exported<P> {
     }
 
     fn validate_config(config: Vec<ConfigEntry>) -> Result<(), Vec<meta::ConfigProblem>> {
-        log::write_panics();
         P::validate(&Config::new(config)).map_err(about::problems)
     }
 }
@@ -66,7 +65,6 @@ impl<P: MethodOrderPolicy> Guest for Exported<P> {
         config: Vec<ConfigEntry>,
         request: OrderRequest,
     ) -> Result<Ranking, PolicyError> {
-        log::write_panics();
         P::rank(context, Config::new(config), request)
     }
 }

@@ -11,7 +11,7 @@ pub use crate::bindings::signature::rampart::policy::crypto::{
     Algorithm, CryptoError, DigestAlgorithm, digest, verify,
 };
 pub use crate::{About, CallContext, Config, PolicyError, Problem, Setting, SettingType};
-use crate::{ConfigEntry, about, log};
+use crate::{ConfigEntry, about};
 
 /// Decides whether a payload is authentic. Keys stay in the host: ask [`verify`] by their name.
 pub trait SignaturePolicy {
@@ -56,7 +56,6 @@ impl<P: SignaturePolicy> meta::Guest for Exported<P> {
     }
 
     fn validate_config(config: Vec<ConfigEntry>) -> Result<(), Vec<meta::ConfigProblem>> {
-        log::write_panics();
         P::validate(&Config::new(config)).map_err(about::problems)
     }
 }
@@ -67,7 +66,6 @@ impl<P: SignaturePolicy> Guest for Exported<P> {
         config: Vec<ConfigEntry>,
         payload: SignedPayload,
     ) -> Result<Verdict, PolicyError> {
-        log::write_panics();
         P::judge(context, Config::new(config), payload)
     }
 }
