@@ -9,7 +9,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
 
-use crate::payment_methods::Written;
+use crate::payment_methods::{MethodFacts, Written};
 use crate::types::{Caip19, Chain, CurrencyCode, CurrencyDetails, PairCode, crypto_scale};
 
 /// Everything that can be traded and how it is paid, as of one version.
@@ -31,6 +31,8 @@ pub struct Catalogue {
     pub nationalities: Vec<Nationality>,
     /// Lists of the methods, written when one is asked for the first time.
     pub method_lists: Written,
+    /// What policies are told of the methods.
+    pub method_facts: MethodFacts,
     by_caip19: HashMap<Caip19, CurrencyCode>,
 }
 
@@ -48,6 +50,11 @@ impl Catalogue {
     /// The payment method with this code, disabled or not.
     pub fn payment_method(&self, code: &str) -> Option<&Arc<PaymentMethod>> {
         self.payment_methods.iter().find(|method| method.code == code)
+    }
+
+    /// Where one of this catalogue's own methods stands in its order.
+    pub fn place_of(&self, method: &PaymentMethod) -> Option<usize> {
+        self.payment_methods.iter().position(|known| std::ptr::eq(&**known, method))
     }
 }
 

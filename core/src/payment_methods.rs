@@ -6,17 +6,16 @@
 //! counts only without a user, and only when it is one of the API document's list: any other text
 //! leaves the default order, because the document has no code for it.
 
+mod question;
 mod written;
 
-use std::collections::BTreeSet;
-
-use rampart_plugins::contract::{Method, MethodKind, OrderRequest, PolicyKind, Side, UserFacts};
-use rust_decimal::Decimal;
-use rust_decimal::prelude::ToPrimitive as _;
+use rampart_plugins::contract::PolicyKind;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
+pub use self::question::MethodFacts;
+use self::question::question;
 pub use self::written::{List, Written};
 use crate::Core;
 use crate::caller::{Client, ClientMaybeUser};
@@ -27,11 +26,7 @@ use crate::exchange::Input;
 use crate::fields::Fields;
 use crate::openapi::doc::{Doc, Kind, optional};
 use crate::policies;
-use crate::types::money::percent_of;
 use crate::types::{JsonDecimal, PAYMENT_METHOD_COUNTRIES, UserId};
-
-/// The purchase that tells a policy what a method costs, in fiat.
-const REFERENCE_AMOUNT: Decimal = Decimal::ONE_HUNDRED;
 
 /// Version 2, the only one.
 pub struct V2;
@@ -83,7 +78,7 @@ impl Endpoint for V2 {
         let mut methods = tastes.ranked(&client.catalogue);
         if client.tenant.policies.has(PolicyKind::MethodOrder)
             && let Some(ranking) =
-                policies::rank(core, &client, user, question(&client, &tastes, &methods))
+                policies::rank(core, &client, user, question(&client.catalogue, &tastes, &methods))
         {
             let shown = |id: &str| methods.iter().copied().find(|method| method.code == id);
             methods = ranking.shown.iter().filter_map(|place| shown(&place.id)).collect();
@@ -142,50 +137,6 @@ impl Tastes {
     }
 }
 
-/// What a method-order policy is asked.
-fn question(client: &Client, tastes: &Tastes, methods: &[&PaymentMethod]) -> OrderRequest {
-    let pairs = client.catalogue.pairs.values();
-    let currencies: BTreeSet<_> = pairs.map(|pair| pair.quote.code().to_string()).collect();
-    let method = |method: &&PaymentMethod| Method {
-        id: method.code.clone(),
-        kind: kind(&method.kind),
-        currencies: currencies.iter().cloned().collect(),
-        success_rate: None,
-        cost: cost_ppm(method),
-        settles_in: None,
-    };
-    OrderRequest {
-        side: Side::Buy,
-        amount: None,
-        user: UserFacts {
-            country: tastes.country.clone().unwrap_or_default(),
-            tier: tastes.tier.clone(),
-            returning: tastes.last_used.is_some(),
-            last_used: tastes.last_used.clone(),
-            channel: "web".to_owned(),
-        },
-        methods: methods.iter().map(method).collect(),
-    }
-}
-
-fn kind(name: &str) -> MethodKind {
-    match name {
-        "card" => MethodKind::Card,
-        "bank-transfer" => MethodKind::BankTransfer,
-        "wallet" => MethodKind::Wallet,
-        "instant-transfer" => MethodKind::InstantTransfer,
-        "cash" => MethodKind::Cash,
-        _ => MethodKind::Other,
-    }
-}
-
-/// What a purchase of [`REFERENCE_AMOUNT`] costs with this method, in parts per million of it.
-fn cost_ppm(method: &PaymentMethod) -> Option<i32> {
-    let percentage = percent_of(REFERENCE_AMOUNT, method.fee_percentage)?;
-    let cost = method.fee_fixed.checked_add(percentage)?.checked_div(REFERENCE_AMOUNT)?;
-    cost.checked_mul(Decimal::ONE_THOUSAND)?.checked_mul(Decimal::ONE_THOUSAND)?.to_i32()
-}
-
 /// The answer.
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -236,10 +187,12 @@ impl View {
 mod tests {
     use std::sync::Arc;
 
+    use rust_decimal::Decimal;
+
     use super::*;
     use crate::endpoint::Respond as _;
 
-    fn method(code: &str, enabled: bool) -> PaymentMethod {
+    pub(super) fn method(code: &str, enabled: bool) -> PaymentMethod {
         PaymentMethod {
             code: code.to_owned(),
             label: code.to_owned(),
@@ -256,7 +209,7 @@ mod tests {
         }
     }
 
-    fn catalogue() -> Catalogue {
+    pub(super) fn catalogue() -> Catalogue {
         let methods = [("a", true), ("b", true), ("off", false), ("c", true), ("d", true)];
         let mut catalogue = Catalogue::default();
         catalogue.payment_methods = methods.map(|(code, on)| Arc::new(method(code, on))).to_vec();
@@ -280,14 +233,6 @@ mod tests {
         assert_eq!(order(Some("NL"), None), "dcab");
         assert_eq!(order(Some("NL"), Some("b")), "bdca");
         assert_eq!(order(Some("DE"), Some("c")), "cabd");
-    }
-
-    #[test]
-    fn a_policy_is_told_what_a_purchase_of_100_costs() {
-        let mut costly = PaymentMethod { fee_fixed: Decimal::new(35, 2), ..method("a", true) };
-        assert_eq!(cost_ppm(&costly), Some(3_500));
-        costly.fee_percentage = Decimal::new(25, 1);
-        assert_eq!(cost_ppm(&costly), Some(28_500));
     }
 
     #[test]

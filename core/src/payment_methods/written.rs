@@ -37,10 +37,8 @@ impl Written {
     /// # Errors
     /// When it cannot be written, which is our fault.
     pub(super) fn list(catalogue: &Catalogue, methods: &[&PaymentMethod]) -> Result<List> {
-        let place = |method: &&PaymentMethod| {
-            catalogue.payment_methods.iter().position(|known| std::ptr::eq(&**known, *method))
-        };
-        let order: Vec<usize> = methods.iter().filter_map(place).collect();
+        let order: Vec<usize> =
+            methods.iter().filter_map(|method| catalogue.place_of(method)).collect();
         let lists = &catalogue.method_lists.0;
         if let Some(list) = lists.read().unwrap_or_else(PoisonError::into_inner).get(&order) {
             return Ok(list.clone());

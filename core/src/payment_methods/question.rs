@@ -1,0 +1,97 @@
+//! What a method-order policy is asked. What it is told of the methods is the catalogue's alone, so
+//! it is reckoned once for each catalogue and copied for each question.
+
+use std::collections::BTreeSet;
+use std::sync::OnceLock;
+
+use rampart_plugins::contract::{Method, MethodKind, OrderRequest, Side, UserFacts};
+use rust_decimal::Decimal;
+use rust_decimal::prelude::ToPrimitive as _;
+
+use super::Tastes;
+use crate::catalogue::{Catalogue, PaymentMethod};
+use crate::types::money::percent_of;
+
+/// The purchase that tells a policy what a method costs, in fiat.
+const REFERENCE_AMOUNT: Decimal = Decimal::ONE_HUNDRED;
+
+/// What policies are told of the methods of one catalogue, in its order.
+#[derive(Debug, Default)]
+pub struct MethodFacts(OnceLock<Vec<Method>>);
+
+/// The question about these methods of `catalogue`, in this order.
+pub(super) fn question(
+    catalogue: &Catalogue,
+    tastes: &Tastes,
+    methods: &[&PaymentMethod],
+) -> OrderRequest {
+    let facts = catalogue.method_facts.0.get_or_init(|| all(catalogue));
+    let told = |method: &&PaymentMethod| facts.get(catalogue.place_of(method)?).cloned();
+    OrderRequest {
+        side: Side::Buy,
+        amount: None,
+        user: UserFacts {
+            country: tastes.country.clone().unwrap_or_default(),
+            tier: tastes.tier.clone(),
+            returning: tastes.last_used.is_some(),
+            last_used: tastes.last_used.clone(),
+            channel: "web".to_owned(),
+        },
+        methods: methods.iter().filter_map(told).collect(),
+    }
+}
+
+fn all(catalogue: &Catalogue) -> Vec<Method> {
+    let pairs = catalogue.pairs.values();
+    let currencies: BTreeSet<_> = pairs.map(|pair| pair.quote.code().to_string()).collect();
+    let facts = catalogue.payment_methods.iter().map(|method| Method {
+        id: method.code.clone(),
+        kind: kind(&method.kind),
+        currencies: currencies.iter().cloned().collect(),
+        success_rate: None,
+        cost: cost_ppm(method),
+        settles_in: None,
+    });
+    facts.collect()
+}
+
+fn kind(name: &str) -> MethodKind {
+    match name {
+        "card" => MethodKind::Card,
+        "bank-transfer" => MethodKind::BankTransfer,
+        "wallet" => MethodKind::Wallet,
+        "instant-transfer" => MethodKind::InstantTransfer,
+        "cash" => MethodKind::Cash,
+        _ => MethodKind::Other,
+    }
+}
+
+/// What a purchase of [`REFERENCE_AMOUNT`] costs with this method, in parts per million of it.
+fn cost_ppm(method: &PaymentMethod) -> Option<i32> {
+    let percentage = percent_of(REFERENCE_AMOUNT, method.fee_percentage)?;
+    let cost = method.fee_fixed.checked_add(percentage)?.checked_div(REFERENCE_AMOUNT)?;
+    cost.checked_mul(Decimal::ONE_THOUSAND)?.checked_mul(Decimal::ONE_THOUSAND)?.to_i32()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{catalogue, method};
+    use super::*;
+
+    #[test]
+    fn a_policy_is_told_what_a_purchase_of_100_costs() {
+        let mut costly = PaymentMethod { fee_fixed: Decimal::new(35, 2), ..method("a", true) };
+        assert_eq!(cost_ppm(&costly), Some(3_500));
+        costly.fee_percentage = Decimal::new(25, 1);
+        assert_eq!(cost_ppm(&costly), Some(28_500));
+    }
+
+    #[test]
+    fn a_policy_is_told_the_methods_in_the_order_that_is_asked_about() {
+        let catalogue = catalogue();
+        let methods: Vec<_> = [3, 0].map(|at| &*catalogue.payment_methods[at]).to_vec();
+        let asked = question(&catalogue, &Tastes::default(), &methods);
+        let ids: Vec<_> = asked.methods.iter().map(|method| method.id.as_str()).collect();
+        assert_eq!(ids, ["c", "a"]);
+    }
+}
