@@ -87,9 +87,9 @@ impl Fees {
                 if !clamped.is_empty() {
                     policy.note_clamped(core, &caller.client, json!(clamped), within);
                 }
-                json!([policy.decision])
+                Value::Array(vec![policy.decision])
             }
-            None if clamped.is_empty() => json!([]),
+            None if clamped.is_empty() => Value::Array(Vec::new()),
             None => json!([{
                 "kind": "fee", "policy": "built-in", "clamped": clamped, "within": within,
             }]),

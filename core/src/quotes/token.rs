@@ -3,6 +3,8 @@
 //! Each client has a key of its own for each day, so another client's quote does not even decrypt,
 //! and no key gets near the 2^32 random nonces that AES-GCM allows it (NIST SP 800-38D, 8.3).
 
+use std::borrow::Cow;
+
 use chrono::{DateTime, TimeDelta, Utc};
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
@@ -153,7 +155,7 @@ fn skew() -> TimeDelta {
 /// The quote as it stands in the token: registered names (RFC 7519, section 4.1) where there is
 /// one, times in milliseconds. What is not there is left out, to keep tokens short.
 #[derive(Serialize, Deserialize)]
-struct Claims {
+struct Claims<'a> {
     jti: QuoteId,
     aud: ClientId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -164,7 +166,7 @@ struct Claims {
     exp: DateTime<Utc>,
     side: Side,
     pair: PairCode,
-    method: String,
+    method: Cow<'a, str>,
     fiat: Decimal,
     crypto: Decimal,
     price: Decimal,
@@ -179,11 +181,11 @@ struct Claims {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     country: Option<Country>,
     estimated: bool,
-    policies: serde_json::Value,
+    policies: Cow<'a, serde_json::Value>,
 }
 
-impl Claims {
-    fn of(quote: &Quote) -> serde_json::Result<Self> {
+impl<'a> Claims<'a> {
+    fn of(quote: &'a Quote) -> serde_json::Result<Self> {
         let wallet = quote.wallet_address.as_ref();
         Ok(Self {
             jti: quote.id,
@@ -193,7 +195,7 @@ impl Claims {
             exp: quote.expires_at,
             side: quote.side,
             pair: quote.pair,
-            method: quote.payment_method.clone(),
+            method: Cow::Borrowed(&quote.payment_method),
             fiat: quote.fiat,
             crypto: quote.crypto,
             price: quote.price,
@@ -204,7 +206,7 @@ impl Claims {
             tag: quote.destination_tag.as_ref().map(serde_json::to_value).transpose()?,
             country: quote.country,
             estimated: quote.is_estimated,
-            policies: quote.policy_decisions.clone(),
+            policies: Cow::Borrowed(&quote.policy_decisions),
         })
     }
 
@@ -226,7 +228,7 @@ impl Claims {
             user: self.sub,
             side: self.side,
             pair: self.pair,
-            payment_method: self.method,
+            payment_method: self.method.into_owned(),
             fiat: self.fiat,
             crypto: self.crypto,
             price: self.price,
@@ -237,7 +239,7 @@ impl Claims {
             destination_tag,
             country: self.country,
             is_estimated: self.estimated,
-            policy_decisions: self.policies,
+            policy_decisions: self.policies.into_owned(),
             issued_at: self.iat,
             expires_at: self.exp,
         })

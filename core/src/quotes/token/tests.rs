@@ -127,7 +127,8 @@ fn a_quote_is_of_its_client_and_its_master_key_alone() {
     assert!(other.unwrap_err().is(Code::ER007));
     // Sealed with the right key for the wrong client, which only we could do.
     let key = keys().derive(Purpose::Quotes { day: 20_000, client: client(1).uuid() }).unwrap();
-    let claims = Claims::of(&Quote { client: client(2), ..quote() }).unwrap();
+    let other = Quote { client: client(2), ..quote() };
+    let claims = Claims::of(&other).unwrap();
     let token =
         envelope::seal(&Clock::system(), "20000", &key, &serde_json::to_vec(&claims).unwrap())
             .unwrap();
