@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use http::Method;
 use rampart_core::db;
@@ -21,6 +22,8 @@ use crate::processes;
 pub(crate) const FIRST_ORDER: u64 = 1_000_000_000;
 /// Orders that one statement makes.
 const ORDERS_AT_ONCE: u64 = 250_000;
+/// Longest that an edge may take to start: one of them compiles a thousand policies first.
+const START_TIME_MAX: Duration = Duration::from_secs(120);
 
 /// Where results and state are: beside the programs that cargo built.
 pub(crate) fn folder() -> PathBuf {
@@ -189,5 +192,7 @@ pub(crate) fn setup(database: &str) -> Setup {
     setup.set("log.access", "false");
     setup.set("log.level", "warn");
     setup.set("database.connections_max", "16");
+    setup.set("policy.cache_folder", folder().join("native-code").display().to_string());
+    setup.start_within(START_TIME_MAX);
     setup
 }

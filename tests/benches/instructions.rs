@@ -11,7 +11,7 @@ use rampart_tests::edge::Edge;
 
 use crate::driver::{each, request};
 use crate::ground::{self, Database, Ground};
-use crate::paths::CATALOGUE;
+use crate::paths::{CATALOGUE, QUOTE};
 use crate::peers;
 
 /// Requests before the counting starts: caches are filled, code is paged in.
@@ -29,11 +29,10 @@ pub(crate) fn count(ground: &Ground, database: &Database) {
     let made = &database.plain;
     let key = |made: &serde_json::Value| format!("x-api-key: {}", made["apiKey"].as_str().unwrap());
     let read = format!("GET {CATALOGUE}");
-    let quote = r#"{"currencyPair":"BTC-EUR","paymentMethod":"creditCard","fiatAmount":250}"#;
     let asked = [
         ("a", "catalogue", request(&read, &[&key(made)], "")),
         ("a2", "catalogue with a policy", request(&read, &[&key(&database.ruled)], "")),
-        ("c", "quote", request("POST /api/v1/buy/quote", &[&key(made)], quote)),
+        ("c", "quote", request("POST /api/v1/buy/quote", &[&key(made)], QUOTE)),
     ];
     let body = ground.runtime.block_on(each(edge.address, 1, vec![asked[0].2.clone()])).0;
     let body = body.into_iter().next().expect("one answer").ok().body;

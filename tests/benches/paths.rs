@@ -22,6 +22,10 @@ use crate::side::{Cores, Side};
 /// A read of the catalogue as partners' pages make it.
 pub(crate) const CATALOGUE: &str = "/api/v2/buy/payment-methods?countryCode=nl";
 
+/// A quote, the same again and again: each answer is a new one.
+pub(crate) const QUOTE: &str =
+    r#"{"currencyPair":"BTC-EUR","paymentMethod":"creditCard","fiatAmount":250}"#;
+
 /// Measures the rows that are asked for.
 pub(crate) fn run(arguments: &Arguments) -> Vec<Measured> {
     let mut run = Run { arguments, rows: Vec::new() };

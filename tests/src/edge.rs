@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::Method;
@@ -38,6 +39,7 @@ pub struct Setup {
     arguments: Vec<String>,
     wrapper: Vec<String>,
     folder: Arc<Folder>,
+    start_within: Duration,
 }
 
 impl Setup {
@@ -51,6 +53,7 @@ impl Setup {
             arguments: Vec::new(),
             wrapper: Vec::new(),
             folder: Arc::clone(&folder),
+            start_within: SOON,
         };
         for listener in ["edge.listen", "admin.listen", "ops.listen"] {
             setup.set(listener, "127.0.0.1:0");
@@ -103,6 +106,12 @@ impl Setup {
     /// Has this command run the binary, such as a tool that watches it.
     pub fn under(&mut self, command: &[&str]) -> &mut Self {
         self.wrapper = command.iter().map(|&word| word.to_owned()).collect();
+        self
+    }
+
+    /// How long its start may take, where that is longer than usual.
+    pub fn start_within(&mut self, time: Duration) -> &mut Self {
+        self.start_within = time;
         self
     }
 
@@ -196,7 +205,7 @@ impl Edge {
     /// An edge of this setup, accepting.
     pub async fn of(setup: Setup) -> Self {
         let process = setup.spawn();
-        let line = until("the edge says where it listens", SOON, async || {
+        let line = until("the edge says where it listens", setup.start_within, async || {
             let line = process.out().into_iter().find(|line| line.starts_with("listening "));
             let ended = line.is_none() && process.status().is_some();
             assert!(!ended, "the edge has ended: {:?}", process.err());

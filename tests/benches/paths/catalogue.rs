@@ -93,7 +93,9 @@ pub(super) fn http1<'a>(
     }
 }
 
-/// What requests of one kind cost more than those of another, at the same edge.
+/// What requests of one kind cost more than those of another, at the same edge. Both come at the
+/// same pace: as fast as each can be answered, the slower ones would each pay for waking up who
+/// waits for the answer, which the faster ones share.
 pub(super) fn more<'a>(
     row: Row,
     side: &'a Side<'_>,
@@ -101,7 +103,7 @@ pub(super) fn more<'a>(
     without: Target,
 ) -> Comparison<'a> {
     let cpu = |target: Target| {
-        move |time| cpu_per_answer(&[side.process()], time, |time| target.http1(time).0)
+        move |time| cpu_per_answer(&[side.process()], time, |time| target.paced(time))
     };
     Comparison { row, ours: Box::new(cpu(with)), peer: Box::new(cpu(without)) }
 }

@@ -2,7 +2,7 @@
 //! quote, sealed for its client.
 
 use super::catalogue::{http1, more};
-use super::{CATALOGUE, Run};
+use super::{CATALOGUE, QUOTE, Run};
 use crate::comparison::{Better, Combine, Row};
 use crate::peers;
 use crate::side::Side;
@@ -37,15 +37,17 @@ pub(super) const ROWS: [Row; 2] = [NGINX, POLICY];
 
 /// Measures them.
 pub(super) fn compare(run: &mut Run<'_>, side: &Side<'_>) {
-    let script = side.ground.write("quote.lua", include_str!("../peers/quote.lua"), &[]);
-    let plain = side.get(PATH, &side.plain).scripted(&script);
+    let script =
+        side.ground.write("quote.lua", include_str!("../peers/quote.lua"), &[("body", QUOTE)]);
+    let body = side.ground.write("quote.json", QUOTE, &[]);
+    let plain = side.get(PATH, &side.plain).scripted(&script).posting(&body);
     if run.wants(&[NGINX]) {
         // The answer of path a, so that the peer is the same.
         let (nginx, _) = peers::nginx(side.ground, &side.body(CATALOGUE));
         run.compare(http1(NGINX, side, &plain, &nginx, nginx.get()));
     }
     if run.wants(&[POLICY]) {
-        let ruled = side.get(PATH, &side.ruled).scripted(&script);
+        let ruled = side.get(PATH, &side.ruled).posting(&body);
         run.compare(more(POLICY, side, ruled, plain));
     }
 }
