@@ -11,7 +11,8 @@ use crate::failure::Cause;
 ///
 /// Failures in a row count: with one success between them the policy is at fault for some input,
 /// not as a whole. Those that ran into a bound (fuel, deadline, memory) took time from other
-/// tenants, so they count for as long as the pause, whatever is between them.
+/// tenants, so half as many are enough, and they count for as long as the pause, whatever is
+/// between them.
 #[derive(Debug)]
 pub struct Breaker {
     failures_max: u32,
@@ -43,8 +44,8 @@ impl Breaker {
     /// How long it stays open, by default, in milliseconds.
     pub const PAUSE_MS: u64 = 10_000;
 
-    /// A closed breaker that opens after `failures_max` failures in a row (at least one), or as many
-    /// costly ones within `pause_ms`.
+    /// A closed breaker that opens after `failures_max` failures in a row (at least one), or half as
+    /// many, rounded up, that ran into a bound within `pause_ms`.
     pub const fn new(failures_max: u32, pause_ms: u64) -> Self {
         Self { failures_max, pause_ms, state: Mutex::new(State::CLOSED) }
     }
@@ -87,7 +88,9 @@ impl Breaker {
                     (true, false) => (costly.saturating_add(1), since_ms),
                     (true, true) => (1, now_ms),
                 };
-                match in_a_row.max(costly) < self.failures_max {
+                let bearable =
+                    in_a_row < self.failures_max && costly < self.failures_max.div_ceil(2);
+                match bearable {
                     true => (State::Closed { in_a_row, costly, since_ms }, false),
                     false => (open, true),
                 }
@@ -161,9 +164,9 @@ mod tests {
     }
 
     #[test]
-    fn failures_that_run_into_a_bound_count_whatever_is_between_them() {
+    fn half_as_many_that_run_into_a_bound_are_enough_whatever_is_between_them() {
         for cause in [Cause::Fuel, Cause::Deadline, Cause::Memory] {
-            let breaker = Breaker::new(3, 500);
+            let breaker = Breaker::new(5, 500);
             assert!(!breaker.record(1_000, Some(cause)));
             assert!(!breaker.record(1_100, None));
             assert!(!breaker.record(1_200, Some(cause)));
@@ -175,8 +178,8 @@ mod tests {
     }
 
     #[test]
-    fn failures_that_run_into_a_bound_now_and_then_are_borne() {
-        let breaker = Breaker::new(3, 500);
+    fn those_that_run_into_a_bound_now_and_then_are_borne() {
+        let breaker = Breaker::new(5, 500);
         for now in [1_000, 1_300, 1_500, 1_700, 2_000, 2_300, 2_500] {
             assert!(!breaker.record(now, Some(Cause::Fuel)), "{now}");
             assert!(!breaker.record(now, None));

@@ -21,8 +21,10 @@ const COUNTRY: &str = "NL";
 const ELSEWHERE: &str = "AT";
 /// The time between two requests of each of these partners: as many as the default rate grants.
 const PACE: Duration = Duration::from_millis(20);
-/// Malfunctions in a row after which an edge stops asking, for seconds (`Breaker::FAILURES_MAX`).
+/// Malfunctions in a row after which an edge stops asking, for seconds (`Breaker::FAILURES_MAX`),
+/// and how many are enough that ran into a bound.
 const FAILURES: usize = 5;
+const COSTLY: usize = 3;
 
 const BESIDE: Row = Row {
     path: "p",
@@ -47,8 +49,7 @@ pub(super) const ROWS: [Row; 2] = [BESIDE, CUNNING];
 /// measurement has its loops, traps and growths, and what follows them.
 ///
 /// A breaker stops a policy that fails whenever it is asked. In the second row every fifth quote is
-/// for another country, where the policy behaves: the breaker stays closed, and each failure takes
-/// all that its bounds leave it.
+/// for another country, where the policy behaves: no five fail in a row.
 pub(super) fn compare(run: &mut Run<'_>, side: &Side<'_>) {
     if !run.wants(&ROWS) {
         return;
@@ -63,7 +64,7 @@ pub(super) fn compare(run: &mut Run<'_>, side: &Side<'_>) {
                 hostile.set(true);
                 let (p99, failed) = hostile.beside(&reader, &quotes, time);
                 for (mode, failed) in MODES.iter().zip(failed) {
-                    assert!(failed >= FAILURES, "{mode}: {failed} malfunctions");
+                    assert!(failed >= COSTLY, "{mode}: {failed} malfunctions");
                 }
                 p99
             }),
