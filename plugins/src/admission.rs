@@ -116,7 +116,6 @@ pub(crate) fn load(
     check_exports(shared, kind, &component)?;
     check_resources(shared, &component)?;
     let mismatch = |e: wasmtime::Error| Rejection::new(format!("breaks the contract: {e:#}"));
-    component.initialize_copy_on_write_image().map_err(mismatch)?;
     let instance =
         linker(shared, kind).and_then(|l| l.instantiate_pre(&component)).map_err(mismatch)?;
     let digest = hex::encode(digest::digest(&digest::SHA256, wasm)).into();

@@ -151,7 +151,10 @@ fn engine_config(limits: &PolicyLimits) -> Config {
         .wasm_relaxed_simd(false)
         .wasm_memory64(false)
         .wasm_multi_memory(false)
-        .memory_init_cow(true)
+        // A policy has a few KiB of data: writing them costs less than a page fault, while mapping
+        // them would cost a call five times as much where many partners take turns in a slot, and
+        // each policy an open file.
+        .memory_init_cow(false)
         // One thread for each compilation, of which there are few at a time: an upload must not
         // take every processor from the requests.
         .parallel_compilation(false)
