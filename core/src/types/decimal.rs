@@ -53,9 +53,15 @@ impl<'de> Deserialize<'de> for JsonDecimal {
 /// # Errors
 /// Those of the serializer.
 pub fn serialize<S: Serializer>(value: &Decimal, serializer: S) -> Result<S::Ok, S::Error> {
-    Number::from_str(&value.normalize().to_string())
-        .map_err(serde::ser::Error::custom)?
-        .serialize(serializer)
+    let (mantissa, scale) = parts(*value);
+    // Most fees are whole or zero, and a text is made for no number that is.
+    if scale == 0
+        && let Ok(whole) = i64::try_from(mantissa)
+    {
+        return serializer.serialize_i64(whole);
+    }
+    let shortest = Decimal::from_i128_with_scale(mantissa, scale).to_string();
+    Number::from_str(&shortest).map_err(serde::ser::Error::custom)?.serialize(serializer)
 }
 
 /// Reads a decimal from a JSON number, exactly.
