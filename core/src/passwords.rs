@@ -28,6 +28,8 @@ const OUTPUT_BYTES: usize = 32;
 const SALT_BYTES: usize = 16;
 /// Hashes that wait for a thread; about half a second on two cores.
 const QUEUE_MAX: usize = 64;
+/// How much later than others the hashing threads get a core when all want one, as `nice` counts.
+const NICENESS: i32 = 10;
 
 type Job = Box<dyn FnOnce(&mut Hasher) + Send>;
 
@@ -105,6 +107,8 @@ impl Passwords {
 
 /// Takes jobs until nobody can send one.
 fn run(jobs: &Mutex<Receiver<Job>>) {
+    // On Linux this is about the calling thread alone. Where it is refused, the system is fair.
+    let _ = rustix::process::nice(NICENESS);
     let mut hasher = Hasher { blocks: Vec::new() };
     loop {
         let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
