@@ -241,11 +241,14 @@ async fn compile(
 /// The engine's defaults where the settings say nothing.
 fn limits(settings: &settings::Policy) -> PolicyLimits {
     let defaults = PolicyLimits::default();
+    let live_calls_max = settings.live_max.unwrap_or(defaults.live_calls_max);
     PolicyLimits {
         fuel_max: settings.fuel.unwrap_or(defaults.fuel_max),
         deadline_ms: settings.deadline_ms.unwrap_or(defaults.deadline_ms),
         memory_bytes_max: settings.memory_bytes.unwrap_or(defaults.memory_bytes_max),
-        live_calls_max: settings.live_max.unwrap_or(defaults.live_calls_max),
+        live_calls_max,
+        // Whoever has room for few calls has no more for those that nobody waits for.
+        asides_max: defaults.asides_max.min(live_calls_max),
         ..defaults
     }
 }
