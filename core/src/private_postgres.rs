@@ -42,6 +42,8 @@ const REACHABLE_HOME: &str = "/var/lib/rampart";
 pub enum Use {
     /// Durable, as in production: an acknowledged commit survives a power cut.
     Demo,
+    /// As `Demo`, with memory for some millions of orders: what a server of its own would be given.
+    Measured,
     /// Fast and small: survives the death of this process, not that of the machine.
     Tests,
     /// As `Tests`, and its data are removed when this process ends, however it ends.

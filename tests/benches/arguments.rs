@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
     rounds: Option<usize>,
     /// At most three minutes: few short rounds, and no row that takes minutes by itself.
     #[arg(long)]
-    quick: bool,
+    pub(crate) quick: bool,
     /// Instructions a request as well, under valgrind; takes some minutes.
     #[arg(long)]
     pub(crate) instructions: bool,

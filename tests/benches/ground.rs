@@ -51,7 +51,8 @@ impl Ground {
         fs::write(folder.join("both.pem"), both.map(Result::unwrap).concat()).unwrap();
         let bin = std::env::var_os("RAMPART_PG_BIN").map(Into::into);
         let state = folder.join("postgres");
-        let postgres = PrivatePostgres::start(Options { state, bin, purpose: Use::Demo }).unwrap();
+        let options = Options { state, bin, purpose: Use::Measured };
+        let postgres = PrivatePostgres::start(options).unwrap();
         let mut runtime = tokio::runtime::Builder::new_multi_thread();
         let runtime = runtime.worker_threads(2).enable_all().build().unwrap();
         Self { runtime, folder, postgres }

@@ -95,7 +95,7 @@ impl Cluster {
         command.args(["-U", USER, "--encoding=UTF8", "--locale=C", "--no-instructions"]);
         command.args(["--auth-local=trust", "--auth-host=scram-sha-256"]);
         command.arg(format!("--pwfile={}", handed_over.display()));
-        if purpose != Use::Demo {
+        if matches!(purpose, Use::Tests | Use::Once) {
             command.arg("--no-sync");
         }
         if let Some(account) = account {

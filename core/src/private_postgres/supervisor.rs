@@ -71,6 +71,9 @@ const SETTINGS: &[&str] = &[
 
 const DURABLE: &[&str] = &["max_connections=200", "shared_buffers=128MB"];
 
+/// Postgres advises a quarter of the memory; pages are taken as they are needed.
+const ROOMY: &[&str] = &["max_connections=200", "shared_buffers=4GB"];
+
 const FAST: &[&str] = &[
     "max_connections=500",
     "shared_buffers=64MB",
@@ -122,7 +125,11 @@ impl Server {
         command.args(["-c", SCRIPT, "rampart-postgres"]).arg(&socket).arg(removed);
         command.arg(installation.program("postgres")).arg("-D").arg(cluster.data());
         command.arg("-k").arg(&socket).arg("-p").arg(port.to_string());
-        let settings = if purpose == Use::Demo { DURABLE } else { FAST };
+        let settings = match purpose {
+            Use::Demo => DURABLE,
+            Use::Measured => ROOMY,
+            Use::Tests | Use::Once => FAST,
+        };
         command.args(SETTINGS.iter().chain(settings).flat_map(|setting| ["-c", setting]));
         command.env_clear().env("LC_ALL", "C").env("PATH", "/usr/bin:/bin").current_dir("/");
         command.stdin(Stdio::piped()).stdout(out).stderr(errors);
