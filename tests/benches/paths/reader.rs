@@ -12,8 +12,8 @@ use crate::side::Side;
 /// Its connections, and the time between two of its requests, all connections together.
 const CONNECTIONS: usize = 8;
 const PACE: Duration = Duration::from_millis(4);
-/// Less than this and there is no p99 to speak of.
-const READING_MIN: Duration = Duration::from_secs(2);
+/// How much longer than other measurements it reads: fewer requests have no p99 to speak of.
+const LONGER: u32 = 2;
 
 /// A partner without policies.
 pub(super) struct Reader<'a> {
@@ -30,7 +30,7 @@ impl<'a> Reader<'a> {
     /// Seconds within which 99 of 100 of its requests are answered while others do `meanwhile`,
     /// which is told how long it should take. Counted from when each was due.
     pub(super) fn p99<T>(&self, time: Duration, meanwhile: impl AsyncFnOnce(Duration) -> T) -> f64 {
-        let time = time.max(READING_MIN);
+        let time = time * LONGER;
         let reading =
             paced(self.side.address(), CONNECTIONS, vec![self.read.clone()], (PACE, time));
         let both = async { tokio::join!(reading, meanwhile(time)).0 };
