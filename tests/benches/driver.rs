@@ -4,6 +4,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -17,6 +18,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
+
+use crate::processes::pin_this_thread;
 
 /// Bytes that are read at once at most.
 const READ_BYTES: usize = 16 * 1024;
@@ -208,6 +211,29 @@ pub(crate) async fn paced(
     });
     let answers = join_all(tasks.collect::<Vec<_>>()).await;
     answers.into_iter().flat_map(Result::unwrap).collect()
+}
+
+/// The same from a thread on the second core that never sleeps, so that who answers does not pay for
+/// waking it. How many answers came.
+pub(crate) fn paced_awake(
+    address: SocketAddr,
+    count: usize,
+    request: Bytes,
+    pace: (Duration, Duration),
+) -> f64 {
+    let asking = thread::spawn(move || {
+        pin_this_thread(1);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.unwrap().block_on(async move {
+            tokio::spawn(async {
+                loop {
+                    tokio::task::yield_now().await;
+                }
+            });
+            paced(address, count, vec![request], pace).await.len()
+        })
+    });
+    f64::from(u32::try_from(asking.join().unwrap()).unwrap())
 }
 
 /// Opens connections one after the other, several at a time, with one request on each, for a time.

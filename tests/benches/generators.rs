@@ -10,12 +10,6 @@ const HTTP1_CONNECTIONS: usize = 64;
 /// Connections of h2load, and requests at a time on each.
 const HTTP2_CONNECTIONS: usize = 8;
 const HTTP2_STREAMS: usize = 8;
-/// Connections over which requests come at a pace, and how many come a second on each. All together
-/// are about half of what one core answers: less would measure waking up, more waits.
-const PACED_CONNECTIONS: usize = 16;
-const PACED_REQUESTS: usize = 500;
-/// Part of them that must have been answered for the pace to have been kept.
-const PACE_KEPT_MIN: f64 = 0.9;
 
 /// Requests to one place.
 #[derive(Clone, Debug)]
@@ -30,8 +24,6 @@ pub(crate) struct Target {
     pub(crate) credential: Option<String>,
     /// What makes the requests, where they are no plain GET.
     pub(crate) script: Option<PathBuf>,
-    /// What is posted, where they come at a pace.
-    pub(crate) body: Option<PathBuf>,
     /// The core of the generator, when everybody has one.
     pub(crate) core: Option<usize>,
 }
@@ -40,17 +32,12 @@ impl Target {
     /// GET of a path over TLS from the second core.
     pub(crate) fn get(address: SocketAddr, path: &str, credential: Option<String>) -> Self {
         let path = path.to_owned();
-        Self { scheme: "https", address, path, credential, script: None, body: None, core: Some(1) }
+        Self { scheme: "https", address, path, credential, script: None, core: Some(1) }
     }
 
     /// The same with requests made by a script of wrk.
     pub(crate) fn scripted(self, script: &Path) -> Self {
         Self { script: Some(script.to_owned()), ..self }
-    }
-
-    /// The same with this body where they come at a pace.
-    pub(crate) fn posting(self, body: &Path) -> Self {
-        Self { body: Some(body.to_owned()), ..self }
     }
 
     /// From any core.
@@ -96,28 +83,10 @@ impl Target {
 
     /// Answers over HTTP/2. Panics when one is no success.
     pub(crate) fn http2(&self, time: Duration) -> f64 {
-        let (connections, streams) = (HTTP2_CONNECTIONS.to_string(), HTTP2_STREAMS.to_string());
-        self.h2load(&["-c", &connections, "-m", &streams], time)
-    }
-
-    /// Answers over HTTP/1.1 to requests that come at a pace, whatever each of them costs. Panics
-    /// when one is no success, or the pace was not kept.
-    pub(crate) fn paced(&self, time: Duration) -> f64 {
-        let (connections, rate) = (PACED_CONNECTIONS.to_string(), PACED_REQUESTS.to_string());
-        let body = self.body.as_ref().map(|body| format!("--data={}", body.display()));
-        let mut arguments = vec!["--h1", "-c", &connections, "--rps", &rate];
-        if let Some(body) = &body {
-            arguments.extend([body, "-H", "content-type: application/json"]);
-        }
-        let done = self.h2load(&arguments, time);
-        let due = (PACED_CONNECTIONS * PACED_REQUESTS) as f64 * time.as_secs_f64();
-        assert!(done >= due * PACE_KEPT_MIN, "{}: {done} of {due}", self.url());
-        done
-    }
-
-    fn h2load(&self, arguments: &[&str], time: Duration) -> f64 {
         let mut command = self.command("h2load");
-        command.args(["-t1", "-D", &seconds(time).to_string()]).args(arguments);
+        let (connections, streams) = (HTTP2_CONNECTIONS.to_string(), HTTP2_STREAMS.to_string());
+        command.args(["-t1", "-c", &connections, "-m", &streams]);
+        command.args(["-D", &seconds(time).to_string()]);
         if let Some(credential) = &self.credential {
             command.args(["-H", credential]);
         }

@@ -84,6 +84,14 @@ pub(crate) fn pin(process: u32, core: usize) {
     assert!(done.unwrap().status.success(), "a process cannot be pinned to core {core}");
 }
 
+/// Keeps the calling thread on one core.
+pub(crate) fn pin_this_thread(core: usize) {
+    let thread = fs::read_link("/proc/thread-self").unwrap();
+    let thread = thread.file_name().expect("a thread has a number");
+    let done = Command::new("taskset").args(["-pc", &core.to_string()]).arg(thread).output();
+    assert!(done.unwrap().status.success(), "a thread cannot be pinned to core {core}");
+}
+
 /// The machine's CPU time so far, of all cores together, and our own part of it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {

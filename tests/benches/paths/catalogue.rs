@@ -1,11 +1,21 @@
 //! Paths a and a2: a cached read of the catalogue with credential, limits and settings, without and
 //! with a policy that orders the methods.
 
+use std::time::Duration;
+
+use bytes::Bytes;
+
 use super::{CATALOGUE, Run};
 use crate::comparison::{Better, Combine, Comparison, Row};
+use crate::driver::{paced_awake, request};
 use crate::generators::Target;
 use crate::peers::{self, Peer};
 use crate::side::{Side, cpu_per_answer};
+
+/// Connections of requests that come at a pace, and the time between two, all connections together:
+/// half of what one core answers.
+const CONNECTIONS: usize = 16;
+const PACE: Duration = Duration::from_micros(125);
 
 const NGINX: Row = Row {
     path: "a",
@@ -68,8 +78,8 @@ pub(super) fn compare(run: &mut Run<'_>, side: &Side<'_>) {
         run.compare(http1(HYPER, side, &plain, &hyper, hyper.get()));
     }
     if run.wants(&[POLICY]) {
-        let ruled = side.get(CATALOGUE, &side.ruled);
-        run.compare(more(POLICY, side, ruled, plain));
+        let read = |key: &str| request(&format!("GET {CATALOGUE}"), &[key], "");
+        run.compare(more(POLICY, side, read(&side.ruled), read(&side.plain)));
     }
 }
 
@@ -94,16 +104,20 @@ pub(super) fn http1<'a>(
 }
 
 /// What requests of one kind cost more than those of another, at the same edge. Both come at the
-/// same pace: as fast as each can be answered, the slower ones would each pay for waking up who
-/// waits for the answer, which the faster ones share.
+/// same pace from a thread that never sleeps: as fast as each can be answered, the slower ones would
+/// wake the load generator more often, and the edge would pay for that.
 pub(super) fn more<'a>(
     row: Row,
     side: &'a Side<'_>,
-    with: Target,
-    without: Target,
+    with: Bytes,
+    without: Bytes,
 ) -> Comparison<'a> {
-    let cpu = |target: Target| {
-        move |time| cpu_per_answer(&[side.process()], time, |time| target.paced(time))
+    let cpu = |request: Bytes| {
+        move |time| {
+            let paced =
+                |time| paced_awake(side.address(), CONNECTIONS, request.clone(), (PACE, time));
+            cpu_per_answer(&[side.process()], time, paced)
+        }
     };
     Comparison { row, ours: Box::new(cpu(with)), peer: Box::new(cpu(without)) }
 }

@@ -4,6 +4,7 @@
 use super::catalogue::{http1, more};
 use super::{CATALOGUE, QUOTE, Run};
 use crate::comparison::{Better, Combine, Row};
+use crate::driver::request;
 use crate::peers;
 use crate::side::Side;
 
@@ -39,15 +40,14 @@ pub(super) const ROWS: [Row; 2] = [NGINX, POLICY];
 pub(super) fn compare(run: &mut Run<'_>, side: &Side<'_>) {
     let script =
         side.ground.write("quote.lua", include_str!("../peers/quote.lua"), &[("body", QUOTE)]);
-    let body = side.ground.write("quote.json", QUOTE, &[]);
-    let plain = side.get(PATH, &side.plain).scripted(&script).posting(&body);
+    let plain = side.get(PATH, &side.plain).scripted(&script);
     if run.wants(&[NGINX]) {
         // The answer of path a, so that the peer is the same.
         let (nginx, _) = peers::nginx(side.ground, &side.body(CATALOGUE));
         run.compare(http1(NGINX, side, &plain, &nginx, nginx.get()));
     }
     if run.wants(&[POLICY]) {
-        let ruled = side.get(PATH, &side.ruled).posting(&body);
-        run.compare(more(POLICY, side, ruled, plain));
+        let ask = |key: &str| request(&format!("POST {PATH}"), &[key], QUOTE);
+        run.compare(more(POLICY, side, ask(&side.ruled), ask(&side.plain)));
     }
 }
