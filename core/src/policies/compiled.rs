@@ -247,8 +247,9 @@ fn limits(settings: &settings::Policy) -> PolicyLimits {
         deadline_ms: settings.deadline_ms.unwrap_or(defaults.deadline_ms),
         memory_bytes_max: settings.memory_bytes.unwrap_or(defaults.memory_bytes_max),
         live_calls_max,
-        // Whoever has room for few calls has no more for those that nobody waits for.
+        // Whoever has room for few calls has no more for those that no request waits for.
         asides_max: defaults.asides_max.min(live_calls_max),
+        admissions_max: defaults.admissions_max.min(live_calls_max),
         ..defaults
     }
 }
