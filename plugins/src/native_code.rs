@@ -7,7 +7,7 @@
 use std::fs;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use wasmtime::{Cache, CacheConfig};
 
@@ -32,11 +32,10 @@ pub(crate) fn open(folder: &Path) -> wasmtime::Result<Cache> {
     Cache::new(config)
 }
 
-fn private(folder: &Path) -> io::Result<std::path::PathBuf> {
+fn private(folder: &Path) -> io::Result<PathBuf> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let kept = fs::metadata(folder)?;
-    // Linux shows a process to itself as owned by the user it runs as.
-    let ours = fs::metadata("/proc/self")?.uid();
+    let ours = rustix::process::geteuid().as_raw();
     match kept.uid() == ours && kept.mode() & 0o077 == 0 {
         true => folder.canonicalize(),
         false => Err(io::Error::other("it must be accessible to its owner alone, and be ours")),
