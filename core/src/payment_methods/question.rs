@@ -4,12 +4,13 @@
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
-use rampart_plugins::contract::{Method, MethodKind, OrderRequest, Side, UserFacts};
+use rampart_plugins::contract::{Method, OrderRequest, Side, UserFacts};
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive as _;
 
 use super::Tastes;
 use crate::catalogue::{Catalogue, PaymentMethod};
+use crate::policies::method_kind;
 use crate::types::money::percent_of;
 
 /// The purchase that tells a policy what a method costs, in fiat.
@@ -46,24 +47,13 @@ fn all(catalogue: &Catalogue) -> Vec<Method> {
     let currencies: BTreeSet<_> = pairs.map(|pair| pair.quote.code().to_string()).collect();
     let facts = catalogue.payment_methods.iter().map(|method| Method {
         id: method.code.clone(),
-        kind: kind(&method.kind),
+        kind: method_kind(&method.kind),
         currencies: currencies.iter().cloned().collect(),
         success_rate: None,
         cost: cost_ppm(method),
         settles_in: None,
     });
     facts.collect()
-}
-
-fn kind(name: &str) -> MethodKind {
-    match name {
-        "card" => MethodKind::Card,
-        "bank-transfer" => MethodKind::BankTransfer,
-        "wallet" => MethodKind::Wallet,
-        "instant-transfer" => MethodKind::InstantTransfer,
-        "cash" => MethodKind::Cash,
-        _ => MethodKind::Other,
-    }
 }
 
 /// What a purchase of [`REFERENCE_AMOUNT`] costs with this method, in parts per million of it.

@@ -1,7 +1,7 @@
 //! The order in which a partner's policy wants payment methods shown.
 
 use rampart_plugins::Ranking;
-use rampart_plugins::contract::OrderRequest;
+use rampart_plugins::contract::{MethodKind, OrderRequest};
 
 use super::call::run;
 use crate::Core;
@@ -22,4 +22,16 @@ pub fn rank(
     let user = user.map(|user| user.uuid());
     let answered = run(core, client, user.as_ref().map(|user| &user.as_bytes()[..]), request);
     Some(answered.ok()??.answer)
+}
+
+/// The kind of that name in `wit/method-order.wit`, which is also the catalogue's.
+pub(crate) fn method_kind(name: &str) -> MethodKind {
+    match name {
+        "card" => MethodKind::Card,
+        "bank-transfer" => MethodKind::BankTransfer,
+        "wallet" => MethodKind::Wallet,
+        "instant-transfer" => MethodKind::InstantTransfer,
+        "cash" => MethodKind::Cash,
+        _ => MethodKind::Other,
+    }
 }

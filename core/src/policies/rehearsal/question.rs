@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use rampart_plugins::contract::{
-    FeeRequest, Field, Header, Method, MethodKind, Money, OrderRequest, PolicyKind, Purpose, Side,
+    FeeRequest, Field, Header, Method, Money, OrderRequest, PolicyKind, Purpose, Side,
     SignedPayload, Stage, UserFacts,
 };
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::catalogue::{Catalogue, PaymentMethod};
+use crate::policies::method_kind;
 
 /// A question to a policy of each kind.
 pub(in crate::policies) enum Question {
@@ -250,18 +251,6 @@ impl Order {
         };
         let amount = self.amount.map(Into::into);
         OrderRequest { side: self.side.into(), amount, user, methods }
-    }
-}
-
-/// The kind of that name in `wit/method-order.wit`, which is also the catalogue's.
-fn method_kind(name: &str) -> MethodKind {
-    match name {
-        "card" => MethodKind::Card,
-        "bank-transfer" => MethodKind::BankTransfer,
-        "wallet" => MethodKind::Wallet,
-        "instant-transfer" => MethodKind::InstantTransfer,
-        "cash" => MethodKind::Cash,
-        _ => MethodKind::Other,
     }
 }
 
