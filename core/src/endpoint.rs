@@ -3,6 +3,7 @@
 mod idempotency;
 mod respond;
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
@@ -226,10 +227,11 @@ async fn respond<E: Endpoint>(
     let claimant = client.as_ref().map(Client::id);
     let caller = E::Caller::identify(core, client, &input).await?;
     let user = caller.user();
-    let work = async {
+    // Pinned here, so that the future holds it once and not once for each way of awaiting it.
+    let work = pin!(async {
         let request = E::read(&input, &caller)?;
         E::call(core, caller, request).await?.respond()
-    };
+    });
     match claimant {
         Some(client) if E::IDEMPOTENT => {
             idempotency::once(core, (client, user), E::PATH, &input, work).await

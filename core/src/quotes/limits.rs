@@ -56,7 +56,8 @@ pub(super) async fn reasons_of_user(
     quote: &Quote,
 ) -> Result<Vec<Reason>> {
     let Some(user) = caller.user else { return Ok(Vec::new()) };
-    let standing = limits::standing(core, caller.client.id(), user).await?;
+    // Boxed, because a quote without a user, the common one, would carry its room around.
+    let standing = Box::pin(limits::standing(core, caller.client.id(), user)).await?;
     let (trader, spent) = standing.ok_or(Code::ER709)?;
     let above = quote.fiat > trader.rules.left(quote.side, &spent);
     let open = !trader.statuses.is_verified();
