@@ -9,7 +9,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
 
-use crate::payment_methods::{MethodFacts, Written};
+use crate::payment_methods::{Questions, Written};
 use crate::types::{Caip19, Chain, CurrencyCode, CurrencyDetails, PairCode, crypto_scale};
 
 /// Everything that can be traded and how it is paid, as of one version.
@@ -31,8 +31,8 @@ pub struct Catalogue {
     pub nationalities: Vec<Nationality>,
     /// Lists of the methods, written when one is asked for the first time.
     pub method_lists: Written,
-    /// What policies are told of the methods.
-    pub method_facts: MethodFacts,
+    /// What method-order policies are asked.
+    pub questions: Questions,
     by_caip19: HashMap<Caip19, CurrencyCode>,
 }
 

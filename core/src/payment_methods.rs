@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-pub use self::question::MethodFacts;
+pub use self::question::Questions;
 use self::question::question;
 pub use self::written::{List, Written};
 use crate::Core;

@@ -102,8 +102,11 @@ pub enum Unpriceable {
 
 /// A basis divided: what goes to whom, and what is left.
 struct Split {
+    basis: Decimal,
     fees: FeeBreakdown,
     rest: Decimal,
+    partner_clamped: bool,
+    payment_method_clamped: bool,
 }
 
 impl Terms {
@@ -117,86 +120,99 @@ impl Terms {
         if amount > most {
             return Err(Unpriceable::TooLarge);
         }
-        let (fiat, crypto, basis) = self.amounts_of(given).ok_or(Unpriceable::TooLarge)?;
+        let (fiat, crypto, split) = self.amounts_of(given).ok_or(Unpriceable::TooLarge)?;
         if fiat > most || crypto > most {
             return Err(Unpriceable::TooLarge);
         }
         if fiat <= Decimal::ZERO || crypto <= Decimal::ZERO {
             return Err(Unpriceable::TooSmall);
         }
-        self.finish(fiat, crypto, basis).ok_or(Unpriceable::TooLarge)
+        self.finish(fiat, crypto, split).ok_or(Unpriceable::TooLarge)
     }
 
-    /// Fiat, crypto and basis; `None` when a number does not fit.
-    fn amounts_of(&self, given: Given) -> Option<(Decimal, Decimal, Decimal)> {
+    /// Fiat, crypto and the basis divided; `None` when a number does not fit.
+    fn amounts_of(&self, given: Given) -> Option<(Decimal, Decimal, Split)> {
         match (self.side, given) {
             (Side::Buy, Given::Fiat(fiat)) => {
-                let rest = self.split(fiat)?.rest;
-                Some((fiat, divide_down(rest, self.price, self.crypto_scale)?, fiat))
+                let split = self.split(fiat)?;
+                Some((fiat, divide_down(split.rest, self.price, self.crypto_scale)?, split))
             }
             (Side::Buy, Given::Crypto(crypto)) => {
                 // Rounded up: quoted the other way round, this fiat must not buy less.
                 let worth = multiply_up(crypto, self.price, self.fiat_exponent)?;
                 let basis = self.least_basis(worth)?;
-                Some((basis, crypto, basis))
+                Some((basis, crypto, self.split(basis)?))
             }
             (Side::Sell, Given::Crypto(crypto)) => {
-                let basis = self.worth(crypto)?;
-                Some((self.split(basis)?.rest, crypto, basis))
+                let split = self.split(self.worth(crypto)?)?;
+                Some((split.rest, crypto, split))
             }
             (Side::Sell, Given::Fiat(fiat)) => {
-                let (crypto, basis) = self.coins_for(fiat)?;
-                Some((fiat, crypto, basis))
+                let (crypto, split) = self.coins_for(fiat)?;
+                Some((fiat, crypto, split))
             }
         }
     }
 
-    /// The coins to sell for this payout, and what they are worth. A whole number of coin units is
+    /// The coins to sell for this payout, and what they are worth, divided. A whole number of coin units is
     /// worth a little more than the least basis, where another fee may round up: then the next
     /// basis is tried.
-    fn coins_for(&self, fiat: Decimal) -> Option<(Decimal, Decimal)> {
+    fn coins_for(&self, fiat: Decimal) -> Option<(Decimal, Split)> {
         let mut least = self.least_basis(fiat)?;
         for _ in 0..COIN_STEPS_MAX {
             let crypto = divide_up(least, self.price, self.crypto_scale)?;
-            let basis = self.worth(crypto)?;
-            if self.split(basis)?.rest >= fiat {
-                return Some((crypto, basis));
+            let split = self.split(self.worth(crypto)?)?;
+            if split.rest >= fiat {
+                return Some((crypto, split));
             }
-            least = sum([basis, self.unit()])?;
+            least = sum([split.basis, self.unit()])?;
         }
         None
     }
 
     /// The fees of the final amounts, with the residue in the spread.
-    fn finish(&self, fiat: Decimal, crypto: Decimal, basis: Decimal) -> Option<Priced> {
-        let mut fees = self.split(basis)?.fees;
+    fn finish(&self, fiat: Decimal, crypto: Decimal, split: Split) -> Option<Priced> {
+        let Split { basis, mut fees, partner_clamped, payment_method_clamped, .. } = split;
         let kept = match self.side {
             Side::Buy => sum([basis, -self.worth(crypto)?])?,
             Side::Sell => sum([basis, -fiat])?,
         };
         fees.spread = sum([kept, -fees.total()?, fees.spread])?;
+        let bounded = [
+            (partner_clamped, "partner"),
+            (payment_method_clamped, "payment-method"),
+            (self.rules.is_spread_clamped(), "spread"),
+        ];
         Some(Priced {
             fiat,
             crypto,
             fees,
             partner_fee_percentage: self.partner_percentage(basis, fees.partner)?,
-            clamped: self.rules.clamped(basis, &self.bounds)?,
+            clamped: bounded.into_iter().filter_map(|(is, name)| is.then_some(name)).collect(),
         })
     }
 
     /// Divides a basis.
     fn split(&self, basis: Decimal) -> Option<Split> {
         let round = |value| round_fiat(value, self.fiat_exponent);
+        let partner = self.rules.partner_fee(basis, &self.bounds)?;
+        let payment_method = self.rules.payment_method_fee(basis, &self.bounds)?;
         let mut fees = FeeBreakdown {
-            partner: round(self.rules.partner_fee(basis, &self.bounds)?),
+            partner: round(partner.fee),
             provider: round(percent_of(basis, self.provider_percentage)?),
-            payment_method: round(self.rules.payment_method_fee(basis, &self.bounds)?),
+            payment_method: round(payment_method.fee),
             network: round(self.network_fee),
             ..FeeBreakdown::default()
         };
         let converted = sum([basis, -fees.total()?])?;
         fees.spread = round(percent_of(converted, self.rules.spread_percentage())?);
-        Some(Split { fees, rest: sum([converted, -fees.spread])? })
+        Some(Split {
+            basis,
+            rest: sum([converted, -fees.spread])?,
+            fees,
+            partner_clamped: partner.clamped,
+            payment_method_clamped: payment_method.clamped,
+        })
     }
 
     /// What the coins are worth at the mid price, rounded half up.

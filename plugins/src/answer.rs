@@ -1,14 +1,13 @@
 //! Checks of answers that the types of `wit/` cannot say. An answer that fails one is
 //! `Cause::Answer`: the policy broke the contract.
 
-use std::collections::HashSet;
-
 use rust_decimal::Decimal;
 
 use crate::bindings::crypto::Algorithm;
 use crate::bindings::fee::{self, FeeKind};
 use crate::bindings::method_order::{self, OrderRequest, Placement};
 use crate::bindings::signature::{Signer, Verdict};
+use crate::request::METHODS_MAX;
 
 /// Most lines in a fee schedule.
 const LINES_MAX: usize = 16;
@@ -103,24 +102,26 @@ fn fee_line(line: fee::FeeLine) -> Result<FeeLine, String> {
     Ok(FeeLine { kind, code, charge })
 }
 
+/// `request` has at most [`METHODS_MAX`] methods.
 pub(crate) fn ranking(
     answer: method_order::Ranking,
     request: &OrderRequest,
 ) -> Result<Ranking, String> {
     let method_order::Ranking { mut shown, hidden, rule } = answer;
     let rule = checked_rule(rule)?;
-    let mut unplaced: HashSet<&str> = request.methods.iter().map(|m| m.id.as_str()).collect();
+    let mut placed = [false; METHODS_MAX];
     for id in shown.iter().map(|p| &p.id).chain(&hidden) {
-        if !unplaced.remove(id.as_str()) {
-            return Err("an id is repeated or was not in the request".into());
+        let place = request.methods.iter().position(|m| m.id == *id);
+        match place.and_then(|place| placed.get_mut(place)) {
+            Some(placed) if !*placed => *placed = true,
+            _ => return Err("an id is repeated or was not in the request".into()),
         }
     }
     let hides_everything = hidden.len() == request.methods.len();
-    let appended = request
-        .methods
-        .iter()
-        .filter(|m| hides_everything || unplaced.contains(m.id.as_str()))
-        .map(|m| Placement { id: m.id.clone(), badge: None });
+    let methods = request.methods.iter().zip(placed);
+    let appended = methods
+        .filter(|(_, placed)| hides_everything || !placed)
+        .map(|(method, _)| Placement { id: method.id.clone(), badge: None });
     shown.extend(appended);
     Ok(Ranking { shown, rule })
 }

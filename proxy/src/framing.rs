@@ -7,6 +7,7 @@
 mod chunks;
 
 use http::{HeaderMap, StatusCode};
+use memchr::{memchr, memchr_iter};
 
 pub(crate) use self::chunks::Chunks;
 
@@ -80,7 +81,7 @@ impl Scan {
     /// Length of the head that `bytes` begins with, or `None` as long as it is incomplete.
     /// `bytes` holds all that arrived so far, of which only the end is new.
     pub(crate) fn advance(&mut self, bytes: &[u8]) -> Result<Option<usize>, Refused> {
-        while let Some(offset) = bytes.get(self.seen..).and_then(line_feed) {
+        while let Some(offset) = bytes.get(self.seen..).and_then(|new| memchr(b'\n', new)) {
             let end = self.seen + offset;
             if end == self.line || bytes[end - 1] != b'\r' {
                 return Err(Malformed("a line ends with CR LF"));
@@ -114,15 +115,15 @@ impl Scan {
     }
 }
 
-fn line_feed(bytes: &[u8]) -> Option<usize> {
-    bytes.iter().position(|&byte| byte == b'\n')
-}
-
 /// Checks a complete head, as [`Scan`] delimited it, and says how its body is delimited.
 pub(crate) fn check(head: &[u8]) -> Result<Body, Refused> {
     let head = head.strip_prefix(b"\r\n").unwrap_or(head);
-    let mut lines =
-        head.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+    let mut begin = 0;
+    let mut lines = memchr_iter(b'\n', head).map(|end| {
+        let line = &head[begin..end];
+        begin = end + 1;
+        line.strip_suffix(b"\r").unwrap_or(line)
+    });
     let (target, version) = request_line(lines.next().unwrap_or_default())?;
     let mut fields = Fields::default();
     for line in lines.filter(|line| !line.is_empty()) {

@@ -178,7 +178,10 @@ impl Gateway {
             Some(_) if session.retry_buffer_truncated() => {
                 Ok(Some(self.no_body(context, NoBody::TooLarge, code)))
             }
-            Some(upstream) => Ok(self.pass_on(context, upstream, (&admission, head)).await),
+            // Boxed: what no upstream answers does not carry its room around.
+            Some(upstream) => {
+                Ok(Box::pin(self.pass_on(context, upstream, (&admission, head))).await)
+            }
             None => self.run(session, context, admission, head, body).await.map(Some),
         }
     }

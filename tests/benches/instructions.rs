@@ -33,6 +33,11 @@ pub(crate) fn count(ground: &Ground, database: &Database) {
         ("a", "catalogue", request(&read, &[&key(made)], "")),
         ("a2", "catalogue with a policy", request(&read, &[&key(&database.ruled)], "")),
         ("c", "quote", request("POST /api/v1/buy/quote", &[&key(made)], QUOTE)),
+        (
+            "c2",
+            "quote with a policy",
+            request("POST /api/v1/buy/quote", &[&key(&database.ruled)], QUOTE),
+        ),
     ];
     let body = ground.runtime.block_on(each(edge.address, 1, vec![asked[0].2.clone()])).0;
     let body = body.into_iter().next().expect("one answer").ok().body;

@@ -2,11 +2,11 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use rampart_plugins::contract::{ConfigEntry, PolicyKind};
 use rampart_plugins::{Breaker, KeyRing, Policy};
 
+use super::aside::SamplePace;
 use super::compiled::Slot;
 use super::log_pace::LogPace;
 use super::trial::Trial;
@@ -82,8 +82,8 @@ pub struct ActivePolicy {
     pub(super) config: Vec<ConfigEntry>,
     pub(super) slot: Arc<Slot>,
     pub(super) breaker: Breaker,
-    /// Calls on the request path of this edge.
-    pub(super) calls: AtomicU64,
+    /// Questions on the request path of this edge that are kept.
+    pub(super) samples: SamplePace,
     /// Its malfunctions in the log: not more often than once in a while.
     pub(super) log: LogPace,
     /// What serves until this one is compiled here.

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rampart_plugins::contract::{CallContext, PolicyKind};
@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::active::ActivePolicy;
 use super::ask::{Ask, Told};
-use super::call::{context, scrubbed};
+use super::call::{NS_PER_MS, context, scrubbed};
 use super::trial::Trial;
 use crate::Core;
 use crate::caller::Client;
@@ -22,8 +22,9 @@ use crate::types::ClientId;
 
 /// Most jobs set aside between two turns. What finds no room is counted as skipped.
 const JOBS_MAX: usize = 512;
-/// One in so many calls of a policy is kept as a sample.
-const SAMPLE_EVERY: u64 = 64;
+/// Shortest time between two questions to one policy that are kept as samples, in milliseconds:
+/// writing them must cost little of what the calls do, however many there are.
+const SAMPLE_PAUSE_MS: u64 = 1_000;
 /// Samples kept of each kind of each partner: the newest.
 pub(super) const SAMPLES_MAX: u64 = 100;
 /// Differences kept of a trial: the newest.
@@ -123,12 +124,30 @@ fn compare<Q: Ask>(
     }
 }
 
-/// Keeps one in [`SAMPLE_EVERY`] questions.
+/// When the next question to a policy may be kept, and how many were.
+#[derive(Debug, Default)]
+pub(super) struct SamplePace {
+    next_ms: AtomicU64,
+    kept: AtomicU64,
+}
+
+impl SamplePace {
+    /// Where to keep a question that was asked now; mostly nowhere.
+    fn slot(&self, now_ms: u64) -> Option<u64> {
+        let next = self.next_ms.load(Ordering::Relaxed);
+        let later = now_ms.saturating_add(SAMPLE_PAUSE_MS);
+        if now_ms < next {
+            return None;
+        }
+        // Of several callers one keeps its question.
+        self.next_ms.compare_exchange(next, later, Ordering::Relaxed, Ordering::Relaxed).ok()?;
+        Some(self.kept.fetch_add(1, Ordering::Relaxed) % SAMPLES_MAX)
+    }
+}
+
+/// Keeps a question to `active` once in [`SAMPLE_PAUSE_MS`].
 pub(super) fn sample<Q: Ask>(core: &Core, client: &Client, active: &ActivePolicy, question: Q) {
-    // The call itself has been counted.
-    let earlier = active.calls.load(Ordering::Relaxed).saturating_sub(1);
-    if earlier.is_multiple_of(SAMPLE_EVERY) {
-        let slot = earlier / SAMPLE_EVERY % SAMPLES_MAX;
+    if let Some(slot) = active.samples.slot(core.clock.monotonic_ns() / NS_PER_MS) {
         let input = Box::new(move || question.as_json());
         core.policies.asides.push(Job::Sample { client: client.id(), kind: Q::KIND, slot, input });
     }
@@ -295,5 +314,19 @@ fn run(jobs: Vec<Job>) -> Done {
 impl fmt::Debug for Asides {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Asides(…)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_question_a_second_is_kept_and_the_oldest_gives_way() {
+        let pace = SamplePace::default();
+        let slots = |at: &[u64]| at.iter().map(|now| pace.slot(*now)).collect::<Vec<_>>();
+        assert_eq!(slots(&[0, 1, 999, 1_000, 1_500]), [Some(0), None, None, Some(1), None]);
+        let later = (2..=SAMPLES_MAX).map(|second| pace.slot(second * SAMPLE_PAUSE_MS));
+        assert_eq!(later.last(), Some(Some(0)));
     }
 }

@@ -5,6 +5,7 @@ mod kept;
 mod written;
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use rampart_plugins::contract::{
     CallContext, ConfigEntry, FeeKind, FeeRequest, OrderRequest, PolicyKind, SignedPayload, Verdict,
@@ -136,7 +137,8 @@ impl Ask for FeeRequest {
     }
 }
 
-impl Ask for OrderRequest {
+/// Shared, because it is the same for many.
+impl Ask for Arc<OrderRequest> {
     type Answer = Ranking;
     const KIND: PolicyKind = PolicyKind::MethodOrder;
     const SAMPLED: bool = true;

@@ -2,7 +2,6 @@
 //! measured, and logged when it malfunctions.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rampart_plugins::contract::{CallContext, PolicyKind};
@@ -15,7 +14,7 @@ use super::ask::{Ask, Told};
 use crate::Core;
 use crate::caller::Client;
 
-const NS_PER_MS: u64 = 1_000_000;
+pub(super) const NS_PER_MS: u64 = 1_000_000;
 
 /// Longest word of a policy's own message that is logged, in bytes.
 const WORD_BYTES_MAX: usize = 24;
@@ -85,7 +84,6 @@ fn once<Q: Ask>(
         count(core, client, active.kind, "breaker");
         return None;
     }
-    active.calls.fetch_add(1, Ordering::Relaxed);
     let context = context(core, client);
     let keys = &client.tenant.policies.verification_keys;
     let told = Told { context: &context, config: &active.config, keys };

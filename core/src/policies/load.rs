@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use rampart_plugins::Breaker;
 use rampart_plugins::contract::PolicyKind;
@@ -10,6 +9,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::active::{ActivePolicy, TenantPolicies};
+use super::aside::SamplePace;
 use super::compiled::Slot;
 use super::log_pace::LogPace;
 use super::trial::Trial;
@@ -108,7 +108,7 @@ fn activate(slot: Arc<Slot>, row: &Row, known: &Snapshot) -> ActivePolicy {
         config,
         slot,
         breaker: Breaker::default(),
-        calls: AtomicU64::new(0),
+        samples: SamplePace::default(),
         log: LogPace::default(),
         previous,
     }

@@ -1,5 +1,7 @@
 //! The order in which a partner's policy wants payment methods shown.
 
+use std::sync::Arc;
+
 use rampart_plugins::Ranking;
 use rampart_plugins::contract::{MethodKind, OrderRequest};
 
@@ -17,7 +19,7 @@ pub fn rank(
     core: &Core,
     client: &Client,
     user: Option<UserId>,
-    request: OrderRequest,
+    request: Arc<OrderRequest>,
 ) -> Option<Ranking> {
     let user = user.map(|user| user.uuid());
     let answered = run(core, client, user.as_ref().map(|user| &user.as_bytes()[..]), request);

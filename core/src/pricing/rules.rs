@@ -133,25 +133,19 @@ impl Rules {
         self.spread
     }
 
-    /// The partner's fee on a basis, unrounded, from zero to the partner's cap.
-    pub(super) fn partner_fee(&self, basis: Decimal, bounds: &Bounds) -> Option<Decimal> {
-        Some(total(&self.partner, basis)?.clamp(Decimal::ZERO, bounds.partner(basis)?))
+    /// Whether the rules asked for another spread.
+    pub(super) fn is_spread_clamped(&self) -> bool {
+        self.spread_clamped
     }
 
-    /// The payment method's fee on a basis, unrounded, from zero to its bound.
-    pub(super) fn payment_method_fee(&self, basis: Decimal, bounds: &Bounds) -> Option<Decimal> {
-        let most = bounds.payment_method(basis)?;
-        Some(total(&self.payment_method, basis)?.clamp(Decimal::ZERO, most))
+    /// The partner's fee on a basis, from zero to the partner's cap.
+    pub(super) fn partner_fee(&self, basis: Decimal, bounds: &Bounds) -> Option<Bounded> {
+        Some(Bounded::of(total(&self.partner, basis)?, bounds.partner(basis)?))
     }
 
-    /// What the bounds change on a basis.
-    pub(super) fn clamped(&self, basis: Decimal, bounds: &Bounds) -> Option<Vec<&'static str>> {
-        let partner = total(&self.partner, basis)? != self.partner_fee(basis, bounds)?;
-        let method =
-            total(&self.payment_method, basis)? != self.payment_method_fee(basis, bounds)?;
-        let all =
-            [(partner, "partner"), (method, "payment-method"), (self.spread_clamped, "spread")];
-        Some(all.into_iter().filter_map(|(changed, name)| changed.then_some(name)).collect())
+    /// The payment method's fee on a basis, from zero to its bound.
+    pub(super) fn payment_method_fee(&self, basis: Decimal, bounds: &Bounds) -> Option<Bounded> {
+        Some(Bounded::of(total(&self.payment_method, basis)?, bounds.payment_method(basis)?))
     }
 
     /// The partner's fee in percent of any basis, where it is the same for all.
@@ -161,6 +155,20 @@ impl Rules {
         }
         let rate = sum(self.partner.iter().map(|rule| rule.percentage))?;
         Some(rate.clamp(Decimal::ZERO, bounds.partner_cap()))
+    }
+}
+
+/// A fee within its bounds, unrounded.
+pub(super) struct Bounded {
+    pub(super) fee: Decimal,
+    /// Whether the rules came to another.
+    pub(super) clamped: bool,
+}
+
+impl Bounded {
+    fn of(asked: Decimal, most: Decimal) -> Self {
+        let fee = asked.clamp(Decimal::ZERO, most);
+        Self { fee, clamped: fee != asked }
     }
 }
 

@@ -232,9 +232,9 @@ pub fn sum(values: impl IntoIterator<Item = Decimal>) -> Option<Decimal> {
     for value in values {
         let (mantissa, scale) = parts(value);
         let common = scale.max(total_scale);
-        total = total
-            .checked_mul(power_of_ten(common - total_scale)?)?
-            .checked_add(mantissa.checked_mul(power_of_ten(common - scale)?)?)?;
+        let (left, right) =
+            (shifted(total, common - total_scale)?, shifted(mantissa, common - scale)?);
+        total = left.checked_add(right)?;
         total_scale = common;
     }
     assemble(total, total_scale)
@@ -277,6 +277,12 @@ fn shortest(mut mantissa: i128, mut scale: u32) -> (i128, u32) {
         scale -= 1;
     }
     (mantissa, scale)
+}
+
+/// The mantissa with so many zeros more.
+fn shifted(mantissa: i128, zeros: u32) -> Option<i128> {
+    // Amounts of one currency mostly have one scale.
+    if zeros == 0 { Some(mantissa) } else { mantissa.checked_mul(power_of_ten(zeros)?) }
 }
 
 fn power_of_ten(power: u32) -> Option<i128> {

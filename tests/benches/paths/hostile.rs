@@ -30,7 +30,7 @@ const BESIDE: Row = Row {
     path: "p",
     what: "beside policies that always fail",
     peer: "beside the same policies when they behave",
-    unit: "p99 latency at 250 requests a second",
+    unit: "p99 latency at 1,000 requests a second",
     better: Better::Lower,
     combine: Combine::Ratio,
     reach: 1.1,

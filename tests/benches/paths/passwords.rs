@@ -31,7 +31,7 @@ const RATE: Row = Row {
 const BESIDE: Row = Row {
     what: "catalogue while logins saturate",
     peer: "catalogue alone",
-    unit: "p99 latency at 250 requests a second",
+    unit: "p99 latency at 1,000 requests a second",
     better: Better::Lower,
     reach: 1.25,
     aim: 1.1,

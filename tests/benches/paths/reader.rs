@@ -11,7 +11,7 @@ use crate::side::Side;
 
 /// Its connections, and the time between two of its requests, all connections together.
 const CONNECTIONS: usize = 8;
-const PACE: Duration = Duration::from_millis(4);
+const PACE: Duration = Duration::from_millis(1);
 /// How much longer than other measurements it reads: fewer requests have no p99 to speak of.
 const LONGER: u32 = 2;
 

@@ -1,6 +1,7 @@
 //! What an operator wants a policy to be asked: the records of `wit/` as JSON, in camel case.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use rampart_plugins::contract::{
     FeeRequest, Field, Header, Method, Money, OrderRequest, PolicyKind, Purpose, Side,
@@ -9,13 +10,13 @@ use rampart_plugins::contract::{
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::catalogue::{Catalogue, PaymentMethod};
+use crate::catalogue::Catalogue;
 use crate::policies::method_kind;
 
 /// A question to a policy of each kind.
 pub(in crate::policies) enum Question {
     Fee(FeeRequest),
-    MethodOrder(OrderRequest),
+    MethodOrder(Arc<OrderRequest>),
     Signature(SignedPayload),
 }
 
@@ -37,7 +38,7 @@ impl Question {
             }
             PolicyKind::MethodOrder => {
                 let order: Order = serde_json::from_value(input).map_err(wrong)?;
-                Self::MethodOrder(order.into_request(catalogue))
+                Self::MethodOrder(Arc::new(order.into_request(catalogue)))
             }
             PolicyKind::Signature => {
                 Self::Signature(serde_json::from_value::<Payload>(input).map_err(wrong)?.into())
@@ -229,18 +230,10 @@ impl Order {
             cost: method.cost,
             settles_in: method.settles_in,
         };
-        let listed = |method: &PaymentMethod| Method {
-            id: method.code.clone(),
-            kind: method_kind(&method.kind),
-            currencies: vec!["EUR".to_owned()],
-            success_rate: None,
-            cost: None,
-            settles_in: None,
-        };
-        let enabled = catalogue.payment_methods.iter().filter(|method| method.enabled);
+        let listed = catalogue.payment_methods.iter().zip(catalogue.questions.facts(catalogue));
         let methods = match self.methods {
             Some(methods) => methods.into_iter().map(offered).collect(),
-            None => enabled.map(|method| listed(method)).collect(),
+            None => listed.filter(|(method, _)| method.enabled).map(|(_, f)| f.clone()).collect(),
         };
         let user = UserFacts {
             country: self.user.country,

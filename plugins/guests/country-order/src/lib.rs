@@ -41,15 +41,17 @@ impl MethodOrderPolicy for CountryOrder {
         let OrderRequest { user, methods, .. } = request;
         let (country, order) = preference(&config, &user.country);
         let hide = config.texts("hide");
-        let (hidden, methods): (Vec<Method>, Vec<Method>) =
-            methods.into_iter().partition(|method| hide.contains(&method.id));
-
-        let ranked = methods.iter().map(|Method { id, kind, cost, .. }| {
-            let place = order.iter().position(|name| name == id || *name == name_of(*kind));
-            let later = user.last_used.as_ref() != Some(id);
-            ((later, place.unwrap_or(usize::MAX), cost.unwrap_or(i32::MAX)), id)
-        });
-        let mut ranked: Vec<_> = ranked.collect();
+        let (mut ranked, mut hidden) = (Vec::with_capacity(methods.len()), Vec::new());
+        for Method { id, kind, cost, .. } in methods {
+            if hide.contains(&id) {
+                hidden.push(id);
+                continue;
+            }
+            let kind = name_of(kind);
+            let place = order.iter().position(|name| *name == kind || *name == id);
+            let later = user.last_used.as_ref() != Some(&id);
+            ranked.push(((later, place.unwrap_or(usize::MAX), cost.unwrap_or(i32::MAX)), id));
+        }
         // The sort is stable: methods that compare equal keep the host's order.
         ranked.sort_by_key(|(key, _)| *key);
 
@@ -59,13 +61,12 @@ impl MethodOrderPolicy for CountryOrder {
                 (true, 0) => Some("recommended".into()),
                 (true, _) => None,
             };
-            Placement { id: id.clone(), badge }
+            Placement { id, badge }
         });
         let rule = match country {
             "*" => "any-country".into(),
             country => format!("country-{}", country.to_ascii_lowercase()),
         };
-        let hidden = hidden.into_iter().map(|method| method.id).collect();
         Ok(Ranking { shown: shown.collect(), hidden, rule })
     }
 }

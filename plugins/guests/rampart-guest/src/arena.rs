@@ -19,13 +19,40 @@ unsafe extern "C" {
 }
 
 struct Arena {
-    /// The free part; zero until the first allocation.
-    next: Cell<usize>,
+    /// Where the free part begins.
+    next: Cell<*const u8>,
+    /// Where it ends; zero until somebody looks.
     end: Cell<usize>,
 }
 
 #[global_allocator]
-static ARENA: Arena = Arena { next: Cell::new(0), end: Cell::new(0) };
+static ARENA: Arena = Arena { next: Cell::new(&raw const __heap_base), end: Cell::new(0) };
+
+/// Where the host puts each text and list that it hands over (`realloc` of the canonical ABI of the
+/// component model). Several dozen times a call, so it is one function and not the usual three.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cabi_realloc(
+    block: *mut u8,
+    old_size: usize,
+    align: usize,
+    size: usize,
+) -> *mut u8 {
+    if size == 0 {
+        return ptr::without_provenance_mut(align);
+    }
+    // SAFETY: the canonical ABI gives the size and the alignment that it gave before, and an
+    // alignment that is a power of two.
+    let placed = unsafe {
+        match old_size {
+            0 => ARENA.alloc(Layout::from_size_align_unchecked(size, align)),
+            _ => ARENA.realloc(block, Layout::from_size_align_unchecked(old_size, align), size),
+        }
+    };
+    if placed.is_null() {
+        wasm32::unreachable();
+    }
+    placed
+}
 
 // SAFETY: a policy is called on one thread, once.
 unsafe impl Sync for Arena {}
@@ -33,14 +60,11 @@ unsafe impl Sync for Arena {}
 // SAFETY: every block lies between `next` and `end`, which only move over memory that is this
 // arena's alone: what the linker left free, or pages just grown.
 unsafe impl GlobalAlloc for Arena {
+    #[inline(always)]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if self.next.get() == 0 {
-            self.next.set(&raw const __heap_base as usize);
-            self.end.set(wasm32::memory_size(0) * PAGE_BYTES);
-        }
-        match self.fit(layout).or_else(|| self.grow(layout)) {
-            Some(start) => start as *mut u8,
-            None => ptr::null_mut(),
+        match self.fit(layout) {
+            Some(block) => block,
+            None => self.grow(layout),
         }
     }
 
@@ -48,12 +72,12 @@ unsafe impl GlobalAlloc for Arena {
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         let start = block as usize;
-        let is_last = start + layout.size() == self.next.get();
+        let is_last = start + layout.size() == self.next.get() as usize;
         if size <= layout.size() {
             return block;
         }
         if is_last && size <= self.end.get() - start {
-            self.next.set(start + size);
+            self.next.set((start + size) as *const u8);
             return block;
         }
         // SAFETY: the alignment is that of an existing layout and the size is the caller's promise.
@@ -67,26 +91,38 @@ unsafe impl GlobalAlloc for Arena {
 }
 
 impl Arena {
-    fn fit(&self, layout: Layout) -> Option<usize> {
-        let start = self.next.get().checked_next_multiple_of(layout.align())?;
+    #[inline(always)]
+    fn fit(&self, layout: Layout) -> Option<*mut u8> {
+        // An alignment is a power of two, so rounding up to it takes no division.
+        let below = layout.align() - 1;
+        let start = (self.next.get() as usize).checked_add(below)? & !below;
         let next = start.checked_add(layout.size())?;
         (next <= self.end.get()).then(|| {
-            self.next.set(next);
-            start
+            self.next.set(next as *const u8);
+            start as *mut u8
         })
     }
 
-    fn grow(&self, layout: Layout) -> Option<usize> {
-        let pages = layout.size().checked_add(layout.align())?.div_ceil(PAGE_BYTES);
-        let before = wasm32::memory_grow(0, pages);
-        if before == usize::MAX {
-            return None;
+    /// Null where there is no more.
+    #[cold]
+    fn grow(&self, layout: Layout) -> *mut u8 {
+        if self.end.get() == 0 {
+            self.end.set(wasm32::memory_size(0) * PAGE_BYTES);
+        } else {
+            let pages = layout.size().saturating_add(layout.align()).div_ceil(PAGE_BYTES);
+            let before = wasm32::memory_grow(0, pages);
+            if before == usize::MAX {
+                return ptr::null_mut();
+            }
+            let start = before * PAGE_BYTES;
+            if self.end.get() != start {
+                self.next.set(start as *const u8);
+            }
+            self.end.set(start.saturating_add(pages.saturating_mul(PAGE_BYTES)));
         }
-        let start = before * PAGE_BYTES;
-        if self.end.get() != start {
-            self.next.set(start);
+        match self.fit(layout) {
+            Some(block) => block,
+            None => self.grow(layout),
         }
-        self.end.set(start.saturating_add(pages.saturating_mul(PAGE_BYTES)));
-        self.fit(layout)
     }
 }
