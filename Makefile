@@ -33,7 +33,7 @@ bench: setup ## Side by side with nginx, Envoy, HAProxy, hyper and pgbench (ARGS
 	plugins/build
 	cargo build --release --locked --package rampart
 	@ulimit -n 16384 2>/dev/null || true; \
-	    PATH="$$PATH:/usr/sbin" deploy/with-huge-pages 4500 cargo bench --locked --package rampart-tests --bench side-by-side -- $(ARGS)
+	    PATH="$$PATH:/usr/sbin" cargo bench --locked --package rampart-tests --bench side-by-side -- $(ARGS)
 
 check: ## Format, lints, checked queries, licences, advisories, unused dependencies
 	@deploy/setup --check

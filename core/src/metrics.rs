@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use prometheus::{
-    Encoder, HistogramOpts, HistogramVec, IntCounterVec, IntGaugeVec, Opts, Registry, TextEncoder,
+    Encoder, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGaugeVec, Opts,
+    Registry, TextEncoder,
 };
 
 use crate::Core;
@@ -126,10 +127,13 @@ impl Metrics {
         text
     }
 
-    /// Notes what one policy call cost.
-    pub fn policy_cost(&self, kind: &str, took: Duration, fuel: u64) {
-        self.policy_duration.with_label_values(&[kind]).observe(took.as_secs_f64());
-        self.policy_fuel.with_label_values(&[kind]).observe(fuel as f64);
+    /// The meters of one policy.
+    pub fn policy_meters(&self, kind: &str, partner: &str) -> PolicyMeters {
+        PolicyMeters {
+            duration: self.policy_duration.with_label_values(&[kind]),
+            fuel: self.policy_fuel.with_label_values(&[kind]),
+            ok: self.policy_calls.with_label_values(&[kind, partner, "ok"]),
+        }
     }
 
     /// Counts one answered request. `partner` is a known client's slug or empty.
@@ -139,6 +143,23 @@ impl Metrics {
         for code in codes {
             self.errors.with_label_values(&[code.as_str()]).inc();
         }
+    }
+}
+
+/// What most calls of a policy move, to be found once and not for every call.
+#[derive(Debug)]
+pub struct PolicyMeters {
+    duration: Histogram,
+    fuel: Histogram,
+    /// Calls with a usable answer.
+    pub ok: IntCounter,
+}
+
+impl PolicyMeters {
+    /// Notes what one call cost.
+    pub fn cost(&self, took: Duration, fuel: u64) {
+        self.duration.observe(took.as_secs_f64());
+        self.fuel.observe(fuel as f64);
     }
 }
 

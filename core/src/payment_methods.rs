@@ -80,8 +80,8 @@ impl Endpoint for V2 {
             && let Some(ranking) =
                 policies::rank(core, &client, user, question(&client.catalogue, &tastes, &methods))
         {
-            let shown = |id: &str| methods.iter().copied().find(|method| method.code == id);
-            methods = ranking.shown.iter().filter_map(|place| shown(&place.id)).collect();
+            let shown = ranking.places.iter().filter_map(|place| methods.get(*place).copied());
+            methods = shown.collect();
         }
         Written::list(&client.catalogue, &methods)
     }

@@ -64,6 +64,8 @@ pub enum Charge {
 pub struct Ranking {
     /// Ids of the request, each at most once; never empty unless the request was.
     pub shown: Vec<Placement>,
+    /// Where the method of each of them stands in the request.
+    pub places: Vec<usize>,
     /// Which rule of the policy fired, for the audit row; `[a-z0-9-]{0,64}`.
     pub rule: String,
 }
@@ -110,20 +112,26 @@ pub(crate) fn ranking(
     let method_order::Ranking { mut shown, hidden, rule } = answer;
     let rule = checked_rule(rule)?;
     let mut placed = [false; METHODS_MAX];
+    let mut places = Vec::with_capacity(request.methods.len());
     for id in shown.iter().map(|p| &p.id).chain(&hidden) {
         let place = request.methods.iter().position(|m| m.id == *id);
-        match place.and_then(|place| placed.get_mut(place)) {
-            Some(placed) if !*placed => *placed = true,
-            _ => return Err("an id is repeated or was not in the request".into()),
+        match place.filter(|place| placed.get(*place) == Some(&false)) {
+            Some(place) => {
+                placed[place] = true;
+                places.push(place);
+            }
+            None => return Err("an id is repeated or was not in the request".into()),
         }
     }
+    places.truncate(shown.len());
     let hides_everything = hidden.len() == request.methods.len();
-    let methods = request.methods.iter().zip(placed);
-    let appended = methods
-        .filter(|(_, placed)| hides_everything || !placed)
-        .map(|(method, _)| Placement { id: method.id.clone(), badge: None });
-    shown.extend(appended);
-    Ok(Ranking { shown, rule })
+    for (place, method) in request.methods.iter().enumerate() {
+        if hides_everything || !placed[place] {
+            shown.push(Placement { id: method.id.clone(), badge: None });
+            places.push(place);
+        }
+    }
+    Ok(Ranking { shown, places, rule })
 }
 
 /// `verified` is what the host itself found genuine during this call: a policy that calls a payload

@@ -1,7 +1,7 @@
 //! The policies of one tenant in a snapshot.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rampart_plugins::contract::{ConfigEntry, PolicyKind};
 use rampart_plugins::{Breaker, KeyRing, Policy};
@@ -10,6 +10,7 @@ use super::aside::SamplePace;
 use super::compiled::Slot;
 use super::log_pace::LogPace;
 use super::trial::Trial;
+use crate::metrics::PolicyMeters;
 
 /// What a tenant has put in the place of the built-in rules; `None` is the built-in.
 #[derive(Clone, Debug, Default)]
@@ -84,6 +85,7 @@ pub struct ActivePolicy {
     pub(super) breaker: Breaker,
     /// Questions on the request path of this edge that are kept.
     pub(super) samples: SamplePace,
+    pub(super) meters: OnceLock<PolicyMeters>,
     /// Its malfunctions in the log: not more often than once in a while.
     pub(super) log: LogPace,
     /// What serves until this one is compiled here.

@@ -89,16 +89,18 @@ fn once<Q: Ask>(
     let told = Told { context: &context, config: &active.config, keys };
     let Called { outcome, fuel, .. } = question.ask(Lane::Serving, policy, told)?;
     let ended = core.clock.monotonic_ns();
-    core.metrics.policy_cost(
-        active.kind.as_str(),
-        Duration::from_nanos(ended.saturating_sub(started)),
-        fuel,
-    );
+    let kind = active.kind.as_str();
+    let meters =
+        active.meters.get_or_init(|| core.metrics.policy_meters(kind, &client.tenant.slug));
+    meters.cost(Duration::from_nanos(ended.saturating_sub(started)), fuel);
     let cause = outcome.as_ref().err().map(|failure| failure.cause);
     let opened = active.breaker.record(ended / NS_PER_MS, cause);
     match outcome {
         Ok(answer) => {
-            count(core, client, active.kind, Q::outcome(&answer));
+            match Q::outcome(&answer) {
+                "ok" => meters.ok.inc(),
+                outcome => count(core, client, active.kind, outcome),
+            }
             let kept = question.kept(core, client);
             let decision = decision::<Q>(active, &context, &answer, fuel, kept);
             Some(Answered { answer, decision })
@@ -110,7 +112,7 @@ fn once<Q: Ask>(
                 tracing::warn!(
                     request_id = &*client.request_id,
                     partner = &*client.tenant.slug,
-                    kind = active.kind.as_str(),
+                    kind,
                     version = active.version,
                     cause = failure.cause.as_str(),
                     message = scrubbed(&failure.message),

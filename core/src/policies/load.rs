@@ -1,7 +1,7 @@
 //! Active policies from Postgres into a snapshot, for the tenants that changed.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rampart_plugins::Breaker;
 use rampart_plugins::contract::PolicyKind;
@@ -109,6 +109,7 @@ fn activate(slot: Arc<Slot>, row: &Row, known: &Snapshot) -> ActivePolicy {
         slot,
         breaker: Breaker::default(),
         samples: SamplePace::default(),
+        meters: OnceLock::new(),
         log: LogPace::default(),
         previous,
     }

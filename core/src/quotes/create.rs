@@ -11,7 +11,8 @@ use super::fees::Fees;
 use super::limits::{self, Reason};
 pub use super::request::Request;
 use super::request::{BUY_MEMBERS, MEMBERS, SELL_MEMBERS};
-use super::{QUOTE_LIFETIME_SECONDS_MAX, Quote, Side, token};
+use super::token::{self, Token};
+use super::{QUOTE_LIFETIME_SECONDS_MAX, Quote, Side};
 use crate::Core;
 use crate::accounts;
 use crate::caller::ClientMaybeUser;
@@ -218,7 +219,7 @@ pub struct SellQuote {
 #[schemars(rename = "Quote")]
 #[serde(rename_all = "camelCase")]
 struct View {
-    quote: String,
+    quote: Token,
     currency_pair: PairCode,
     fiat_amount: JsonDecimal,
     crypto_amount: JsonDecimal,
@@ -342,7 +343,7 @@ fn promise(
 }
 
 impl View {
-    fn of(request: &Request, quote: Quote, sealed: String, reasons: Vec<Reason>) -> Result<Self> {
+    fn of(request: &Request, quote: Quote, sealed: Token, reasons: Vec<Reason>) -> Result<Self> {
         let pair = &request.pair;
         let single = single_coin((quote.fiat, quote.crypto), pair.quote.scale())
             .ok_or_else(|| Error::broken("reckon the price of one coin"))?;

@@ -112,7 +112,11 @@ fn ranked(shown: &[&str], hidden: &[&str]) -> Result<Vec<String>, String> {
     let shown = shown.iter().map(|id| Placement { id: (*id).into(), badge: None }).collect();
     let hidden = hidden.iter().map(|id| (*id).into()).collect();
     let answer = method_order::Ranking { shown, hidden, rule: "r".into() };
-    ranking(answer, &request).map(|r| r.shown.into_iter().map(|p| p.id).collect())
+    let Ranking { shown, places, .. } = ranking(answer, &request)?;
+    let at_places: Vec<_> = places.iter().map(|place| request.methods[*place].id.clone()).collect();
+    let shown: Vec<_> = shown.into_iter().map(|placement| placement.id).collect();
+    assert_eq!(at_places, shown, "places say where the ids stand in the request");
+    Ok(shown)
 }
 
 #[test]

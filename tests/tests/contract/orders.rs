@@ -101,7 +101,7 @@ impl Shop {
             expires_at: now + std::time::Duration::from_secs(300),
         };
         change(&mut quote);
-        token::seal(world.core(), &quote).unwrap()
+        token::seal(world.core(), &quote).unwrap().into()
     }
 
     /// Confirms a new quote and answers the order's number.
