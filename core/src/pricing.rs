@@ -154,9 +154,9 @@ impl Terms {
         }
     }
 
-    /// The coins to sell for this payout, and what they are worth, divided. A whole number of coin units is
-    /// worth a little more than the least basis, where another fee may round up: then the next
-    /// basis is tried.
+    /// The coins to sell for this payout, and what they are worth, divided. A whole number of coin
+    /// units is worth a little more than the least basis, where another fee may round up: then the
+    /// next basis is tried.
     fn coins_for(&self, fiat: Decimal) -> Option<(Decimal, Split)> {
         let mut least = self.least_basis(fiat)?;
         for _ in 0..COIN_STEPS_MAX {

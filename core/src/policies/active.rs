@@ -85,6 +85,7 @@ pub struct ActivePolicy {
     pub(super) breaker: Breaker,
     /// Questions on the request path of this edge that are kept.
     pub(super) samples: SamplePace,
+    /// What its calls move, found by the first.
     pub(super) meters: OnceLock<PolicyMeters>,
     /// Its malfunctions in the log: not more often than once in a while.
     pub(super) log: LogPace,
