@@ -144,6 +144,14 @@ impl Metrics {
             self.errors.with_label_values(&[code.as_str()]).inc();
         }
     }
+
+    /// Counts one attempt to deliver a callback; `lag` is given for a first attempt.
+    pub fn callback(&self, outcome: &'static str, lag: Option<Duration>) {
+        self.callback_attempts.with_label_values(&[outcome]).inc();
+        if let Some(lag) = lag {
+            self.callback_lag.with_label_values::<&str>(&[]).observe(lag.as_secs_f64());
+        }
+    }
 }
 
 /// What most calls of a policy move, to be found once and not for every call.
@@ -160,16 +168,6 @@ impl PolicyMeters {
     pub fn cost(&self, took: Duration, fuel: u64) {
         self.duration.observe(took.as_secs_f64());
         self.fuel.observe(fuel as f64);
-    }
-}
-
-impl Metrics {
-    /// Counts one attempt to deliver a callback; `lag` is given for a first attempt.
-    pub fn callback(&self, outcome: &'static str, lag: Option<Duration>) {
-        self.callback_attempts.with_label_values(&[outcome]).inc();
-        if let Some(lag) = lag {
-            self.callback_lag.with_label_values::<&str>(&[]).observe(lag.as_secs_f64());
-        }
     }
 }
 
