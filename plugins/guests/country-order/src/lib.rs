@@ -47,8 +47,7 @@ impl MethodOrderPolicy for CountryOrder {
                 hidden.push(id);
                 continue;
             }
-            let kind = name_of(kind);
-            let place = order.iter().position(|name| *name == kind || *name == id);
+            let place = order.iter().position(|wanted| wanted.is(kind, &id));
             let later = user.last_used.as_ref() != Some(&id);
             ranked.push(((later, place.unwrap_or(usize::MAX), cost.unwrap_or(i32::MAX)), id));
         }
@@ -65,30 +64,45 @@ impl MethodOrderPolicy for CountryOrder {
         });
         let rule = match country {
             "*" => "any-country".into(),
-            country => format!("country-{}", country.to_ascii_lowercase()),
+            country => ["country-", &country.to_ascii_lowercase()].concat(),
         };
         Ok(Ranking { shown: shown.collect(), hidden, rule })
     }
 }
 
-/// The line for `country`, or else the one for all.
-fn preference<'a>(config: &'a Config, country: &str) -> (&'a str, Vec<&'a str>) {
-    let lines: Vec<(&str, &str)> = match config.texts("countries") {
-        [] => DEFAULT_COUNTRIES.to_vec(),
-        texts => texts.iter().filter_map(|text| text.split_once('=')).collect(),
-    };
-    let line = |name: &str| lines.iter().find(|(country, _)| *country == name);
-    let (name, order) = line(country).or_else(|| line("*")).copied().unwrap_or(("*", ""));
-    (name, order.split(',').map(str::trim).collect())
+/// One place of an order: a kind of methods, or the id of one.
+struct Wanted<'a> {
+    kind: Option<MethodKind>,
+    name: &'a str,
 }
 
-fn name_of(kind: MethodKind) -> &'static str {
-    match kind {
-        MethodKind::Card => "card",
-        MethodKind::BankTransfer => "bank-transfer",
-        MethodKind::Wallet => "wallet",
-        MethodKind::InstantTransfer => "instant-transfer",
-        MethodKind::Cash => "cash",
-        MethodKind::Other => "other",
+impl<'a> Wanted<'a> {
+    /// A guest compares texts byte by byte, so a kind is told by its name once and not per method.
+    fn named(name: &'a str) -> Self {
+        let kind = match name {
+            "card" => Some(MethodKind::Card),
+            "bank-transfer" => Some(MethodKind::BankTransfer),
+            "wallet" => Some(MethodKind::Wallet),
+            "instant-transfer" => Some(MethodKind::InstantTransfer),
+            "cash" => Some(MethodKind::Cash),
+            "other" => Some(MethodKind::Other),
+            _ => None,
+        };
+        Self { kind, name }
     }
+
+    fn is(&self, kind: MethodKind, id: &str) -> bool {
+        self.kind == Some(kind) || self.name == id
+    }
+}
+
+/// The line for `country`, or else the one for all.
+fn preference<'a>(config: &'a Config, country: &str) -> (&'a str, Vec<Wanted<'a>>) {
+    let texts = config.texts("countries");
+    let told = texts.iter().filter_map(|text| text.split_once('='));
+    let preset = DEFAULT_COUNTRIES.iter().copied().filter(|_| texts.is_empty());
+    let lines = told.chain(preset);
+    let line = |name: &str| lines.clone().find(|(country, _)| *country == name);
+    let (name, order) = line(country).or_else(|| line("*")).unwrap_or(("*", ""));
+    (name, order.split(',').map(str::trim).map(Wanted::named).collect())
 }

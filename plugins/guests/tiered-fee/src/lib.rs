@@ -59,7 +59,7 @@ impl FeePolicy for TieredFee {
             }),
             (off, _) => Charge::Rate((rate - off.unwrap_or(0)).max(0)),
         };
-        let rule = if discount.is_some() { format!("{tier}-promotion") } else { tier };
+        let rule = if discount.is_some() { tier + "-promotion" } else { tier };
         Ok(FeeSchedule { lines: vec![partner_fee("tiered", charge)], spread: 0, rule })
     }
 }
@@ -73,7 +73,7 @@ fn tier(config: &Config, pay: &Money) -> Result<(i32, String), PolicyError> {
         .iter()
         .rposition(|(from, _)| *from <= amount)
         .ok_or_else(|| PolicyError::InvalidInput("no tier covers this amount".into()))?;
-    Ok((tiers[index].1, format!("tier-{}", index + 1)))
+    Ok((tiers[index].1, ["tier-", &(index + 1).to_string()].concat()))
 }
 
 fn tiers(config: &Config) -> Result<Vec<(Decimal<'_>, i32)>, Problem> {
