@@ -9,7 +9,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
 
-use crate::payment_methods::{Questions, Written};
+use crate::payment_methods::{Told, Usual, Written};
 use crate::types::{Caip19, Chain, CurrencyCode, CurrencyDetails, PairCode, crypto_scale};
 
 /// Everything that can be traded and how it is paid, as of one version.
@@ -31,8 +31,10 @@ pub struct Catalogue {
     pub nationalities: Vec<Nationality>,
     /// Lists of the methods, written when one is asked for the first time.
     pub method_lists: Written,
-    /// What method-order policies are asked.
-    pub questions: Questions,
+    /// What method-order policies are told of the methods.
+    pub told: Told,
+    /// The methods for users of whom only the country is known.
+    pub usual: Usual,
     by_caip19: HashMap<Caip19, CurrencyCode>,
 }
 
@@ -50,11 +52,6 @@ impl Catalogue {
     /// The payment method with this code, disabled or not.
     pub fn payment_method(&self, code: &str) -> Option<&Arc<PaymentMethod>> {
         self.payment_methods.iter().find(|method| method.code == code)
-    }
-
-    /// Where one of this catalogue's own methods stands in its order.
-    pub fn place_of(&self, method: &PaymentMethod) -> Option<usize> {
-        self.payment_methods.iter().position(|known| std::ptr::eq(&**known, method))
     }
 }
 

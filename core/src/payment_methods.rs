@@ -7,15 +7,20 @@
 //! leaves the default order, because the document has no code for it.
 
 mod question;
+mod usual;
 mod written;
+
+use std::borrow::Cow;
+use std::sync::Arc;
 
 use rampart_plugins::contract::PolicyKind;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-pub use self::question::Questions;
+pub use self::question::Told;
 use self::question::question;
+pub use self::usual::Usual;
 pub use self::written::{List, Written};
 use crate::Core;
 use crate::caller::{Client, ClientMaybeUser};
@@ -75,15 +80,26 @@ impl Endpoint for V2 {
             Some(user) => Tastes::of_user(core, &client, user).await?,
             None => Tastes { country, ..Tastes::default() },
         };
-        let mut methods = tastes.ranked(&client.catalogue);
-        if client.tenant.policies.has(PolicyKind::MethodOrder)
-            && let Some(ranking) =
-                policies::rank(core, &client, user, question(&client.catalogue, &tastes, &methods))
-        {
-            let shown = ranking.places.iter().filter_map(|place| methods.get(*place).copied());
-            methods = shown.collect();
+        let catalogue = &*client.catalogue;
+        let usual = Usual::of(catalogue, &tastes);
+        let order = match usual {
+            Some(usual) => Cow::Borrowed(&usual.order[..]),
+            None => Cow::Owned(tastes.ranked(catalogue)),
+        };
+        if client.tenant.policies.has(PolicyKind::MethodOrder) {
+            let asked = match usual {
+                Some(usual) => usual.question(catalogue, &tastes),
+                None => question(catalogue, &tastes, &order).into(),
+            };
+            if let Some(ranking) = policies::rank(core, &client, user, asked) {
+                let shown = ranking.places.iter().filter_map(|place| order.get(*place).copied());
+                return Written::list(catalogue, &shown.collect::<Vec<_>>());
+            }
         }
-        Written::list(&client.catalogue, &methods)
+        match usual {
+            Some(usual) => usual.list(catalogue),
+            None => Written::list(catalogue, &order),
+        }
     }
 }
 
@@ -121,19 +137,19 @@ impl Tastes {
         Ok(tastes.unwrap_or_default())
     }
 
-    /// The methods that are offered, in the built-in order.
-    fn ranked<'a>(&self, catalogue: &'a Catalogue) -> Vec<&'a PaymentMethod> {
+    /// The places in the catalogue of the methods that are offered, in the built-in order.
+    fn ranked(&self, catalogue: &Catalogue) -> Vec<usize> {
         let preferred = self.country.as_ref().and_then(|code| catalogue.preferences.get(code));
-        let rank = |method: &&PaymentMethod| {
+        let rank = |(_, method): &(usize, &Arc<PaymentMethod>)| {
             let used = self.last_used.as_ref() == Some(&method.code);
             let place = preferred.and_then(|codes| codes.iter().position(|c| *c == method.code));
             (!used, place.unwrap_or(usize::MAX))
         };
-        let mut methods: Vec<_> = catalogue.payment_methods.iter().map(AsRef::as_ref).collect();
-        methods.retain(|method: &&PaymentMethod| method.enabled);
+        let mut methods: Vec<_> = catalogue.payment_methods.iter().enumerate().collect();
+        methods.retain(|(_, method)| method.enabled);
         // Stable: what nothing decides stays in the default order.
         methods.sort_by_key(rank);
-        methods
+        methods.into_iter().map(|(place, _)| place).collect()
     }
 }
 
@@ -185,8 +201,6 @@ impl View {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use rust_decimal::Decimal;
 
     use super::*;
@@ -224,7 +238,9 @@ mod tests {
             last_used: last_used.map(str::to_owned),
             ..Tastes::default()
         };
-        tastes.ranked(&catalogue()).iter().map(|method| method.code.as_str()).collect()
+        let catalogue = catalogue();
+        let ranked = tastes.ranked(&catalogue);
+        ranked.into_iter().map(|place| catalogue.payment_methods[place].code.as_str()).collect()
     }
 
     #[test]
@@ -239,8 +255,7 @@ mod tests {
     fn a_list_is_written_once_for_each_order_of_its_methods() {
         let catalogue = catalogue();
         let body = |order: &[usize]| {
-            let methods: Vec<_> = order.iter().map(|at| &*catalogue.payment_methods[*at]).collect();
-            let reply = Written::list(&catalogue, &methods).unwrap().respond().unwrap();
+            let reply = Written::list(&catalogue, order).unwrap().respond().unwrap();
             (reply.headers["etag"].clone(), reply.body)
         };
         let (tag, first) = body(&[0, 1]);

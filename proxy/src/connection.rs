@@ -1,8 +1,9 @@
 //! The life of one connection: HTTP/1 request by request, HTTP/2 stream by stream.
 //!
-//! What is read and when it is given up is decided here; parsing and writing is Pingora's.
+//! What is read and when it is given up is decided here. Parsing and writing is Pingora's, but for
+//! requests that arrive whole (`whole`).
 
-use std::future::poll_fn;
+use std::future::{poll_fn, ready};
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
@@ -12,23 +13,22 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use futures::FutureExt as _;
-use pingora_core::apps::HttpPersistentSettings;
-use pingora_core::apps::ReusedHttpStream;
+use http::Method;
 use pingora_core::protocols::http::ServerSession;
 use pingora_core::protocols::http::v2::server::{
     H2Accept, H2Options, HttpSession, default_h2_options,
 };
+use pingora_core::protocols::tls::SslDigest;
 use pingora_core::protocols::{ALPN, Digest, Shutdown, Ssl as _, Stream};
 use rampart_core::exchange::Reply;
 use rampart_core::rate_limit::Gcra;
-use tokio::io::AsyncWriteExt as _;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-use crate::exchange;
 use crate::framing::Refused;
 use crate::guard::{Guard, Incoming, Patience, linger};
 use crate::lifecycle::{Lifecycle, Phase};
+use crate::whole;
 use crate::wire::{Cork, Wire};
 
 /// Requests after which an HTTP/1 connection is closed, so that its memory comes back.
@@ -56,10 +56,22 @@ const PREFACE_MAX: Duration = Duration::from_secs(10);
 /// What serves the requests of a connection.
 pub(crate) trait App: Send + Sync + 'static {
     /// Serves one request; gives the connection back if it can go on.
-    fn serve(
+    fn serve(&self, session: ServerSession) -> impl Future<Output = Option<Stream>> + Send;
+
+    /// Serves one request without a session, and says whether the connection can go on; it can not
+    /// after the `last` one.
+    ///
+    /// # Errors
+    /// With the request, when it takes a session.
+    fn serve_whole(
         &self,
-        session: ServerSession,
-    ) -> impl Future<Output = Option<ReusedHttpStream>> + Send;
+        request: BytesMut,
+        _origin: &Origin,
+        _stream: &mut Stream,
+        _last: bool,
+    ) -> impl Future<Output = Result<bool, BytesMut>> + Send {
+        ready(Err(request))
+    }
 
     /// The answer to a head that was refused, accounted for.
     fn refuse(&self, refused: Refused, peer: IpAddr) -> Reply;
@@ -104,6 +116,26 @@ impl Connection {
     }
 }
 
+/// Where the requests of a connection come from.
+#[derive(Debug)]
+pub(crate) struct Origin {
+    /// The other end.
+    pub(crate) peer: IpAddr,
+    tls: Option<Arc<SslDigest>>,
+}
+
+impl Origin {
+    /// Version of TLS; empty without.
+    pub(crate) fn tls(&self) -> &str {
+        self.tls.as_ref().map_or("", |tls| tls.version.as_ref())
+    }
+
+    /// What is remembered of the connection; `None` without TLS.
+    pub(crate) fn connection(&self) -> Option<&Connection> {
+        self.tls.as_ref()?.extension.get()
+    }
+}
+
 /// What is remembered of the connection that a session belongs to; `None` without TLS.
 pub(crate) fn of(session: &ServerSession) -> Option<&Connection> {
     session.digest()?.ssl_digest.as_ref()?.extension.get()
@@ -128,15 +160,16 @@ pub(crate) async fn run<A: App>(
 
 async fn http1<A: App>(wire: Wire, peer: IpAddr, app: &A, guard: &Guard, lifecycle: &Lifecycle) {
     let tap = wire.tap();
+    let origin = Origin { peer, tls: wire.get_ssl_digest() };
     let mut stream: Stream = Box::new(wire);
     let mut phase = lifecycle.watch();
     let mut closing = pin!(phase.at_least(Phase::Closing));
     let (mut held, mut patience) = (BytesMut::new(), Patience::new());
-    let mut settings: Option<HttpPersistentSettings> = None;
+    let mut reuses = REQUESTS_MAX;
     loop {
         let incoming = tokio::select! {
             biased;
-            incoming = guard.next(&mut stream, &mut held, &mut patience, settings.is_none()) => {
+            incoming = guard.next(&mut stream, &mut held, &mut patience, reuses == REQUESTS_MAX) => {
                 incoming
             }
             () = &mut closing => return,
@@ -147,33 +180,36 @@ async fn http1<A: App>(wire: Wire, peer: IpAddr, app: &A, guard: &Guard, lifecyc
                 bytes
             }
             Incoming::Refused(refused) => {
-                return hang_up(stream, &app.refuse(refused, peer)).await;
+                return hang_up(stream, app.refuse(refused, peer)).await;
             }
             Incoming::Nothing => {
                 Shutdown::shutdown(stream.as_mut()).await;
                 return;
             }
         };
-        let mut session = ServerSession::new_http1(stream);
-        match settings.take() {
-            Some(settings) => settings.apply_to_session(&mut session),
-            None => session.set_keepalive_reuses_remaining(Some(REQUESTS_MAX)),
+        match app.serve_whole(request, &origin, &mut stream, reuses == 0).await {
+            Ok(true) => {}
+            Ok(false) => return Shutdown::shutdown(stream.as_mut()).await,
+            Err(request) => {
+                let mut session = ServerSession::new_http1(stream);
+                session.set_keepalive_reuses_remaining(Some(reuses));
+                session.set_pipelined_prefix(request);
+                match app.serve(session).await {
+                    Some(kept) => stream = kept,
+                    None => return,
+                }
+            }
         }
-        session.set_pipelined_prefix(request);
-        match app.serve(session).await.map(ReusedHttpStream::consume) {
-            Some((reused, kept)) => (stream, settings) = (reused, kept),
-            None => return,
-        }
+        reuses = reuses.saturating_sub(1);
+        // However many requests lie ready, other connections have their turn.
+        tokio::task::consume_budget().await;
     }
 }
 
 /// Answers what was not understood, and closes so that the answer arrives.
-async fn hang_up(mut stream: Stream, reply: &Reply) {
-    let written = async {
-        stream.write_all(&exchange::closing(reply)).await?;
-        stream.flush().await
-    };
-    if written.await.is_ok() {
+async fn hang_up(mut stream: Stream, reply: Reply) {
+    // Its method is not known; none of these answers is to `HEAD` alone.
+    if whole::answer(&mut stream, &Method::GET, reply, false).await.is_ok() {
         Shutdown::shutdown(stream.as_mut()).await;
         linger(&mut stream).await;
     }

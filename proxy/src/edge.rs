@@ -3,7 +3,9 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use pingora_core::apps::{HttpServerApp as _, ReusedHttpStream};
+use bytes::BytesMut;
+use pingora_core::apps::HttpServerApp as _;
+use pingora_core::protocols::Stream;
 use pingora_core::protocols::http::ServerSession;
 use pingora_core::server::ShutdownWatch;
 use pingora_core::server::configuration::ServerConf;
@@ -11,9 +13,10 @@ use pingora_proxy::HttpProxy;
 use rampart_core::exchange::Reply;
 use tokio::sync::watch;
 
-use crate::connection::App;
+use crate::connection::{App, Origin};
 use crate::framing::Refused;
 use crate::gateway::Gateway;
+use crate::whole::Whole;
 
 /// How often a request is sent to an upstream. It is sent again only when the upstream has closed a
 /// kept connection meanwhile, and it only reads.
@@ -44,12 +47,27 @@ impl Edge {
 }
 
 impl App for Edge {
-    async fn serve(&self, session: ServerSession) -> Option<ReusedHttpStream> {
+    async fn serve(&self, session: ServerSession) -> Option<Stream> {
         if self.gateway.has_upstream() {
-            return self.proxy.process_new_http(session, &self.never).await;
+            let reused = self.proxy.process_new_http(session, &self.never).await?;
+            return Some(reused.consume().0);
         }
         // Boxed, so that a connection takes no memory for it between requests.
         Box::pin(self.gateway.serve(session)).await
+    }
+
+    async fn serve_whole(
+        &self,
+        request: BytesMut,
+        origin: &Origin,
+        stream: &mut Stream,
+        last: bool,
+    ) -> Result<bool, BytesMut> {
+        if self.gateway.has_upstream() {
+            return Err(request);
+        }
+        let request = Whole::read(request)?;
+        Ok(Box::pin(self.gateway.serve_whole(request, origin, stream, last)).await)
     }
 
     fn refuse(&self, refused: Refused, peer: IpAddr) -> Reply {

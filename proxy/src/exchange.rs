@@ -55,8 +55,8 @@ impl Budget {
         Self(Arc::new(Semaphore::new((bytes / BUDGET_UNIT).clamp(1, Semaphore::MAX_PERMITS))))
     }
 
-    /// Makes `share` cover `bytes`.
-    fn cover(&self, share: &mut Option<OwnedSemaphorePermit>, bytes: usize) -> bool {
+    /// Makes `share` cover `bytes`; `false` when there is not that much left.
+    pub(crate) fn cover(&self, share: &mut Option<OwnedSemaphorePermit>, bytes: usize) -> bool {
         let held = share.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
         let missing = bytes.div_ceil(BUDGET_UNIT).saturating_sub(held);
         let Ok(missing @ 1..) = u32::try_from(missing) else {
@@ -264,16 +264,21 @@ pub(crate) async fn write(
     let (mut head, ()) = Response::new(()).into_parts();
     (head.status, head.headers) = (reply.status, reply.headers);
     let mut head = ResponseHeader::from(head);
-    let bodyless = matches!(reply.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
-    if !bodyless {
+    let has_body = has_body(reply.status);
+    if has_body {
         head.insert_header(header::CONTENT_LENGTH, reply.body.len())?;
     }
     session.write_response_header(Box::new(head)).await?;
-    if bodyless || reply.body.is_empty() || method == Method::HEAD {
+    if !has_body || reply.body.is_empty() || method == Method::HEAD {
         session.finish_body().await
     } else {
         session.write_response_body(reply.body, true).await
     }
+}
+
+/// Whether an answer with this status has a body, be it an empty one.
+pub(crate) fn has_body(status: StatusCode) -> bool {
+    !matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
 }
 
 /// Reads and throws away what the client still sends after it has its answer: unread bytes cause
@@ -295,22 +300,6 @@ pub(crate) async fn discard(session: &mut ServerSession) {
     let _ = timeout(DISCARD_MAX, drain).await;
 }
 
-/// `reply` as the bytes of a last HTTP/1.1 answer on a connection.
-pub(crate) fn closing(reply: &Reply) -> Vec<u8> {
-    let reason = reply.status.canonical_reason().unwrap_or_default();
-    let mut bytes = format!("HTTP/1.1 {} {reason}\r\n", reply.status.as_u16()).into_bytes();
-    for (name, value) in &reply.headers {
-        bytes.extend_from_slice(name.as_str().as_bytes());
-        bytes.extend_from_slice(b": ");
-        bytes.extend_from_slice(value.as_bytes());
-        bytes.extend_from_slice(b"\r\n");
-    }
-    let length = format!("content-length: {}\r\nconnection: close\r\n\r\n", reply.body.len());
-    bytes.extend_from_slice(length.as_bytes());
-    bytes.extend_from_slice(&reply.body);
-    bytes
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -325,15 +314,5 @@ mod tests {
         assert!(!budget.cover(&mut other, BUDGET_UNIT + 1));
         drop(one);
         assert!(budget.cover(&mut other, 3 * BUDGET_UNIT));
-    }
-
-    #[test]
-    fn a_last_answer_is_complete_and_closes() {
-        let mut reply = Reply::with_body(StatusCode::BAD_REQUEST, "application/json", "{}".into());
-        reply.set("x-request-id", "abc");
-        let text = String::from_utf8(closing(&reply)).unwrap();
-        assert!(text.starts_with("HTTP/1.1 400 Bad Request\r\n"), "{text}");
-        assert!(text.contains("x-request-id: abc\r\n") && text.contains("connection: close\r\n"));
-        assert!(text.ends_with("content-length: 2\r\nconnection: close\r\n\r\n{}"), "{text}");
     }
 }

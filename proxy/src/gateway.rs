@@ -10,21 +10,21 @@
 //! logging                metrics and the access log; always, once
 //! ```
 //!
-//! Where no upstream is configured, [`direct`] goes through the same steps without Pingora's proxy.
+//! Where no upstream is configured, [`direct`] goes through the same steps without Pingora's proxy,
+//! and without a session of Pingora's for a request that has arrived whole.
 
 mod account;
 mod direct;
 mod intake;
 mod upstream;
+mod work;
 
 use std::net::IpAddr;
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures::FutureExt as _;
 use http::{Method, StatusCode};
 use pingora_core::modules::http::HttpModules;
 use pingora_core::protocols::http::ServerSession;
@@ -35,18 +35,20 @@ use pingora_proxy::{FailToProxy, ProxyHttp, Session};
 use rampart_core::Core;
 use rampart_core::admission::Admission;
 use rampart_core::error::Code;
-use rampart_core::exchange::{Entity, Head, Reply};
+use rampart_core::exchange::{Head, Reply};
 use rampart_core::limits::upstream::Upstream;
 use rampart_core::rate_limit::{KeyedGcra, Quota};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use self::account::Seen;
+use self::intake::Asked;
 pub(crate) use self::upstream::Passage;
+use self::work::unless_reset;
 use crate::access_log::AccessLog;
 use crate::config;
 use crate::context::{Context, request_id};
-use crate::exchange::{self, Budget, NoBody, Received};
+use crate::exchange::{self, Budget, NoBody};
 use crate::framing::Refused;
 use crate::lifecycle::{Lifecycle, Phase};
 
@@ -144,16 +146,10 @@ impl Gateway {
         session: &mut ServerSession,
         context: &mut Context,
     ) -> Result<Option<Reply>> {
-        let head = match self.head(session, context) {
-            Ok(head) => head,
+        let (head, admission) = match self.enter(Asked::of(session), context) {
+            Ok(entered) => entered,
             Err(reply) => return Ok(Some(*reply)),
         };
-        let admission = match self.core.admit(&head) {
-            Ok(admission) => admission,
-            Err(reply) => return Ok(Some(*reply)),
-        };
-        context.route = admission.route.path;
-        context.client = admission.slug();
         let upstream = self.core.upstream_of(&admission).cloned();
         if upstream.is_some() {
             // Pingora waits for a body that it has not seen itself.
@@ -170,10 +166,9 @@ impl Gateway {
                 return Ok(Some(self.no_body(context, why, code)));
             }
         };
-        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
-            return Ok(Some(self.unavailable(context, "take a request: too many are in flight")));
-        };
-        context.place = Some(place);
+        if let Err(reply) = self.take_place(context) {
+            return Ok(Some(*reply));
+        }
         match upstream {
             Some(_) if session.retry_buffer_truncated() => {
                 Ok(Some(self.no_body(context, NoBody::TooLarge, code)))
@@ -182,7 +177,12 @@ impl Gateway {
             Some(upstream) => {
                 Ok(Box::pin(self.pass_on(context, upstream, (&admission, head))).await)
             }
-            None => self.run(session, context, admission, head, body).await.map(Some),
+            None => {
+                let safe = admission.route.is_safe();
+                unless_reset(session, safe, self.run(context, admission, head, body))
+                    .await
+                    .map(Some)
+            }
         }
     }
 
@@ -202,42 +202,6 @@ impl Gateway {
             }
             Ok(Err(reply)) => Some(*reply),
             Err(_) => Some(self.unavailable(context, "prove the user in time")),
-        }
-    }
-
-    /// Runs the core, and nothing it does gets out but a reply: no panic, no endless wait. A
-    /// client that resets its stream stops what only reads; what writes goes on.
-    async fn run(
-        &self,
-        session: &mut ServerSession,
-        context: &Context,
-        admission: Admission,
-        head: Head,
-        received: Received<Entity>,
-    ) -> Result<Reply> {
-        let safe = admission.route.is_safe();
-        let Received { body, share: _share } = received;
-        let work = self.core.answer(admission, head, body);
-        let work = timeout(self.answer_max, AssertUnwindSafe(work).catch_unwind());
-        let reset = async {
-            match session.watch_h2_stream_close() {
-                // However it ended, nobody waits any more.
-                Some(closed) if safe => drop(closed.await),
-                _ => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            biased;
-            done = work => Ok(match done {
-                Ok(Ok(reply)) => reply,
-                Ok(Err(_)) => {
-                    tracing::error!(request_id = context.request_id, "an endpoint panicked");
-                    let status = StatusCode::INTERNAL_SERVER_ERROR;
-                    self.core.refuse(&context.request_id, status, Code::ER999, "")
-                }
-                Err(_) => self.unavailable(context, "answer in time"),
-            }),
-            () = reset => Err(gone()),
         }
     }
 

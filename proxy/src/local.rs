@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::FutureExt as _;
 use http::{Method, StatusCode};
-use pingora_core::apps::{HttpPersistentSettings, ReusedHttpStream};
+use pingora_core::protocols::Stream;
 use pingora_core::protocols::http::ServerSession;
 use rampart_core::clock::Clock;
 use rampart_core::exchange::{Head, Reply};
@@ -74,7 +74,7 @@ impl<A: Answer> Local<A> {
 }
 
 impl<A: Answer> App for Local<A> {
-    async fn serve(&self, mut session: ServerSession) -> Option<ReusedHttpStream> {
+    async fn serve(&self, mut session: ServerSession) -> Option<Stream> {
         let _busy = self.lifecycle.begin();
         // The head is complete and sound; what Pingora still refuses gets no answer.
         if !session.read_request().await.ok()? {
@@ -94,9 +94,7 @@ impl<A: Answer> App for Local<A> {
         if session.get_keepalive().is_none() {
             exchange::discard(&mut session).await;
         }
-        let settings = HttpPersistentSettings::for_session(&session);
-        let reusable = session.finish().await.ok()??;
-        Some(ReusedHttpStream::from_reusable_stream(reusable, settings))
+        Some(session.finish().await.ok()??.into_parts().0)
     }
 
     fn refuse(&self, refused: Refused, _: IpAddr) -> Reply {

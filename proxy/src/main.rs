@@ -29,6 +29,7 @@ mod signals;
 mod sockets;
 mod tls;
 mod upgrade;
+mod whole;
 mod wire;
 
 use std::process::ExitCode;

@@ -5,7 +5,7 @@
 //! and a system call of its own; here they share both.
 
 use std::future::Future as _;
-use std::io;
+use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -184,6 +184,20 @@ impl AsyncWrite for Wire {
         Poll::Ready(Ok(bytes.len()))
     }
 
+    /// Everything at once, past what is held; behind it where something is held already.
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        if !self.held.is_empty() || self.cork.holds() {
+            let first = parts.iter().find(|part| !part.is_empty());
+            return self.poll_write(cx, first.map_or(&[], |part| part));
+        }
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, parts);
+        self.timed(cx, written)
+    }
+
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.cork.holds() {
             return Poll::Ready(Ok(()));
@@ -271,6 +285,22 @@ mod tests {
         wire.flush().await.unwrap();
         let read = far.read(&mut bytes).await.unwrap();
         assert_eq!(&bytes[..read], b"head body");
+    }
+
+    #[tokio::test]
+    async fn parts_leave_together_and_behind_what_is_held() {
+        let (mut wire, mut far) = pair();
+        let parts = ["", "head ", "body "].map(|part| IoSlice::new(part.as_bytes()));
+        assert_eq!(wire.write_vectored(&parts).await.unwrap(), 10);
+        let mut bytes = [0; 64];
+        let read = far.read(&mut bytes).await.unwrap();
+        assert_eq!(&bytes[..read], b"head body ");
+        wire.write_all(b"held ").await.unwrap();
+        assert_eq!(wire.write_vectored(&parts).await.unwrap(), 5);
+        assert!(far.try_read(&mut bytes).is_err());
+        wire.flush().await.unwrap();
+        let read = far.read(&mut bytes).await.unwrap();
+        assert_eq!(&bytes[..read], b"held head ");
     }
 
     #[tokio::test]

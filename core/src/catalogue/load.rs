@@ -9,7 +9,7 @@ use super::{
     Catalogue, Crypto, Currency, Nationality, Pair, PairStatus, PaymentMethod, Price, Side,
 };
 use crate::error::{Error, Result};
-use crate::payment_methods::{Questions, Written};
+use crate::payment_methods::{Told, Usual, Written};
 use crate::types::{CurrencyCode, CurrencyDetails, PairCode};
 
 impl Catalogue {
@@ -43,7 +43,8 @@ impl Catalogue {
             regions,
             nationalities: nationalities(db).await?,
             method_lists: Written::default(),
-            questions: Questions::default(),
+            told: Told::default(),
+            usual: Usual::default(),
             by_caip19,
         })
     }

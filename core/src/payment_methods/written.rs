@@ -11,7 +11,7 @@ use schemars::SchemaGenerator;
 
 use super::{PaymentMethods, View};
 use crate::admission::entity_tag;
-use crate::catalogue::{Catalogue, PaymentMethod};
+use crate::catalogue::Catalogue;
 use crate::endpoint::{Respond, Success};
 use crate::error::{Error, Result};
 use crate::exchange::Reply;
@@ -32,24 +32,23 @@ pub struct List {
 }
 
 impl Written {
-    /// The list of these methods of `catalogue`, in this order.
+    /// The list of the methods at these places of `catalogue`, in this order.
     ///
     /// # Errors
     /// When it cannot be written, which is our fault.
-    pub(super) fn list(catalogue: &Catalogue, methods: &[&PaymentMethod]) -> Result<List> {
-        let order: Vec<usize> =
-            methods.iter().filter_map(|method| catalogue.place_of(method)).collect();
+    pub(super) fn list(catalogue: &Catalogue, order: &[usize]) -> Result<List> {
         let lists = &catalogue.method_lists.0;
-        if let Some(list) = lists.read().unwrap_or_else(PoisonError::into_inner).get(&order) {
+        if let Some(list) = lists.read().unwrap_or_else(PoisonError::into_inner).get(order) {
             return Ok(list.clone());
         }
-        let payment_methods = methods.iter().map(|method| View::of(method)).collect();
+        let methods = order.iter().filter_map(|place| catalogue.payment_methods.get(*place));
+        let payment_methods = methods.map(|method| View::of(method)).collect();
         let body = serde_json::to_vec(&PaymentMethods { payment_methods })
             .map_err(|error| Error::internal("write the reply", error))?;
         let list = List { tag: entity_tag(&body), body: body.into() };
         let mut lists = lists.write().unwrap_or_else(PoisonError::into_inner);
         if lists.len() < KEPT_MAX {
-            lists.insert(order, list.clone());
+            lists.insert(order.to_vec(), list.clone());
         }
         Ok(list)
     }

@@ -1,14 +1,23 @@
-//! A request that no upstream answers, from its head to its end. Pingora's proxy does the same for
-//! one that goes on, at the price of several boxes and of states that only an upstream needs.
+//! A request that no upstream answers, from its head to its end: in a session, or without one if it
+//! has arrived whole. Pingora's proxy does the same for one that goes on, at the price of several
+//! boxes and of states that only an upstream needs.
 
-use pingora_core::apps::{HttpPersistentSettings, ReusedHttpStream};
+use std::borrow::Cow;
+
+use http::Version;
+use pingora_core::protocols::Stream;
 use pingora_core::protocols::http::ServerSession;
 use pingora_error::ErrorType;
+use rampart_core::exchange::Reply;
 
 use super::account::Seen;
+use super::intake::Asked;
 use super::{Gateway, set_bounds};
-use crate::connection;
+use crate::connection::{self, Origin};
 use crate::context::Context;
+use crate::exchange::{NoBody, Received};
+use crate::lifecycle::Phase;
+use crate::whole::{self, Whole};
 
 impl Gateway {
     /// Whether some requests go on to an upstream.
@@ -17,7 +26,7 @@ impl Gateway {
     }
 
     /// Serves a request; gives the connection back if it can go on.
-    pub(crate) async fn serve(&self, mut session: ServerSession) -> Option<ReusedHttpStream> {
+    pub(crate) async fn serve(&self, mut session: ServerSession) -> Option<Stream> {
         match session.read_request().await {
             Ok(true) => {}
             Ok(false) => return None,
@@ -37,9 +46,57 @@ impl Gateway {
         if !responded.ok()? {
             return None;
         }
-        let settings = HttpPersistentSettings::for_session(&session);
-        let stream = session.finish().await.ok()??;
-        Some(ReusedHttpStream::from_reusable_stream(stream, settings))
+        Some(session.finish().await.ok()??.into_parts().0)
+    }
+
+    /// Serves a request that has arrived whole; says whether the connection can go on. It can not
+    /// after the `last` one.
+    pub(crate) async fn serve_whole(
+        &self,
+        request: Whole,
+        origin: &Origin,
+        stream: &mut Stream,
+        last: bool,
+    ) -> bool {
+        let mut context = self.begin();
+        let bytes_in = request.body.len();
+        let reply = self.answer(request, origin, &mut context).await;
+        let kept = !last && self.lifecycle.phase() == Phase::Serving;
+        context.answered(&reply);
+        let status = reply.status.as_u16();
+        let written = whole::answer(stream, &context.method, reply, kept).await;
+        context.ended_ns = Some(self.core.clock.monotonic_ns());
+        let bytes_out = written.as_ref().map_or(0, |bytes| *bytes);
+        let (version, tls) = (Version::HTTP_11, origin.tls());
+        self.account(&context, &Seen { status, bytes_in, bytes_out, version, tls });
+        written.is_ok() && kept
+    }
+
+    /// The answer to a request that has arrived whole.
+    async fn answer(&self, request: Whole, origin: &Origin, context: &mut Context) -> Reply {
+        let Whole { method, target, headers, body } = request;
+        let asked = Asked {
+            method: &method,
+            path: target.path(),
+            query: target.query(),
+            target_bytes: target.as_str().len(),
+            headers: Cow::Owned(headers),
+            peer: Some(origin.peer),
+            connection: origin.connection(),
+            http2: false,
+        };
+        let (head, admission) = match self.enter(asked, context) {
+            Ok(entered) => entered,
+            Err(reply) => return *reply,
+        };
+        let mut share = None;
+        if !self.budget.cover(&mut share, body.len()) {
+            return self.no_body(context, NoBody::NoMemory, admission.route.body.bound().1);
+        }
+        if let Err(reply) = self.take_place(context) {
+            return *reply;
+        }
+        self.run(context, admission, head, Received { body: body.into(), share }).await
     }
 
     /// Counts and logs a request that is over, however it ended.

@@ -1,14 +1,16 @@
 //! What the head alone decides, in the order of section 1.5 of the contract.
 
+use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use http::{Method, StatusCode, header};
+use http::{HeaderMap, Method, StatusCode, header};
 use pingora_core::protocols::http::ServerSession;
+use rampart_core::admission::Admission;
 use rampart_core::error::Code;
 use rampart_core::exchange::{Head, Reply};
 
 use super::Gateway;
-use crate::connection;
+use crate::connection::{self, Connection};
 use crate::context::{Context, request_id};
 use crate::exchange::{self, NoBody};
 use crate::framing::{self, Refused, TARGET_BYTES_MAX};
@@ -19,49 +21,83 @@ const SMALLEST_BOUND: u64 = rampart_core::endpoint::BODY_BYTES_MAX as u64;
 /// Largest body that is read and thrown away to keep the connection after a refusal.
 const SKIPPED_BYTES_MAX: u64 = 64 * 1024;
 
+/// A request as it comes in, and where from.
+pub(super) struct Asked<'a> {
+    pub(super) method: &'a Method,
+    pub(super) path: &'a str,
+    pub(super) query: Option<&'a str>,
+    /// Length of the target as sent.
+    pub(super) target_bytes: usize,
+    pub(super) headers: Cow<'a, HeaderMap>,
+    pub(super) peer: Option<IpAddr>,
+    /// What is remembered of its connection.
+    pub(super) connection: Option<&'a Connection>,
+    pub(super) http2: bool,
+}
+
+impl<'a> Asked<'a> {
+    /// What has arrived in `session`.
+    pub(super) fn of(session: &'a ServerSession) -> Self {
+        let request = session.req_header();
+        let address = session.client_addr().and_then(|address| address.as_inet());
+        Self {
+            method: &request.method,
+            path: request.uri.path(),
+            query: request.uri.query(),
+            target_bytes: request.raw_path().len(),
+            headers: Cow::Borrowed(&request.headers),
+            peer: address.map(|address| address.ip().to_canonical()),
+            connection: connection::of(session),
+            http2: session.is_http2(),
+        }
+    }
+}
+
 impl Gateway {
-    /// The head as the core takes it.
+    /// The request as the core takes it, admitted: its size and its path are sound, its route is
+    /// known, its address and its client are within their rates.
     ///
     /// # Errors
     /// The finished answer.
-    pub(super) fn head(
+    pub(super) fn enter(
         &self,
-        session: &ServerSession,
+        asked: Asked<'_>,
         context: &mut Context,
-    ) -> Result<Head, Box<Reply>> {
-        let request = session.req_header();
-        context.method.clone_from(&request.method);
-        context.peer = peer(session);
-        let sent = request.headers.get("x-request-id").map(|value| value.as_bytes());
+    ) -> Result<(Head, Admission), Box<Reply>> {
+        context.method.clone_from(asked.method);
+        context.peer = asked.peer;
+        let sent = asked.headers.get("x-request-id").map(|value| value.as_bytes());
         context.request_id = request_id(sent, &self.core.clock);
-        self.check_size(session, context)?;
-        self.check_address(session, context)?;
-        let path = request.uri.path();
-        if request.method == Method::CONNECT || !normal_form::is_normal(path) {
+        self.check_size(&asked, context)?;
+        self.check_address(&asked, context)?;
+        if asked.method == Method::CONNECT || !normal_form::is_normal(asked.path) {
             return Err(Box::new(self.nowhere(context)));
         }
-        Ok(Head {
-            method: request.method.clone(),
-            path: path.to_owned(),
-            query: request.uri.query().map(str::to_owned),
-            headers: request.headers.clone(),
-            peer: context.peer.unwrap_or(UNKNOWN),
+        let head = Head {
+            method: asked.method.clone(),
+            path: asked.path.to_owned(),
+            query: asked.query.map(str::to_owned),
+            headers: asked.headers.into_owned(),
+            peer: asked.peer.unwrap_or(UNKNOWN),
             request_id: context.request_id.clone(),
-        })
+        };
+        let admission = self.core.admit(&head)?;
+        context.route = admission.route.path;
+        context.client = admission.slug();
+        Ok((head, admission))
     }
 
-    fn check_size(&self, session: &ServerSession, context: &Context) -> Result<(), Box<Reply>> {
-        let request = session.req_header();
-        if request.raw_path().len() > TARGET_BYTES_MAX {
+    fn check_size(&self, asked: &Asked<'_>, context: &Context) -> Result<(), Box<Reply>> {
+        if asked.target_bytes > TARGET_BYTES_MAX {
             return Err(Box::new(self.refused(context, Refused::TargetTooLong)));
         }
-        if session.is_http2() {
-            framing::check_headers(&request.headers)
+        if asked.http2 {
+            framing::check_headers(&asked.headers)
                 .map_err(|why| Box::new(self.refused(context, why)))?;
         }
-        let declared = exchange::declared_length(&request.headers).unwrap_or(0);
+        let declared = exchange::declared_length(&asked.headers).unwrap_or(0);
         if declared > SMALLEST_BOUND {
-            let (bound, code) = self.core.body_bound(&request.method, request.uri.path());
+            let (bound, code) = self.core.body_bound(asked.method, asked.path);
             if declared > bound as u64 {
                 return Err(Box::new(self.no_body(context, NoBody::TooLarge, code)));
             }
@@ -70,10 +106,10 @@ impl Gateway {
     }
 
     /// The rate of an address, before anybody has proven who they are.
-    fn check_address(&self, session: &ServerSession, context: &Context) -> Result<(), Box<Reply>> {
-        let find = || self.addresses.bucket(network(context.peer.unwrap_or(UNKNOWN)));
+    fn check_address(&self, asked: &Asked<'_>, context: &Context) -> Result<(), Box<Reply>> {
+        let find = || self.addresses.bucket(network(asked.peer.unwrap_or(UNKNOWN)));
         let now = self.core.clock.monotonic_ns();
-        let bucket = match connection::of(session) {
+        let bucket = match asked.connection {
             Some(connection) => connection.bucket(now, find),
             None => find(),
         };
@@ -100,11 +136,6 @@ impl Gateway {
 
 /// Stands for a peer that left so early that the operating system forgot its address.
 const UNKNOWN: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
-
-fn peer(session: &ServerSession) -> Option<IpAddr> {
-    let address = session.client_addr()?.as_inet()?;
-    Some(address.ip().to_canonical())
-}
 
 /// What shares one rate: an IPv4 address, or the /64 network that one IPv6 customer gets.
 fn network(address: IpAddr) -> IpAddr {

@@ -230,7 +230,7 @@ impl Order {
             cost: method.cost,
             settles_in: method.settles_in,
         };
-        let listed = catalogue.payment_methods.iter().zip(catalogue.questions.facts(catalogue));
+        let listed = catalogue.payment_methods.iter().zip(catalogue.told.methods(catalogue));
         let methods = match self.methods {
             Some(methods) => methods.into_iter().map(offered).collect(),
             None => listed.filter(|(method, _)| method.enabled).map(|(_, f)| f.clone()).collect(),
