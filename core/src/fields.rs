@@ -12,6 +12,9 @@ use serde_json::{Map, Value};
 pub use self::json::{DEPTH_MAX, parse};
 use crate::error::{Code, Refusal, Result};
 
+/// Most members among which a name is looked for by comparing; above it, hashing takes less time.
+const COMPARED_MAX: usize = 16;
+
 /// The members of a request, and what was found wrong with them so far.
 #[derive(Debug)]
 pub struct Fields<'a> {
@@ -44,14 +47,21 @@ impl<'a> Fields<'a> {
         Self { members, refusal: Refusal::new() }
     }
 
+    fn get(&self, name: &str) -> Option<&Value> {
+        if self.members.len() > COMPARED_MAX {
+            return self.members.get(name);
+        }
+        self.members.iter().find(|(sent, _)| *sent == name).map(|(_, value)| value)
+    }
+
     /// The member as sent; `None` when it is absent or null.
     pub fn value(&self, name: &str) -> Option<&Value> {
-        self.members.get(name).filter(|value| !value.is_null())
+        self.get(name).filter(|value| !value.is_null())
     }
 
     /// The member, told apart: absent, null, or a value. For merge-patch bodies (RFC 7396).
     pub fn member(&self, name: &str) -> Member<'_> {
-        match self.members.get(name) {
+        match self.get(name) {
             None => Member::Absent,
             Some(Value::Null) => Member::Null,
             Some(value) => Member::Value(value),
@@ -80,7 +90,7 @@ impl<'a> Fields<'a> {
 
     /// A text that must be there: absent, null, empty or not a string is `code`.
     pub fn text(&mut self, name: &'static str, code: Code) -> Option<String> {
-        match self.members.get(name) {
+        match self.get(name) {
             Some(Value::String(text)) if !text.is_empty() => Some(text.clone()),
             _ => {
                 self.refuse_with(code, name);
@@ -91,7 +101,7 @@ impl<'a> Fields<'a> {
 
     /// A text that may be absent or null; anything else that is not a string is `code`.
     pub fn text_or_null(&mut self, name: &'static str, code: Code) -> Option<String> {
-        match self.members.get(name) {
+        match self.get(name) {
             None | Some(Value::Null) => None,
             Some(Value::String(text)) => Some(text.clone()),
             Some(_) => {
@@ -108,7 +118,7 @@ impl<'a> Fields<'a> {
         code: Code,
         read: impl FnOnce(&Value) -> Option<T>,
     ) -> Option<T> {
-        let value = self.members.get(name).and_then(read);
+        let value = self.get(name).and_then(read);
         if value.is_none() {
             self.refuse_with(code, name);
         }
@@ -122,7 +132,7 @@ impl<'a> Fields<'a> {
         code: Code,
         read: impl FnOnce(&Value) -> Option<T>,
     ) -> Option<T> {
-        let value = self.members.get(name).filter(|value| !value.is_null())?;
+        let value = self.get(name).filter(|value| !value.is_null())?;
         let read = read(value);
         if read.is_none() {
             self.refuse_with(code, name);
@@ -248,6 +258,19 @@ mod tests {
         assert_eq!(change("value"), Change::Set(7));
         assert_eq!(change("wrong"), Change::Keep);
         assert!(fields.finish(Some(())).unwrap_err().is(Code::ER143));
+    }
+
+    #[test]
+    fn a_member_is_found_among_few_and_among_many() {
+        for count in [0, 1, COMPARED_MAX, COMPARED_MAX + 1, 100] {
+            let names = (0..count).map(|at| (format!("m{at}"), Value::from(at)));
+            let document = Value::Object(names.collect());
+            let fields = Fields::of(&document).unwrap();
+            for at in 0..count {
+                assert_eq!(fields.value(&format!("m{at}")), Some(&Value::from(at)));
+            }
+            assert_eq!(fields.value("m"), None);
+        }
     }
 
     /// A member of a stored object, or of a patch: absent, null or a number.

@@ -1,6 +1,7 @@
 //! Quotes: a price, its fees and its terms, sealed into a token that the partner carries. A quote
 //! writes to no table; what a confirm needs to know is in the token.
 
+mod claims;
 pub mod create;
 mod envelope;
 mod fees;

@@ -1,6 +1,5 @@
 //! Rate limits: exact GCRA (the generic cell rate algorithm, ITU-T I.371), one atomic a bucket.
 
-use std::fmt::Write as _;
 use std::hash::Hash;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -108,13 +107,25 @@ pub struct Decision {
 impl Decision {
     /// Writes its member of `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers).
     pub fn write_policy(&self, bucket: &str, out: &mut String) {
-        // A String takes everything.
-        let _ = write!(out, "\"{bucket}\";q={};w={}", self.quota.count, self.quota.window_seconds);
+        let Quota { count, window_seconds, .. } = self.quota;
+        write_member(bucket, [(";q=", count.into()), (";w=", window_seconds.into())], out);
     }
 
     /// Writes its member of `RateLimit` (the same draft).
     pub fn write_limit(&self, bucket: &str, out: &mut String) {
-        let _ = write!(out, "\"{bucket}\";r={};t={}", self.remaining, self.reset_seconds);
+        let Self { remaining, reset_seconds, .. } = *self;
+        write_member(bucket, [(";r=", remaining), (";t=", reset_seconds)], out);
+    }
+}
+
+/// Without a formatter: nearly every answer has two of these.
+fn write_member(bucket: &str, parameters: [(&str, u64); 2], out: &mut String) {
+    for part in ["\"", bucket, "\""] {
+        out.push_str(part);
+    }
+    for (name, number) in parameters {
+        out.push_str(name);
+        out.push_str(&number.to_string());
     }
 }
 

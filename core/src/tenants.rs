@@ -12,6 +12,7 @@ use ipnet::IpNet;
 use rust_decimal::Decimal;
 
 use crate::policies::TenantPolicies;
+use crate::quotes::token::DayKey;
 use crate::rate_limit::{Gcra, Quota};
 use crate::secrets::Secret;
 use crate::types::decimal::fits_decimals;
@@ -56,6 +57,8 @@ pub struct Tenant {
     pub signing_secrets: Vec<TimedSecret>,
     /// Secrets that sign its callbacks: the current one first.
     pub webhook_secrets: Vec<TimedSecret>,
+    /// What its quotes are sealed with today.
+    pub quote_key: DayKey,
     /// Its live API keys.
     pub api_keys: Vec<Arc<ApiKey>>,
     /// What it has put in the place of the built-in rules.

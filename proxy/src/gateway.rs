@@ -20,6 +20,7 @@ mod upstream;
 mod work;
 
 use std::net::IpAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -179,9 +180,8 @@ impl Gateway {
             }
             None => {
                 let safe = admission.route.is_safe();
-                unless_reset(session, safe, self.run(context, admission, head, body))
-                    .await
-                    .map(Some)
+                let work = pin!(self.run(context, admission, head, body));
+                unless_reset(session, safe, work).await.map(Some)
             }
         }
     }

@@ -27,7 +27,8 @@ use crate::framing::Chunks;
 
 /// Most bytes held back until a flush; the largest TLS record.
 const HELD_BYTES_MAX: usize = 16 * 1024;
-/// Bytes that are made room for when something is held; most replies fit.
+/// Bytes that are made room for when something is held; most replies fit. Behind a cork several
+/// are about to come, so there it is all that may be held.
 const HELD_BYTES: usize = 4 * 1024;
 /// How long the peer may take no byte while we have some to write.
 const STALL_MAX: Duration = Duration::from_secs(10);
@@ -178,7 +179,8 @@ impl AsyncWrite for Wire {
             return self.timed(cx, written);
         }
         if self.held.is_empty() {
-            self.held.reserve(HELD_BYTES);
+            let room = if self.cork.holds() { HELD_BYTES_MAX } else { HELD_BYTES };
+            self.held.reserve(room);
         }
         self.held.extend_from_slice(bytes);
         Poll::Ready(Ok(bytes.len()))

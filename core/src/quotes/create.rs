@@ -87,23 +87,14 @@ impl Endpoint for BuyV1 {
     };
     type Caller = ClientMaybeUser;
     type Request = Request;
-    type Response = Json<BuyQuote>;
+    type Response = Json<View>;
 
     fn read(input: &Input, caller: &ClientMaybeUser) -> Result<Request> {
         Request::read(Side::Buy, &input.document, &caller.client)
     }
 
-    async fn call(
-        core: &Core,
-        caller: ClientMaybeUser,
-        request: Request,
-    ) -> Result<Json<BuyQuote>> {
-        let made = make(core, &caller, Side::Buy, request).await?;
-        Ok(Json(BuyQuote {
-            source_currency: made.fiat_currency,
-            target_currency: made.crypto_currency,
-            quote: made.view,
-        }))
+    async fn call(core: &Core, caller: ClientMaybeUser, request: Request) -> Result<Json<View>> {
+        make(core, &caller, Side::Buy, request).await.map(Json)
     }
 }
 
@@ -172,33 +163,21 @@ impl Endpoint for SellV1 {
         caller: ClientMaybeUser,
         request: Request,
     ) -> Result<Json<SellQuote>> {
-        let made = make(core, &caller, Side::Sell, request).await?;
+        let quote = make(core, &caller, Side::Sell, request).await?;
         let bank_account_disabled = match caller.user {
             None => false,
             Some(user) => {
                 let mut conn = core.db.acquire().await?;
                 let owner = (caller.client.id(), user);
-                accounts::all_disabled(&mut conn, owner, &made.view.payment_method).await?
+                accounts::all_disabled(&mut conn, owner, &quote.payment_method).await?
             }
         };
         Ok(Json(SellQuote {
-            fiat_network_fee: made.view.network_fee_cost,
+            fiat_network_fee: quote.network_fee_cost,
             bank_account_disabled,
-            source_currency: made.crypto_currency,
-            target_currency: made.fiat_currency,
-            quote: made.view,
+            quote,
         }))
     }
-}
-
-/// A buy quote as shown.
-#[derive(Debug, JsonSchema, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct BuyQuote {
-    #[serde(flatten)]
-    quote: View,
-    source_currency: CurrencyDetails,
-    target_currency: CurrencyDetails,
 }
 
 /// A sell quote as shown.
@@ -210,15 +189,13 @@ pub struct SellQuote {
     fiat_network_fee: JsonDecimal,
     /// Whether the user has accounts for the payout method and every one of them is disabled.
     bank_account_disabled: bool,
-    source_currency: CurrencyDetails,
-    target_currency: CurrencyDetails,
 }
 
-/// What both sides show.
+/// A buy quote as shown.
 #[derive(Debug, JsonSchema, Serialize)]
-#[schemars(rename = "Quote")]
+#[schemars(rename = "BuyQuote")]
 #[serde(rename_all = "camelCase")]
-struct View {
+pub struct View {
     quote: Token,
     currency_pair: PairCode,
     fiat_amount: JsonDecimal,
@@ -236,27 +213,19 @@ struct View {
     is_estimated_quote: bool,
     expiry_date: String,
     quote_unconfirmable_reasons: Vec<Reason>,
-}
-
-struct Made {
-    view: View,
-    fiat_currency: CurrencyDetails,
-    crypto_currency: CurrencyDetails,
+    source_currency: CurrencyDetails,
+    target_currency: CurrencyDetails,
 }
 
 /// Prices the request and seals the quote.
-async fn make(core: &Core, caller: &ClientMaybeUser, side: Side, request: Request) -> Result<Made> {
+async fn make(core: &Core, caller: &ClientMaybeUser, side: Side, request: Request) -> Result<View> {
     let quote = quote(core, caller, side, &request)?;
-    let sealed = token::seal(core, &quote)?;
+    let sealed = token::seal(core, &caller.client.tenant, &quote)?;
     let pair = &request.pair;
     let amounts = (quote.fiat, quote.crypto);
     let mut reasons = limits::reasons(side, pair, &request.method, amounts);
     reasons.extend(limits::reasons_of_user(core, caller, &quote).await?);
-    Ok(Made {
-        fiat_currency: pair.quote.details.clone(),
-        crypto_currency: pair.base.details.clone(),
-        view: View::of(&request, quote, sealed, reasons)?,
-    })
+    View::of(&request, quote, sealed, reasons)
 }
 
 /// What the request comes to now.
@@ -347,6 +316,10 @@ impl View {
         let pair = &request.pair;
         let single = single_coin((quote.fiat, quote.crypto), pair.quote.scale())
             .ok_or_else(|| Error::broken("reckon the price of one coin"))?;
+        let (source, target) = match quote.side {
+            Side::Buy => (&pair.quote, &pair.base),
+            Side::Sell => (&pair.base, &pair.quote),
+        };
         Ok(Self {
             quote: sealed,
             currency_pair: quote.pair,
@@ -365,6 +338,8 @@ impl View {
             expiry_date: quote.expires_at.to_rfc3339_opts(SecondsFormat::Millis, true),
             quote_unconfirmable_reasons: reasons,
             payment_method: quote.payment_method,
+            source_currency: source.details.clone(),
+            target_currency: target.details.clone(),
         })
     }
 }

@@ -23,38 +23,54 @@ const TYP: &str = "quote+jwe";
 const NONCE_CHARS: usize = 16;
 /// Base64url characters of a tag of 128 bits.
 const TAG_CHARS: usize = 22;
+/// Bytes of a token beside its header and its text.
+const PARTS_BYTES: usize = NONCE_CHARS + TAG_CHARS + 4;
 
-/// Encrypts `plain` under the key of this name, which is digits. Every quote is sealed and few are
-/// opened: written out here it takes a small part of the time that the library below takes, which
-/// opens it.
-///
-/// # Errors
-/// When the token would be longer than [`TOKEN_BYTES_MAX`], or without entropy for the nonce.
-pub(super) fn seal(
-    clock: &Clock,
-    key_id: &str,
-    key: &[u8; KEY_BYTES],
-    plain: &[u8],
-) -> Result<String> {
-    let broken = |_| Error::broken("seal a quote");
-    let nonce: [u8; NONCE_LEN] = clock.nonce()?;
-    let key = LessSafeKey::new(UnboundKey::new(&AES_256_GCM, key).map_err(broken)?);
-    let mut token = encoded_header(key_id);
-    let mut text = plain.to_vec();
-    // What is authenticated besides is the header as it stands in the token (RFC 7516, 5.1).
-    let bound = Aad::from(token.as_bytes());
-    let unique = Nonce::assume_unique_for_key(nonce);
-    let tag = key.seal_in_place_separate_tag(unique, bound, &mut text).map_err(broken)?;
-    // No encrypted key: it is agreed on.
-    token.push('.');
-    for part in [&nonce[..], &text, tag.as_ref()] {
+/// A key, and the header of every token that is sealed with it.
+#[derive(Debug)]
+pub(super) struct SealingKey {
+    header: String,
+    key: LessSafeKey,
+}
+
+impl SealingKey {
+    /// The key of this name, which is digits.
+    ///
+    /// # Errors
+    /// Never for [`KEY_BYTES`]; the library's type says it could.
+    pub(super) fn new(key_id: &str, key: &[u8; KEY_BYTES]) -> Result<Self> {
+        let key = UnboundKey::new(&AES_256_GCM, key).map_err(|_| Error::broken("seal a quote"))?;
+        Ok(Self { header: encoded_header(key_id), key: LessSafeKey::new(key) })
+    }
+
+    /// Encrypts `plain`. Every quote is sealed and few are opened: written out here it takes a small
+    /// part of the time that the library below takes, which opens it.
+    ///
+    /// # Errors
+    /// When the token would be longer than [`TOKEN_BYTES_MAX`], or without entropy for the nonce.
+    pub(super) fn seal(&self, clock: &Clock, plain: &[u8]) -> Result<String> {
+        let nonce: [u8; NONCE_LEN] = clock.nonce()?;
+        let mut text = plain.to_vec();
+        // What is authenticated besides is the header as it stands in the token (RFC 7516, 5.1).
+        let bound = Aad::from(self.header.as_bytes());
+        let unique = Nonce::assume_unique_for_key(nonce);
+        let tag = self
+            .key
+            .seal_in_place_separate_tag(unique, bound, &mut text)
+            .map_err(|_| Error::broken("seal a quote"))?;
+        let mut token = String::with_capacity(self.header.len() + 2 * text.len() + PARTS_BYTES);
+        token.push_str(&self.header);
+        // No encrypted key: it is agreed on.
         token.push('.');
-        URL_SAFE_NO_PAD.encode_string(part, &mut token);
+        for part in [&nonce[..], &text, tag.as_ref()] {
+            token.push('.');
+            URL_SAFE_NO_PAD.encode_string(part, &mut token);
+        }
+        if token.len() > TOKEN_BYTES_MAX {
+            return Err(Error::broken("keep a quote within its longest length"));
+        }
+        Ok(token)
     }
-    if token.len() > TOKEN_BYTES_MAX {
-        return Err(Error::broken("keep a quote within its longest length"));
-    }
-    Ok(token)
 }
 
 /// A token in the right form, not decrypted yet.
@@ -99,7 +115,7 @@ mod tests {
     const KEY: [u8; KEY_BYTES] = [7; KEY_BYTES];
 
     fn sealed(key_id: &str, plain: &[u8]) -> Result<String> {
-        seal(&Clock::system(), key_id, &KEY, plain)
+        SealingKey::new(key_id, &KEY)?.seal(&Clock::system(), plain)
     }
 
     fn with_header(header: &str) -> String {

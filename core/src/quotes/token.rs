@@ -3,24 +3,21 @@
 //! Each client has a key of its own for each day, so another client's quote does not even decrypt,
 //! and no key gets near the 2^32 random nonces that AES-GCM allows it (NIST SP 800-38D, 8.3).
 
-use std::borrow::Cow;
+use std::sync::Arc;
 
+use arc_swap::ArcSwapOption;
 use chrono::{DateTime, TimeDelta, Utc};
-use rust_decimal::Decimal;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use super::envelope::{self, Sealed};
-use super::{QUOTE_LIFETIME_SECONDS_MAX, Quote, Side};
+use super::envelope::{Sealed, SealingKey};
+use super::{QUOTE_LIFETIME_SECONDS_MAX, Quote, Side, claims};
 use crate::Core;
 use crate::caller::Client;
-use crate::clock::Clock;
 use crate::error::{Code, Error, Result};
 use crate::secrets::{MasterKey, Purpose};
-use crate::types::{
-    Chain, ClientId, Country, DestinationTag, FeeBreakdown, PairCode, QuoteId, TagKind, UserId,
-    WalletAddress,
-};
+use crate::tenants::Tenant;
+use crate::types::{ClientId, UserId};
 
 const SECONDS_PER_DAY: i64 = 86_400;
 /// How far the clock of another edge may be ahead of ours, in seconds.
@@ -52,12 +49,29 @@ impl Serialize for Token {
     }
 }
 
-/// The quote as a token.
+/// The key that a client's quotes are sealed with, made once a day.
+#[derive(Debug, Default)]
+pub struct DayKey(ArcSwapOption<(i64, SealingKey)>);
+
+impl DayKey {
+    fn of(&self, keys: &MasterKey, day: i64, client: ClientId) -> Result<Arc<(i64, SealingKey)>> {
+        if let Some(kept) = self.0.load().as_ref().filter(|kept| kept.0 == day) {
+            return Ok(Arc::clone(kept));
+        }
+        let made = Arc::new((day, sealing_key(keys, day, client)?));
+        self.0.store(Some(Arc::clone(&made)));
+        Ok(made)
+    }
+}
+
+/// A quote of this tenant's as a token.
 ///
 /// # Errors
 /// When it cannot be written, which is our fault.
-pub fn seal(core: &Core, quote: &Quote) -> Result<Token> {
-    seal_with(&core.clock, &core.keys, quote).map(Token)
+pub fn seal(core: &Core, tenant: &Tenant, quote: &Quote) -> Result<Token> {
+    let day = day_of(quote.issued_at);
+    let key = tenant.quote_key.of(&core.keys, day, tenant.id)?;
+    key.1.seal(&core.clock, &claims::write(quote)?).map(Token)
 }
 
 /// The quote that a token holds, if `client` may confirm it now.
@@ -101,13 +115,9 @@ pub(super) fn refused(cause: &'static str) -> Error {
     Code::ER007.into()
 }
 
-fn seal_with(clock: &Clock, keys: &MasterKey, quote: &Quote) -> Result<String> {
-    let day = day_of(quote.issued_at);
-    let key = keys.derive(Purpose::Quotes { day, client: quote.client.uuid() })?;
-    let unwritten = |error| Error::internal("write a quote", error);
-    let claims = Claims::of(quote).map_err(unwritten)?;
-    let claims = serde_json::to_vec(&claims).map_err(unwritten)?;
-    envelope::seal(clock, &day.to_string(), &key, &claims)
+fn sealing_key(keys: &MasterKey, day: i64, client: ClientId) -> Result<SealingKey> {
+    let key = keys.derive(Purpose::Quotes { day, client: client.uuid() })?;
+    SealingKey::new(&day.to_string(), &key)
 }
 
 fn open_with(
@@ -134,10 +144,7 @@ fn read(keys: &MasterKey, now: DateTime<Utc>, client: ClientId, token: &str) -> 
         .ok_or_else(|| refused("not a token of a day that is open"))?;
     let key = keys.derive(Purpose::Quotes { day, client: client.uuid() })?;
     let plain = sealed.open(&key).ok_or_else(|| refused("altered, or of another client"))?;
-    serde_json::from_slice::<Claims>(&plain)
-        .ok()
-        .and_then(Claims::quote)
-        .ok_or_else(|| refused("unreadable claims"))
+    claims::read(&plain).ok_or_else(|| refused("unreadable claims"))
 }
 
 /// The quote, if what it says fits who brings it.
@@ -172,100 +179,6 @@ fn day_of(at: DateTime<Utc>) -> i64 {
 
 fn skew() -> TimeDelta {
     TimeDelta::seconds(CLOCK_SKEW_SECONDS)
-}
-
-/// The quote as it stands in the token: registered names (RFC 7519, section 4.1) where there is
-/// one, times in milliseconds. What is not there is left out, to keep tokens short.
-#[derive(Serialize, Deserialize)]
-struct Claims<'a> {
-    jti: QuoteId,
-    aud: ClientId,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    sub: Option<UserId>,
-    #[serde(with = "chrono::serde::ts_milliseconds")]
-    iat: DateTime<Utc>,
-    #[serde(with = "chrono::serde::ts_milliseconds")]
-    exp: DateTime<Utc>,
-    side: Side,
-    pair: PairCode,
-    method: Cow<'a, str>,
-    fiat: Decimal,
-    crypto: Decimal,
-    price: Decimal,
-    fees: FeeBreakdown,
-    partner: Decimal,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    requested: Option<Decimal>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    wallet: Option<(Chain, String)>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    tag: Option<serde_json::Value>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    country: Option<Country>,
-    estimated: bool,
-    policies: Cow<'a, serde_json::Value>,
-}
-
-impl<'a> Claims<'a> {
-    fn of(quote: &'a Quote) -> serde_json::Result<Self> {
-        let wallet = quote.wallet_address.as_ref();
-        Ok(Self {
-            jti: quote.id,
-            aud: quote.client,
-            sub: quote.user,
-            iat: quote.issued_at,
-            exp: quote.expires_at,
-            side: quote.side,
-            pair: quote.pair,
-            method: Cow::Borrowed(&quote.payment_method),
-            fiat: quote.fiat,
-            crypto: quote.crypto,
-            price: quote.price,
-            fees: quote.fees,
-            partner: quote.partner_fee_percentage,
-            requested: quote.requested_fee_percentage,
-            wallet: wallet.map(|address| (address.chain(), address.as_str().to_owned())),
-            tag: quote.destination_tag.as_ref().map(serde_json::to_value).transpose()?,
-            country: quote.country,
-            estimated: quote.is_estimated,
-            policies: Cow::Borrowed(&quote.policy_decisions),
-        })
-    }
-
-    fn quote(self) -> Option<Quote> {
-        let wallet_address = match self.wallet {
-            Some((chain, text)) => Some(WalletAddress::parse(chain, &text).ok()?),
-            None => None,
-        };
-        let destination_tag = match self.tag {
-            Some(value) => {
-                let kind = if value.is_number() { TagKind::Number } else { TagKind::Memo };
-                DestinationTag::read(kind, &value).ok()?
-            }
-            None => None,
-        };
-        Some(Quote {
-            id: self.jti,
-            client: self.aud,
-            user: self.sub,
-            side: self.side,
-            pair: self.pair,
-            payment_method: self.method.into_owned(),
-            fiat: self.fiat,
-            crypto: self.crypto,
-            price: self.price,
-            fees: self.fees,
-            partner_fee_percentage: self.partner,
-            requested_fee_percentage: self.requested,
-            wallet_address,
-            destination_tag,
-            country: self.country,
-            is_estimated: self.estimated,
-            policy_decisions: self.policies.into_owned(),
-            issued_at: self.iat,
-            expires_at: self.exp,
-        })
-    }
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use super::{ApiKey, Buckets, Mode, Rates, Tenant, TimedSecret};
 use crate::Core;
 use crate::error::{Error, Result};
 use crate::policies::TenantPolicies;
+use crate::quotes::token::DayKey;
 use crate::rate_limit::Quota;
 use crate::secrets::Secret;
 use crate::snapshot::Snapshot;
@@ -59,6 +60,7 @@ impl Tenant {
                 buckets: buckets.unwrap_or_else(|| Arc::new(Buckets::default())),
                 signing_secrets: own(SecretKind::Signing),
                 webhook_secrets: own(SecretKind::Webhook),
+                quote_key: DayKey::default(),
                 api_keys: keys.remove(&row.client_id).unwrap_or_default(),
                 policies: policies.remove(&row.client_id).unwrap_or_default(),
             });

@@ -101,7 +101,8 @@ impl Shop {
             expires_at: now + std::time::Duration::from_secs(300),
         };
         change(&mut quote);
-        token::seal(world.core(), &quote).unwrap().into()
+        let snapshot = world.core().snapshots.current();
+        token::seal(world.core(), &snapshot.tenants[&quote.client], &quote).unwrap().into()
     }
 
     /// Confirms a new quote and answers the order's number.

@@ -1,9 +1,12 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use proptest::prelude::*;
+use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use super::*;
+use crate::clock::Clock;
+use crate::types::{Chain, DestinationTag, FeeBreakdown, TagKind, WalletAddress};
 
 /// Noon of a day, so that seconds around it are of one day.
 const NOON: i64 = 20_000 * SECONDS_PER_DAY + SECONDS_PER_DAY / 2;
@@ -49,6 +52,17 @@ fn quote() -> Quote {
     }
 }
 
+fn sealed(quote: &Quote) -> Result<String> {
+    let key = sealing_key(&keys(), day_of(quote.issued_at), quote.client)?;
+    key.seal(&Clock::system(), &claims::write(quote)?)
+}
+
+/// Under the key of one day and the name of another.
+fn sealed_as(name: i64, day: i64, plain: &[u8]) -> String {
+    let key = keys().derive(Purpose::Quotes { day, client: client(1).uuid() }).unwrap();
+    SealingKey::new(&name.to_string(), &key).unwrap().seal(&Clock::system(), plain).unwrap()
+}
+
 fn open_at(seconds: i64, token: &str) -> Result<Quote> {
     open_with(&keys(), at(seconds), client(1), None, Side::Buy, token)
 }
@@ -60,17 +74,17 @@ fn assert_refused(token: &str) {
 
 #[test]
 fn what_is_sealed_opens_unchanged() {
-    let token = seal_with(&Clock::system(), &keys(), &quote()).unwrap();
+    let token = sealed(&quote()).unwrap();
     assert_eq!(open_at(NOON, &token).unwrap(), quote());
     let memo = DestinationTag::parse(TagKind::Memo, "12").unwrap();
     let other = Quote { destination_tag: Some(memo), user: Some(user(9)), ..quote() };
-    let token = seal_with(&Clock::system(), &keys(), &other).unwrap();
+    let token = sealed(&other).unwrap();
     assert_eq!(open_at(NOON, &token).unwrap(), other);
 }
 
 #[test]
 fn no_altered_byte_is_accepted() {
-    let token = seal_with(&Clock::system(), &keys(), &quote()).unwrap();
+    let token = sealed(&quote()).unwrap();
     for at in 0..token.len() {
         for mask in [0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x03, 0x7f] {
             let mut bytes = token.clone().into_bytes();
@@ -87,10 +101,7 @@ fn no_altered_byte_is_accepted() {
 
 #[test]
 fn parts_of_two_tokens_do_not_mix() {
-    let (one, two) = (
-        seal_with(&Clock::system(), &keys(), &quote()).unwrap(),
-        seal_with(&Clock::system(), &keys(), &quote()).unwrap(),
-    );
+    let (one, two) = (sealed(&quote()).unwrap(), sealed(&quote()).unwrap());
     assert_ne!(one, two);
     let (one, two): (Vec<&str>, Vec<&str>) = (one.split('.').collect(), two.split('.').collect());
     for part in 2..5 {
@@ -108,53 +119,61 @@ fn parts_of_two_tokens_do_not_mix() {
 #[test]
 fn a_signed_token_is_no_sealed_one() {
     let part = |text: &str| URL_SAFE_NO_PAD.encode(text);
-    let claims = serde_json::to_string(&Claims::of(&quote()).unwrap()).unwrap();
+    let claims = r#"{"jti":"00000000-0000-0000-0000-000000000003","side":"buy"}"#;
     let header = part(r#"{"alg":"HS256","typ":"quote+jwe","kid":"20000"}"#);
-    assert_refused(&format!("{header}.{}.{}", part(&claims), part("signature")));
+    assert_refused(&format!("{header}.{}.{}", part(claims), part("signature")));
     let header = part(r#"{"alg":"dir","enc":"A256GCM","typ":"quote+jwe","kid":"20000"}"#);
-    assert_refused(&format!("{header}.{}.{}", part(&claims), part("signature")));
-    assert_refused(&claims);
+    assert_refused(&format!("{header}.{}.{}", part(claims), part("signature")));
+    assert_refused(claims);
     assert_refused("");
 }
 
 #[test]
 fn a_quote_is_of_its_client_and_its_master_key_alone() {
-    let token = seal_with(&Clock::system(), &keys(), &quote()).unwrap();
+    let token = sealed(&quote()).unwrap();
     let other = open_with(&keys(), at(NOON), client(2), None, Side::Buy, &token);
     assert!(other.unwrap_err().is(Code::ER007));
     let master = MasterKey::from_bytes(&[8; 32]);
     let other = open_with(&master, at(NOON), client(1), None, Side::Buy, &token);
     assert!(other.unwrap_err().is(Code::ER007));
     // Sealed with the right key for the wrong client, which only we could do.
-    let key = keys().derive(Purpose::Quotes { day: 20_000, client: client(1).uuid() }).unwrap();
     let other = Quote { client: client(2), ..quote() };
-    let claims = Claims::of(&other).unwrap();
-    let token =
-        envelope::seal(&Clock::system(), "20000", &key, &serde_json::to_vec(&claims).unwrap())
-            .unwrap();
-    assert_refused(&token);
-    let token = envelope::seal(&Clock::system(), "20000", &key, b"{}").unwrap();
-    assert_refused(&token);
+    assert_refused(&sealed_as(20_000, 20_000, &claims::write(&other).unwrap()));
+}
+
+#[test]
+fn claims_of_another_form_are_refused() {
+    let claims = claims::write(&quote()).unwrap();
+    assert!(open_at(NOON, &sealed_as(20_000, 20_000, &claims)).is_ok());
+    let mut other = claims.clone();
+    other[0] ^= 1;
+    for bad in [&other, &claims[..claims.len() - 1], &[&claims[..], b"x"].concat(), b"", b"{}"] {
+        assert_refused(&sealed_as(20_000, 20_000, bad));
+    }
 }
 
 #[test]
 fn the_key_of_another_day_opens_nothing() {
-    let of_day = |day| keys().derive(Purpose::Quotes { day, client: client(1).uuid() }).unwrap();
-    let claims = serde_json::to_vec(&Claims::of(&quote()).unwrap()).unwrap();
-    for (name, day) in [("20000", 19_999), ("19999", 20_000)] {
-        assert_refused(&envelope::seal(&Clock::system(), name, &of_day(day), &claims).unwrap());
-    }
-    for retired in [19_998, 20_001] {
-        assert_refused(
-            &envelope::seal(&Clock::system(), &retired.to_string(), &of_day(retired), &claims)
-                .unwrap(),
-        );
+    let claims = claims::write(&quote()).unwrap();
+    for (name, day) in [(20_000, 19_999), (19_999, 20_000), (19_998, 19_998), (20_001, 20_001)] {
+        assert_refused(&sealed_as(name, day, &claims));
     }
 }
 
 #[test]
+fn the_key_of_a_day_is_kept_for_that_day() {
+    let kept = DayKey::default();
+    let of = |day| kept.of(&keys(), day, client(1)).unwrap();
+    let first = of(20_000);
+    assert!(Arc::ptr_eq(&first, &of(20_000)));
+    let token = of(20_001).1.seal(&Clock::system(), b"").unwrap();
+    assert!(Sealed::read(&token, "20001").is_some());
+    assert!(!Arc::ptr_eq(&first, &of(20_000)));
+}
+
+#[test]
 fn a_quote_ends_when_it_says_and_is_not_from_the_future() {
-    let token = seal_with(&Clock::system(), &keys(), &quote()).unwrap();
+    let token = sealed(&quote()).unwrap();
     assert!(open_at(NOON + 299, &token).is_ok());
     assert!(open_at(NOON + 300, &token).unwrap_err().is(Code::ER006));
     assert!(open_at(NOON + SECONDS_PER_DAY, &token).unwrap_err().is(Code::ER006));
@@ -168,7 +187,7 @@ fn a_quote_lives_across_midnight_also_where_clocks_differ() {
     let midnight = 20_001 * SECONDS_PER_DAY;
     for issued in [midnight - 1, midnight] {
         let times = Quote { issued_at: at(issued), expires_at: at(issued + 300), ..quote() };
-        let token = seal_with(&Clock::system(), &keys(), &times).unwrap();
+        let token = sealed(&times).unwrap();
         for now in [midnight - 2, midnight + 2, midnight + 298] {
             assert!(open_at(now, &token).is_ok(), "issued {issued}, now {now}");
         }
@@ -180,7 +199,7 @@ fn the_other_side_has_its_own_codes_after_expiry() {
     for (made, wanted, code) in
         [(Side::Sell, Side::Buy, Code::ER009), (Side::Buy, Side::Sell, Code::ER017)]
     {
-        let token = seal_with(&Clock::system(), &keys(), &Quote { side: made, ..quote() }).unwrap();
+        let token = sealed(&Quote { side: made, ..quote() }).unwrap();
         let open = |now| open_with(&keys(), at(now), client(1), None, wanted, &token).unwrap_err();
         assert!(open(NOON).is(code));
         assert!(open(NOON + 300).is(Code::ER006));
@@ -190,7 +209,7 @@ fn the_other_side_has_its_own_codes_after_expiry() {
 #[test]
 fn a_quote_made_for_a_user_serves_no_other() {
     let open = |made: Option<UserId>, asking| {
-        let token = seal_with(&Clock::system(), &keys(), &Quote { user: made, ..quote() }).unwrap();
+        let token = sealed(&Quote { user: made, ..quote() }).unwrap();
         open_with(&keys(), at(NOON), client(1), asking, Side::Buy, &token).map(|quote| quote.user)
     };
     assert_eq!(open(Some(user(1)), Some(user(1))).unwrap(), Some(user(1)));
@@ -218,8 +237,8 @@ fn a_quote_bound_to_a_wallet_serves_no_other() {
 
 #[test]
 fn a_usual_token_fits_a_header_or_a_form() {
-    let token = seal_with(&Clock::system(), &keys(), &quote()).unwrap();
-    assert!(token.len() < 1_200, "{}", token.len());
+    let token = sealed(&quote()).unwrap();
+    assert!(token.len() < 600, "{}", token.len());
     assert!(token.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.')));
 }
 
@@ -245,7 +264,7 @@ proptest! {
             expires_at: at(NOON + life),
             ..quote()
         };
-        let token = seal_with(&Clock::system(), &keys(), &made).unwrap();
+        let token = sealed(&made).unwrap();
         prop_assert_eq!(open_at(NOON, &token).unwrap(), made);
     }
 
