@@ -1,6 +1,6 @@
 //! Where a request's head ends and how long its body is, with nothing left to interpretation.
 //!
-//! Pingora parses what passes here. It forgives what other servers read differently (a bare line
+//! What parses what passes here forgives what other servers read differently (a bare line
 //! feed, `Content-Length` beside `Transfer-Encoding`, spaces in the target); an edge must not:
 //! anything ambiguous is refused and the connection closed (RFC 9112, section 11.2).
 
@@ -183,7 +183,7 @@ impl<'a> Fields<'a> {
         let Some(colon) = line.iter().position(|&byte| byte == b':') else {
             return Err(Malformed("a header without a colon"));
         };
-        let (name, value) = (&line[..colon], line[colon + 1..].trim_ascii());
+        let (name, value) = (&line[..colon], trimmed(&line[colon + 1..]));
         if name.is_empty() || !name.iter().all(is_token) {
             return Err(Malformed("not a header name"));
         }
@@ -227,6 +227,15 @@ impl<'a> Fields<'a> {
         }
         Ok(body)
     }
+}
+
+/// A value without the blanks around it (RFC 9110, section 5.5). Any other white space is a control
+/// character like the rest.
+fn trimmed(value: &[u8]) -> &[u8] {
+    let solid = |byte: &u8| !matches!(byte, b' ' | b'\t');
+    let begin = value.iter().position(solid).unwrap_or(value.len());
+    let end = value.iter().rposition(solid).map_or(begin, |last| last + 1);
+    &value[begin..end]
 }
 
 fn once<T>(slot: &mut Option<T>, value: T, twice: &'static str) -> Result<(), Refused> {

@@ -75,6 +75,11 @@ fn ambiguous_fields_are_refused() {
         "X-A: b\0c\r\n",
         "X-A: b\rContent-Length: 5\r\n",
         "X-A: b\u{7f}\r\n",
+        "X-A: b\u{c}\r\n",
+        "X-A:\u{b}b\r\n",
+        "X-A: b\r\r\n",
+        "Content-Length: 5\r\r\n",
+        "Content-Length: 5\u{c}\r\n",
         "Host: b.example\r\n",
     ] {
         assert!(matches!(with(headers), Err(Malformed(_))), "{headers:?}");

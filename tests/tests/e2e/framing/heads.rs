@@ -44,6 +44,7 @@ async fn hosts_that_can_be_read_in_two_ways_are_refused() {
             refused(get(path, "Host: a.example/x\r\n")),
             refused(get(path, "Host: user@a.example\r\n")),
             refused(get("https://b.example/api/v1/prices", "Host: a.example\r\n")),
+            refused(get("https://A.example/api/v1/prices", "Host: a.example\r\n")),
             refused(get("https://user@a.example/api/v1/prices", "Host: a.example\r\n")),
             refused(get("https://a.example@b.example/", "Host: a.example\r\n")),
         ])
@@ -53,7 +54,7 @@ async fn hosts_that_can_be_read_in_two_ways_are_refused() {
 #[tokio::test]
 async fn header_fields_that_can_be_read_in_two_ways_are_refused() {
     let target = Target::start("fields").await;
-    let fields: [&[u8]; 14] = [
+    let fields: [&[u8]; 17] = [
         b"X-Api-Version : 1\r\n",
         b"Content-Length : 5\r\n",
         b" X-A: b\r\n",
@@ -66,6 +67,9 @@ async fn header_fields_that_can_be_read_in_two_ways_are_refused() {
         b"X-A: b\0c\r\n",
         b"X-A: b\rTransfer-Encoding: chunked\r\n",
         b"X-A: b\x7f\r\n",
+        b"X-A: b\x0c\r\n",
+        b"X-A: b\r\r\n",
+        b"Content-Length: 0\x0b\r\n",
         b"X-A: \xff\r\n",
         b"X\xe4: b\r\n",
     ];
