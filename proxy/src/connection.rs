@@ -189,7 +189,8 @@ async fn http1<A: App>(wire: Wire, peer: IpAddr, app: &A, guard: &Guard, lifecyc
         };
         match app.serve_whole(request, &origin, &mut stream, reuses == 0).await {
             Ok(true) => {}
-            Ok(false) => return Shutdown::shutdown(stream.as_mut()).await,
+            // It may have sent the next request already.
+            Ok(false) => return linger(&mut stream).await,
             Err(request) => {
                 let mut session = ServerSession::new_http1(stream);
                 session.set_keepalive_reuses_remaining(Some(reuses));

@@ -186,7 +186,7 @@ impl AsyncWrite for Wire {
         Poll::Ready(Ok(bytes.len()))
     }
 
-    /// Everything at once, past what is held; behind it where something is held already.
+    /// Past what is held. Where something is held already, or is to be, the first part is held too.
     fn poll_write_vectored(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

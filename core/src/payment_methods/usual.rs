@@ -40,7 +40,8 @@ impl Usual {
         let place = match &tastes.country {
             None => PAYMENT_METHOD_COUNTRIES.len(),
             Some(country) => {
-                let same = |code: &&str| code.eq_ignore_ascii_case(country);
+                let capital = |code: u8| code.to_ascii_uppercase();
+                let same = |code: &&str| code.bytes().map(capital).eq(country.bytes());
                 PAYMENT_METHOD_COUNTRIES.iter().position(same)?
             }
         };
@@ -102,6 +103,7 @@ mod tests {
             Tastes { tier: "basic".to_owned(), ..Tastes::default() },
             Tastes { last_used: Some("a".to_owned()), ..Tastes::default() },
             Tastes { country: Some("XX".to_owned()), ..Tastes::default() },
+            Tastes { country: Some("nl".to_owned()), ..Tastes::default() },
         ] {
             assert!(Usual::of(&catalogue, &tastes).is_none(), "{tastes:?}");
         }

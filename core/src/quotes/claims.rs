@@ -14,7 +14,8 @@ use crate::types::{
     WalletAddress,
 };
 
-/// The first byte: changes with the fields below or their order.
+/// The first byte: changes with anything that changes the bytes, which are those of the fields below
+/// and of their types, in order.
 const FORMAT: u8 = 1;
 
 /// The quote in bytes.

@@ -41,15 +41,14 @@ impl From<Token> for String {
 }
 
 impl Serialize for Token {
-    /// As it is: base64url and points need no escapes, and to look for some takes a tenth of the
-    /// time of a quote.
+    /// As it is: base64url and points need no escapes, so nothing looks for some.
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         let text = RawValue::from_string(format!("\"{}\"", self.0));
         text.map_err(serde::ser::Error::custom)?.serialize(serializer)
     }
 }
 
-/// The key that a client's quotes are sealed with, made once a day.
+/// The key that a client's quotes are sealed with, made once a day and when the client has changed.
 #[derive(Debug, Default)]
 pub struct DayKey(ArcSwapOption<(i64, SealingKey)>);
 
@@ -69,6 +68,7 @@ impl DayKey {
 /// # Errors
 /// When it cannot be written, which is our fault.
 pub fn seal(core: &Core, tenant: &Tenant, quote: &Quote) -> Result<Token> {
+    debug_assert_eq!(tenant.id, quote.client, "nobody could open it");
     let day = day_of(quote.issued_at);
     let key = tenant.quote_key.of(&core.keys, day, tenant.id)?;
     key.1.seal(&core.clock, &claims::write(quote)?).map(Token)

@@ -10,7 +10,7 @@ use super::Gateway;
 use crate::access_log::Line;
 use crate::context::Context;
 
-/// What the session knows of the request.
+/// What is known of the request beside its context.
 #[derive(Debug, Default)]
 pub(super) struct Seen<'a> {
     /// Status of the answer; 0 when there was none.

@@ -4,18 +4,19 @@
 
 use std::borrow::Cow;
 
-use http::Version;
-use pingora_core::protocols::Stream;
+use http::{Method, Version};
 use pingora_core::protocols::http::ServerSession;
+use pingora_core::protocols::{Shutdown, Stream};
 use pingora_error::ErrorType;
 use rampart_core::exchange::Reply;
 
 use super::account::Seen;
-use super::intake::Asked;
+use super::intake::{Asked, UNKNOWN};
 use super::{Gateway, set_bounds};
 use crate::connection::{self, Origin};
 use crate::context::Context;
-use crate::exchange::{NoBody, Received};
+use crate::exchange::{self, NoBody, Received};
+use crate::framing::Refused;
 use crate::lifecycle::Phase;
 use crate::whole::{self, Whole};
 
@@ -32,8 +33,11 @@ impl Gateway {
             Ok(false) => return None,
             Err(error) => {
                 if *error.etype() == ErrorType::InvalidHTTPHeader {
+                    let address = session.client_addr().and_then(|address| address.as_inet());
+                    let peer = address.map_or(UNKNOWN, |address| address.ip().to_canonical());
+                    let reply = self.refuse_head(Refused::Malformed("not an HTTP request"), peer);
                     // Whoever does not take it is gone.
-                    let _ = session.respond_error(400).await;
+                    let _ = exchange::write(&mut session, &Method::GET, reply).await;
                 }
                 session.shutdown().await;
                 return None;
@@ -69,6 +73,10 @@ impl Gateway {
         let bytes_out = written.as_ref().map_or(0, |bytes| *bytes);
         let (version, tls) = (Version::HTTP_11, origin.tls());
         self.account(&context, &Seen { status, bytes_in, bytes_out, version, tls });
+        if !kept && written.is_ok() {
+            // Within the request, so that a process that stops waits for it.
+            Shutdown::shutdown(stream.as_mut()).await;
+        }
         written.is_ok() && kept
     }
 

@@ -135,7 +135,7 @@ impl Gateway {
 }
 
 /// Stands for a peer that left so early that the operating system forgot its address.
-const UNKNOWN: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+pub(super) const UNKNOWN: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
 /// What shares one rate: an IPv4 address, or the /64 network that one IPv6 customer gets.
 fn network(address: IpAddr) -> IpAddr {
