@@ -209,7 +209,7 @@ async fn http1<A: App>(wire: Wire, peer: IpAddr, app: &A, guard: &Guard, lifecyc
 
 /// Answers what was not understood, and closes so that the answer arrives.
 async fn hang_up(mut stream: Stream, reply: Reply) {
-    // Its method is not known; none of these answers is to `HEAD` alone.
+    // Its method is not known: a `HEAD` gets a body as well, and nothing follows it.
     if whole::answer(&mut stream, &Method::GET, reply, false).await.is_ok() {
         Shutdown::shutdown(stream.as_mut()).await;
         linger(&mut stream).await;

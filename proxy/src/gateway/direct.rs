@@ -11,7 +11,7 @@ use pingora_error::ErrorType;
 use rampart_core::exchange::Reply;
 
 use super::account::Seen;
-use super::intake::{Asked, UNKNOWN};
+use super::intake::{Asked, UNKNOWN, peer};
 use super::{Gateway, set_bounds};
 use crate::connection::{self, Origin};
 use crate::context::Context;
@@ -33,9 +33,8 @@ impl Gateway {
             Ok(false) => return None,
             Err(error) => {
                 if *error.etype() == ErrorType::InvalidHTTPHeader {
-                    let address = session.client_addr().and_then(|address| address.as_inet());
-                    let peer = address.map_or(UNKNOWN, |address| address.ip().to_canonical());
-                    let reply = self.refuse_head(Refused::Malformed("not an HTTP request"), peer);
+                    let refused = Refused::Malformed("not an HTTP request");
+                    let reply = self.refuse_head(refused, peer(&session).unwrap_or(UNKNOWN));
                     // Whoever does not take it is gone.
                     let _ = exchange::write(&mut session, &Method::GET, reply).await;
                 }
@@ -70,6 +69,7 @@ impl Gateway {
         let status = reply.status.as_u16();
         let written = whole::answer(stream, &context.method, reply, kept).await;
         context.ended_ns = Some(self.core.clock.monotonic_ns());
+        context.place = None;
         let bytes_out = written.as_ref().map_or(0, |bytes| *bytes);
         let (version, tls) = (Version::HTTP_11, origin.tls());
         self.account(&context, &Seen { status, bytes_in, bytes_out, version, tls });

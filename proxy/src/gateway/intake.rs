@@ -39,14 +39,13 @@ impl<'a> Asked<'a> {
     /// What has arrived in `session`.
     pub(super) fn of(session: &'a ServerSession) -> Self {
         let request = session.req_header();
-        let address = session.client_addr().and_then(|address| address.as_inet());
         Self {
             method: &request.method,
             path: request.uri.path(),
             query: request.uri.query(),
             target_bytes: request.raw_path().len(),
             headers: Cow::Borrowed(&request.headers),
-            peer: address.map(|address| address.ip().to_canonical()),
+            peer: peer(session),
             connection: connection::of(session),
             http2: session.is_http2(),
         }
@@ -136,6 +135,11 @@ impl Gateway {
 
 /// Stands for a peer that left so early that the operating system forgot its address.
 pub(super) const UNKNOWN: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+
+/// The other end of the connection of `session`.
+pub(super) fn peer(session: &ServerSession) -> Option<IpAddr> {
+    Some(session.client_addr()?.as_inet()?.ip().to_canonical())
+}
 
 /// What shares one rate: an IPv4 address, or the /64 network that one IPv6 customer gets.
 fn network(address: IpAddr) -> IpAddr {
