@@ -150,17 +150,17 @@ pub(crate) async fn run<A: App>(
     lifecycle: &Lifecycle,
 ) {
     let wire = Wire::new(stream);
+    let origin = Origin { peer, tls: wire.get_ssl_digest() };
     if matches!(wire.selected_alpn_proto(), Some(ALPN::H2)) {
         // Each on its own, so that one that waits takes no memory for what the other is.
-        Box::pin(http2(wire, app, guard, lifecycle)).await;
+        Box::pin(http2(wire, origin, app, guard, lifecycle)).await;
     } else {
-        Box::pin(http1(wire, peer, app.as_ref(), guard, lifecycle)).await;
+        Box::pin(http1(wire, origin, app.as_ref(), guard, lifecycle)).await;
     }
 }
 
-async fn http1<A: App>(wire: Wire, peer: IpAddr, app: &A, guard: &Guard, lifecycle: &Lifecycle) {
+async fn http1<A: App>(wire: Wire, origin: Origin, app: &A, guard: &Guard, lifecycle: &Lifecycle) {
     let tap = wire.tap();
-    let origin = Origin { peer, tls: wire.get_ssl_digest() };
     let mut stream: Stream = Box::new(wire);
     let mut phase = lifecycle.watch();
     let mut closing = pin!(phase.at_least(Phase::Closing));
@@ -180,7 +180,7 @@ async fn http1<A: App>(wire: Wire, peer: IpAddr, app: &A, guard: &Guard, lifecyc
                 bytes
             }
             Incoming::Refused(refused) => {
-                return hang_up(stream, app.refuse(refused, peer)).await;
+                return hang_up(stream, app.refuse(refused, origin.peer)).await;
             }
             Incoming::Nothing => {
                 Shutdown::shutdown(stream.as_mut()).await;
@@ -216,14 +216,19 @@ async fn hang_up(mut stream: Stream, reply: Reply) {
     }
 }
 
-async fn http2<A: App>(wire: Wire, app: &Arc<A>, guard: &Guard, lifecycle: &Lifecycle) {
+async fn http2<A: App>(
+    wire: Wire,
+    origin: Origin,
+    app: &Arc<A>,
+    guard: &Guard,
+    lifecycle: &Lifecycle,
+) {
     let cork = wire.cork();
     let stream: Stream = Box::new(wire);
-    let tls = stream.get_ssl_digest();
     let unknown = Connection::default();
-    let connection = tls.as_ref().and_then(|tls| tls.extension.get()).unwrap_or(&unknown);
+    let connection = origin.connection().unwrap_or(&unknown);
     let digest = Arc::new(Digest {
-        ssl_digest: tls.clone(),
+        ssl_digest: origin.tls.clone(),
         timing_digest: stream.get_timing_digest(),
         proxy_digest: stream.get_proxy_digest(),
         socket_digest: stream.get_socket_digest(),

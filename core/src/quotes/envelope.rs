@@ -43,14 +43,13 @@ impl SealingKey {
         Ok(Self { header: encoded_header(key_id), key: LessSafeKey::new(key) })
     }
 
-    /// Encrypts `plain`. Every quote is sealed and few are opened: written out here it takes a small
+    /// Encrypts `text`. Every quote is sealed and few are opened: written out here it takes a small
     /// part of the time that the library below takes, which opens it.
     ///
     /// # Errors
     /// When the token would be longer than [`TOKEN_BYTES_MAX`], or without entropy for the nonce.
-    pub(super) fn seal(&self, clock: &Clock, plain: &[u8]) -> Result<String> {
+    pub(super) fn seal(&self, clock: &Clock, mut text: Vec<u8>) -> Result<String> {
         let nonce: [u8; NONCE_LEN] = clock.nonce()?;
-        let mut text = plain.to_vec();
         // What is authenticated besides is the header as it stands in the token (RFC 7516, 5.1).
         let bound = Aad::from(self.header.as_bytes());
         let unique = Nonce::assume_unique_for_key(nonce);
@@ -115,7 +114,7 @@ mod tests {
     const KEY: [u8; KEY_BYTES] = [7; KEY_BYTES];
 
     fn sealed(key_id: &str, plain: &[u8]) -> Result<String> {
-        SealingKey::new(key_id, &KEY)?.seal(&Clock::system(), plain)
+        SealingKey::new(key_id, &KEY)?.seal(&Clock::system(), plain.to_vec())
     }
 
     fn with_header(header: &str) -> String {

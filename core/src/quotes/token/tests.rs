@@ -54,13 +54,16 @@ fn quote() -> Quote {
 
 fn sealed(quote: &Quote) -> Result<String> {
     let key = sealing_key(&keys(), day_of(quote.issued_at), quote.client)?;
-    key.seal(&Clock::system(), &claims::write(quote)?)
+    key.seal(&Clock::system(), claims::write(quote)?)
 }
 
 /// Under the key of one day and the name of another.
 fn sealed_as(name: i64, day: i64, plain: &[u8]) -> String {
     let key = keys().derive(Purpose::Quotes { day, client: client(1).uuid() }).unwrap();
-    SealingKey::new(&name.to_string(), &key).unwrap().seal(&Clock::system(), plain).unwrap()
+    SealingKey::new(&name.to_string(), &key)
+        .unwrap()
+        .seal(&Clock::system(), plain.to_vec())
+        .unwrap()
 }
 
 fn open_at(seconds: i64, token: &str) -> Result<Quote> {
@@ -180,7 +183,7 @@ fn the_key_of_a_day_is_kept_for_that_day() {
     let of = |day| kept.of(&keys(), day, client(1)).unwrap();
     let first = of(20_000);
     assert!(Arc::ptr_eq(&first, &of(20_000)));
-    let token = of(20_001).1.seal(&Clock::system(), b"").unwrap();
+    let token = of(20_001).1.seal(&Clock::system(), Vec::new()).unwrap();
     assert!(Sealed::read(&token, "20001").is_some());
     assert!(!Arc::ptr_eq(&first, &of(20_000)));
 }
