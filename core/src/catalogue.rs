@@ -59,7 +59,7 @@ impl Catalogue {
 #[derive(Debug)]
 pub struct Currency {
     /// Code, ticker, name and CAIP-19 id, as they stand in answers.
-    pub details: CurrencyDetails,
+    pub details: Arc<CurrencyDetails>,
     /// Decimals of the ISO 4217 unit or of the chain.
     pub decimals: u32,
     /// What is special to a crypto currency; `None` for fiat.

@@ -10,6 +10,8 @@ pub(crate) mod deposit;
 pub mod list;
 pub mod update;
 
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -48,7 +50,7 @@ pub struct Plan {
     frequency: Option<String>,
     hidden: bool,
     created_at: DateTime<Utc>,
-    target_currency: CurrencyDetails,
+    target_currency: Arc<CurrencyDetails>,
 }
 
 /// The columns of a [`Plan`].
@@ -114,7 +116,7 @@ impl PlanRow {
             frequency: self.frequency,
             hidden: self.hidden,
             created_at: self.created_at,
-            target_currency: currency.details.clone(),
+            target_currency: Arc::clone(&currency.details),
         })
     }
 }

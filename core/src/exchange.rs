@@ -13,6 +13,8 @@ use crate::upload::Uploaded;
 
 /// Header fields of most answers, those of the listener among them.
 const FIELDS: usize = 12;
+/// Bytes of most answers in JSON: an order, a quote, a sale.
+const JSON_BYTES: usize = 2 * 1024;
 
 /// The head of a request, as a listener has checked it: framing sound, path in normal form.
 #[derive(Clone, Debug)]
@@ -65,7 +67,9 @@ impl Reply {
     /// # Errors
     /// When `value` cannot be written as JSON, which is our fault.
     pub fn json(status: StatusCode, value: &impl Serialize) -> Result<Self> {
-        let body = serde_json::to_vec(value).map_err(|e| Error::internal("write the reply", e))?;
+        let mut body = Vec::with_capacity(JSON_BYTES);
+        serde_json::to_writer(&mut body, value)
+            .map_err(|e| Error::internal("write the reply", e))?;
         Ok(Self::with_body(status, "application/json", body.into()))
     }
 

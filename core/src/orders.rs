@@ -83,6 +83,8 @@ impl WalletType {
     }
 }
 
+crate::types::word_column!(WalletType);
+
 /// Where the coins go and how to watch them, in both versions of an order.
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -97,8 +99,8 @@ impl BlockchainInfo {
     /// Texts are empty where there is nothing to name yet.
     pub(crate) fn of(currency: &Currency, address: &str, transaction_id: &str) -> Self {
         let explorers = currency.crypto.as_ref();
-        let join = |base: Option<&String>, id: &str| match base {
-            Some(base) if !id.is_empty() => format!("{base}{id}"),
+        let join = |base: Option<&String>, id: &str| match base.map(String::as_str) {
+            Some(base) if !id.is_empty() => [base, id].concat(),
             _ => String::new(),
         };
         Self {

@@ -14,7 +14,7 @@ use url::form_urlencoded;
 use crate::Core;
 use crate::caller::Anyone;
 use crate::endpoint::{Body, Endpoint};
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Result};
 use crate::exchange::{Input, Reply};
 use crate::orders::payment_link;
 use crate::orders::status::{Cause, NotApplied, OrderEvent, OrderStatus, apply};
@@ -165,7 +165,8 @@ impl Payment {
         let snapshot = core.snapshots.current();
         let Some(tenant) = snapshot.tenants.get(&client) else { return Ok(None) };
         let row = sqlx::query!(
-            "select status, status_cause, payment_method, fiat_amount, fiat_currency, \
+            "select status as \"status: OrderStatus\", status_cause as \"status_cause: Cause\", \
+             payment_method, fiat_amount, fiat_currency, \
              crypto_amount, crypto_currency, wallet_address, return_url, expires_at \
              from buy_order where client_id = $1 and order_id = $2",
             client.uuid(),
@@ -174,15 +175,12 @@ impl Payment {
         .fetch_optional(&core.db)
         .await?;
         let Some(row) = row else { return Ok(None) };
-        let unknown = || Error::broken("show an order: a status nobody knows");
-        let status = OrderStatus::from_name(&row.status).ok_or_else(unknown)?;
-        let cause = Cause::from_name(&row.status_cause).ok_or_else(unknown)?;
         let late = row.expires_at.is_some_and(|end| end < core.clock.now());
-        let standing = match status {
+        let standing = match row.status {
             OrderStatus::Pending if late || tenant.suspended => Standing::Closed,
             OrderStatus::Pending if tenant.is_test() => Standing::Payable,
             OrderStatus::Pending => Standing::NoProvider,
-            _ => Standing::Moved(status, cause),
+            status => Standing::Moved(status, row.status_cause),
         };
         let catalogue = &snapshot.catalogue;
         let method = catalogue.payment_method(&row.payment_method);

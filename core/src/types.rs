@@ -16,6 +16,7 @@ mod wallet;
 mod web_url;
 
 pub use caip19::{Caip19, InvalidCaip19};
+pub(crate) use checked_text::word_column;
 pub use country::{Country, InvalidCountry, PAYMENT_METHOD_COUNTRIES};
 pub use currency::{
     CRYPTO_DECIMALS_MAX, CurrencyCode, CurrencyDetails, InvalidCurrencyCode, InvalidPairCode,

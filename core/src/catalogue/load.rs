@@ -75,12 +75,12 @@ async fn currencies(db: &PgPool) -> Result<BTreeMap<CurrencyCode, Arc<Currency>>
                 transaction_explorer: row.transaction_explorer,
             }),
         };
-        let details = CurrencyDetails {
+        let details = Arc::new(CurrencyDetails {
             code,
             ticker: row.ticker.into(),
             name: row.name.into(),
             caip19: row.caip19.parse().map_err(|e| invalid("CAIP-19 id", e))?,
-        };
+        });
         let decimals = u32::try_from(row.decimals).map_err(|e| invalid("decimals", e))?;
         currencies.insert(code, Arc::new(Currency { details, decimals, crypto }));
     }

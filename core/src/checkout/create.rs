@@ -1,5 +1,7 @@
 //! `POST /api/v2/buy/checkout`: stores an offer and makes the address of its page.
 
+use std::sync::Arc;
+
 use http::Method;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -118,8 +120,8 @@ impl Endpoint for V2 {
         let pair = &request.terms.pair;
         Ok(Json(Created {
             checkout_url: session::url(core, client.id(), id, sealed.as_deref())?,
-            source_currency: pair.quote.details.clone(),
-            target_currency: pair.base.details.clone(),
+            source_currency: Arc::clone(&pair.quote.details),
+            target_currency: Arc::clone(&pair.base.details),
             identifier: identifier.map(|identifier| identifier.as_str().to_owned()),
         }))
     }
@@ -197,7 +199,7 @@ pub struct Created {
     /// As sent; `null` when none was.
     identifier: Option<String>,
     /// What is paid.
-    source_currency: CurrencyDetails,
+    source_currency: Arc<CurrencyDetails>,
     /// What is bought.
-    target_currency: CurrencyDetails,
+    target_currency: Arc<CurrencyDetails>,
 }

@@ -1,6 +1,8 @@
 //! `GET /api/v1/system/currency-pairs`: every pair, with what it takes to format and bound an
 //! amount of it.
 
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
 use http::Method;
 use schemars::JsonSchema;
@@ -98,7 +100,7 @@ impl Listing {
 #[serde(rename_all = "camelCase")]
 struct CryptoView {
     #[serde(flatten)]
-    details: CurrencyDetails,
+    details: Arc<CurrencyDetails>,
     /// The network's name where the currency's own does not tell it.
     chain: Option<String>,
     /// Of the chain; amounts carry at most 8 of them.
@@ -110,7 +112,7 @@ impl CryptoView {
     fn of(currency: &Currency) -> Self {
         let crypto = currency.crypto.as_ref();
         Self {
-            details: currency.details.clone(),
+            details: Arc::clone(&currency.details),
             chain: crypto.and_then(|crypto| crypto.chain_name.clone()),
             decimals: currency.decimals,
             supports_tag: crypto.is_some_and(|crypto| crypto.supports_tag),

@@ -8,6 +8,7 @@
 //! trade and are not in it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use http::Method;
@@ -107,8 +108,8 @@ impl Endpoint for V2 {
     async fn call(core: &Core, client: Client, fee: Decimal) -> Result<Self::Response> {
         let entry = |(pair, shown): (&Pair, Shown)| {
             let prices = PairPrices {
-                source_currency: pair.quote.details.clone(),
-                target_currency: pair.base.details.clone(),
+                source_currency: Arc::clone(&pair.quote.details),
+                target_currency: Arc::clone(&pair.base.details),
                 buy: shown.buy.map(JsonDecimal),
                 sell: shown.sell.map(JsonDecimal),
             };
@@ -140,8 +141,8 @@ pub struct BySide {
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PairPrices {
-    source_currency: CurrencyDetails,
-    target_currency: CurrencyDetails,
+    source_currency: Arc<CurrencyDetails>,
+    target_currency: Arc<CurrencyDetails>,
     /// `null` while it cannot be bought.
     buy: Option<JsonDecimal>,
     /// `null` while it cannot be sold.

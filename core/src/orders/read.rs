@@ -1,6 +1,8 @@
 //! One order: `GET /api/v1/user/buy/orders/{id}` for its user, `GET /api/v2/buy/orders/{id}` for
 //! its client. `{id}` is our number or the partner's own identifier.
 
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
 use http::Method;
 use schemars::JsonSchema;
@@ -189,8 +191,8 @@ pub struct OrderV1 {
     is_dca_order: bool,
     is_estimated_quote: bool,
     expires_at: Option<DateTime<Utc>>,
-    source_currency: CurrencyDetails,
-    target_currency: CurrencyDetails,
+    source_currency: Arc<CurrencyDetails>,
+    target_currency: Arc<CurrencyDetails>,
 }
 
 impl From<Order> for OrderV1 {
@@ -246,8 +248,8 @@ impl From<Order> for OrderV1 {
             is_dca_order: is_dca,
             is_estimated_quote: is_estimated,
             expires_at,
-            source_currency: fiat_currency.details.clone(),
-            target_currency: crypto_currency.details.clone(),
+            source_currency: Arc::clone(&fiat_currency.details),
+            target_currency: Arc::clone(&crypto_currency.details),
         }
     }
 }
@@ -271,8 +273,8 @@ pub struct OrderV2 {
     fees: Fees,
     blockchain_info: BlockchainInfo,
     expires_at: Option<DateTime<Utc>>,
-    source_currency: CurrencyDetails,
-    target_currency: CurrencyDetails,
+    source_currency: Arc<CurrencyDetails>,
+    target_currency: Arc<CurrencyDetails>,
 }
 
 /// The fees of an order in version 2.
@@ -341,8 +343,8 @@ impl From<Order> for OrderV2 {
             },
             blockchain_info,
             expires_at,
-            source_currency: fiat_currency.details.clone(),
-            target_currency: crypto_currency.details.clone(),
+            source_currency: Arc::clone(&fiat_currency.details),
+            target_currency: Arc::clone(&crypto_currency.details),
         }
     }
 }

@@ -9,7 +9,7 @@ use super::status::{Cause, OrderStatus};
 use super::{Order, WalletType};
 use crate::catalogue::{Catalogue, Currency};
 use crate::error::{Error, Result};
-use crate::types::{Amount, DestinationTag, OrderId, TagKind};
+use crate::types::{Amount, CurrencyCode, DestinationTag, OrderId, PairCode, TagKind};
 
 /// The columns that make an [`Order`].
 #[derive(Debug)]
@@ -19,18 +19,18 @@ pub(super) struct OrderRow {
     pub(super) order_id: i64,
     pub(super) created_at: DateTime<Utc>,
     pub(super) partner_reference: Option<String>,
-    pub(super) status: String,
-    pub(super) status_cause: String,
+    pub(super) status: OrderStatus,
+    pub(super) status_cause: Cause,
     pub(super) status_reason: Option<String>,
-    pub(super) pair: String,
+    pub(super) pair: PairCode,
     pub(super) payment_method: String,
-    pub(super) wallet_type: String,
+    pub(super) wallet_type: WalletType,
     pub(super) wallet_address: String,
     pub(super) destination_tag: Option<String>,
     pub(super) fiat_amount: Decimal,
-    pub(super) fiat_currency: String,
+    pub(super) fiat_currency: CurrencyCode,
     pub(super) crypto_amount: Decimal,
-    pub(super) crypto_currency: String,
+    pub(super) crypto_currency: CurrencyCode,
     pub(super) partner_fee: Decimal,
     pub(super) partner_fee_percentage: Option<Decimal>,
     pub(super) provider_fee: Decimal,
@@ -57,11 +57,14 @@ macro_rules! select_orders {
         sqlx::query_as!(
             $crate::orders::row::OrderRow,
             "select " + $place + " as \"place!\", order_id, created_at, partner_reference, \
-             status, status_cause, status_reason, \
-             pair, payment_method, wallet_type, wallet_address, destination_tag, fiat_amount, \
-             fiat_currency, crypto_amount, crypto_currency, partner_fee, partner_fee_percentage, \
-             provider_fee, payment_method_fee, network_fee, spread_fee, affiliate_fee, \
-             is_dca_order, is_estimated_quote, transaction_id, expires_at from " + $from + $rest,
+             status as \"status: _\", status_cause as \"status_cause: _\", status_reason, \
+             pair as \"pair: _\", payment_method, wallet_type as \"wallet_type: _\", \
+             wallet_address, destination_tag, \
+             fiat_amount, fiat_currency as \"fiat_currency: _\", \
+             crypto_amount, crypto_currency as \"crypto_currency: _\", \
+             partner_fee, partner_fee_percentage, provider_fee, payment_method_fee, network_fee, \
+             spread_fee, affiliate_fee, is_dca_order, is_estimated_quote, transaction_id, \
+             expires_at from " + $from + $rest,
             $($argument),+
         )
     };
@@ -91,21 +94,21 @@ impl OrderRow {
     /// # Errors
     /// When the row says what no order can say; the edge never writes such a row.
     pub(super) fn order(self, catalogue: &Catalogue) -> Result<Order> {
-        let fiat_currency = currency(catalogue, &self.fiat_currency)?;
-        let crypto_currency = currency(catalogue, &self.crypto_currency)?;
+        let fiat_currency = currency(catalogue, self.fiat_currency)?;
+        let crypto_currency = currency(catalogue, self.crypto_currency)?;
         let fees = fees_of_row!(self);
         Ok(Order {
             id: id(self.order_id)?,
             created_at: self.created_at,
             partner_reference: self.partner_reference,
-            status: known(OrderStatus::from_name(&self.status))?,
-            cause: known(Cause::from_name(&self.status_cause))?,
+            status: self.status,
+            cause: self.status_cause,
             reason: self.status_reason,
-            pair: self.pair.parse().map_err(|error| Error::internal("read a pair", error))?,
+            pair: self.pair,
             fiat: Amount::new(self.fiat_amount, fiat_currency.code()),
             crypto: Amount::new(self.crypto_amount, crypto_currency.code()),
             payment_method: self.payment_method,
-            wallet_type: known(WalletType::from_name(&self.wallet_type))?,
+            wallet_type: self.wallet_type,
             wallet_address: self.wallet_address,
             destination_tag: tag(&crypto_currency, self.destination_tag)?,
             fiat_currency,
@@ -135,8 +138,7 @@ pub(crate) fn tag(currency: &Currency, text: Option<String>) -> Result<Option<De
 }
 
 /// The catalogue's currency of a column.
-pub(crate) fn currency(catalogue: &Catalogue, code: &str) -> Result<Arc<Currency>> {
-    let code = code.parse().map_err(|error| Error::internal("read a currency", error))?;
+pub(crate) fn currency(catalogue: &Catalogue, code: CurrencyCode) -> Result<Arc<Currency>> {
     known(catalogue.currencies.get(&code).cloned())
 }
 

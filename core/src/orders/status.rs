@@ -65,21 +65,14 @@ impl OrderStatus {
         Self::ALL.into_iter().find(|status| status.as_str() == name)
     }
 
-    /// The state that a row has.
-    ///
-    /// # Errors
-    /// When it is none of ours; the edge never writes such a row.
-    pub(crate) fn from_row(name: &str) -> Result<Self, sqlx::Error> {
-        Self::from_name(name)
-            .ok_or_else(|| sqlx::Error::Decode("an order has an unknown status".into()))
-    }
-
     /// Whether nothing can happen to the order any more.
     #[must_use]
     pub const fn is_final(self) -> bool {
         matches!(self, Self::Completed | Self::Cancelled | Self::Refunded)
     }
 }
+
+crate::types::word_column!(OrderStatus);
 
 crate::openapi::inline_schema!(
     OrderStatus,
@@ -198,7 +191,8 @@ impl Event for OrderEvent {
     ) -> Result<Option<Facts>, sqlx::Error> {
         let row = sqlx::query!(
             r#"
-            select status, fiat_amount, expires_at, transaction_id is not null as "coins_sent!"
+            select status as "status: OrderStatus", fiat_amount, expires_at,
+                transaction_id is not null as "coins_sent!"
             from buy_order where client_id = $1 and order_id = $2 for update
             "#,
             client.uuid(),
@@ -208,8 +202,7 @@ impl Event for OrderEvent {
         .await?;
         let Some(row) = row else { return Ok(None) };
         let (expires_at, coins_sent) = (row.expires_at, row.coins_sent);
-        let status = OrderStatus::from_row(&row.status)?;
-        Ok(Some(Facts { status, amount: row.fiat_amount, expires_at, coins_sent }))
+        Ok(Some(Facts { status: row.status, amount: row.fiat_amount, expires_at, coins_sent }))
     }
 
     async fn write(

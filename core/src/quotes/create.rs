@@ -1,6 +1,8 @@
 //! `POST /api/v1/buy/quote` and `POST /api/v1/sell/quote`: what a trade would come to, sealed for
 //! the confirm.
 
+use std::sync::Arc;
+
 use chrono::{SecondsFormat, SubsecRound, TimeDelta};
 use http::Method;
 use rust_decimal::Decimal;
@@ -213,8 +215,8 @@ pub struct View {
     is_estimated_quote: bool,
     expiry_date: String,
     quote_unconfirmable_reasons: Vec<Reason>,
-    source_currency: CurrencyDetails,
-    target_currency: CurrencyDetails,
+    source_currency: Arc<CurrencyDetails>,
+    target_currency: Arc<CurrencyDetails>,
 }
 
 /// Prices the request and seals the quote.
@@ -338,8 +340,8 @@ impl View {
             expiry_date: quote.expires_at.to_rfc3339_opts(SecondsFormat::Millis, true),
             quote_unconfirmable_reasons: reasons,
             payment_method: quote.payment_method,
-            source_currency: source.details.clone(),
-            target_currency: target.details.clone(),
+            source_currency: Arc::clone(&source.details),
+            target_currency: Arc::clone(&target.details),
         })
     }
 }

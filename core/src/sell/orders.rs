@@ -1,6 +1,8 @@
 //! Sales of a user: `GET /api/v1/user/sell/orders`, newest first, and
 //! `GET /api/v1/user/sell/orders/{id}`, by our number or the partner's own identifier.
 
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
 use http::Method;
 use schemars::JsonSchema;
@@ -249,8 +251,8 @@ pub struct SaleV1 {
     blockchain_info: BlockchainInfo,
     /// Coins that come later are late.
     order_expire_time: DateTime<Utc>,
-    source_currency: CurrencyDetails,
-    target_currency: CurrencyDetails,
+    source_currency: Arc<CurrencyDetails>,
+    target_currency: Arc<CurrencyDetails>,
 }
 
 impl SaleV1 {
@@ -286,8 +288,8 @@ impl SaleV1 {
             wallet_address: sale.wallet_address,
             destination_tag: sale.destination_tag,
             order_expire_time: sale.expires_at,
-            source_currency: sale.crypto_currency.details.clone(),
-            target_currency: sale.fiat_currency.details.clone(),
+            source_currency: Arc::clone(&sale.crypto_currency.details),
+            target_currency: Arc::clone(&sale.fiat_currency.details),
         }
     }
 }

@@ -15,7 +15,9 @@ use crate::orders::confirm::placing::{ORDER_ID_TRIES_MAX, may_have_run};
 use crate::orders::row::{currency, id, tag};
 use crate::orders::status::{Cause, OrderStatus};
 use crate::quotes::Quote;
-use crate::types::{ClientId, DestinationTag, OrderId, QuoteId, UserId, WalletAddress};
+use crate::types::{
+    ClientId, CurrencyCode, DestinationTag, OrderId, QuoteId, UserId, WalletAddress,
+};
 
 /// A sale about to be made.
 pub(super) struct NewSale<'a> {
@@ -206,15 +208,15 @@ pub(super) async fn earlier(
     quote: QuoteId,
 ) -> Result<Option<(Placed, Vec<u8>)>> {
     let row = sqlx::query!(
-        "select order_id, wallet_address, destination_tag, crypto_currency, expires_at, \
-         terms_digest from sell_order where client_id = $1 and quote_id = $2",
+        "select order_id, wallet_address, destination_tag, \
+         crypto_currency as \"crypto_currency: CurrencyCode\", expires_at, terms_digest from sell_order where client_id = $1 and quote_id = $2",
         client.id().uuid(),
         quote.uuid(),
     )
     .fetch_optional(&core.db)
     .await?;
     let Some(row) = row else { return Ok(None) };
-    let currency = currency(&client.catalogue, &row.crypto_currency)?;
+    let currency = currency(&client.catalogue, row.crypto_currency)?;
     let placed = Placed {
         order: id(row.order_id)?,
         wallet_address: row.wallet_address,

@@ -6,10 +6,10 @@ use uuid::Uuid;
 
 use super::Sale;
 use crate::catalogue::Catalogue;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::orders::row::{currency, fees_of_row, id, known, tag};
 use crate::orders::status::{Cause, OrderStatus};
-use crate::types::{Amount, UserId};
+use crate::types::{Amount, CurrencyCode, PairCode, UserId};
 
 /// The columns that make a [`Sale`].
 #[derive(Debug)]
@@ -17,19 +17,19 @@ pub(super) struct SaleRow {
     pub(super) order_id: i64,
     pub(super) created_at: DateTime<Utc>,
     pub(super) partner_reference: Option<String>,
-    pub(super) status: String,
-    pub(super) status_cause: String,
+    pub(super) status: OrderStatus,
+    pub(super) status_cause: Cause,
     pub(super) status_reason: Option<String>,
-    pub(super) pair: String,
+    pub(super) pair: PairCode,
     pub(super) payment_method: String,
     pub(super) user_id: Option<Uuid>,
     pub(super) account_id: Option<Uuid>,
     pub(super) wallet_address: String,
     pub(super) destination_tag: Option<String>,
     pub(super) fiat_amount: Decimal,
-    pub(super) fiat_currency: String,
+    pub(super) fiat_currency: CurrencyCode,
     pub(super) crypto_amount: Decimal,
-    pub(super) crypto_currency: String,
+    pub(super) crypto_currency: CurrencyCode,
     pub(super) received_amount: Option<Decimal>,
     pub(super) partner_fee: Decimal,
     pub(super) partner_fee_percentage: Decimal,
@@ -48,11 +48,13 @@ macro_rules! select_sales {
     ($rest:literal, $($argument:expr),+ $(,)?) => {
         sqlx::query_as!(
             $crate::sell::row::SaleRow,
-            "select order_id, created_at, partner_reference, status, status_cause, status_reason, \
-             pair, payment_method, user_id, account_id, wallet_address, destination_tag, fiat_amount, \
-             fiat_currency, crypto_amount, crypto_currency, received_amount, partner_fee, \
-             partner_fee_percentage, provider_fee, payment_method_fee, network_fee, spread_fee, \
-             affiliate_fee, transaction_id, expires_at from sell_order " + $rest,
+            "select order_id, created_at, partner_reference, \
+             status as \"status: _\", status_cause as \"status_cause: _\", status_reason, \
+             pair as \"pair: _\", payment_method, user_id, account_id, wallet_address, \
+             destination_tag, fiat_amount, fiat_currency as \"fiat_currency: _\", \
+             crypto_amount, crypto_currency as \"crypto_currency: _\", received_amount, \
+             partner_fee, partner_fee_percentage, provider_fee, payment_method_fee, network_fee, \
+             spread_fee, affiliate_fee, transaction_id, expires_at from sell_order " + $rest,
             $($argument),+
         )
     };
@@ -66,18 +68,18 @@ impl SaleRow {
     /// # Errors
     /// When the row says what no sale can say; the edge never writes such a row.
     pub(super) fn sale(self, catalogue: &Catalogue) -> Result<Sale> {
-        let fiat_currency = currency(catalogue, &self.fiat_currency)?;
-        let crypto_currency = currency(catalogue, &self.crypto_currency)?;
+        let fiat_currency = currency(catalogue, self.fiat_currency)?;
+        let crypto_currency = currency(catalogue, self.crypto_currency)?;
         let fees = fees_of_row!(self);
         let crypto = |amount| Amount::new(amount, crypto_currency.code());
         Ok(Sale {
             id: id(self.order_id)?,
             created_at: self.created_at,
             partner_reference: self.partner_reference,
-            status: known(OrderStatus::from_name(&self.status))?,
-            cause: known(Cause::from_name(&self.status_cause))?,
+            status: self.status,
+            cause: self.status_cause,
             reason: self.status_reason,
-            pair: self.pair.parse().map_err(|error| Error::internal("read a pair", error))?,
+            pair: self.pair,
             fiat: Amount::new(self.fiat_amount, fiat_currency.code()),
             crypto: crypto(self.crypto_amount),
             received: self.received_amount.map(crypto),

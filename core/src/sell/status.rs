@@ -82,7 +82,7 @@ impl Event for SaleEvent {
         sale: OrderId,
     ) -> Result<Option<Facts>, sqlx::Error> {
         let row = sqlx::query!(
-            "select status, crypto_amount, expires_at from sell_order \
+            "select status as \"status: OrderStatus\", crypto_amount, expires_at from sell_order \
              where client_id = $1 and order_id = $2 for update",
             client.uuid(),
             sale.number(),
@@ -91,8 +91,7 @@ impl Event for SaleEvent {
         .await?;
         let Some(row) = row else { return Ok(None) };
         let (amount, expires_at) = (row.crypto_amount, Some(row.expires_at));
-        let status = OrderStatus::from_row(&row.status)?;
-        Ok(Some(Facts { status, amount, expires_at, coins_sent: false }))
+        Ok(Some(Facts { status: row.status, amount, expires_at, coins_sent: false }))
     }
 
     /// In the sandbox a sale in progress is paid out by itself.

@@ -67,6 +67,31 @@ macro_rules! text_form {
     };
 }
 
+/// Lets a column of Postgres' `text` be read as a type with `from_name`: one of a few words. Any other
+/// word in a row fails to decode.
+macro_rules! word_column {
+    ($type:ty) => {
+        impl sqlx::Type<sqlx::Postgres> for $type {
+            fn type_info() -> sqlx::postgres::PgTypeInfo {
+                <str as sqlx::Type<sqlx::Postgres>>::type_info()
+            }
+
+            fn compatible(column: &sqlx::postgres::PgTypeInfo) -> bool {
+                <str as sqlx::Type<sqlx::Postgres>>::compatible(column)
+            }
+        }
+
+        impl<'r> sqlx::Decode<'r, sqlx::Postgres> for $type {
+            fn decode(
+                value: sqlx::postgres::PgValueRef<'r>,
+            ) -> Result<Self, sqlx::error::BoxDynError> {
+                let word = <&str as sqlx::Decode<'r, sqlx::Postgres>>::decode(value)?;
+                Self::from_name(word).ok_or_else(|| "a word that nobody knows".into())
+            }
+        }
+    };
+}
+
 /// A zero-sized error: what was refused, never the value itself.
 macro_rules! refusal {
     ($(#[$doc:meta])* $name:ident, $message:literal) => {
@@ -86,3 +111,4 @@ macro_rules! refusal {
 
 pub(super) use refusal;
 pub(super) use text_form;
+pub(crate) use word_column;

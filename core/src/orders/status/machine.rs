@@ -81,6 +81,8 @@ impl Cause {
     }
 }
 
+crate::types::word_column!(Cause);
+
 /// One row of the contract's table.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Transition {
