@@ -26,6 +26,8 @@ pub struct Admission {
     pub client: Option<Client>,
     params: Vec<(&'static str, String)>,
     rates: Vec<(&'static str, Decision)>,
+    /// Version of the catalogue that the answer shows, if it shows one.
+    revision: Option<i64>,
 }
 
 impl Admission {
@@ -56,10 +58,12 @@ impl Core {
             Found::OtherMethods(methods) => return Err(Box::new(self.not_allowed(head, &methods))),
             Found::Nothing => return Err(self.finished(head, &Code::ER998.into())),
         };
-        let mut admission = Admission { route, client: None, params, rates: Vec::new() };
+        let (rates, revision) = (Vec::new(), None);
+        let mut admission = Admission { route, client: None, params, rates, revision };
         if route.client {
             let client = credentials::client(self, head).map_err(|e| self.finished(head, &e))?;
             let taken = self.take_rates(route, &client, &mut admission.rates);
+            admission.revision = route.shows_catalogue().then_some(client.catalogue.revision);
             admission.client = Some(client);
             if let Err(error) = taken {
                 let mut reply = error.reply(&head.request_id);
@@ -93,7 +97,7 @@ impl Core {
     /// Runs an admitted request. Always answers.
     pub async fn answer(
         self: &Arc<Self>,
-        admission: Admission,
+        mut admission: Admission,
         head: Head,
         body: impl Into<Entity>,
     ) -> Reply {
@@ -108,10 +112,10 @@ impl Core {
             body,
             upload,
             document: serde_json::Value::Null,
-            params: admission.params.clone(),
+            params: std::mem::take(&mut admission.params),
             now: self.clock.now(),
         };
-        let result = admission.route.run(Arc::clone(self), admission.client.clone(), input).await;
+        let result = admission.route.run(Arc::clone(self), admission.client.take(), input).await;
         let mut reply = result.unwrap_or_else(|error| error.reply(&request_id));
         for code in reply.codes.iter().filter(|code| !admission.route.declares(**code)) {
             tracing::error!(route = ?admission.route, code = code.as_str(), "undeclared code");
@@ -221,8 +225,8 @@ impl Core {
             headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         }
         let Some(admission) = admission else { return };
-        if let (Some(client), true) = (&admission.client, admission.route.shows_catalogue()) {
-            headers.insert(CATALOG_VERSION, client.catalogue.revision.into());
+        if let Some(revision) = admission.revision {
+            headers.insert(CATALOG_VERSION, revision.into());
         }
         if !admission.rates.is_empty() {
             reply.set("ratelimit-policy", &listed(&admission.rates, Decision::write_policy));

@@ -108,19 +108,19 @@ pub(crate) enum Found {
     Nothing,
 }
 
-/// Routes by path: the fixed ones by lookup, the others by trying.
+/// Routes by path: the fixed ones by lookup, the others by trying those that begin as the path does.
 struct Router {
     fixed: HashMap<&'static str, Vec<&'static Route>>,
-    patterns: Vec<&'static Route>,
+    /// With what stands before the first `{name}`.
+    patterns: Vec<(&'static str, &'static Route)>,
 }
 
 static ROUTER: LazyLock<Router> = LazyLock::new(|| {
     let mut router = Router { fixed: HashMap::new(), patterns: Vec::new() };
     for route in ENDPOINTS.iter().chain(PAGES) {
-        if route.path.contains('{') {
-            router.patterns.push(route);
-        } else {
-            router.fixed.entry(route.path).or_default().push(route);
+        match route.path.split_once('{') {
+            Some((beginning, _)) => router.patterns.push((beginning, route)),
+            None => router.fixed.entry(route.path).or_default().push(route),
         }
     }
     router
@@ -147,7 +147,7 @@ pub(crate) fn find(method: &Method, path: &str) -> Found {
     if !others.is_empty() {
         return Found::OtherMethods(others);
     }
-    for route in &ROUTER.patterns {
+    for (_, route) in ROUTER.patterns.iter().filter(|(beginning, _)| path.starts_with(beginning)) {
         if let Some(params) = segments(route.path, path) {
             if route.method == *method {
                 return Found::Endpoint(route, params);
