@@ -1,57 +1,41 @@
 //! The life of one connection: HTTP/1 request by request, HTTP/2 stream by stream.
 //!
 //! What is read and when it is given up is decided here. Parsing and writing is Pingora's, but for
-//! requests that arrive whole (`whole`).
+//! requests that arrive whole (`whole`) and for streams of HTTP/2 (`stream`) that no upstream answers.
 
-use std::future::{poll_fn, ready};
+mod http2;
+
+use std::future::ready;
 use std::net::IpAddr;
-use std::panic::AssertUnwindSafe;
 use std::pin::pin;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use bytes::BytesMut;
-use futures::FutureExt as _;
 use http::Method;
 use pingora_core::protocols::http::ServerSession;
-use pingora_core::protocols::http::v2::server::{
-    H2Accept, H2Options, HttpSession, default_h2_options,
-};
 use pingora_core::protocols::tls::SslDigest;
-use pingora_core::protocols::{ALPN, Digest, Shutdown, Ssl as _, Stream};
+use pingora_core::protocols::{ALPN, Shutdown, Ssl as _, Stream};
 use rampart_core::exchange::Reply;
 use rampart_core::rate_limit::Gcra;
 use tokio::sync::Notify;
-use tokio::time::timeout;
 
+use self::http2::http2;
 use crate::framing::Refused;
 use crate::guard::{Guard, Incoming, Patience, linger};
 use crate::lifecycle::{Lifecycle, Phase};
+use crate::stream::Stream as Http2Stream;
 use crate::whole;
-use crate::wire::{Cork, Wire};
+use crate::wire::Wire;
 
 /// Requests after which an HTTP/1 connection is closed, so that its memory comes back.
 const REQUESTS_MAX: u32 = 10_000;
-/// Streams of one HTTP/2 connection that run at once.
-const STREAMS_MAX: u32 = 100;
-/// Streams that may still run although the client gave up on some of them.
-const RUNNING_MAX: usize = 2 * STREAMS_MAX as usize;
 /// Streams that a client may reset before their answer; a client that changes its mind this
 /// often is attacking (CVE-2023-44487).
 const RESETS_MAX: u32 = 100;
-/// Streams that Pingora may refuse as malformed.
-const MALFORMED_MAX: u32 = 32;
 /// Nanoseconds for which a connection uses the bucket of its address without asking for it. Much
 /// less than the time after which an unused one is forgotten.
 const BUCKET_KEPT_NS: u64 = 1_000_000_000;
-/// Decoded header list of a stream; larger ones are answered by the h2 crate itself.
-const HEADER_LIST_MAX: u32 = 64 * 1024;
-/// Receive window of a stream and of a connection, in bytes.
-const STREAM_WINDOW: u32 = 256 * 1024;
-const CONNECTION_WINDOW: u32 = 1024 * 1024;
-/// Time for the HTTP/2 preface and settings.
-const PREFACE_MAX: Duration = Duration::from_secs(10);
 
 /// What serves the requests of a connection.
 pub(crate) trait App: Send + Sync + 'static {
@@ -71,6 +55,20 @@ pub(crate) trait App: Send + Sync + 'static {
         _last: bool,
     ) -> impl Future<Output = Result<bool, BytesMut>> + Send {
         ready(Err(request))
+    }
+
+    /// Serves a stream of HTTP/2 without a session.
+    fn serve_stream(
+        &self,
+        _stream: Http2Stream,
+        _origin: &Origin,
+    ) -> impl Future<Output = ()> + Send {
+        ready(())
+    }
+
+    /// Whether streams of HTTP/2 are served without a session.
+    fn serves_streams(&self) -> bool {
+        false
     }
 
     /// The answer to a head that was refused, accounted for.
@@ -117,7 +115,7 @@ impl Connection {
 }
 
 /// Where the requests of a connection come from.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Origin {
     /// The other end.
     pub(crate) peer: IpAddr,
@@ -216,134 +214,10 @@ async fn hang_up(mut stream: Stream, reply: Reply) {
     }
 }
 
-async fn http2<A: App>(
-    wire: Wire,
-    origin: Origin,
-    app: &Arc<A>,
-    guard: &Guard,
-    lifecycle: &Lifecycle,
-) {
-    let cork = wire.cork();
-    let stream: Stream = Box::new(wire);
-    let unknown = Connection::default();
-    let connection = origin.connection().unwrap_or(&unknown);
-    let digest = Arc::new(Digest {
-        ssl_digest: origin.tls.clone(),
-        timing_digest: stream.get_timing_digest(),
-        proxy_digest: stream.get_proxy_digest(),
-        socket_digest: stream.get_socket_digest(),
-    });
-    let handshake = pingora_core::protocols::http::v2::server::handshake(stream, Some(options()));
-    let Ok(Ok(mut h2)) = timeout(PREFACE_MAX, handshake).await else {
-        return;
-    };
-    let mut phase = lifecycle.watch();
-    let mut stopping = pin!(phase.at_least(Phase::Stopping));
-    let mut hostile = pin!(connection.hostile.notified());
-    let mut leaving = false;
-    let mut malformed = 0;
-    let running = Arc::new(AtomicUsize::new(0));
-    let mut used = true;
-    let mut idle = tokio::time::interval(guard.idle);
-    loop {
-        let accepted = tokio::select! {
-            biased;
-            () = &mut hostile => return,
-            () = &mut stopping, if !leaving => {
-                h2.graceful_shutdown();
-                leaving = true;
-                continue;
-            }
-            accepted = gathering(&cork, HttpSession::from_h2_conn(&mut h2, Arc::clone(&digest)))
-                => accepted,
-            _ = idle.tick() => {
-                if !used && running.load(Ordering::Acquire) == 0 {
-                    return;
-                }
-                used = false;
-                continue;
-            }
-        };
-        match accepted {
-            Ok(Some(H2Accept::Session(session))) => {
-                used = true;
-                let ticket = Ticket::new(&running);
-                if running.load(Ordering::Acquire) > RUNNING_MAX {
-                    return;
-                }
-                serve_stream(Arc::clone(app), session, ticket).await;
-            }
-            Ok(Some(H2Accept::Rejected)) => {
-                malformed += 1;
-                if malformed > MALFORMED_MAX {
-                    return;
-                }
-            }
-            Ok(None) | Err(_) => return,
-        }
-    }
-}
-
-/// What `accepting` gives. As long as it has something at once, nothing leaves: requests that came
-/// together are answered together, in one write.
-async fn gathering<F: Future>(cork: &Cork, accepting: F) -> F::Output {
-    let mut accepting = pin!(accepting);
-    poll_fn(|cx| {
-        cork.hold();
-        let accepted = accepting.as_mut().poll(cx);
-        if accepted.is_ready() {
-            return accepted;
-        }
-        cork.release();
-        accepting.as_mut().poll(cx)
-    })
-    .await
-}
-
-/// Serves a stream: here if that can be done at once, or else in a task of its own. A panic ends
-/// the stream alone.
-async fn serve_stream<A: App>(app: Arc<A>, session: HttpSession, ticket: Ticket) {
-    let serving = async move {
-        app.serve(ServerSession::new_http2(session)).await;
-        drop(ticket);
-    };
-    let mut serving = Box::pin(AssertUnwindSafe(serving).catch_unwind());
-    if futures::poll!(&mut serving).is_pending() {
-        tokio::spawn(serving);
-    }
-    // However many streams come, other connections have their turn.
-    tokio::task::consume_budget().await;
-}
-
-/// Bounds of an HTTP/2 connection. Pingora's own defaults come first: a bare builder has none.
-fn options() -> H2Options {
-    let mut options = default_h2_options();
-    options
-        .max_concurrent_streams(STREAMS_MAX)
-        .max_header_list_size(HEADER_LIST_MAX)
-        .initial_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW);
-    options
-}
-
-/// A running stream.
-struct Ticket(Arc<AtomicUsize>);
-
-impl Ticket {
-    fn new(running: &Arc<AtomicUsize>) -> Self {
-        running.fetch_add(1, Ordering::AcqRel);
-        Self(Arc::clone(running))
-    }
-}
-
-impl Drop for Ticket {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicUsize;
+
     use super::*;
 
     #[test]

@@ -16,6 +16,7 @@ use tokio::sync::watch;
 use crate::connection::{App, Origin};
 use crate::framing::Refused;
 use crate::gateway::Gateway;
+use crate::stream::Stream as Http2Stream;
 use crate::whole::Whole;
 
 /// How often a request is sent to an upstream. It is sent again only when the upstream has closed a
@@ -68,6 +69,14 @@ impl App for Edge {
         }
         let request = Whole::read(request)?;
         Ok(Box::pin(self.gateway.serve_whole(request, origin, stream, last)).await)
+    }
+
+    async fn serve_stream(&self, stream: Http2Stream, origin: &Origin) {
+        self.gateway.serve_stream(stream, origin).await;
+    }
+
+    fn serves_streams(&self) -> bool {
+        !self.gateway.has_upstream()
     }
 
     fn refuse(&self, refused: Refused, peer: IpAddr) -> Reply {

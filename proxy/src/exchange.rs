@@ -85,6 +85,64 @@ pub(crate) struct Received<B = Bytes> {
     pub(crate) share: Option<OwnedSemaphorePermit>,
 }
 
+/// Where the body of a request comes from.
+pub(crate) trait Source: Send {
+    /// The announced length.
+    fn declared(&self) -> Option<u64>;
+
+    /// Whether nothing follows the head.
+    fn is_empty(&mut self) -> bool;
+
+    /// Whether it was read to its end.
+    fn is_done(&mut self) -> bool;
+
+    /// Asks for a body that its sender keeps back (RFC 9110, section 10.1.1).
+    ///
+    /// # Errors
+    /// When the sender has left.
+    fn invite(&mut self) -> impl Future<Output = std::result::Result<(), NoBody>> + Send;
+
+    /// What comes next; `None` at the end.
+    ///
+    /// # Errors
+    /// Why nothing comes any more.
+    fn next(&mut self) -> impl Future<Output = std::result::Result<Option<Bytes>, NoBody>> + Send;
+}
+
+impl Source for ServerSession {
+    fn declared(&self) -> Option<u64> {
+        declared_length(&self.req_header().headers)
+    }
+
+    fn is_empty(&mut self) -> bool {
+        self.is_body_empty()
+    }
+
+    fn is_done(&mut self) -> bool {
+        self.is_body_done()
+    }
+
+    /// Pingora turns keep-alive off whenever a header is written before the body is read; here the
+    /// body follows, so it is restored.
+    async fn invite(&mut self) -> std::result::Result<(), NoBody> {
+        let waits = self
+            .get_header(header::EXPECT)
+            .is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"));
+        if !waits || self.is_http2() {
+            return Ok(());
+        }
+        let keepalive = self.get_keepalive();
+        self.write_continue_response().await.map_err(|_| NoBody::Gone)?;
+        self.set_keepalive(keepalive);
+        Ok(())
+    }
+
+    async fn next(&mut self) -> std::result::Result<Option<Bytes>, NoBody> {
+        let read = self.read_request_body().await;
+        read.map_err(|error| if is_gone(&error) { NoBody::Gone } else { NoBody::Malformed })
+    }
+}
+
 /// The announced length of the body. `framing` has seen that it is a number and there is one.
 pub(crate) fn declared_length(headers: &HeaderMap) -> Option<u64> {
     headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
@@ -93,13 +151,13 @@ pub(crate) fn declared_length(headers: &HeaderMap) -> Option<u64> {
 /// Reads a body of at most `max` bytes, and no slower than 1 kB/s averaged over 10 s.
 ///
 /// # Errors
-/// Why there is none; nothing more should be read from this session then.
+/// Why there is none; nothing more should be read from this source then.
 pub(crate) async fn read_body(
-    session: &mut ServerSession,
+    source: &mut impl Source,
     max: usize,
     budget: &Budget,
 ) -> std::result::Result<Received, NoBody> {
-    let gathered = Gathered { max, ..Gathered::default() }.read(session, budget).await?;
+    let gathered = Gathered { max, ..Gathered::default() }.read(source, budget).await?;
     let Gathered { first, whole, share, .. } = gathered;
     Ok(Received { body: first.unwrap_or_else(|| whole.freeze()), share })
 }
@@ -110,14 +168,14 @@ pub(crate) async fn read_body(
 /// # Errors
 /// As [`read_body`].
 pub(crate) async fn read_entity(
-    session: &mut ServerSession,
+    source: &mut impl Source,
     route: &Route,
     (budget, uploads): (&Budget, &Budget),
     core: &Arc<Core>,
 ) -> std::result::Result<Received<Entity>, NoBody> {
     let uploads = route.body.takes_images().then(|| (Arc::clone(core), uploads.clone()));
     let gathered = Gathered { max: route.body.bound().0, uploads, ..Gathered::default() };
-    let Gathered { first, whole, upload, share, .. } = gathered.read(session, budget).await?;
+    let Gathered { first, whole, upload, share, .. } = gathered.read(source, budget).await?;
     let body = match upload {
         Some(upload) => Entity::Upload(upload.finish().await.map_err(NoBody::Ended)?),
         None => first.unwrap_or_else(|| whole.freeze()).into(),
@@ -148,20 +206,20 @@ impl Gathered {
 
     async fn read(
         mut self,
-        session: &mut ServerSession,
+        source: &mut impl Source,
         budget: &Budget,
     ) -> std::result::Result<Self, NoBody> {
-        self.declared = declared_length(&session.req_header().headers);
+        self.declared = source.declared();
         if self.declared.is_some_and(|length| length > self.max as u64) {
             return Err(NoBody::TooLarge);
         }
-        if session.is_body_empty() {
+        if source.is_empty() {
             return Ok(self);
         }
-        say_continue(session).await?;
+        source.invite().await?;
         loop {
             let before = self.len();
-            match timeout(PACE_WINDOW, self.fill(session, budget)).await {
+            match timeout(PACE_WINDOW, self.fill(source, budget)).await {
                 Ok(filled) => {
                     filled?;
                     return Ok(self);
@@ -175,19 +233,16 @@ impl Gathered {
     /// Reads to the end. May be stopped and called again.
     async fn fill(
         &mut self,
-        session: &mut ServerSession,
+        source: &mut impl Source,
         budget: &Budget,
     ) -> std::result::Result<(), NoBody> {
         loop {
             if let Some(upload) = &mut self.upload {
                 upload.ready().await.map_err(NoBody::Ended)?;
             }
-            match session.read_request_body().await {
-                Ok(Some(chunk)) => self.take(chunk, budget)?,
-                Ok(None) => return Ok(()),
-                Err(error) => {
-                    return Err(if is_gone(&error) { NoBody::Gone } else { NoBody::Malformed });
-                }
+            match source.next().await? {
+                Some(chunk) => self.take(chunk, budget)?,
+                None => return Ok(()),
             }
         }
     }
@@ -237,21 +292,6 @@ fn is_gone(error: &Error) -> bool {
         && io.is_none_or(|io| io.kind() != std::io::ErrorKind::InvalidData)
 }
 
-/// Sends `100 Continue` to who waits for it. Pingora turns keep-alive off whenever a header is
-/// written before the body is read; here the body follows, so it is restored.
-async fn say_continue(session: &mut ServerSession) -> std::result::Result<(), NoBody> {
-    let waits = session
-        .get_header(header::EXPECT)
-        .is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"));
-    if !waits || session.is_http2() {
-        return Ok(());
-    }
-    let keepalive = session.get_keepalive();
-    session.write_continue_response().await.map_err(|_| NoBody::Gone)?;
-    session.set_keepalive(keepalive);
-    Ok(())
-}
-
 /// Writes `reply` as the answer to a request with `method`; to `HEAD` without its body.
 ///
 /// # Errors
@@ -283,13 +323,13 @@ pub(crate) fn has_body(status: StatusCode) -> bool {
 
 /// Reads and throws away what the client still sends after it has its answer: unread bytes cause
 /// a reset, of the connection in HTTP/1 and of the stream in HTTP/2, and to that answers get lost.
-pub(crate) async fn discard(session: &mut ServerSession) {
-    if session.is_body_done() {
+pub(crate) async fn discard(source: &mut impl Source) {
+    if source.is_done() {
         return;
     }
     let drain = async {
         let mut seen = 0;
-        while let Ok(Some(chunk)) = session.read_request_body().await {
+        while let Ok(Some(chunk)) = source.next().await {
             seen += chunk.len();
             if seen > DISCARDED_MAX {
                 return;

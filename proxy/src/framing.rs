@@ -6,7 +6,7 @@
 
 mod chunks;
 
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, StatusCode, Uri, header};
 use memchr::{memchr, memchr_iter};
 
 pub(crate) use self::chunks::Chunks;
@@ -302,10 +302,11 @@ fn target_fits(target: &[u8], host: Option<&[u8]>) -> bool {
         && host.is_none_or(|host| host.eq_ignore_ascii_case(authority))
 }
 
-/// Checks the headers of a parsed request, for HTTP/2, whose frames are sound already: the same
-/// bounds and the same characters as in HTTP/1.
-pub(crate) fn check_headers(headers: &HeaderMap) -> Result<(), Refused> {
+/// Checks the head of a request in HTTP/2, whose frames are sound already: the same bounds and the
+/// same characters as in HTTP/1, and one host (RFC 9113, section 8.3.1).
+pub(crate) fn check_parsed(target: &Uri, headers: &HeaderMap) -> Result<(), Refused> {
     let mut bytes = 0;
+    let (mut named, mut announced) = (None, None);
     for (count, (name, value)) in headers.iter().enumerate() {
         // Name, colon, blank, value, line end.
         bytes += name.as_str().len() + value.len() + 4;
@@ -313,8 +314,20 @@ pub(crate) fn check_headers(headers: &HeaderMap) -> Result<(), Refused> {
             return Err(Refused::HeadTooLarge);
         }
         check_value(value.as_bytes())?;
+        if name == header::HOST {
+            once(&mut named, host(value.as_bytes())?, "a second Host")?;
+        } else if name == header::CONTENT_LENGTH {
+            once(&mut announced, length(value.as_bytes())?, "a second Content-Length")?;
+        }
     }
-    Ok(())
+    let authority = target.authority().map(|authority| authority.as_str().as_bytes());
+    match (authority.map(host).transpose()?, named) {
+        (None, None) => Err(Malformed("HTTP/2 needs an authority or a Host")),
+        (Some(one), Some(other)) if !one.eq_ignore_ascii_case(other) => {
+            Err(Malformed("the authority and Host name different hosts"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// RFC 9110, section 5.6.2.

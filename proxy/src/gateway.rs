@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Where no upstream is configured, [`direct`] goes through the same steps without Pingora's proxy,
-//! and without a session of Pingora's for a request that has arrived whole.
+//! and without a session of Pingora's for a request that has arrived whole or on a stream of HTTP/2.
 
 mod account;
 mod direct;
@@ -26,6 +26,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use futures::future::{Either, pending};
 use http::{Method, StatusCode};
 use pingora_core::modules::http::HttpModules;
 use pingora_core::protocols::http::ServerSession;
@@ -52,13 +53,12 @@ use crate::context::{Context, request_id};
 use crate::exchange::{self, Budget, NoBody};
 use crate::framing::Refused;
 use crate::lifecycle::{Lifecycle, Phase};
+use crate::stream::WRITE_MAX;
 
 /// Most addresses whose rate is remembered; the least used is forgotten first.
 const ADDRESSES_MAX: u64 = 100_000;
 /// After this time without a request an address has its whole burst again.
 const ADDRESS_IDLE: Duration = Duration::from_secs(600);
-/// Time for one write of an answer in HTTP/2, whose client may close its window.
-const WRITE_MAX: Duration = Duration::from_secs(10);
 /// Time for reading and throwing away a small body that was not wanted.
 const DRAIN_MAX: Duration = Duration::from_secs(1);
 
@@ -181,7 +181,12 @@ impl Gateway {
             None => {
                 let safe = admission.route.is_safe();
                 let work = pin!(self.run(context, admission, head, body));
-                unless_reset(session, safe, work).await.map(Some)
+                // However it closed, nobody waits any more.
+                let reset = match session.watch_h2_stream_close() {
+                    Some(closed) => Either::Left(closed),
+                    None => Either::Right(pending()),
+                };
+                unless_reset(reset, safe, work).await.map(Some).ok_or_else(gone)
             }
         }
     }

@@ -27,6 +27,7 @@ mod ops;
 mod serve;
 mod signals;
 mod sockets;
+mod stream;
 mod tls;
 mod upgrade;
 mod whole;

@@ -1,9 +1,11 @@
 //! A request that no upstream answers, from its head to its end: in a session, or without one if it
-//! has arrived whole. Pingora's proxy does the same for one that goes on, at the price of several
+//! has arrived whole or on a stream of HTTP/2. Pingora's proxy does the same for one that goes on, at the price of several
 //! boxes and of states that only an upstream needs.
 
 use std::borrow::Cow;
+use std::pin::pin;
 
+use http::request::Parts;
 use http::{Method, Version};
 use pingora_core::protocols::http::ServerSession;
 use pingora_core::protocols::{Shutdown, Stream};
@@ -12,12 +14,14 @@ use rampart_core::exchange::Reply;
 
 use super::account::Seen;
 use super::intake::{Asked, UNKNOWN, peer};
+use super::work::unless_reset;
 use super::{Gateway, set_bounds};
 use crate::connection::{self, Origin};
 use crate::context::Context;
 use crate::exchange::{self, NoBody, Received};
 use crate::framing::Refused;
 use crate::lifecycle::Phase;
+use crate::stream::{Answer, Body, Sent, Stream as Http2Stream};
 use crate::whole::{self, Whole};
 
 impl Gateway {
@@ -91,7 +95,7 @@ impl Gateway {
             headers: Cow::Owned(headers),
             peer: Some(origin.peer),
             connection: origin.connection(),
-            http2: false,
+            http2: None,
         };
         let (head, admission) = match self.enter(asked, context) {
             Ok(entered) => entered,
@@ -105,6 +109,71 @@ impl Gateway {
             return *reply;
         }
         self.run(context, admission, head, Received { body: body.into(), share }).await
+    }
+
+    /// Serves a stream of HTTP/2 without a session.
+    pub(crate) async fn serve_stream(&self, stream: Http2Stream, origin: &Origin) {
+        let Http2Stream { head, mut body, mut answer } = stream;
+        let mut context = self.begin();
+        let reply = self.answer_stream(head, &mut body, &mut answer, origin, &mut context).await;
+        let (mut sent, mut status) = (Sent::default(), 0);
+        if let Some(reply) = reply {
+            context.answered(&reply);
+            status = reply.status.as_u16();
+            sent = answer.send(&context.method, reply).await;
+        }
+        context.ended_ns = Some(self.core.clock.monotonic_ns());
+        context.place = None;
+        match sent.head {
+            true => exchange::discard(&mut body).await,
+            false => {
+                status = 0;
+                if let Some(connection) = origin.connection() {
+                    connection.abandoned();
+                }
+            }
+        }
+        let (bytes_in, bytes_out) = (body.read, sent.body);
+        let (version, tls) = (Version::HTTP_2, origin.tls());
+        self.account(&context, &Seen { status, bytes_in, bytes_out, version, tls });
+    }
+
+    /// The answer to a request on a stream; `None` when the client does not wait for it.
+    async fn answer_stream(
+        &self,
+        head: Parts,
+        body: &mut Body,
+        answer: &mut Answer,
+        origin: &Origin,
+        context: &mut Context,
+    ) -> Option<Reply> {
+        let target = head.uri.path_and_query().map_or(0, |target| target.as_str().len());
+        let asked = Asked {
+            method: &head.method,
+            path: head.uri.path(),
+            query: head.uri.query(),
+            target_bytes: target,
+            headers: Cow::Owned(head.headers),
+            peer: Some(origin.peer),
+            connection: origin.connection(),
+            http2: Some(&head.uri),
+        };
+        let (head, admission) = match self.enter(asked, context) {
+            Ok(entered) => entered,
+            Err(reply) => return Some(*reply),
+        };
+        let budgets = (&self.budget, &self.uploads);
+        let route = admission.route;
+        let received = match exchange::read_entity(body, route, budgets, &self.core).await {
+            Ok(received) => received,
+            Err(NoBody::Gone) => return None,
+            Err(why) => return Some(self.no_body(context, why, route.body.bound().1)),
+        };
+        if let Err(reply) = self.take_place(context) {
+            return Some(*reply);
+        }
+        let work = pin!(self.run(context, admission, head, received));
+        unless_reset(answer.given_up(), route.is_safe(), work).await
     }
 
     /// Counts and logs a request that is over, however it ended.

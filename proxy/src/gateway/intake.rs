@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use http::{HeaderMap, Method, StatusCode, header};
+use http::{HeaderMap, Method, StatusCode, Uri, header};
 use pingora_core::protocols::http::ServerSession;
 use rampart_core::admission::Admission;
 use rampart_core::error::Code;
@@ -32,7 +32,8 @@ pub(super) struct Asked<'a> {
     pub(super) peer: Option<IpAddr>,
     /// What is remembered of its connection.
     pub(super) connection: Option<&'a Connection>,
-    pub(super) http2: bool,
+    /// The whole target, if it came over HTTP/2.
+    pub(super) http2: Option<&'a Uri>,
 }
 
 impl<'a> Asked<'a> {
@@ -47,7 +48,7 @@ impl<'a> Asked<'a> {
             headers: Cow::Borrowed(&request.headers),
             peer: peer(session),
             connection: connection::of(session),
-            http2: session.is_http2(),
+            http2: session.is_http2().then_some(&request.uri),
         }
     }
 }
@@ -90,8 +91,8 @@ impl Gateway {
         if asked.target_bytes > TARGET_BYTES_MAX {
             return Err(Box::new(self.refused(context, Refused::TargetTooLong)));
         }
-        if asked.http2 {
-            framing::check_headers(&asked.headers)
+        if let Some(target) = asked.http2 {
+            framing::check_parsed(target, &asked.headers)
                 .map_err(|why| Box::new(self.refused(context, why)))?;
         }
         let declared = exchange::declared_length(&asked.headers).unwrap_or(0);

@@ -5,14 +5,12 @@ use std::sync::Arc;
 
 use futures::FutureExt as _;
 use http::StatusCode;
-use pingora_core::protocols::http::ServerSession;
-use pingora_error::Result;
 use rampart_core::admission::Admission;
 use rampart_core::error::Code;
 use rampart_core::exchange::{Entity, Head, Reply};
 use tokio::time::timeout;
 
-use super::{Gateway, gone};
+use super::Gateway;
 use crate::context::Context;
 use crate::exchange::Received;
 
@@ -21,7 +19,7 @@ impl Gateway {
     ///
     /// # Errors
     /// The finished answer.
-    pub(super) fn take_place(&self, context: &mut Context) -> std::result::Result<(), Box<Reply>> {
+    pub(super) fn take_place(&self, context: &mut Context) -> Result<(), Box<Reply>> {
         match Arc::clone(&self.places).try_acquire_owned() {
             Ok(place) => {
                 context.place = Some(place);
@@ -56,22 +54,16 @@ impl Gateway {
     }
 }
 
-/// What `work` gives. A client that resets its stream stops what only reads; what writes goes on.
+/// What `work` gives; `None` when nobody waits for it any more. A client whose `reset` comes stops
+/// what is `safe` because it only reads; what writes goes on.
 pub(super) async fn unless_reset(
-    session: &mut ServerSession,
+    reset: impl Future,
     safe: bool,
     work: impl Future<Output = Reply>,
-) -> Result<Reply> {
-    let reset = async {
-        match session.watch_h2_stream_close() {
-            // However it ended, nobody waits any more.
-            Some(closed) if safe => drop(closed.await),
-            _ => std::future::pending().await,
-        }
-    };
+) -> Option<Reply> {
     tokio::select! {
         biased;
-        reply = work => Ok(reply),
-        () = reset => Err(gone()),
+        reply = work => Some(reply),
+        _ = reset, if safe => None,
     }
 }

@@ -67,3 +67,28 @@ async fn a_header_list_without_end_is_refused_and_the_connection_goes_on() {
         assert_eq!(answer.status(), status, "{count} headers of {length} bytes");
     }
 }
+
+#[tokio::test]
+async fn a_head_that_names_two_hosts_is_refused_and_the_connection_goes_on() {
+    let target = Target::start("two-hosts").await;
+    let (mut sender, _driving) = open(&target).await;
+    let authority = target.edge.url("/").parse::<http::Uri>().unwrap();
+    let own = authority.authority().unwrap().to_string();
+    for (fields, status) in [
+        (&[("host", "other.example")][..], 400),
+        (&[("host", &own), ("host", &own)], 400),
+        (&[("host", "user@host")], 400),
+        (&[("content-length", "0"), ("content-length", "0")], 400),
+        (&[("host", &own), ("content-length", "0")], 200),
+    ] {
+        let mut request = get(&target, "/api/v1/prices");
+        for (name, value) in fields {
+            request.headers_mut().append(*name, value.parse().unwrap());
+        }
+        sender = sender.ready().await.unwrap();
+        let (answer, _) = sender.send_request(request, true).unwrap();
+        let answer = answer.await.unwrap();
+        assert_eq!(answer.status(), status, "{fields:?}");
+        assert!(answer.headers().contains_key("x-request-id"), "{fields:?}");
+    }
+}
