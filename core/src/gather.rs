@@ -1,8 +1,10 @@
 //! Statements that would wait for each other run as one. Whatever is asked while another statement
 //! is under way is gathered and goes together; nobody waits for company. One round trip, one plan
-//! and, for a write, one commit are then shared by all of them.
+//! and, for a write, one commit are then shared by all of them. So a second statement is begun beside
+//! the first only when that one is full or takes long: two halves cost more than one whole.
 
 use std::collections::VecDeque;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -14,6 +16,8 @@ use crate::error::{Error, Result};
 
 /// Most that waits in one place; what comes then is refused.
 const WAITING_MAX: usize = 4_096;
+/// How long a statement is waited for before another is begun beside it.
+const PROMPT_MAX: Duration = Duration::from_millis(2);
 /// How long a lane that has nothing to do keeps what it works with.
 const LINGER: Duration = Duration::from_millis(5);
 /// Most statements that a lane carries out before it lets go of what it works with: a pool's bound
@@ -53,8 +57,28 @@ pub(crate) struct Gather<W: Work> {
 struct State<W: Work> {
     waiting: VecDeque<(W::Ask, Told<W>)>,
     lanes: usize,
+    /// Lanes that will look at what waits without a call.
+    busy: usize,
+    /// Those of them whose statement takes longer than [`PROMPT_MAX`].
+    late: usize,
     /// Calls lanes that linger. One that has left meanwhile does not hear.
     idle: Vec<oneshot::Sender<()>>,
+}
+
+impl<W: Work> State<W> {
+    /// Sees to it that what waits is looked at soon. `true` when one more lane must be opened for
+    /// that, whose place is then taken.
+    fn call(&mut self) -> bool {
+        let soon = self.busy > self.late && self.waiting.len() < W::TOGETHER_MAX;
+        if soon || self.waiting.is_empty() {
+            return false;
+        }
+        let called = std::iter::from_fn(|| self.idle.pop()).any(|idle| idle.send(()).is_ok());
+        let opened = !called && self.lanes < W::LANES;
+        self.lanes += usize::from(opened);
+        self.busy += usize::from(called || opened);
+        opened
+    }
 }
 
 /// Where the answer to a question goes.
@@ -69,7 +93,8 @@ impl<W: Work> std::fmt::Debug for Gather<W> {
 impl<W: Work> Gather<W> {
     /// Nothing waits yet.
     pub(crate) fn new(work: W) -> Arc<Self> {
-        let state = State { waiting: VecDeque::new(), lanes: 0, idle: Vec::new() };
+        let (waiting, idle) = (VecDeque::new(), Vec::new());
+        let state = State { waiting, lanes: 0, busy: 0, late: 0, idle };
         Arc::new(Self { work, state: Mutex::new(state) })
     }
 
@@ -79,21 +104,18 @@ impl<W: Work> Gather<W> {
     /// 503 when too many wait; 500 when the work broke off.
     pub(crate) async fn ask(self: &Arc<Self>, question: W::Ask) -> Result<W::Answer> {
         let (answer, answered) = oneshot::channel();
-        let lane = {
+        let opened = {
             let mut state = self.lock();
             if state.waiting.len() >= WAITING_MAX {
                 return Err(Error::unavailable(W::DOING));
             }
             state.waiting.push_back((question, answer));
-            let called = std::iter::from_fn(|| state.idle.pop()).any(|idle| idle.send(()).is_ok());
-            let free = !called && state.lanes < W::LANES;
-            state.lanes += usize::from(free);
-            free.then(|| Lane(Arc::clone(self)))
+            state.call()
         };
-        if let Some(lane) = lane {
+        if opened {
             // A task of its own: the request that opens the lane may be given up before others
             // that travel with it.
-            tokio::spawn(lane.serve());
+            tokio::spawn(Lane::of(self).serve());
         }
         answered.await.map_err(|error| Error::internal(W::DOING, error))
     }
@@ -104,23 +126,43 @@ impl<W: Work> Gather<W> {
 }
 
 /// One of the statements that may be under way. Dropping it, by a panic too, frees its place.
-struct Lane<W: Work>(Arc<Gather<W>>);
+struct Lane<W: Work> {
+    gather: Arc<Gather<W>>,
+    /// Whether it is counted as such.
+    busy: bool,
+    late: bool,
+}
 
 impl<W: Work> Lane<W> {
-    async fn serve(self) {
+    /// One whose place is taken.
+    fn of(gather: &Arc<Gather<W>>) -> Self {
+        Self { gather: Arc::clone(gather), busy: true, late: false }
+    }
+
+    async fn serve(mut self) {
+        let gather = Arc::clone(&self.gather);
         let mut tool = W::Tool::default();
         for _ in 0..KEPT_MAX {
             let next = match self.next() {
                 Next::Work(next) => next,
                 Next::Idle(call) => {
-                    if is_called(call).await {
+                    self.busy = is_called(call).await;
+                    if self.busy {
                         continue;
                     }
                     return;
                 }
             };
             let (asked, answers): (Vec<_>, Vec<_>) = next.into_iter().unzip();
-            for (answer, told) in self.0.work.run(&mut tool, asked).await.into_iter().zip(answers) {
+            let mut running = pin!(gather.work.run(&mut tool, asked));
+            let given = match timeout(PROMPT_MAX, &mut running).await {
+                Ok(given) => given,
+                Err(_) => {
+                    self.fall_behind();
+                    running.await
+                }
+            };
+            for (answer, told) in given.into_iter().zip(answers) {
                 // Who has gone away needs no answer.
                 let _ = told.send(answer);
             }
@@ -128,15 +170,26 @@ impl<W: Work> Lane<W> {
     }
 
     /// What waits, the longest first.
-    fn next(&self) -> Next<W> {
-        let mut state = self.0.lock();
+    fn next(&mut self) -> Next<W> {
+        let mut state = self.gather.lock();
+        state.late -= usize::from(std::mem::take(&mut self.late));
         if state.waiting.is_empty() {
+            state.busy -= usize::from(std::mem::take(&mut self.busy));
             let (caller, call) = oneshot::channel();
             state.idle.push(caller);
             return Next::Idle(call);
         }
         let count = state.waiting.len().min(W::TOGETHER_MAX);
         Next::Work(state.waiting.drain(..count).collect())
+    }
+
+    /// Leaves what waits to another lane.
+    fn fall_behind(&mut self) {
+        let mut state = self.gather.lock();
+        (state.late, self.late) = (state.late + 1, true);
+        if state.call() {
+            tokio::spawn(Self::of(&self.gather).serve());
+        }
     }
 }
 
@@ -158,14 +211,15 @@ async fn is_called(mut call: oneshot::Receiver<()>) -> bool {
 
 impl<W: Work> Drop for Lane<W> {
     fn drop(&mut self) {
-        let mut state = self.0.lock();
+        let mut state = self.gather.lock();
         state.lanes -= 1;
+        state.busy -= usize::from(self.busy);
+        state.late -= usize::from(self.late);
         // Who came after the last look, or before a panic, found this lane and opened no other.
-        let runtime = Handle::try_current().ok().filter(|_| !state.waiting.is_empty());
-        if let Some(runtime) = runtime {
-            state.lanes += 1;
-            drop(state);
-            runtime.spawn(Self(Arc::clone(&self.0)).serve());
+        if let Ok(runtime) = Handle::try_current()
+            && state.call()
+        {
+            runtime.spawn(Self::of(&self.gather).serve());
         }
     }
 }
@@ -180,19 +234,19 @@ mod tests {
     use super::*;
 
     /// Doubles numbers as soon as it is let, and fails on 99.
-    struct Doubling {
+    struct Doubling<const LANES: usize = 1> {
         gate: Semaphore,
         runs: AtomicUsize,
         /// Most runs of one lane.
         longest: AtomicUsize,
     }
 
-    impl Work for Doubling {
+    impl<const LANES: usize> Work for Doubling<LANES> {
         type Ask = usize;
         type Answer = usize;
         type Tool = usize;
         const TOGETHER_MAX: usize = 8;
-        const LANES: usize = 1;
+        const LANES: usize = LANES;
         const DOING: &'static str = "double";
 
         async fn run(&self, runs: &mut usize, asked: Vec<usize>) -> Vec<usize> {
@@ -206,6 +260,10 @@ mod tests {
     }
 
     fn doubling(open: usize) -> Arc<Gather<Doubling>> {
+        with_lanes(open)
+    }
+
+    fn with_lanes<const LANES: usize>(open: usize) -> Arc<Gather<Doubling<LANES>>> {
         let [runs, longest] = [0, 0].map(AtomicUsize::new);
         Gather::new(Doubling { gate: Semaphore::new(open), runs, longest })
     }
@@ -224,6 +282,29 @@ mod tests {
         assert_eq!(answers.collect::<Vec<_>>(), (0..17).map(|n| 2 * n).collect::<Vec<_>>());
         let runs = gather.work.runs.load(Ordering::Relaxed);
         assert!((3..=4).contains(&runs), "{runs} runs");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_second_statement_is_begun_when_the_first_is_full_or_takes_long() {
+        let gather = with_lanes::<3>(0);
+        let mut asking: Vec<_> = (0..10).map(|number| Box::pin(gather.ask(number))).collect();
+        let mut ask = async |range: std::ops::Range<usize>| {
+            for asked in &mut asking[range] {
+                assert!(futures::poll!(asked).is_pending());
+            }
+            tokio::task::yield_now().await;
+            gather.work.runs.load(Ordering::Relaxed)
+        };
+        assert_eq!(ask(0..1).await, 1);
+        assert_eq!(ask(1..8).await, 1, "they wait for the first, which is prompt");
+        assert_eq!(ask(8..9).await, 2, "they fill a statement");
+        assert_eq!(ask(9..10).await, 2);
+        tokio::time::advance(PROMPT_MAX + Duration::from_millis(1)).await;
+        assert_eq!(ask(0..0).await, 3, "both are late");
+        gather.work.gate.add_permits(3);
+        let answers = join_all(asking).await.into_iter().map(Result::unwrap);
+        assert_eq!(answers.collect::<Vec<_>>(), (0..10).map(|n| 2 * n).collect::<Vec<_>>());
+        assert_eq!(gather.lock().late, 0);
     }
 
     #[tokio::test]
