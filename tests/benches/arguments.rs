@@ -64,6 +64,11 @@ impl Arguments {
         if self.only.is_empty() { !(self.quick && row.slow) } else { self.only.iter().any(named) }
     }
 
+    /// Whether everything is asked for, as it is by default.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.only.is_empty() && self.rounds.is_none() && !self.quick
+    }
+
     /// Rounds a row.
     pub(crate) fn rounds(&self) -> usize {
         let usual = if self.quick { QUICK_ROUNDS } else { ROUNDS };

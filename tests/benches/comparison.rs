@@ -8,6 +8,9 @@ use rampart_tests::rounds::{Summary, quantile};
 use crate::arguments::Arguments;
 use crate::processes::Load;
 
+/// Rounds that a row has even when the run is late.
+const ROUNDS_MIN: usize = 5;
+
 /// What is compared, and how good it should be.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
@@ -115,7 +118,8 @@ impl Measured {
 impl Comparison<'_> {
     /// Runs the rounds: A B, then B A, so that what drifts does not favour one of them. Those in
     /// which others were busy are repeated, and count only when the machine is never left alone.
-    pub(crate) fn run(mut self, arguments: &Arguments) -> Measured {
+    /// Once it `is_late`, [`ROUNDS_MIN`] are enough, and none is repeated.
+    pub(crate) fn run(mut self, arguments: &Arguments, is_late: impl Fn() -> bool) -> Measured {
         let wanted = arguments.rounds().min(self.row.rounds_max);
         let (repeats, time) = (arguments.repeats(wanted), arguments.time());
         let (mut quiet, mut loud) = (Vec::new(), Vec::new());
@@ -126,12 +130,16 @@ impl Comparison<'_> {
         }
         while quiet.len() < wanted && quiet.len() + loud.len() < wanted + repeats {
             let turn = quiet.len() + loud.len();
+            if turn >= ROUNDS_MIN && is_late() {
+                break;
+            }
             self.show(turn, quiet.last().or(loud.last()));
             let before = Load::now();
             let round = self.round(turn % 2 == 0, time);
             if before.foreign_since().disturbs() { loud.push(round) } else { quiet.push(round) }
         }
-        let missing = wanted.saturating_sub(quiet.len()).min(loud.len());
+        let wanted = wanted.min(quiet.len() + loud.len());
+        let missing = wanted - quiet.len();
         let discarded = loud.len() - missing;
         // The latest, so that no choice is made among them.
         quiet.extend(loud.drain(discarded..));

@@ -41,7 +41,7 @@ fn main() {
         None => {
             let clock = Clock::system();
             let began = clock.monotonic_ns();
-            let rows = paths::run(&arguments);
+            let rows = paths::run(&arguments, &clock);
             assert!(!rows.is_empty(), "no path has a name like that");
             let took = Duration::from_nanos(clock.monotonic_ns() - began);
             report::write(&rows, took, &ground::folder());

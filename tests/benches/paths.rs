@@ -12,6 +12,10 @@ mod passwords;
 mod quotes;
 mod reader;
 
+use std::time::Duration;
+
+use rampart_core::clock::Clock;
+
 use crate::arguments::Arguments;
 use crate::comparison::{Comparison, Measured, Row};
 use crate::ground::{Database, Ground, LARGE, RULED, SMALL};
@@ -26,15 +30,22 @@ pub(crate) const CATALOGUE: &str = "/api/v2/buy/payment-methods?countryCode=nl";
 pub(crate) const QUOTE: &str =
     r#"{"currencyPair":"BTC-EUR","paymentMethod":"creditCard","fiatAmount":250}"#;
 
+/// Time for all rows of a whole run, so that with what is prepared before the last ones it takes no
+/// more than 20 minutes, however busy or slow the machine.
+const ROWS_TIME: Duration = Duration::from_secs(17 * 60);
+
 /// Measures the rows that are asked for.
-pub(crate) fn run(arguments: &Arguments) -> Vec<Measured> {
-    let mut run = Run { arguments, rows: Vec::new() };
+pub(crate) fn run(arguments: &Arguments, clock: &Clock) -> Vec<Measured> {
+    let mut run =
+        Run { arguments, clock, began_ns: clock.monotonic_ns(), wanted: 0, rows: Vec::new() };
     let on_one_core = [&catalogue::ROWS[..], &quotes::ROWS, &connections::ROWS].concat();
     let on_all_cores =
         [&orders::ROWS[..], &confirms::ROWS, &passwords::ROWS, &hostile::ROWS, &callbacks::ROWS]
             .concat();
     let (ruled, large) = (own_policies::ROWS, growth::ROWS);
-    if !run.wants(&[&on_one_core[..], &on_all_cores, &ruled, &large].concat()) {
+    let all = [&on_one_core[..], &on_all_cores, &ruled, &large].concat();
+    run.wanted = all.iter().filter(|row| arguments.wants(row)).count();
+    if run.wanted == 0 {
         return run.rows;
     }
     let ground = Ground::prepare();
@@ -70,6 +81,10 @@ pub(crate) fn run(arguments: &Arguments) -> Vec<Measured> {
 /// Rows so far.
 pub(crate) struct Run<'a> {
     arguments: &'a Arguments,
+    clock: &'a Clock,
+    began_ns: u64,
+    /// How many it will be.
+    wanted: usize,
     rows: Vec<Measured>,
 }
 
@@ -79,12 +94,20 @@ impl Run<'_> {
         rows.iter().any(|row| self.arguments.wants(row))
     }
 
+    /// Whether the rows so far, and this one, have had their part of [`ROWS_TIME`].
+    fn is_late(&self) -> bool {
+        let begun = u32::try_from(self.rows.len() + 1).expect("some rows");
+        let wanted = u32::try_from(self.wanted).expect("some rows");
+        let passed = Duration::from_nanos(self.clock.monotonic_ns() - self.began_ns);
+        self.arguments.is_whole() && passed > ROWS_TIME * begun / wanted
+    }
+
     /// Measures a row if it is asked for, and shows it.
     fn compare(&mut self, comparison: Comparison<'_>) {
         if !self.arguments.wants(&comparison.row) {
             return;
         }
-        let measured = comparison.run(self.arguments);
+        let measured = comparison.run(self.arguments, || self.is_late());
         report::show(&measured, self.rows.is_empty());
         self.rows.push(measured);
     }
