@@ -83,8 +83,8 @@ pub(crate) struct Answer(SendResponse<Bytes>);
 /// What was sent of an answer.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sent {
-    /// Whether its head was.
-    pub(crate) head: bool,
+    /// Status of its head; 0 when not even that was.
+    pub(crate) status: u16,
     /// Bytes of its body.
     pub(crate) body: usize,
 }
@@ -106,7 +106,7 @@ impl Answer {
             body.clear();
         }
         match self.0.send_response(head, body.is_empty()) {
-            Ok(stream) => Sent { head: true, body: send_body(stream, body).await },
+            Ok(stream) => Sent { status: status.as_u16(), body: send_body(stream, body).await },
             Err(_) => Sent::default(),
         }
     }
@@ -196,14 +196,14 @@ mod tests {
             seen.extend_from_slice(&part);
         }
         assert_eq!(seen, text.as_bytes());
-        assert_eq!(serving.await.unwrap(), Sent { head: true, body: text.len() });
+        assert_eq!(serving.await.unwrap(), Sent { status: 200, body: text.len() });
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_client_that_takes_nothing_is_given_up() {
         let text = "longer than the window";
         let (answer, serving) = answered(Method::GET, StatusCode::OK, text).await;
-        let sent = Sent { head: true, body: usize::try_from(WINDOW).unwrap() };
+        let sent = Sent { status: 200, body: usize::try_from(WINDOW).unwrap() };
         assert_eq!(serving.await.unwrap(), sent);
         let mut body = answer.into_body();
         assert_eq!(body.data().await.unwrap().unwrap(), text.as_bytes()[..10]);
@@ -221,7 +221,7 @@ mod tests {
             let said = answer.headers().get(header::CONTENT_LENGTH);
             assert_eq!(said.map(|value| value.to_str().unwrap()), length, "{status}");
             assert!(answer.body().is_end_stream(), "{status}");
-            assert_eq!(serving.await.unwrap(), Sent { head: true, body: 0 });
+            assert_eq!(serving.await.unwrap(), Sent { status: status.as_u16(), body: 0 });
         }
     }
 }

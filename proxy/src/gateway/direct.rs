@@ -1,6 +1,6 @@
 //! A request that no upstream answers, from its head to its end: in a session, or without one if it
-//! has arrived whole or on a stream of HTTP/2. Pingora's proxy does the same for one that goes on, at the price of several
-//! boxes and of states that only an upstream needs.
+//! has arrived whole or on a stream of HTTP/2. Pingora's proxy does the same for one that goes on, at
+//! the price of several boxes and of states that only an upstream needs.
 
 use std::borrow::Cow;
 use std::pin::pin;
@@ -116,25 +116,20 @@ impl Gateway {
         let Http2Stream { head, mut body, mut answer } = stream;
         let mut context = self.begin();
         let reply = self.answer_stream(head, &mut body, &mut answer, origin, &mut context).await;
-        let (mut sent, mut status) = (Sent::default(), 0);
+        let mut sent = Sent::default();
         if let Some(reply) = reply {
             context.answered(&reply);
-            status = reply.status.as_u16();
             sent = answer.send(&context.method, reply).await;
         }
         context.ended_ns = Some(self.core.clock.monotonic_ns());
         context.place = None;
-        match sent.head {
-            true => exchange::discard(&mut body).await,
-            false => {
-                status = 0;
-                if let Some(connection) = origin.connection() {
-                    connection.abandoned();
-                }
-            }
+        if sent.status != 0 {
+            exchange::discard(&mut body).await;
+        } else if let Some(connection) = origin.connection() {
+            connection.abandoned();
         }
         let (bytes_in, bytes_out) = (body.read, sent.body);
-        let (version, tls) = (Version::HTTP_2, origin.tls());
+        let (status, version, tls) = (sent.status, Version::HTTP_2, origin.tls());
         self.account(&context, &Seen { status, bytes_in, bytes_out, version, tls });
     }
 
