@@ -169,11 +169,12 @@ impl<W: Work> Lane<W> {
         }
     }
 
-    /// What waits, the longest first.
+    /// What waits, the longest first; nothing while another lane is prompt and can take it all.
     fn next(&mut self) -> Next<W> {
         let mut state = self.gather.lock();
         state.late -= usize::from(std::mem::take(&mut self.late));
-        if state.waiting.is_empty() {
+        let left = state.busy > state.late + 1 && state.waiting.len() < W::TOGETHER_MAX;
+        if left || state.waiting.is_empty() {
             state.busy -= usize::from(std::mem::take(&mut self.busy));
             let (caller, call) = oneshot::channel();
             state.idle.push(caller);
@@ -305,6 +306,27 @@ mod tests {
         let answers = join_all(asking).await.into_iter().map(Result::unwrap);
         assert_eq!(answers.collect::<Vec<_>>(), (0..10).map(|n| 2 * n).collect::<Vec<_>>());
         assert_eq!(gather.lock().late, 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_waits_is_left_to_the_lane_that_is_prompt() {
+        let gather = with_lanes::<2>(0);
+        let mut asking: Vec<_> = (0..10).map(|number| Box::pin(gather.ask(number))).collect();
+        for asked in &mut asking {
+            assert!(futures::poll!(asked).is_pending());
+            tokio::task::yield_now().await;
+        }
+        // One question in the first lane, eight in the second, and the last one waits.
+        let runs = || gather.work.runs.load(Ordering::Relaxed);
+        assert_eq!((runs(), gather.lock().busy), (2, 2));
+        gather.work.gate.add_permits(1);
+        while gather.lock().busy == 2 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!((runs(), gather.lock().waiting.len()), (2, 1));
+        gather.work.gate.add_permits(2);
+        assert!(join_all(asking).await.iter().all(Result::is_ok));
+        assert_eq!(runs(), 3);
     }
 
     #[tokio::test]
