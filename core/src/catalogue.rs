@@ -10,7 +10,9 @@ use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
 
 use crate::payment_methods::{Told, Usual, Written};
-use crate::types::{Caip19, Chain, CurrencyCode, CurrencyDetails, PairCode, crypto_scale};
+use crate::types::{
+    Caip19, Chain, CurrencyCode, CurrencyDetails, PairCode, WrittenOnce, crypto_scale,
+};
 
 /// Everything that can be traded and how it is paid, as of one version.
 #[derive(Debug, Default)]
@@ -59,7 +61,7 @@ impl Catalogue {
 #[derive(Debug)]
 pub struct Currency {
     /// Code, ticker, name and CAIP-19 id, as they stand in answers.
-    pub details: Arc<CurrencyDetails>,
+    pub details: Arc<WrittenOnce<CurrencyDetails>>,
     /// Decimals of the ISO 4217 unit or of the chain.
     pub decimals: u32,
     /// What is special to a crypto currency; `None` for fiat.

@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use crate::catalogue::Catalogue;
 use crate::error::{Error, Result};
-use crate::types::{CurrencyCode, CurrencyDetails, DestinationTag};
+use crate::types::{CurrencyCode, CurrencyDetails, DestinationTag, WrittenOnce};
 
 /// How often deposits are meant to come, as shown.
 pub(crate) const FREQUENCIES: [&str; 5] =
@@ -50,7 +50,7 @@ pub struct Plan {
     frequency: Option<String>,
     hidden: bool,
     created_at: DateTime<Utc>,
-    target_currency: Arc<CurrencyDetails>,
+    target_currency: Arc<WrittenOnce<CurrencyDetails>>,
 }
 
 /// The columns of a [`Plan`].

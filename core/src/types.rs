@@ -12,11 +12,13 @@ mod locale;
 pub mod money;
 mod person;
 mod text;
+mod timestamp;
 mod wallet;
 mod web_url;
+mod written;
 
 pub use caip19::{Caip19, InvalidCaip19};
-pub(crate) use checked_text::word_column;
+pub(crate) use checked_text::{text_column, word_column};
 pub use country::{Country, InvalidCountry, PAYMENT_METHOD_COUNTRIES};
 pub use currency::{
     CRYPTO_DECIMALS_MAX, CurrencyCode, CurrencyDetails, InvalidCurrencyCode, InvalidPairCode,
@@ -32,7 +34,9 @@ pub use locale::{InvalidLocale, InvalidWebsiteLocale, Language, Locale, WebsiteL
 pub use money::{Amount, FeeBreakdown};
 pub use person::{EmailAddress, InvalidEmail, InvalidPhone, PhoneNumber, plain_text};
 pub use text::{InvalidIdentifier, InvalidReference, PartnerReference, UserIdentifier};
+pub use timestamp::Timestamp;
 pub use wallet::{
     Chain, DestinationTag, InvalidAddress, InvalidTag, TagKind, UnknownChain, WalletAddress,
 };
 pub use web_url::{CallbackUrl, InvalidUrl, LoopbackHttp, ReturnUrl};
+pub use written::WrittenOnce;

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::error::{Error, Result};
 use crate::payment_methods::{Told, Usual, Written};
-use crate::types::{CurrencyCode, CurrencyDetails, PairCode};
+use crate::types::{CurrencyCode, CurrencyDetails, PairCode, WrittenOnce};
 
 impl Catalogue {
     /// The catalogue as of now. `revision` was read before, so that a change between the two reads
@@ -75,12 +75,13 @@ async fn currencies(db: &PgPool) -> Result<BTreeMap<CurrencyCode, Arc<Currency>>
                 transaction_explorer: row.transaction_explorer,
             }),
         };
-        let details = Arc::new(CurrencyDetails {
+        let details = WrittenOnce::new(CurrencyDetails {
             code,
             ticker: row.ticker.into(),
             name: row.name.into(),
             caip19: row.caip19.parse().map_err(|e| invalid("CAIP-19 id", e))?,
         });
+        let details = Arc::new(details.map_err(|e| invalid("currency", e))?);
         let decimals = u32::try_from(row.decimals).map_err(|e| invalid("decimals", e))?;
         currencies.insert(code, Arc::new(Currency { details, decimals, crypto }));
     }

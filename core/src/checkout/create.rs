@@ -22,7 +22,7 @@ use crate::offers::stored::Stored;
 use crate::offers::terms::{CHECKOUT, MEMBERS, Terms};
 use crate::openapi::doc::{Doc, Kind, Member, Shape, optional};
 use crate::secrets::Secret;
-use crate::types::{ClientId, CurrencyDetails, OfferId, UserIdentifier};
+use crate::types::{ClientId, CurrencyDetails, OfferId, UserIdentifier, WrittenOnce};
 use crate::users::credential::identifier_digest;
 
 /// Longest share token that is kept, in bytes.
@@ -199,7 +199,7 @@ pub struct Created {
     /// As sent; `null` when none was.
     identifier: Option<String>,
     /// What is paid.
-    source_currency: Arc<CurrencyDetails>,
+    source_currency: Arc<WrittenOnce<CurrencyDetails>>,
     /// What is bought.
-    target_currency: Arc<CurrencyDetails>,
+    target_currency: Arc<WrittenOnce<CurrencyDetails>>,
 }

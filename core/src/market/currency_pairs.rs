@@ -1,8 +1,6 @@
 //! `GET /api/v1/system/currency-pairs`: every pair, with what it takes to format and bound an
 //! amount of it.
 
-use std::sync::Arc;
-
 use chrono::{DateTime, Utc};
 use http::Method;
 use schemars::JsonSchema;
@@ -100,7 +98,7 @@ impl Listing {
 #[serde(rename_all = "camelCase")]
 struct CryptoView {
     #[serde(flatten)]
-    details: Arc<CurrencyDetails>,
+    details: CurrencyDetails,
     /// The network's name where the currency's own does not tell it.
     chain: Option<String>,
     /// Of the chain; amounts carry at most 8 of them.
@@ -112,7 +110,7 @@ impl CryptoView {
     fn of(currency: &Currency) -> Self {
         let crypto = currency.crypto.as_ref();
         Self {
-            details: Arc::clone(&currency.details),
+            details: CurrencyDetails::clone(&currency.details),
             chain: crypto.and_then(|crypto| crypto.chain_name.clone()),
             decimals: currency.decimals,
             supports_tag: crypto.is_some_and(|crypto| crypto.supports_tag),

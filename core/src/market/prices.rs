@@ -25,7 +25,7 @@ use crate::exchange::Input;
 use crate::fields::Fields;
 use crate::openapi::doc::{Doc, Kind, Member, optional};
 use crate::types::money::{percent_of, round_fiat};
-use crate::types::{CurrencyDetails, JsonDecimal, PairCode, decimal};
+use crate::types::{CurrencyDetails, JsonDecimal, PairCode, WrittenOnce, decimal};
 
 /// Digits that a price shows at least, so that a coin worth a cent has a price too.
 const SIGNIFICANT_DIGITS: u32 = 6;
@@ -141,8 +141,8 @@ pub struct BySide {
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PairPrices {
-    source_currency: Arc<CurrencyDetails>,
-    target_currency: Arc<CurrencyDetails>,
+    source_currency: Arc<WrittenOnce<CurrencyDetails>>,
+    target_currency: Arc<WrittenOnce<CurrencyDetails>>,
     /// `null` while it cannot be bought.
     buy: Option<JsonDecimal>,
     /// `null` while it cannot be sold.

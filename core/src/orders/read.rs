@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use chrono::{DateTime, Utc};
 use http::Method;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -22,6 +21,7 @@ use crate::limits;
 use crate::openapi::doc::Doc;
 use crate::types::{
     Amount, CurrencyDetails, DestinationTag, FeeBreakdown, JsonDecimal, OrderId, PairCode,
+    Timestamp, WrittenOnce,
 };
 
 /// An order of version 2 as an example, for `concat!` too.
@@ -167,7 +167,7 @@ impl Endpoint for V2 {
 #[serde(rename_all = "camelCase")]
 pub struct OrderV1 {
     id: OrderId,
-    date: DateTime<Utc>,
+    date: Timestamp,
     currency_pair: PairCode,
     status: OrderStatus,
     /// All fees together.
@@ -190,9 +190,9 @@ pub struct OrderV1 {
     blockchain_info: BlockchainInfo,
     is_dca_order: bool,
     is_estimated_quote: bool,
-    expires_at: Option<DateTime<Utc>>,
-    source_currency: Arc<CurrencyDetails>,
-    target_currency: Arc<CurrencyDetails>,
+    expires_at: Option<Timestamp>,
+    source_currency: Arc<WrittenOnce<CurrencyDetails>>,
+    target_currency: Arc<WrittenOnce<CurrencyDetails>>,
 }
 
 impl From<Order> for OrderV1 {
@@ -227,7 +227,7 @@ impl From<Order> for OrderV1 {
         let FeeBreakdown { partner, provider, payment_method: method, network, spread, .. } = fees;
         Self {
             id,
-            date: created_at,
+            date: Timestamp(created_at),
             currency_pair: pair,
             status,
             fee_amount: amount(fee_total),
@@ -247,7 +247,7 @@ impl From<Order> for OrderV1 {
             blockchain_info,
             is_dca_order: is_dca,
             is_estimated_quote: is_estimated,
-            expires_at,
+            expires_at: expires_at.map(Timestamp),
             source_currency: Arc::clone(&fiat_currency.details),
             target_currency: Arc::clone(&crypto_currency.details),
         }
@@ -259,7 +259,7 @@ impl From<Order> for OrderV1 {
 #[serde(rename_all = "camelCase")]
 pub struct OrderV2 {
     id: OrderId,
-    date: DateTime<Utc>,
+    date: Timestamp,
     partner_order_identifier: Option<String>,
     currency_pair: PairCode,
     payment_method: String,
@@ -272,9 +272,9 @@ pub struct OrderV2 {
     crypto_amount: Amount,
     fees: Fees,
     blockchain_info: BlockchainInfo,
-    expires_at: Option<DateTime<Utc>>,
-    source_currency: Arc<CurrencyDetails>,
-    target_currency: Arc<CurrencyDetails>,
+    expires_at: Option<Timestamp>,
+    source_currency: Arc<WrittenOnce<CurrencyDetails>>,
+    target_currency: Arc<WrittenOnce<CurrencyDetails>>,
 }
 
 /// The fees of an order in version 2.
@@ -321,7 +321,7 @@ impl From<Order> for OrderV2 {
         let amount = |value| Amount::new(value, fiat.currency);
         Self {
             id,
-            date: created_at,
+            date: Timestamp(created_at),
             partner_order_identifier: partner_reference,
             currency_pair: pair,
             payment_method,
@@ -342,7 +342,7 @@ impl From<Order> for OrderV2 {
                 partner_fee_percentage: partner_fee_percentage.map(JsonDecimal),
             },
             blockchain_info,
-            expires_at,
+            expires_at: expires_at.map(Timestamp),
             source_currency: Arc::clone(&fiat_currency.details),
             target_currency: Arc::clone(&crypto_currency.details),
         }

@@ -25,7 +25,7 @@ use crate::exchange::Input;
 use crate::market::prices::rounded;
 use crate::openapi::doc::{Doc, Shape};
 use crate::pricing::{Priced, Terms};
-use crate::types::{CurrencyDetails, JsonDecimal, PairCode};
+use crate::types::{CurrencyDetails, JsonDecimal, PairCode, WrittenOnce};
 
 const DETAILS: &str = "Confirm the quote unchanged before its expiry date, once. Limits never refuse \
                        a quote: `quoteUnconfirmableReasons` tells what would refuse the confirm. \
@@ -215,8 +215,8 @@ pub struct View {
     is_estimated_quote: bool,
     expiry_date: String,
     quote_unconfirmable_reasons: Vec<Reason>,
-    source_currency: Arc<CurrencyDetails>,
-    target_currency: Arc<CurrencyDetails>,
+    source_currency: Arc<WrittenOnce<CurrencyDetails>>,
+    target_currency: Arc<WrittenOnce<CurrencyDetails>>,
 }
 
 /// Prices the request and seals the quote.

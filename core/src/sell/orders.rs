@@ -24,7 +24,7 @@ use crate::orders::lookup::OrderName;
 use crate::orders::not_completed::{Reason, blocked, unshown};
 use crate::orders::status::OrderStatus;
 use crate::types::{
-    Amount, CurrencyDetails, DestinationTag, JsonDecimal, OrderId, PairCode, UserId,
+    Amount, CurrencyDetails, DestinationTag, JsonDecimal, OrderId, PairCode, UserId, WrittenOnce,
 };
 use crate::users::account::Statuses;
 
@@ -251,8 +251,8 @@ pub struct SaleV1 {
     blockchain_info: BlockchainInfo,
     /// Coins that come later are late.
     order_expire_time: DateTime<Utc>,
-    source_currency: Arc<CurrencyDetails>,
-    target_currency: Arc<CurrencyDetails>,
+    source_currency: Arc<WrittenOnce<CurrencyDetails>>,
+    target_currency: Arc<WrittenOnce<CurrencyDetails>>,
 }
 
 impl SaleV1 {

@@ -50,7 +50,7 @@ impl fmt::Display for Caip19 {
     }
 }
 
-text_form!(Caip19, pattern "^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}/[-a-z0-9]{3,8}:[-.%a-zA-Z0-9]{1,128}");
+text_form!(Caip19, kept, pattern "^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}/[-a-z0-9]{3,8}:[-.%a-zA-Z0-9]{1,128}");
 
 /// An id taken apart: `chain:chain_reference/asset:asset_reference[/token_id]`.
 struct Parts<'a> {

@@ -3,20 +3,27 @@
 
 /// Gives a type with `Display` and `FromStr` its JSON string and its Postgres `text` form.
 /// Reading either one runs the type's own check, so a bad row fails to decode instead of spreading.
-/// The pattern, where one is given, is what the OpenAPI document says of the text.
+/// The pattern, where one is given, is what the OpenAPI document says of the text. A type that is
+/// `kept` as its text is written in one piece, by its `as_str`: for what stands in every answer.
 macro_rules! text_form {
     ($type:ty) => {
-        text_form!($type, {"type": "string"});
+        text_form!($type, collect_str, std::convert::identity, {"type": "string"});
     };
     ($type:ty, pattern $pattern:literal) => {
-        text_form!($type, {"type": "string", "pattern": $pattern});
+        text_form!(
+            $type, collect_str, std::convert::identity, {"type": "string", "pattern": $pattern}
+        );
     };
-    ($type:ty, $schema:tt) => {
+    ($type:ty, kept, pattern $pattern:literal) => {
+        text_form!($type, serialize_str, Self::as_str, {"type": "string", "pattern": $pattern});
+    };
+    ($type:ty, $write:ident, $text:expr, $schema:tt) => {
         crate::openapi::inline_schema!($type, $schema);
+        crate::types::text_column!($type);
 
         impl serde::Serialize for $type {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
+                serializer.$write($text(self))
             }
         }
 
@@ -24,16 +31,6 @@ macro_rules! text_form {
             fn deserialize<D: serde::Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
                 let text = <String as serde::Deserialize>::deserialize(source)?;
                 text.parse().map_err(serde::de::Error::custom)
-            }
-        }
-
-        impl sqlx::Type<sqlx::Postgres> for $type {
-            fn type_info() -> sqlx::postgres::PgTypeInfo {
-                <str as sqlx::Type<sqlx::Postgres>>::type_info()
-            }
-
-            fn compatible(column: &sqlx::postgres::PgTypeInfo) -> bool {
-                <str as sqlx::Type<sqlx::Postgres>>::compatible(column)
             }
         }
 
@@ -71,15 +68,7 @@ macro_rules! text_form {
 /// word in a row fails to decode.
 macro_rules! word_column {
     ($type:ty) => {
-        impl sqlx::Type<sqlx::Postgres> for $type {
-            fn type_info() -> sqlx::postgres::PgTypeInfo {
-                <str as sqlx::Type<sqlx::Postgres>>::type_info()
-            }
-
-            fn compatible(column: &sqlx::postgres::PgTypeInfo) -> bool {
-                <str as sqlx::Type<sqlx::Postgres>>::compatible(column)
-            }
-        }
+        crate::types::text_column!($type);
 
         impl<'r> sqlx::Decode<'r, sqlx::Postgres> for $type {
             fn decode(
@@ -87,6 +76,21 @@ macro_rules! word_column {
             ) -> Result<Self, sqlx::error::BoxDynError> {
                 let word = <&str as sqlx::Decode<'r, sqlx::Postgres>>::decode(value)?;
                 Self::from_name(word).ok_or_else(|| "a word that nobody knows".into())
+            }
+        }
+    };
+}
+
+/// Says that a type stands in a column of Postgres' `text`.
+macro_rules! text_column {
+    ($type:ty) => {
+        impl sqlx::Type<sqlx::Postgres> for $type {
+            fn type_info() -> sqlx::postgres::PgTypeInfo {
+                <str as sqlx::Type<sqlx::Postgres>>::type_info()
+            }
+
+            fn compatible(column: &sqlx::postgres::PgTypeInfo) -> bool {
+                <str as sqlx::Type<sqlx::Postgres>>::compatible(column)
             }
         }
     };
@@ -110,5 +114,6 @@ macro_rules! refusal {
 }
 
 pub(super) use refusal;
+pub(crate) use text_column;
 pub(super) use text_form;
 pub(crate) use word_column;

@@ -74,7 +74,7 @@ impl fmt::Debug for CurrencyCode {
     }
 }
 
-text_form!(CurrencyCode, pattern "^[A-Z0-9]{2,12}$");
+text_form!(CurrencyCode, kept, pattern "^[A-Z0-9]{2,12}$");
 
 /// A currency pair, crypto first: `BTC-EUR` buys and sells BTC for EUR (contract, section 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
