@@ -1,5 +1,6 @@
 //! The vectors that servers are known to read differently.
 
+use http::HeaderValue;
 use proptest::prelude::*;
 
 use super::*;
@@ -188,4 +189,57 @@ fn a_table_says_of_every_byte_what_the_rule_says() {
         let delimiter = b"\"(),/:;<=>?@[\\]{}".contains(&byte);
         assert_eq!(is_token(&byte), visible && !delimiter, "{byte:#x}");
     }
+}
+
+/// A head of HTTP/2, as the h2 crate hands it over.
+fn parsed(target: &str, fields: &[(&'static str, &str)]) -> Result<(), Refused> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in fields {
+        headers.append(*name, HeaderValue::from_bytes(value.as_bytes()).unwrap());
+    }
+    check_parsed(&target.parse().unwrap(), &headers)
+}
+
+#[test]
+fn a_head_of_http2_names_one_host_and_one_length() {
+    let sound: [(&str, &[_]); 5] = [
+        ("https://a.example/x?y", &[]),
+        ("https://a.example/", &[("host", "A.example")]),
+        ("/", &[("host", "a:8443")]),
+        ("https://a/", &[("content-length", "17"), ("x-name", "\u{e4}\t\u{1f600}")]),
+        ("a:443", &[("host", "a:443")]),
+    ];
+    for (target, fields) in sound {
+        assert_eq!(parsed(target, fields), Ok(()), "{target} {fields:?}");
+    }
+    let refused: [(&str, &[_]); 9] = [
+        ("/", &[]),
+        ("https://a/", &[("host", "b")]),
+        ("https://a/", &[("host", "a:8443")]),
+        ("/", &[("host", "a"), ("host", "a")]),
+        ("/", &[("host", "a/b")]),
+        ("https://user@a/", &[]),
+        ("https://a/", &[("content-length", "5"), ("content-length", "5")]),
+        ("https://a/", &[("content-length", "5, 5")]),
+        ("https://a/", &[("content-length", "+5")]),
+    ];
+    for (target, fields) in refused {
+        let said = parsed(target, fields);
+        assert!(matches!(said, Err(Malformed(_))), "{target} {fields:?}: {said:?}");
+    }
+}
+
+#[test]
+fn a_head_of_http2_has_the_bounds_of_http1() {
+    let many = |count| vec![("x", "y"); count];
+    assert_eq!(parsed("https://a/", &many(HEADERS_MAX)), Ok(()));
+    assert_eq!(parsed("https://a/", &many(HEADERS_MAX + 1)), Err(Refused::HeadTooLarge));
+    let long = |bytes| "y".repeat(bytes);
+    // Name, colon, blank and line end count.
+    let room = HEADERS_BYTES_MAX - "x".len() - 4;
+    assert_eq!(parsed("https://a/", &[("x", &long(room))]), Ok(()));
+    assert_eq!(parsed("https://a/", &[("x", &long(room + 1))]), Err(Refused::HeadTooLarge));
+    let text = HeaderValue::from_bytes(b"\xff").unwrap();
+    let headers = HeaderMap::from_iter([(header::ACCEPT, text)]);
+    assert!(matches!(check_parsed(&Uri::from_static("https://a/"), &headers), Err(Malformed(_))));
 }
