@@ -22,8 +22,10 @@ pub(crate) struct Target {
     pub(crate) path: String,
     /// Header that carries the credential, as `name: value`.
     pub(crate) credential: Option<String>,
-    /// What makes the requests, where they are no plain GET.
+    /// What makes the requests over HTTP/1.1, where they are no plain GET.
     pub(crate) script: Option<PathBuf>,
+    /// The addresses that each connection of HTTP/2 asks for in turn, where there are several.
+    pub(crate) list: Option<PathBuf>,
     /// The core of the generator, when everybody has one.
     pub(crate) core: Option<usize>,
 }
@@ -32,12 +34,17 @@ impl Target {
     /// GET of a path over TLS from the second core.
     pub(crate) fn get(address: SocketAddr, path: &str, credential: Option<String>) -> Self {
         let path = path.to_owned();
-        Self { scheme: "https", address, path, credential, script: None, core: Some(1) }
+        Self { scheme: "https", address, path, credential, script: None, list: None, core: Some(1) }
     }
 
     /// The same with requests made by a script of wrk.
     pub(crate) fn scripted(self, script: &Path) -> Self {
         Self { script: Some(script.to_owned()), ..self }
+    }
+
+    /// The same with addresses from a list, over HTTP/2.
+    pub(crate) fn listed(self, list: &Path) -> Self {
+        Self { list: Some(list.to_owned()), ..self }
     }
 
     /// From any core.
@@ -81,16 +88,21 @@ impl Target {
         (count, took.expect("a time"))
     }
 
-    /// Answers over HTTP/2. Panics when one is no success.
-    pub(crate) fn http2(&self, time: Duration) -> f64 {
+    /// The same over HTTP/2.
+    pub(crate) fn http2(&self, time: Duration) -> (f64, f64) {
         let mut command = self.command("h2load");
         let (connections, streams) = (HTTP2_CONNECTIONS.to_string(), HTTP2_STREAMS.to_string());
         command.args(["-t1", "-c", &connections, "-m", &streams]);
-        command.args(["-D", &seconds(time).to_string()]);
+        let seconds = seconds(time);
+        command.args(["-D", &seconds.to_string()]);
         if let Some(credential) = &self.credential {
             command.args(["-H", credential]);
         }
-        let said = run(command.arg(self.url()));
+        match &self.list {
+            Some(list) => command.arg("-i").arg(list),
+            None => command.arg(self.url()),
+        };
+        let said = run(&mut command);
         let line = said.lines().find(|line| line.starts_with("requests:")).expect("h2load counts");
         let number = |what: &str| {
             let mut parts = line.trim_start_matches("requests:").split(',');
@@ -100,7 +112,7 @@ impl Target {
         let refused = number("failed") + number("errored");
         let done = number("succeeded");
         assert!(refused == 0.0 && done > 0.0, "{}: {said}", self.url());
-        done
+        (done, Duration::from_secs(seconds).as_secs_f64())
     }
 }
 

@@ -7,12 +7,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use bytes::Bytes;
+use rampart_tests::caller::{Caller, Protocol};
 use rampart_tests::edge::Edge;
 
 use crate::driver::{each, request};
-use crate::ground::{self, Database, Ground};
+use crate::ground::{self, Database, FIRST_ORDER, Ground};
 use crate::paths::{CATALOGUE, QUOTE};
 use crate::peers;
+use crate::side::header;
 
 /// Requests before the counting starts: caches are filled, code is paged in.
 const WARM: usize = 300;
@@ -28,10 +30,16 @@ pub(crate) fn count(ground: &Ground, database: &Database) {
     let edge = start(ground, database, &counts);
     let made = &database.plain;
     let key = |made: &serde_json::Value| format!("x-api-key: {}", made["apiKey"].as_str().unwrap());
+    let token = ground.runtime.block_on(async {
+        let caller = Caller::new(edge.address, Protocol::Http1, made.clone());
+        header(caller.authenticated().await.credential())
+    });
     let read = format!("GET {CATALOGUE}");
+    let order = format!("GET /api/v2/buy/orders/{FIRST_ORDER}");
     let asked = [
         ("a", "catalogue", request(&read, &[&key(made)], "")),
         ("a2", "catalogue with a policy", request(&read, &[&key(&database.ruled)], "")),
+        ("b", "order read", request(&order, &[&token], "")),
         ("c", "quote", request("POST /api/v1/buy/quote", &[&key(made)], QUOTE)),
         (
             "c2",

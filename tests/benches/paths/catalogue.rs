@@ -57,9 +57,9 @@ pub(super) fn compare(run: &mut Run<'_>, side: &Side<'_>) {
         run.compare(http1(NGINX, side, &plain, &nginx, nginx.get()));
         run.compare(Comparison {
             row: NGINX_HTTP2,
-            ours: Box::new(|time| cpu_per_answer(&[side.process()], time, |t| plain.http2(t))),
+            ours: Box::new(|time| cpu_per_answer(&[side.process()], time, |t| plain.http2(t).0)),
             peer: Box::new(|time| {
-                cpu_per_answer(&[nginx.process()], time, |time| nginx.get().http2(time))
+                cpu_per_answer(&[nginx.process()], time, |time| nginx.get().http2(time).0)
             }),
         });
     }

@@ -9,11 +9,16 @@ use crate::side::Side;
 /// Connections of pgbench, as many as the edge's pool may have.
 const CONNECTIONS: usize = 16;
 
+/// Most orders that a connection of HTTP/2 asks for before it begins again, and how far one is from
+/// the next: a prime, so that all come in turn, and no two of a page.
+const LISTED_MAX: u64 = 10_000;
+const LIST_STRIDE: u64 = 7_919;
+
 const READ: Row = Row {
     path: "b",
     what: "order read",
     peer: "pgbench, same statement, 16 connections",
-    unit: "rate",
+    unit: "rate, HTTP/1.1",
     better: Better::Higher,
     combine: Combine::Ratio,
     reach: 0.8,
@@ -22,8 +27,10 @@ const READ: Row = Row {
     rounds_max: usize::MAX,
 };
 
+const READ_HTTP2: Row = Row { unit: "rate, HTTP/2", ..READ };
+
 /// The rows.
-pub(super) const ROWS: [Row; 1] = [READ];
+pub(super) const ROWS: [Row; 2] = [READ, READ_HTTP2];
 
 /// Measures them.
 pub(super) fn compare(run: &mut Run<'_>, side: &Side<'_>) {
@@ -44,11 +51,28 @@ pub(super) fn compare(run: &mut Run<'_>, side: &Side<'_>) {
         }),
         peer: Box::new(|time| pgbench.rate(CONNECTIONS, time)),
     });
+    let listed = ours.clone().listed(&list(side));
+    run.compare(Comparison {
+        row: READ_HTTP2,
+        ours: Box::new(|time| {
+            let (answers, seconds) = listed.http2(time);
+            answers / seconds
+        }),
+        peer: Box::new(|time| pgbench.rate(CONNECTIONS, time)),
+    });
 }
 
 /// Reads of orders all over the database.
 pub(super) fn reads(side: &Side<'_>) -> Target {
     side.get("/", &side.token).scripted(&script(side.ground, side.database.size))
+}
+
+/// Addresses of orders all over the database.
+fn list(side: &Side<'_>) -> std::path::PathBuf {
+    let count = side.database.size.orders;
+    let numbers = (0..count.min(LISTED_MAX)).map(|n| FIRST_ORDER + n * LIST_STRIDE % count);
+    let address = |number| format!("https://{}/api/v2/buy/orders/{number}\n", side.address());
+    side.ground.write("orders.txt", &numbers.map(address).collect::<String>(), &[])
 }
 
 fn script(ground: &Ground, size: Size) -> std::path::PathBuf {
