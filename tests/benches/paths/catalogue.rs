@@ -1,6 +1,7 @@
 //! Paths a and a2: a cached read of the catalogue with credential, limits and settings, without and
 //! with a policy that orders the methods.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -112,12 +113,14 @@ pub(super) fn more<'a>(
     with: Bytes,
     without: Bytes,
 ) -> Comparison<'a> {
-    let cpu = |request: Bytes| {
-        move |time| {
-            let paced =
-                |time| paced_awake(side.address(), CONNECTIONS, request.clone(), (PACE, time));
-            cpu_per_answer(&[side.process()], time, paced)
-        }
-    };
+    let cpu = |request| paced(side.process(), side.address(), request);
     Comparison { row, ours: Box::new(cpu(with)), peer: Box::new(cpu(without)) }
+}
+
+/// CPU time of a process for each of the requests that come at the [`PACE`].
+pub(super) fn paced(process: u32, address: SocketAddr, request: Bytes) -> impl Fn(Duration) -> f64 {
+    move |time| {
+        let load = |time| paced_awake(address, CONNECTIONS, request.clone(), (PACE, time));
+        cpu_per_answer(&[process], time, load)
+    }
 }

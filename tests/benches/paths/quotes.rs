@@ -1,9 +1,9 @@
 //! Paths c and c2: a quote, under the built-in fees and under a fee policy. Every answer is a new
 //! quote, sealed for its client.
 
-use super::catalogue::{http1, more};
+use super::catalogue::{http1, more, paced};
 use super::{CATALOGUE, QUOTE, Run};
-use crate::comparison::{Better, Combine, Row};
+use crate::comparison::{Better, Combine, Comparison, Row};
 use crate::driver::request;
 use crate::peers;
 use crate::side::Side;
@@ -33,21 +33,31 @@ const POLICY: Row = Row {
     ..NGINX
 };
 
+/// The same at one pace for both: asked as fast as it answers, the slower side finds the load
+/// generator asleep more often, and pays for waking it.
+const NGINX_PACED: Row = Row { unit: "CPU per request, 8,000 a second", ..NGINX };
+
 /// The rows.
-pub(super) const ROWS: [Row; 2] = [NGINX, POLICY];
+pub(super) const ROWS: [Row; 3] = [NGINX, NGINX_PACED, POLICY];
 
 /// Measures them.
 pub(super) fn compare(run: &mut Run<'_>, side: &Side<'_>) {
     let script =
         side.ground.write("quote.lua", include_str!("../peers/quote.lua"), &[("body", QUOTE)]);
     let plain = side.get(PATH, &side.plain).scripted(&script);
-    if run.wants(&[NGINX]) {
+    let ask = |key: &str| request(&format!("POST {PATH}"), &[key], QUOTE);
+    if run.wants(&[NGINX, NGINX_PACED]) {
         // The answer of path a, so that the peer is the same.
         let (nginx, _) = peers::nginx(side.ground, &side.body(CATALOGUE));
         run.compare(http1(NGINX, side, &plain, &nginx, nginx.get()));
+        let read = request("GET /", &[], "");
+        run.compare(Comparison {
+            row: NGINX_PACED,
+            ours: Box::new(paced(side.process(), side.address(), ask(&side.plain))),
+            peer: Box::new(paced(nginx.process(), nginx.address, read)),
+        });
     }
     if run.wants(&[POLICY]) {
-        let ask = |key: &str| request(&format!("POST {PATH}"), &[key], QUOTE);
         run.compare(more(POLICY, side, ask(&side.ruled), ask(&side.plain)));
     }
 }
