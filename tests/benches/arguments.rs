@@ -61,7 +61,11 @@ impl Arguments {
     pub(crate) fn wants(&self, row: &Row) -> bool {
         let words = row.what.split([' ', ',']);
         let named = |name: &String| row.path == name || words.clone().any(|word| word == name);
-        if self.only.is_empty() { !(self.quick && row.slow) } else { self.only.iter().any(named) }
+        if self.only.is_empty() {
+            !(self.quick && row.left_out)
+        } else {
+            self.only.iter().any(named)
+        }
     }
 
     /// Whether everything is asked for, as it is by default.

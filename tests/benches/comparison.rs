@@ -30,8 +30,9 @@ pub(crate) struct Row {
     pub(crate) reach: f64,
     /// What we are after.
     pub(crate) aim: f64,
-    /// Whether it takes minutes by itself, as what needs the large database: no part of a quick run.
-    pub(crate) slow: bool,
+    /// Whether a quick run leaves it out: what takes minutes by itself, as all that needs the large
+    /// database, and what seldom moves alone.
+    pub(crate) left_out: bool,
     /// Most rounds: fewer where a round takes long and hardly differs from the others.
     pub(crate) rounds_max: usize,
 }

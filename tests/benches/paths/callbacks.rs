@@ -27,7 +27,7 @@ const DELIVER: Row = Row {
     combine: Combine::Ratio,
     reach: 0.5,
     aim: 0.7,
-    slow: false,
+    left_out: false,
     rounds_max: usize::MAX,
 };
 

@@ -32,7 +32,7 @@ const MANY: Row = Row {
     combine: Combine::Ratio,
     reach: 1.5,
     aim: 5.0,
-    slow: false,
+    left_out: false,
     rounds_max: usize::MAX,
 };
 const ONE: Row = Row {

@@ -27,7 +27,7 @@ const HANDSHAKE: Row = Row {
     combine: Combine::Ratio,
     reach: 0.7,
     aim: 0.5,
-    slow: false,
+    left_out: false,
     rounds_max: usize::MAX,
 };
 const MEMORY: Row = Row {

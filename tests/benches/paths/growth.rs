@@ -16,7 +16,7 @@ const PARTNERS: Row = Row {
     combine: Combine::Ratio,
     reach: 1.1,
     aim: 1.03,
-    slow: true,
+    left_out: true,
     rounds_max: usize::MAX,
 };
 const ORDERS: Row = Row {

@@ -35,7 +35,7 @@ const BESIDE: Row = Row {
     combine: Combine::Ratio,
     reach: 1.1,
     aim: 1.0,
-    slow: false,
+    left_out: false,
     rounds_max: usize::MAX,
 };
 const CUNNING: Row = Row { what: "beside policies that fail 4 of 5", ..BESIDE };

@@ -23,11 +23,11 @@ const READ: Row = Row {
     combine: Combine::Ratio,
     reach: 0.8,
     aim: 1.5,
-    slow: false,
+    left_out: false,
     rounds_max: usize::MAX,
 };
 
-const READ_HTTP2: Row = Row { unit: "rate, HTTP/2", ..READ };
+const READ_HTTP2: Row = Row { unit: "rate, HTTP/2", left_out: true, ..READ };
 
 /// The rows.
 pub(super) const ROWS: [Row; 2] = [READ, READ_HTTP2];

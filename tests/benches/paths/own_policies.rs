@@ -21,7 +21,7 @@ const MEMORY: Row = Row {
     combine: Combine::Difference,
     reach: 200.0,
     aim: 100.0,
-    slow: true,
+    left_out: true,
     rounds_max: 3,
 };
 const ONE: Row = Row {

@@ -25,7 +25,7 @@ const RATE: Row = Row {
     combine: Combine::Ratio,
     reach: 1.0,
     aim: 1.15,
-    slow: false,
+    left_out: false,
     rounds_max: usize::MAX,
 };
 const BESIDE: Row = Row {
