@@ -1,5 +1,7 @@
 //! Path b: an order by its number, one of ten thousand.
 
+use std::time::Duration;
+
 use super::Run;
 use crate::comparison::{Better, Combine, Comparison, Row};
 use crate::generators::{Pgbench, Target};
@@ -43,23 +45,25 @@ pub(super) fn compare(run: &mut Run<'_>, side: &Side<'_>) {
         script: side.ground.write("order.sql", include_str!("../peers/order.sql"), &values),
         folder: side.ground.folder.clone(),
     };
-    run.compare(Comparison {
-        row: READ,
-        ours: Box::new(|time| {
-            let (answers, seconds) = ours.http1(time);
-            answers / seconds
-        }),
-        peer: Box::new(|time| pgbench.rate(CONNECTIONS, time)),
-    });
     let listed = ours.clone().listed(&list(side));
-    run.compare(Comparison {
-        row: READ_HTTP2,
-        ours: Box::new(|time| {
-            let (answers, seconds) = listed.http2(time);
+    run.compare(by_rate(READ, &pgbench, |time| ours.http1(time)));
+    run.compare(by_rate(READ_HTTP2, &pgbench, |time| listed.http2(time)));
+}
+
+/// Answers a second, of so many in so many seconds, against pgbench.
+fn by_rate<'a>(
+    row: Row,
+    pgbench: &'a Pgbench,
+    ours: impl Fn(Duration) -> (f64, f64) + 'a,
+) -> Comparison<'a> {
+    Comparison {
+        row,
+        ours: Box::new(move |time| {
+            let (answers, seconds) = ours(time);
             answers / seconds
         }),
         peer: Box::new(|time| pgbench.rate(CONNECTIONS, time)),
-    });
+    }
 }
 
 /// Reads of orders all over the database.
