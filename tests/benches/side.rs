@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use nix::sys::signal::Signal;
 use rampart_tests::caller::{Caller, Protocol};
 use rampart_tests::edge::Edge;
 use serde_json::Value;
@@ -84,6 +85,16 @@ impl<'a> Side<'a> {
             answer.assert_status(200);
             answer.bytes().to_vec()
         })
+    }
+}
+
+impl Drop for Side<'_> {
+    /// Stops it as an operator would: what deploy/profile counts is written at an orderly end.
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.edge.process.signal(Signal::SIGINT);
+            self.ground.runtime.block_on(self.edge.process.ended());
+        }
     }
 }
 

@@ -113,12 +113,16 @@ pub(super) fn more<'a>(
     with: Bytes,
     without: Bytes,
 ) -> Comparison<'a> {
-    let cpu = |request| paced(side.process(), side.address(), request);
+    let cpu = |request| cpu_at_pace(side.process(), side.address(), request);
     Comparison { row, ours: Box::new(cpu(with)), peer: Box::new(cpu(without)) }
 }
 
 /// CPU time of a process for each of the requests that come at the [`PACE`].
-pub(super) fn paced(process: u32, address: SocketAddr, request: Bytes) -> impl Fn(Duration) -> f64 {
+pub(super) fn cpu_at_pace(
+    process: u32,
+    address: SocketAddr,
+    request: Bytes,
+) -> impl Fn(Duration) -> f64 {
     move |time| {
         let load = |time| paced_awake(address, CONNECTIONS, request.clone(), (PACE, time));
         cpu_per_answer(&[process], time, load)

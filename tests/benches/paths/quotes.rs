@@ -1,7 +1,7 @@
 //! Paths c and c2: a quote, under the built-in fees and under a fee policy. Every answer is a new
 //! quote, sealed for its client.
 
-use super::catalogue::{http1, more, paced};
+use super::catalogue::{cpu_at_pace, http1, more};
 use super::{CATALOGUE, QUOTE, Run};
 use crate::comparison::{Better, Combine, Comparison, Row};
 use crate::driver::request;
@@ -53,8 +53,8 @@ pub(super) fn compare(run: &mut Run<'_>, side: &Side<'_>) {
         let read = request("GET /", &[], "");
         run.compare(Comparison {
             row: NGINX_PACED,
-            ours: Box::new(paced(side.process(), side.address(), ask(&side.plain))),
-            peer: Box::new(paced(nginx.process(), nginx.address, read)),
+            ours: Box::new(cpu_at_pace(side.process(), side.address(), ask(&side.plain))),
+            peer: Box::new(cpu_at_pace(nginx.process(), nginx.address, read)),
         });
     }
     if run.wants(&[POLICY]) {
