@@ -6,13 +6,13 @@ export PATH := $(CACHE)/tools/bin:$(PATH)
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 GUESTS := plugins/guests/Cargo.toml
 
-.PHONY: help demo test conformance bench check prepare openapi setup
+.PHONY: help demo test conformance bench profile check prepare openapi setup
 
 help: ## This list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 13
 
 demo: setup ## Build, start everything, walk one purchase, keep serving (ARGS=--exit: do not)
-	cargo build --release --locked --package rampart
+	deploy/optimised cargo build --release --locked --package rampart
 	plugins/build
 	"$(TARGET)/release/rampart" demo --state "$(TARGET)/demo" --guests "$(TARGET)/guests" $(ARGS)
 
@@ -31,9 +31,14 @@ conformance: ## Hold the edge to its OpenAPI document with 20,000 generated case
 bench: setup ## Side by side with nginx, Envoy, HAProxy, hyper and pgbench (ARGS="--quick", "--only quote --rounds 3")
 	deploy/bench-setup
 	plugins/build
-	cargo build --release --locked --package rampart
+	deploy/optimised cargo build --release --locked --package rampart
 	@ulimit -n 16384 2>/dev/null || true; \
-	    PATH="$$PATH:/usr/sbin" cargo bench --locked --package rampart-tests --bench side-by-side -- $(ARGS)
+	    PATH="$$PATH:/usr/sbin" deploy/optimised cargo bench --locked --package rampart-tests --bench side-by-side -- $(ARGS)
+
+profile: setup ## Write anew what the optimiser knows of an edge at work (deploy/rampart.profdata.gz)
+	deploy/bench-setup --profile
+	plugins/build
+	@ulimit -n 16384 2>/dev/null || true; PATH="$$PATH:/usr/sbin" deploy/profile
 
 check: ## Format, lints, checked queries, licences, advisories, unused dependencies
 	@deploy/setup --check
