@@ -33,7 +33,7 @@ bench: setup ## Side by side with nginx, Envoy, HAProxy, hyper and pgbench (ARGS
 	plugins/build
 	deploy/optimised cargo build --release --locked --package rampart
 	@ulimit -n 16384 2>/dev/null || true; \
-	    PATH="$$PATH:/usr/sbin" deploy/optimised cargo bench --locked --package rampart-tests --bench side-by-side -- $(ARGS)
+	    PATH="$$PATH:/usr/sbin" cargo bench --locked --package rampart-tests --bench side-by-side -- $(ARGS)
 
 profile: setup ## Write anew what the optimiser knows of an edge at work (deploy/rampart.profdata.gz)
 	deploy/bench-setup --profile

@@ -19,9 +19,6 @@ pub(crate) struct Arguments {
     /// Only paths with this letter, or this word in their name; may be repeated.
     #[arg(long, value_name = "PATH")]
     only: Vec<String>,
-    /// Not paths with this letter, or this word in their name; may be repeated.
-    #[arg(long, value_name = "PATH")]
-    except: Vec<String>,
     /// Rounds a row.
     #[arg(long, value_name = "N")]
     rounds: Option<usize>,
@@ -64,17 +61,16 @@ impl Arguments {
     pub(crate) fn wants(&self, row: &Row) -> bool {
         let words = row.what.split([' ', ',']);
         let named = |name: &String| row.path == name || words.clone().any(|word| word == name);
-        let asked = if self.only.is_empty() {
+        if self.only.is_empty() {
             !(self.quick && row.left_out)
         } else {
             self.only.iter().any(named)
-        };
-        asked && !self.except.iter().any(named)
+        }
     }
 
     /// Whether everything is asked for, as it is by default.
     pub(crate) fn is_whole(&self) -> bool {
-        self.only.is_empty() && self.except.is_empty() && self.rounds.is_none() && !self.quick
+        self.only.is_empty() && self.rounds.is_none() && !self.quick
     }
 
     /// Rounds a row.
