@@ -38,7 +38,7 @@ const BESIDE: Row = Row {
     left_out: false,
     rounds_max: usize::MAX,
 };
-const CUNNING: Row = Row { what: "beside policies that fail 4 of 5", ..BESIDE };
+const CUNNING: Row = Row { what: "beside policies that fail 4 of 5", left_out: true, ..BESIDE };
 
 /// The rows.
 pub(super) const ROWS: [Row; 2] = [BESIDE, CUNNING];
