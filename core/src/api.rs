@@ -8,43 +8,43 @@ use http::Method;
 use percent_encoding::percent_decode_str;
 
 use crate::endpoint::{Route, route};
-use crate::*;
+use crate::{notify, operate, partners, trading, users};
 
 /// Every endpoint. A type path is a file path and a version.
 pub const ENDPOINTS: &[Route] = &[
     // Credentials
-    route::<clients::authenticate::V1>(),
-    route::<clients::refresh::V1>(),
+    route::<partners::authenticate::V1>(),
+    route::<partners::refresh::V1>(),
     // Verification
-    route::<verification::amld5::QuestionsV1>(),
-    route::<verification::amld5::AnswersV1>(),
-    route::<verification::status::V2>(),
-    route::<verification::card::V1>(),
-    route::<verification::wallet_provider::V1>(),
-    route::<verification::iban_photo::V1>(),
+    route::<users::verification::amld5::QuestionsV1>(),
+    route::<users::verification::amld5::AnswersV1>(),
+    route::<users::verification::status::V2>(),
+    route::<users::verification::card::V1>(),
+    route::<users::verification::wallet_provider::V1>(),
+    route::<users::verification::iban_photo::V1>(),
     // Accounts and limits
-    route::<accounts::register_card::V2>(),
-    route::<limits::read::V2>(),
+    route::<users::accounts::register_card::V2>(),
+    route::<trading::limits::read::V2>(),
     // The market
-    route::<market::currency_pairs::V1>(),
-    route::<market::system_info::V1>(),
-    route::<market::prices::V1>(),
-    route::<market::prices::V2>(),
-    route::<market::client_info::V2>(),
-    route::<payment_methods::V2>(),
+    route::<trading::market::currency_pairs::V1>(),
+    route::<trading::market::system_info::V1>(),
+    route::<trading::market::prices::V1>(),
+    route::<trading::market::prices::V2>(),
+    route::<trading::market::client_info::V2>(),
+    route::<trading::payment_methods::V2>(),
     // Quotes
-    route::<quotes::create::BuyV1>(),
-    route::<quotes::create::SellV1>(),
+    route::<trading::quotes::create::BuyV1>(),
+    route::<trading::quotes::create::SellV1>(),
     // Offers and checkouts
-    route::<offers::create::V2>(),
-    route::<checkout::create::V2>(),
+    route::<trading::offers::create::V2>(),
+    route::<trading::checkout::create::V2>(),
     // Orders
-    route::<orders::confirm::V1>(),
-    route::<orders::confirm::V2>(),
-    route::<orders::read::V1>(),
-    route::<orders::read::V2>(),
-    route::<orders::list::V2>(),
-    route::<orders::timeline::V2>(),
+    route::<trading::orders::confirm::V1>(),
+    route::<trading::orders::confirm::V2>(),
+    route::<trading::orders::read::V1>(),
+    route::<trading::orders::read::V2>(),
+    route::<trading::orders::list::V2>(),
+    route::<trading::orders::timeline::V2>(),
     // Users
     route::<users::register::RegisterV2>(),
     route::<users::register::ChangeV2>(),
@@ -57,45 +57,45 @@ pub const ENDPOINTS: &[Route] = &[
     route::<users::register_identifier::V1>(),
     route::<users::link_identifier::V2>(),
     // Savings plans
-    route::<dca::list::V2>(),
-    route::<dca::update::V2>(),
+    route::<trading::dca::list::V2>(),
+    route::<trading::dca::update::V2>(),
     // Selling
-    route::<sell::confirm::V1>(),
-    route::<sell::orders::ListV1>(),
-    route::<sell::orders::ReadV1>(),
-    route::<sell::onboarding::CreateV2>(),
-    route::<sell::onboarding::VerifyV2>(),
+    route::<trading::sell::confirm::V1>(),
+    route::<trading::sell::orders::ListV1>(),
+    route::<trading::sell::orders::ReadV1>(),
+    route::<trading::sell::onboarding::CreateV2>(),
+    route::<trading::sell::onboarding::VerifyV2>(),
     // Webhooks and the sandbox
-    route::<events::list::V2>(),
-    route::<events::redeliver::V2>(),
-    route::<webhooks::register::V2>(),
-    route::<webhooks::list::V2>(),
-    route::<webhooks::remove::V2>(),
-    route::<sandbox::order_event::V2>(),
-    route::<sandbox::sell_order_event::V2>(),
-    route::<sandbox::scenarios::V2>(),
-    route::<sandbox::signature::V2>(),
+    route::<notify::events::list::V2>(),
+    route::<notify::events::redeliver::V2>(),
+    route::<notify::webhooks::register::V2>(),
+    route::<notify::webhooks::list::V2>(),
+    route::<notify::webhooks::remove::V2>(),
+    route::<operate::sandbox::order_event::V2>(),
+    route::<operate::sandbox::sell_order_event::V2>(),
+    route::<operate::sandbox::scenarios::V2>(),
+    route::<operate::sandbox::signature::V2>(),
     // The service itself
-    route::<system::errors::V2>(),
-    route::<system::openapi::Any>(),
+    route::<operate::system::errors::V2>(),
+    route::<operate::system::openapi::Any>(),
 ];
 
 /// Pages for people, served beside the API.
 pub const PAGES: &[Route] = &[
-    route::<pay::Show>(),
-    route::<pay::Act>(),
-    route::<checkout::show::Show>(),
-    route::<sell::onboarding_page::Show>(),
-    route::<sell::onboarding_page::Act>(),
-    route::<portal::join::Show>(),
-    route::<portal::join::Act>(),
-    route::<portal::dashboard::Show>(),
-    route::<portal::dashboard::Act>(),
-    route::<portal::verify_bank_account::Show>(),
-    route::<portal::verify_bank_account::Act>(),
+    route::<trading::pay::Show>(),
+    route::<trading::pay::Act>(),
+    route::<trading::checkout::show::Show>(),
+    route::<trading::sell::onboarding_page::Show>(),
+    route::<trading::sell::onboarding_page::Act>(),
+    route::<users::portal::join::Show>(),
+    route::<users::portal::join::Act>(),
+    route::<users::portal::dashboard::Show>(),
+    route::<users::portal::dashboard::Act>(),
+    route::<users::portal::verify_bank_account::Show>(),
+    route::<users::portal::verify_bank_account::Act>(),
     route::<users::reset_page::Show>(),
     route::<users::reset_page::Act>(),
-    route::<system::docs::Show>(),
+    route::<operate::system::docs::Show>(),
 ];
 
 /// What stands at a method and path.
@@ -182,7 +182,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::error::Code;
+    use crate::platform::error::Code;
 
     #[test]
     fn no_method_and_path_stands_twice() {

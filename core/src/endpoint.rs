@@ -1,6 +1,8 @@
 //! What an endpoint declares, and how one request runs through it.
 
+pub mod admission;
 mod idempotency;
+pub mod openapi;
 mod respond;
 
 use std::pin::pin;
@@ -12,14 +14,12 @@ use schemars::SchemaGenerator;
 
 pub use self::respond::{Done, Json, NoContent, Respond, Success};
 use crate::Core;
-use crate::caller::{Caller, Client, UserProof};
-use crate::error::{Code, Result};
-use crate::exchange::{Input, Reply};
-use crate::fields;
-use crate::openapi::doc::Doc;
-
-/// Largest body of an ordinary endpoint, in bytes (section 1 of the contract).
-pub const BODY_BYTES_MAX: usize = 256 * 1024;
+use crate::auth::caller::{Caller, Client, UserProof};
+use crate::endpoint::openapi::doc::Doc;
+use crate::http::fields;
+use crate::http::reply::Reply;
+use crate::http::request::{BODY_BYTES_MAX, Input};
+use crate::platform::error::{Code, Result};
 
 /// One method and path of one API version.
 ///
@@ -97,7 +97,7 @@ impl Body {
         matches!(self, Self::Json | Self::JsonWithImage(_))
     }
 
-    /// Whether what is above [`BODY_BYTES_MAX`] is read as an [`crate::upload::Upload`].
+    /// Whether what is above [`BODY_BYTES_MAX`] is read as an [`crate::http::upload::Upload`].
     pub const fn takes_images(self) -> bool {
         matches!(self, Self::JsonWithImage(_))
     }

@@ -4,85 +4,42 @@
 //! rules, `<domain>/<action>.rs` one endpoint in all its versions. [`Core`] is what an endpoint
 //! may use. [`snapshot`] keeps Postgres off the path of catalogue reads.
 
-pub mod accounts;
-pub mod admin;
-pub mod admission;
 pub mod api;
-pub mod audit;
-pub mod callbacks;
-pub mod caller;
-pub mod catalogue;
-mod changes;
-pub mod checkout;
-pub mod clients;
-pub mod clock;
-pub mod credentials;
-pub mod db;
-pub mod dca;
-pub mod documents;
+pub mod auth;
+mod bootstrap;
 pub mod endpoint;
-pub mod error;
-pub mod events;
-pub mod exchange;
-pub mod fields;
-mod gather;
-pub mod identifiers;
-pub mod images;
-pub mod limits;
-pub mod mail;
-pub mod market;
-pub mod metrics;
-pub mod offers;
-pub mod openapi;
-pub mod orders;
-mod page;
-mod page_token;
-pub mod passwords;
-pub mod pay;
-pub mod payment_methods;
+pub mod http;
+pub mod notify;
+pub mod operate;
+pub mod partners;
+pub mod platform;
 pub mod policies;
-pub mod portal;
-pub mod pricing;
-pub mod private_postgres;
-pub mod quotes;
-pub mod rate_limit;
-pub mod readiness;
-pub mod sandbox;
-pub mod secrets;
-pub mod sell;
-pub mod settings;
-pub mod snapshot;
-pub mod start;
-pub mod system;
-pub mod tenants;
-pub mod tokens;
-pub mod types;
-pub mod upload;
+pub mod tenancy;
+pub mod trading;
 pub mod users;
-pub mod verification;
-pub mod webhooks;
 pub mod workers;
 
 use sqlx::PgPool;
 
-use crate::callbacks::Outbound;
-use crate::clients::Attempts;
-use crate::clock::Clock;
-use crate::documents::Documents;
-use crate::images::Images;
-use crate::limits::upstream::Upstream;
-use crate::mail::Mailer;
-use crate::market::feed::PriceFeed;
-use crate::metrics::Metrics;
-use crate::orders::OrderReads;
-use crate::orders::confirm::Confirms;
-use crate::passwords::Passwords;
+use crate::auth::passwords::Passwords;
+use crate::auth::tokens::Tokens;
+use crate::http::images::Images;
+use crate::notify::callbacks::Outbound;
+use crate::partners::Attempts;
+use crate::platform::clock::Clock;
+use crate::platform::crypto::MasterKey;
+use crate::platform::mail::Mailer;
+use crate::platform::metrics::Metrics;
+use crate::platform::object_store::Documents;
+use crate::platform::settings::Settings;
 use crate::policies::Policies;
-use crate::secrets::MasterKey;
-use crate::settings::Settings;
-use crate::snapshot::Snapshots;
-use crate::tenants::api_keys::ApiKeyUses;
-use crate::tokens::Tokens;
+use crate::tenancy::snapshot::Snapshots;
+use crate::tenancy::tenants::api_keys::ApiKeyUses;
+use crate::trading::limits::upstream::Upstream;
+use crate::trading::market::feed::PriceFeed;
+use crate::trading::orders::OrderReads;
+use crate::trading::orders::confirm::Confirms;
+use crate::trading::payment_methods::MethodCache;
 
 /// What every endpoint may use. One per edge, in an `Arc`.
 #[derive(Debug)]
@@ -119,6 +76,8 @@ pub struct Core {
     pub attempts: Attempts,
     /// Tries of users' e-mail addresses.
     pub user_attempts: users::Attempts,
+    /// Payment-method lists of the current catalogue.
+    pub method_cache: MethodCache,
     /// Access tokens.
     pub tokens: Tokens,
     /// Confirms that share a commit.

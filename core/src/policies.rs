@@ -45,6 +45,6 @@ pub use self::active::{ActivePolicy, TenantPolicies};
 pub use self::check::{Checked, check};
 pub use self::compiled::Policies;
 pub use self::fee::{PolicyFees, fee_schedule};
-pub(crate) use self::method_order::method_kind;
 pub use self::method_order::rank;
+pub(crate) use self::method_order::{method_kind, policy_methods};
 pub use self::signature::{SignatureDecision, signed_payload, verify_signature};

@@ -5,34 +5,37 @@
 //! personal value in clear.
 
 pub(crate) mod account;
+pub mod accounts;
 pub(crate) mod answers;
 mod attempts;
 mod birth_date;
 pub mod by_email;
 mod chamber_of_commerce;
-pub mod credential;
 mod details;
 pub(crate) mod documents;
 mod email_code;
 pub(crate) mod erase;
 pub(crate) mod identifier;
+pub mod identifiers;
 pub mod link_identifier;
 mod member_docs;
 pub(crate) mod one_time_token;
 pub(crate) mod personal;
+pub mod portal;
 pub mod profile;
 pub mod register;
 pub mod register_identifier;
 pub mod reset_page;
 pub mod session;
 mod subject;
+pub mod verification;
 
 pub use attempts::Attempts;
 
 use chrono::TimeDelta;
 
 use crate::Core;
-use crate::error::Result;
+use crate::platform::error::Result;
 
 /// How long a mail is kept after it was written.
 const MAIL_KEPT: TimeDelta = TimeDelta::days(30);

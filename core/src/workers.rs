@@ -8,8 +8,8 @@ use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 
 use crate::Core;
-use crate::error::Result;
-use crate::orders::expiry::expire_due;
+use crate::platform::error::Result;
+use crate::trading::orders::expiry::expire_due;
 
 /// How often an edge asks whether tenants or catalogue have changed. Changes must reach every edge
 /// within 1 s.

@@ -10,7 +10,7 @@ use std::fmt;
 use std::path::Path;
 
 use ::config::Value;
-use rampart_core::settings::Settings;
+use rampart_core::platform::settings::Settings;
 
 pub(crate) use self::sections::{Admin, Edge, KeyPair, Log, LogFormat, Ops};
 

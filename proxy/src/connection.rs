@@ -16,8 +16,8 @@ use http::Method;
 use pingora_core::protocols::http::ServerSession;
 use pingora_core::protocols::tls::SslDigest;
 use pingora_core::protocols::{ALPN, Shutdown, Ssl as _, Stream};
-use rampart_core::exchange::Reply;
-use rampart_core::rate_limit::Gcra;
+use rampart_core::http::reply::Reply;
+use rampart_core::platform::rate_limit::Gcra;
 use tokio::sync::Notify;
 
 use self::http2::http2;

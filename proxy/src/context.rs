@@ -4,9 +4,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use http::Method;
-use rampart_core::clock::Clock;
-use rampart_core::error::Code;
-use rampart_core::exchange::Reply;
+use rampart_core::http::reply::Reply;
+use rampart_core::platform::clock::Clock;
+use rampart_core::platform::error::Code;
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::gateway::Passage;

@@ -10,7 +10,7 @@ use pingora_core::protocols::http::ServerSession;
 use pingora_core::server::ShutdownWatch;
 use pingora_core::server::configuration::ServerConf;
 use pingora_proxy::HttpProxy;
-use rampart_core::exchange::Reply;
+use rampart_core::http::reply::Reply;
 use tokio::sync::watch;
 
 use crate::connection::{App, Origin};

@@ -9,9 +9,11 @@ use pingora_core::protocols::http::ServerSession;
 use pingora_error::{Error, ErrorType, Result};
 use pingora_http::ResponseHeader;
 use rampart_core::Core;
-use rampart_core::endpoint::{BODY_BYTES_MAX, Route};
-use rampart_core::exchange::{Entity, Reply};
-use rampart_core::upload::{self, Ended, Upload};
+use rampart_core::endpoint::Route;
+use rampart_core::http::reply::Reply;
+use rampart_core::http::request::BODY_BYTES_MAX;
+use rampart_core::http::request::Entity;
+use rampart_core::http::upload::{self, Ended, Upload};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 

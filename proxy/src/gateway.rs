@@ -35,11 +35,12 @@ use pingora_error::{Error, ErrorSource, ErrorType, Result};
 use pingora_http::{RequestHeader, ResponseHeader};
 use pingora_proxy::{FailToProxy, ProxyHttp, Session};
 use rampart_core::Core;
-use rampart_core::admission::Admission;
-use rampart_core::error::Code;
-use rampart_core::exchange::{Head, Reply};
-use rampart_core::limits::upstream::Upstream;
-use rampart_core::rate_limit::{KeyedGcra, Quota};
+use rampart_core::endpoint::admission::Admission;
+use rampart_core::http::reply::Reply;
+use rampart_core::http::request::Head;
+use rampart_core::platform::error::Code;
+use rampart_core::platform::rate_limit::{KeyedGcra, Quota};
+use rampart_core::trading::limits::upstream::Upstream;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 

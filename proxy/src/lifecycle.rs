@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use rampart_core::clock::Clock;
+use rampart_core::platform::clock::Clock;
 use tokio::sync::{Notify, watch};
 
 /// How long no request may have begun before idle connections are closed under their clients.

@@ -10,7 +10,7 @@ use futures::FutureExt as _;
 use pingora_core::listeners::tls::Acceptor;
 use pingora_core::protocols::l4::stream::Stream as Plain;
 use pingora_core::protocols::{GetSocketDigest as _, SocketDigest, Ssl as _, Stream};
-use rampart_core::metrics::Metrics;
+use rampart_core::platform::metrics::Metrics;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 

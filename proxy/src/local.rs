@@ -11,8 +11,9 @@ use futures::FutureExt as _;
 use http::{Method, StatusCode};
 use pingora_core::protocols::Stream;
 use pingora_core::protocols::http::ServerSession;
-use rampart_core::clock::Clock;
-use rampart_core::exchange::{Head, Reply};
+use rampart_core::http::reply::Reply;
+use rampart_core::http::request::Head;
+use rampart_core::platform::clock::Clock;
 
 use crate::connection::App;
 use crate::context::request_id;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Method, StatusCode};
 use rampart_core::Core;
-use rampart_core::exchange::{Head, Reply};
+use rampart_core::http::reply::Reply;
+use rampart_core::http::request::Head;
 
 use crate::lifecycle::{Lifecycle, Phase};
 use crate::local::{Answer, error};

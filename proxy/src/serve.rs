@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rampart_core::Core;
-use rampart_core::clock::Clock;
+use rampart_core::platform::clock::Clock;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use tokio::runtime::Runtime;

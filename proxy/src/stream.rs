@@ -12,7 +12,7 @@ use h2::{RecvStream, SendStream};
 use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response, header};
 use pingora_core::protocols::http::date::get_cached_date;
-use rampart_core::exchange::Reply;
+use rampart_core::http::reply::Reply;
 use tokio::time::timeout;
 
 use crate::exchange::{NoBody, Source, declared_length, has_body};

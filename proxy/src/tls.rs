@@ -218,7 +218,7 @@ mod tests {
 
     impl Folder {
         fn new() -> Self {
-            let id = rampart_core::clock::Clock::system().uuid().unwrap();
+            let id = rampart_core::platform::clock::Clock::system().uuid().unwrap();
             let folder = std::env::temp_dir().join(format!("rampart-tls-{id}"));
             fs::create_dir(&folder).unwrap();
             Self(folder)

@@ -15,8 +15,8 @@ use http::{HeaderMap, Method, Response};
 use pingora_core::protocols::Stream;
 use pingora_core::protocols::http::date::get_cached_date;
 use pingora_http::ResponseHeader;
-use rampart_core::endpoint::BODY_BYTES_MAX;
-use rampart_core::exchange::Reply;
+use rampart_core::http::reply::Reply;
+use rampart_core::http::request::BODY_BYTES_MAX;
 use tokio::io::AsyncWriteExt as _;
 
 use crate::exchange::{declared_length, has_body};

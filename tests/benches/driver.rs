@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::join_all;
-use rampart_core::clock::Clock;
+use rampart_core::platform::clock::Clock;
 use rampart_tests::certificate::CERTIFICATE;
 use rustls::ClientConfig;
 use rustls::client::Resumption;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http::Method;
-use rampart_core::db;
-use rampart_core::private_postgres::{Options, PrivatePostgres, Use};
+use rampart_core::platform::db;
+use rampart_core::platform::private_postgres::{Options, PrivatePostgres, Use};
 use rampart_tests::certificate::CERTIFICATE;
 use rampart_tests::cluster;
 use rampart_tests::edge::{Edge, Setup, UNLIMITED};

@@ -29,7 +29,7 @@ mod side;
 use std::time::Duration;
 
 use clap::Parser as _;
-use rampart_core::clock::Clock;
+use rampart_core::platform::clock::Clock;
 
 use crate::arguments::{Arguments, Task};
 

@@ -14,7 +14,7 @@ mod reader;
 
 use std::time::Duration;
 
-use rampart_core::clock::Clock;
+use rampart_core::platform::clock::Clock;
 
 use crate::arguments::Arguments;
 use crate::comparison::{Comparison, Measured, Row};

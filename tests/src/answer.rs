@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 use rampart_core::api;
-use rampart_core::exchange::Reply;
+use rampart_core::http::reply::Reply;
 use serde_json::Value;
 
 /// An answer.

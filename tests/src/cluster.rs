@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use rampart_core::private_postgres::{Options, PrivatePostgres, Use};
+use rampart_core::platform::private_postgres::{Options, PrivatePostgres, Use};
 use sqlx::postgres::PgPoolOptions;
 use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool};
 
@@ -22,7 +22,7 @@ pub async fn database() -> String {
     if !*template_is_ready {
         run(&url("postgres").await, &format!("create database {TEMPLATE}")).await;
         let pool = PgPool::connect(&url(TEMPLATE).await).await.unwrap();
-        rampart_core::db::MIGRATIONS.run(&pool).await.unwrap();
+        rampart_core::platform::db::MIGRATIONS.run(&pool).await.unwrap();
         pool.close().await;
         *template_is_ready = true;
     }

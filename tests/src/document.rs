@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use http::Method;
 use jsonschema::Validator;
 use rampart_core::api;
-use rampart_core::openapi::document;
+use rampart_core::endpoint::openapi::document;
 use serde_json::{Value, json};
 
 use crate::answer::Answer;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method};
 use rampart_core::Core;
-use rampart_core::exchange::Head;
+use rampart_core::http::request::Head;
 use ring::hmac;
 use serde_json::Value;
 

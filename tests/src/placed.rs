@@ -1,8 +1,8 @@
 //! An order as a confirm leaves it, without the quote that comes before: for tests of what
 //! follows.
 
-use rampart_core::orders::payment_link::payment_url;
-use rampart_core::types::{ClientId, OrderId};
+use rampart_core::trading::orders::payment_link::payment_url;
+use rampart_types::{ClientId, OrderId};
 use serde_json::{Value, json};
 
 use crate::answer::Answer;

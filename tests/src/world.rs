@@ -6,10 +6,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method};
 use rampart_core::Core;
-use rampart_core::clock::Clock;
-use rampart_core::exchange::Head;
-use rampart_core::secrets::Secret;
-use rampart_core::settings::Settings;
+use rampart_core::http::request::Head;
+use rampart_core::platform::clock::Clock;
+use rampart_core::platform::crypto::Secret;
+use rampart_core::platform::settings::Settings;
 use serde_json::{Value, json};
 use sqlx::PgPool;
 

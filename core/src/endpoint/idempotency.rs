@@ -7,9 +7,10 @@ use http::StatusCode;
 use ring::digest;
 
 use crate::Core;
-use crate::error::{Code, Error, Result};
-use crate::exchange::{Input, Reply};
-use crate::types::{ClientId, UserId};
+use crate::http::reply::Reply;
+use crate::http::request::Input;
+use crate::platform::error::{Code, Error, Result};
+use rampart_types::{ClientId, UserId};
 
 /// How long an answer is kept.
 const KEPT: TimeDelta = TimeDelta::hours(24);

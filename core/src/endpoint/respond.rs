@@ -5,8 +5,8 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::error::Result;
-use crate::exchange::Reply;
+use crate::http::reply::Reply;
+use crate::platform::error::Result;
 
 /// A success that can be written and shown.
 pub trait Respond: Send {

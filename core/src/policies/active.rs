@@ -10,7 +10,7 @@ use super::aside::SamplePace;
 use super::compiled::Slot;
 use super::log_pace::LogPace;
 use super::trial::Trial;
-use crate::metrics::PolicyMeters;
+use crate::platform::metrics::PolicyMeters;
 
 /// What a tenant has put in the place of the built-in rules; `None` is the built-in.
 #[derive(Clone, Debug, Default)]

@@ -16,9 +16,9 @@ use super::ask::{Ask, Told};
 use super::call::{NS_PER_MS, context, scrubbed};
 use super::trial::Trial;
 use crate::Core;
-use crate::caller::Client;
-use crate::error::{Error, Result};
-use crate::types::ClientId;
+use crate::auth::caller::Client;
+use crate::platform::error::{Error, Result};
+use rampart_types::ClientId;
 
 /// Most jobs set aside between two turns. What finds no room is counted as skipped.
 const JOBS_MAX: usize = 512;

@@ -18,8 +18,8 @@ pub(super) use self::kept::open_payload;
 use super::manifest::digest_hex;
 use super::{keys, signature};
 use crate::Core;
-use crate::caller::Client;
-use crate::types::JsonDecimal;
+use crate::auth::caller::Client;
+use rampart_types::JsonDecimal;
 
 /// What a policy is told beside the question.
 #[derive(Clone, Copy)]

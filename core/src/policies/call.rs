@@ -12,7 +12,7 @@ use super::active::ActivePolicy;
 use super::aside;
 use super::ask::{Ask, Told};
 use crate::Core;
-use crate::caller::Client;
+use crate::auth::caller::Client;
 
 pub(super) const NS_PER_MS: u64 = 1_000_000;
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use self::vectors::Vectors;
 use super::configuration::{entries, info_as_json};
-use crate::clock::Clock;
+use crate::platform::clock::Clock;
 
 /// Instances started to measure one; the median counts.
 const STARTS: usize = 25;

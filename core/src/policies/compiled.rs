@@ -14,8 +14,8 @@ use tokio::sync::{OnceCell, Semaphore, SemaphorePermit, oneshot};
 
 use super::aside::Asides;
 use crate::Core;
-use crate::error::{Error, Result};
-use crate::settings;
+use crate::platform::error::{Error, Result};
+use crate::platform::settings;
 
 /// Components compiled at once, each on one thread.
 const COMPILES_MAX: usize = 2;

@@ -4,8 +4,8 @@
 use rampart_plugins::contract::{ConfigEntry, ConfigField, ConfigType, ConfigValue, PolicyInfo};
 use serde_json::{Map, Value, json};
 
-use crate::fields::integer;
-use crate::types::decimal;
+use crate::http::fields::integer;
+use rampart_types::decimal;
 
 const TYPES: [ConfigType; 5] = [
     ConfigType::Text,

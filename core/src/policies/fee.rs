@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use super::call::{count, run};
 use crate::Core;
-use crate::caller::Client;
-use crate::error::{Code, Result};
-use crate::types::UserId;
+use crate::auth::caller::Client;
+use crate::platform::error::{Code, Result};
+use rampart_types::UserId;
 
 /// What a partner's policy stated.
 #[derive(Clone, Debug)]

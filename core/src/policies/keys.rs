@@ -9,11 +9,11 @@ use uuid::Uuid;
 
 use super::lifecycle::NotDone;
 use crate::Core;
-use crate::audit::{self, Entry};
-use crate::changes;
-use crate::error::{Error, Result};
-use crate::secrets::Secret;
-use crate::types::ClientId;
+use crate::platform::audit::{self, Entry};
+use crate::platform::crypto::Secret;
+use crate::platform::error::{Error, Result};
+use crate::platform::revision;
+use rampart_types::ClientId;
 
 /// Names of the algorithms, as in `wit/signature.wit`.
 const ALGORITHMS: [(&str, Algorithm); 6] = [
@@ -64,7 +64,7 @@ pub(crate) async fn put(
     let context = seal_context(client.uuid(), name);
     let sealed = core.keys.seal(&core.clock, &context, key.expose().as_bytes())?;
     let mut tx = core.db.begin().await?;
-    changes::client_changed(&mut tx, client).await?;
+    revision::client_changed(&mut tx, client).await?;
     let others = sqlx::query_scalar!(
         r#"select count(*) as "count!" from verification_key where client_id = $1 and name <> $2"#,
         client.uuid(),
@@ -118,7 +118,7 @@ pub(crate) async fn delete(
     name: &str,
 ) -> Result<(), NotDone> {
     let mut tx = core.db.begin().await?;
-    changes::client_changed(&mut tx, client).await?;
+    revision::client_changed(&mut tx, client).await?;
     let deleted = sqlx::query!(
         "delete from verification_key where client_id = $1 and name = $2",
         client.uuid(),

@@ -22,10 +22,10 @@ pub(crate) use self::switch::{activate, end_trial, remove, roll_back, shadow, sh
 use super::manifest::{Manifest, Signed};
 use super::{configuration, manifest};
 use crate::Core;
-use crate::audit::{self, Entry};
-use crate::changes;
-use crate::error::{Error, Result};
-use crate::types::ClientId;
+use crate::platform::audit::{self, Entry};
+use crate::platform::error::{Error, Result};
+use crate::platform::revision;
+use rampart_types::ClientId;
 
 /// Longest reason, in characters.
 pub(crate) const REASON_CHARS_MAX: usize = 500;
@@ -241,7 +241,7 @@ impl Upload {
         .execute(&mut *tx)
         .await?;
         // From here on the counter's row lock makes two pushes at once follow each other.
-        changes::client_changed(&mut tx, target.client).await?;
+        revision::client_changed(&mut tx, target.client).await?;
         let version = Version {
             info: configuration::info_as_json(&admitted.info),
             config: self.config.into(),

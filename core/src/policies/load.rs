@@ -15,9 +15,9 @@ use super::log_pace::LogPace;
 use super::trial::Trial;
 use super::{configuration, keys};
 use crate::Core;
-use crate::error::Result;
-use crate::snapshot::Snapshot;
-use crate::types::ClientId;
+use crate::platform::error::Result;
+use crate::tenancy::snapshot::Snapshot;
+use rampart_types::ClientId;
 
 /// A version that is active or on trial, as stored.
 struct Row {

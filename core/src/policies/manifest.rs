@@ -14,8 +14,8 @@ use sqlx::PgConnection;
 use super::lifecycle::{NotDone, Target};
 use super::operator_keys;
 use crate::Core;
-use crate::error::Result;
-use crate::secrets::digest_of;
+use crate::platform::crypto::digest_of;
+use crate::platform::error::Result;
 
 /// What stands before the manifest in what is signed, so that no other signature of the key counts.
 const DOMAIN: &str = "rampart policy manifest 1\n";
@@ -77,7 +77,7 @@ impl Signed {
         if key.public.verifies(message.as_bytes(), &self.signature) != Some(true) {
             return Err(unfit("its signature is not good".to_owned()));
         }
-        let document = crate::fields::parse(self.manifest.as_bytes())
+        let document = crate::http::fields::parse(self.manifest.as_bytes())
             .map_err(|_| unfit("it is not JSON".to_owned()))?;
         let members: Members =
             serde_json::from_value(document).map_err(|error| unfit(error.to_string()))?;

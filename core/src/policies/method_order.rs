@@ -1,14 +1,22 @@
 //! The order in which a partner's policy wants payment methods shown.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rampart_plugins::Ranking;
-use rampart_plugins::contract::{MethodKind, OrderRequest};
+use rampart_plugins::contract::{Method, MethodKind, OrderRequest};
+use rust_decimal::Decimal;
+use rust_decimal::prelude::ToPrimitive as _;
 
 use super::call::run;
 use crate::Core;
-use crate::caller::Client;
-use crate::types::UserId;
+use crate::auth::caller::Client;
+use crate::trading::catalogue::{Catalogue, PaymentMethod};
+use rampart_types::UserId;
+use rampart_types::money::percent_of;
+
+/// The purchase that tells a policy what a method costs, in fiat.
+const REFERENCE_AMOUNT: Decimal = Decimal::ONE_HUNDRED;
 
 /// What to show, best first; `None` when the built-in order applies, because there is no policy for
 /// this user or it malfunctioned. A policy that hides everything is not obeyed: the order of
@@ -35,5 +43,53 @@ pub(crate) fn method_kind(name: &str) -> MethodKind {
         "instant-transfer" => MethodKind::InstantTransfer,
         "cash" => MethodKind::Cash,
         _ => MethodKind::Other,
+    }
+}
+
+/// Every method of the catalogue as a policy is told of it, in the catalogue's order.
+pub(crate) fn policy_methods(catalogue: &Catalogue) -> Vec<Method> {
+    let pairs = catalogue.pairs.values();
+    let currencies: BTreeSet<_> = pairs.map(|pair| pair.quote.code().to_string()).collect();
+    let facts = catalogue.payment_methods.iter().map(|method| Method {
+        id: method.code.clone(),
+        kind: method_kind(&method.kind),
+        currencies: currencies.iter().cloned().collect(),
+        success_rate: None,
+        cost: cost_ppm(method),
+        settles_in: None,
+    });
+    facts.collect()
+}
+
+/// What a purchase of [`REFERENCE_AMOUNT`] costs with this method, in parts per million of it.
+fn cost_ppm(method: &PaymentMethod) -> Option<i32> {
+    let percentage = percent_of(REFERENCE_AMOUNT, method.fee_percentage)?;
+    let cost = method.fee_fixed.checked_add(percentage)?.checked_div(REFERENCE_AMOUNT)?;
+    cost.checked_mul(Decimal::ONE_THOUSAND)?.checked_mul(Decimal::ONE_THOUSAND)?.to_i32()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_policy_is_told_what_a_purchase_of_100_costs() {
+        let mut method = PaymentMethod {
+            code: "a".to_owned(),
+            label: "a".to_owned(),
+            psp: "bank".to_owned(),
+            kind: "other".to_owned(),
+            limit: Decimal::ONE_HUNDRED,
+            fee_fixed: Decimal::new(35, 2),
+            fee_percentage: Decimal::ZERO,
+            expiration_period_seconds: 900,
+            open_in_new_tab: false,
+            uses_estimated_quote: false,
+            enabled: true,
+            context: serde_json::Value::Array(Vec::new()),
+        };
+        assert_eq!(cost_ppm(&method), Some(3_500));
+        method.fee_percentage = Decimal::new(25, 1);
+        assert_eq!(cost_ppm(&method), Some(28_500));
     }
 }

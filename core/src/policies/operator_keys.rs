@@ -11,8 +11,8 @@ use super::keys::check_name;
 use super::lifecycle::NotDone;
 use super::manifest::fingerprint;
 use crate::Core;
-use crate::audit::{self, Entry};
-use crate::error::{Error, Result};
+use crate::platform::audit::{self, Entry};
+use crate::platform::error::{Error, Result};
 
 /// Most keys of all operators.
 const KEYS_MAX: i64 = 100;

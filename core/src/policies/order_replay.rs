@@ -12,8 +12,8 @@ use super::lifecycle::{NotDone, Target};
 use super::rehearsal::Subject;
 use super::rehearsal::question::Question;
 use crate::Core;
-use crate::error::Error;
-use crate::types::ClientId;
+use crate::platform::error::Error;
+use rampart_types::ClientId;
 
 /// A decision as it was kept. The host's own, such as a clamped built-in fee, is none.
 #[derive(Deserialize)]

@@ -21,7 +21,7 @@ use super::ask::{Ask, Told};
 use super::configuration;
 use super::lifecycle::{NotDone, Target};
 use crate::Core;
-use crate::error::Error;
+use crate::platform::error::Error;
 
 /// Most questions of one dry run.
 pub(crate) const QUESTIONS_MAX: usize = 1_000;

@@ -3,9 +3,9 @@
 use chrono::{DateTime, Utc};
 
 use crate::Core;
-use crate::error::Result;
-use crate::secrets::digest_of;
-use crate::types::ClientId;
+use crate::platform::crypto::digest_of;
+use crate::platform::error::Result;
+use rampart_types::ClientId;
 
 /// Most rows forgotten at once.
 const FORGET_ROWS_MAX: i64 = 1_000;

@@ -13,9 +13,9 @@ use serde_json::value::RawValue;
 use super::call::{count, run};
 use super::{keys, replay};
 use crate::Core;
-use crate::caller::Client;
-use crate::error::{Code, Error, Result};
-use crate::exchange::Input;
+use crate::auth::caller::Client;
+use crate::http::request::Input;
+use crate::platform::error::{Code, Error, Result};
 
 /// How far a claimed signing time may lie from now, either way.
 const SIGNED_AT_WINDOW: TimeDelta = TimeDelta::seconds(300);
@@ -171,8 +171,8 @@ mod tests {
     use http::{HeaderMap, HeaderValue, Method};
 
     use super::*;
-    use crate::exchange::Head;
-    use crate::fields;
+    use crate::http::fields;
+    use crate::http::request::Head;
 
     fn input(body: &'static str) -> Input {
         let mut headers = HeaderMap::new();

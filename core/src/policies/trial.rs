@@ -9,7 +9,7 @@ use ring::digest::{Context, SHA256};
 use uuid::Uuid;
 
 use super::active::ActivePolicy;
-use crate::types::ClientId;
+use rampart_types::ClientId;
 
 /// A version on trial. It outlives reloads for as long as the trial lasts.
 #[derive(Debug)]

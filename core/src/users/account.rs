@@ -8,8 +8,8 @@ use sqlx::PgConnection;
 
 use super::personal::{self, Personal};
 use crate::Core;
-use crate::error::Result;
-use crate::types::{ClientId, EmailAddress, PhoneNumber, UserId};
+use crate::platform::error::Result;
+use rampart_types::{ClientId, EmailAddress, PhoneNumber, UserId};
 
 /// One user, also a deleted one.
 #[derive(Debug)]

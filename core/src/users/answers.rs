@@ -6,14 +6,14 @@ use serde_json::json;
 use sqlx::PgConnection;
 
 use super::account::{self, Account};
-use super::personal::Personal;
+use super::personal::{self, Personal};
 use super::subject::Subject;
 use crate::Core;
-use crate::caller::Client;
-use crate::error::{Code, Result};
-use crate::events::{self, EventType, NewEvent};
-use crate::types::UserId;
-use crate::verification::questions;
+use crate::auth::caller::Client;
+use crate::notify::events::{self, EventType, NewEvent};
+use crate::platform::error::{Code, Result};
+use crate::users::verification::questions;
+use rampart_types::UserId;
 
 /// Adds answers (question to option) to what is known of the user, in the caller's transaction.
 ///
@@ -36,7 +36,7 @@ pub(crate) async fn keep(
         "update end_user set personal = $3 where client_id = $1 and user_id = $2",
         client.id().uuid(),
         user.uuid(),
-        subject.vault.seal_personal(core, &personal)?,
+        personal::seal(&subject.vault, core, &personal)?,
     )
     .execute(&mut *conn)
     .await?;

@@ -4,11 +4,11 @@
 use std::time::Duration;
 
 use crate::Core;
-use crate::caller::Client;
-use crate::error::{Code, Error, Result};
-use crate::rate_limit::{Decision, KeyedGcra, Quota};
-use crate::secrets::digest_of;
-use crate::types::{ClientId, EmailAddress};
+use crate::auth::caller::Client;
+use crate::platform::crypto::digest_of;
+use crate::platform::error::{Code, Error, Result};
+use crate::platform::rate_limit::{Decision, KeyedGcra, Quota};
+use rampart_types::{ClientId, EmailAddress};
 
 /// Tries of all addresses together, per client.
 const CLIENT_QUOTA: Quota = Quota::new(60, 60, 60);

@@ -11,14 +11,15 @@ use super::details::required_email;
 use super::one_time_token::{OneTimeToken, Purpose};
 use super::personal::email_index;
 use crate::Core;
-use crate::caller::Client;
+use crate::auth::caller::Client;
+use crate::endpoint::openapi::doc::{Doc, Kind, Shape, required};
 use crate::endpoint::{Body, Done, Endpoint, Json, Respond, Success};
-use crate::error::{Code, Result};
-use crate::exchange::{Input, Reply};
-use crate::fields::Fields;
-use crate::mail::{self, Message};
-use crate::openapi::doc::{Doc, Kind, Shape, required};
-use crate::types::{EmailAddress, UserId};
+use crate::http::fields::Fields;
+use crate::http::reply::Reply;
+use crate::http::request::Input;
+use crate::platform::error::{Code, Result};
+use crate::platform::mail::{self, Message};
+use rampart_types::{EmailAddress, UserId};
 
 /// How long a link to set a new password counts.
 const RESET_LIFETIME: TimeDelta = TimeDelta::hours(1);

@@ -1,6 +1,6 @@
 //! Numbers of businesses in their countries' registers.
 
-use crate::types::Country;
+use rampart_types::Country;
 
 /// Characters of a number where nothing is known of the country's form.
 const CHARS: std::ops::RangeInclusive<usize> = 3..=32;

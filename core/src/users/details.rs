@@ -8,15 +8,15 @@ use serde_json::Value;
 use super::documents::{self, Document};
 use super::personal::Personal;
 use super::{birth_date, chamber_of_commerce};
-use crate::caller::Client;
-use crate::error::Code;
-use crate::fields::{Fields, flag};
-use crate::secrets::Secret;
-use crate::types::{
+use crate::auth::caller::Client;
+use crate::http::fields::{Fields, flag};
+use crate::http::upload::Uploaded;
+use crate::platform::crypto::Secret;
+use crate::platform::error::Code;
+use crate::users::verification::questions;
+use rampart_types::{
     Country, EmailAddress, InvalidWebsiteLocale, UserIdentifier, WebsiteLocale, plain_text,
 };
-use crate::upload::Uploaded;
-use crate::verification::questions;
 
 /// Characters of a password (API document, limits).
 pub(super) const PASSWORD_CHARS: std::ops::RangeInclusive<usize> = 8..=64;
@@ -99,7 +99,7 @@ pub(super) fn read(
         personal,
         country,
         identifier: identifier(fields, scope),
-        email_code: fields.optional("emailCode", Code::ER090, crate::fields::text),
+        email_code: fields.optional("emailCode", Code::ER090, crate::http::fields::text),
         password: password(fields),
         region: region(fields, client),
         is_business: fields.optional("isBusiness", Code::ER048, flag),

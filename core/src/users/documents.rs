@@ -9,14 +9,14 @@ use serde::Serialize;
 use serde_json::Value;
 use sqlx::PgConnection;
 
-use super::personal::Vault;
 use crate::Core;
-use crate::documents::Kept;
-use crate::error::{Code, Result};
-use crate::fields::Fields;
-use crate::images::Picture;
-use crate::types::{ClientId, UserId};
-use crate::upload::Uploaded;
+use crate::http::fields::Fields;
+use crate::http::images::Picture;
+use crate::http::upload::Uploaded;
+use crate::platform::crypto::personal_data_key::PersonalDataKey;
+use crate::platform::error::{Code, Result};
+use crate::platform::object_store::Kept;
+use rampart_types::{ClientId, UserId};
 
 /// Most sides in one request.
 const DOCUMENTS_MAX: usize = 8;
@@ -84,7 +84,7 @@ fn is_name(text: &str) -> bool {
 pub(super) async fn keep(
     conn: &mut PgConnection,
     core: &Core,
-    (client, user, vault): (ClientId, UserId, &Vault),
+    (client, user, vault): (ClientId, UserId, &PersonalDataKey),
     documents: Vec<Document>,
 ) -> Result<Vec<Kept>> {
     let mut all = Vec::with_capacity(documents.len());

@@ -5,11 +5,11 @@ use sqlx::PgConnection;
 
 use super::personal::email_index;
 use crate::Core;
-use crate::caller::Client;
-use crate::error::Result;
-use crate::mail::{Kind, Message};
-use crate::secrets::{Purpose, equal};
-use crate::types::{ClientId, EmailAddress, UserId};
+use crate::auth::caller::Client;
+use crate::platform::crypto::{Purpose, equal};
+use crate::platform::error::Result;
+use crate::platform::mail::{Kind, Message};
+use rampart_types::{ClientId, EmailAddress, UserId};
 
 /// How long a code counts.
 const LIFETIME: TimeDelta = TimeDelta::hours(24);

@@ -5,9 +5,9 @@
 use sqlx::PgConnection;
 
 use crate::Core;
-use crate::documents::remove_later;
-use crate::error::Result;
-use crate::types::{ClientId, UserId};
+use crate::platform::error::Result;
+use crate::platform::object_store::remove_later;
+use rampart_types::{ClientId, UserId};
 
 /// Erases the user in the caller's transaction; `false` when that was done before.
 ///

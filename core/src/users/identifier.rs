@@ -2,11 +2,11 @@
 
 use sqlx::PgConnection;
 
-use super::credential::identifier_digest;
 use crate::Core;
-use crate::error::Result;
-use crate::events::{self, EventType, NewEvent};
-use crate::types::{ClientId, UserId, UserIdentifier};
+use crate::auth::user_credentials::identifier_digest;
+use crate::notify::events::{self, EventType, NewEvent};
+use crate::platform::error::Result;
+use rampart_types::{ClientId, UserId, UserIdentifier};
 
 /// What became of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

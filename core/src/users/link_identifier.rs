@@ -5,14 +5,14 @@ use http::Method;
 use super::account;
 use super::identifier::{self, Linked};
 use crate::Core;
-use crate::caller::ClientAndUser;
+use crate::auth::caller::ClientAndUser;
+use crate::endpoint::openapi::doc::{Doc, Kind, Shape, required};
 use crate::endpoint::{Body, Done, Endpoint, Json};
-use crate::error::{Code, Error, Result};
-use crate::exchange::Input;
-use crate::fields::Fields;
-use crate::identifiers;
-use crate::openapi::doc::{Doc, Kind, Shape, required};
-use crate::types::{ClientId, UserId, UserIdentifier};
+use crate::http::fields::Fields;
+use crate::http::request::Input;
+use crate::platform::error::{Code, Error, Result};
+use crate::users::identifiers;
+use rampart_types::{ClientId, UserId, UserIdentifier};
 
 /// Longest identifier that is read, in characters (API document).
 const CHARS_MAX: usize = 1_024;

@@ -1,7 +1,7 @@
 //! The members of a registration and of a change, for the OpenAPI document.
 
 use super::details::Scope;
-use crate::openapi::doc::{Kind, Member, optional, required};
+use crate::endpoint::openapi::doc::{Kind, Member, optional, required};
 
 /// How many there are.
 const COUNT: usize = 25;

@@ -7,10 +7,10 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::Core;
-use crate::clock::Clock;
-use crate::error::{Code, Result};
-use crate::secrets::digest_of;
-use crate::types::{ClientId, UserId};
+use crate::platform::clock::Clock;
+use crate::platform::crypto::digest_of;
+use crate::platform::error::{Code, Result};
+use rampart_types::{ClientId, UserId};
 
 /// Characters of the client's id in a token: a UUID in bare hexadecimal.
 const CLIENT_CHARS: usize = 32;

@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 
 use crate::Core;
-use crate::clock::Clock;
-use crate::error::{Error, Result};
-use crate::secrets::{DataKey, Purpose};
-use crate::types::{ClientId, Country, EmailAddress, PhoneNumber, UserId};
+use crate::platform::crypto::Purpose;
+use crate::platform::crypto::personal_data_key::PersonalDataKey;
+use crate::platform::error::{Error, Result};
+use rampart_types::{ClientId, Country, EmailAddress, PhoneNumber, UserId};
 
 /// What is known of a person or a business. Sealed as one object; a member that is not known is
 /// absent.
@@ -80,152 +80,66 @@ impl Personal {
     }
 }
 
-/// Opens and seals the personal values of one user.
-#[derive(Debug)]
-pub(crate) struct Vault {
-    key: DataKey,
+/// The personal-data key of a stored user. One that came without personal values gets a key now.
+///
+/// # Errors
+/// When the database cannot be used.
+pub(crate) async fn key_of(
+    conn: &mut PgConnection,
+    core: &Core,
     client: ClientId,
     user: UserId,
-}
-
-impl Vault {
-    /// The vault of a new user.
-    ///
-    /// # Errors
-    /// Without entropy.
-    pub(crate) fn make(core: &Core, client: ClientId, user: UserId) -> Result<Self> {
-        Ok(Self { key: DataKey::random(&core.clock)?, client, user })
+) -> Result<PersonalDataKey> {
+    let stored = sqlx::query_scalar!(
+        "select sealed_key from end_user where client_id = $1 and user_id = $2",
+        client.uuid(),
+        user.uuid(),
+    )
+    .fetch_one(&mut *conn)
+    .await?;
+    if let Some(sealed) = stored {
+        return PersonalDataKey::open(&core.keys, client, user, &sealed);
     }
-
-    /// The vault whose key is stored as `sealed_key`.
-    ///
-    /// # Errors
-    /// When it is another user's, or was sealed by another master key.
-    pub(crate) fn open(
-        core: &Core,
-        client: ClientId,
-        user: UserId,
-        sealed_key: &[u8],
-    ) -> Result<Self> {
-        let key = DataKey::from_wrapped(&core.keys, &key_context(client, user), sealed_key)?;
-        Ok(Self { key, client, user })
-    }
-
-    /// The vault of a stored user. One that came without personal values gets a key now.
-    ///
-    /// # Errors
-    /// When the database cannot be used.
-    pub(crate) async fn of(
-        conn: &mut PgConnection,
-        core: &Core,
-        client: ClientId,
-        user: UserId,
-    ) -> Result<Self> {
-        let stored = sqlx::query_scalar!(
-            "select sealed_key from end_user where client_id = $1 and user_id = $2",
-            client.uuid(),
-            user.uuid(),
-        )
-        .fetch_one(&mut *conn)
-        .await?;
-        if let Some(sealed) = stored {
-            return Self::open(core, client, user, &sealed);
-        }
-        let made = Self::make(core, client, user)?;
-        let kept = sqlx::query_scalar!(
-            r#"
+    let new = PersonalDataKey::generate(&core.clock, client, user)?;
+    let sealed = sqlx::query_scalar!(
+        r#"
             update end_user set sealed_key = coalesce(sealed_key, $3)
             where client_id = $1 and user_id = $2 and deleted_at is null
             returning sealed_key as "sealed_key!"
             "#,
-            client.uuid(),
-            user.uuid(),
-            made.sealed_key(core)?,
-        )
-        .fetch_one(conn)
-        .await?;
-        Self::open(core, client, user, &kept)
-    }
-
-    /// A vault with this key.
-    #[cfg(test)]
-    pub(crate) fn with_key(key: DataKey, client: ClientId, user: UserId) -> Self {
-        Self { key, client, user }
-    }
-
-    /// The key as it is stored.
-    ///
-    /// # Errors
-    /// Without entropy.
-    pub(crate) fn sealed_key(&self, core: &Core) -> Result<Vec<u8>> {
-        self.key.wrap(&core.keys, &core.clock, &key_context(self.client, self.user))
-    }
-
-    /// Seals a value of the column or row that `place` names.
-    ///
-    /// # Errors
-    /// Without entropy.
-    pub(crate) fn seal(&self, clock: &Clock, place: &str, plain: &[u8]) -> Result<Vec<u8>> {
-        self.key.seal(clock, &self.context(place), plain)
-    }
-
-    /// Opens what [`Vault::seal`] sealed for the same place.
-    ///
-    /// # Errors
-    /// When it is another user's or another place's, or was altered.
-    pub(crate) fn open_sealed(&self, place: &str, sealed: &[u8]) -> Result<Vec<u8>> {
-        self.key.open(&self.context(place), sealed)
-    }
-
-    /// Seals the key of an object of its own, which `place` names.
-    ///
-    /// # Errors
-    /// Without entropy.
-    pub(crate) fn seal_key(&self, clock: &Clock, place: &str, key: &DataKey) -> Result<Vec<u8>> {
-        self.key.seal_key(clock, &self.context(place), key)
-    }
-
-    /// The key that [`Vault::seal_key`] sealed for the same place.
-    ///
-    /// # Errors
-    /// As [`Vault::open_sealed`].
-    pub(crate) fn open_key(&self, place: &str, sealed: &[u8]) -> Result<DataKey> {
-        self.key.open_key(&self.context(place), sealed)
-    }
-
-    /// Seals what is known of the user.
-    ///
-    /// # Errors
-    /// As [`Vault::seal`].
-    pub(crate) fn seal_personal(&self, core: &Core, personal: &Personal) -> Result<Vec<u8>> {
-        let plain = serde_json::to_vec(personal)
-            .map_err(|e| Error::internal("write personal values", e))?;
-        self.seal(&core.clock, "end_user/personal", &plain)
-    }
-
-    /// What is known of the user.
-    ///
-    /// # Errors
-    /// When it is another user's, or was altered.
-    pub(crate) fn open_personal(&self, sealed: &[u8]) -> Result<Personal> {
-        let plain = self.open_sealed("end_user/personal", sealed)?;
-        serde_json::from_slice(&plain).map_err(|_| Error::broken("read personal values"))
-    }
-
-    fn context(&self, place: &str) -> String {
-        format!("{place}/{}/{}", self.client, self.user)
-    }
+        client.uuid(),
+        user.uuid(),
+        new.wrapped(&core.keys, &core.clock)?,
+    )
+    .fetch_one(conn)
+    .await?;
+    PersonalDataKey::open(&core.keys, client, user, &sealed)
 }
 
-fn key_context(client: ClientId, user: UserId) -> String {
-    format!("end_user/key/{client}/{user}")
+/// Seals a user's personal values.
+///
+/// # Errors
+/// As [`PersonalDataKey::seal`].
+pub(crate) fn seal(key: &PersonalDataKey, core: &Core, personal: &Personal) -> Result<Vec<u8>> {
+    let plain =
+        serde_json::to_vec(personal).map_err(|e| Error::internal("write personal values", e))?;
+    key.seal(&core.clock, "end_user/personal", &plain)
+}
+
+/// Opens a user's personal values.
+///
+/// # Errors
+/// When they are another user's, or were altered.
+pub(crate) fn open(key: &PersonalDataKey, sealed: &[u8]) -> Result<Personal> {
+    let plain = key.open_sealed("end_user/personal", sealed)?;
+    serde_json::from_slice(&plain).map_err(|_| Error::broken("read personal values"))
 }
 
 /// What is known of a user whose columns are these. Nothing, where there is no key: the user came
 /// without personal values, or they are erased.
 ///
 /// # Errors
-/// As [`Vault::open_personal`].
+/// As [`open`].
 pub(crate) fn read(
     core: &Core,
     client: ClientId,
@@ -234,7 +148,7 @@ pub(crate) fn read(
 ) -> Result<Personal> {
     match (sealed_key, personal) {
         (Some(key), Some(personal)) => {
-            Vault::open(core, client, user, key)?.open_personal(personal)
+            open(&PersonalDataKey::open(&core.keys, client, user, key)?, personal)
         }
         _ => Ok(Personal::default()),
     }
@@ -243,7 +157,7 @@ pub(crate) fn read(
 /// By what an e-mail address is found: a keyed digest, of this client's alone.
 ///
 /// # Errors
-/// As [`crate::secrets::MasterKey::mac`].
+/// As [`crate::platform::crypto::MasterKey::mac`].
 pub(crate) fn email_index(core: &Core, client: ClientId, email: &EmailAddress) -> Result<Vec<u8>> {
     let message = format!("email/{client}/{}", email.as_str());
     Ok(core.keys.mac(Purpose::BlindIndex, message.as_bytes())?.as_ref().to_vec())

@@ -10,16 +10,16 @@ use uuid::Uuid;
 use super::account::Account;
 use super::documents::{self, Side};
 use crate::Core;
-use crate::accounts::{self, Kind, PaymentAccount};
-use crate::caller::ClientAndUser;
+use crate::auth::caller::ClientAndUser;
+use crate::endpoint::openapi::doc::Doc;
 use crate::endpoint::{Endpoint, Json};
-use crate::error::{Code, Error, Result};
-use crate::exchange::Input;
-use crate::limits::book::{Rules, Spent};
-use crate::limits::{self, INTERVAL, INTERVAL_TEXT};
-use crate::openapi::doc::Doc;
-use crate::quotes;
-use crate::types::{Amount, CurrencyCode, EmailAddress, PhoneNumber};
+use crate::http::request::Input;
+use crate::platform::error::{Code, Error, Result};
+use crate::trading::limits::book::{Rules, Spent};
+use crate::trading::limits::{self, INTERVAL, INTERVAL_TEXT};
+use crate::trading::quotes;
+use crate::users::accounts::{self, Kind, PaymentAccount};
+use rampart_types::{Amount, CurrencyCode, EmailAddress, PhoneNumber};
 
 /// A profile, for the OpenAPI document.
 pub(crate) const EXAMPLE: &str = r#"{

@@ -8,20 +8,21 @@ use super::account::{self, Account, RegisteredUser};
 use super::answers;
 use super::details::{self, Details, Scope};
 use super::identifier::{self, Linked};
-use super::personal::{Personal, Vault, email_index};
+use super::personal::{Personal, email_index};
 use super::subject::{Proof, Subject};
 use super::{chamber_of_commerce, member_docs};
 use crate::Core;
-use crate::caller::{Client, ClientAndUser};
-use crate::documents::Kept;
+use crate::auth::caller::{Client, ClientAndUser};
+use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Endpoint, Json};
-use crate::error::{Code, Error, Refusal, Result, joined};
-use crate::events::{self, EventType, NewEvent};
-use crate::exchange::Input;
-use crate::fields::Fields;
-use crate::openapi::doc::{Doc, Shape};
-use crate::types::{Country, EmailAddress, UserId, UserIdentifier};
-use crate::upload::Uploaded;
+use crate::http::fields::Fields;
+use crate::http::request::Input;
+use crate::http::upload::Uploaded;
+use crate::notify::events::{self, EventType, NewEvent};
+use crate::platform::crypto::personal_data_key::PersonalDataKey;
+use crate::platform::error::{Code, Error, Refusal, Result, joined};
+use crate::platform::object_store::Kept;
+use rampart_types::{Country, EmailAddress, UserId, UserIdentifier};
 
 /// Largest body, with images in it, in bytes (section 1 of the contract).
 const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -180,7 +181,7 @@ pub(crate) async fn register_on_page(
 async fn register(core: &Core, client: &Client, request: Registration) -> Result<Account> {
     let Registration { email, country, mut details } = request;
     let user = UserId::from(core.clock.uuid()?);
-    let vault = Vault::make(core, client.id(), user)?;
+    let vault = PersonalDataKey::generate(&core.clock, client.id(), user)?;
     let mut refusal = Refusal::new();
     let proof = Proof::of(core, client, Some(&email), details.email_code.as_deref()).await?;
     if proof == Proof::Wrong {
@@ -195,7 +196,7 @@ async fn register(core: &Core, client: &Client, request: Registration) -> Result
          on conflict (client_id, email_index) do nothing",
         client.id().uuid(),
         user.uuid(),
-        vault.sealed_key(core)?,
+        vault.wrapped(&core.keys, &core.clock)?,
         email_index(core, client.id(), &email)?,
         password_hash,
         country.as_str(),

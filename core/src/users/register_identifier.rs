@@ -9,13 +9,13 @@ use serde::Serialize;
 
 use super::identifier::holder;
 use crate::Core;
-use crate::caller::Client;
+use crate::auth::caller::Client;
+use crate::endpoint::openapi::doc::{Doc, Kind, Shape, required};
 use crate::endpoint::{Body, Endpoint, Json};
-use crate::error::{Code, Result};
-use crate::exchange::Input;
-use crate::fields::Fields;
-use crate::openapi::doc::{Doc, Kind, Shape, required};
-use crate::portal::invitation::Invitation;
+use crate::http::fields::Fields;
+use crate::http::request::Input;
+use crate::platform::error::{Code, Result};
+use crate::users::portal::invitation::Invitation;
 
 /// Version 1, the only one.
 pub struct V1;

@@ -10,12 +10,13 @@ use url::form_urlencoded;
 use super::details::PASSWORD_CHARS;
 use super::one_time_token::{self, Purpose};
 use crate::Core;
-use crate::caller::Anyone;
+use crate::auth::caller::Anyone;
 use crate::endpoint::{Body, Endpoint};
-use crate::error::{Code, Result};
-use crate::exchange::{Input, Reply};
-use crate::page::{dead_link, guarded};
-use crate::secrets::Secret;
+use crate::http::html::{dead_link, guarded};
+use crate::http::reply::Reply;
+use crate::http::request::Input;
+use crate::platform::crypto::Secret;
+use crate::platform::error::{Code, Result};
 
 const PATH: &str = "/reset-password/{token}";
 

@@ -10,16 +10,16 @@ use super::details::required_email;
 use super::one_time_token::{OneTimeToken, Purpose};
 use super::personal::email_index;
 use crate::Core;
-use crate::caller::{Client, ClientAndUser, LoggedIn};
+use crate::auth::caller::{Client, ClientAndUser, LoggedIn};
+use crate::auth::tokens::Holder;
+use crate::auth::tokens::refresh::TokenPair;
+use crate::endpoint::openapi::doc::{Doc, Kind, Shape, required};
 use crate::endpoint::{Body, Done, Endpoint, Json};
-use crate::error::{Code, Result};
-use crate::exchange::Input;
-use crate::fields::Fields;
-use crate::openapi::doc::{Doc, Kind, Shape, required};
-use crate::secrets::Secret;
-use crate::tokens::Holder;
-use crate::tokens::refresh::TokenPair;
-use crate::types::{EmailAddress, UserId};
+use crate::http::fields::Fields;
+use crate::http::request::Input;
+use crate::platform::crypto::Secret;
+use crate::platform::error::{Code, Result};
+use rampart_types::{EmailAddress, UserId};
 
 /// Logging in, version 1.
 pub struct LoginV1;

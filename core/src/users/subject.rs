@@ -5,12 +5,13 @@ use sqlx::PgConnection;
 use super::details::Details;
 use super::documents;
 use super::email_code;
-use super::personal::{Personal, Vault, email_index};
+use super::personal::{self, Personal, email_index};
 use crate::Core;
-use crate::caller::Client;
-use crate::documents::Kept;
-use crate::error::{Code, OnConstraint as _, Result};
-use crate::types::{Country, EmailAddress, UserId, WebsiteLocale};
+use crate::auth::caller::Client;
+use crate::platform::crypto::personal_data_key::PersonalDataKey;
+use crate::platform::error::{Code, OnConstraint as _, Result};
+use crate::platform::object_store::Kept;
+use rampart_types::{Country, EmailAddress, UserId, WebsiteLocale};
 
 /// What the request's `emailCode` shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +52,7 @@ pub(super) struct Subject<'a> {
     pub(super) core: &'a Core,
     pub(super) client: &'a Client,
     pub(super) user: UserId,
-    pub(super) vault: Vault,
+    pub(super) vault: PersonalDataKey,
 }
 
 impl<'a> Subject<'a> {
@@ -66,7 +67,7 @@ impl<'a> Subject<'a> {
         client: &'a Client,
         user: UserId,
     ) -> Result<Self> {
-        let vault = Vault::of(conn, core, client.id(), user).await?;
+        let vault = personal::key_of(conn, core, client.id(), user).await?;
         Ok(Self { core, client, user, vault })
     }
 
@@ -100,7 +101,7 @@ impl<'a> Subject<'a> {
              where client_id = $1 and user_id = $2",
             self.client.id().uuid(),
             self.user.uuid(),
-            self.vault.seal_personal(self.core, personal)?,
+            personal::seal(&self.vault, self.core, personal)?,
             details.country.map(Country::as_str),
             details.region.as_ref().map(WebsiteLocale::to_string),
             details.is_business,

@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use clap::Args;
 use rampart_core::Core;
-use rampart_core::clock::Clock;
+use rampart_core::platform::clock::Clock;
 
 use super::Target;
 use crate::config::Config;

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use rampart_core::secrets::Secret;
+use rampart_core::platform::crypto::Secret;
 use serde::{Deserialize, Deserializer};
 
 use super::Invalid;

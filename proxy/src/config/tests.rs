@@ -16,7 +16,7 @@ fn read(text: &str, env: &[(&str, &str)]) -> Result<Config, Invalid> {
 }
 
 fn tempfile() -> (std::path::PathBuf, std::fs::File) {
-    let name = rampart_core::clock::Clock::system().uuid().unwrap().to_string();
+    let name = rampart_core::platform::clock::Clock::system().uuid().unwrap().to_string();
     let path = std::env::temp_dir().join(format!("rampart-config-{name}"));
     (path.clone(), std::fs::File::create(&path).unwrap())
 }

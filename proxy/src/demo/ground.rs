@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-use rampart_core::clock::Clock;
-use rampart_core::db;
-use rampart_core::private_postgres::{Options, PrivatePostgres, Use};
-use rampart_core::secrets::Secret;
+use rampart_core::platform::clock::Clock;
+use rampart_core::platform::crypto::Secret;
+use rampart_core::platform::db;
+use rampart_core::platform::private_postgres::{Options, PrivatePostgres, Use};
 
 use super::steps::Steps;
 use crate::config::Config;

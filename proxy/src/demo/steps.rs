@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use rampart_core::clock::Clock;
+use rampart_core::platform::clock::Clock;
 
 /// Redraw of the line that waits, on a terminal.
 const TICK: Duration = Duration::from_millis(100);

@@ -10,7 +10,7 @@ use http::{Method, Version};
 use pingora_core::protocols::http::ServerSession;
 use pingora_core::protocols::{Shutdown, Stream};
 use pingora_error::ErrorType;
-use rampart_core::exchange::Reply;
+use rampart_core::http::reply::Reply;
 
 use super::account::Seen;
 use super::intake::{Asked, UNKNOWN, peer};

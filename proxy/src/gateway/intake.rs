@@ -5,9 +5,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use http::{HeaderMap, Method, StatusCode, Uri, header};
 use pingora_core::protocols::http::ServerSession;
-use rampart_core::admission::Admission;
-use rampart_core::error::Code;
-use rampart_core::exchange::{Head, Reply};
+use rampart_core::endpoint::admission::Admission;
+use rampart_core::http::reply::Reply;
+use rampart_core::http::request::Head;
+use rampart_core::platform::error::Code;
 
 use super::Gateway;
 use crate::connection::{self, Connection};
@@ -17,7 +18,7 @@ use crate::framing::{self, Refused, TARGET_BYTES_MAX};
 use crate::normal_form;
 
 /// A body that every route takes; only above it the route's own bound is looked up.
-const SMALLEST_BOUND: u64 = rampart_core::endpoint::BODY_BYTES_MAX as u64;
+const SMALLEST_BOUND: u64 = rampart_core::http::request::BODY_BYTES_MAX as u64;
 /// Largest body that is read and thrown away to keep the connection after a refusal.
 const SKIPPED_BYTES_MAX: u64 = 64 * 1024;
 

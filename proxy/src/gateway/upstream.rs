@@ -9,7 +9,7 @@ use pingora_core::protocols::ALPN;
 use pingora_core::upstreams::peer::HttpPeer;
 use pingora_error::{Error, ErrorType, OrErr as _, Result};
 use pingora_http::{RequestHeader, ResponseHeader};
-use rampart_core::limits::upstream::{PassedOn, Protocol, Upstream};
+use rampart_core::trading::limits::upstream::{PassedOn, Protocol, Upstream};
 use tokio::time::timeout;
 
 use crate::exchange::declared_length;

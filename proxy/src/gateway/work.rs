@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use futures::FutureExt as _;
 use http::StatusCode;
-use rampart_core::admission::Admission;
-use rampart_core::error::Code;
-use rampart_core::exchange::{Entity, Head, Reply};
+use rampart_core::endpoint::admission::Admission;
+use rampart_core::http::reply::Reply;
+use rampart_core::http::request::{Entity, Head};
+use rampart_core::platform::error::Code;
 use tokio::time::timeout;
 
 use super::Gateway;

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use rampart_core::clock::Clock;
+use rampart_core::platform::clock::Clock;
 use rampart_tests::deadline::until;
 use sqlx::AssertSqlSafe;
 use std::time::Duration;

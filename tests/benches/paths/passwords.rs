@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use argon2::{Algorithm, Argon2, Params, Version};
 use bytes::Bytes;
-use rampart_core::clock::Clock;
+use rampart_core::platform::clock::Clock;
 use serde_json::json;
 
 use super::Run;

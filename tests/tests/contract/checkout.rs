@@ -2,11 +2,11 @@
 
 use chrono::TimeDelta;
 use http::Method;
-use rampart_core::identifiers;
-use rampart_core::types::ClientId;
+use rampart_core::users::identifiers;
 use rampart_tests::answer::Answer;
 use rampart_tests::partner::Partner;
 use rampart_tests::world::World;
+use rampart_types::ClientId;
 use serde_json::{Value, json};
 use sqlx::Row;
 use uuid::Uuid;

@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use futures::future::join_all;
 use http::Method;
-use rampart_core::settings::Deposits;
+use rampart_core::platform::settings::Deposits;
 use rampart_tests::answer::Answer;
 use rampart_tests::partner::{Partner, Request};
 use rampart_tests::world::World;

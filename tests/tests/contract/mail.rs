@@ -10,7 +10,7 @@ async fn ground() -> (World, MailServer) {
     let server = MailServer::start().await;
     let url = server.url();
     let world = World::with(|settings| {
-        settings.mail.smtp_url = Some(rampart_core::secrets::Secret::new(url));
+        settings.mail.smtp_url = Some(rampart_core::platform::crypto::Secret::new(url));
     })
     .await;
     (world, server)

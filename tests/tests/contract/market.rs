@@ -229,7 +229,7 @@ async fn every_catalogue_read_names_the_same_version_on_every_edge() {
 
 #[tokio::test]
 async fn what_is_listed_is_quotable_at_the_listed_price() {
-    let generous = |settings: &mut rampart_core::settings::Settings| {
+    let generous = |settings: &mut rampart_core::platform::settings::Settings| {
         settings.ratelimit.client = "1000/s burst 1000".parse().unwrap();
         settings.ratelimit.quotes = "1000/s burst 1000".parse().unwrap();
     };

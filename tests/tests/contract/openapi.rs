@@ -7,7 +7,7 @@ use std::{env, fs};
 
 use http::Method;
 use rampart_core::api::ENDPOINTS;
-use rampart_core::openapi::document;
+use rampart_core::endpoint::openapi::document;
 use rampart_tests::document::{json_content, operation, violations};
 use rampart_tests::world::World;
 use serde_json::Value;

@@ -11,12 +11,12 @@ mod status;
 mod together;
 
 use http::Method;
-use rampart_core::quotes::{Quote, Side, token};
-use rampart_core::secrets::Purpose;
-use rampart_core::types::FeeBreakdown;
+use rampart_core::platform::crypto::Purpose;
+use rampart_core::trading::quotes::{Quote, Side, token};
 use rampart_tests::answer::Answer;
 use rampart_tests::partner::{Partner, Request};
 use rampart_tests::world::World;
+use rampart_types::FeeBreakdown;
 use serde_json::{Value, json};
 use uuid::Uuid;
 

@@ -57,7 +57,7 @@ async fn a_body_that_is_not_json_is_er048_everywhere() {
 async fn an_oversized_body_is_413_everywhere() {
     let world = World::start().await;
     let acme = world.partner("acme").await;
-    let body = Bytes::from(vec![b' '; rampart_core::endpoint::BODY_BYTES_MAX + 1]);
+    let body = Bytes::from(vec![b' '; rampart_core::http::request::BODY_BYTES_MAX + 1]);
     for route in ENDPOINTS.iter().filter(|route| matches!(route.body, Body::Json)) {
         let request = acme.request(route.method.clone(), &some_path(route));
         let request = if route.client { request } else { request.without("x-api-key") };

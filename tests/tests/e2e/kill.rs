@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
-use rampart_core::clock::Clock;
+use rampart_core::platform::clock::Clock;
 use rampart_tests::caller::{Caller, Protocol};
 use rampart_tests::cluster;
 use rampart_tests::edge::{Edge, Setup};

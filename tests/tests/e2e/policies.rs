@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt as _, StreamExt as _};
 use http::Method;
-use rampart_core::clock::Clock;
+use rampart_core::platform::clock::Clock;
 use rampart_tests::answer::Answer;
 use rampart_tests::caller::{Caller, Protocol};
 use rampart_tests::deadline::{SOON, until};

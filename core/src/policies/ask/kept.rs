@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::Core;
-use crate::caller::Client;
-use crate::error::{Error, Result};
-use crate::types::ClientId;
+use crate::auth::caller::Client;
+use crate::platform::error::{Error, Result};
+use rampart_types::ClientId;
 
 /// Largest payload that is kept, in bytes of its JSON. Offers have a few hundred.
 const KEPT_BYTES_MAX: usize = 16 << 10;

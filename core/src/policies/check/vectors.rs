@@ -22,11 +22,11 @@ use rampart_plugins::{Admitted, BoundKey, Cause, KeyRing, VerificationKey, check
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::catalogue::Catalogue;
 use crate::policies::configuration::entries;
 use crate::policies::keys;
 use crate::policies::rehearsal::answer::ask;
 use crate::policies::rehearsal::question::Question;
+use crate::trading::catalogue::Catalogue;
 
 /// 2026-01-01T00:00:00Z, unless a vector says another time.
 const NOW: u32 = 1_767_225_600;

@@ -6,7 +6,7 @@ use sqlx::PgConnection;
 
 use super::{Activated, NotDone, Target};
 use crate::Core;
-use crate::error::Error;
+use crate::platform::error::Error;
 use crate::policies::manifest::Manifest;
 
 /// A version to be.

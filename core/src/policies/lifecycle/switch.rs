@@ -8,8 +8,8 @@ use sqlx::PgConnection;
 use super::store::{drop_trial, switch_to};
 use super::{Activated, NotDone, Target, audited};
 use crate::Core;
-use crate::changes;
-use crate::error::{Error, Result};
+use crate::platform::error::{Error, Result};
+use crate::platform::revision;
 use crate::policies::manifest;
 
 /// Makes a version the active one. A trial of its kind ends.
@@ -19,7 +19,7 @@ pub(crate) async fn activate(
     version: i64,
 ) -> Result<Activated, NotDone> {
     let mut tx = core.db.begin().await?;
-    changes::client_changed(&mut tx, target.client).await?;
+    revision::client_changed(&mut tx, target.client).await?;
     let found = find(core, &mut tx, target, version).await?;
     switch_to(&mut tx, target, version).await?;
     audited(core, &mut tx, target, "policy.activate", json!({ "version": version })).await?;
@@ -57,7 +57,7 @@ async fn begin_trial(
 ) -> Result<Activated, NotDone> {
     let trial_id = core.clock.uuid().map_err(Error::from)?;
     let mut tx = core.db.begin().await?;
-    changes::client_changed(&mut tx, target.client).await?;
+    revision::client_changed(&mut tx, target.client).await?;
     let found = find(core, &mut tx, target, version).await?;
     if found.active {
         return Err(NotDone::Conflict("the version is the active one"));
@@ -96,7 +96,7 @@ async fn begin_trial(
 /// Ends a shadow run or a share; the active version, or the built-in rule, serves everybody.
 pub(crate) async fn end_trial(core: &Core, target: Target<'_>) -> Result<(), NotDone> {
     let mut tx = core.db.begin().await?;
-    changes::client_changed(&mut tx, target.client).await?;
+    revision::client_changed(&mut tx, target.client).await?;
     let ended = drop_trial(&mut tx, target).await?.ok_or(NotDone::Missing("trial"))?;
     let detail = json!({"version": ended.version, "percentage": ended.share});
     audited(core, &mut tx, target, "policy.end-trial", detail).await?;
@@ -110,7 +110,7 @@ pub(crate) async fn end_trial(core: &Core, target: Target<'_>) -> Result<(), Not
 /// is nobody's previous one any more, so that the next step back goes further. A trial ends.
 pub(crate) async fn roll_back(core: &Core, target: Target<'_>) -> Result<Activated, NotDone> {
     let mut tx = core.db.begin().await?;
-    changes::client_changed(&mut tx, target.client).await?;
+    revision::client_changed(&mut tx, target.client).await?;
     let ended = drop_trial(&mut tx, target).await?;
     let shared = ended.filter(|ended| ended.share.is_some()).map(|ended| ended.version);
     let active = active_version(&mut tx, target).await?;
@@ -158,7 +158,7 @@ async fn previous(conn: &mut PgConnection, target: Target<'_>) -> Result<i64, No
 /// Goes back to the built-in rule. A trial ends.
 pub(crate) async fn remove(core: &Core, target: Target<'_>) -> Result<(), NotDone> {
     let mut tx = core.db.begin().await?;
-    changes::client_changed(&mut tx, target.client).await?;
+    revision::client_changed(&mut tx, target.client).await?;
     let ended = drop_trial(&mut tx, target).await?;
     let active = sqlx::query_scalar!(
         "update policy_version set active = false \

@@ -10,8 +10,8 @@ use rampart_plugins::contract::{
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::catalogue::Catalogue;
-use crate::policies::method_kind;
+use crate::policies::{method_kind, policy_methods};
+use crate::trading::catalogue::Catalogue;
 
 /// A question to a policy of each kind.
 pub(in crate::policies) enum Question {
@@ -230,10 +230,13 @@ impl Order {
             cost: method.cost,
             settles_in: method.settles_in,
         };
-        let listed = catalogue.payment_methods.iter().zip(catalogue.told.methods(catalogue));
+        let enabled = || {
+            let all = catalogue.payment_methods.iter().zip(policy_methods(catalogue));
+            all.filter(|(method, _)| method.enabled).map(|(_, facts)| facts).collect()
+        };
         let methods = match self.methods {
             Some(methods) => methods.into_iter().map(offered).collect(),
-            None => listed.filter(|(method, _)| method.enabled).map(|(_, f)| f.clone()).collect(),
+            None => enabled(),
         };
         let user = UserFacts {
             country: self.user.country,
@@ -318,7 +321,7 @@ mod tests {
 
     #[test]
     fn amounts_keep_the_text_that_was_sent() {
-        let input = crate::fields::parse(
+        let input = crate::http::fields::parse(
             br#"{"pay":{"amount":12.50,"currency":"EUR"},"mid-rate":"0.10","volume30d":1000}"#,
         );
         let Ok(Question::Fee(request)) = read(PolicyKind::Fee, input.unwrap()) else {

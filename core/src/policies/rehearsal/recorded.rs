@@ -5,12 +5,12 @@ use rampart_plugins::contract::PolicyKind;
 use serde_json::Value;
 
 use crate::Core;
-use crate::catalogue::Catalogue;
-use crate::error::{Error, Result};
+use crate::platform::error::{Error, Result};
 use crate::policies::aside::SAMPLES_MAX;
 use crate::policies::ask::open_payload;
 use crate::policies::lifecycle::{NotDone, Target};
 use crate::policies::rehearsal::question::Question;
+use crate::trading::catalogue::Catalogue;
 
 /// The newest first.
 pub(super) async fn questions(

@@ -3,12 +3,12 @@
 use chrono::TimeDelta;
 use futures::future::join_all;
 use http::Method;
-use rampart_core::tokens::Holder;
-use rampart_core::tokens::refresh::TokenPair;
-use rampart_core::types::{ClientId, UserId};
+use rampart_core::auth::tokens::Holder;
+use rampart_core::auth::tokens::refresh::TokenPair;
 use rampart_tests::answer::Answer;
 use rampart_tests::partner::Partner;
 use rampart_tests::world::World;
+use rampart_types::{ClientId, UserId};
 use serde_json::{Value, json};
 use sqlx::PgPool;
 use uuid::Uuid;

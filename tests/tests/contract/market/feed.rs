@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use chrono::TimeDelta;
 use http::Method;
-use rampart_core::settings::{HttpPrice, PriceSource};
+use rampart_core::platform::settings::{HttpPrice, PriceSource};
 use rampart_tests::world::World;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

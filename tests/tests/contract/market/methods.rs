@@ -1,7 +1,7 @@
 //! Payment methods, and who decides their order.
 
 use http::Method;
-use rampart_core::secrets::Purpose;
+use rampart_core::platform::crypto::Purpose;
 use rampart_tests::guests::component;
 use rampart_tests::partner::Partner;
 use rampart_tests::world::World;

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use http::Method;
-use rampart_core::quotes::Side;
-use rampart_core::types::{Chain, WalletAddress};
+use rampart_core::trading::quotes::Side;
 use rampart_tests::world::World;
+use rampart_types::{Chain, WalletAddress};
 use serde_json::{Value, json};
 
 use super::{BTC, OTHER_BTC, Shop, XRP, confirm_of, count};

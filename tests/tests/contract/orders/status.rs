@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use futures::future::join_all;
 use http::Method;
-use rampart_core::orders::expiry::expire_due;
+use rampart_core::trading::orders::expiry::expire_due;
 use rampart_tests::world::World;
 use serde_json::{Value, json};
 

@@ -3,8 +3,8 @@
 use chrono::TimeDelta;
 use futures::future::join_all;
 use http::Method;
-use rampart_core::types::{Chain, WalletAddress};
 use rampart_tests::world::World;
+use rampart_types::{Chain, WalletAddress};
 use serde_json::{Value, json};
 
 use super::{CONFIRM, ORDERS, Seller};

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::Method;
-use rampart_core::identifiers;
+use rampart_core::users::identifiers;
 use rampart_tests::answer::Answer;
 use rampart_tests::guests::component;
 use rampart_tests::keys::ed25519;

@@ -1,6 +1,6 @@
 //! Who asks, and what the contract lets them be.
 
-use rampart_core::caller::UserProof;
+use rampart_core::auth::caller::UserProof;
 use rampart_core::endpoint::Route;
 
 use super::things::{Cast, Owner, Scope};

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use chrono::TimeDelta;
 use futures::future::join_all;
 use http::Method;
-use rampart_core::identifiers;
+use rampart_core::users::identifiers;
 use rampart_tests::answer::Answer;
 use rampart_tests::partner::Partner;
 use rampart_tests::user::User;

@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use http::Method;
-use rampart_core::clock::Clock;
+use rampart_core::platform::clock::Clock;
 use rampart_tests::caller::{Caller, Request};
 use rampart_tests::edge::{Edge, UNLIMITED};
 use rampart_tests::user::registration;

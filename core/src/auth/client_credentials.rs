@@ -1,0 +1,130 @@
+//! Client credentials: exactly one of `Authorization: Bearer` and `X-Api-Key` (section 2 of the
+//! contract). Proven against the snapshot; Postgres is not asked.
+
+use std::sync::Arc;
+
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+
+use crate::Core;
+use crate::auth::caller::{Client, Credential};
+use crate::http::request::Head;
+use crate::platform::crypto::{digest_of, equal};
+use crate::platform::error::{Code, Result};
+use crate::tenancy::snapshot::Snapshot;
+use crate::tenancy::tenants::{ApiKey, Tenant};
+
+const API_KEY: &str = "x-api-key";
+
+/// What a request brings to prove its client.
+#[derive(Debug, PartialEq, Eq)]
+enum Claim<'a> {
+    Token(&'a str),
+    ApiKey(&'a str),
+}
+
+/// The proven client of a request.
+///
+/// # Errors
+/// ER800 to ER806 as documented; nothing tells an unknown credential from a revoked one.
+pub fn client(core: &Core, head: &Head) -> Result<Client> {
+    let snapshot = core.snapshots.current();
+    match claim(&head.headers)? {
+        Claim::Token(token) => by_token(core, &snapshot, token, head),
+        Claim::ApiKey(key) => by_api_key(core, &snapshot, key, head),
+    }
+}
+
+/// The one credential among the headers.
+fn claim(headers: &HeaderMap) -> Result<Claim<'_>> {
+    let mut tokens = headers.get_all(AUTHORIZATION).iter();
+    let mut keys = headers.get_all(API_KEY).iter();
+    match (tokens.next(), keys.next()) {
+        (None, None) => Err(Code::ER802.into()),
+        (Some(_), Some(_)) => Err(Code::ER803.into()),
+        (Some(_), None) if tokens.next().is_some() => Err(Code::ER803.into()),
+        (None, Some(_)) if keys.next().is_some() => Err(Code::ER803.into()),
+        (Some(value), None) => {
+            let text = value.to_str().map_err(|_| Code::ER800)?;
+            bearer(text).map(Claim::Token).ok_or_else(|| Code::ER800.into())
+        }
+        (None, Some(value)) => match value.to_str().map_err(|_| Code::ER805)?.trim() {
+            "" => Err(Code::ER806.into()),
+            key => Ok(Claim::ApiKey(key)),
+        },
+    }
+}
+
+/// The token of a `Bearer` value; the scheme's name knows no case (RFC 9110, section 11.1).
+pub(crate) fn bearer(value: &str) -> Option<&str> {
+    let (scheme, token) = value.trim().split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim_start())
+}
+
+fn by_token(core: &Core, snapshot: &Snapshot, token: &str, head: &Head) -> Result<Client> {
+    let claims = core.tokens.verify_client(core, token)?;
+    let tenant = snapshot.tenants.get(&claims.client).ok_or(Code::ER800)?;
+    if tenant.suspended || claims.issued_at < tenant.tokens_valid_from {
+        return Err(Code::ER800.into());
+    }
+    Ok(proven(snapshot, tenant, Credential::Token, head))
+}
+
+fn by_api_key(core: &Core, snapshot: &Snapshot, text: &str, head: &Head) -> Result<Client> {
+    let (public_id, secret) = ApiKey::split(text).ok_or(Code::ER805)?;
+    let key = snapshot.api_keys.get(public_id).ok_or(Code::ER805)?;
+    let matches = equal(&digest_of(secret), &key.secret_digest);
+    let live = key.expires_at.is_none_or(|end| core.clock.now() < end);
+    let from_here = key.allowed_addresses.is_empty()
+        || key.allowed_addresses.iter().any(|network| network.contains(&head.peer));
+    let tenant = snapshot.tenants.get(&key.client).ok_or(Code::ER805)?;
+    if !(matches && live && from_here) || tenant.suspended {
+        return Err(Code::ER805.into());
+    }
+    core.api_key_uses.note(key);
+    Ok(proven(snapshot, tenant, Credential::ApiKey(Arc::clone(key)), head))
+}
+
+fn proven(
+    snapshot: &Snapshot,
+    tenant: &Arc<Tenant>,
+    credential: Credential,
+    head: &Head,
+) -> Client {
+    Client {
+        tenant: Arc::clone(tenant),
+        catalogue: Arc::clone(&snapshot.catalogue),
+        credential,
+        request_id: head.request_id.as_str().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    fn claim_of(pairs: &[(&'static str, &'static str)]) -> Result<String> {
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs {
+            headers.append(*name, HeaderValue::from_static(value));
+        }
+        claim(&headers).map(|claim| format!("{claim:?}"))
+    }
+
+    #[test]
+    fn exactly_one_credential_counts() {
+        let refused =
+            |pairs: &[_], code| assert!(claim_of(pairs).unwrap_err().is(code), "{pairs:?}");
+        refused(&[], Code::ER802);
+        refused(&[("x-api-key", "")], Code::ER806);
+        refused(&[("x-api-key", "a"), ("x-api-key", "a")], Code::ER803);
+        refused(&[("authorization", "Bearer a"), ("x-api-key", "a")], Code::ER803);
+        refused(&[("authorization", "Bearer a"), ("authorization", "Bearer a")], Code::ER803);
+        refused(&[("authorization", "Basic YTpi")], Code::ER800);
+        refused(&[("authorization", "Bearer")], Code::ER800);
+        assert!(claim_of(&[("authorization", "bearer a")]).unwrap().contains("Token"));
+        assert!(claim_of(&[("x-api-key", "k")]).unwrap().contains("ApiKey"));
+    }
+}

@@ -1,0 +1,270 @@
+//! Passwords: Argon2id (RFC 9106) with 19456 KiB, two passes and one lane, kept as PHC strings.
+//!
+//! One hash takes a core some 15 ms, so that sending passwords is the cheapest way to overload the
+//! service. Hashing has threads and memory of its own: requests that need none never wait for it,
+//! and what does not fit into its queue is refused.
+
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use argon2::password_hash::phc::{Output, ParamsString, PasswordHash, Salt};
+use argon2::{Algorithm, Argon2, Block, Params, Version};
+use tokio::sync::oneshot;
+
+use crate::platform::clock::Clock;
+use crate::platform::crypto::{Secret, equal};
+use crate::platform::error::{Error, Result};
+
+/// Memory of one hash in KiB, which is also its number of blocks.
+const MEMORY_KIB: u32 = 19_456;
+/// Passes over the memory.
+const PASSES: u32 = 2;
+/// Lanes, computed one after the other.
+const LANES: u32 = 1;
+/// Bytes of a new hash.
+const OUTPUT_BYTES: usize = 32;
+/// Bytes of a new salt.
+const SALT_BYTES: usize = 16;
+/// Hashes that wait for a thread; about half a second on two cores.
+const QUEUE_MAX: usize = 64;
+/// How much later than others the hashing threads get a core when all want one, as `nice` counts.
+const NICENESS: i32 = 10;
+
+type Job = Box<dyn FnOnce(&mut Hasher) + Send>;
+
+/// Hashes and checks passwords, as many at once as there are cores. Its threads end with it.
+#[derive(Debug)]
+pub struct Passwords {
+    clock: Clock,
+    queue: SyncSender<Job>,
+}
+
+impl Passwords {
+    /// Starts the threads.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub fn new(clock: Clock) -> Result<Self> {
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        Self::with_threads(clock, threads)
+    }
+
+    fn with_threads(clock: Clock, threads: usize) -> Result<Self> {
+        let (queue, jobs) = sync_channel(QUEUE_MAX);
+        let jobs = Arc::new(Mutex::new(jobs));
+        for _ in 0..threads {
+            let jobs = Arc::clone(&jobs);
+            thread::Builder::new()
+                .name("passwords".to_owned())
+                .spawn(move || run(&jobs))
+                .map_err(|e| Error::internal("start a thread for passwords", e))?;
+        }
+        Ok(Self { clock, queue })
+    }
+
+    /// The PHC string to store for a password, with a salt of its own.
+    ///
+    /// # Errors
+    /// 503 when the queue is full.
+    pub async fn hash(&self, password: Secret) -> Result<String> {
+        let salt: [u8; SALT_BYTES] = self.clock.random_bytes()?;
+        self.compute(move |hasher| hasher.hash(&password, &salt)).await
+    }
+
+    /// Whether the password is the one whose PHC string is `stored`. Without one (nobody has that
+    /// name) the answer is no, and takes as long.
+    ///
+    /// # Errors
+    /// 503 when the queue is full; 500 when `stored` is not a PHC string of Argon2 within our
+    /// memory.
+    pub async fn verify(&self, password: Secret, stored: Option<String>) -> Result<bool> {
+        self.compute(move |hasher| match stored {
+            Some(stored) => hasher.verify(&password, &stored),
+            None => hasher.hash(&password, &[0; SALT_BYTES]).map(|_| false),
+        })
+        .await
+    }
+
+    async fn compute<T, F>(&self, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut Hasher) -> Result<T> + Send + 'static,
+    {
+        let (answer, answered) = oneshot::channel();
+        let job: Job = Box::new(move |hasher| {
+            // A caller that has gone away waits for nothing.
+            if !answer.is_closed() {
+                let _ = answer.send(work(hasher));
+            }
+        });
+        self.queue
+            .try_send(job)
+            .map_err(|_| Error::unavailable("hash a password: the queue is full"))?;
+        answered.await.map_err(|e| Error::internal("hash a password", e))?
+    }
+}
+
+/// Takes jobs until nobody can send one.
+fn run(jobs: &Mutex<Receiver<Job>>) {
+    // On Linux this is about the calling thread alone. Where it is refused, the system is fair.
+    let _ = rustix::process::nice(NICENESS);
+    let mut hasher = Hasher { blocks: Vec::new() };
+    loop {
+        let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        match job {
+            Ok(job) => job(&mut hasher),
+            Err(_) => return,
+        }
+    }
+}
+
+/// The memory of one thread, made with its first hash and used for all that follow.
+struct Hasher {
+    blocks: Vec<Block>,
+}
+
+impl Hasher {
+    fn hash(&mut self, password: &Secret, salt: &[u8; SALT_BYTES]) -> Result<String> {
+        let params = Params::new(MEMORY_KIB, PASSES, LANES, Some(OUTPUT_BYTES))
+            .map_err(|e| Error::internal("read the parameters of Argon2", e))?;
+        let salt = Salt::new(salt).map_err(|e| Error::internal("use a salt", e))?;
+        let encoded = ParamsString::try_from(&params)
+            .map_err(|e| Error::internal("write the parameters of Argon2", e))?;
+        let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
+        let output = self.compute(&argon2, password, &salt)?;
+        let stored = PasswordHash {
+            algorithm: Algorithm::Argon2id.ident(),
+            version: Some(Version::V0x13.into()),
+            params: encoded,
+            salt: Some(salt),
+            hash: Some(Output::new(&output).map_err(|e| Error::internal("keep a hash", e))?),
+        };
+        Ok(stored.to_string())
+    }
+
+    fn verify(&mut self, password: &Secret, stored: &str) -> Result<bool> {
+        let stored =
+            PasswordHash::new(stored).map_err(|e| Error::internal("read a password hash", e))?;
+        let foreign = || Error::broken("read a password hash: it is not Argon2id as we write it");
+        let (Some(salt), Some(hash), Some(version)) = (stored.salt, stored.hash, stored.version)
+        else {
+            return Err(foreign());
+        };
+        if stored.algorithm != Algorithm::Argon2id.ident() || hash.len() != OUTPUT_BYTES {
+            return Err(foreign());
+        }
+        let version = Version::try_from(version).map_err(|_| foreign())?;
+        let params = Params::try_from(&stored).map_err(|_| foreign())?;
+        let argon2 = Argon2::new(Algorithm::Argon2id, version, params);
+        let output = self.compute(&argon2, password, &salt)?;
+        Ok(equal(&output, hash.as_bytes()))
+    }
+
+    fn compute(
+        &mut self,
+        argon2: &Argon2<'_>,
+        password: &Secret,
+        salt: &[u8],
+    ) -> Result<[u8; OUTPUT_BYTES]> {
+        self.blocks.resize(MEMORY_KIB as usize, Block::new());
+        let mut output = [0; OUTPUT_BYTES];
+        argon2
+            .hash_password_into_with_memory(
+                password.expose().as_bytes(),
+                salt,
+                &mut output,
+                &mut self.blocks,
+            )
+            .map_err(|e| Error::internal("hash a password", e))?;
+        Ok(output)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+    use futures::future::{BoxFuture, join_all};
+
+    use super::*;
+
+    fn passwords() -> Passwords {
+        Passwords::with_threads(Clock::system(), 1).unwrap()
+    }
+
+    fn secret(text: &str) -> Secret {
+        Secret::new(text)
+    }
+
+    #[tokio::test]
+    async fn a_hash_knows_its_own_password_only() {
+        let passwords = passwords();
+        let stored = passwords.hash(secret("correct horse")).await.unwrap();
+        assert!(stored.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{stored}");
+        for (attempt, expected) in [
+            ("correct horse", true),
+            ("correct hors", false),
+            ("Correct horse", false),
+            ("", false),
+        ] {
+            let matches = passwords.verify(secret(attempt), Some(stored.clone())).await.unwrap();
+            assert_eq!(matches, expected, "{attempt:?}");
+        }
+        assert_ne!(passwords.hash(secret("correct horse")).await.unwrap(), stored);
+        assert!(!passwords.verify(secret("correct horse"), None).await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn hashes_of_another_implementation_are_understood() {
+        // The test vector of RFC 9106's parameters as written by libargon2: password "password",
+        // salt "somesalt", t = 2, m = 256 KiB, p = 1.
+        let stored = "$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ\
+                      $nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4";
+        let verify = |text: &'static str| {
+            let (passwords, stored) = (passwords(), stored.to_owned());
+            async move { passwords.verify(secret(text), Some(stored)).await.unwrap() }
+        };
+        assert!(verify("password").await);
+        assert!(!verify("passwort").await);
+    }
+
+    #[tokio::test]
+    async fn what_is_no_hash_of_ours_is_our_failure() {
+        let passwords = passwords();
+        for stored in [
+            "",
+            "secret",
+            "$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHQ",
+            "$argon2d$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4",
+            "$argon2id$v=19$m=4194304,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4",
+            "$2b$12$WvvTPHKwdBJ3uk0Z37EMR.hLA2W6N9AEBhEgrAOljy2Ae5MtaSIUi",
+        ] {
+            let result = passwords.verify(secret("x"), Some(stored.to_owned())).await;
+            assert!(matches!(result, Err(Error::Failed(_))), "{stored}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_does_not_fit_into_the_queue_is_refused() {
+        let passwords = passwords();
+        let (started, has_started) = sync_channel(1);
+        let (go, gate) = sync_channel::<()>(1);
+        let busy = passwords.compute(move |_| {
+            started.send(()).unwrap();
+            gate.recv().unwrap();
+            Ok(())
+        });
+        let mut waiting: Vec<BoxFuture<'_, Result<()>>> = vec![busy.boxed()];
+        assert!(futures::poll!(&mut waiting[0]).is_pending());
+        has_started.recv().unwrap();
+        for _ in 0..QUEUE_MAX {
+            let mut one = passwords.compute(|_| Ok(())).boxed();
+            assert!(futures::poll!(&mut one).is_pending());
+            waiting.push(one);
+        }
+        let refused = passwords.compute(|_| Ok(())).await.unwrap_err();
+        assert!(matches!(&refused, Error::Failed(failure) if failure.unavailable));
+        go.send(()).unwrap();
+        assert!(join_all(waiting).await.into_iter().all(|r| r.is_ok()));
+    }
+}

@@ -1,0 +1,296 @@
+//! Refresh tokens: opaque, stored as digests, rotated on use.
+//!
+//! A login begins a family. Each use of its newest token gives the next one; an answer that was
+//! lost can be asked for again for a while, and a used token that comes later than that was
+//! stolen: it ends the family (RFC 9700, section 4.14.2).
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use chrono::{DateTime, TimeDelta, Utc};
+use schemars::JsonSchema;
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::{Holder, issue};
+use crate::Core;
+use crate::platform::clock::Clock;
+use crate::platform::crypto::digest_of;
+use crate::platform::db;
+use crate::platform::error::{Code, Result};
+use rampart_types::{ClientId, TokenFamilyId, UserId};
+
+const PREFIX: &str = "rr_";
+/// Characters of the client's id in a token: a UUID in bare hexadecimal.
+const CLIENT_CHARS: usize = 32;
+/// Random bytes of a token: 256 bits.
+const SECRET_BYTES: usize = 32;
+/// The same as base64url without padding.
+const SECRET_CHARS: usize = 43;
+/// How long a used token still answers: its first answer may have been lost.
+const GRACE: TimeDelta = TimeDelta::seconds(30);
+/// Ended tokens of one client that one turn of the worker forgets.
+const FORGOTTEN_MAX: i64 = 5_000;
+
+/// An access token and the token that renews it, as answered.
+#[derive(Debug, JsonSchema, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TokenPair {
+    token: String,
+    refresh_token: String,
+}
+
+impl TokenPair {
+    /// The first pair after a login: begins a family.
+    ///
+    /// # Errors
+    /// When the database cannot be written.
+    pub async fn begin(core: &Core, holder: Holder) -> Result<Self> {
+        let (client, user) = match holder {
+            Holder::Client(client) => (client, None),
+            Holder::User(client, user) => (client, Some(user.uuid())),
+        };
+        let (text, made) = RefreshToken::make(&core.clock, client)?;
+        let family = TokenFamilyId::from(core.clock.uuid()?);
+        let now = core.clock.now();
+        db::retrying(async || {
+            sqlx::query!(
+                "with family as ( \
+                     insert into refresh_family \
+                         (client_id, family_id, user_id, expires_at, created_at) \
+                     values ($1, $2, $3, $4, $5)) \
+                 insert into refresh_token \
+                     (client_id, token_digest, family_id, user_id, expires_at, created_at) \
+                 values ($1, $6, $2, $3, $4, $5)",
+                client.uuid(),
+                family.uuid(),
+                user,
+                now + lifetime(core),
+                now,
+                &made.digest[..],
+            )
+            .execute(&core.db)
+            .await
+        })
+        .await?;
+        Ok(Self { token: issue(core, holder)?, refresh_token: text })
+    }
+
+    /// The pair that follows when `presented` is used.
+    ///
+    /// # Errors
+    /// ER036 when it is unknown, has ended or was used before, when the client is suspended, and
+    /// when the user is disabled, gone or has logged out since.
+    pub async fn renew(core: &Core, presented: &RefreshToken) -> Result<Self> {
+        let (text, next) = RefreshToken::make(&core.clock, presented.client)?;
+        let now = core.clock.now();
+        match rotate(core, presented, &next, now).await? {
+            Some(holder) => Ok(Self { token: issue(core, holder)?, refresh_token: text }),
+            None => {
+                revoke_if_stolen(core, presented, now).await?;
+                Err(Code::ER036.into())
+            }
+        }
+    }
+}
+
+/// A refresh token as presented: whose it claims to be, and what is stored of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RefreshToken {
+    /// The client in its text, so that every statement can name it. Not proven.
+    pub client: ClientId,
+    digest: [u8; 32],
+}
+
+impl RefreshToken {
+    /// Reads `rr_<client>_<secret>`; `None` when it has another form.
+    pub fn read(text: &str) -> Option<Self> {
+        let (client, rest) = text.strip_prefix(PREFIX)?.split_at_checked(CLIENT_CHARS)?;
+        let secret = rest.strip_prefix('_')?;
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+        if secret.len() != SECRET_CHARS || !secret.bytes().all(allowed) {
+            return None;
+        }
+        let client = ClientId::from(Uuid::try_parse(client).ok()?);
+        Some(Self { client, digest: digest_of(text) })
+    }
+
+    fn make(clock: &Clock, client: ClientId) -> Result<(String, Self)> {
+        let secret = URL_SAFE_NO_PAD.encode(clock.random_bytes::<SECRET_BYTES>()?);
+        let text = format!("{PREFIX}{}_{secret}", client.uuid().simple());
+        let digest = digest_of(&text);
+        Ok((text, Self { client, digest }))
+    }
+}
+
+fn lifetime(core: &Core) -> TimeDelta {
+    TimeDelta::seconds(core.settings.lifetimes.refresh_token.into())
+}
+
+/// Marks the token used and stores its successor, all in one statement: of two that race, the
+/// second waits for the first and then finds a token that was used just now. `None` when it does
+/// not count.
+///
+/// A login counts from when it began, not from its last renewal, so that no renewal can outrun a
+/// logout.
+async fn rotate(
+    core: &Core,
+    presented: &RefreshToken,
+    next: &RefreshToken,
+    now: DateTime<Utc>,
+) -> Result<Option<Holder>> {
+    let client = presented.client;
+    let renewed = db::retrying(async || {
+        sqlx::query!(
+            r#"
+            with used as (
+                update refresh_token t
+                set used_at = coalesce(t.used_at, $3)
+                from refresh_family f, client c
+                where t.client_id = $1 and t.token_digest = $2 and t.expires_at > $3
+                    and (t.used_at is null or t.used_at > $4)
+                    and f.client_id = $1 and f.family_id = t.family_id and f.revoked_at is null
+                    and c.client_id = $1 and c.status = 'active'
+                    and f.created_at >= c.tokens_valid_from
+                    and (t.user_id is null or exists (
+                        select from end_user u
+                        where u.client_id = $1 and u.user_id = t.user_id
+                            and u.deleted_at is null and u.disabled_at is null
+                            and f.created_at >= u.tokens_valid_from))
+                returning t.family_id, t.user_id
+            ), successor as (
+                insert into refresh_token
+                    (client_id, token_digest, family_id, user_id, expires_at, created_at)
+                select $1, $5, used.family_id, used.user_id, $6, $3 from used
+            )
+            update refresh_family f
+            set expires_at = $6
+            from used
+            where f.client_id = $1 and f.family_id = used.family_id and f.revoked_at is null
+            returning f.user_id
+            "#,
+            client.uuid(),
+            &presented.digest[..],
+            now,
+            now - GRACE,
+            &next.digest[..],
+            now + lifetime(core),
+        )
+        .fetch_optional(&core.db)
+        .await
+    })
+    .await?;
+    Ok(renewed.map(|login| match login.user_id {
+        Some(user) => Holder::User(client, UserId::from(user)),
+        None => Holder::Client(client),
+    }))
+}
+
+/// Ends the family of a token that was used longer ago than an answer can have been lost.
+async fn revoke_if_stolen(core: &Core, presented: &RefreshToken, now: DateTime<Utc>) -> Result<()> {
+    let revoked = db::retrying(async || {
+        sqlx::query_scalar!(
+            "update refresh_family f set revoked_at = $3 \
+             from refresh_token t \
+             where t.client_id = $1 and t.token_digest = $2 and t.used_at <= $4 \
+                 and f.client_id = $1 and f.family_id = t.family_id and f.revoked_at is null \
+             returning f.family_id",
+            presented.client.uuid(),
+            &presented.digest[..],
+            now,
+            now - GRACE,
+        )
+        .fetch_optional(&core.db)
+        .await
+    })
+    .await?;
+    if let Some(family) = revoked {
+        let client = presented.client;
+        tracing::warn!(%client, %family, "a used refresh token came again: its login has ended");
+    }
+    Ok(())
+}
+
+impl Core {
+    /// Forgets refresh tokens that have ended, and logins without any left: a turn of a worker.
+    ///
+    /// # Errors
+    /// When the database cannot be written; the next turn goes on.
+    pub async fn forget_ended_refresh_tokens(&self) -> Result<()> {
+        let now = self.clock.now();
+        for client in self.snapshots.current().tenants.keys() {
+            sqlx::query!(
+                "delete from refresh_token where client_id = $1 and token_digest in ( \
+                     select token_digest from refresh_token \
+                     where client_id = $1 and expires_at <= $2 \
+                     limit $3 for update skip locked)",
+                client.uuid(),
+                now,
+                FORGOTTEN_MAX,
+            )
+            .execute(&self.db)
+            .await?;
+            sqlx::query!(
+                "delete from refresh_family f where f.client_id = $1 and f.family_id in ( \
+                     select family_id from refresh_family \
+                     where client_id = $1 and expires_at <= $2 \
+                     limit $3 for update skip locked) \
+                 and not exists (select from refresh_token t \
+                     where t.client_id = $1 and t.family_id = f.family_id)",
+                client.uuid(),
+                now,
+                FORGOTTEN_MAX,
+            )
+            .execute(&self.db)
+            .await?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn made() -> (String, RefreshToken) {
+        let clock = Clock::system();
+        RefreshToken::make(&clock, ClientId::from(clock.uuid().unwrap())).unwrap()
+    }
+
+    #[test]
+    fn a_made_token_reads_back_as_what_is_stored() {
+        let (text, token) = made();
+        assert_eq!(text.len(), PREFIX.len() + CLIENT_CHARS + 1 + SECRET_CHARS);
+        assert_eq!(RefreshToken::read(&text), Some(token));
+        assert_ne!(made().1.digest, token.digest);
+    }
+
+    #[test]
+    fn another_form_is_no_refresh_token() {
+        let (text, _) = made();
+        let secret = &text[text.len() - SECRET_CHARS..];
+        for bad in [
+            String::new(),
+            "rr_".to_owned(),
+            text[1..].to_owned(),
+            text[..text.len() - 1].to_owned(),
+            format!("{text}A"),
+            format!(" {text}"),
+            text.replace("rr_", "rk_"),
+            format!("rr_{}_{secret}", "g".repeat(CLIENT_CHARS)),
+            format!("rr_{}{secret}_", "0".repeat(CLIENT_CHARS)),
+            format!("rr_{}_{}=", "0".repeat(CLIENT_CHARS), &secret[1..]),
+            format!("rr_{}é_{secret}", "0".repeat(CLIENT_CHARS - 1)),
+        ] {
+            assert_eq!(RefreshToken::read(&bad), None, "{bad}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_without_a_panic(text in "(rr_)?[0-9a-f_é]{0,80}", other in ".*") {
+            let _ = (RefreshToken::read(&text), RefreshToken::read(&other));
+        }
+    }
+}

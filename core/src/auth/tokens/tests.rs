@@ -1,0 +1,200 @@
+//! What a token is good for, and for how long. The forged ones are in [`attacks`].
+
+mod attacks;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::jwt::{self, Authority, Kind};
+use super::{Holder, TOKEN_BYTES_MAX, Tokens};
+use crate::platform::crypto::MasterKey;
+use crate::platform::error::{Code, Error};
+use crate::platform::settings::Lifetimes;
+use rampart_types::{ClientId, UserId};
+
+/// Noon of day 20 000, in seconds since 1970.
+const NOON: i64 = 20_000 * 86_400 + 43_200;
+const HOUR: i64 = 3_600;
+const KINDS: [Kind; 2] = [Kind::Client, Kind::User];
+
+fn master() -> MasterKey {
+    MasterKey::from_bytes(&[7; 32])
+}
+
+fn at(seconds: i64) -> DateTime<Utc> {
+    DateTime::from_timestamp(seconds, 0).unwrap()
+}
+
+/// The edge at a moment.
+fn edge(keys: &MasterKey, seconds: i64) -> Authority<'_> {
+    Authority { keys, now: at(seconds), lifetime: HOUR }
+}
+
+/// An id with this time in it.
+fn id_at(seconds: i64, milliseconds: i64) -> Uuid {
+    let millis = u64::try_from(seconds * 1_000 + milliseconds).unwrap();
+    uuid::Builder::from_unix_timestamp_millis(millis, &[5; 10]).into_uuid()
+}
+
+fn holder(kind: Kind) -> Holder {
+    let (client, user) = (Uuid::from_u128(1), Uuid::from_u128(2));
+    match kind {
+        Kind::Client => Holder::Client(ClientId::from(client)),
+        Kind::User => Holder::User(ClientId::from(client), UserId::from(user)),
+    }
+}
+
+/// A genuine token, issued at this second.
+fn token(kind: Kind, issued: i64) -> String {
+    let keys = master();
+    jwt::issue(&edge(&keys, issued), id_at(issued, 0), holder(kind)).unwrap()
+}
+
+/// What a fresh edge says to a token.
+fn verdict(kind: Kind, token: &str, now: i64) -> Result<Holder, Error> {
+    let keys = master();
+    let tokens = Tokens::new(&Lifetimes::default());
+    tokens.verify(&edge(&keys, now), kind, token).map(|proof| proof.holder)
+}
+
+fn invalid(kind: Kind) -> Code {
+    if kind == Kind::Client { Code::ER800 } else { Code::ER702 }
+}
+
+fn expired(kind: Kind) -> Code {
+    if kind == Kind::Client { Code::ER801 } else { Code::ER701 }
+}
+
+/// Header and claims of a token as JSON.
+fn parts(token: &str) -> (Value, Value) {
+    let mut parts = token.split('.').map(|part| attacks::decode(part).unwrap_or_default());
+    let mut json = || serde_json::from_slice(&parts.next().unwrap()).unwrap();
+    (json(), json())
+}
+
+#[test]
+fn a_token_says_what_the_contract_names() {
+    let (header, claims) = parts(&token(Kind::Client, NOON));
+    assert_eq!(header, json!({"alg": "HS256", "typ": "client+jwt", "kid": "20000"}));
+    assert_eq!(claims["iss"], "rampart");
+    assert_eq!(claims["aud"], "rampart-api");
+    assert_eq!(claims["sub"], Uuid::from_u128(1).to_string());
+    assert_eq!(claims["jti"], id_at(NOON, 0).to_string());
+    assert_eq!((claims["iat"].as_i64(), claims["exp"].as_i64()), (Some(NOON), Some(NOON + HOUR)));
+    let (header, claims) = parts(&token(Kind::User, NOON));
+    assert_eq!(header["typ"], "user+jwt");
+    assert_eq!(claims["sub"], Uuid::from_u128(2).to_string());
+    assert_eq!(claims["client_id"], Uuid::from_u128(1).to_string());
+}
+
+#[test]
+fn a_token_proves_its_holder_to_the_end_of_its_last_second() {
+    for kind in KINDS {
+        let token = token(kind, NOON);
+        for now in [NOON, NOON + 1, NOON + HOUR - 1, NOON + HOUR] {
+            assert_eq!(verdict(kind, &token, now).unwrap(), holder(kind), "{now}");
+        }
+        for now in [NOON + HOUR + 1, NOON + 2 * HOUR, NOON + 30 * 24 * HOUR] {
+            assert!(verdict(kind, &token, now).unwrap_err().is(expired(kind)), "{now}");
+        }
+        let much_later = NOON + 367 * 24 * HOUR;
+        assert!(verdict(kind, &token, much_later).unwrap_err().is(invalid(kind)));
+    }
+}
+
+#[test]
+fn a_token_lives_on_past_midnight() {
+    let before_midnight = 20_001 * 86_400 - 10;
+    let token = token(Kind::Client, before_midnight);
+    assert!(verdict(Kind::Client, &token, before_midnight + HOUR).is_ok());
+    assert!(verdict(Kind::Client, &token, before_midnight + HOUR + 1).is_err());
+}
+
+#[test]
+fn another_edge_may_be_ahead_by_five_seconds() {
+    for issued in [NOON, 20_001 * 86_400] {
+        let token = token(Kind::Client, issued);
+        assert!(verdict(Kind::Client, &token, issued - 5).is_ok());
+        assert!(verdict(Kind::Client, &token, issued - 6).unwrap_err().is(Code::ER800));
+    }
+}
+
+#[test]
+fn one_kind_is_never_taken_for_the_other() {
+    let keys = master();
+    let tokens = Tokens::new(&Lifetimes::default());
+    for (kind, other) in [(Kind::Client, Kind::User), (Kind::User, Kind::Client)] {
+        let token = token(kind, NOON);
+        let refused = |edge| tokens.verify(&edge, other, &token).unwrap_err().is(invalid(other));
+        assert!(refused(edge(&keys, NOON)));
+        assert!(tokens.verify(&edge(&keys, NOON), kind, &token).is_ok());
+        assert!(refused(edge(&keys, NOON)), "remembered as its own kind only");
+        assert!(refused(edge(&keys, NOON + 2 * HOUR)), "nor told that it has expired");
+    }
+}
+
+#[test]
+fn what_is_remembered_still_expires() {
+    let keys = master();
+    let tokens = Tokens::new(&Lifetimes::default());
+    let token = token(Kind::Client, NOON);
+    let verify = |now| tokens.verify(&edge(&keys, now), Kind::Client, &token);
+    assert!(verify(NOON).is_ok());
+    assert!(verify(NOON + HOUR).is_ok());
+    assert!(verify(NOON + HOUR + 1).unwrap_err().is(Code::ER801));
+}
+
+#[test]
+fn a_shortened_lifetime_counts_for_what_was_issued_before() {
+    let keys = master();
+    let token = token(Kind::Client, NOON);
+    let short = |now| Authority { lifetime: 60, ..edge(&keys, now) };
+    assert!(jwt::open(&short(NOON + 60), Kind::Client, &token).is_ok());
+    assert!(jwt::open(&short(NOON + 61), Kind::Client, &token).unwrap_err().is(Code::ER801));
+}
+
+#[test]
+fn the_time_of_issue_is_known_to_the_millisecond() {
+    let keys = master();
+    let token = jwt::issue(&edge(&keys, NOON), id_at(NOON, 789), holder(Kind::Client)).unwrap();
+    let proof = jwt::open(&edge(&keys, NOON), Kind::Client, &token).unwrap();
+    assert_eq!(proof.issued_at, at(NOON) + TimeDelta::milliseconds(789));
+}
+
+#[test]
+fn another_master_key_proves_nothing() {
+    let keys = MasterKey::from_bytes(&[8; 32]);
+    let token = token(Kind::Client, NOON);
+    assert!(jwt::open(&edge(&keys, NOON), Kind::Client, &token).unwrap_err().is(Code::ER800));
+}
+
+#[test]
+fn a_token_has_room_below_the_bound() {
+    assert!(token(Kind::User, NOON).len() < TOKEN_BYTES_MAX / 4);
+}
+
+proptest! {
+    #[test]
+    fn garbage_is_refused_without_a_panic(text in "\\PC{0,200}", dotted in "[A-Za-z0-9_.=-]{0,300}") {
+        for text in [text, dotted] {
+            prop_assert!(verdict(Kind::Client, &text, NOON).unwrap_err().is(Code::ER800));
+        }
+    }
+
+    #[test]
+    fn a_signed_header_and_payload_of_garbage_is_refused(header in "\\PC{0,80}", claims in "\\PC{0,80}") {
+        let forged = attacks::sign(&header, &claims);
+        prop_assert!(verdict(Kind::Client, &forged, NOON).unwrap_err().is(Code::ER800));
+    }
+
+    #[test]
+    fn a_token_with_any_change_is_refused(place in any::<prop::sample::Index>(), with in "[A-Za-z0-9_.=-]?") {
+        let genuine = token(Kind::Client, NOON);
+        let place = place.index(genuine.len());
+        let changed = format!("{}{with}{}", &genuine[..place], &genuine[place + 1..]);
+        prop_assume!(changed != genuine);
+        prop_assert!(verdict(Kind::Client, &changed, NOON).unwrap_err().is(Code::ER800));
+    }
+}

@@ -1,0 +1,130 @@
+//! User credentials: `User-Authorization: Bearer` or `User-Identifier` (section 3 of the contract).
+
+use chrono::{DateTime, Utc};
+use http::HeaderMap;
+
+use crate::Core;
+use crate::auth::caller::Client;
+use crate::auth::client_credentials::bearer;
+use crate::http::request::Head;
+use crate::platform::crypto::Purpose;
+use crate::platform::error::{Code, Result};
+use rampart_types::{ClientId, UserId, UserIdentifier};
+
+const USER_AUTHORIZATION: &str = "user-authorization";
+const USER_IDENTIFIER: &str = "user-identifier";
+
+/// The user that the headers prove, `None` when they name none.
+///
+/// # Errors
+/// ER701 to ER709 as documented. Another client's user is as unknown as none.
+pub(crate) async fn identify(core: &Core, client: &Client, head: &Head) -> Result<Option<UserId>> {
+    let by_token = match only(&head.headers, USER_AUTHORIZATION, Code::ER702)? {
+        Some(text) => Some(by_token(core, client, text)?),
+        None => None,
+    };
+    let by_identifier = match only(&head.headers, USER_IDENTIFIER, Code::ER707)? {
+        Some(text) => Some(by_identifier(core, client.id(), text).await?),
+        None => None,
+    };
+    let user = match (by_token, by_identifier) {
+        (Some(token), Some(identifier)) if token.user != identifier => {
+            return Err(Code::ER703.into());
+        }
+        (Some(token), _) => (token.user, Some(token.issued_at)),
+        (None, Some(identifier)) => (identifier, None),
+        (None, None) => return Ok(None),
+    };
+    check_account(core, client.id(), user).await?;
+    Ok(Some(user.0))
+}
+
+/// The user that the token proves; what else the headers say about users is not looked at.
+///
+/// # Errors
+/// ER700 without a token, ER701, ER702 (also when the user is gone).
+pub(crate) async fn identify_token(core: &Core, client: &Client, head: &Head) -> Result<UserId> {
+    let text = only(&head.headers, USER_AUTHORIZATION, Code::ER702)?.ok_or(Code::ER700)?;
+    let Named { user, issued_at } = by_token(core, client, text)?;
+    match check_account(core, client.id(), (user, Some(issued_at))).await {
+        Err(error) if error.is(Code::ER709) => Err(Code::ER702.into()),
+        checked => checked.map(|()| user),
+    }
+}
+
+/// The header's text if it is there; `code` if it is there twice or is not text.
+fn only<'a>(headers: &'a HeaderMap, name: &str, code: Code) -> Result<Option<&'a str>> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (None, _) => Ok(None),
+        (Some(value), None) => value.to_str().map(Some).map_err(|_| code.into()),
+        (Some(_), Some(_)) => Err(code.into()),
+    }
+}
+
+/// A user as a token names it.
+struct Named {
+    user: UserId,
+    issued_at: DateTime<Utc>,
+}
+
+fn by_token(core: &Core, client: &Client, text: &str) -> Result<Named> {
+    let token = bearer(text).ok_or(Code::ER702)?;
+    let claims = core.tokens.verify_user(core, token)?;
+    if claims.client != client.id() {
+        return Err(Code::ER702.into());
+    }
+    Ok(Named { user: claims.user, issued_at: claims.issued_at })
+}
+
+async fn by_identifier(core: &Core, client: ClientId, text: &str) -> Result<UserId> {
+    if text.is_empty() {
+        return Err(Code::ER704.into());
+    }
+    let identifier: UserIdentifier = text.parse().map_err(|_| Code::ER707)?;
+    let digest = identifier_digest(core, client, &identifier)?;
+    let user = sqlx::query_scalar!(
+        "select user_id from user_identifier where client_id = $1 and identifier_digest = $2",
+        client.uuid(),
+        &digest,
+    )
+    .fetch_optional(&core.db)
+    .await?;
+    user.map(UserId::from).ok_or_else(|| Code::ER705.into())
+}
+
+/// What is stored of an identifier: a keyed digest, of this client's alone.
+pub(crate) fn identifier_digest(
+    core: &Core,
+    client: ClientId,
+    identifier: &UserIdentifier,
+) -> Result<Vec<u8>> {
+    let message = format!("identifier/{client}/{}", identifier.as_str());
+    Ok(core.keys.mac(Purpose::BlindIndex, message.as_bytes())?.as_ref().to_vec())
+}
+
+/// Whether the account may be used: not deleted, and the token not older than its last logout.
+async fn check_account(
+    core: &Core,
+    client: ClientId,
+    (user, issued_at): (UserId, Option<DateTime<Utc>>),
+) -> Result<()> {
+    let row = sqlx::query!(
+        r#"
+        select deleted_at is not null as "deleted!",
+            tokens_valid_from
+        from end_user where client_id = $1 and user_id = $2
+        "#,
+        client.uuid(),
+        user.uuid(),
+    )
+    .fetch_optional(&core.db)
+    .await?;
+    match row {
+        Some(row) if !row.deleted => match issued_at {
+            Some(issued_at) if issued_at < row.tokens_valid_from => Err(Code::ER702.into()),
+            _ => Ok(()),
+        },
+        _ => Err(Code::ER709.into()),
+    }
+}

@@ -1,0 +1,142 @@
+//! From settings to a running core.
+
+use std::sync::Arc;
+
+use crate::Core;
+use crate::auth::passwords::Passwords;
+use crate::auth::tokens::Tokens;
+use crate::http::images::Images;
+use crate::notify::callbacks::Outbound;
+use crate::partners::Attempts;
+use crate::platform::clock::Clock;
+use crate::platform::crypto::{KEY_BYTES, MasterKey};
+use crate::platform::db;
+use crate::platform::error::{Error, Result};
+use crate::platform::mail::Mailer;
+use crate::platform::metrics::Metrics;
+use crate::platform::object_store::Documents;
+use crate::platform::settings::Settings;
+use crate::policies::Policies;
+use crate::tenancy::snapshot::Snapshots;
+use crate::tenancy::tenants::api_keys::ApiKeyUses;
+use crate::trading::limits::upstream::Upstream;
+use crate::trading::market::feed::PriceFeed;
+use crate::trading::orders::OrderReads;
+use crate::trading::orders::confirm::Confirms;
+use crate::trading::payment_methods::MethodCache;
+use crate::users;
+
+/// Why the core cannot start: one sentence for the operator.
+#[derive(Debug)]
+pub struct StartError(String);
+
+impl std::fmt::Display for StartError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for StartError {}
+
+impl Core {
+    /// Connects, migrates and loads what requests need. The runtime that awaits this owns the
+    /// pool and must outlive the core.
+    ///
+    /// # Errors
+    /// One sentence that says what and where.
+    pub async fn start(settings: Settings, clock: Clock) -> Result<Arc<Self>, StartError> {
+        let configured = configured_key(&settings)?;
+        let upstream = configured_upstream(&settings)?;
+        let mailer = Mailer::new(&settings.mail, &settings.public_url)
+            .map_err(|wrong| StartError(wrong.to_owned()))?;
+        warn_of_idle(&settings);
+        let db = db::open(&settings.database).await.map_err(|e| StartError(e.to_string()))?;
+        let assembled = Self::assemble(settings, clock, db, (configured, upstream, mailer)).await;
+        assembled.map_err(|e| StartError(e.to_string()))
+    }
+
+    async fn assemble(
+        settings: Settings,
+        clock: Clock,
+        db: sqlx::PgPool,
+        (configured, upstream, mailer): (Option<MasterKey>, Option<Upstream>, Option<Mailer>),
+    ) -> Result<Arc<Self>> {
+        let keys = match configured {
+            Some(key) => key,
+            None => kept_key(&clock, &db).await?,
+        };
+        let metrics = Metrics::new().map_err(|e| Error::internal("register metrics", e))?;
+        metrics.build_info.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
+        let policies = Policies::new(&settings.policy)?;
+        let price_feed = PriceFeed::new(&settings.prices)?;
+        let snapshots = Snapshots::empty();
+        let passwords = Passwords::new(clock.clone())?;
+        let tokens = Tokens::new(&settings.lifetimes);
+        let (confirms, order_reads) = (Confirms::over(&db), OrderReads::over(&db));
+        let core = Arc::new(Self {
+            clock,
+            db,
+            keys,
+            metrics,
+            outbound: Outbound::new()?,
+            policies,
+            price_feed,
+            mailer,
+            upstream,
+            snapshots,
+            passwords,
+            documents: Documents::new(&settings.documents),
+            images: Images::default(),
+            method_cache: MethodCache::default(),
+            attempts: Attempts::default(),
+            user_attempts: users::Attempts::default(),
+            tokens,
+            confirms,
+            order_reads,
+            api_key_uses: ApiKeyUses::default(),
+            settings,
+        });
+        core.refresh().await?;
+        core.compile_policies().await?;
+        Ok(core)
+    }
+}
+
+/// Says which settings this edge knows and has no use for yet, so that nobody relies on them.
+fn warn_of_idle(settings: &Settings) {
+    if settings.ratelimit.redis_url.is_some() {
+        tracing::warn!("ratelimit.redis_url is not used: this edge counts its rates by itself");
+    }
+}
+
+/// The backend for limits, if one is configured.
+fn configured_upstream(settings: &Settings) -> Result<Option<Upstream>, StartError> {
+    let Some(text) = &settings.limits.upstream else { return Ok(None) };
+    let wrong = "limits.upstream is not a base URL such as https://limits.example.com";
+    Upstream::parse(text).map(Some).ok_or_else(|| StartError(wrong.to_owned()))
+}
+
+/// The configured master key. Looked at before anything else is touched.
+fn configured_key(settings: &Settings) -> Result<Option<MasterKey>, StartError> {
+    let Some(text) = &settings.keys.master else { return Ok(None) };
+    let key = MasterKey::parse(text);
+    key.map(Some).ok_or_else(|| StartError("keys.master is not 32 bytes in base64".to_owned()))
+}
+
+/// A master key made once and kept in the database.
+async fn kept_key(clock: &Clock, db: &sqlx::PgPool) -> Result<MasterKey> {
+    tracing::warn!("keys.master is not set: the key is kept in the database beside what it seals");
+    let made: [u8; KEY_BYTES] = clock.random_bytes()?;
+    sqlx::query!(
+        "insert into edge_key (name, value, created_at) values ('master', $1, $2) \
+         on conflict (name) do nothing",
+        &made[..],
+        clock.now(),
+    )
+    .execute(db)
+    .await?;
+    let kept = sqlx::query_scalar!("select value from edge_key where name = 'master'")
+        .fetch_one(db)
+        .await?;
+    Ok(MasterKey::from_bytes(&kept))
+}

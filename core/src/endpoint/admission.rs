@@ -1,0 +1,271 @@
+//! The way in and the way out of the core: what a listener calls.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, ETAG, HeaderName, HeaderValue, IF_NONE_MATCH};
+use http::{Method, StatusCode};
+
+use crate::Core;
+use crate::api::{self, Found};
+use crate::auth::caller::Client;
+use crate::auth::client_credentials;
+use crate::endpoint::{Body, Bucket, Cache, Route};
+use crate::http::reply::{Reply, entity_tag};
+use crate::http::request::BODY_BYTES_MAX;
+use crate::http::request::{Entity, Head, Input};
+use crate::http::upload::{Ended, Upload, Uploaded};
+use crate::platform::error::{Code, Error, Result};
+use crate::platform::rate_limit::Decision;
+
+/// A request that may go on: its route is known, its client proven, its rates not exceeded.
+#[derive(Debug)]
+pub struct Admission {
+    /// Where it goes.
+    pub route: &'static Route,
+    /// Who calls, where the route wants that proven.
+    pub client: Option<Client>,
+    params: Vec<(&'static str, String)>,
+    rates: Vec<(&'static str, Decision)>,
+    /// Version of the catalogue that the answer shows, if it shows one.
+    revision: Option<i64>,
+}
+
+impl Admission {
+    /// The client's slug, for metrics and logs; empty without one.
+    pub fn slug(&self) -> Arc<str> {
+        self.client.as_ref().map_or_else(|| "".into(), |client| Arc::clone(&client.tenant.slug))
+    }
+}
+
+impl Core {
+    /// The bound of the body at a method and path, in bytes, and the code above it. Size is looked
+    /// at before who calls (section 1.5 of the contract).
+    pub fn body_bound(&self, method: &Method, path: &str) -> (usize, Code) {
+        match api::find(method, path) {
+            Found::Endpoint(route, _) => route.body.bound(),
+            _ => Body::None.bound(),
+        }
+    }
+
+    /// Finds the route, proves the client and takes from its buckets. Reads no body, asks no
+    /// database.
+    ///
+    /// # Errors
+    /// The finished answer.
+    pub fn admit(&self, head: &Head) -> std::result::Result<Admission, Box<Reply>> {
+        let (route, params) = match api::find(&head.method, &head.path) {
+            Found::Endpoint(route, params) => (route, params),
+            Found::OtherMethods(methods) => return Err(Box::new(self.not_allowed(head, &methods))),
+            Found::Nothing => return Err(self.finished(head, &Code::ER998.into())),
+        };
+        let (rates, revision) = (Vec::new(), None);
+        let mut admission = Admission { route, client: None, params, rates, revision };
+        if route.client {
+            let client =
+                client_credentials::client(self, head).map_err(|e| self.finished(head, &e))?;
+            let taken = self.take_rates(route, &client, &mut admission.rates);
+            admission.revision = route.shows_catalogue().then_some(client.catalogue.revision);
+            admission.client = Some(client);
+            if let Err(error) = taken {
+                let mut reply = error.reply(&head.request_id);
+                self.finish(&mut reply, &head.request_id, Some(&admission));
+                return Err(Box::new(reply));
+            }
+        }
+        Ok(admission)
+    }
+
+    fn take_rates(
+        &self,
+        route: &Route,
+        client: &Client,
+        rates: &mut Vec<(&'static str, Decision)>,
+    ) -> Result<()> {
+        let (tenant, now) = (&client.tenant, self.clock.monotonic_ns());
+        rates.push(("client", tenant.buckets.client.take(tenant.rates.client, now)));
+        if route.bucket == Some(Bucket::Quotes) && rates.iter().all(|(_, d)| d.allowed) {
+            rates.push(("quotes", tenant.buckets.quotes.take(tenant.rates.quotes, now)));
+        }
+        match rates.iter().find(|(_, decision)| !decision.allowed) {
+            None => Ok(()),
+            Some((bucket, decision)) => {
+                self.metrics.rate_limited.with_label_values(&[*bucket, &*tenant.slug]).inc();
+                Err(Error::rate_limited(decision.retry_after_seconds))
+            }
+        }
+    }
+
+    /// Runs an admitted request. Always answers.
+    pub async fn answer(
+        self: &Arc<Self>,
+        mut admission: Admission,
+        head: Head,
+        body: impl Into<Entity>,
+    ) -> Reply {
+        let request_id = head.request_id.clone();
+        let if_none_match = head.headers.get(IF_NONE_MATCH).cloned();
+        let (body, upload) = match body.into() {
+            Entity::Bytes(bytes) => (bytes, None),
+            Entity::Upload(upload) => (upload.text.clone(), Some(upload)),
+        };
+        let input = Input {
+            head,
+            body,
+            upload,
+            document: serde_json::Value::Null,
+            params: std::mem::take(&mut admission.params),
+            now: self.clock.now(),
+        };
+        let result = admission.route.run(Arc::clone(self), admission.client.take(), input).await;
+        let mut reply = result.unwrap_or_else(|error| error.reply(&request_id));
+        for code in reply.codes.iter().filter(|code| !admission.route.declares(**code)) {
+            tracing::error!(route = ?admission.route, code = code.as_str(), "undeclared code");
+        }
+        if admission.route.cache == Cache::Revalidate && reply.status == StatusCode::OK {
+            let asked = if_none_match.as_ref().and_then(|value| value.to_str().ok());
+            revalidate(&mut reply, asked);
+        }
+        self.finish(&mut reply, &request_id, Some(&admission));
+        reply
+    }
+
+    /// Both steps at once, for callers that have the whole request.
+    pub async fn handle(self: &Arc<Self>, head: Head, body: Bytes) -> Reply {
+        match self.admit(&head) {
+            Ok(admission) => {
+                let (bound, code) = admission.route.body.bound();
+                if body.len() > bound {
+                    let status = StatusCode::PAYLOAD_TOO_LARGE;
+                    return self.refuse(&head.request_id, status, code, "the body is too large");
+                }
+                if body.len() <= BODY_BYTES_MAX || !admission.route.body.takes_images() {
+                    return self.answer(admission, head, body).await;
+                }
+                match self.uploaded(&body).await {
+                    Ok(upload) => self.answer(admission, head, Entity::Upload(upload)).await,
+                    Err(ended) => self.refuse_upload(&head.request_id, ended, code),
+                }
+            }
+            Err(reply) => *reply,
+        }
+    }
+
+    async fn uploaded(self: &Arc<Self>, body: &[u8]) -> std::result::Result<Uploaded, Ended> {
+        let mut upload = Upload::begin(self);
+        for chunk in body.chunks(BODY_BYTES_MAX) {
+            upload.take(chunk)?;
+            upload.ready().await?;
+        }
+        upload.finish().await
+    }
+
+    /// The answer to an upload that ended early.
+    pub fn refuse_upload(&self, request_id: &str, ended: Ended, too_large: Code) -> Reply {
+        let (status, code, detail) = match ended {
+            Ended::TooLarge => {
+                (StatusCode::PAYLOAD_TOO_LARGE, too_large, "only images may be large")
+            }
+            Ended::NoRoom => (StatusCode::SERVICE_UNAVAILABLE, Code::ER999, "keep one more upload"),
+        };
+        self.refuse(request_id, status, code, detail)
+    }
+
+    /// An answer that the edge itself gives: too large, too slow, ambiguous, shed.
+    pub fn refuse(
+        &self,
+        request_id: &str,
+        status: StatusCode,
+        code: Code,
+        detail: &'static str,
+    ) -> Reply {
+        let error = if status == StatusCode::SERVICE_UNAVAILABLE {
+            Error::unavailable(detail)
+        } else {
+            Error::with_status(code, status, detail)
+        };
+        let mut reply = error.reply(request_id);
+        self.finish(&mut reply, request_id, None);
+        reply
+    }
+
+    /// 429 for an address that has not yet said who it is.
+    pub fn refuse_rate(&self, request_id: &str, decision: &Decision) -> Reply {
+        let mut reply = Error::rate_limited(decision.retry_after_seconds).reply(request_id);
+        self.finish(&mut reply, request_id, None);
+        reply
+    }
+
+    fn finished(&self, head: &Head, error: &Error) -> Box<Reply> {
+        let mut reply = error.reply(&head.request_id);
+        self.finish(&mut reply, &head.request_id, None);
+        Box::new(reply)
+    }
+
+    fn not_allowed(&self, head: &Head, methods: &[&Method]) -> Reply {
+        let mut allow: Vec<&str> = methods.iter().map(|method| method.as_str()).collect();
+        if allow.contains(&"GET") {
+            allow.push("HEAD");
+        }
+        allow.sort_unstable();
+        let mut reply =
+            self.refuse(&head.request_id, StatusCode::METHOD_NOT_ALLOWED, Code::ER998, "see Allow");
+        reply.set("allow", &allow.join(", "));
+        reply
+    }
+
+    /// Headers that every answer carries (section 1 of the contract).
+    pub(crate) fn finish(
+        &self,
+        reply: &mut Reply,
+        request_id: &str,
+        admission: Option<&Admission>,
+    ) {
+        reply.set("x-request-id", request_id);
+        let headers = &mut reply.headers;
+        if !headers.contains_key(ETAG) && !headers.contains_key(CACHE_CONTROL) {
+            headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        }
+        let Some(admission) = admission else { return };
+        if let Some(revision) = admission.revision {
+            headers.insert(CATALOG_VERSION, revision.into());
+        }
+        if !admission.rates.is_empty() {
+            reply.set("ratelimit-policy", &listed(&admission.rates, Decision::write_policy));
+            reply.set("ratelimit", &listed(&admission.rates, Decision::write_limit));
+        }
+    }
+}
+
+const CATALOG_VERSION: HeaderName = HeaderName::from_static("x-catalog-version");
+/// Bytes that most headers about rates take.
+const RATES_BYTES: usize = 64;
+
+/// What each bucket said, as the members of a list.
+fn listed(rates: &[(&'static str, Decision)], write: fn(&Decision, &str, &mut String)) -> String {
+    let mut list = String::with_capacity(RATES_BYTES);
+    for (bucket, decision) in rates {
+        if !list.is_empty() {
+            list.push_str(", ");
+        }
+        write(decision, bucket, &mut list);
+    }
+    list
+}
+
+/// Adds the `ETag` unless the endpoint knew it, and turns the answer into 304 when the client has it
+/// already (RFC 9110, 13.1.2).
+fn revalidate(reply: &mut Reply, asked: Option<&str>) {
+    let tag = reply.headers.remove(ETAG).unwrap_or_else(|| entity_tag(&reply.body));
+    let known = asked.is_some_and(|asked| {
+        asked.split(',').any(|one| {
+            let one = one.trim();
+            one == "*" || one.trim_start_matches("W/") == tag
+        })
+    });
+    if known {
+        *reply = Reply::empty(StatusCode::NOT_MODIFIED);
+    }
+    reply.headers.insert(ETAG, tag);
+    reply.headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
+}

@@ -1,0 +1,65 @@
+//! Who may call, in the document's terms: one way in is a set of credentials that come together.
+
+use serde_json::{Value, json};
+
+use crate::auth::caller::UserProof;
+use crate::endpoint::Route;
+
+const CLIENT: [&str; 2] = ["ClientToken", "ApiKey"];
+const USER: [&str; 2] = ["UserToken", "UserIdentifier"];
+
+/// Every credential there is.
+pub(super) fn schemes() -> Value {
+    json!({
+        "ClientToken": {
+            "type": "http",
+            "scheme": "bearer",
+            "bearerFormat": "JWT",
+            "description": "The `token` of `POST /api/v1/authenticate`. It lives an hour.",
+        },
+        "ApiKey": {
+            "type": "apiKey",
+            "in": "header",
+            "name": "X-Api-Key",
+            "description": "A key issued by the operator. Exactly one client credential per request.",
+        },
+        "UserToken": {
+            "type": "apiKey",
+            "in": "header",
+            "name": "User-Authorization",
+            "description": "`Bearer ` and the `token` of a user's login. It lives an hour.",
+        },
+        "UserIdentifier": {
+            "type": "apiKey",
+            "in": "header",
+            "name": "User-Identifier",
+            "description": "The partner's own identifier of a user, linked to the user before: 36 \
+                            to 255 letters and digits.",
+        },
+    })
+}
+
+/// The ways in.
+pub(super) fn ways_in(route: &Route) -> Value {
+    if !route.client {
+        return json!([]);
+    }
+    let mut ways = Vec::new();
+    for client in CLIENT {
+        let alone = match route.user {
+            UserProof::None | UserProof::Optional => true,
+            UserProof::WithApiKey => client == "ClientToken",
+            UserProof::Required | UserProof::Token => false,
+        };
+        if alone {
+            ways.push(json!({ client: [] }));
+        }
+        let with = match route.user {
+            UserProof::None => &[],
+            UserProof::Token => &USER[..1],
+            _ => &USER[..],
+        };
+        ways.extend(with.iter().map(|user| json!({ client: [], *user: [] })));
+    }
+    Value::Array(ways)
+}

@@ -1,0 +1,134 @@
+//! Strict JSON: what serde_json lets through and the contract does not (section 1).
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use crate::platform::error::{Code, Error, Result};
+
+/// Deepest nesting of arrays and objects.
+pub const DEPTH_MAX: usize = 32;
+
+/// Reads one JSON document.
+///
+/// # Errors
+/// ER048 for anything but one valid document in UTF-8, without duplicate members, at most
+/// [`DEPTH_MAX`] deep.
+pub fn parse(body: &[u8]) -> Result<Value> {
+    if depth(body) > DEPTH_MAX {
+        return Err(Error::with_detail(Code::ER048, "nested deeper than 32"));
+    }
+    let value = serde_json::from_slice(body).map_err(|error| {
+        Error::with_detail(Code::ER048, format!("line {}, column {}", error.line(), error.column()))
+    })?;
+    if has_duplicate(body) {
+        return Err(Error::with_detail(Code::ER048, "a member occurs twice"));
+    }
+    Ok(value)
+}
+
+/// Deepest nesting, counted without trusting that the bytes are JSON.
+fn depth(body: &[u8]) -> usize {
+    let (mut depth, mut deepest, mut in_string, mut escaped) = (0usize, 0, false, false);
+    for byte in body {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'{' | b'[' if !in_string => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b'}' | b']' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+/// Whether an object has a member twice. The bytes are valid JSON by now, so strings that stand
+/// where a name may stand are names; they are compared decoded (`"a"` is `"\u0061"`).
+fn has_duplicate(body: &[u8]) -> bool {
+    let mut open: Vec<Option<HashSet<String>>> = Vec::new();
+    let mut names_next = false;
+    let mut at = 0;
+    while let Some(byte) = body.get(at) {
+        match byte {
+            b'{' => {
+                open.push(Some(HashSet::new()));
+                names_next = true;
+            }
+            b'[' => {
+                open.push(None);
+                names_next = false;
+            }
+            b'}' | b']' => {
+                open.pop();
+                names_next = false;
+            }
+            b',' => names_next = matches!(open.last(), Some(Some(_))),
+            b'"' => {
+                let end = string_end(body, at);
+                if names_next && let Some(Some(names)) = open.last_mut() {
+                    let name = serde_json::from_slice(body.get(at..end).unwrap_or_default());
+                    if !name.is_ok_and(|name: String| names.insert(name)) {
+                        return true;
+                    }
+                }
+                names_next = false;
+                at = end;
+                continue;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    false
+}
+
+/// Index just behind the string that starts at `start`.
+fn string_end(body: &[u8], start: usize) -> usize {
+    let mut at = start + 1;
+    while let Some(byte) = body.get(at) {
+        match byte {
+            b'\\' => at += 2,
+            b'"' => return at + 1,
+            _ => at += 1,
+        }
+    }
+    body.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_the_contract_refuses_is_refused() {
+        for bad in [
+            &br#"{"a":1,"a":2}"#[..],
+            br#"{"a":1,"\u0061":2}"#,
+            br#"{"a":{"b":1,"b":1}}"#,
+            br#"[{"a":1},{"a":1,"a":1}]"#,
+            br#"{"a":1} x"#,
+            br#"{"a":01}"#,
+            b"",
+            b"{\"a\":\"\xff\"}",
+        ] {
+            assert!(parse(bad).is_err(), "{}", String::from_utf8_lossy(bad));
+        }
+        assert!(parse("[".repeat(33).as_bytes()).is_err());
+        let deep = format!("{}{}", "[".repeat(32), "]".repeat(32));
+        assert!(parse(deep.as_bytes()).is_ok());
+        assert!(parse(br#"{"a":"a","b":["a","a"],"c":{"a":"{\"a\""}}"#).is_ok());
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_answered(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = parse(&bytes);
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! What a browser gets: plain HTML that works without script, under a policy that lets nothing else
+//! run or load.
+
+use std::sync::LazyLock;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::StatusCode;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use ring::digest;
+use url::Url;
+
+use crate::http::reply::Reply;
+use rampart_types::ReturnUrl;
+
+/// The whole style of every page; its digest stands in the content security policy.
+const STYLE: &str = "\
+:root{color-scheme:light dark;font:1.0625rem/1.5 system-ui,sans-serif}\
+body{margin:0;display:grid;place-items:center;min-height:100vh}\
+main{box-sizing:border-box;width:100%;max-width:30rem;padding:2rem 1.25rem}\
+h1{font-size:1.5rem;line-height:1.25;margin:0 0 1rem}\
+h2{font-size:1.125rem;margin:2rem 0 1rem}\
+dl{display:grid;grid-template-columns:auto 1fr;gap:.4rem 1.25rem;margin:1.5rem 0}\
+dt{opacity:.75}\
+dd{margin:0;overflow-wrap:anywhere}\
+form,label{display:grid;gap:.75rem}\
+label.tick{grid-template-columns:auto 1fr;align-items:center}\
+input{font:inherit;padding:.75rem;border:1px solid;border-radius:.5rem}\
+button,a.button{font:inherit;padding:.75rem 1rem;border:1px solid;border-radius:.5rem;\
+background:transparent;color:inherit;text-align:center;text-decoration:none;cursor:pointer}\
+button.main,a.button{background:#0b57d0;border-color:#0b57d0;color:#fff}\
+:focus-visible{outline:3px solid #f9ab00;outline-offset:2px}\
+.note{border-left:4px solid #f9ab00;padding:.25rem 0 .25rem .75rem;margin:1rem 0}";
+
+static STYLE_SOURCE: LazyLock<String> = LazyLock::new(|| {
+    let digest = digest::digest(&digest::SHA256, STYLE.as_bytes());
+    format!("'sha256-{}'", STANDARD.encode(digest))
+});
+
+/// A page with its policy. A form may lead to us and on to the partner, and nowhere else.
+pub(crate) fn guarded(
+    status: StatusCode,
+    title: &str,
+    body: &Markup,
+    return_url: Option<&ReturnUrl>,
+) -> Reply {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="robots" content="noindex";
+                title { (title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body { main { (body) } }
+        }
+    };
+    let form_action =
+        return_url.and_then(form_source).map_or_else(String::new, |s| format!(" {s}"));
+    let style = &*STYLE_SOURCE;
+    let policy = format!(
+        "default-src 'none'; style-src {style}; form-action 'self'{form_action}; \
+         base-uri 'none'; frame-ancestors 'none'"
+    );
+    let mut reply = Reply::html(status, page.into_string());
+    reply.set("content-security-policy", &policy);
+    reply.set("referrer-policy", "no-referrer");
+    reply.set("x-content-type-options", "nosniff");
+    reply.set("x-frame-options", "DENY");
+    reply.set("cache-control", "no-store");
+    reply
+}
+
+/// For a link that is used, has ended or is none of ours: which of them is not told. `hint` says how
+/// to get another one.
+pub(crate) fn dead_link(hint: &str) -> Reply {
+    const TITLE: &str = "This link does not work any more";
+    guarded(StatusCode::NOT_FOUND, TITLE, &html! { h1 { (TITLE) } p { (hint) } }, None)
+}
+
+/// Sends the browser back to the partner. 303 makes it a GET, so that a reload repeats nothing.
+pub(crate) fn leave(return_url: &ReturnUrl) -> Reply {
+    let mut reply = Reply::empty(StatusCode::SEE_OTHER);
+    reply.set("location", &return_url.to_ascii());
+    reply.set("referrer-policy", "no-referrer");
+    reply
+}
+
+/// The source expression that lets a form's redirect reach the URL: its origin where that can be
+/// written in a policy without a doubt, its scheme otherwise (CSP level 3, section 2.3.1).
+fn form_source(url: &ReturnUrl) -> Option<String> {
+    let url = Url::parse(url.as_str()).ok()?;
+    let origin = url.origin();
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-.".contains(&byte);
+    match url.host_str() {
+        Some(host) if origin.is_tuple() && host.bytes().all(plain) => {
+            Some(origin.ascii_serialization())
+        }
+        _ => Some(format!("{}:", url.scheme())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(reply: &Reply) -> &str {
+        std::str::from_utf8(&reply.body).unwrap()
+    }
+
+    #[test]
+    fn a_form_may_lead_to_the_partner_and_nowhere_else() {
+        for (url, source) in [
+            ("https://shop.example/done?x=1", "https://shop.example"),
+            ("https://shop.example:8443/", "https://shop.example:8443"),
+            ("http://[::1]:3000/", "http:"),
+            ("yourapp://done", "yourapp:"),
+            ("https://a;sandbox/", "https:"),
+        ] {
+            assert_eq!(form_source(&url.parse().unwrap()).as_deref(), Some(source), "{url}");
+        }
+    }
+
+    #[test]
+    fn the_style_is_the_one_that_the_policy_names() {
+        let reply = guarded(StatusCode::OK, "Title", &html! { h1 { "Title" } }, None);
+        let style = text(&reply).split("<style>").nth(1).unwrap().split("</style>").next().unwrap();
+        let digest = STANDARD.encode(digest::digest(&digest::SHA256, style.as_bytes()));
+        let policy = reply.headers["content-security-policy"].to_str().unwrap();
+        assert!(policy.contains(&format!("style-src 'sha256-{digest}'")), "{policy}");
+        assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"));
+    }
+}

@@ -1,0 +1,187 @@
+//! The partner's event log and its outbox: what is told to a partner is a row written in the
+//! transaction of the change it tells of, so that neither exists without the other.
+//!
+//! - [`record`] writes an event and a delivery for everybody who is to hear of it
+//! - [`list`] is the log as the partner reads it, [`redeliver`] tells of an event again
+
+pub mod list;
+pub mod redeliver;
+
+use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+use sqlx::PgConnection;
+
+use crate::Core;
+use crate::notify::webhooks;
+use rampart_types::{ClientId, DeliveryId, EventId, OrderId};
+
+/// What an event tells of (section 8 of the contract).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum EventType {
+    /// A quote was confirmed.
+    OrderCreated,
+    /// The right amount arrived in time.
+    OrderPaid,
+    /// The coins were sent.
+    OrderSent,
+    /// The coins are confirmed on chain.
+    OrderCompleted,
+    /// The order ended without a payment.
+    OrderCancelled,
+    /// The order waits for the operator.
+    OrderBlocked,
+    /// The payment was given back.
+    OrderRefunded,
+    /// A user was registered.
+    UserCreated,
+    /// A user is fully verified.
+    UserVerified,
+    /// A user was disabled.
+    UserDisabled,
+    /// A partner's identifier was linked to a user.
+    IdentifierLinked,
+}
+
+impl EventType {
+    /// Every type.
+    pub const ALL: [Self; 11] = [
+        Self::OrderCreated,
+        Self::OrderPaid,
+        Self::OrderSent,
+        Self::OrderCompleted,
+        Self::OrderCancelled,
+        Self::OrderBlocked,
+        Self::OrderRefunded,
+        Self::UserCreated,
+        Self::UserVerified,
+        Self::UserDisabled,
+        Self::IdentifierLinked,
+    ];
+
+    /// The names of all of them.
+    pub(crate) const NAMES: [&str; Self::ALL.len()] = {
+        let mut names = [""; Self::ALL.len()];
+        let mut at = 0;
+        while at < names.len() {
+            names[at] = Self::ALL[at].as_str();
+            at += 1;
+        }
+        names
+    };
+
+    /// As stored and sent.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::OrderCreated => "order.created",
+            Self::OrderPaid => "order.paid",
+            Self::OrderSent => "order.sent",
+            Self::OrderCompleted => "order.completed",
+            Self::OrderCancelled => "order.cancelled",
+            Self::OrderBlocked => "order.blocked",
+            Self::OrderRefunded => "order.refunded",
+            Self::UserCreated => "user.created",
+            Self::UserVerified => "user.verified",
+            Self::UserDisabled => "user.disabled",
+            Self::IdentifierLinked => "identifier.linked",
+        }
+    }
+
+    /// The type of this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+}
+
+/// An event about to be recorded.
+#[derive(Clone, Debug)]
+pub struct NewEvent {
+    /// What it tells of.
+    pub kind: EventType,
+    /// The order concerned, if it is one.
+    pub order_id: Option<OrderId>,
+    /// The `data` of its envelope.
+    pub payload: Value,
+}
+
+/// An event as it stands in the log.
+#[derive(Debug, JsonSchema, Serialize)]
+pub struct Logged {
+    /// Also the `webhook-id` of its deliveries.
+    id: EventId,
+    /// What it tells of.
+    #[serde(rename = "type")]
+    kind: String,
+    /// When it happened.
+    timestamp: DateTime<Utc>,
+    /// What it happened to: for an order `orderId`, `partnerOrderIdentifier` and `status`.
+    data: Value,
+}
+
+/// Records an event in the caller's transaction, its delivery to every webhook endpoint that
+/// listens, and the one to `callback_url` where one is given: the URL as it will be called, query
+/// included.
+///
+/// A confirm writes the same rows inside its own statement (`orders/confirm/placing.rs`).
+///
+/// # Errors
+/// The database's; [`sqlx::Error::Encode`] when no id could be drawn.
+pub async fn record(
+    conn: &mut PgConnection,
+    core: &Core,
+    client: ClientId,
+    event: NewEvent,
+    callback_url: Option<&str>,
+) -> Result<(), sqlx::Error> {
+    let NewEvent { kind, order_id, payload } = event;
+    let (event_id, now) = (EventId::from(new_id(core)?), core.clock.now());
+    let order_id = order_id.map(OrderId::number);
+    sqlx::query!(
+        "insert into event (client_id, event_id, type, order_id, payload, created_at) \
+         values ($1, $2, $3, $4, $5, $6)",
+        client.uuid(),
+        event_id.uuid(),
+        kind.as_str(),
+        order_id,
+        payload,
+        now,
+    )
+    .execute(&mut *conn)
+    .await?;
+    webhooks::fan_out(conn, core, client, (event_id, kind.as_str(), order_id)).await?;
+    let Some(url) = callback_url else { return Ok(()) };
+    sqlx::query!(
+        "insert into delivery \
+         (client_id, delivery_id, event_id, order_id, url, next_attempt_at, created_at) \
+         values ($1, $2, $3, $4, $5, $6, $6)",
+        client.uuid(),
+        DeliveryId::from(new_id(core)?).uuid(),
+        event_id.uuid(),
+        order_id,
+        url,
+        now,
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+fn new_id(core: &Core) -> Result<uuid::Uuid, sqlx::Error> {
+    core.clock.uuid().map_err(|error| sqlx::Error::Encode(error.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_type_is_found_by_its_own_name_alone() {
+        for kind in EventType::ALL {
+            assert_eq!(EventType::from_name(kind.as_str()), Some(kind));
+        }
+        assert_eq!(EventType::from_name("order"), None);
+    }
+}

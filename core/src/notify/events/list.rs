@@ -1,0 +1,210 @@
+//! `GET /api/v2/events`: the partner's event log, oldest first, a page at a time. Who keeps the
+//! last id seen and asks for what comes after it can make up for every delivery that was lost.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use http::{Method, StatusCode};
+use schemars::SchemaGenerator;
+use url::form_urlencoded;
+
+use super::{EventType, Logged};
+use crate::Core;
+use crate::auth::caller::Client;
+use crate::endpoint::openapi::doc::{Doc, Kind, optional};
+use crate::endpoint::{Endpoint, Respond, Success};
+use crate::http::fields::Fields;
+use crate::http::reply::Reply;
+use crate::http::request::Input;
+use crate::platform::error::{Code, Result};
+use rampart_types::{ClientId, EventId};
+
+/// Events of a page, unless the caller says otherwise.
+const PAGE_EVENTS: usize = 20;
+/// Most events of a page.
+const PAGE_EVENTS_MAX: usize = 100;
+/// Age at which nothing older can turn up any more. An event's id is drawn before its transaction
+/// commits, so one may appear in front of others that were read already; longer than an open
+/// transaction may take (`db.rs`), and than the clocks of two edges differ.
+const SETTLED: TimeDelta = TimeDelta::seconds(15);
+
+/// Version 2, the only one.
+pub struct V2;
+
+impl Endpoint for V2 {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/api/v2/events";
+    const ERRORS: &'static [Code] = &[Code::ER048];
+    const DOC: Doc = Doc {
+        summary: "Read the event log",
+        details: "Events come oldest first. Ask for what comes after the last `X-Next-Cursor` to \
+                  miss none: events of the last seconds are shown at once, and again behind the \
+                  cursor, because an earlier one may still turn up. Their ids tell them apart.",
+        query: &[
+            optional("after", Kind::Format("uuid"), "Only events behind this one."),
+            optional("type", Kind::OneOf(&EventType::NAMES), "Only events of this type."),
+            optional("limit", Kind::Integer(1, 100), "Most events of the page; 20 if omitted."),
+        ],
+        answer: r#"[{"id": "0190b5d8-7a3c-7c3e-9d8a-3f1f6a1f2b3c", "type": "order.paid",
+            "timestamp": "2026-03-01T12:00:00Z", "data": {"orderId": 1234567890123456,
+            "partnerOrderIdentifier": "shop-7", "status": "in progress"}}]"#,
+        ..Doc::NONE
+    };
+    type Caller = Client;
+    type Request = Filter;
+    type Response = Page;
+
+    fn read(input: &Input, _: &Client) -> Result<Filter> {
+        Filter::read(input.head.query.as_deref())
+    }
+
+    async fn call(core: &Core, client: Client, filter: Filter) -> Result<Page> {
+        let events = find(core, client.id(), &filter).await?;
+        Ok(Page::of(events, filter, core.clock.now()))
+    }
+}
+
+/// Which events, and how many at once.
+#[derive(Debug)]
+pub struct Filter {
+    after: Option<EventId>,
+    kind: Option<EventType>,
+    limit: usize,
+}
+
+impl Filter {
+    /// # Errors
+    /// ER048 with the parameter's name.
+    fn read(query: Option<&str>) -> Result<Self> {
+        let mut fields = Fields::of_query(query);
+        let after = fields.optional("after", Code::ER048, |value| value.as_str()?.parse().ok());
+        let kind =
+            fields.optional("type", Code::ER048, |value| EventType::from_name(value.as_str()?));
+        let limit = fields.optional("limit", Code::ER048, |value| {
+            let limit = value.as_str()?.parse().ok()?;
+            (1..=PAGE_EVENTS_MAX).contains(&limit).then_some(limit)
+        });
+        fields.finish(Some(Self { after, kind, limit: limit.unwrap_or(PAGE_EVENTS) }))
+    }
+
+    /// `Link` to what comes after the event (RFC 8288).
+    fn link(&self, after: EventId) -> String {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.append_pair("after", &after.to_string());
+        if let Some(kind) = self.kind {
+            query.append_pair("type", kind.as_str());
+        }
+        query.append_pair("limit", &self.limit.to_string());
+        format!("<{}?{}>; rel=\"next\"", V2::PATH, query.finish())
+    }
+}
+
+async fn find(core: &Core, client: ClientId, filter: &Filter) -> Result<Vec<Logged>> {
+    let events = sqlx::query_as!(
+        Logged,
+        r#"
+        select event_id as id, type as kind, created_at as timestamp, payload as data from event
+        where client_id = $1 and ($2::uuid is null or event_id > $2)
+            and ($3::text is null or type = $3)
+        order by event_id limit $4
+        "#,
+        client.uuid(),
+        filter.after.map(EventId::uuid),
+        filter.kind.map(EventType::as_str),
+        i64::try_from(filter.limit).unwrap_or(i64::MAX),
+    )
+    .fetch_all(&core.db)
+    .await?;
+    Ok(events)
+}
+
+/// A page, and after which event to go on so that none is missed. Events that are newer than
+/// [`SETTLED`] are shown and shown again behind that cursor: their ids tell them apart.
+#[derive(Debug)]
+pub struct Page {
+    events: Vec<Logged>,
+    cursor: Option<EventId>,
+    /// Set while there is more to read at once.
+    link: Option<String>,
+}
+
+impl Page {
+    fn of(events: Vec<Logged>, filter: Filter, now: DateTime<Utc>) -> Self {
+        let settled = events.iter().take_while(|event| event.timestamp <= now - SETTLED).last();
+        let settled = settled.map(|event| event.id);
+        let full = events.len() == filter.limit;
+        let link = settled.filter(|_| full).map(|last| filter.link(last));
+        Self { events, cursor: settled.or(filter.after), link }
+    }
+}
+
+impl Respond for Page {
+    fn respond(self) -> Result<Reply> {
+        let mut reply = Reply::json(StatusCode::OK, &self.events)?;
+        if let Some(cursor) = self.cursor {
+            reply.set("x-next-cursor", &cursor.to_string());
+        }
+        if let Some(link) = &self.link {
+            reply.set("link", link);
+        }
+        Ok(reply)
+    }
+
+    fn successes(schemas: &mut SchemaGenerator) -> Vec<Success> {
+        let headers = &[
+            ("Link", "`rel=\"next\"`: the next page, if there is one now."),
+            ("X-Next-Cursor", "The `after` with which no event is missed, if there is one yet."),
+        ];
+        vec![Success { headers, ..Success::json::<Vec<Logged>>(StatusCode::OK, schemas) }]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn at(seconds: i64) -> DateTime<Utc> {
+        DateTime::from_timestamp(1_700_000_000 + seconds, 0).unwrap()
+    }
+
+    fn page(ages: &[i64], query: &str) -> Page {
+        let event = |(number, age): (u128, &i64)| Logged {
+            id: EventId::from(Uuid::from_u128(number)),
+            kind: "order.paid".to_owned(),
+            timestamp: at(-age),
+            data: Value::Null,
+        };
+        let events = (1..).zip(ages).map(event).collect();
+        Page::of(events, Filter::read(Some(query)).unwrap(), at(0))
+    }
+
+    fn id(number: u128) -> Option<EventId> {
+        Some(EventId::from(Uuid::from_u128(number)))
+    }
+
+    #[test]
+    fn the_cursor_stays_behind_what_may_still_be_overtaken() {
+        assert_eq!(page(&[30, 20, 1], "").cursor, id(2));
+        assert_eq!(page(&[30, 1, 20], "").cursor, id(1));
+        assert_eq!(page(&[], "").cursor, None);
+        let after = "after=00000000-0000-0000-0000-000000000009";
+        assert_eq!(page(&[1], after).cursor, id(9));
+    }
+
+    #[test]
+    fn a_link_goes_on_from_a_full_page_only() {
+        assert_eq!(page(&[30, 20, 1], "limit=4").link, None);
+        assert_eq!(page(&[1, 1], "limit=2").link, None, "it would lead to the same page");
+        let link = page(&[30, 20], "limit=2&type=order.paid").link.unwrap();
+        let next = "after=00000000-0000-0000-0000-000000000002&type=order.paid&limit=2";
+        assert_eq!(link, format!("</api/v2/events?{next}>; rel=\"next\""));
+    }
+
+    #[test]
+    fn every_parameter_that_is_wrong_is_found() {
+        for query in ["after=", "after=7", "type=order", "limit=0", "limit=101", "limit=x"] {
+            assert!(Filter::read(Some(query)).unwrap_err().is(Code::ER048), "{query}");
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! `POST /api/v2/events/{id}/redeliver`: tells of an event again, with the same `webhook-id`.
+
+use http::{Method, StatusCode};
+use schemars::JsonSchema;
+use serde::Serialize;
+use sqlx::PgConnection;
+
+use super::Logged;
+use crate::Core;
+use crate::auth::caller::Client;
+use crate::endpoint::openapi::doc::{Doc, Kind, required};
+use crate::endpoint::{Endpoint, Json};
+use crate::http::request::Input;
+use crate::notify::webhooks;
+use crate::platform::error::{Code, Error, Result};
+use rampart_types::{ClientId, EventId};
+
+/// Version 2, the only one.
+pub struct V2;
+
+impl Endpoint for V2 {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/api/v2/events/{id}/redeliver";
+    const ERRORS: &'static [Code] = &[];
+    const DOC: Doc = Doc {
+        summary: "Send an event again",
+        details: "To the order's callback, where it was called, and to every webhook endpoint that \
+                  listens now. The `webhook-id` stays the same.",
+        path: &[required("id", Kind::Format("uuid"), "The event's id.")],
+        answer: r#"{"id": "0190b5d8-7a3c-7c3e-9d8a-3f1f6a1f2b3c", "type": "order.paid",
+            "timestamp": "2026-03-01T12:00:00Z", "data": {"orderId": 1234567890123456,
+            "partnerOrderIdentifier": "shop-7", "status": "in progress"}, "deliveries": 1}"#,
+        also: &[(404, Code::ER999)],
+        ..Doc::NONE
+    };
+    type Caller = Client;
+    type Request = EventId;
+    type Response = Json<Redelivered>;
+
+    fn read(input: &Input, _: &Client) -> Result<EventId> {
+        input.param("id").parse().map_err(|_| unknown())
+    }
+
+    /// Starts the deliveries anew that the event has, from the first attempt on, and those to
+    /// endpoints that have come since. One whose attempt is under way goes on as it is.
+    async fn call(core: &Core, client: Client, id: EventId) -> Result<Json<Redelivered>> {
+        let client = client.id();
+        let mut tx = core.db.begin().await?;
+        // Of two redeliveries at once the second waits, and finds the rows of the first.
+        let event = sqlx::query!(
+            "select type as kind, order_id, payload, created_at from event \
+             where client_id = $1 and event_id = $2 for no key update",
+            client.uuid(),
+            id.uuid(),
+        )
+        .fetch_optional(&mut *tx)
+        .await?
+        .ok_or_else(unknown)?;
+        start_anew(&mut tx, core, client, id).await?;
+        webhooks::fan_out(&mut tx, core, client, (id, &event.kind, event.order_id)).await?;
+        let deliveries = under_way(&mut tx, client, id).await?;
+        tx.commit().await?;
+        let event =
+            Logged { id, kind: event.kind, timestamp: event.created_at, data: event.payload };
+        Ok(Json(Redelivered { event, deliveries }))
+    }
+}
+
+async fn start_anew(
+    tx: &mut PgConnection,
+    core: &Core,
+    client: ClientId,
+    event: EventId,
+) -> Result<()> {
+    sqlx::query!(
+        r#"
+        update delivery d set state = 'pending', attempts = 0, next_attempt_at = $3,
+            leased_until = null, delivered_at = null
+        where client_id = $1 and event_id = $2
+            and (state <> 'pending' or leased_until is null or leased_until <= $3)
+            and (endpoint_id is null or exists (
+                select from webhook_endpoint w
+                where w.client_id = $1 and w.endpoint_id = d.endpoint_id and w.disabled_at is null
+            ))
+        "#,
+        client.uuid(),
+        event.uuid(),
+        core.clock.now(),
+    )
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+async fn under_way(tx: &mut PgConnection, client: ClientId, event: EventId) -> Result<i64> {
+    let count = sqlx::query_scalar!(
+        r#"
+        select count(*) as "count!" from delivery
+        where client_id = $1 and event_id = $2 and state = 'pending'
+        "#,
+        client.uuid(),
+        event.uuid(),
+    )
+    .fetch_one(tx)
+    .await?;
+    Ok(count)
+}
+
+/// The event, and what is sent of it.
+#[derive(Debug, JsonSchema, Serialize)]
+pub struct Redelivered {
+    #[serde(flatten)]
+    event: Logged,
+    /// How many hosts are told now; none when the event had no callback and nobody listens.
+    deliveries: i64,
+}
+
+/// Somebody else's event is as unknown as none.
+fn unknown() -> Error {
+    Error::with_status(Code::ER999, StatusCode::NOT_FOUND, "there is no such event")
+}

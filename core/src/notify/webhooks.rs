@@ -1,0 +1,87 @@
+//! Webhook endpoints: hosts that a partner registers once and that are told of events from then
+//! on, beside the `callbackUrl` of single orders (section 8 of the contract).
+//!
+//! [`fan_out`] writes what is to be delivered in the transaction of the event; `callbacks` delivers
+//! it, signed and repeated like a callback. An endpoint that answers 410 is disabled there.
+
+pub mod list;
+pub mod register;
+pub mod remove;
+
+use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
+use serde::Serialize;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use crate::Core;
+use crate::platform::clock::NoEntropy;
+use rampart_types::{ClientId, EventId, WebhookEndpointId};
+
+/// Most endpoints of one client; the table's `slot` has the same bound.
+pub(crate) const ENDPOINTS_MAX: usize = 10;
+
+/// One endpoint, as the document shows it.
+const EXAMPLE: &str = r#"{"id": "0190b5d8-7a3c-7c3e-9d8a-3f1f6a1f2b3c", "url": "https://shop.example/hook",
+            "events": ["order.completed"], "disabled": false, "disabledAt": null,
+            "createdAt": "2026-03-01T12:00:00Z"}"#;
+
+/// An endpoint as its partner sees it.
+#[derive(Debug, JsonSchema, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "WebhookEndpoint")]
+pub struct Endpoint {
+    id: WebhookEndpointId,
+    /// Where it is.
+    url: String,
+    /// Types of the events it is told of; `null`: all, those of the future too.
+    events: Option<Vec<String>>,
+    /// Its host answered 410: nothing goes there any more.
+    disabled: bool,
+    /// When it did.
+    disabled_at: Option<DateTime<Utc>>,
+    /// When it was registered.
+    created_at: DateTime<Utc>,
+}
+
+/// An id for a delivery to each of a client's endpoints, by slot: which of them listen, Postgres
+/// finds out while it writes.
+pub(crate) fn delivery_ids(core: &Core) -> Result<Vec<Uuid>, NoEntropy> {
+    (0..ENDPOINTS_MAX).map(|_| core.clock.uuid()).collect()
+}
+
+/// Writes a delivery of the event (its id, type and order) to every endpoint that listens.
+///
+/// # Errors
+/// The database's; [`sqlx::Error::Encode`] when no id could be drawn.
+pub(crate) async fn fan_out(
+    conn: &mut PgConnection,
+    core: &Core,
+    client: ClientId,
+    (event, kind, order): (EventId, &str, Option<i64>),
+) -> Result<u64, sqlx::Error> {
+    let ids = delivery_ids(core).map_err(|error| sqlx::Error::Encode(error.into()))?;
+    let written = sqlx::query!(
+        r#"
+        insert into delivery (client_id, delivery_id, event_id, order_id, endpoint_id, url,
+            next_attempt_at, created_at)
+        select client_id, ($5::uuid[])[slot], $2, $3, endpoint_id, url, $4, $4
+        from webhook_endpoint w
+        where client_id = $1 and disabled_at is null and (events is null or $6 = any (events))
+            -- an event that is told of again has its deliveries already
+            and not exists (
+                select from delivery d where d.client_id = $1 and d.event_id = $2
+                    and d.endpoint_id = w.endpoint_id
+            )
+        "#,
+        client.uuid(),
+        event.uuid(),
+        order,
+        core.clock.now(),
+        &ids,
+        kind,
+    )
+    .execute(conn)
+    .await?;
+    Ok(written.rows_affected())
+}

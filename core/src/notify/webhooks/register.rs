@@ -1,0 +1,156 @@
+//! `POST /api/v2/webhooks`: registers an endpoint.
+
+use http::{Method, StatusCode};
+use serde_json::Value;
+
+use super::{ENDPOINTS_MAX, EXAMPLE, Endpoint};
+use crate::Core;
+use crate::auth::caller::Client;
+use crate::endpoint::openapi::doc::{Doc, Kind, Shape, optional, required};
+use crate::endpoint::{self, Body, Json};
+use crate::http::fields::Fields;
+use crate::http::request::Input;
+use crate::notify::events::EventType;
+use crate::platform::error::{Code, Error, Result};
+use rampart_types::{CallbackUrl, WebhookEndpointId};
+
+/// Version 2, the only one.
+pub struct V2;
+
+impl endpoint::Endpoint for V2 {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/api/v2/webhooks";
+    const ERRORS: &'static [Code] = &[Code::ER046];
+    const BODY: Body = Body::Json;
+    const IDEMPOTENT: bool = true;
+    const DOC: Doc = Doc {
+        summary: "Register a webhook endpoint",
+        details: "It is told of events from now on, by POST requests signed by Standard Webhooks \
+                  with the client's webhook secret. There can be ten. An endpoint that answers 410 \
+                  is disabled; remove it and register it again to go on.",
+        body: Shape::Members(&[
+            required("url", Kind::Format("uri"), "An absolute https URL."),
+            optional(
+                "events",
+                Kind::List(&Kind::OneOf(&EventType::NAMES)),
+                "Types of the events that it is told of, one at least; every event if omitted.",
+            ),
+        ]),
+        request: r#"{"url": "https://shop.example/hook", "events": ["order.completed"]}"#,
+        answer: EXAMPLE,
+        also: &[(409, Code::ER999)],
+        ..Doc::NONE
+    };
+    type Caller = Client;
+    type Request = NewEndpoint;
+    type Response = Json<Endpoint>;
+
+    fn read(input: &Input, client: &Client) -> Result<NewEndpoint> {
+        let mut fields = Fields::of(&input.document)?;
+        let loopback = client.tenant.loopback_http();
+        let url = fields.required("url", Code::ER046, |value| {
+            CallbackUrl::parse(value.as_str()?, loopback).ok()
+        });
+        let events = fields.optional("events", Code::ER048, types);
+        fields.finish(url.map(|url| NewEndpoint { url, events }))
+    }
+
+    /// 409 when there are [`ENDPOINTS_MAX`] already.
+    async fn call(core: &Core, client: Client, request: NewEndpoint) -> Result<Json<Endpoint>> {
+        // A slot is lost only to somebody who got it, so this ends with one or with none left.
+        for _ in 0..ENDPOINTS_MAX {
+            match take_a_slot(core, &client, &request).await? {
+                Taken::Slot(endpoint) => return Ok(Json(endpoint)),
+                Taken::Lost => {}
+                Taken::NoneLeft => break,
+            }
+        }
+        let detail = format!("a client has at most {ENDPOINTS_MAX} endpoints: remove one first");
+        Err(Error::with_status(Code::ER999, StatusCode::CONFLICT, detail))
+    }
+}
+
+/// An endpoint about to be registered.
+#[derive(Debug)]
+pub struct NewEndpoint {
+    url: CallbackUrl,
+    /// `None`: every event.
+    events: Option<Vec<String>>,
+}
+
+/// A list of known types, one at least, each one once. Its length is bounded by theirs.
+fn types(value: &Value) -> Option<Vec<String>> {
+    let mut kinds = Vec::new();
+    for name in value.as_array()? {
+        let kind = EventType::from_name(name.as_str()?)?.as_str().to_owned();
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    (!kinds.is_empty()).then_some(kinds)
+}
+
+/// What became of an attempt to register.
+enum Taken {
+    Slot(Endpoint),
+    /// Somebody was faster.
+    Lost,
+    NoneLeft,
+}
+
+async fn take_a_slot(core: &Core, client: &Client, request: &NewEndpoint) -> Result<Taken> {
+    let (id, now) = (WebhookEndpointId::from(core.clock.uuid()?), core.clock.now());
+    let row = sqlx::query!(
+        r#"
+        with free as (
+            select n::smallint as slot from generate_series(1, $6::int) n
+            where not exists (
+                select from webhook_endpoint where client_id = $1 and slot = n
+            )
+            order by n limit 1
+        ), taken as (
+            insert into webhook_endpoint (client_id, endpoint_id, slot, url, events, created_at)
+            select $1, $2, slot, $3, $4, $5 from free
+            on conflict on constraint webhook_endpoint_slot_key do nothing
+            returning slot
+        )
+        select exists (select from free) as "was_free!", exists (select from taken) as "is_taken!"
+        "#,
+        client.id().uuid(),
+        id.uuid(),
+        request.url.as_str(),
+        request.events.as_deref(),
+        now,
+        i32::try_from(ENDPOINTS_MAX).unwrap_or(i32::MAX),
+    )
+    .fetch_one(&core.db)
+    .await?;
+    Ok(match (row.was_free, row.is_taken) {
+        (_, true) => Taken::Slot(Endpoint {
+            id,
+            url: request.url.as_str().to_owned(),
+            events: request.events.clone(),
+            disabled: false,
+            disabled_at: None,
+            created_at: now,
+        }),
+        (true, false) => Taken::Lost,
+        (false, false) => Taken::NoneLeft,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_filter_names_known_events_once_each() {
+        let twice = types(&json!(["order.paid", "order.paid", "user.created"]));
+        assert_eq!(twice.unwrap(), ["order.paid", "user.created"]);
+        for refused in [json!([]), json!("order.paid"), json!(["order.*"]), json!([1]), json!({})] {
+            assert!(types(&refused).is_none(), "{refused}");
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! `DELETE /api/v2/webhooks/{id}`: removes an endpoint. What waited for it is not sent any more.
+
+use http::{Method, StatusCode};
+
+use super::{EXAMPLE, Endpoint};
+use crate::Core;
+use crate::auth::caller::Client;
+use crate::endpoint::openapi::doc::{Doc, Kind, required};
+use crate::endpoint::{self, Json};
+use crate::http::request::Input;
+use crate::platform::error::{Code, Error, Result};
+use rampart_types::WebhookEndpointId;
+
+/// Version 2, the only one.
+pub struct V2;
+
+impl endpoint::Endpoint for V2 {
+    const METHOD: Method = Method::DELETE;
+    const PATH: &'static str = "/api/v2/webhooks/{id}";
+    const ERRORS: &'static [Code] = &[];
+    const DOC: Doc = Doc {
+        summary: "Remove a webhook endpoint",
+        details: "What waited for it is not sent any more. The answer is the endpoint as it was.",
+        path: &[required("id", Kind::Format("uuid"), "The endpoint's id.")],
+        answer: EXAMPLE,
+        also: &[(404, Code::ER999)],
+        ..Doc::NONE
+    };
+    type Caller = Client;
+    type Request = WebhookEndpointId;
+    type Response = Json<Endpoint>;
+
+    fn read(input: &Input, _: &Client) -> Result<WebhookEndpointId> {
+        input.param("id").parse().map_err(|_| unknown())
+    }
+
+    /// The endpoint as it was.
+    async fn call(core: &Core, client: Client, id: WebhookEndpointId) -> Result<Json<Endpoint>> {
+        let removed = sqlx::query_as!(
+            Endpoint,
+            r#"
+            delete from webhook_endpoint where client_id = $1 and endpoint_id = $2
+            returning endpoint_id as id, url, events, disabled_at is not null as "disabled!",
+                disabled_at, created_at
+            "#,
+            client.id().uuid(),
+            id.uuid(),
+        )
+        .fetch_optional(&core.db)
+        .await?;
+        removed.map(Json).ok_or_else(unknown)
+    }
+}
+
+/// Somebody else's endpoint is as unknown as none.
+fn unknown() -> Error {
+    Error::with_status(Code::ER999, StatusCode::NOT_FOUND, "there is no such webhook endpoint")
+}

@@ -1,0 +1,75 @@
+//! Applies a simulated event to a test order.
+
+use chrono::TimeDelta;
+
+use super::{ACTOR, transaction_id};
+use crate::Core;
+use crate::platform::error::{Error, Result};
+use crate::trading::orders::status::{Applied, NotApplied, OrderEvent, apply};
+use crate::trading::sandbox::SimulatedEvent;
+use rampart_types::{ClientId, OrderId};
+
+/// Applies `event` to an order of `client`, as the sandbox.
+///
+/// # Errors
+/// As [`apply`].
+pub(super) async fn apply_event(
+    core: &Core,
+    client: ClientId,
+    order: OrderId,
+    happening: SimulatedEvent,
+) -> Result<Applied, NotApplied> {
+    if happening == SimulatedEvent::Expire {
+        end_time_to_pay(core, client, order).await?;
+    }
+    let event = match happening {
+        SimulatedEvent::PaymentReceived => {
+            OrderEvent::PaymentReceived { amount: None, reference: None }
+        }
+        SimulatedEvent::PaymentAmountWrong => twice_the_amount(core, client, order).await?,
+        SimulatedEvent::PaymentDenied => OrderEvent::PaymentDenied { reason: None },
+        SimulatedEvent::Expire => OrderEvent::Expire,
+        SimulatedEvent::Cancel => OrderEvent::Cancel { reason: None },
+        SimulatedEvent::CoinsSent => {
+            OrderEvent::CoinsSent { transaction_id: transaction_id(&core.clock)? }
+        }
+        SimulatedEvent::ConfirmedOnChain => OrderEvent::ConfirmedOnChain,
+        SimulatedEvent::Hold => OrderEvent::Hold { reason: None },
+        SimulatedEvent::Release => OrderEvent::Release,
+        SimulatedEvent::Refund => OrderEvent::Refund { reason: None },
+    };
+    apply(core, client, order, &event, ACTOR).await
+}
+
+/// Makes a pending order overdue, as every edge's own sweep then sees it too.
+async fn end_time_to_pay(core: &Core, client: ClientId, order: OrderId) -> Result<()> {
+    sqlx::query!(
+        "update buy_order set expires_at = $3 \
+         where client_id = $1 and order_id = $2 and status = 'pending'",
+        client.uuid(),
+        order.number(),
+        core.clock.now() - TimeDelta::milliseconds(1),
+    )
+    .execute(&core.db)
+    .await?;
+    Ok(())
+}
+
+async fn twice_the_amount(
+    core: &Core,
+    client: ClientId,
+    order: OrderId,
+) -> Result<OrderEvent, NotApplied> {
+    let amount = sqlx::query_scalar!(
+        "select fiat_amount from buy_order where client_id = $1 and order_id = $2",
+        client.uuid(),
+        order.number(),
+    )
+    .fetch_optional(&core.db)
+    .await
+    .map_err(Error::from)?
+    .ok_or(NotApplied::NoSuchOrder)?;
+    let twice = amount.checked_add(amount);
+    let twice = twice.ok_or_else(|| Error::broken("double an order's amount"))?;
+    Ok(OrderEvent::PaymentReceived { amount: Some(twice), reference: None })
+}

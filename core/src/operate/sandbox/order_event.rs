@@ -1,0 +1,63 @@
+//! `POST /api/v2/sandbox/orders/{id}/{event}`: lets something happen to a test client's order that
+//! a payment provider, a chain or an operator would report of a live one.
+
+use http::{Method, StatusCode};
+
+use super::apply_event::apply_event;
+use super::only_for_tests;
+use crate::Core;
+use crate::auth::caller::Client;
+use crate::endpoint::openapi::doc::{Doc, Kind, required};
+use crate::endpoint::{Endpoint, Json};
+use crate::http::request::Input;
+use crate::platform::error::{Code, Error, Result};
+use crate::trading::orders::lookup::{ID, OrderName, find};
+use crate::trading::orders::read::{OrderV2, order_example};
+use crate::trading::orders::status::NotApplied;
+use crate::trading::sandbox::SimulatedEvent;
+
+/// Version 2, the only one.
+pub struct V2;
+
+impl Endpoint for V2 {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/api/v2/sandbox/orders/{id}/{event}";
+    const ERRORS: &'static [Code] = &[Code::ER033, Code::ER034, Code::ER035];
+    const DOC: Doc = Doc {
+        summary: "Let something happen to a test order",
+        details: "For test clients only. The answer is the order as it then is; 409 when its \
+                  state forbids the event.",
+        path: &[ID, required("event", Kind::OneOf(&SimulatedEvent::NAMES), "What happens.")],
+        answer: order_example!(),
+        also: &[(409, Code::ER999)],
+        ..Doc::NONE
+    };
+    type Caller = Client;
+    type Request = (OrderName, SimulatedEvent);
+    type Response = Json<OrderV2>;
+
+    /// For a live client, and for an event of another name, there is no such route.
+    fn read(input: &Input, client: &Client) -> Result<(OrderName, SimulatedEvent)> {
+        only_for_tests(client)?;
+        let happening = SimulatedEvent::from_name(input.param("event")).ok_or(Code::ER998)?;
+        Ok((OrderName::read(input)?, happening))
+    }
+
+    /// The order as it then is; 409 when its state forbids the event.
+    async fn call(
+        core: &Core,
+        client: Client,
+        (name, happening): (OrderName, SimulatedEvent),
+    ) -> Result<Json<OrderV2>> {
+        let order = find(core, &client, None, &name).await?;
+        match apply_event(core, client.id(), order.id, happening).await {
+            Ok(_) => Ok(Json(find(core, &client, None, &name).await?.into())),
+            Err(NotApplied::NoSuchOrder) => Err(Code::ER035.into()),
+            Err(NotApplied::Forbidden { status }) => {
+                let detail = format!("an order that is {} forbids it", status.as_str());
+                Err(Error::with_status(Code::ER999, StatusCode::CONFLICT, detail))
+            }
+            Err(NotApplied::Failed(error)) => Err(error),
+        }
+    }
+}

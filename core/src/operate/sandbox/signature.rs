@@ -1,0 +1,154 @@
+//! `POST /api/v2/sandbox/signature`: why a signature does not fit. It takes the body of an offer or
+//! a checkout as it would be sent and returns the text that its signature must cover.
+//!
+//! What was signed instead is found in two ways: the caller sends it as `canonical`, and it is
+//! compared field by field; or the mistakes that are usually made are tried one after the other
+//! (`mistakes`) until the signature fits. The right signature is never told.
+
+mod compare;
+mod mistakes;
+
+use http::Method;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::Core;
+use crate::auth::caller::Client;
+use crate::endpoint::openapi::doc::{Doc, Kind, Shape, optional};
+use crate::endpoint::{Body, Endpoint, Json};
+use crate::http::fields::Fields;
+use crate::http::request::Input;
+use crate::platform::error::{Code, Result};
+use crate::trading::offers::signature::{Signable, check, is_well_formed};
+
+/// Version 2, the only one.
+pub struct V2;
+
+impl Endpoint for V2 {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/api/v2/sandbox/signature";
+    const ERRORS: &'static [Code] = &[Code::ER331, Code::ER338];
+    const BODY: Body = Body::Json;
+    const DOC: Doc = Doc {
+        summary: "Explain a signature",
+        details: "Takes the body of an offer or a checkout as it would be sent, and says which text \
+                  its signature must cover and which fields were signed differently. There is no \
+                  such route for live clients.",
+        body: Shape::Members(&[
+            optional("callbackUrl", Kind::Any, "As in the offer."),
+            optional("fee", Kind::Any, "As in the offer."),
+            optional("returnUrl", Kind::Any, "As in the offer."),
+            optional("walletAddress", Kind::Any, "As in the offer."),
+            optional("walletAddressTag", Kind::Any, "As in the offer."),
+            optional("signature", Kind::Text, "The signature to explain."),
+            optional("canonical", Kind::Text, "The text that you have signed, to be compared."),
+        ]),
+        request: r#"{"returnUrl": "https://shop.example/back",
+            "canonical": "returnUrl=https://shop.example/back"}"#,
+        answer: r#"{"canonical": "returnUrl=https%3A%2F%2Fshop.example%2Fback",
+            "scheme": "hmac-sha256", "valid": false, "differs": [{"field": "returnUrl",
+            "problem": "it was not percent-encoded"}],
+            "explanation": "What was signed differs from what must be signed."}"#,
+        also: &[(404, Code::ER998)],
+        ..Doc::NONE
+    };
+    type Caller = Client;
+    type Request = Question;
+    type Response = Json<Finding>;
+
+    fn read(input: &Input, client: &Client) -> Result<Question> {
+        super::only_for_tests(client)?;
+        let mut fields = Fields::of(&input.document)?;
+        let signature = fields.text_or_null("signature", Code::ER338);
+        let signed = fields.text_or_null("canonical", Code::ER048);
+        let signable = Signable::of(input);
+        let signature = signature.filter(|signature| !signature.is_empty());
+        fields.finish(Some(Question { signable, signature, signed }))
+    }
+
+    async fn call(core: &Core, client: Client, question: Question) -> Result<Json<Finding>> {
+        let Question { signable, signature, signed } = question;
+        let fits = |text: &str| match &signature {
+            Some(signature) => {
+                let now = core.clock.now();
+                match check(&client.tenant.signing_secrets, now, text, signature) {
+                    Ok(()) => Ok(true),
+                    Err(error) if error.is(Code::ER336) => Ok(false),
+                    Err(error) => Err(error),
+                }
+            }
+            None => Ok(false),
+        };
+        let canonical = signable.canonical();
+        let valid = fits(&canonical)?;
+        let (differs, explanation) = match (&signature, signed) {
+            _ if valid => (Vec::new(), "The signature fits."),
+            (Some(text), _) if !is_well_formed(text) => {
+                (Vec::new(), "The signature is neither lower-case hex nor base64 of 32 bytes.")
+            }
+            (_, Some(signed)) => {
+                explain(&signed, compare::differences(&signable, &signed), &canonical)
+            }
+            (None, None) => (Vec::new(), "There is no signature to look at."),
+            (Some(_), None) => mistakes::find(&signable, fits)?,
+        };
+        let by_policy = client.tenant.policies.signature.is_some();
+        let scheme = if by_policy { "policy" } else { "hmac-sha256" };
+        Ok(Json(Finding { canonical, scheme, valid, differs, explanation }))
+    }
+}
+
+/// What the caller would send, and what it says it has signed.
+#[derive(Debug)]
+pub struct Question {
+    signable: Signable,
+    signature: Option<String>,
+    signed: Option<String>,
+}
+
+/// What was found.
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "SignatureFinding")]
+pub struct Finding {
+    /// The text that the built-in scheme signs.
+    canonical: String,
+    /// `policy` where the partner's own policy decides instead of the built-in `hmac-sha256`.
+    scheme: &'static str,
+    /// Whether the signature fits the text.
+    valid: bool,
+    /// Fields that were signed in another way than they must be.
+    differs: Vec<Difference>,
+    /// What that means, in a sentence.
+    explanation: &'static str,
+}
+
+/// A field, and what is wrong with it.
+#[derive(Debug, JsonSchema, PartialEq, Eq, Serialize)]
+#[schemars(rename = "SignatureDifference")]
+pub(super) struct Difference {
+    /// Its name.
+    field: String,
+    /// How it was signed.
+    problem: &'static str,
+}
+
+impl Difference {
+    fn new(field: impl Into<String>, problem: &'static str) -> Self {
+        Self { field: field.into(), problem }
+    }
+}
+
+fn explain(
+    signed: &str,
+    differs: Vec<Difference>,
+    canonical: &str,
+) -> (Vec<Difference>, &'static str) {
+    let explanation = if !differs.is_empty() {
+        "What was signed differs from what must be signed."
+    } else if signed == canonical {
+        "The right text was signed, but with another secret or algorithm, or not as it stands."
+    } else {
+        "The fields are right, but not in alphabetical order, or not joined by & and =."
+    };
+    (differs, explanation)
+}

@@ -1,0 +1,102 @@
+//! `GET /docs`: the OpenAPI document as a page. It is made here, works without script, and loads
+//! nothing from anywhere.
+
+mod curl;
+mod page;
+mod schema;
+mod walk;
+
+use std::sync::LazyLock;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::{Method, StatusCode};
+use ring::digest;
+
+use crate::Core;
+use crate::auth::caller::Anyone;
+use crate::endpoint::openapi::document;
+use crate::endpoint::{Cache, Endpoint};
+use crate::http::reply::Reply;
+use crate::http::request::Input;
+use crate::platform::error::{Code, Result};
+
+/// The page; what it describes has versions.
+pub struct Show;
+
+impl Endpoint for Show {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/docs";
+    const ERRORS: &'static [Code] = &[];
+    const CACHE: Cache = Cache::Revalidate;
+    type Caller = Anyone;
+    type Request = ();
+    type Response = Reply;
+
+    fn read(_: &Input, _: &Anyone) -> Result<()> {
+        Ok(())
+    }
+
+    async fn call(_: &Core, _: Anyone, (): ()) -> Result<Reply> {
+        static PAGE: LazyLock<Bytes> =
+            LazyLock::new(|| page::render(document()).into_string().into());
+        let media_type = "text/html; charset=utf-8";
+        let mut reply = Reply::with_body(StatusCode::OK, media_type, PAGE.clone());
+        reply.set("content-security-policy", &POLICY);
+        reply.set("referrer-policy", "no-referrer");
+        reply.set("x-content-type-options", "nosniff");
+        reply.set("x-frame-options", "DENY");
+        Ok(reply)
+    }
+}
+
+/// Nothing runs, nothing is loaded, and the one style is ours.
+static POLICY: LazyLock<String> = LazyLock::new(|| {
+    let style = STANDARD.encode(digest::digest(&digest::SHA256, page::STYLE.as_bytes()));
+    format!(
+        "default-src 'none'; style-src 'sha256-{style}'; form-action 'none'; base-uri 'none'; \
+         frame-ancestors 'none'"
+    )
+});
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::ENDPOINTS;
+
+    fn text() -> String {
+        page::render(document()).into_string()
+    }
+
+    #[test]
+    fn every_endpoint_has_its_place() {
+        let page = text();
+        for route in ENDPOINTS {
+            let heading = format!("<code>{}</code>", route.path);
+            assert!(page.contains(&heading), "{route:?}");
+        }
+    }
+
+    #[test]
+    fn every_link_leads_to_a_place_on_the_page() {
+        let page = text();
+        let mut links = 0;
+        for target in page.split("href=\"#").skip(1).filter_map(|rest| rest.split('"').next()) {
+            assert!(page.contains(&format!("id=\"{target}\"")), "#{target}");
+            links += 1;
+        }
+        assert!(links > ENDPOINTS.len());
+    }
+
+    #[test]
+    fn nothing_runs_or_is_loaded() {
+        let page = text();
+        for forbidden in ["<script", "src=", "style=", "@import", "url("] {
+            assert!(!page.contains(forbidden), "{forbidden}");
+        }
+        let style = page.split("<style>").nth(1).unwrap().split("</style>").next().unwrap();
+        let digest = STANDARD.encode(digest::digest(&digest::SHA256, style.as_bytes()));
+        assert!(POLICY.contains(&format!("style-src 'sha256-{digest}'")));
+    }
+}

@@ -1,0 +1,74 @@
+//! `GET /api/v2/system/errors`: the whole error catalogue, and which endpoint may answer what.
+
+use http::Method;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::Core;
+use crate::api::ENDPOINTS;
+use crate::auth::caller::Client;
+use crate::endpoint::openapi::doc::Doc;
+use crate::endpoint::{Cache, Endpoint, Json};
+use crate::http::request::Input;
+use crate::platform::error::{Code, Result};
+
+/// Version 2, the only one.
+pub struct V2;
+
+impl Endpoint for V2 {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/api/v2/system/errors";
+    const ERRORS: &'static [Code] = &[];
+    const CACHE: Cache = Cache::Revalidate;
+    const DOC: Doc = Doc {
+        summary: "List every error code",
+        details: "With the status it comes with, whether the same request may succeed later, and \
+                  the endpoints that may answer it.",
+        answer: r#"[{
+            "code": "ER006",
+            "status": 400,
+            "message": "The quote has expired.",
+            "solution": "Request a new quote and confirm it before its expiry date.",
+            "retryable": false,
+            "endpoints": ["POST /api/v1/buy/confirm"]
+        }]"#,
+        ..Doc::NONE
+    };
+    type Caller = Client;
+    type Request = ();
+    type Response = Json<Vec<Entry>>;
+
+    fn read(_: &Input, _: &Client) -> Result<()> {
+        Ok(())
+    }
+
+    async fn call(_: &Core, _: Client, (): ()) -> Result<Json<Vec<Entry>>> {
+        Ok(Json(Code::ALL.iter().map(|code| Entry::of(*code)).collect()))
+    }
+}
+
+/// One code.
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "CatalogueEntry")]
+pub struct Entry {
+    code: &'static str,
+    status: u16,
+    message: &'static str,
+    solution: &'static str,
+    retryable: bool,
+    endpoints: Vec<String>,
+}
+
+impl Entry {
+    fn of(code: Code) -> Self {
+        let declaring = ENDPOINTS.iter().filter(|route| route.declares(code));
+        Self {
+            code: code.as_str(),
+            status: code.status(),
+            message: code.message(),
+            solution: code.solution(),
+            retryable: code.retryable(),
+            endpoints: declaring.map(|route| format!("{} {}", route.method, route.path)).collect(),
+        }
+    }
+}

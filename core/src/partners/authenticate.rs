@@ -1,0 +1,112 @@
+//! `POST /api/v1/authenticate`: a user name and a password for a pair of tokens.
+
+use std::net::IpAddr;
+
+use http::Method;
+use uuid::Uuid;
+
+use crate::Core;
+use crate::auth::caller::Anyone;
+use crate::auth::tokens::Holder;
+use crate::auth::tokens::refresh::TokenPair;
+use crate::endpoint::openapi::doc::{Doc, Kind, Shape, required};
+use crate::endpoint::{Body, Endpoint, Json};
+use crate::http::fields::Fields;
+use crate::http::request::Input;
+use crate::platform::crypto::Secret;
+use crate::platform::error::{Code, Result};
+use rampart_types::ClientId;
+
+/// Passwords of one client that are tried: the current one, and previous ones of rotations whose
+/// overlap has not ended.
+const PASSWORDS_MAX: i64 = 3;
+
+/// Version 1, the only one.
+pub struct V1;
+
+/// Who says it is whom.
+#[derive(Debug)]
+pub struct Login {
+    username: String,
+    password: Secret,
+    peer: IpAddr,
+}
+
+impl Endpoint for V1 {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/api/v1/authenticate";
+    const ERRORS: &'static [Code] = &[Code::ER038];
+    const BODY: Body = Body::Json;
+    const DOC: Doc = Doc {
+        summary: "Exchange a user name and a password for tokens",
+        details: "`token` lives an hour, `refreshToken` a month from its last use.",
+        body: Shape::Members(&[
+            required("username", Kind::Text, "As issued by the operator."),
+            required("password", Kind::Text, "As issued by the operator."),
+        ]),
+        request: r#"{"username": "acme", "password": "correct horse battery staple"}"#,
+        answer: r#"{"token": "eyJhbGciOiJIUzI1NiJ9.e30.9f3k", "refreshToken": "rr_7f3a9c"}"#,
+        ..Doc::NONE
+    };
+    type Caller = Anyone;
+    type Request = Login;
+    type Response = Json<TokenPair>;
+
+    fn read(input: &Input, _: &Anyone) -> Result<Login> {
+        let mut fields = Fields::of(&input.document)?;
+        let username = fields.text("username", Code::ER038);
+        let password = fields.text("password", Code::ER038).map(Secret::new);
+        let login = username.zip(password).map(|(username, password)| Login {
+            username,
+            password,
+            peer: input.head.peer,
+        });
+        fields.finish(login)
+    }
+
+    /// Neither the answer nor its time tells an unknown name from a wrong password or a suspended
+    /// client; during the overlap of a rotation a wrong password costs a hash more.
+    async fn call(core: &Core, _: Anyone, login: Login) -> Result<Json<TokenPair>> {
+        let snapshot = core.snapshots.current();
+        let tenant = snapshot.tenant_named(&login.username);
+        core.attempts.count_password(
+            core,
+            login.peer,
+            &login.username,
+            tenant.map(|tenant| &**tenant),
+        )?;
+        let proven = is_password(core, tenant.map(|tenant| tenant.id), login.password).await?;
+        match tenant {
+            Some(tenant) if proven && !tenant.suspended => {
+                Ok(Json(TokenPair::begin(core, Holder::Client(tenant.id)).await?))
+            }
+            _ => Err(Code::ER038.into()),
+        }
+    }
+}
+
+/// Whether the password is a live one of this client. Nobody's costs as much as somebody's.
+async fn is_password(core: &Core, client: Option<ClientId>, password: Secret) -> Result<bool> {
+    let hashes = sqlx::query_scalar!(
+        r#"
+        select password_hash as "password_hash!" from client_secret
+        where client_id = $1 and kind = 'password' and (valid_until is null or valid_until > $2)
+        order by valid_until desc nulls first
+        limit $3
+        "#,
+        client.map_or(Uuid::nil(), ClientId::uuid),
+        core.clock.now(),
+        PASSWORDS_MAX,
+    )
+    .fetch_all(&core.db)
+    .await?;
+    if hashes.is_empty() {
+        return core.passwords.verify(password, None).await;
+    }
+    for hash in hashes {
+        if core.passwords.verify(password.clone(), Some(hash)).await? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}

@@ -1,0 +1,61 @@
+//! `POST /api/v1/refresh`: the next pair of tokens, of a client or of a user.
+
+use std::net::IpAddr;
+
+use http::Method;
+
+use crate::Core;
+use crate::auth::caller::Anyone;
+use crate::auth::tokens::refresh::{RefreshToken, TokenPair};
+use crate::endpoint::openapi::doc::{Doc, Kind, Shape, required};
+use crate::endpoint::{Body, Endpoint, Json};
+use crate::http::fields::Fields;
+use crate::http::request::Input;
+use crate::platform::error::{Code, Result};
+
+/// Version 1, the only one.
+pub struct V1;
+
+/// What is presented, and from where.
+#[derive(Debug)]
+pub struct Presented {
+    /// `None` when it has not the form of one.
+    token: Option<RefreshToken>,
+    peer: IpAddr,
+}
+
+impl Endpoint for V1 {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/api/v1/refresh";
+    const ERRORS: &'static [Code] = &[Code::ER036, Code::ER037];
+    const BODY: Body = Body::Json;
+    const DOC: Doc = Doc {
+        summary: "Exchange a refresh token for the next pair of tokens",
+        details: "For tokens of clients and of users. A refresh token is used once. Within 30 \
+                  seconds it may be sent again, in case the answer was lost; after that, sending \
+                  it ends the login that it comes from.",
+        body: Shape::Members(&[required("refreshToken", Kind::Text, "The one of the last pair.")]),
+        request: r#"{"refreshToken": "rr_7f3a9c"}"#,
+        answer: r#"{"token": "eyJhbGciOiJIUzI1NiJ9.e30.9f3k", "refreshToken": "rr_c04b1e"}"#,
+        ..Doc::NONE
+    };
+    type Caller = Anyone;
+    type Request = Presented;
+    type Response = Json<TokenPair>;
+
+    fn read(input: &Input, _: &Anyone) -> Result<Presented> {
+        let mut fields = Fields::of(&input.document)?;
+        let text = fields.text("refreshToken", Code::ER037);
+        let presented =
+            text.map(|text| Presented { token: RefreshToken::read(&text), peer: input.head.peer });
+        fields.finish(presented)
+    }
+
+    async fn call(core: &Core, _: Anyone, presented: Presented) -> Result<Json<TokenPair>> {
+        let snapshot = core.snapshots.current();
+        let tenant = presented.token.and_then(|token| snapshot.tenants.get(&token.client));
+        core.attempts.count_refresh(core, presented.peer, tenant.map(|tenant| &**tenant))?;
+        let token = presented.token.ok_or(Code::ER036)?;
+        Ok(Json(TokenPair::renew(core, &token).await?))
+    }
+}

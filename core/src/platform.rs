@@ -1,0 +1,16 @@
+//! Technical ground of the core: database, time, settings, metrics, cryptography, mail, storage.
+//! Nothing here knows a tenant or an endpoint.
+
+pub mod audit;
+pub(crate) mod batch;
+pub mod clock;
+pub mod crypto;
+pub mod db;
+pub mod error;
+pub mod mail;
+pub mod metrics;
+pub mod object_store;
+pub mod private_postgres;
+pub mod rate_limit;
+pub(crate) mod revision;
+pub mod settings;

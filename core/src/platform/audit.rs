@@ -1,0 +1,40 @@
+//! Who changed what. Every write of an operator leaves a row, in the write's own transaction.
+
+use serde_json::Value;
+use sqlx::PgConnection;
+
+use crate::platform::clock::Clock;
+use crate::platform::error::Result;
+
+/// What an operator did. No secret and no personal data may be in it.
+#[derive(Debug)]
+pub struct Entry<'a> {
+    /// Who: today the holder of the admin token.
+    pub actor: &'a str,
+    /// What, such as `partner.create`.
+    pub action: &'static str,
+    /// To what, such as a slug or an order id.
+    pub target: &'a str,
+    /// The change itself.
+    pub detail: Value,
+}
+
+/// Writes the row.
+///
+/// # Errors
+/// When the database cannot be written: the operator's change must then not be committed either.
+pub async fn record(conn: &mut PgConnection, clock: &Clock, entry: Entry<'_>) -> Result<()> {
+    sqlx::query!(
+        "insert into audit (audit_id, at, actor, action, target, detail) \
+         values ($1, $2, $3, $4, $5, $6)",
+        clock.uuid()?,
+        clock.now(),
+        entry.actor,
+        entry.action,
+        entry.target,
+        entry.detail,
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}

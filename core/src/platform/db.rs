@@ -1,0 +1,189 @@
+//! The pool: its limits, its timeouts, the migrations.
+
+use std::time::Duration;
+
+use sqlx::pool::PoolConnection;
+use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Postgres};
+
+use crate::platform::error::sqlstate::is_retryable;
+use crate::platform::settings;
+
+/// Oldest Postgres that the statements are tested with.
+const SERVER_VERSION_MIN: i32 = 150_000;
+
+/// Lifetime of a connection, so that a failed-over address is noticed.
+const CONNECTION_LIFETIME: Duration = Duration::from_secs(30 * 60);
+
+/// How long a connection is taken for alive after it came back to the pool, which has looked at it
+/// then. Looking again costs a round trip before every statement.
+const ALIVE_FOR: Duration = Duration::from_millis(100);
+
+/// The schema, embedded: `rampart serve` brings a database up to date before it accepts anything.
+pub static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("../migrations");
+
+/// Why the database cannot be used. One sentence for the operator, without the password.
+#[derive(Debug)]
+pub struct DatabaseError(String);
+
+impl std::fmt::Display for DatabaseError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for DatabaseError {}
+
+/// Connects, checks the server's version and migrates.
+///
+/// The pool belongs to the runtime that awaits this; it must outlive every use.
+///
+/// # Errors
+/// One sentence: no URL, unreachable, too old, or a migration that does not fit.
+pub async fn open(settings: &settings::Database) -> Result<PgPool, DatabaseError> {
+    let url = settings.url.as_ref().ok_or_else(|| {
+        DatabaseError("database.url is not set (RAMPART__DATABASE__URL or the file)".to_owned())
+    })?;
+    // The parser takes any scheme.
+    let scheme = url.expose().split_once("://").map(|(scheme, _)| scheme);
+    let options: PgConnectOptions = scheme
+        .filter(|scheme| ["postgres", "postgresql"].contains(scheme))
+        .and_then(|_| url.expose().parse().ok())
+        .ok_or_else(|| DatabaseError("database.url is not a postgres:// URL".to_owned()))?;
+    let at = format!("{}:{}", options.get_host(), options.get_port());
+    let wait = Duration::from_millis(settings.acquire_timeout_ms);
+    check_server(&options, wait)
+        .await
+        .map_err(|why| DatabaseError(format!("Postgres at {at} cannot be used: {why}")))?;
+    let timeout = settings.statement_timeout_ms.to_string();
+    let pool = PgPoolOptions::new()
+        .max_connections(settings.connections_max)
+        .acquire_timeout(wait)
+        .max_lifetime(CONNECTION_LIFETIME)
+        .test_before_acquire(false)
+        .before_acquire(|connection, seen| {
+            Box::pin(async move {
+                if seen.idle_for > ALIVE_FOR {
+                    connection.ping().await?;
+                }
+                Ok(true)
+            })
+        })
+        .connect_with(options.application_name("rampart").options([
+            // Remarks, such as what a migration finds done already, are no news of ours.
+            ("client_min_messages", "warning"),
+            ("statement_timeout", timeout.as_str()),
+            ("idle_in_transaction_session_timeout", "10000"),
+        ]))
+        .await
+        .map_err(|error| DatabaseError(format!("Postgres at {at} cannot be used: {error}")))?;
+    migrate(&pool).await?;
+    Ok(pool)
+}
+
+/// Looks at the server on a connection of its own, because the pool tries again until its time is
+/// over and then does not say what was in the way.
+///
+/// # Errors
+/// Why it cannot be used.
+async fn check_server(options: &PgConnectOptions, wait: Duration) -> Result<(), String> {
+    let looking = async {
+        let mut server = PgConnection::connect_with(options).await?;
+        let version = sqlx::query_scalar("select current_setting('server_version_num')")
+            .fetch_one(&mut server)
+            .await?;
+        server.close().await?;
+        Ok::<String, sqlx::Error>(version)
+    };
+    let version = match tokio::time::timeout(wait, looking).await {
+        Ok(seen) => seen.map_err(|error| error.to_string())?,
+        Err(_) => return Err(format!("it does not answer within {} ms", wait.as_millis())),
+    };
+    if version.parse().unwrap_or(0) < SERVER_VERSION_MIN {
+        return Err(format!("it is too old: 15 or later is needed, it is {version}"));
+    }
+    Ok(())
+}
+
+/// Makes an empty database in the place of one with this name, on the server behind `url`.
+///
+/// # Errors
+/// One sentence.
+pub async fn recreate(url: &str, name: &str) -> Result<(), DatabaseError> {
+    let failed = |error| DatabaseError(format!("database {name} cannot be made: {error}"));
+    let mut server = PgConnection::connect(url).await.map_err(failed)?;
+    for statement in ["drop database if exists", "create database"] {
+        // A name cannot be a parameter; quoting makes any text a name.
+        let statement = format!("{statement} \"{}\"", name.replace('"', "\"\""));
+        sqlx::query(AssertSqlSafe(statement)).execute(&mut server).await.map_err(failed)?;
+    }
+    Ok(())
+}
+
+async fn migrate(pool: &PgPool) -> Result<(), DatabaseError> {
+    MIGRATIONS
+        .run(pool)
+        .await
+        .map_err(|error| DatabaseError(format!("the database cannot be migrated: {error}")))
+}
+
+/// A connection that somebody keeps from one statement to the next. A pool looks at its own when it
+/// takes one back and before it gives an old one out: round trips that a statement on a hot path
+/// does not need.
+#[derive(Debug, Default)]
+pub(crate) struct Kept(Option<PoolConnection<Postgres>>);
+
+impl Kept {
+    /// The connection; one of the pool when none is kept.
+    ///
+    /// # Errors
+    /// When the pool has none.
+    pub(crate) async fn connection(
+        &mut self,
+        db: &PgPool,
+    ) -> Result<&mut PgConnection, sqlx::Error> {
+        if self.0.is_none() {
+            self.0 = Some(db.acquire().await?);
+        }
+        self.0.as_deref_mut().ok_or(sqlx::Error::PoolClosed)
+    }
+
+    /// Gives it back: after an error, because the pool knows what to do with a broken one.
+    pub(crate) fn give_back(&mut self) {
+        self.0 = None;
+    }
+}
+
+/// Most tries of a transaction that the engine asks to repeat.
+const TRANSACTION_TRIES_MAX: u32 = 4;
+
+/// Runs `transaction` again while the engine asks for it (40001 serialization failure, 40P01
+/// deadlock). The closure must hold the whole transaction and have no other effect.
+///
+/// # Errors
+/// The last error.
+pub async fn retrying<T, F, Fut>(transaction: F) -> crate::platform::error::Result<T>
+where
+    F: FnMut() -> Fut,
+    Fut: Future<Output = Result<T, sqlx::Error>>,
+{
+    retrying_statement(transaction).await.map_err(Into::into)
+}
+
+/// The same for who looks at the error itself.
+///
+/// # Errors
+/// The last error.
+pub(crate) async fn retrying_statement<T, F, Fut>(mut transaction: F) -> Result<T, sqlx::Error>
+where
+    F: FnMut() -> Fut,
+    Fut: Future<Output = Result<T, sqlx::Error>>,
+{
+    let mut tries = 1;
+    loop {
+        match transaction().await {
+            Err(error) if tries < TRANSACTION_TRIES_MAX && is_retryable(&error) => tries += 1,
+            result => return result,
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! What can go wrong, as the partner sees it and as the log sees it.
+//!
+//! A [`Refusal`] is the partner's business: codes of the catalogue, all that one stage found.
+//! A [`Failure`] is ours: its cause goes into the log once, with the request id, and the partner
+//! gets ER999 without a word of the inside.
+
+mod catalogue;
+pub(crate) mod sqlstate;
+
+use std::borrow::Cow;
+use std::error::Error as StdError;
+
+use http::StatusCode;
+
+pub use self::catalogue::Code;
+
+/// Shorthand for results of the core.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// The codes of several lists in one, for a declaration; `N` is how many they are together.
+pub const fn joined<const N: usize>(lists: &[&[Code]]) -> [Code; N] {
+    let mut all = [Code::ER999; N];
+    let (mut at, mut list) = (0, 0);
+    while list < lists.len() {
+        let mut code = 0;
+        while code < lists[list].len() {
+            all[at] = lists[list][code];
+            at += 1;
+            code += 1;
+        }
+        list += 1;
+    }
+    assert!(at == N, "N is another number than that of the codes");
+    all
+}
+
+/// Seconds after which a partner may try again when a dependency is down.
+const UNAVAILABLE_RETRY_SECONDS: u64 = 2;
+
+/// Why a request got no success.
+#[derive(Debug)]
+pub enum Error {
+    /// The request cannot be granted; nothing has changed.
+    Refused(Box<Refusal>),
+    /// We could not do our part.
+    Failed(Box<Failure>),
+}
+
+/// Codes of one stage of checks, in the order in which they were found.
+#[derive(Debug, Default)]
+pub struct Refusal {
+    violations: Vec<(Code, Option<Cow<'static, str>>)>,
+    status: Option<StatusCode>,
+    retry_after_seconds: Option<u64>,
+}
+
+/// Our own fault, or that of something we depend on.
+#[derive(Debug)]
+pub struct Failure {
+    /// What was being done, for the log.
+    pub doing: &'static str,
+    /// Whether it is a dependency that is down or overloaded: 503 instead of 500.
+    pub unavailable: bool,
+    source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+impl Refusal {
+    /// No violation yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a code; the first detail given for a code is kept.
+    pub fn add(&mut self, code: Code, detail: Option<Cow<'static, str>>) {
+        if !self.has(code) {
+            self.violations.push((code, detail));
+        }
+    }
+
+    /// Whether the code was found already.
+    pub fn has(&self, code: Code) -> bool {
+        self.violations.iter().any(|(c, _)| *c == code)
+    }
+
+    /// Whether nothing was found.
+    pub fn is_empty(&self) -> bool {
+        self.violations.is_empty()
+    }
+
+    /// Codes found, in order.
+    pub fn codes(&self) -> impl Iterator<Item = Code> + '_ {
+        self.violations.iter().map(|(code, _)| *code)
+    }
+
+    /// Seconds after which the same may be tried again, where that is known.
+    pub fn retry_after_seconds(&self) -> Option<u64> {
+        self.retry_after_seconds
+    }
+
+    /// Codes found, in order, with their details.
+    pub(crate) fn violations(&self) -> &[(Code, Option<Cow<'static, str>>)] {
+        &self.violations
+    }
+
+    /// HTTP status: that of the first code, unless the contract sets the case apart.
+    pub(crate) fn status(&self) -> StatusCode {
+        self.status.unwrap_or_else(|| {
+            let code = self.violations.first().map_or(500, |(code, _)| code.status());
+            StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+        })
+    }
+}
+
+impl Failure {
+    /// The refusal that a partner gets: ER999 without a word of the inside.
+    pub(crate) fn refusal(&self) -> Refusal {
+        let mut refusal = Refusal::new();
+        refusal.add(Code::ER999, None);
+        if self.unavailable {
+            refusal.status = Some(StatusCode::SERVICE_UNAVAILABLE);
+            refusal.retry_after_seconds = Some(UNAVAILABLE_RETRY_SECONDS);
+        }
+        refusal
+    }
+}
+
+impl Error {
+    /// A refusal with a detail (a member's name, a bound) added to the solution's text.
+    pub fn with_detail(code: Code, detail: impl Into<Cow<'static, str>>) -> Self {
+        let mut refusal = Refusal::new();
+        refusal.add(code, Some(detail.into()));
+        refusal.into()
+    }
+
+    /// A refusal whose status the contract sets apart from the code's own.
+    pub fn with_status(
+        code: Code,
+        status: StatusCode,
+        detail: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        let mut refusal = Refusal::new();
+        refusal.add(code, Some(detail.into()));
+        refusal.status = Some(status);
+        refusal.into()
+    }
+
+    /// Code 920 with the seconds to wait.
+    pub fn rate_limited(retry_after_seconds: u64) -> Self {
+        let mut refusal = Refusal::new();
+        refusal.add(Code::RateLimited, None);
+        refusal.retry_after_seconds = Some(retry_after_seconds.max(1));
+        refusal.into()
+    }
+
+    /// Our fault: 500.
+    pub fn internal(doing: &'static str, source: impl StdError + Send + Sync + 'static) -> Self {
+        Self::Failed(Box::new(Failure { doing, unavailable: false, source: Some(source.into()) }))
+    }
+
+    /// Our fault, without an error below it: 500.
+    pub fn broken(doing: &'static str) -> Self {
+        Self::Failed(Box::new(Failure { doing, unavailable: false, source: None }))
+    }
+
+    /// A dependency is down, or we shed load: 503 with `Retry-After`.
+    pub fn unavailable(doing: &'static str) -> Self {
+        Self::Failed(Box::new(Failure { doing, unavailable: true, source: None }))
+    }
+
+    /// Whether this is a refusal with the code.
+    pub fn is(&self, code: Code) -> bool {
+        matches!(self, Self::Refused(refusal) if refusal.has(code))
+    }
+}
+
+/// The causes of a failure, outermost first, in one line.
+pub(crate) struct Chain<'a>(pub(crate) &'a Failure);
+
+impl std::fmt::Display for Chain<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut cause = self.0.source.as_deref().map(|e| e as &dyn StdError);
+        let mut first = true;
+        while let Some(error) = cause {
+            if !first {
+                f.write_str(": ")?;
+            }
+            write!(f, "{error}")?;
+            first = false;
+            cause = error.source();
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Refused(refusal) => {
+                let codes: Vec<_> = refusal.codes().map(Code::as_str).collect();
+                write!(f, "refused with {}", codes.join(", "))
+            }
+            Self::Failed(failure) if failure.source.is_none() => {
+                write!(f, "could not {}", failure.doing)
+            }
+            Self::Failed(failure) => write!(f, "could not {}: {}", failure.doing, Chain(failure)),
+        }
+    }
+}
+
+impl StdError for Error {}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(Box::new(refusal))
+    }
+}
+
+impl From<Code> for Error {
+    fn from(code: Code) -> Self {
+        let mut refusal = Refusal::new();
+        refusal.add(code, None);
+        refusal.into()
+    }
+}
+
+impl From<crate::platform::clock::NoEntropy> for Error {
+    fn from(error: crate::platform::clock::NoEntropy) -> Self {
+        Self::internal("draw random bytes", error)
+    }
+}
+
+impl From<sqlx::Error> for Error {
+    fn from(error: sqlx::Error) -> Self {
+        if sqlstate::is_unstorable_text(&error) {
+            return Self::with_detail(Code::ER048, "a text holds the character U+0000");
+        }
+        let unavailable = sqlstate::is_unavailable(&error);
+        let source = Some(error.into());
+        Self::Failed(Box::new(Failure { doing: "use the database", unavailable, source }))
+    }
+}
+
+/// A named constraint becomes a code, so that uniqueness is decided once, by Postgres.
+pub trait OnConstraint<T> {
+    /// Turns a violation of `constraint` into `code`.
+    ///
+    /// # Errors
+    /// `code` for that constraint, the database's error otherwise.
+    fn on_constraint(self, constraint: &str, code: Code) -> Result<T>;
+}
+
+impl<T> OnConstraint<T> for std::result::Result<T, sqlx::Error> {
+    fn on_constraint(self, constraint: &str, code: Code) -> Result<T> {
+        self.map_err(|error| match error.as_database_error().and_then(|e| e.constraint()) {
+            Some(name) if name == constraint => code.into(),
+            _ => error.into(),
+        })
+    }
+}

@@ -1,0 +1,93 @@
+//! Mail to users: written to the outbox in the transaction of what it tells of. Address and text
+//! are sealed; only operators read them back (`GET /admin/v1/mail`). With a mail server they are sent
+//! from there by a worker.
+
+mod send;
+
+use serde::{Deserialize, Serialize};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+pub use self::send::Mailer;
+use crate::Core;
+use crate::platform::error::{Error, Result};
+use rampart_types::{ClientId, EmailAddress, UserId};
+
+/// What a mail is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A code that proves the address.
+    EmailCode,
+    /// A link to set a new password.
+    ResetPassword,
+}
+
+impl Kind {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::EmailCode => "email-code",
+            Self::ResetPassword => "reset-password",
+        }
+    }
+}
+
+/// A mail as it is sealed.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Message {
+    pub(crate) to: EmailAddress,
+    pub(crate) subject: String,
+    pub(crate) text: String,
+}
+
+impl std::fmt::Debug for Message {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Message(…)")
+    }
+}
+
+impl Message {
+    /// Puts the mail into the outbox. With nobody to have the address it is kept but withheld: that
+    /// costs the same, and strangers get no mail.
+    ///
+    /// # Errors
+    /// When the database cannot be written.
+    pub(crate) async fn post(
+        &self,
+        conn: &mut PgConnection,
+        core: &Core,
+        client: ClientId,
+        (kind, user): (Kind, Option<UserId>),
+    ) -> Result<()> {
+        let id = core.clock.uuid()?;
+        let plain = serde_json::to_vec(self).map_err(|e| Error::internal("write a mail", e))?;
+        let sealed = core.keys.seal(&core.clock, &context(client, id), &plain)?;
+        sqlx::query!(
+            "insert into mail_outbox \
+             (client_id, mail_id, user_id, kind, sealed, state, created_at) \
+             values ($1, $2, $3, $4, $5, $6, $7)",
+            client.uuid(),
+            id,
+            user.map(UserId::uuid),
+            kind.as_str(),
+            sealed,
+            if user.is_some() { "pending" } else { "withheld" },
+            core.clock.now(),
+        )
+        .execute(conn)
+        .await?;
+        Ok(())
+    }
+
+    /// The mail of a row.
+    ///
+    /// # Errors
+    /// When it is another row's, or was altered.
+    pub(crate) fn open(core: &Core, client: ClientId, id: Uuid, sealed: &[u8]) -> Result<Self> {
+        let plain = core.keys.open(&context(client, id), sealed)?;
+        serde_json::from_slice(&plain).map_err(|_| Error::broken("read a mail"))
+    }
+}
+
+fn context(client: ClientId, id: Uuid) -> String {
+    format!("mail_outbox/{client}/{id}")
+}

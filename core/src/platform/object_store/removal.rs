@@ -1,0 +1,72 @@
+//! Removing objects: noted in the transaction that makes them superfluous, done afterwards.
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use crate::Core;
+use crate::platform::error::{Error, Result};
+use rampart_types::{ClientId, UserId};
+
+/// Most objects that one look removes.
+const REMOVED_MAX: i64 = 100;
+
+/// Notes that every object of the user is to be removed, in the caller's transaction.
+///
+/// # Errors
+/// When the database cannot be written.
+pub(crate) async fn remove_later(
+    conn: &mut PgConnection,
+    (client, user): (ClientId, UserId),
+    now: DateTime<Utc>,
+) -> Result<()> {
+    sqlx::query!(
+        "insert into document_removal (client_id, document_id, created_at) \
+         select client_id, document_id, $3::timestamptz from user_document \
+         where client_id = $1 and user_id = $2 and media_type is not null \
+         union all \
+         select client_id, proof_id, $3::timestamptz from ownership_proof \
+         where client_id = $1 and user_id = $2 \
+         on conflict do nothing",
+        client.uuid(),
+        user.uuid(),
+        now,
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+impl Core {
+    /// Removes objects that nothing names any more, and what was never finished. Each edge may do
+    /// it: removing twice is removing once.
+    ///
+    /// # Errors
+    /// When the database or the store cannot be used; what is left is tried again.
+    pub async fn remove_documents(&self) -> Result<()> {
+        let noted = sqlx::query!(
+            "select client_id, document_id from document_removal order by created_at limit $1",
+            REMOVED_MAX,
+        )
+        .fetch_all(&self.db)
+        .await?;
+        let ids: Vec<Uuid> = noted.iter().map(|row| row.document_id).collect();
+        let (store, now) = (self.documents.clone(), self.clock.now());
+        let removing = move || {
+            ids.iter().try_for_each(|id| store.remove(*id))?;
+            store.sweep(now)
+        };
+        let removed = tokio::task::spawn_blocking(removing).await;
+        removed.map_err(|e| Error::internal("remove documents", e))??;
+        for row in noted {
+            sqlx::query!(
+                "delete from document_removal where client_id = $1 and document_id = $2",
+                row.client_id,
+                row.document_id,
+            )
+            .execute(&self.db)
+            .await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,155 @@
+//! API keys: `rk_test_<id>_<secret>` or `rk_live_…`. Stored as a digest, shown once.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+
+use super::{ApiKey, Mode};
+use crate::Core;
+use crate::platform::clock::Clock;
+use crate::platform::crypto::{Secret, digest_of};
+use crate::platform::error::Result;
+use rampart_types::{ApiKeyId, ClientId};
+
+/// Random bytes of a key's secret: 256 bits.
+const SECRET_BYTES: usize = 32;
+
+/// A key that was just made. Its text exists here only.
+#[derive(Debug)]
+pub struct NewApiKey {
+    /// Its id.
+    pub id: ApiKeyId,
+    /// The part of the text that is stored in clear.
+    pub public_id: String,
+    /// What is stored of the secret.
+    pub secret_digest: [u8; 32],
+    /// The whole key, to be shown once.
+    pub text: Secret,
+    /// Name for people.
+    pub name: String,
+    /// What it may do; empty is everything.
+    pub scopes: Vec<String>,
+    /// CIDR networks it may come from; empty is everywhere.
+    pub allowed_addresses: Vec<String>,
+    /// From when it is refused.
+    pub expires_at: Option<DateTime<Utc>>,
+}
+
+impl NewApiKey {
+    /// Stores the key.
+    pub(crate) async fn insert(
+        &self,
+        conn: &mut PgConnection,
+        client: ClientId,
+        now: DateTime<Utc>,
+    ) -> Result<(), sqlx::Error> {
+        sqlx::query!(
+            "insert into api_key (client_id, api_key_id, public_id, secret_digest, name, scopes, \
+             allowed_addresses, expires_at, created_at) \
+             values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+            client.uuid(),
+            self.id.uuid(),
+            self.public_id,
+            &self.secret_digest[..],
+            self.name,
+            &self.scopes,
+            &self.allowed_addresses,
+            self.expires_at,
+            now,
+        )
+        .execute(conn)
+        .await?;
+        Ok(())
+    }
+}
+
+impl ApiKey {
+    /// Makes a key. Its public id is its id in hexadecimal.
+    ///
+    /// # Errors
+    /// Without entropy.
+    pub fn make(clock: &Clock, mode: Mode) -> Result<NewApiKey> {
+        let id = clock.uuid()?;
+        let public_id = id.simple().to_string();
+        let secret = URL_SAFE_NO_PAD.encode(clock.random_bytes::<SECRET_BYTES>()?);
+        let text = Secret::new(format!("rk_{}_{public_id}_{secret}", mode.as_str()));
+        Ok(NewApiKey {
+            id: ApiKeyId::from(id),
+            secret_digest: digest_of(&secret),
+            public_id,
+            text,
+            name: String::new(),
+            scopes: Vec::new(),
+            allowed_addresses: Vec::new(),
+            expires_at: None,
+        })
+    }
+
+    /// Public id and secret of a key's text; `None` when it does not look like a key.
+    pub fn split(text: &str) -> Option<(&str, &str)> {
+        let rest = text.strip_prefix("rk_test_").or_else(|| text.strip_prefix("rk_live_"))?;
+        rest.split_once('_').filter(|(id, secret)| !id.is_empty() && !secret.is_empty())
+    }
+}
+
+/// When keys were last used, gathered in memory and written by a worker: a request never waits
+/// for it. Bounded by the number of live keys.
+#[derive(Debug, Default)]
+pub struct ApiKeyUses(Mutex<HashMap<ApiKeyId, ClientId>>);
+
+impl ApiKeyUses {
+    /// Notes that the key was used.
+    pub fn note(&self, key: &Arc<ApiKey>) {
+        let mut uses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        uses.insert(key.id, key.client);
+    }
+
+    fn take(&self) -> HashMap<ApiKeyId, ClientId> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Core {
+    /// Writes the last uses that were noted since the last call.
+    ///
+    /// # Errors
+    /// When the database cannot be written; these uses are forgotten.
+    pub async fn write_api_key_uses(&self) -> Result<()> {
+        let now: DateTime<Utc> = self.clock.now();
+        let (keys, clients): (Vec<_>, Vec<_>) =
+            self.api_key_uses.take().into_iter().map(|(k, c)| (k.uuid(), c.uuid())).unzip();
+        if keys.is_empty() {
+            return Ok(());
+        }
+        sqlx::query!(
+            "update api_key set last_used_at = $3 \
+             from unnest($1::uuid[], $2::uuid[]) as used (client_id, api_key_id) \
+             where api_key.client_id = used.client_id and api_key.api_key_id = used.api_key_id",
+            &clients,
+            &keys,
+            now,
+        )
+        .execute(&self.db)
+        .await?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_made_key_splits_into_what_is_stored() {
+        let made = ApiKey::make(&Clock::system(), Mode::Test).unwrap();
+        let (id, secret) = ApiKey::split(made.text.expose()).unwrap();
+        assert_eq!((id, digest_of(secret)), (made.public_id.as_str(), made.secret_digest));
+        for bad in ["", "rk_test_", "rk_test_a", "rk_test__b", "rk_prod_a_b", "sk_test_a_b"] {
+            assert!(ApiKey::split(bad).is_none(), "{bad}");
+        }
+    }
+}

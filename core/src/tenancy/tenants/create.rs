@@ -1,0 +1,163 @@
+//! A new tenant with one of every credential.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::api_keys::NewApiKey;
+use super::load::secret_context;
+use super::{ApiKey, Mode};
+use crate::Core;
+use crate::platform::clock::Clock;
+use crate::platform::crypto::Secret;
+use crate::platform::error::Result;
+use crate::platform::revision;
+use rampart_types::ClientId;
+
+/// Random bytes of every secret: 256 bits.
+const SECRET_BYTES: usize = 32;
+
+/// A tenant that is not stored yet. Its secrets exist in clear here only.
+#[derive(Debug)]
+pub(crate) struct NewTenant {
+    pub(crate) id: ClientId,
+    pub(crate) slug: String,
+    pub(crate) name: String,
+    pub(crate) mode: Mode,
+    pub(crate) password: Secret,
+    pub(crate) api_key: NewApiKey,
+    pub(crate) signing_secret: Secret,
+    pub(crate) webhook_secret: Secret,
+    stored: Vec<StoredSecret>,
+}
+
+/// A secret in the form in which it is stored.
+#[derive(Debug)]
+pub(crate) struct StoredSecret {
+    pub(crate) id: Uuid,
+    pub(crate) kind: SecretKind,
+    pub(crate) password_hash: Option<String>,
+    pub(crate) sealed: Option<Vec<u8>>,
+}
+
+/// Secrets that a client has one current of, and a previous one during a rotation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Deserialize, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum SecretKind {
+    /// For `authenticate`; stored as an argon2id hash.
+    Password,
+    /// Signs the client's offers.
+    Signing,
+    /// Signs our callbacks.
+    Webhook,
+}
+
+impl SecretKind {
+    /// As stored.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Password => "password",
+            Self::Signing => "signing",
+            Self::Webhook => "webhook",
+        }
+    }
+
+    /// A new secret of this kind, in the form in which it is shown.
+    pub(crate) fn make(self, clock: &Clock) -> Result<Secret> {
+        let bytes: [u8; SECRET_BYTES] = clock.random_bytes()?;
+        Ok(Secret::new(match self {
+            // The form of the Standard Webhooks specification.
+            Self::Webhook => format!("whsec_{}", STANDARD.encode(bytes)),
+            Self::Password | Self::Signing => URL_SAFE_NO_PAD.encode(bytes),
+        }))
+    }
+}
+
+impl StoredSecret {
+    /// Hashes or seals a secret for its row.
+    pub(crate) async fn of(
+        core: &Core,
+        client: ClientId,
+        kind: SecretKind,
+        secret: &Secret,
+    ) -> Result<Self> {
+        let id = core.clock.uuid()?;
+        let (mut password_hash, mut sealed) = (None, None);
+        if kind == SecretKind::Password {
+            password_hash = Some(core.passwords.hash(secret.clone()).await?);
+        } else {
+            let context = secret_context(client.uuid(), id);
+            sealed = Some(core.keys.seal(&core.clock, &context, secret.expose().as_bytes())?);
+        }
+        Ok(Self { id, kind, password_hash, sealed })
+    }
+
+    /// Stores it as the current one.
+    pub(crate) async fn insert(
+        &self,
+        conn: &mut PgConnection,
+        client: ClientId,
+        now: DateTime<Utc>,
+    ) -> Result<(), sqlx::Error> {
+        sqlx::query!(
+            "insert into client_secret \
+             (client_id, secret_id, kind, password_hash, sealed, created_at) \
+             values ($1, $2, $3, $4, $5, $6)",
+            client.uuid(),
+            self.id,
+            self.kind.as_str(),
+            self.password_hash,
+            self.sealed,
+            now,
+        )
+        .execute(conn)
+        .await?;
+        Ok(())
+    }
+}
+
+impl NewTenant {
+    /// Makes the tenant's credentials.
+    pub(crate) async fn make(core: &Core, slug: String, name: String, mode: Mode) -> Result<Self> {
+        let id = ClientId::from(core.clock.uuid()?);
+        let [password, signing_secret, webhook_secret] = [
+            SecretKind::Password.make(&core.clock)?,
+            SecretKind::Signing.make(&core.clock)?,
+            SecretKind::Webhook.make(&core.clock)?,
+        ];
+        let stored = vec![
+            StoredSecret::of(core, id, SecretKind::Password, &password).await?,
+            StoredSecret::of(core, id, SecretKind::Signing, &signing_secret).await?,
+            StoredSecret::of(core, id, SecretKind::Webhook, &webhook_secret).await?,
+        ];
+        let api_key = ApiKey::make(&core.clock, mode)?;
+        Ok(Self { id, slug, name, mode, password, api_key, signing_secret, webhook_secret, stored })
+    }
+
+    /// Stores the tenant, its secrets and its first API key.
+    pub(crate) async fn insert(
+        &self,
+        conn: &mut PgConnection,
+        now: DateTime<Utc>,
+    ) -> Result<(), sqlx::Error> {
+        let revision = revision::next_client_revision(conn).await?;
+        sqlx::query!(
+            "insert into client (client_id, slug, name, mode, username, revision, created_at) \
+             values ($1, $2, $3, $4, $2, $5, $6)",
+            self.id.uuid(),
+            self.slug,
+            self.name,
+            self.mode.as_str(),
+            revision,
+            now,
+        )
+        .execute(&mut *conn)
+        .await?;
+        for secret in &self.stored {
+            secret.insert(conn, self.id, now).await?;
+        }
+        self.api_key.insert(conn, self.id, now).await
+    }
+}

@@ -1,0 +1,15 @@
+//! Buying and selling: catalogue, prices, quotes, offers, orders, sales, savings plans, limits.
+
+pub mod catalogue;
+pub mod checkout;
+pub mod dca;
+pub mod limits;
+pub mod market;
+pub mod offers;
+pub mod orders;
+pub mod pay;
+pub mod payment_methods;
+pub mod pricing;
+pub mod quotes;
+pub mod sandbox;
+pub mod sell;

@@ -1,0 +1,205 @@
+//! `POST /api/v2/buy/checkout`: stores an offer and makes the address of its page.
+
+use std::sync::Arc;
+
+use http::Method;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::session;
+use crate::Core;
+use crate::auth::caller::Client;
+use crate::auth::user_credentials::identifier_digest;
+use crate::endpoint::openapi::doc::{Doc, Kind, Member, Shape, optional};
+use crate::endpoint::{Body, Endpoint, Json};
+use crate::http::fields::{Fields, flag};
+use crate::http::request::Input;
+use crate::platform::crypto::Secret;
+use crate::platform::error::{Code, Result, joined};
+use crate::trading::offers::errors::ERRORS;
+use crate::trading::offers::login::{self, Login};
+use crate::trading::offers::proof::{Need, Proof};
+use crate::trading::offers::stored::Stored;
+use crate::trading::offers::terms::{CHECKOUT, MEMBERS, Terms};
+use crate::users::identifiers;
+use rampart_types::{ClientId, CurrencyDetails, OfferId, UserIdentifier, WrittenOnce};
+
+/// Longest share token that is kept, in bytes.
+const SHARE_TOKEN_BYTES_MAX: usize = 4096;
+
+/// What a checkout says besides an offer's terms.
+const OWN_MEMBERS: &[Member] = &[
+    optional(
+        "identifier",
+        Kind::Matching("^[A-Za-z0-9]{36,255}$"),
+        "The partner's own identifier of the user, who is then linked to it.",
+    ),
+    optional("kycShareToken", Kind::Sized(1, 4096), "Of a finished identity check elsewhere."),
+    optional(
+        "attemptDirectConfirm",
+        Kind::Flag,
+        "Whether a user who is logged in goes on without confirming the quote.",
+    ),
+    optional("signature", Kind::Text, "As of an offer."),
+];
+
+/// Version 2, the only one.
+pub struct V2;
+
+impl Endpoint for V2 {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/api/v2/buy/checkout";
+    const ERRORS: &'static [Code] = &joined::<{ ERRORS.len() + 4 }>(&[
+        &ERRORS,
+        &[Code::ER102, Code::ER359, Code::ER366, Code::ER367],
+    ]);
+    const BODY: Body = Body::Json;
+    const IDEMPOTENT: bool = true;
+    const DOC: Doc = Doc {
+        summary: "Create a checkout",
+        details: "No signature is required; one that is sent must fit, as in an offer. Send the \
+                  user to `checkoutUrl` as it is.",
+        body: Shape::Joined(&[MEMBERS, login::MEMBERS, OWN_MEMBERS]),
+        request: r#"{"baseCurrency": "BTC", "quoteCurrency": "EUR", "paymentMethod": "creditCard",
+            "quoteCurrencyAmount": 250, "returnUrl": "https://shop.example/back"}"#,
+        answer: r#"{"checkoutUrl": "https://pay.example.com/checkout/AZyfXnwKfVKdPyuKTm8ccA",
+            "identifier": null, "sourceCurrency": {"code": "EUR", "ticker": "EUR", "name": "Euro",
+            "caip19": "swift:0/iso4217:EUR"}, "targetCurrency": {"code": "BTC", "ticker": "BTC",
+            "name": "Bitcoin", "caip19": "bip122:000000000019d6689c085ae165831e93/slip44:0"}}"#,
+        ..Doc::NONE
+    };
+    type Caller = Client;
+    type Request = NewCheckout;
+    type Response = Json<Created>;
+
+    fn read(input: &Input, client: &Client) -> Result<NewCheckout> {
+        let mut fields = Fields::of(&input.document)?;
+        let terms = Terms::read(&mut fields, client, &CHECKOUT);
+        let proof = Proof::read(&mut fields, input, client, Need::Never);
+        let login = Login::read(&mut fields);
+        let identifier =
+            fields.optional("identifier", Code::ER102, |value| value.as_str()?.parse().ok());
+        let share_token = share_token(&mut fields);
+        let direct_confirm = fields.optional("attemptDirectConfirm", Code::ER048, flag);
+        let attempt_direct_confirm = direct_confirm.unwrap_or(false);
+        let request = terms.map(|terms| NewCheckout {
+            terms,
+            proof,
+            login,
+            identifier,
+            share_token,
+            attempt_direct_confirm,
+        });
+        fields.finish(request)
+    }
+
+    async fn call(core: &Core, client: Client, request: NewCheckout) -> Result<Json<Created>> {
+        let decision = request.proof.check(core, &client).await?;
+        let mut tx = core.db.begin().await?;
+        let user = request.login.user(&mut tx, core, client.id()).await?;
+        let whose = (client.id(), user);
+        let stored = Stored::write(&mut tx, core, whose, &request.terms, decision).await?;
+        let id = stored.offer_id;
+        let identifier = request.identifier.as_ref();
+        let kept = Kept {
+            identifier_digest: identifier
+                .map(|identifier| identifier_digest(core, client.id(), identifier))
+                .transpose()?,
+            share_token: request
+                .share_token
+                .map(|token| seal_share_token(core, client.id(), id, &token))
+                .transpose()?,
+            attempt_direct_confirm: request.attempt_direct_confirm,
+        };
+        kept.write(&mut tx, client.id(), id).await?;
+        tx.commit().await?;
+        let sealed = identifier
+            .map(|identifier| identifiers::seal(core, client.id(), identifier))
+            .transpose()?;
+        let pair = &request.terms.pair;
+        Ok(Json(Created {
+            checkout_url: session::url(core, client.id(), id, sealed.as_deref())?,
+            source_currency: Arc::clone(&pair.quote.details),
+            target_currency: Arc::clone(&pair.base.details),
+            identifier: identifier.map(|identifier| identifier.as_str().to_owned()),
+        }))
+    }
+}
+
+/// What is to be stored.
+#[derive(Debug)]
+pub struct NewCheckout {
+    terms: Terms,
+    proof: Proof,
+    login: Login,
+    identifier: Option<UserIdentifier>,
+    share_token: Option<Secret>,
+    attempt_direct_confirm: bool,
+}
+
+fn share_token(fields: &mut Fields<'_>) -> Option<Secret> {
+    match fields.value("kycShareToken")? {
+        Value::String(text) if text.trim().is_empty() => fields.refuse(Code::ER367),
+        Value::String(text) if text.len() <= SHARE_TOKEN_BYTES_MAX => {
+            return Some(Secret::new(text.as_str()));
+        }
+        Value::String(_) => fields.refuse_with(Code::ER366, "it has more than 4096 bytes"),
+        _ => fields.refuse(Code::ER366),
+    }
+    None
+}
+
+fn seal_share_token(
+    core: &Core,
+    client: ClientId,
+    offer: OfferId,
+    token: &Secret,
+) -> Result<Vec<u8>> {
+    let context = format!("checkout share token/{client}/{offer}");
+    core.keys.seal(&core.clock, &context, token.expose().as_bytes())
+}
+
+/// What a checkout keeps beside its offer.
+struct Kept {
+    identifier_digest: Option<Vec<u8>>,
+    share_token: Option<Vec<u8>>,
+    attempt_direct_confirm: bool,
+}
+
+impl Kept {
+    async fn write(
+        self,
+        tx: &mut sqlx::PgConnection,
+        client: ClientId,
+        offer: OfferId,
+    ) -> Result<()> {
+        sqlx::query!(
+            "insert into checkout (client_id, offer_id, identifier_digest, sealed_share_token, \
+             attempt_direct_confirm) values ($1, $2, $3, $4, $5)",
+            client.uuid(),
+            offer.uuid(),
+            self.identifier_digest,
+            self.share_token,
+            self.attempt_direct_confirm,
+        )
+        .execute(tx)
+        .await?;
+        Ok(())
+    }
+}
+
+/// The checkout, stored.
+#[derive(Debug, JsonSchema, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "CheckoutCreated")]
+pub struct Created {
+    /// Where the user goes. It is opened as it is.
+    checkout_url: String,
+    /// As sent; `null` when none was.
+    identifier: Option<String>,
+    /// What is paid.
+    source_currency: Arc<WrittenOnce<CurrencyDetails>>,
+    /// What is bought.
+    target_currency: Arc<WrittenOnce<CurrencyDetails>>,
+}

@@ -1,0 +1,37 @@
+//! The address of a checkout's page.
+
+use crate::Core;
+use crate::http::signed_link;
+use crate::platform::error::Result;
+use rampart_types::{ClientId, OfferId};
+
+/// What the page is called in its tokens.
+const PAGE: &str = "checkout";
+
+/// `<public_url>/checkout/<session>?identifier=<sealed>`; the last only where there is one.
+///
+/// # Errors
+/// As [`signed_link::make`].
+pub(super) fn url(
+    core: &Core,
+    client: ClientId,
+    offer: OfferId,
+    sealed_identifier: Option<&str>,
+) -> Result<String> {
+    let session = signed_link::make(&core.keys, PAGE, client, offer.uuid().as_bytes())?;
+    let mut url = format!("{}/checkout/{session}", core.settings.public_url);
+    if let Some(sealed) = sealed_identifier {
+        // Its characters stand for themselves in a query.
+        url.extend(["?identifier=", sealed]);
+    }
+    Ok(url)
+}
+
+/// The offer whose page the session is; `None` when we have not made it.
+///
+/// # Errors
+/// As [`signed_link::open`].
+pub(super) fn open(core: &Core, session: &str) -> Result<Option<(ClientId, OfferId)>> {
+    let named = signed_link::open(&core.keys, PAGE, session)?;
+    Ok(named.map(|(client, id)| (client, OfferId::from(uuid::Uuid::from_bytes(id)))))
+}

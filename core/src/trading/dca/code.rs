@@ -1,0 +1,37 @@
+//! The code of a savings plan: short enough to be typed into a bank transfer.
+
+use crate::platform::clock::{Clock, NoEntropy};
+
+/// Crockford's base 32: no I, L, O or U, which people take for something else.
+const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+/// Characters of a code: 60 bits.
+const CODE_CHARS: usize = 12;
+
+/// A new code.
+///
+/// # Errors
+/// Without entropy.
+pub(crate) fn new(clock: &Clock) -> Result<String, NoEntropy> {
+    let bytes: [u8; CODE_CHARS] = clock.random_bytes()?;
+    Ok(bytes.iter().map(|byte| char::from(ALPHABET[usize::from(byte % 32)])).collect())
+}
+
+/// Whether it could be one.
+pub(crate) fn is_code(text: &str) -> bool {
+    text.len() == CODE_CHARS && text.bytes().all(|byte| ALPHABET.contains(&byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_code_is_one_and_differs_from_the_last() {
+        let clock = Clock::system();
+        let (a, b) = (new(&clock).unwrap(), new(&clock).unwrap());
+        assert!(is_code(&a) && is_code(&b) && a != b, "{a} {b}");
+        for text in ["", "0123456789A", "0123456789ABC", "0123456789AI", "0123456789a\0"] {
+            assert!(!is_code(text), "{text:?}");
+        }
+    }
+}

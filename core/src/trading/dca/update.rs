@@ -1,0 +1,131 @@
+//! `PATCH /api/v2/user/dca-codes/{code}`: what a user may change of a savings plan, as a merge
+//! patch (RFC 7396).
+
+use http::{Method, StatusCode};
+use serde_json::Value;
+
+use super::code::is_code;
+use super::{FREQUENCIES, INTENDED_AMOUNT_MAX, NAME_CHARS_MAX, Plan, is_name, plans};
+use crate::Core;
+use crate::auth::caller::Reader;
+use crate::endpoint::openapi::doc::{Doc, Kind, Shape, optional, required};
+use crate::endpoint::{Body, Endpoint, Json};
+use crate::http::fields::{Change, Fields};
+use crate::http::request::Input;
+use crate::platform::error::{Code, Error, Result};
+use rampart_types::UserId;
+
+/// Version 2, the only one.
+pub struct V2;
+
+impl Endpoint for V2 {
+    const METHOD: Method = Method::PATCH;
+    const PATH: &'static str = "/api/v2/user/dca-codes/{code}";
+    const ERRORS: &'static [Code] = &[Code::ER142, Code::ER143, Code::ER144];
+    const BODY: Body = Body::Json;
+    const DOC: Doc = Doc {
+        summary: "Change a savings plan",
+        details: "A merge patch: a member that is left out keeps its value, `null` clears it \
+                  (`hidden` is then `false`). 404 for a plan outside what the caller may list.",
+        path: &[required("code", Kind::Text, "The plan's code.")],
+        body: Shape::Members(&[
+            optional("name", Kind::Sized(0, NAME_CHARS_MAX), "Its name for people."),
+            optional(
+                "intendedAmount",
+                Kind::Integer(1, INTENDED_AMOUNT_MAX),
+                "What is meant to be deposited, in cents.",
+            ),
+            optional("frequency", Kind::OneOf(&FREQUENCIES), "How often that is meant."),
+            optional("hidden", Kind::Boolean, "Whether overviews leave it out."),
+        ]),
+        request: r#"{"name": "For later", "intendedAmount": 5000, "frequency": null}"#,
+        answer: r#"{
+            "code": "7K2M9QXT4B8D", "apiClientName": "Shop", "cryptoCurrency": "BTC",
+            "walletAddress": "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq", "destinationTag": null,
+            "bankName": "Sandbox Bank", "bankIban": "NL77SAND0000000001", "bankBic": "SANDNL2A",
+            "name": "For later", "intendedAmount": 5000, "frequency": null, "hidden": false,
+            "createdAt": "2026-03-01T14:00:00Z",
+            "targetCurrency": {
+                "code": "BTC", "ticker": "BTC", "name": "Bitcoin",
+                "caip19": "bip122:000000000019d6689c085ae165831e93/slip44:0"
+            }
+        }"#,
+        also: &[(404, Code::ER999)],
+        ..Doc::NONE
+    };
+    type Caller = Reader;
+    type Request = Patch;
+    type Response = Json<Plan>;
+
+    fn read(input: &Input, _: &Reader) -> Result<Patch> {
+        let mut fields = Fields::of(&input.document)?;
+        let name = fields.change("name", Code::ER144, name);
+        let intended_amount = fields.change("intendedAmount", Code::ER143, intended_amount);
+        let frequency = fields.change("frequency", Code::ER142, frequency);
+        let hidden = fields.change("hidden", Code::ER048, Value::as_bool);
+        let code = input.param("code").to_owned();
+        fields.finish(Some(Patch { code, name, intended_amount, frequency, hidden }))
+    }
+
+    async fn call(core: &Core, caller: Reader, patch: Patch) -> Result<Json<Plan>> {
+        let Reader { client, user } = caller;
+        // Also keeps from the database what it could not compare, such as a null character.
+        if !is_code(&patch.code) {
+            return Err(not_found());
+        }
+        let Patch { code, name, intended_amount, frequency, hidden } = patch;
+        let row = plans!(
+            "update dca_plan set \
+             name = case when $4 then $5 else name end, \
+             intended_amount = case when $6 then $7 else intended_amount end, \
+             frequency = case when $8 then $9 else frequency end, \
+             hidden = case when $10 then $11 else hidden end \
+             where client_id = $1 and code = $2 and ($3::uuid is null or user_id = $3) returning",
+            "",
+            client.id().uuid(),
+            code,
+            user.map(UserId::uuid),
+            name.is_sent(),
+            name.value(),
+            intended_amount.is_sent(),
+            intended_amount.value(),
+            frequency.is_sent(),
+            frequency.value(),
+            hidden.is_sent(),
+            hidden.value().unwrap_or(false),
+        )
+        .fetch_optional(&core.db)
+        .await?;
+        let plan = row.ok_or_else(not_found)?.plan(&client.catalogue, &client.tenant.name)?;
+        Ok(Json(plan))
+    }
+}
+
+/// What is to change.
+#[derive(Debug)]
+pub struct Patch {
+    code: String,
+    name: Change<String>,
+    intended_amount: Change<i64>,
+    frequency: Change<&'static str>,
+    hidden: Change<bool>,
+}
+
+fn name(value: &Value) -> Option<String> {
+    value.as_str().filter(|text| is_name(text)).map(str::to_owned)
+}
+
+/// A whole number, written as such: `5000.0` is none.
+fn intended_amount(value: &Value) -> Option<i64> {
+    let amount = value.as_number()?.as_str().parse().ok()?;
+    (1..=INTENDED_AMOUNT_MAX).contains(&amount).then_some(amount)
+}
+
+fn frequency(value: &Value) -> Option<&'static str> {
+    FREQUENCIES.into_iter().find(|name| value.as_str() == Some(name))
+}
+
+/// The same whether the plan is somebody else's or nobody's.
+fn not_found() -> Error {
+    Error::with_status(Code::ER999, StatusCode::NOT_FOUND, "no such savings plan of this user")
+}

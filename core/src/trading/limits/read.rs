@@ -1,0 +1,287 @@
+//! `GET /api/v2/user/limit`: what a user may still trade, all together and from each account.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use http::Method;
+use rust_decimal::Decimal;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::book::{LIMITED_METHODS, Rules, Spent, left};
+use super::{INTERVAL, spent, trader};
+use crate::Core;
+use crate::auth::caller::ClientAndUser;
+use crate::endpoint::openapi::doc::{Doc, Kind, optional};
+use crate::endpoint::{Endpoint, Json};
+use crate::http::request::Input;
+use crate::platform::error::{Code, Result};
+use crate::trading::quotes::Side;
+use crate::users::accounts::{self, Kind as AccountKind, PaymentAccount};
+use rampart_types::{CurrencyCode, fiat_exponent};
+
+/// What the amounts were computed with.
+const CALCULATOR: &str = "decimal";
+
+/// Version 2, the only one.
+pub struct V2;
+
+impl Endpoint for V2 {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/api/v2/user/limit";
+    const ERRORS: &'static [Code] = &[Code::ER038];
+    const DOC: Doc = Doc {
+        summary: "Read the user's limits",
+        details: "Limits are for the last 24 hours. A `hard` one refuses the confirm (ER011); a \
+                  `soft` one may ask for more at the payment.",
+        query: &[optional(
+            "groups",
+            Kind::Text,
+            "`userLimits`, `accountLimits`, or both with a comma between; both when it is absent.",
+        )],
+        answer: r#"{"limits": {"user_day_limit": {"type": "user", "blockType": "hard",
+            "subType": "user_day_limit", "boundaryType": "maximum",
+            "limit": {"amount": "100000", "calculator": "decimal", "currency": {"code": "EUR"}},
+            "remainingLimit":
+                {"amount": "90000", "calculator": "decimal", "currency": {"code": "EUR"}}}},
+            "accounts": {}, "limitedAccountTypes": ["creditCard"]}"#,
+        ..Doc::NONE
+    };
+    type Caller = ClientAndUser;
+    type Request = Groups;
+    type Response = Json<UserLimits>;
+
+    fn read(input: &Input, _: &ClientAndUser) -> Result<Groups> {
+        Ok(Groups::of(input.head.query.as_deref()))
+    }
+
+    async fn call(core: &Core, caller: ClientAndUser, groups: Groups) -> Result<Json<UserLimits>> {
+        let (client, user, now) = (caller.client.id(), caller.user, core.clock.now());
+        let mut conn = core.db.acquire().await?;
+        let rules = trader(&mut conn, client, user).await?.ok_or(Code::ER709)?.rules;
+        let spent = spent(&mut conn, client, user, now - INTERVAL).await?;
+        let accounts = accounts::list(&mut conn, core, client, user).await?;
+        let mut limits = BTreeMap::new();
+        if groups.user {
+            limits = user_limits(&rules, &spent, &accounts);
+        }
+        let mut by_identifier = BTreeMap::new();
+        if groups.accounts {
+            for account in &accounts {
+                let spent = spent.by_account(account, &accounts);
+                let shown = Account::of(account, &rules, (spent, now));
+                by_identifier.insert(account.private.identifier.clone(), shown);
+            }
+        }
+        let limited_account_types = LIMITED_METHODS.to_vec();
+        Ok(Json(UserLimits { limits, accounts: by_identifier, limited_account_types }))
+    }
+}
+
+/// What is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Groups {
+    user: bool,
+    accounts: bool,
+}
+
+impl Groups {
+    /// The groups that a query names; both when it names none that is known.
+    fn of(query: Option<&str>) -> Self {
+        let pairs = url::form_urlencoded::parse(query.unwrap_or("").as_bytes());
+        let named = pairs.filter(|(name, _)| name == "groups").map(|(_, value)| value);
+        let named: Vec<_> = named.take(1).collect();
+        let has =
+            |group: &str| named.iter().any(|list| list.split(',').any(|one| one.trim() == group));
+        let (user, accounts) = (has("userLimits"), has("accountLimits"));
+        if user || accounts { Self { user, accounts } } else { Self { user: true, accounts: true } }
+    }
+}
+
+/// The limits of one user.
+#[derive(Debug, JsonSchema, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UserLimits {
+    limits: BTreeMap<&'static str, Limit>,
+    /// By account identifier.
+    accounts: BTreeMap<String, Account>,
+    /// Payment methods whose accounts are limited until their limit is raised.
+    limited_account_types: Vec<&'static str>,
+}
+
+/// An amount in the smallest unit of its currency.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+#[schemars(rename = "LimitMoney")]
+pub(crate) struct Money {
+    amount: String,
+    calculator: &'static str,
+    currency: Currency,
+}
+
+#[derive(Clone, Copy, Debug, JsonSchema, Serialize)]
+#[schemars(rename = "LimitCurrency")]
+struct Currency {
+    code: CurrencyCode,
+}
+
+impl Money {
+    fn new(amount: Decimal, code: CurrencyCode) -> Self {
+        let exponent = fiat_exponent(code).unwrap_or(2);
+        let mut minor = amount
+            .round_dp_with_strategy(exponent, rust_decimal::RoundingStrategy::ToNegativeInfinity);
+        minor.rescale(exponent);
+        let digits = minor.to_string().replace('.', "");
+        let digits = digits.trim_start_matches('0');
+        let amount = if digits.is_empty() { "0" } else { digits }.to_owned();
+        Self { amount, calculator: CALCULATOR, currency: Currency { code } }
+    }
+}
+
+/// Money, or a number of accounts.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+#[schemars(rename = "LimitQuantity")]
+#[serde(untagged)]
+enum Quantity {
+    Money(Money),
+    Count(u32),
+}
+
+/// One limit.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+#[schemars(rename = "LimitEntry")]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Limit {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// `hard` refuses, `soft` asks for more.
+    block_type: &'static str,
+    sub_type: &'static str,
+    boundary_type: &'static str,
+    limit: Quantity,
+    remaining_limit: Quantity,
+}
+
+impl Limit {
+    fn maximum(
+        (kind, block_type, sub_type): (&'static str, &'static str, &'static str),
+        (limit, remaining_limit): (Quantity, Quantity),
+    ) -> Self {
+        Self { kind, block_type, sub_type, boundary_type: "maximum", limit, remaining_limit }
+    }
+}
+
+fn user_limits(
+    rules: &Rules,
+    spent: &Spent,
+    accounts: &[PaymentAccount],
+) -> BTreeMap<&'static str, Limit> {
+    let quantities = |limit: Decimal, remaining: Decimal| {
+        let money = |amount| Quantity::Money(Money::new(amount, rules.currency));
+        (money(limit), money(remaining))
+    };
+    let money = |limit: Decimal, spent: Decimal| quantities(limit, left(limit, spent));
+    let to_buy = rules.left(Side::Buy, spent);
+    let limited = spent.by(&LIMITED_METHODS);
+    let open = |account: &&PaymentAccount| {
+        account.kind == AccountKind::CreditCard && !account.limit_raised && !account.disabled
+    };
+    let taken = Decimal::from(accounts.iter().filter(open).count());
+    let count = |n: Decimal| Quantity::Count(u32::try_from(n).unwrap_or(u32::MAX));
+    let allowed = rules.non_raised_accounts;
+    let entry =
+        |kind, block, name, quantities| (name, Limit::maximum((kind, block, name), quantities));
+    BTreeMap::from([
+        entry("user", "hard", "user_day_limit", quantities(rules.of(Side::Buy), to_buy)),
+        entry(
+            "paymentMethod",
+            "soft",
+            "non_raised_limit_account_limit",
+            money(rules.non_raised_account, limited),
+        ),
+        entry(
+            "paymentMethod",
+            "soft",
+            "new_limited_account_limit",
+            money(rules.new_account, limited),
+        ),
+        entry(
+            "paymentMethod",
+            "soft",
+            "number_of_non_raised_accounts_limit",
+            (count(allowed), count(left(allowed, taken))),
+        ),
+    ])
+}
+
+/// One account and how much it may still take.
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "LimitedAccount")]
+#[serde(rename_all = "camelCase")]
+struct Account {
+    identifier: String,
+    /// Name of the holder.
+    name: String,
+    #[serde(rename = "type")]
+    kind: AccountKind,
+    disabled: bool,
+    verified: bool,
+    limit_raised: bool,
+    total_spent: Money,
+    limit: Option<Limit>,
+    is_stored_card: bool,
+    last_used_at: DateTime<Utc>,
+    /// Whether selling can pay out to it.
+    is_coin_to_fiat_allowed: bool,
+    fast_access_enabled: Option<bool>,
+}
+
+impl Account {
+    fn of(account: &PaymentAccount, rules: &Rules, (spent, now): (Decimal, DateTime<Utc>)) -> Self {
+        let money = |amount| Money::new(amount, rules.currency);
+        let quantity = |amount| Quantity::Money(money(amount));
+        let is_new = account.last_used_at > now - INTERVAL;
+        let limit = rules.of_account(account, is_new).map(|limit| {
+            let amounts = (quantity(limit.amount), quantity(left(limit.amount, spent)));
+            Limit::maximum(("paymentMethod", "soft", limit.name), amounts)
+        });
+        Self {
+            identifier: account.private.identifier.clone(),
+            name: account.private.holder.clone(),
+            kind: account.kind,
+            disabled: account.disabled,
+            verified: account.verified,
+            limit_raised: account.limit_raised,
+            total_spent: money(spent),
+            limit,
+            is_stored_card: account.is_stored_card,
+            last_used_at: account.last_used_at,
+            is_coin_to_fiat_allowed: account.verified && !account.disabled,
+            fast_access_enabled: (account.kind == AccountKind::CreditCard).then_some(false),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn money_is_told_in_the_smallest_unit() {
+        let text = |amount: &str, code: &str| {
+            Money::new(amount.parse().unwrap(), code.parse().unwrap()).amount
+        };
+        assert_eq!(text("1000", "EUR"), "100000");
+        assert_eq!(text("0.05", "EUR"), "5");
+        assert_eq!(text("0", "EUR"), "0");
+        assert_eq!(text("12.349", "EUR"), "1234");
+    }
+
+    #[test]
+    fn groups_are_both_unless_one_is_named() {
+        let both = Groups { user: true, accounts: true };
+        for query in [None, Some("groups="), Some("groups=userLimits,accountLimits"), Some("x=1")] {
+            assert_eq!(Groups::of(query), both, "{query:?}");
+        }
+        assert_eq!(Groups::of(Some("groups=userLimits")), Groups { user: true, accounts: false });
+    }
+}

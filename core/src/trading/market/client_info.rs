@@ -1,0 +1,61 @@
+//! `GET /api/v2/client/info`: what the service knows of the partner that asks.
+
+use http::Method;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::Core;
+use crate::auth::caller::Client;
+use crate::endpoint::openapi::doc::Doc;
+use crate::endpoint::{Cache, Endpoint, Json};
+use crate::http::request::Input;
+use crate::platform::error::{Code, Result};
+use rampart_types::JsonDecimal;
+
+/// Version 2, the only one.
+pub struct V2;
+
+impl Endpoint for V2 {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/api/v2/client/info";
+    const ERRORS: &'static [Code] = &[];
+    const CACHE: Cache = Cache::Revalidate;
+    const DOC: Doc = Doc {
+        summary: "Show the client that asks",
+        answer: r#"{
+            "slug": "acme", "name": "Acme", "mode": "test", "allowedCountries": ["NL", "BE"],
+            "defaultFeePercentage": 0.5
+        }"#,
+        ..Doc::NONE
+    };
+    type Caller = Client;
+    type Request = ();
+    type Response = Json<ClientInfo>;
+
+    fn read(_: &Input, _: &Client) -> Result<()> {
+        Ok(())
+    }
+
+    async fn call(_: &Core, client: Client, (): ()) -> Result<Json<ClientInfo>> {
+        let tenant = &client.tenant;
+        Ok(Json(ClientInfo {
+            slug: tenant.slug.to_string(),
+            name: tenant.name.clone(),
+            mode: tenant.mode.as_str(),
+            allowed_countries: tenant.allowed_countries.clone(),
+            default_fee_percentage: tenant.default_fee_percentage.into(),
+        }))
+    }
+}
+
+/// The partner.
+#[derive(Debug, JsonSchema, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClientInfo {
+    slug: String,
+    name: String,
+    mode: &'static str,
+    /// ISO 3166-1 alpha-2; empty is every country.
+    allowed_countries: Vec<String>,
+    default_fee_percentage: JsonDecimal,
+}

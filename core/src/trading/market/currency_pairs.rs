@@ -1,0 +1,144 @@
+//! `GET /api/v1/system/currency-pairs`: every pair, with what it takes to format and bound an
+//! amount of it.
+
+use chrono::{DateTime, Utc};
+use http::Method;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::Core;
+use crate::auth::caller::Client;
+use crate::endpoint::openapi::doc::Doc;
+use crate::endpoint::{Cache, Endpoint, Json};
+use crate::http::request::Input;
+use crate::platform::error::{Code, Result};
+use crate::trading::catalogue::{Currency, Pair, PairStatus, Side};
+use rampart_types::{Amount, Caip19, CurrencyCode, CurrencyDetails, PairCode};
+
+/// Version 1, the only one.
+pub struct V1;
+
+impl Endpoint for V1 {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/api/v1/system/currency-pairs";
+    const ERRORS: &'static [Code] = &[];
+    const CACHE: Cache = Cache::Revalidate;
+    const DOC: Doc = Doc {
+        summary: "List the currency pairs",
+        details: "The base currency is the one that is bought or sold. Bounds of buying are in \
+                  fiat, bounds of selling in crypto.",
+        answer: r#"[{
+            "currencyPair": "XRP-EUR",
+            "baseCurrency": {
+                "code": "XRP", "ticker": "XRP", "name": "XRP", "caip19": "xrpl:0/slip44:144",
+                "chain": null, "decimals": 6, "supportsTag": true
+            },
+            "quoteCurrency": {
+                "code": "EUR", "name": "Euro", "decimals": 2, "caip19": "swift:0/iso4217:EUR"
+            },
+            "buy": {
+                "status": "enabled",
+                "min": {"amount": 30, "currencyCode": "EUR"},
+                "max": {"amount": 50000, "currencyCode": "EUR"}
+            },
+            "sell": {
+                "status": "maintenance",
+                "min": {"amount": 20, "currencyCode": "XRP"},
+                "max": {"amount": 40000, "currencyCode": "XRP"}
+            }
+        }]"#,
+        ..Doc::NONE
+    };
+    type Caller = Client;
+    type Request = ();
+    type Response = Json<Vec<Listing>>;
+
+    fn read(_: &Input, _: &Client) -> Result<()> {
+        Ok(())
+    }
+
+    async fn call(core: &Core, client: Client, (): ()) -> Result<Json<Vec<Listing>>> {
+        let now = core.clock.now();
+        Ok(Json(client.catalogue.pairs.values().map(|pair| Listing::of(pair, now)).collect()))
+    }
+}
+
+/// One pair.
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "CurrencyPair")]
+#[serde(rename_all = "camelCase")]
+pub struct Listing {
+    currency_pair: PairCode,
+    base_currency: CryptoView,
+    quote_currency: FiatView,
+    buy: SideView,
+    sell: SideView,
+}
+
+impl Listing {
+    fn of(pair: &Pair, now: DateTime<Utc>) -> Self {
+        let (base, quote) = (pair.base.code(), pair.quote.code());
+        Self {
+            currency_pair: pair.code,
+            base_currency: CryptoView::of(&pair.base),
+            quote_currency: FiatView {
+                code: quote,
+                name: pair.quote.details.name.to_string(),
+                decimals: pair.quote.decimals,
+                caip19: pair.quote.details.caip19.clone(),
+            },
+            buy: SideView::of(&pair.buy, pair.buy_status(now), quote),
+            sell: SideView::of(&pair.sell, pair.sell_status(now), base),
+        }
+    }
+}
+
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "CryptoCurrency")]
+#[serde(rename_all = "camelCase")]
+struct CryptoView {
+    #[serde(flatten)]
+    details: CurrencyDetails,
+    /// The network's name where the currency's own does not tell it.
+    chain: Option<String>,
+    /// Of the chain; amounts carry at most 8 of them.
+    decimals: u32,
+    supports_tag: bool,
+}
+
+impl CryptoView {
+    fn of(currency: &Currency) -> Self {
+        let crypto = currency.crypto.as_ref();
+        Self {
+            details: CurrencyDetails::clone(&currency.details),
+            chain: crypto.and_then(|crypto| crypto.chain_name.clone()),
+            decimals: currency.decimals,
+            supports_tag: crypto.is_some_and(|crypto| crypto.supports_tag),
+        }
+    }
+}
+
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "FiatCurrency")]
+struct FiatView {
+    code: CurrencyCode,
+    name: String,
+    decimals: u32,
+    caip19: Caip19,
+}
+
+/// One direction: bounds in what the user hands over.
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "PairSide")]
+struct SideView {
+    status: PairStatus,
+    min: Amount,
+    max: Amount,
+}
+
+impl SideView {
+    fn of(side: &Side, status: PairStatus, currency: CurrencyCode) -> Self {
+        let amount = |amount| Amount::new(amount, currency);
+        Self { status, min: amount(side.min), max: amount(side.max) }
+    }
+}

@@ -1,0 +1,230 @@
+//! `GET /api/v1/prices` and `GET /api/v2/prices`: what one coin costs or brings, before the fees
+//! that depend on the payment method.
+//!
+//! A quote takes the fee from the fiat amount and the spread from what is left. So does this: with
+//! `kept = (1 − fee ÷ 100) × (1 − spread ÷ 100)`, one coin is bought for `mid ÷ kept` and sold for
+//! `mid × kept`, which is what a quote comes to when nothing else is charged.
+//! Without `?fee=` the client's default is taken, as in a quote. Fees of a policy depend on the one
+//! trade and are not in it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use http::Method;
+use rust_decimal::{Decimal, RoundingStrategy};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::Core;
+use crate::auth::caller::Client;
+use crate::endpoint::openapi::doc::{Doc, Kind, Member, optional};
+use crate::endpoint::{Cache, Endpoint, Json};
+use crate::http::fields::Fields;
+use crate::http::request::Input;
+use crate::platform::error::{Code, Result};
+use crate::trading::catalogue::{Pair, PairStatus};
+use rampart_types::money::{percent_of, round_fiat};
+use rampart_types::{CurrencyDetails, JsonDecimal, PairCode, WrittenOnce, decimal};
+
+/// Digits that a price shows at least, so that a coin worth a cent has a price too.
+const SIGNIFICANT_DIGITS: u32 = 6;
+
+const DETAILS: &str = "What one coin costs and brings in fiat, the partner's fee and the spread \
+                       included; fees of payment methods are not. A pair that cannot be quoted \
+                       now has no price.";
+
+const FEE: Member = optional(
+    "fee",
+    Kind::Decimal,
+    "The partner's fee in percent, 0 to 5 within the client's cap; the client's default if omitted.",
+);
+
+/// Version 1: a number by side and pair.
+pub struct V1;
+
+/// Version 2: both numbers by pair, with the currencies.
+pub struct V2;
+
+impl Endpoint for V1 {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/api/v1/prices";
+    const ERRORS: &'static [Code] = &[Code::ER050];
+    const CACHE: Cache = Cache::Revalidate;
+    const DOC: Doc = Doc {
+        summary: "List prices by side",
+        details: DETAILS,
+        query: &[FEE],
+        answer: r#"{"buy": {"BTC-EUR": 90452.26}, "sell": {"BTC-EUR": 89550}}"#,
+        ..Doc::NONE
+    };
+    type Caller = Client;
+    type Request = Decimal;
+    type Response = Json<BySide>;
+
+    fn read(input: &Input, client: &Client) -> Result<Decimal> {
+        read_fee(input, client)
+    }
+
+    async fn call(core: &Core, client: Client, fee: Decimal) -> Result<Json<BySide>> {
+        let mut prices = BySide::default();
+        for (pair, shown) in shown(&client, fee, core.clock.now()) {
+            prices.buy.extend(shown.buy.map(|price| (pair.code, price.into())));
+            prices.sell.extend(shown.sell.map(|price| (pair.code, price.into())));
+        }
+        Ok(Json(prices))
+    }
+}
+
+impl Endpoint for V2 {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/api/v2/prices";
+    const ERRORS: &'static [Code] = &[Code::ER050];
+    const CACHE: Cache = Cache::Revalidate;
+    const DOC: Doc = Doc {
+        summary: "List prices by pair",
+        details: DETAILS,
+        query: &[FEE],
+        answer: r#"{"XRP-EUR": {
+            "sourceCurrency": {
+                "code": "EUR", "ticker": "EUR", "name": "Euro", "caip19": "swift:0/iso4217:EUR"
+            },
+            "targetCurrency": {
+                "code": "XRP", "ticker": "XRP", "name": "XRP", "caip19": "xrpl:0/slip44:144"
+            },
+            "buy": 2.01005,
+            "sell": 1.99
+        }}"#,
+        ..Doc::NONE
+    };
+    type Caller = Client;
+    type Request = Decimal;
+    type Response = Json<BTreeMap<PairCode, PairPrices>>;
+
+    fn read(input: &Input, client: &Client) -> Result<Decimal> {
+        read_fee(input, client)
+    }
+
+    async fn call(core: &Core, client: Client, fee: Decimal) -> Result<Self::Response> {
+        let entry = |(pair, shown): (&Pair, Shown)| {
+            let prices = PairPrices {
+                source_currency: Arc::clone(&pair.quote.details),
+                target_currency: Arc::clone(&pair.base.details),
+                buy: shown.buy.map(JsonDecimal),
+                sell: shown.sell.map(JsonDecimal),
+            };
+            (pair.code, prices)
+        };
+        Ok(Json(shown(&client, fee, core.clock.now()).map(entry).collect()))
+    }
+}
+
+/// `?fee=` in percent, else the client's default.
+fn read_fee(input: &Input, client: &Client) -> Result<Decimal> {
+    let mut fields = Fields::of_query(input.head.query.as_deref());
+    let accepted = |fee: &Decimal| client.tenant.accepts_fee(*fee);
+    let fee = fields.optional("fee", Code::ER050, |value| {
+        value.as_str().and_then(decimal::parse).filter(accepted)
+    });
+    fields.finish(Some(fee.unwrap_or(client.tenant.default_fee_percentage)))
+}
+
+/// Prices by side; a pair is only where it can be quoted now.
+#[derive(Debug, Default, JsonSchema, Serialize)]
+#[schemars(rename = "PricesBySide")]
+pub struct BySide {
+    buy: BTreeMap<PairCode, JsonDecimal>,
+    sell: BTreeMap<PairCode, JsonDecimal>,
+}
+
+/// Prices of one pair, named from the buyer's side: `source` is fiat, `target` is crypto.
+#[derive(Debug, JsonSchema, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PairPrices {
+    source_currency: Arc<WrittenOnce<CurrencyDetails>>,
+    target_currency: Arc<WrittenOnce<CurrencyDetails>>,
+    /// `null` while it cannot be bought.
+    buy: Option<JsonDecimal>,
+    /// `null` while it cannot be sold.
+    sell: Option<JsonDecimal>,
+}
+
+/// What is shown of a pair, per side that can be quoted.
+#[derive(Debug, PartialEq)]
+struct Shown {
+    buy: Option<Decimal>,
+    sell: Option<Decimal>,
+}
+
+/// The pairs of which at least one side can be quoted at `now`.
+fn shown(
+    client: &Client,
+    fee: Decimal,
+    now: DateTime<Utc>,
+) -> impl Iterator<Item = (&Pair, Shown)> {
+    client.catalogue.pairs.values().filter_map(move |pair| {
+        let mid = pair.live_price(now)?;
+        let exponent = pair.quote.decimals;
+        let (buy, sell) = with_costs(mid, [fee, pair.spread_percentage], exponent)?;
+        let shown = Shown {
+            buy: (pair.buy_status(now) == PairStatus::Enabled).then_some(buy),
+            sell: (pair.sell_status(now) == PairStatus::Enabled).then_some(sell),
+        };
+        (shown.buy.is_some() || shown.sell.is_some()).then_some((&**pair, shown))
+    })
+}
+
+/// Buy and sell price around `mid` when `costs`, in percent, are charged one after the other; `None`
+/// when a number does not fit.
+fn with_costs(mid: Decimal, costs: [Decimal; 2], exponent: u32) -> Option<(Decimal, Decimal)> {
+    let [fee, spread] = costs.map(|cost| Decimal::ONE_HUNDRED - cost);
+    let kept = percent_of(fee, spread)?;
+    let buy = mid.checked_mul(Decimal::ONE_HUNDRED)?.checked_div(kept)?;
+    let sell = percent_of(mid, kept)?;
+    Some((rounded(buy, exponent)?, rounded(sell, exponent)?))
+}
+
+/// Half up to the currency's exponent, or to [`SIGNIFICANT_DIGITS`] where that shows more.
+pub(crate) fn rounded(price: Decimal, exponent: u32) -> Option<Decimal> {
+    let strategy = RoundingStrategy::MidpointAwayFromZero;
+    let significant = price.round_sf_with_strategy(SIGNIFICANT_DIGITS, strategy)?;
+    Some(if significant.scale() > exponent { significant } else { round_fiat(price, exponent) })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn prices(mid: &str, costs: [&str; 2]) -> (String, String) {
+        let decimal = |text| decimal::parse(text).unwrap();
+        let (buy, sell) = with_costs(decimal(mid), costs.map(decimal), 2).unwrap();
+        (buy.normalize().to_string(), sell.normalize().to_string())
+    }
+
+    #[test]
+    fn the_spread_is_taken_from_what_the_fee_leaves() {
+        let texts = |buy: &str, sell: &str| (buy.to_owned(), sell.to_owned());
+        assert_eq!(prices("90000", ["0", "0"]), texts("90000", "90000"));
+        // 90000 / (0.99 × 0.98) = 92764.378...
+        assert_eq!(prices("90000", ["1", "2"]), texts("92764.38", "87318"));
+        // 0.15 / 0.995 = 0.150753768...
+        assert_eq!(prices("0.15", ["0", "0.5"]), texts("0.150754", "0.14925"));
+        assert_eq!(prices("0.00001234", ["0", "1"]), texts("0.0000124646", "0.0000122166"));
+    }
+
+    proptest! {
+        #[test]
+        fn buying_never_costs_less_than_selling_brings(
+            mid in 1_i64..1_000_000_000_000,
+            scale in 0_u32..10,
+            costs in prop::array::uniform2(0_i64..2500),
+        ) {
+            let mid = Decimal::new(mid, scale);
+            let costs = costs.map(|cost| Decimal::new(cost, 2));
+            let (buy, sell) = with_costs(mid, costs, 2).unwrap();
+            prop_assert!(buy >= sell && sell > Decimal::ZERO);
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! `GET /api/v1/system/info`: regions, pages for users in each of them, nationalities.
+
+use std::collections::BTreeMap;
+
+use http::Method;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::Core;
+use crate::auth::caller::Client;
+use crate::endpoint::openapi::doc::Doc;
+use crate::endpoint::{Cache, Endpoint, Json};
+use crate::http::request::Input;
+use crate::platform::error::{Code, Result};
+use crate::trading::catalogue::Nationality;
+
+/// Version 1, the only one.
+pub struct V1;
+
+impl Endpoint for V1 {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/api/v1/system/info";
+    const ERRORS: &'static [Code] = &[];
+    const CACHE: Cache = Cache::Revalidate;
+    const DOC: Doc = Doc {
+        summary: "List regions, pages and nationalities",
+        details: "Pages are by website locale. Private ones are opened with `token` and `uuid` of \
+                  a login token as query parameters.",
+        answer: r#"{
+            "supportedRegions": ["nl-nl"],
+            "urls": {
+                "support": {"nl-nl": "https://pay.example.com/nl-nl/support"},
+                "faq": {"nl-nl": "https://pay.example.com/nl-nl/faq"},
+                "forgotPassword": {"nl-nl": "https://pay.example.com/nl-nl/forgot-password"}
+            },
+            "privateUrls": {
+                "verifyBankAccount": {
+                    "nl-nl": "https://pay.example.com/nl-nl/account/verify-bank-account"
+                },
+                "dca": {"nl-nl": "https://pay.example.com/nl-nl/account/dca"}
+            },
+            "nationalities": [{"name": "Dutch", "code": "NL", "idSelfieRequired": false}]
+        }"#,
+        ..Doc::NONE
+    };
+    type Caller = Client;
+    type Request = ();
+    type Response = Json<SystemInfo>;
+
+    fn read(_: &Input, _: &Client) -> Result<()> {
+        Ok(())
+    }
+
+    async fn call(core: &Core, client: Client, (): ()) -> Result<Json<SystemInfo>> {
+        let regions = &client.catalogue.regions;
+        let pages = |page| LocalPages::of(&core.settings.public_url, regions, page);
+        Ok(Json(SystemInfo {
+            supported_regions: regions.clone(),
+            urls: Urls {
+                support: pages("support"),
+                faq: pages("faq"),
+                forgot_password: pages("forgot-password"),
+            },
+            private_urls: PrivateUrls {
+                verify_bank_account: pages("account/verify-bank-account"),
+                dca: pages("account/dca"),
+            },
+            nationalities: client.catalogue.nationalities.clone(),
+        }))
+    }
+}
+
+/// The service's surroundings.
+#[derive(Debug, JsonSchema, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SystemInfo {
+    supported_regions: Vec<String>,
+    urls: Urls,
+    private_urls: PrivateUrls,
+    nationalities: Vec<Nationality>,
+}
+
+#[derive(Debug, JsonSchema, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Urls {
+    support: LocalPages,
+    faq: LocalPages,
+    forgot_password: LocalPages,
+}
+
+/// Opened with the `token` and `uuid` of a login token as query parameters.
+#[derive(Debug, JsonSchema, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PrivateUrls {
+    verify_bank_account: LocalPages,
+    dca: LocalPages,
+}
+
+/// A page's URL by website locale (`nl-be`).
+#[derive(Debug, JsonSchema, Serialize)]
+struct LocalPages(BTreeMap<String, String>);
+
+impl LocalPages {
+    fn of(public_url: &str, regions: &[String], page: &str) -> Self {
+        let url = |region: &String| (region.clone(), format!("{public_url}/{region}/{page}"));
+        Self(regions.iter().map(url).collect())
+    }
+}

@@ -1,0 +1,100 @@
+//! `POST /api/v2/buy/offer`: stores an offer.
+
+use chrono::{DateTime, Utc};
+use http::Method;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::errors::ERRORS;
+use super::login::{self, Login};
+use super::proof::{Need, Proof};
+use super::stored::Stored;
+use super::terms::{MEMBERS, OFFER, Terms};
+use crate::Core;
+use crate::auth::caller::Client;
+use crate::endpoint::openapi::doc::{Doc, Kind, Shape, optional};
+use crate::endpoint::{Body, Endpoint, Json};
+use crate::http::fields::Fields;
+use crate::http::request::Input;
+use crate::platform::error::{Code, Result, joined};
+use rampart_types::OfferId;
+
+/// Version 2, the only one.
+pub struct V2;
+
+impl Endpoint for V2 {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/api/v2/buy/offer";
+    const ERRORS: &'static [Code] = &joined::<{ ERRORS.len() + 1 }>(&[&ERRORS, &[Code::ER302]]);
+    const BODY: Body = Body::Json;
+    const IDEMPOTENT: bool = true;
+    const DOC: Doc = Doc {
+        summary: "Create an offer",
+        details: "Set `walletAddress`, `fee`, `returnUrl` or `callbackUrl`, and `signature` is \
+                  required. It is the hex HMAC-SHA256, keyed with the partner's signing secret, \
+                  of the members `callbackUrl`, `fee`, `returnUrl`, `walletAddress` and \
+                  `walletAddressTag` that are set, in this order, as `name=value` joined by `&`, \
+                  values percent-encoded by RFC 3986. A partner's own policy may want another.",
+        body: Shape::Joined(&[
+            MEMBERS,
+            login::MEMBERS,
+            &[optional("signature", Kind::Text, "Proves that the offer is the partner's.")],
+        ]),
+        request: r#"{
+            "baseCurrency": "BTC", "quoteCurrency": "EUR", "paymentMethod": "creditCard",
+            "quoteCurrencyAmount": 250, "fixedAmount": true, "expireTime": 7200
+        }"#,
+        answer: r#"{
+            "offerUuid": "019c1f5e-7c0a-7d52-9d3f-2b8a4e6f1c70",
+            "returnUrl": null,
+            "expiresAt": "2026-03-01T14:00:00Z"
+        }"#,
+        ..Doc::NONE
+    };
+    type Caller = Client;
+    type Request = NewOffer;
+    type Response = Json<Created>;
+
+    fn read(input: &Input, client: &Client) -> Result<NewOffer> {
+        let mut fields = Fields::of(&input.document)?;
+        let terms = Terms::read(&mut fields, client, &OFFER);
+        let proof = Proof::read(&mut fields, input, client, Need::ForCovered);
+        let login = Login::read(&mut fields);
+        let request = terms.map(|terms| NewOffer { terms, proof, login });
+        fields.finish(request)
+    }
+
+    async fn call(core: &Core, client: Client, request: NewOffer) -> Result<Json<Created>> {
+        let NewOffer { terms, proof, login } = request;
+        let decision = proof.check(core, &client).await?;
+        let mut tx = core.db.begin().await?;
+        let user = login.user(&mut tx, core, client.id()).await?;
+        let Stored { offer_id, expires_at } =
+            Stored::write(&mut tx, core, (client.id(), user), &terms, decision).await?;
+        tx.commit().await?;
+        Ok(Json(Created {
+            offer_uuid: offer_id,
+            return_url: terms.return_url.map(|url| url.as_str().to_owned()),
+            expires_at,
+        }))
+    }
+}
+
+/// What is to be stored, and what proves that the partner said so.
+#[derive(Debug)]
+pub struct NewOffer {
+    terms: Terms,
+    proof: Proof,
+    login: Login,
+}
+
+/// The offer, stored.
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "Offer")]
+#[serde(rename_all = "camelCase")]
+pub struct Created {
+    offer_uuid: OfferId,
+    /// As sent; `null` when none was.
+    return_url: Option<String>,
+    expires_at: DateTime<Utc>,
+}

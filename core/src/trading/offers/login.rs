@@ -1,0 +1,51 @@
+//! Whom an offer or a checkout is for: the user that a login token logs in. Nobody else can confirm
+//! it, and the order is that user's.
+
+use serde_json::Value;
+use sqlx::PgConnection;
+
+use crate::Core;
+use crate::endpoint::openapi::doc::{Kind, Member, optional};
+use crate::http::fields::Fields;
+use crate::platform::crypto::Secret;
+use crate::platform::error::{Code, Result};
+use crate::users::one_time_token;
+use rampart_types::{ClientId, UserId};
+
+/// The member that says it.
+pub(crate) const MEMBERS: &[Member] = &[optional(
+    "loginToken",
+    Kind::Text,
+    "A token of the login-token endpoint: only its user can confirm. It is used up.",
+)];
+
+/// A login token that came along.
+#[derive(Debug)]
+pub(crate) struct Login(Option<Secret>);
+
+impl Login {
+    /// Reads the member; what is no text, or an empty one, is no token (ER333).
+    pub(crate) fn read(fields: &mut Fields<'_>) -> Self {
+        Self(fields.optional("loginToken", Code::ER333, |value: &Value| {
+            value.as_str().filter(|text| !text.is_empty()).map(Secret::new)
+        }))
+    }
+
+    /// The user, if a token came along, which is then used up in the caller's transaction.
+    ///
+    /// # Errors
+    /// ER333, ER334 and ER335.
+    pub(crate) async fn user(
+        &self,
+        conn: &mut PgConnection,
+        core: &Core,
+        client: ClientId,
+    ) -> Result<Option<UserId>> {
+        match &self.0 {
+            None => Ok(None),
+            Some(token) => {
+                one_time_token::log_in(conn, core, client, token.expose()).await.map(Some)
+            }
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The built-in signature (section 6.4 of the contract): HMAC-SHA256, keyed with the partner's
+//! signing secret, over the covered fields that are set.
+//!
+//! The text that is signed is `name=value&name=value` in alphabetical order of the names, each
+//! value percent-encoded so that only RFC 3986's unreserved characters stand for themselves. The
+//! signature is written in lower-case hex; base64 is read too.
+
+use base64::Engine as _;
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use chrono::{DateTime, Utc};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use ring::{digest, hmac};
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::http::request::Input;
+use crate::platform::error::{Code, Error, Result};
+use crate::tenancy::tenants::TimedSecret;
+
+/// Fields that an offer's signature covers, in the order in which they are signed.
+pub const COVERED: [&str; 5] =
+    ["callbackUrl", "fee", "returnUrl", "walletAddress", "walletAddressTag"];
+
+/// The one of them that alone needs no signature (section 13 of the contract).
+const FREE: &str = "walletAddressTag";
+
+/// Everything but the unreserved characters of RFC 3986, section 2.3.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// Standard base64, padded or not.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// The fields that are set, as they were sent, and so what a signature of them must cover.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Signable {
+    fields: Vec<(&'static str, String)>,
+}
+
+impl Signable {
+    /// The covered fields of an offer's or a checkout's body. Null, blank ones and those of another
+    /// type are not set.
+    pub(crate) fn of(input: &Input) -> Self {
+        let fields = COVERED.into_iter().filter_map(|name| {
+            let text = match input.document.get(name)? {
+                Value::Number(_) if name == "fee" => fee_as_sent(&input.body)?,
+                Value::String(text) if name != "fee" && !text.trim().is_empty() => text.clone(),
+                _ => return None,
+            };
+            Some((name, text))
+        });
+        Self { fields: fields.collect() }
+    }
+
+    /// Whether an offer that sets them must be signed.
+    pub(crate) fn needs_signature(&self) -> bool {
+        self.fields.iter().any(|(name, _)| *name != FREE)
+    }
+
+    /// The text that is signed.
+    pub(crate) fn canonical(&self) -> String {
+        canonical(self.fields.iter().map(|(name, value)| (*name, value.as_str())))
+    }
+
+    /// Names and values, in the order in which they are signed.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.fields.iter().map(|(name, value)| (*name, value.as_str()))
+    }
+}
+
+/// The text that is signed over these fields; their names must be plain and not repeated.
+pub(crate) fn canonical<'a>(fields: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
+    let mut fields: Vec<_> = fields.into_iter().collect();
+    fields.sort_unstable();
+    let pair = |(name, value)| format!("{name}={}", encode(value));
+    fields.into_iter().map(pair).collect::<Vec<_>>().join("&")
+}
+
+/// A value as it is signed.
+pub(crate) fn encode(value: &str) -> String {
+    utf8_percent_encode(value, RESERVED).to_string()
+}
+
+/// Whether the text is a signature at all: hex in small letters, or base64, of 32 bytes.
+pub(crate) fn is_well_formed(signature: &str) -> bool {
+    decode(signature).is_some()
+}
+
+/// Checks a signature against every live secret of the client, in constant time.
+///
+/// # Errors
+/// ER331 when none is live, ER336 when the signature fits none.
+pub(crate) fn check(
+    secrets: &[TimedSecret],
+    now: DateTime<Utc>,
+    text: &str,
+    signature: &str,
+) -> Result<()> {
+    let live: Vec<_> = secrets.iter().filter(|secret| secret.is_live(now)).collect();
+    if live.is_empty() {
+        return Err(Code::ER331.into());
+    }
+    let tag = decode(signature).ok_or_else(|| {
+        Error::with_detail(Code::ER336, "it is neither lower-case hex nor base64 of 32 bytes")
+    })?;
+    let fits = |secret: &TimedSecret| hmac::verify(&key(secret), text.as_bytes(), &tag).is_ok();
+    if live.into_iter().any(fits) { Ok(()) } else { Err(Code::ER336.into()) }
+}
+
+/// Signs a text with the client's current secret; `None` when no secret is live.
+pub(crate) fn sign(secrets: &[TimedSecret], now: DateTime<Utc>, text: &str) -> Option<String> {
+    let secret = secrets.iter().find(|secret| secret.is_live(now))?;
+    Some(hex::encode(hmac::sign(&key(secret), text.as_bytes())))
+}
+
+fn key(secret: &TimedSecret) -> hmac::Key {
+    hmac::Key::new(hmac::HMAC_SHA256, secret.secret.expose().as_bytes())
+}
+
+/// The 32 bytes of a signature.
+fn decode(text: &str) -> Option<Vec<u8>> {
+    let lower = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    let bytes = if text.len() == 2 * digest::SHA256_OUTPUT_LEN && text.bytes().all(lower) {
+        hex::decode(text).ok()
+    } else {
+        BASE64.decode(text).ok()
+    };
+    bytes.filter(|bytes| bytes.len() == digest::SHA256_OUTPUT_LEN)
+}
+
+/// The digits of `fee` as they stand in the body: the parsed document spells exponents anew.
+fn fee_as_sent(body: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Body<'a> {
+        #[serde(borrow)]
+        fee: &'a RawValue,
+    }
+    let body: Body<'_> = serde_json::from_slice(body).ok()?;
+    Some(body.fee.get().to_owned())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,374 @@
+//! What an offer says, read from its body: every violation is found at once.
+//!
+//! Each member has codes of its own, by what is wrong with its form. Where a member's text is no
+//! usable value (an address of another chain, a reference of 300 characters, a fee above the cap),
+//! the member's own code says so too, with the reason in the solution's text; only a return URL
+//! that is no URL has a shared one, ER047 (section 13 of the contract).
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use rust_decimal::Decimal;
+use serde_json::Value;
+
+use crate::auth::caller::Client;
+use crate::endpoint::openapi::doc::{Kind, Member, optional};
+use crate::http::fields::{Fields, flag};
+use crate::platform::error::Code;
+use crate::trading::catalogue::{Currency, Pair, PairStatus};
+use rampart_types::decimal::{fits_decimals, from_number};
+use rampart_types::{
+    CallbackUrl, DestinationTag, InvalidTag, PartnerReference, ReturnUrl, TagKind, WalletAddress,
+};
+
+/// Seconds that an offer may live (API document, Limits).
+const EXPIRE_SECONDS: RangeInclusive<i64> = 3_600..=86_400;
+
+/// The members that say them.
+pub(crate) const MEMBERS: &[Member] = &[
+    optional(
+        "baseCurrency",
+        Kind::Text,
+        "Code of the currency that is bought. Required unless both CAIP-19 ids are sent.",
+    ),
+    optional("quoteCurrency", Kind::Text, "Code of the currency that is paid. Required likewise."),
+    optional("targetCurrency", Kind::Text, "CAIP-19 id of the currency that is bought."),
+    optional("sourceCurrency", Kind::Text, "CAIP-19 id of the currency that is paid."),
+    optional("paymentMethod", Kind::Text, "Code of a listed payment method. Required."),
+    optional(
+        "baseCurrencyAmount",
+        Kind::Decimal,
+        "What is bought. At most one of the two amounts is sent, exactly one with `fixedAmount`.",
+    ),
+    optional("quoteCurrencyAmount", Kind::Decimal, "What is paid."),
+    optional("returnUrl", Kind::Format("uri"), "Where the user goes after paying."),
+    optional("callbackUrl", Kind::Format("uri"), "What is called when the order is final; https."),
+    optional(
+        "partnerOrderIdentifier",
+        Kind::Sized(1, 255),
+        "The partner's own name for the order.",
+    ),
+    optional("walletAddress", Kind::Text, "Where the coins go; the user decides if omitted."),
+    optional("walletAddressTag", Kind::Text, "The tag or memo that goes with the address."),
+    optional("fee", Kind::Decimal, "The partner's fee in percent, 0 to 5 within the client's cap."),
+    optional("fixedAmount", Kind::Flag, "Whether a confirm must be over this amount."),
+    optional("fixedCurrency", Kind::Flag, "Whether a confirm must be over these currencies."),
+    optional("fixedPaymentMethod", Kind::Flag, "Whether a confirm must be by this method."),
+    optional("showWalletAddress", Kind::Flag, "Whether the user sees the address; yes if omitted."),
+    optional("expireTime", Kind::Integer(3_600, 86_400), "Seconds that it can be confirmed; 3600."),
+];
+
+/// Codes in which those who say terms differ.
+#[derive(Debug)]
+pub(crate) struct Codes {
+    blank_quote_currency: Code,
+    unknown_wallet_address: Code,
+}
+
+/// An offer's.
+pub(crate) const OFFER: Codes =
+    Codes { blank_quote_currency: Code::ER302, unknown_wallet_address: Code::ER312 };
+/// A checkout's, which has no code of its own for a blank quote currency: there is no pair.
+pub(crate) const CHECKOUT: Codes =
+    Codes { blank_quote_currency: Code::ER326, unknown_wallet_address: Code::ER359 };
+
+/// The terms of one purchase.
+#[derive(Debug)]
+pub(crate) struct Terms {
+    pub(crate) pair: Arc<Pair>,
+    pub(crate) payment_method: String,
+    /// In crypto; never together with `quote_amount`.
+    pub(crate) base_amount: Option<Decimal>,
+    /// In fiat.
+    pub(crate) quote_amount: Option<Decimal>,
+    pub(crate) return_url: Option<ReturnUrl>,
+    pub(crate) callback_url: Option<CallbackUrl>,
+    pub(crate) partner_reference: Option<PartnerReference>,
+    /// `None`: the user decides.
+    pub(crate) wallet_address: Option<WalletAddress>,
+    pub(crate) wallet_address_tag: Option<DestinationTag>,
+    /// In percent; `None` is the client's default.
+    pub(crate) fee_percentage: Option<Decimal>,
+    pub(crate) flags: Flags,
+    /// `None`: the edge's default.
+    pub(crate) expire_seconds: Option<i64>,
+}
+
+/// What the user may not change, and may see.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Flags {
+    pub(crate) fixed_amount: bool,
+    pub(crate) fixed_currency: bool,
+    pub(crate) fixed_payment_method: bool,
+    pub(crate) show_wallet_address: bool,
+}
+
+/// A member that should be a text.
+enum Text {
+    Absent,
+    /// Empty, or nothing but white space.
+    Blank,
+    Some(String),
+    Other,
+}
+
+impl Text {
+    fn of(fields: &Fields<'_>, name: &str) -> Self {
+        match fields.value(name) {
+            None => Self::Absent,
+            Some(Value::String(text)) if text.trim().is_empty() => Self::Blank,
+            Some(Value::String(text)) => Self::Some(text.clone()),
+            Some(_) => Self::Other,
+        }
+    }
+}
+
+impl Terms {
+    /// Reads all members; `None` when one of them is refused.
+    pub(crate) fn read(fields: &mut Fields<'_>, client: &Client, codes: &Codes) -> Option<Self> {
+        let flags = Flags::read(fields);
+        let pair = pair(fields, client, flags.fixed_currency, codes);
+        let payment_method = payment_method(fields, client, flags.fixed_payment_method);
+        let scale = |currency: fn(&Pair) -> &Currency| pair.as_deref().map(|p| currency(p).scale());
+        let (base_scale, quote_scale) = (scale(|pair| &pair.base), scale(|pair| &pair.quote));
+        let base_amount = amount(fields, "baseCurrencyAmount", Code::ER304, base_scale);
+        let quote_amount = amount(fields, "quoteCurrencyAmount", Code::ER305, quote_scale);
+        check_amounts(fields, flags.fixed_amount);
+        let return_url = return_url(fields);
+        let callback_url = callback_url(fields, client);
+        let partner_reference = partner_reference(fields);
+        let wallet_address = wallet_address(fields, client, pair.as_deref(), codes);
+        let wallet_address_tag = wallet_address_tag(fields, pair.as_deref());
+        let fee_percentage = fee(fields, client);
+        let expire_seconds = expire_seconds(fields);
+        Some(Self {
+            pair: pair?,
+            payment_method: payment_method?,
+            base_amount,
+            quote_amount,
+            return_url,
+            callback_url,
+            partner_reference,
+            wallet_address,
+            wallet_address_tag,
+            fee_percentage,
+            flags,
+            expire_seconds,
+        })
+    }
+}
+
+impl Flags {
+    fn read(fields: &mut Fields<'_>) -> Self {
+        let mut read = |name, code| fields.optional(name, code, flag);
+        Self {
+            fixed_amount: read("fixedAmount", Code::ER316).unwrap_or(false),
+            fixed_currency: read("fixedCurrency", Code::ER317).unwrap_or(false),
+            fixed_payment_method: read("fixedPaymentMethod", Code::ER318).unwrap_or(false),
+            show_wallet_address: read("showWalletAddress", Code::ER319).unwrap_or(true),
+        }
+    }
+}
+
+/// The pair: of the two CAIP-19 ids where both are sent, else of the two codes.
+fn pair(fields: &mut Fields<'_>, client: &Client, fixed: bool, codes: &Codes) -> Option<Arc<Pair>> {
+    let by_id = ["sourceCurrency", "targetCurrency"].iter().all(|id| fields.value(id).is_some());
+    let target = asset(fields, client, "targetCurrency", Code::ER402);
+    let source = asset(fields, client, "sourceCurrency", Code::ER403);
+    let blank_base = if fixed { Code::ER300 } else { Code::ER337 };
+    let base = code(fields, "baseCurrency", Code::ER301, (!by_id).then_some(blank_base));
+    let quote =
+        code(fields, "quoteCurrency", Code::ER303, (!by_id).then_some(codes.blank_quote_currency));
+    let (base, quote) = if by_id {
+        (target?.code(), source?.code())
+    } else {
+        let (base, quote) = (base?, quote?);
+        match (base.parse(), quote.parse()) {
+            (Ok(base), Ok(quote)) => (base, quote),
+            _ => return refuse(fields, Code::ER326, "codes are capital letters and digits"),
+        }
+    };
+    let pair = client.catalogue.pair_of(base, quote);
+    match pair.filter(|pair| pair.buy.status != PairStatus::Disabled) {
+        Some(pair) => Some(Arc::clone(pair)),
+        None => refuse(fields, Code::ER326, "the pair cannot be bought"),
+    }
+}
+
+/// The currency of a CAIP-19 id: crypto for the target, fiat for the source.
+fn asset<'a>(
+    fields: &mut Fields<'_>,
+    client: &'a Client,
+    name: &'static str,
+    code: Code,
+) -> Option<&'a Arc<Currency>> {
+    let wants_crypto = code == Code::ER402;
+    fields.optional(name, code, |value| {
+        let currency = client.catalogue.by_caip19(&value.as_str()?.parse().ok()?)?;
+        (currency.crypto.is_some() == wants_crypto).then_some(currency)
+    })
+}
+
+/// A currency code's text; `blank` is `None` where it may be missing.
+fn code(
+    fields: &mut Fields<'_>,
+    name: &'static str,
+    not_text: Code,
+    blank: Option<Code>,
+) -> Option<String> {
+    match (Text::of(fields, name), blank) {
+        (Text::Some(text), _) => Some(text),
+        (Text::Other, _) => refuse(fields, not_text, name),
+        (Text::Absent | Text::Blank, Some(blank)) => refuse(fields, blank, name),
+        (Text::Absent | Text::Blank, None) => None,
+    }
+}
+
+fn payment_method(fields: &mut Fields<'_>, client: &Client, fixed: bool) -> Option<String> {
+    let text = Text::of(fields, "paymentMethod");
+    if fixed && matches!(text, Text::Absent | Text::Blank) {
+        fields.refuse(Code::ER306);
+    }
+    match text {
+        Text::Absent => refuse(fields, Code::ER332, "paymentMethod"),
+        Text::Blank if fixed => None,
+        Text::Blank => refuse(fields, Code::ER327, "it is blank"),
+        Text::Other => refuse(fields, Code::ER307, "paymentMethod"),
+        Text::Some(code) => match client.catalogue.payment_method(&code) {
+            Some(method) if method.enabled => Some(code),
+            _ => refuse(fields, Code::ER327, "it is not offered"),
+        },
+    }
+}
+
+/// A positive JSON number with no more decimals than its currency has.
+fn amount(
+    fields: &mut Fields<'_>,
+    name: &'static str,
+    code: Code,
+    scale: Option<u32>,
+) -> Option<Decimal> {
+    let amount = fields.optional(name, code, from_number)?;
+    if amount <= Decimal::ZERO {
+        return refuse(fields, code, "it is not above zero");
+    }
+    if scale.is_some_and(|scale| !fits_decimals(amount, scale)) {
+        return refuse(fields, code, "it has more decimals than its currency");
+    }
+    Some(amount)
+}
+
+/// One amount or none; exactly one where it is fixed. A malformed amount counts as set.
+fn check_amounts(fields: &mut Fields<'_>, fixed: bool) {
+    let names = ["baseCurrencyAmount", "quoteCurrencyAmount"];
+    let set = names.iter().filter(|name| fields.value(name).is_some()).count();
+    if set == 2 {
+        fields.refuse(Code::ER320);
+    }
+    if fixed && set != 1 {
+        fields.refuse(Code::ER330);
+    }
+}
+
+fn return_url(fields: &mut Fields<'_>) -> Option<ReturnUrl> {
+    match Text::of(fields, "returnUrl") {
+        Text::Absent => None,
+        Text::Blank => refuse(fields, Code::ER308, "returnUrl"),
+        Text::Other => refuse(fields, Code::ER309, "returnUrl"),
+        Text::Some(text) => text.parse().ok().or_else(|| refuse(fields, Code::ER047, "returnUrl")),
+    }
+}
+
+fn callback_url(fields: &mut Fields<'_>, client: &Client) -> Option<CallbackUrl> {
+    let loopback = client.tenant.loopback_http();
+    match Text::of(fields, "callbackUrl") {
+        Text::Absent => None,
+        Text::Blank => refuse(fields, Code::ER321, "callbackUrl"),
+        Text::Other => refuse(fields, Code::ER310, "callbackUrl"),
+        Text::Some(text) => CallbackUrl::parse(&text, loopback)
+            .ok()
+            .or_else(|| refuse(fields, Code::ER310, "it is not an https URL")),
+    }
+}
+
+fn partner_reference(fields: &mut Fields<'_>) -> Option<PartnerReference> {
+    let text = fields.text_or_null("partnerOrderIdentifier", Code::ER311)?;
+    match text.parse() {
+        Ok(reference) => Some(reference),
+        Err(_) => refuse(fields, Code::ER311, "1 to 255 characters, no control characters"),
+    }
+}
+
+fn wallet_address(
+    fields: &mut Fields<'_>,
+    client: &Client,
+    pair: Option<&Pair>,
+    codes: &Codes,
+) -> Option<WalletAddress> {
+    let required = client.tenant.wallet_address_required;
+    match Text::of(fields, "walletAddress") {
+        Text::Absent | Text::Blank if required => refuse(fields, Code::ER325, "walletAddress"),
+        Text::Absent => None,
+        Text::Blank | Text::Other => refuse(fields, Code::ER312, "walletAddress"),
+        Text::Some(text) => {
+            let chain = pair?.base.crypto.as_ref()?.chain;
+            WalletAddress::parse(chain, &text).ok().or_else(|| {
+                let code = codes.unknown_wallet_address;
+                refuse(fields, code, "it is no address of the base currency")
+            })
+        }
+    }
+}
+
+fn wallet_address_tag(fields: &mut Fields<'_>, pair: Option<&Pair>) -> Option<DestinationTag> {
+    let text = fields.text_or_null("walletAddressTag", Code::ER313)?;
+    let crypto = pair?.base.crypto.as_ref()?;
+    let kind = if crypto.supports_tag { crypto.chain.tag_kind() } else { TagKind::None };
+    match DestinationTag::parse(kind, &text) {
+        Ok(tag) => Some(tag),
+        Err(InvalidTag::Unsupported) => {
+            refuse(fields, Code::ER313, "the base currency takes no tag")
+        }
+        Err(InvalidTag::Malformed) => {
+            refuse(fields, Code::ER313, "it is no tag of the base currency")
+        }
+    }
+}
+
+fn fee(fields: &mut Fields<'_>, client: &Client) -> Option<Decimal> {
+    if matches!(Text::of(fields, "fee"), Text::Blank) {
+        return refuse(fields, Code::ER323, "fee");
+    }
+    let fee = fields.optional("fee", Code::ER315, from_number)?;
+    if client.tenant.accepts_fee(fee) {
+        Some(fee)
+    } else {
+        refuse(fields, Code::ER315, "0 to 5 within the client's cap, with at most 4 decimals")
+    }
+}
+
+/// Whole seconds, written as such: `3600.0` and `"3600"` are not.
+fn expire_seconds(fields: &mut Fields<'_>) -> Option<i64> {
+    let integer = match fields.value("expireTime")? {
+        Value::String(text) if text.trim().is_empty() => {
+            return refuse(fields, Code::ER322, "expireTime");
+        }
+        Value::Number(number) => {
+            let digits = number.as_str().strip_prefix('-').unwrap_or(number.as_str());
+            let whole = digits.bytes().all(|byte| byte.is_ascii_digit());
+            // One that does not fit is out of bounds, but an integer.
+            whole.then(|| number.as_str().parse().unwrap_or(i64::MAX))
+        }
+        _ => None,
+    };
+    match integer {
+        None => refuse(fields, Code::ER314, "expireTime"),
+        Some(seconds) if EXPIRE_SECONDS.contains(&seconds) => Some(seconds),
+        Some(_) => refuse(fields, Code::ER329, "expireTime"),
+    }
+}
+
+fn refuse<T>(fields: &mut Fields<'_>, code: Code, detail: &'static str) -> Option<T> {
+    fields.refuse_with(code, detail);
+    None
+}

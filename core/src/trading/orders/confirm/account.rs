@@ -1,0 +1,77 @@
+//! The account that a confirm names: the one that a purchase is paid from, or that a sale is paid
+//! out to.
+
+use uuid::Uuid;
+
+use crate::Core;
+use crate::platform::error::{Code, Refusal, Result};
+use crate::trading::limits::book::methods;
+use crate::trading::quotes::Quote;
+use crate::users::accounts::{self, PaymentAccount};
+use rampart_types::{ClientId, UserId};
+
+/// What a confirm says of an account.
+#[derive(Debug)]
+pub(crate) enum NamedAccount {
+    /// Nothing.
+    None,
+    /// One that the user does not have; another user's is as unknown.
+    Unknown,
+    /// One of the user's.
+    Known(PaymentAccount),
+}
+
+impl NamedAccount {
+    /// Looks the account up, among those of the user that the order will be of.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub(crate) async fn find(
+        core: &Core,
+        client: ClientId,
+        user: Option<UserId>,
+        identifier: Option<&str>,
+    ) -> Result<Self> {
+        let Some(identifier) = identifier else { return Ok(Self::None) };
+        let Some(user) = user else { return Ok(Self::Unknown) };
+        let mut conn = core.db.acquire().await?;
+        let account = accounts::find(&mut conn, core, (client, user), identifier).await?;
+        Ok(account.map_or(Self::Unknown, Self::Known))
+    }
+
+    /// Whether the quote's money can go through it: all that stands against that.
+    pub(crate) fn check(&self, quote: &Quote, refusal: &mut Refusal) {
+        let account = match self {
+            Self::None => return,
+            Self::Unknown => return refusal.add(Code::ER396, None),
+            Self::Known(account) => account,
+        };
+        let fits = methods(account.kind).contains(&&*quote.payment_method);
+        let checks = [
+            (account.disabled, Code::ER397),
+            (!fits, Code::ER138),
+            (!account.verified, Code::ER139),
+        ];
+        for (_, code) in checks.into_iter().filter(|(stands, _)| *stands) {
+            refusal.add(code, None);
+        }
+    }
+
+    /// Its id, for the order.
+    pub(crate) fn id(&self) -> Option<Uuid> {
+        match self {
+            Self::Known(account) => Some(account.id),
+            Self::None | Self::Unknown => None,
+        }
+    }
+
+    /// What a repeated confirm must name again: no personal value, because it is kept as a digest
+    /// without a key.
+    pub(crate) fn term(&self) -> Option<String> {
+        match self {
+            Self::None => None,
+            Self::Unknown => Some("unknown".to_owned()),
+            Self::Known(account) => Some(account.id.to_string()),
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What stands against a new order, beside its terms.
+
+use rust_decimal::Decimal;
+
+use crate::Core;
+use crate::platform::error::{Code, Refusal, Result};
+use crate::trading::catalogue::{Catalogue, PairStatus};
+use crate::trading::limits::book::Spent;
+use crate::trading::limits::{self, Trader};
+use crate::trading::quotes::Quote;
+use rampart_types::{ClientId, UserId};
+
+/// What is said with ER011 where it is the user's limit.
+pub(crate) const LIMIT_REACHED: &str = "the user's limit for a day leaves less";
+
+/// The pair in maintenance (ER008), the method switched off since the quote (ER055), an amount
+/// beyond what one of them takes (ER011).
+pub(crate) fn market(catalogue: &Catalogue, quote: &Quote, refusal: &mut Refusal) {
+    match catalogue.pairs.get(&quote.pair) {
+        Some(pair) if pair.buy.status == PairStatus::Enabled => {
+            if !(pair.buy.min..=pair.buy.max).contains(&quote.fiat) {
+                beyond(refusal, "pair", pair.buy.min, pair.buy.max);
+            }
+        }
+        _ => refusal.add(Code::ER008, None),
+    }
+    match catalogue.payment_method(&quote.payment_method) {
+        Some(method) if method.enabled => {
+            if quote.fiat > method.limit {
+                beyond(refusal, "payment method", Decimal::ZERO, method.limit);
+            }
+        }
+        _ => refusal.add(Code::ER055, None),
+    }
+}
+
+fn beyond(refusal: &mut Refusal, whose: &str, min: Decimal, max: Decimal) {
+    let (min, max) = (min.normalize(), max.normalize());
+    refusal.add(Code::ER011, Some(format!("the {whose} takes {min} to {max}").into()));
+}
+
+/// The user, and what it has traded today: disabled (ER124), or gone since the quote (ER709).
+pub(crate) async fn user(
+    core: &Core,
+    client: ClientId,
+    user: UserId,
+    refusal: &mut Refusal,
+) -> Result<Option<(Trader, Spent)>> {
+    let standing = limits::standing(core, client, user).await?;
+    match &standing {
+        None => refusal.add(Code::ER709, None),
+        Some((trader, _)) if trader.disabled => refusal.add(Code::ER124, None),
+        Some(_) => {}
+    }
+    Ok(standing)
+}
+
+/// An amount beyond what the user may still trade for today (ER011).
+pub(crate) fn limit((trader, spent): &(Trader, Spent), quote: &Quote, refusal: &mut Refusal) {
+    if quote.fiat > trader.rules.left(quote.side, spent) {
+        refusal.add(Code::ER011, Some(LIMIT_REACHED.into()));
+    }
+}

@@ -1,0 +1,149 @@
+//! What a confirm asks for, in both versions.
+
+use serde_json::Value;
+
+use crate::auth::caller::Client;
+use crate::endpoint::openapi::doc::{Kind, Member, optional, required};
+use crate::http::fields::Fields;
+use crate::platform::error::{Code, Result};
+use crate::trading::orders::WalletType;
+use crate::users::accounts::{IDENTIFIER_BYTES_MAX, identifier};
+use rampart_types::{
+    CallbackUrl, Chain, DestinationTag, OfferId, PartnerReference, ReturnUrl, TagKind,
+    WalletAddress,
+};
+
+/// What both versions take.
+pub(super) const MEMBERS: &[Member] = &[
+    required("quote", Kind::Text, "The quote as received, unchanged."),
+    required("walletAddress", Kind::Text, "A main-network address of the currency that is bought."),
+    optional("callbackUrl", Kind::Format("uri"), "What is called when the order is final; https."),
+    optional(
+        "partnerOrderIdentifier",
+        Kind::Sized(0, 255),
+        "The partner's own name for the order.",
+    ),
+    optional(
+        "walletType",
+        Kind::OneOf(&[WalletType::Vasp.as_str(), WalletType::Unhosted.as_str()]),
+        "Whether a service provider keeps the wallet, or the user; `unhosted` if omitted.",
+    ),
+    optional(
+        "accountIdentifier",
+        Kind::Sized(1, IDENTIFIER_BYTES_MAX),
+        "The account of the user that pays: verified, and of a type that fits the quote's method.",
+    ),
+];
+
+/// What only version 1 takes.
+pub(super) const V1_MEMBERS: &[Member] = &[
+    required("returnUrl", Kind::Format("uri"), "Where the user goes after paying."),
+    optional("destinationTag", Kind::Tag, "The tag or memo that goes with the address."),
+];
+
+/// What only version 2 takes.
+pub(super) const V2_MEMBERS: &[Member] = &[
+    required("offerId", Kind::Format("uuid"), "The offer's `offerUuid`."),
+    optional("returnUrl", Kind::Format("uri"), "For an offer without one."),
+    optional("walletAddressTag", Kind::Tag, "The tag or memo that goes with the address."),
+];
+
+/// A confirm, as far as it can be judged without its quote: which chain the address and the tag
+/// must be of, only the quote says.
+#[derive(Debug)]
+pub struct Confirm {
+    pub(super) quote: String,
+    pub(super) wallet_address: String,
+    pub(super) tag: Value,
+    pub(super) wallet_type: WalletType,
+    pub(super) partner_reference: Option<PartnerReference>,
+    /// Identifier of the account that pays, if it is named.
+    pub(super) account: Option<String>,
+    pub(super) terms: Terms,
+}
+
+/// Where the return and callback URLs come from.
+#[derive(Debug)]
+pub(super) enum Terms {
+    /// From the request.
+    Stated { return_url: ReturnUrl, callback_url: Option<CallbackUrl> },
+    /// From the offer, or from the request where the offer has none.
+    Offer { id: OfferId, return_url: Option<ReturnUrl>, callback_url: Option<CallbackUrl> },
+}
+
+impl Confirm {
+    /// # Errors
+    /// Every violation: ER014, ER015, ER045, ER046, ER047, ER048, ER380.
+    pub(super) fn read_v1(document: &Value, client: &Client) -> Result<Self> {
+        let mut fields = Fields::of(document)?;
+        let return_url = fields.required("returnUrl", Code::ER047, return_url);
+        let callback_url = callback_url(&mut fields, client);
+        let terms = return_url.map(|return_url| Terms::Stated { return_url, callback_url });
+        Self::read(fields, "destinationTag", terms)
+    }
+
+    /// # Errors
+    /// The same, and ER132 for an offer that nobody could have.
+    pub(super) fn read_v2(document: &Value, client: &Client) -> Result<Self> {
+        let mut fields = Fields::of(document)?;
+        let id = fields.required("offerId", Code::ER132, |id| id.as_str()?.parse().ok());
+        let return_url = fields.optional("returnUrl", Code::ER047, return_url);
+        let callback_url = callback_url(&mut fields, client);
+        let terms = id.map(|id| Terms::Offer { id, return_url, callback_url });
+        Self::read(fields, "walletAddressTag", terms)
+    }
+
+    fn read(mut fields: Fields<'_>, tag: &'static str, terms: Option<Terms>) -> Result<Self> {
+        let quote = fields.text("quote", Code::ER045);
+        let wallet_address = fields.required("walletAddress", Code::ER014, address_somewhere);
+        let tag = fields.optional(tag, Code::ER015, tag_somewhere);
+        let wallet_type = fields
+            .optional("walletType", Code::ER048, |name| WalletType::from_name(name.as_str()?));
+        let partner_reference = fields.optional("partnerOrderIdentifier", Code::ER048, reference);
+        let account = fields.optional("accountIdentifier", Code::ER380, identifier);
+        let request = quote.zip(wallet_address).zip(terms);
+        let request = request.map(|((quote, wallet_address), terms)| Self {
+            quote,
+            wallet_address,
+            tag: tag.unwrap_or(Value::Null),
+            wallet_type: wallet_type.unwrap_or(WalletType::Unhosted),
+            partner_reference: partner_reference.flatten(),
+            account,
+            terms,
+        });
+        fields.finish(request)
+    }
+}
+
+fn return_url(value: &Value) -> Option<ReturnUrl> {
+    value.as_str()?.parse().ok()
+}
+
+/// The URL that is called once the order is final (ER046).
+pub(crate) fn callback_url(fields: &mut Fields<'_>, client: &Client) -> Option<CallbackUrl> {
+    let loopback = client.tenant.loopback_http();
+    let read = |value: &Value| CallbackUrl::parse(value.as_str()?, loopback).ok();
+    fields.optional("callbackUrl", Code::ER046, read)
+}
+
+/// An empty reference is none.
+pub(crate) fn reference(value: &Value) -> Option<Option<PartnerReference>> {
+    match value.as_str()? {
+        "" => Some(None),
+        text => text.parse().ok().map(Some),
+    }
+}
+
+/// An address of any chain: what is none is found with the other violations of the request.
+fn address_somewhere(value: &Value) -> Option<String> {
+    let text = value.as_str()?;
+    let known = Chain::ALL.into_iter().any(|chain| WalletAddress::parse(chain, text).is_ok());
+    known.then(|| text.to_owned())
+}
+
+/// A tag of any chain.
+fn tag_somewhere(value: &Value) -> Option<Value> {
+    let kinds = [TagKind::Number, TagKind::Memo];
+    let known = kinds.into_iter().any(|kind| DestinationTag::read(kind, value).is_ok());
+    known.then(|| value.clone())
+}

@@ -1,0 +1,54 @@
+//! Orders whose time to pay has passed end by themselves.
+
+use super::status::{NotApplied, OrderEvent, apply};
+use crate::Core;
+use crate::platform::error::{Error, Result};
+use rampart_types::{ClientId, OrderId};
+
+/// Orders that one look takes, the longest overdue first.
+const BATCH_ORDERS: i64 = 100;
+/// Looks of one sweep; what is left then waits for the next sweep.
+const BATCHES_MAX: u32 = 20;
+
+/// Cancels pending orders that can no longer be paid; answers how many. Several edges may sweep at
+/// once: the order's own guard lets one of them have it.
+///
+/// # Errors
+/// When the database cannot be used.
+pub async fn expire_due(core: &Core) -> Result<u32> {
+    let mut expired = 0;
+    for _ in 0..BATCHES_MAX {
+        let due = due(core).await?;
+        let full = due.len() >= usize::try_from(BATCH_ORDERS).unwrap_or(usize::MAX);
+        for (client, order) in due {
+            match apply(core, client, order, &OrderEvent::Expire, "edge").await {
+                Ok(_) => expired += 1,
+                // Paid, or swept by another edge, since the look.
+                Err(NotApplied::Forbidden { .. } | NotApplied::NoSuchOrder) => {}
+                Err(NotApplied::Failed(error)) => return Err(error),
+            }
+        }
+        if !full {
+            break;
+        }
+    }
+    Ok(expired)
+}
+
+async fn due(core: &Core) -> Result<Vec<(ClientId, OrderId)>> {
+    let rows = sqlx::query!(
+        "select client_id, order_id from buy_order \
+         where status = 'pending' and expires_at < $1 order by expires_at limit $2",
+        core.clock.now(),
+        BATCH_ORDERS,
+    )
+    .fetch_all(&core.db)
+    .await?;
+    rows.into_iter()
+        .map(|row| {
+            let order = OrderId::try_from(row.order_id)
+                .map_err(|error| Error::internal("read an order id", error))?;
+            Ok((ClientId::from(row.client_id), order))
+        })
+        .collect()
+}

@@ -1,0 +1,86 @@
+//! The address of the page where an order is paid. It is the same whenever it is asked for, so
+//! that a repeated confirm answers the same, and nobody can make one for an order not their own.
+
+use crate::Core;
+use crate::http::signed_link;
+use crate::platform::crypto::MasterKey;
+use crate::platform::error::Result;
+use rampart_types::{ClientId, OrderId};
+
+/// What the page is called in its tokens.
+const PAGE: &str = "pay";
+
+/// `<public_url>/pay/<token>` of an order.
+///
+/// # Errors
+/// As [`MasterKey::mac`].
+pub fn payment_url(core: &Core, client: ClientId, order: OrderId) -> Result<String> {
+    let token = token(&core.keys, client, order)?;
+    Ok(format!("{}/pay/{token}", core.settings.public_url))
+}
+
+/// The order that the token of a page names; `None` when we have not made it.
+///
+/// # Errors
+/// As [`MasterKey::mac`].
+pub fn parse(core: &Core, token: &str) -> Result<Option<(ClientId, OrderId)>> {
+    open(&core.keys, token)
+}
+
+fn token(keys: &MasterKey, client: ClientId, order: OrderId) -> Result<String> {
+    signed_link::make(keys, PAGE, client, &order.number().to_be_bytes())
+}
+
+fn open(keys: &MasterKey, token: &str) -> Result<Option<(ClientId, OrderId)>> {
+    let Some((client, number)) = signed_link::open(keys, PAGE, token)? else { return Ok(None) };
+    Ok(OrderId::new(i64::from_be_bytes(number)).map(|order| (client, order)))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn keys() -> MasterKey {
+        MasterKey::from_bytes(&[7; 32])
+    }
+
+    fn made(client: u128, order: i64) -> String {
+        let client = ClientId::from(Uuid::from_u128(client));
+        token(&keys(), client, OrderId::new(order).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn no_altered_token_is_accepted() {
+        let token = made(1, 7);
+        for at in 0..token.len() {
+            for other in ["A", "B", "_", "", "AA"] {
+                let altered = [&token[..at], other, &token[at + 1..]].concat();
+                if altered != token {
+                    assert_eq!(open(&keys(), &altered).unwrap(), None, "{altered}");
+                }
+            }
+        }
+        let master = MasterKey::from_bytes(&[8; 32]);
+        assert_eq!(open(&master, &token).unwrap(), None);
+    }
+
+    proptest! {
+        #[test]
+        fn a_link_is_always_the_same_and_names_its_order(client: u128, random: u64) {
+            let order = OrderId::from_entropy(random);
+            let token = made(client, order.number());
+            prop_assert_eq!(&token, &made(client, order.number()));
+            let client = ClientId::from(Uuid::from_u128(client));
+            prop_assert_eq!(open(&keys(), &token).unwrap(), Some((client, order)));
+        }
+
+        #[test]
+        fn any_text_is_refused_without_a_panic(text in "\\PC{0,80}", near in "[A-Za-z0-9_-]{54}") {
+            prop_assert_eq!(open(&keys(), &text).unwrap(), None);
+            prop_assert_eq!(open(&keys(), &near).unwrap(), None);
+        }
+    }
+}

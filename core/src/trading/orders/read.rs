@@ -1,0 +1,350 @@
+//! One order: `GET /api/v1/user/buy/orders/{id}` for its user, `GET /api/v2/buy/orders/{id}` for
+//! its client. `{id}` is our number or the partner's own identifier.
+
+use std::sync::Arc;
+
+use http::Method;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::lookup::{ID, OrderName, find};
+use super::not_completed::{Reason, reasons};
+use super::payment_link::payment_url;
+use super::status::OrderStatus;
+use super::{BlockchainInfo, Order};
+use crate::Core;
+use crate::auth::caller::{ClientAndUser, Reader};
+use crate::endpoint::openapi::doc::Doc;
+use crate::endpoint::{Endpoint, Json};
+use crate::http::request::Input;
+use crate::platform::error::{Code, Result};
+use crate::trading::limits;
+use rampart_types::{
+    Amount, CurrencyDetails, DestinationTag, FeeBreakdown, JsonDecimal, OrderId, PairCode,
+    Timestamp, WrittenOnce,
+};
+
+/// An order of version 2 as an example, for `concat!` too.
+macro_rules! order_example {
+    () => {
+        r#"{
+    "id": 1742980455013377,
+    "date": "2026-03-01T12:00:00Z",
+    "partnerOrderIdentifier": "order-7",
+    "currencyPair": "BTC-EUR",
+    "paymentMethod": "creditCard",
+    "walletAddress": "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa",
+    "destinationTag": null,
+    "status": "pending",
+    "isDcaOrder": false,
+    "isEstimatedQuote": false,
+    "fiatAmount": {"amount": 250, "currencyCode": "EUR"},
+    "cryptoAmount": {"amount": 0.00262011, "currencyCode": "BTC"},
+    "fees": {
+        "partnerFee": {"amount": 2.5, "currencyCode": "EUR"},
+        "paymentMethodFee": {"amount": 6.5, "currencyCode": "EUR"},
+        "networkFee": {"amount": 1.5, "currencyCode": "EUR"},
+        "providerFee": {"amount": 2.5, "currencyCode": "EUR"},
+        "spreadFee": {"amount": 1.19, "currencyCode": "EUR"},
+        "affiliateFee": {"amount": 0, "currencyCode": "EUR"},
+        "partnerFeePercentage": 1
+    },
+    "blockchainInfo": {
+        "walletAddress": "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa",
+        "walletExplorer": "", "transactionId": "", "transactionExplorer": ""
+    },
+    "expiresAt": "2026-03-01T12:15:00Z",
+    "sourceCurrency": {
+        "code": "EUR", "ticker": "EUR", "name": "Euro", "caip19": "swift:0/iso4217:EUR"
+    },
+    "targetCurrency": {
+        "code": "BTC", "ticker": "BTC", "name": "Bitcoin",
+        "caip19": "bip122:000000000019d6689c085ae165831e93/slip44:0"
+    }
+}"#
+    };
+}
+
+pub(crate) use order_example;
+
+/// Version 1: the user's own order, with what keeps it from completing.
+pub struct V1;
+
+impl Endpoint for V1 {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/api/v1/user/buy/orders/{id}";
+    const ERRORS: &'static [Code] = &[Code::ER033, Code::ER034, Code::ER035];
+    const DOC: Doc = Doc {
+        summary: "Read a user's order",
+        details: "With what keeps it from completing, and where the user can act on it.",
+        path: &[ID],
+        answer: r#"{
+            "id": 1742980455013377,
+            "date": "2026-03-01T12:00:00Z",
+            "currencyPair": "BTC-EUR",
+            "status": "in progress",
+            "feeAmount": {"amount": 14.19, "currencyCode": "EUR"},
+            "partnerFee": {"amount": 2.5, "currencyCode": "EUR"},
+            "feePercentage": 1,
+            "paymentMethodFee": {"amount": 6.5, "currencyCode": "EUR"},
+            "networkFee": {"amount": 1.5, "currencyCode": "EUR"},
+            "providerFee": {"amount": 2.5, "currencyCode": "EUR"},
+            "partnerOrderIdentifier": "order-7",
+            "spreadFee": {"amount": 1.19, "currencyCode": "EUR"},
+            "orderNotCompletedReasons": [],
+            "price": {"amount": 250, "currencyCode": "EUR"},
+            "value": {"amount": 0.00262011, "currencyCode": "BTC"},
+            "paymentMethod": "creditCard",
+            "walletAddress": "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa",
+            "destinationTag": null,
+            "blockchainInfo": {
+                "walletAddress": "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa",
+                "walletExplorer": "", "transactionId": "", "transactionExplorer": ""
+            },
+            "isDcaOrder": false,
+            "isEstimatedQuote": false,
+            "expiresAt": "2026-03-01T12:15:00Z",
+            "sourceCurrency": {
+                "code": "EUR", "ticker": "EUR", "name": "Euro", "caip19": "swift:0/iso4217:EUR"
+            },
+            "targetCurrency": {
+                "code": "BTC", "ticker": "BTC", "name": "Bitcoin",
+                "caip19": "bip122:000000000019d6689c085ae165831e93/slip44:0"
+            }
+        }"#,
+        ..Doc::NONE
+    };
+    type Caller = ClientAndUser;
+    type Request = OrderName;
+    type Response = Json<OrderV1>;
+
+    fn read(input: &Input, _: &ClientAndUser) -> Result<OrderName> {
+        OrderName::read(input)
+    }
+
+    async fn call(core: &Core, caller: ClientAndUser, name: OrderName) -> Result<Json<OrderV1>> {
+        let ClientAndUser { client, user } = caller;
+        let order = find(core, &client, Some(user), &name).await?;
+        let mut conn = core.db.acquire().await?;
+        let trader = limits::trader(&mut conn, client.id(), user).await?.ok_or(Code::ER709)?;
+        let page_url = payment_url(core, client.id(), order.id)?;
+        let reasons = reasons(&order, &trader.statuses, &page_url);
+        Ok(Json(OrderV1 { order_not_completed_reasons: reasons, ..order.into() }))
+    }
+}
+
+/// Version 2: any order of the client, or with an API key of the user.
+pub struct V2;
+
+impl Endpoint for V2 {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/api/v2/buy/orders/{id}";
+    const ERRORS: &'static [Code] = &[Code::ER033, Code::ER034, Code::ER035];
+    const DOC: Doc = Doc {
+        summary: "Read an order",
+        details: "A client token reads every order of its client, an API key those of the user \
+                  whose credential comes with it.",
+        path: &[ID],
+        answer: order_example!(),
+        ..Doc::NONE
+    };
+    type Caller = Reader;
+    type Request = OrderName;
+    type Response = Json<OrderV2>;
+
+    fn read(input: &Input, _: &Reader) -> Result<OrderName> {
+        OrderName::read(input)
+    }
+
+    async fn call(core: &Core, caller: Reader, name: OrderName) -> Result<Json<OrderV2>> {
+        let Reader { client, user } = caller;
+        Ok(Json(find(core, &client, user, &name).await?.into()))
+    }
+}
+
+/// An order in version 1.
+#[derive(Debug, JsonSchema, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OrderV1 {
+    id: OrderId,
+    date: Timestamp,
+    currency_pair: PairCode,
+    status: OrderStatus,
+    /// All fees together.
+    fee_amount: Amount,
+    partner_fee: Amount,
+    fee_percentage: Option<JsonDecimal>,
+    payment_method_fee: Amount,
+    network_fee: Amount,
+    provider_fee: Amount,
+    partner_order_identifier: Option<String>,
+    spread_fee: Amount,
+    order_not_completed_reasons: Vec<Reason>,
+    /// What the user pays.
+    price: Amount,
+    /// What the user gets.
+    value: Amount,
+    payment_method: String,
+    wallet_address: String,
+    destination_tag: Option<DestinationTag>,
+    blockchain_info: BlockchainInfo,
+    is_dca_order: bool,
+    is_estimated_quote: bool,
+    expires_at: Option<Timestamp>,
+    source_currency: Arc<WrittenOnce<CurrencyDetails>>,
+    target_currency: Arc<WrittenOnce<CurrencyDetails>>,
+}
+
+impl From<Order> for OrderV1 {
+    /// Without reasons: whether there are any is the reader's business.
+    fn from(order: Order) -> Self {
+        let blockchain_info = order.blockchain_info();
+        let Order {
+            id,
+            created_at,
+            partner_reference,
+            status,
+            cause: _,
+            reason: _,
+            pair,
+            fiat_currency,
+            crypto_currency,
+            payment_method,
+            wallet_type: _,
+            wallet_address,
+            destination_tag,
+            fiat,
+            crypto,
+            fee_total,
+            fees,
+            partner_fee_percentage,
+            is_dca,
+            is_estimated,
+            transaction_id: _,
+            expires_at,
+        } = order;
+        let amount = |value| Amount::new(value, fiat.currency);
+        let FeeBreakdown { partner, provider, payment_method: method, network, spread, .. } = fees;
+        Self {
+            id,
+            date: Timestamp(created_at),
+            currency_pair: pair,
+            status,
+            fee_amount: amount(fee_total),
+            partner_fee: amount(partner),
+            fee_percentage: partner_fee_percentage.map(JsonDecimal),
+            payment_method_fee: amount(method),
+            network_fee: amount(network),
+            provider_fee: amount(provider),
+            partner_order_identifier: partner_reference,
+            spread_fee: amount(spread),
+            order_not_completed_reasons: Vec::new(),
+            price: fiat,
+            value: crypto,
+            payment_method,
+            wallet_address,
+            destination_tag,
+            blockchain_info,
+            is_dca_order: is_dca,
+            is_estimated_quote: is_estimated,
+            expires_at: expires_at.map(Timestamp),
+            source_currency: Arc::clone(&fiat_currency.details),
+            target_currency: Arc::clone(&crypto_currency.details),
+        }
+    }
+}
+
+/// An order in version 2.
+#[derive(Debug, JsonSchema, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OrderV2 {
+    id: OrderId,
+    date: Timestamp,
+    partner_order_identifier: Option<String>,
+    currency_pair: PairCode,
+    payment_method: String,
+    wallet_address: String,
+    destination_tag: Option<DestinationTag>,
+    status: OrderStatus,
+    is_dca_order: bool,
+    is_estimated_quote: bool,
+    fiat_amount: Amount,
+    crypto_amount: Amount,
+    fees: Fees,
+    blockchain_info: BlockchainInfo,
+    expires_at: Option<Timestamp>,
+    source_currency: Arc<WrittenOnce<CurrencyDetails>>,
+    target_currency: Arc<WrittenOnce<CurrencyDetails>>,
+}
+
+/// The fees of an order in version 2.
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "OrderFees")]
+#[serde(rename_all = "camelCase")]
+struct Fees {
+    partner_fee: Amount,
+    payment_method_fee: Amount,
+    network_fee: Amount,
+    provider_fee: Amount,
+    spread_fee: Amount,
+    affiliate_fee: Amount,
+    partner_fee_percentage: Option<JsonDecimal>,
+}
+
+impl From<Order> for OrderV2 {
+    fn from(order: Order) -> Self {
+        let blockchain_info = order.blockchain_info();
+        let Order {
+            id,
+            created_at,
+            partner_reference,
+            status,
+            cause: _,
+            reason: _,
+            pair,
+            fiat_currency,
+            crypto_currency,
+            payment_method,
+            wallet_type: _,
+            wallet_address,
+            destination_tag,
+            fiat,
+            crypto,
+            fee_total: _,
+            fees,
+            partner_fee_percentage,
+            is_dca,
+            is_estimated,
+            transaction_id: _,
+            expires_at,
+        } = order;
+        let amount = |value| Amount::new(value, fiat.currency);
+        Self {
+            id,
+            date: Timestamp(created_at),
+            partner_order_identifier: partner_reference,
+            currency_pair: pair,
+            payment_method,
+            wallet_address,
+            destination_tag,
+            status,
+            is_dca_order: is_dca,
+            is_estimated_quote: is_estimated,
+            fiat_amount: fiat,
+            crypto_amount: crypto,
+            fees: Fees {
+                partner_fee: amount(fees.partner),
+                payment_method_fee: amount(fees.payment_method),
+                network_fee: amount(fees.network),
+                provider_fee: amount(fees.provider),
+                spread_fee: amount(fees.spread),
+                affiliate_fee: amount(fees.affiliate),
+                partner_fee_percentage: partner_fee_percentage.map(JsonDecimal),
+            },
+            blockchain_info,
+            expires_at: expires_at.map(Timestamp),
+            source_currency: Arc::clone(&fiat_currency.details),
+            target_currency: Arc::clone(&crypto_currency.details),
+        }
+    }
+}

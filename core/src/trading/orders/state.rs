@@ -1,0 +1,149 @@
+//! The states of an order, and the causes that lead to them: words of the API document, of the
+//! database and of timelines.
+
+use serde::{Serialize, Serializer};
+
+/// The state of an order, in the words of the API document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OrderStatus {
+    /// Waits for the payment.
+    Pending,
+    /// Paid; the coins are on their way.
+    InProgress,
+    /// Waits for the operator.
+    Blocked,
+    /// The coins have arrived. Final.
+    Completed,
+    /// Ended without a payment. Final.
+    Cancelled,
+    /// The payment was given back. Final.
+    Refunded,
+}
+
+impl OrderStatus {
+    /// Every state.
+    pub const ALL: [Self; 6] = [
+        Self::Pending,
+        Self::InProgress,
+        Self::Blocked,
+        Self::Completed,
+        Self::Cancelled,
+        Self::Refunded,
+    ];
+
+    /// On the wire and in the database.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::InProgress => "in progress",
+            Self::Blocked => "blocked",
+            Self::Completed => "completed",
+            Self::Cancelled => "cancelled",
+            Self::Refunded => "refunded",
+        }
+    }
+
+    /// The state of this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.as_str() == name)
+    }
+
+    /// Whether nothing can happen to the order any more.
+    #[must_use]
+    pub const fn is_final(self) -> bool {
+        matches!(self, Self::Completed | Self::Cancelled | Self::Refunded)
+    }
+}
+
+rampart_types::word_column!(OrderStatus);
+
+rampart_types::inline_schema!(
+    OrderStatus,
+    {"type": "string", "enum": OrderStatus::ALL.map(OrderStatus::as_str)}
+);
+
+impl Serialize for OrderStatus {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// Why an order came to its state: an event, judged by what the order says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// A quote was confirmed: the order's first state.
+    Confirmed,
+    /// The right amount arrived in time.
+    PaymentReceived,
+    /// The right amount arrived after the order's time to pay.
+    PaymentLate,
+    /// Another amount than the order's arrived.
+    PaymentAmountWrong,
+    /// The payment was denied.
+    PaymentDenied,
+    /// The time to pay has passed.
+    Expired,
+    /// The user or the operator called it off.
+    Cancelled,
+    /// The coins were sent.
+    CoinsSent,
+    /// The coins are confirmed on chain.
+    ConfirmedOnChain,
+    /// The operator holds it.
+    Held,
+    /// The operator lets it go on.
+    Released,
+    /// The payment was given back in full.
+    Refunded,
+    /// A sale's user was paid.
+    PaidOut,
+}
+
+impl Cause {
+    /// Every cause.
+    pub const ALL: [Self; 13] = [
+        Self::Confirmed,
+        Self::PaymentReceived,
+        Self::PaymentLate,
+        Self::PaymentAmountWrong,
+        Self::PaymentDenied,
+        Self::Expired,
+        Self::Cancelled,
+        Self::CoinsSent,
+        Self::ConfirmedOnChain,
+        Self::Held,
+        Self::Released,
+        Self::Refunded,
+        Self::PaidOut,
+    ];
+
+    /// As stored, in timelines, and as the `event` of the orders' metric.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Confirmed => "confirmed",
+            Self::PaymentReceived => "payment-received",
+            Self::PaymentLate => "payment-late",
+            Self::PaymentAmountWrong => "payment-amount-wrong",
+            Self::PaymentDenied => "payment-denied",
+            Self::Expired => "expired",
+            Self::Cancelled => "cancelled",
+            Self::CoinsSent => "coins-sent",
+            Self::ConfirmedOnChain => "confirmed-on-chain",
+            Self::Held => "held",
+            Self::Released => "released",
+            Self::Refunded => "refunded",
+            Self::PaidOut => "paid-out",
+        }
+    }
+
+    /// The cause of this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|cause| cause.as_str() == name)
+    }
+}
+
+rampart_types::word_column!(Cause);

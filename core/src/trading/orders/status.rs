@@ -1,0 +1,199 @@
+//! What state an order is in, and what may happen to it. `change` is the one way to change it.
+
+mod change;
+mod machine;
+
+use chrono::{DateTime, Utc};
+use rust_decimal::Decimal;
+use sqlx::PgConnection;
+
+#[cfg(test)]
+pub(crate) use self::change::judge;
+pub(crate) use self::change::{Change, Event, Facts, Told, apply, apply_in};
+pub(crate) use self::machine::{Transition, transition};
+use crate::platform::clock::NoEntropy;
+use crate::platform::error::{Error, Result};
+pub use crate::trading::orders::state::{Cause, OrderStatus};
+use crate::trading::sandbox::{self, Scenario};
+use rampart_types::{ClientId, OrderId};
+
+/// What happens to an order. Reasons are shown to the partner.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OrderEvent {
+    /// Money arrived: `None` is exactly the order's amount.
+    PaymentReceived {
+        /// How much, in the order's fiat currency.
+        amount: Option<Decimal>,
+        /// The payment provider's or the bank's own name for it.
+        reference: Option<String>,
+    },
+    /// The payment was denied.
+    PaymentDenied {
+        /// Why.
+        reason: Option<String>,
+    },
+    /// The coins were sent.
+    CoinsSent {
+        /// The transaction on chain.
+        transaction_id: String,
+    },
+    /// The transaction is confirmed on chain.
+    ConfirmedOnChain,
+    /// The order must wait: compliance, an unverified account, a failed delivery.
+    Hold {
+        /// Why.
+        reason: Option<String>,
+    },
+    /// The order may go on.
+    Release,
+    /// The payment was given back in full.
+    Refund {
+        /// Why.
+        reason: Option<String>,
+    },
+    /// The order is called off.
+    Cancel {
+        /// Why.
+        reason: Option<String>,
+    },
+    /// The time to pay has passed.
+    Expire,
+}
+
+/// What an event did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Applied {
+    /// The state before.
+    pub from: OrderStatus,
+    /// The state now.
+    pub to: OrderStatus,
+    /// What the event was judged to be.
+    pub cause: Cause,
+    /// When.
+    pub at: DateTime<Utc>,
+}
+
+/// Why an event did nothing.
+#[derive(Debug)]
+pub enum NotApplied {
+    /// The client has no such order.
+    NoSuchOrder,
+    /// The order's state forbids it.
+    Forbidden {
+        /// That state.
+        status: OrderStatus,
+    },
+    /// We could not do it.
+    Failed(Error),
+}
+
+impl From<Error> for NotApplied {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<NoEntropy> for NotApplied {
+    fn from(error: NoEntropy) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl Event for OrderEvent {
+    const TRANSITIONS: &'static [Transition] = machine::TRANSITIONS;
+
+    fn reason(&self) -> Option<&str> {
+        match self {
+            Self::PaymentDenied { reason }
+            | Self::Hold { reason }
+            | Self::Refund { reason }
+            | Self::Cancel { reason } => reason.as_deref(),
+            _ => None,
+        }
+    }
+
+    fn cause(&self, facts: &Facts, now: DateTime<Utc>) -> Option<Cause> {
+        machine::cause(facts, self, now)
+    }
+
+    async fn facts(
+        tx: &mut PgConnection,
+        client: ClientId,
+        order: OrderId,
+    ) -> Result<Option<Facts>, sqlx::Error> {
+        let row = sqlx::query!(
+            r#"
+            select status as "status: OrderStatus", fiat_amount, expires_at,
+                transaction_id is not null as "coins_sent!"
+            from buy_order where client_id = $1 and order_id = $2 for update
+            "#,
+            client.uuid(),
+            order.number(),
+        )
+        .fetch_optional(tx)
+        .await?;
+        let Some(row) = row else { return Ok(None) };
+        let (expires_at, coins_sent) = (row.expires_at, row.coins_sent);
+        Ok(Some(Facts { status: row.status, amount: row.fiat_amount, expires_at, coins_sent }))
+    }
+
+    async fn write(
+        &self,
+        tx: &mut PgConnection,
+        change: &Change<'_>,
+        transition: &Transition,
+    ) -> Result<Option<Told>, sqlx::Error> {
+        let (transaction_id, payment) = match self {
+            Self::CoinsSent { transaction_id } => (Some(transaction_id.as_str()), None),
+            Self::PaymentReceived { amount, reference } => (None, Some((amount, reference))),
+            _ => (None, None),
+        };
+        sqlx::query_as!(
+            Told,
+            r#"
+            with moved as (
+                update buy_order set
+                    status = $4, status_cause = $5, status_reason = $6, updated_at = $7,
+                    transaction_id = coalesce($8, transaction_id),
+                    paid_amount = case when $9 then coalesce($10, fiat_amount) else paid_amount end,
+                    payment_reference = coalesce($11, payment_reference)
+                where client_id = $1 and order_id = $2 and status = $3
+                returning partner_reference, callback_url
+            ), noted as (
+                insert into order_transition (client_id, order_id, transition_id, at,
+                    from_status, to_status, cause, reason, actor)
+                select $1, $2, $12, $7, $3, $4, $5, $6, $13 from moved
+            )
+            select partner_reference, callback_url from moved
+            "#,
+            change.client.uuid(),
+            change.order.number(),
+            transition.from.as_str(),
+            transition.to.as_str(),
+            transition.cause.as_str(),
+            self.reason(),
+            change.now,
+            transaction_id,
+            payment.is_some(),
+            payment.and_then(|(amount, _)| *amount),
+            payment.and_then(|(_, reference)| reference.as_deref()),
+            change.transition_id,
+            change.actor,
+        )
+        .fetch_optional(tx)
+        .await
+    }
+
+    /// In the sandbox an order goes on by itself.
+    async fn go_on(
+        &self,
+        tx: &mut PgConnection,
+        change: &Change<'_>,
+        (facts, cause, told): (&Facts, Cause, &Told),
+    ) -> Result<(), sqlx::Error> {
+        let coins_sent = facts.coins_sent || matches!(self, Self::CoinsSent { .. });
+        let scenario = Scenario::of(told.partner_reference.as_deref(), facts.amount);
+        let step = sandbox::next(scenario, cause, coins_sent);
+        sandbox::follow(tx, change.core, change.client, change.order, (step, change.now)).await
+    }
+}

@@ -1,0 +1,249 @@
+//! The order's states and what leads from one to the next: section 8 of the contract as data.
+
+use chrono::{DateTime, Utc};
+
+use super::{Facts, OrderEvent};
+use crate::notify::events::EventType;
+use crate::trading::orders::state::{Cause, OrderStatus};
+
+/// One row of the contract's table.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Transition {
+    pub(crate) from: OrderStatus,
+    pub(crate) cause: Cause,
+    pub(crate) to: OrderStatus,
+    /// What the partner is told; a release is told by what follows it.
+    pub(crate) tells: Option<EventType>,
+}
+
+/// A row.
+pub(crate) const fn transition(
+    from: OrderStatus,
+    cause: Cause,
+    to: OrderStatus,
+    tells: Option<EventType>,
+) -> Transition {
+    Transition { from, cause, to, tells }
+}
+
+/// Everything that may happen to an order once it exists. What is not here is refused.
+pub(super) const TRANSITIONS: &[Transition] = {
+    use Cause::*;
+    use EventType::*;
+    use OrderStatus::{Blocked, Completed, InProgress, Pending};
+    const CANCELLED: OrderStatus = OrderStatus::Cancelled;
+    const REFUNDED: OrderStatus = OrderStatus::Refunded;
+    &[
+        transition(Pending, PaymentReceived, InProgress, Some(OrderPaid)),
+        transition(Pending, PaymentLate, Blocked, Some(OrderBlocked)),
+        transition(Pending, PaymentAmountWrong, Blocked, Some(OrderBlocked)),
+        transition(Pending, PaymentDenied, CANCELLED, Some(OrderCancelled)),
+        transition(Pending, Expired, CANCELLED, Some(OrderCancelled)),
+        transition(Pending, Cancelled, CANCELLED, Some(OrderCancelled)),
+        transition(InProgress, CoinsSent, InProgress, Some(OrderSent)),
+        transition(InProgress, ConfirmedOnChain, Completed, Some(OrderCompleted)),
+        transition(InProgress, Held, Blocked, Some(OrderBlocked)),
+        transition(InProgress, Refunded, REFUNDED, Some(OrderRefunded)),
+        transition(Blocked, Released, InProgress, None),
+        transition(Blocked, Refunded, REFUNDED, Some(OrderRefunded)),
+    ]
+};
+
+/// What an event is judged to be for an order at `now`; `None` when it can be nothing.
+pub(super) fn cause(facts: &Facts, event: &OrderEvent, now: DateTime<Utc>) -> Option<Cause> {
+    let late = facts.expires_at.is_some_and(|end| end < now);
+    let cause = match event {
+        OrderEvent::PaymentReceived { amount: Some(amount), .. } if *amount != facts.amount => {
+            Cause::PaymentAmountWrong
+        }
+        OrderEvent::PaymentReceived { .. } if late => Cause::PaymentLate,
+        OrderEvent::PaymentReceived { .. } => Cause::PaymentReceived,
+        OrderEvent::PaymentDenied { .. } => Cause::PaymentDenied,
+        // Sending twice would be paying twice.
+        OrderEvent::CoinsSent { .. } if facts.coins_sent => return None,
+        OrderEvent::CoinsSent { .. } => Cause::CoinsSent,
+        OrderEvent::ConfirmedOnChain => Cause::ConfirmedOnChain,
+        OrderEvent::Hold { .. } => Cause::Held,
+        OrderEvent::Release => Cause::Released,
+        // In progress, a refund is for coins that never left. A blocked order may have had its
+        // delivery fail: there the operator decides.
+        OrderEvent::Refund { .. }
+            if facts.coins_sent && facts.status == OrderStatus::InProgress =>
+        {
+            return None;
+        }
+        OrderEvent::Refund { .. } => Cause::Refunded,
+        OrderEvent::Cancel { .. } => Cause::Cancelled,
+        OrderEvent::Expire if !late => return None,
+        OrderEvent::Expire => Cause::Expired,
+    };
+    Some(cause)
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeDelta;
+    use proptest::prelude::*;
+    use rust_decimal::Decimal;
+
+    use super::super::judge;
+    use super::*;
+
+    fn at(seconds: i64) -> DateTime<Utc> {
+        DateTime::from_timestamp(1_800_000_000 + seconds, 0).unwrap()
+    }
+
+    /// An order over 100 that can be paid until second 900.
+    fn order(status: OrderStatus, coins_sent: bool) -> Facts {
+        let amount = Decimal::ONE_HUNDRED;
+        Facts { status, amount, expires_at: Some(at(900)), coins_sent }
+    }
+
+    fn paid(amount: Option<i64>) -> OrderEvent {
+        OrderEvent::PaymentReceived { amount: amount.map(Decimal::from), reference: None }
+    }
+
+    fn events() -> Vec<OrderEvent> {
+        vec![
+            paid(None),
+            paid(Some(99)),
+            OrderEvent::PaymentDenied { reason: None },
+            OrderEvent::CoinsSent { transaction_id: "ab12".to_owned() },
+            OrderEvent::ConfirmedOnChain,
+            OrderEvent::Hold { reason: None },
+            OrderEvent::Release,
+            OrderEvent::Refund { reason: None },
+            OrderEvent::Cancel { reason: None },
+            OrderEvent::Expire,
+        ]
+    }
+
+    fn to(facts: &Facts, event: &OrderEvent, now: DateTime<Utc>) -> Option<OrderStatus> {
+        judge(facts, event, now).map(|row| row.to)
+    }
+
+    #[test]
+    fn every_pair_of_state_and_event_is_decided() {
+        use OrderStatus::*;
+        // Columns as in `events`, at a moment when the time to pay has not passed.
+        let table = [
+            (
+                order(Pending, false),
+                [
+                    Some(InProgress),
+                    Some(Blocked),
+                    Some(Cancelled),
+                    None,
+                    None,
+                    None,
+                    None,
+                    None,
+                    Some(Cancelled),
+                    None,
+                ],
+            ),
+            (
+                order(InProgress, false),
+                [
+                    None,
+                    None,
+                    None,
+                    Some(InProgress),
+                    Some(Completed),
+                    Some(Blocked),
+                    None,
+                    Some(Refunded),
+                    None,
+                    None,
+                ],
+            ),
+            (
+                order(InProgress, true),
+                [None, None, None, None, Some(Completed), Some(Blocked), None, None, None, None],
+            ),
+            (
+                order(Blocked, false),
+                [None, None, None, None, None, None, Some(InProgress), Some(Refunded), None, None],
+            ),
+            (
+                order(Blocked, true),
+                [None, None, None, None, None, None, Some(InProgress), Some(Refunded), None, None],
+            ),
+            (order(Completed, true), [None; 10]),
+            (order(Cancelled, false), [None; 10]),
+            (order(Refunded, false), [None; 10]),
+        ];
+        for (facts, expected) in table {
+            for (event, expected) in events().iter().zip(expected) {
+                assert_eq!(to(&facts, event, at(0)), expected, "{facts:?} {event:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_payment_is_judged_by_amount_and_time() {
+        let facts = order(OrderStatus::Pending, false);
+        let cause = |event: &OrderEvent, now| judge(&facts, event, now).map(|row| row.cause);
+        assert_eq!(cause(&paid(None), at(900)), Some(Cause::PaymentReceived));
+        assert_eq!(cause(&paid(Some(100)), at(900)), Some(Cause::PaymentReceived));
+        assert_eq!(cause(&paid(None), at(901)), Some(Cause::PaymentLate));
+        assert_eq!(cause(&paid(Some(101)), at(0)), Some(Cause::PaymentAmountWrong));
+        let unlimited = Facts { expires_at: None, ..facts.clone() };
+        let much_later = at(0) + TimeDelta::days(400);
+        assert_eq!(to(&unlimited, &paid(None), much_later), Some(OrderStatus::InProgress));
+    }
+
+    #[test]
+    fn an_order_expires_after_its_time_and_never_without_one() {
+        let facts = order(OrderStatus::Pending, false);
+        assert_eq!(to(&facts, &OrderEvent::Expire, at(900)), None);
+        assert_eq!(to(&facts, &OrderEvent::Expire, at(901)), Some(OrderStatus::Cancelled));
+        let unlimited = Facts { expires_at: None, ..facts };
+        assert_eq!(to(&unlimited, &OrderEvent::Expire, at(10_000_000)), None);
+    }
+
+    #[test]
+    fn names_are_found_again() {
+        for cause in Cause::ALL {
+            assert_eq!(Cause::from_name(cause.as_str()), Some(cause));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_happens_a_final_state_stays(
+            steps in proptest::collection::vec((0_usize..10, 0_i64..2000), 0..30),
+        ) {
+            let events = events();
+            let mut facts = order(OrderStatus::Pending, false);
+            let mut ended = None;
+            for (step, seconds) in steps {
+                let event = &events[step];
+                if let Some(row) = judge(&facts, event, at(seconds)) {
+                    prop_assert_eq!(ended, None);
+                    prop_assert_eq!(row.from, facts.status);
+                    facts.status = row.to;
+                    facts.coins_sent |= row.cause == Cause::CoinsSent;
+                }
+                ended = facts.status.is_final().then_some(facts.status);
+            }
+        }
+
+        #[test]
+        fn coins_leave_at_most_once(steps in proptest::collection::vec(0_usize..10, 0..40)) {
+            let events = events();
+            let mut facts = order(OrderStatus::Pending, false);
+            let mut sent = 0;
+            for step in steps {
+                if let Some(row) = judge(&facts, &events[step], at(0)) {
+                    facts.status = row.to;
+                    if row.cause == Cause::CoinsSent {
+                        facts.coins_sent = true;
+                        sent += 1;
+                    }
+                }
+            }
+            prop_assert!(sent <= 1);
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! `GET /api/v2/buy/orders/{id}/timeline`: every change of an order's state, oldest first.
+
+use chrono::{DateTime, Utc};
+use http::Method;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::lookup::{ID, OrderName, find};
+use crate::Core;
+use crate::auth::caller::Reader;
+use crate::endpoint::openapi::doc::Doc;
+use crate::endpoint::{Endpoint, Json};
+use crate::http::request::Input;
+use crate::platform::error::{Code, Result};
+
+/// Version 2, the only one.
+pub struct V2;
+
+impl Endpoint for V2 {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/api/v2/buy/orders/{id}/timeline";
+    const ERRORS: &'static [Code] = &[Code::ER033, Code::ER034, Code::ER035];
+    const DOC: Doc = Doc {
+        summary: "List an order's changes of state, oldest first",
+        path: &[ID],
+        answer: r#"[
+            {
+                "time": "2026-03-01T12:00:00Z", "from": null, "to": "pending",
+                "cause": "confirmed", "reason": null
+            },
+            {
+                "time": "2026-03-01T12:03:21Z", "from": "pending", "to": "in progress",
+                "cause": "payment-received", "reason": null
+            }
+        ]"#,
+        ..Doc::NONE
+    };
+    type Caller = Reader;
+    type Request = OrderName;
+    type Response = Json<Vec<Step>>;
+
+    fn read(input: &Input, _: &Reader) -> Result<OrderName> {
+        OrderName::read(input)
+    }
+
+    async fn call(core: &Core, caller: Reader, name: OrderName) -> Result<Json<Vec<Step>>> {
+        let Reader { client, user } = caller;
+        let order = find(core, &client, user, &name).await?;
+        let steps = sqlx::query_as!(
+            Step,
+            r#"
+            select at as time, from_status as "from", to_status as "to", cause, reason
+            from order_transition where client_id = $1 and order_id = $2
+            order by at, transition_id limit $3
+            "#,
+            client.id().uuid(),
+            order.id.number(),
+            STEPS_MAX,
+        )
+        .fetch_all(&core.db)
+        .await?;
+        Ok(Json(steps))
+    }
+}
+
+/// Most steps that are shown. An operator who holds and releases an order without end could make
+/// more; nothing else can.
+const STEPS_MAX: i64 = 1_000;
+
+/// One change of state; of an event that keeps the state, both are the same.
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "TimelineStep")]
+pub struct Step {
+    time: DateTime<Utc>,
+    from: Option<String>,
+    to: String,
+    cause: String,
+    reason: Option<String>,
+}

@@ -1,0 +1,202 @@
+//! The page where an order is paid: `GET` and `POST /pay/{token}`.
+//!
+//! The token is the permission: whoever has the link may look and pay, so a form from elsewhere
+//! (CSRF) gains nothing without it. A test client's order is paid by a button. A live order is
+//! paid at a payment provider, whose result operators report; until one is connected the page says
+//! so.
+
+mod page;
+
+use chrono::{DateTime, Utc};
+use http::{Method, StatusCode};
+use url::form_urlencoded;
+
+use crate::Core;
+use crate::auth::caller::Anyone;
+use crate::endpoint::{Body, Endpoint};
+use crate::http::reply::Reply;
+use crate::http::request::Input;
+use crate::platform::error::{Code, Result};
+use crate::trading::orders::payment_link;
+use crate::trading::orders::status::{Cause, NotApplied, OrderEvent, OrderStatus, apply};
+use rampart_types::{ClientId, OrderId, ReturnUrl};
+
+/// Who did it, in the order's timeline.
+const ACTOR: &str = "page";
+
+/// Shows the order.
+pub struct Show;
+
+impl Endpoint for Show {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/pay/{token}";
+    const ERRORS: &'static [Code] = &[];
+    type Caller = Anyone;
+    type Request = String;
+    type Response = Reply;
+
+    fn read(input: &Input, _: &Anyone) -> Result<String> {
+        Ok(input.param("token").to_owned())
+    }
+
+    async fn call(core: &Core, _: Anyone, token: String) -> Result<Reply> {
+        Ok(match Payment::find(core, &token).await? {
+            Some(payment) => page::show(StatusCode::OK, &payment),
+            None => page::not_found(),
+        })
+    }
+}
+
+/// Does what the pressed button says, in the sandbox.
+pub struct Act;
+
+impl Endpoint for Act {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/pay/{token}";
+    const ERRORS: &'static [Code] = &[];
+    const BODY: Body = Body::Form;
+    type Caller = Anyone;
+    type Request = (String, Option<Action>);
+    type Response = Reply;
+
+    fn read(input: &Input, _: &Anyone) -> Result<(String, Option<Action>)> {
+        let mut members = form_urlencoded::parse(&input.body);
+        let action = members.find(|(name, _)| name == "action");
+        let action = action.and_then(|(_, value)| Action::from_name(&value));
+        Ok((input.param("token").to_owned(), action))
+    }
+
+    async fn call(
+        core: &Core,
+        _: Anyone,
+        (token, action): (String, Option<Action>),
+    ) -> Result<Reply> {
+        let Some(payment) = Payment::find(core, &token).await? else {
+            return Ok(page::not_found());
+        };
+        let Some(action) = action else {
+            return Ok(page::show(StatusCode::BAD_REQUEST, &payment));
+        };
+        if payment.standing != Standing::Payable {
+            return Ok(page::show(StatusCode::CONFLICT, &payment));
+        }
+        match apply(core, payment.client, payment.order, &action.event(), ACTOR).await {
+            Ok(_) => Ok(page::leave(&token, payment.return_url.as_ref())),
+            // Somebody else was faster: show what it is now.
+            Err(NotApplied::Forbidden { .. } | NotApplied::NoSuchOrder) => {
+                let payment = Payment::find(core, &token).await?;
+                let show = |payment: &_| page::show(StatusCode::CONFLICT, payment);
+                Ok(payment.as_ref().map_or_else(page::not_found, show))
+            }
+            Err(NotApplied::Failed(error)) => Err(error),
+        }
+    }
+}
+
+/// A button of the sandbox's page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// The payment succeeds.
+    Pay,
+    /// The payment method's provider refuses it.
+    Deny,
+    /// The user changes their mind.
+    Cancel,
+}
+
+impl Action {
+    const ALL: [Self; 3] = [Self::Pay, Self::Deny, Self::Cancel];
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pay => "pay",
+            Self::Deny => "deny",
+            Self::Cancel => "cancel",
+        }
+    }
+
+    fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|action| action.as_str() == name)
+    }
+
+    const fn event(self) -> OrderEvent {
+        match self {
+            Self::Pay => OrderEvent::PaymentReceived { amount: None, reference: None },
+            Self::Deny => OrderEvent::PaymentDenied { reason: None },
+            Self::Cancel => OrderEvent::Cancel { reason: None },
+        }
+    }
+}
+
+/// An order as its payer sees it.
+#[derive(Debug)]
+struct Payment {
+    client: ClientId,
+    order: OrderId,
+    partner: String,
+    fiat: String,
+    crypto: String,
+    method: String,
+    wallet_address: String,
+    expires_at: Option<DateTime<Utc>>,
+    /// Whether money is only simulated.
+    is_test: bool,
+    standing: Standing,
+    return_url: Option<ReturnUrl>,
+}
+
+/// What can be done about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    /// It waits for one of the buttons.
+    Payable,
+    /// It is a live order and waits for a payment provider that is not there.
+    NoProvider,
+    /// Its time to pay has passed, or its partner is suspended.
+    Closed,
+    /// It came to this status.
+    Moved(OrderStatus, Cause),
+}
+
+impl Payment {
+    /// The order of a link; `None` when the link is none of ours.
+    async fn find(core: &Core, token: &str) -> Result<Option<Self>> {
+        let Some((client, order)) = payment_link::parse(core, token)? else { return Ok(None) };
+        let snapshot = core.snapshots.current();
+        let Some(tenant) = snapshot.tenants.get(&client) else { return Ok(None) };
+        let row = sqlx::query!(
+            "select status as \"status: OrderStatus\", status_cause as \"status_cause: Cause\", \
+             payment_method, fiat_amount, fiat_currency, \
+             crypto_amount, crypto_currency, wallet_address, return_url, expires_at \
+             from buy_order where client_id = $1 and order_id = $2",
+            client.uuid(),
+            order.number(),
+        )
+        .fetch_optional(&core.db)
+        .await?;
+        let Some(row) = row else { return Ok(None) };
+        let late = row.expires_at.is_some_and(|end| end < core.clock.now());
+        let standing = match row.status {
+            OrderStatus::Pending if late || tenant.suspended => Standing::Closed,
+            OrderStatus::Pending if tenant.is_test() => Standing::Payable,
+            OrderStatus::Pending => Standing::NoProvider,
+            status => Standing::Moved(status, row.status_cause),
+        };
+        let catalogue = &snapshot.catalogue;
+        let method = catalogue.payment_method(&row.payment_method);
+        Ok(Some(Self {
+            client,
+            order,
+            partner: tenant.name.clone(),
+            fiat: catalogue.format_amount(row.fiat_amount, &row.fiat_currency),
+            crypto: catalogue.format_amount(row.crypto_amount, &row.crypto_currency),
+            method: method.map_or(row.payment_method, |method| method.label.clone()),
+            wallet_address: row.wallet_address,
+            expires_at: row.expires_at,
+            is_test: tenant.is_test(),
+            standing,
+            // Checked at confirm; a link on a page of ours is checked where it is made too.
+            return_url: row.return_url.and_then(|url| url.parse().ok()),
+        }))
+    }
+}

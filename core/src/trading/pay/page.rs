@@ -1,0 +1,167 @@
+//! What the payer's browser gets.
+
+use http::StatusCode;
+use maud::{Markup, html};
+
+use super::{Action, Payment, Standing};
+use crate::http::html::guarded;
+use crate::http::reply::Reply;
+use crate::trading::orders::status::{Cause, OrderStatus};
+use rampart_types::ReturnUrl;
+
+/// The order and what can be done about it.
+pub(super) fn show(status: StatusCode, payment: &Payment) -> Reply {
+    let (heading, text) = words(payment);
+    let body = html! {
+        @if payment.is_test {
+            p.note { "This is a test. No money is moved and no coins are sent." }
+        }
+        h1 { (heading) }
+        p { (text) }
+        (terms(payment))
+        @if payment.standing == Standing::Payable {
+            (buttons())
+        } @else if let Some(url) = &payment.return_url {
+            p { a.button href=(url) rel="noreferrer" { "Back to " (payment.partner) } }
+        }
+    };
+    guarded(status, heading, &body, payment.return_url.as_ref())
+}
+
+/// For a link that is none of ours. It says the same whatever is wrong with it.
+pub(super) fn not_found() -> Reply {
+    let body = html! {
+        h1 { "There is no such payment" }
+        p { "Please open the link again from the shop that you bought at." }
+    };
+    guarded(StatusCode::NOT_FOUND, "There is no such payment", &body, None)
+}
+
+/// Where the browser goes after a button: back to the partner, or to the page as it is now. 303
+/// makes it a GET, so that a reload repeats nothing.
+pub(super) fn leave(token: &str, return_url: Option<&ReturnUrl>) -> Reply {
+    let mut reply = Reply::empty(StatusCode::SEE_OTHER);
+    match return_url {
+        Some(url) => reply.set("location", &url.to_ascii()),
+        None => reply.set("location", &format!("/pay/{token}")),
+    }
+    reply.set("referrer-policy", "no-referrer");
+    reply
+}
+
+fn words(payment: &Payment) -> (&'static str, &'static str) {
+    match payment.standing {
+        Standing::Payable => ("Pay for your order", "Choose how this test payment ends."),
+        Standing::NoProvider => (
+            "This order cannot be paid here yet",
+            "The payment provider is not configured. Please contact the shop.",
+        ),
+        Standing::Closed => {
+            ("This order can no longer be paid", "Nothing was charged. Please order again.")
+        }
+        Standing::Moved(status, cause) => moved(status, cause),
+    }
+}
+
+const fn moved(status: OrderStatus, cause: Cause) -> (&'static str, &'static str) {
+    match (status, cause) {
+        (OrderStatus::Completed, _) => {
+            ("Your order is complete", "The coins have arrived at your wallet.")
+        }
+        (OrderStatus::Cancelled, Cause::PaymentDenied) => {
+            ("The payment was denied", "Nothing was charged. You may order again.")
+        }
+        (OrderStatus::Cancelled, Cause::Expired) => {
+            ("This order has expired", "It was not paid in time. You may order again.")
+        }
+        (OrderStatus::Cancelled, _) => ("The order is cancelled", "Nothing was charged."),
+        (OrderStatus::Refunded, _) => ("The payment was given back", "The order has ended."),
+        (OrderStatus::Blocked, _) => {
+            ("Your order is being looked at", "The payment has arrived. Please wait for the shop.")
+        }
+        (OrderStatus::InProgress | OrderStatus::Pending, _) => {
+            ("Thank you, the payment has arrived", "The coins are on their way to your wallet.")
+        }
+    }
+}
+
+fn terms(payment: &Payment) -> Markup {
+    let waits = matches!(payment.standing, Standing::Payable | Standing::NoProvider);
+    html! {
+        dl {
+            dt { "Shop" } dd { (payment.partner) }
+            dt { "You pay" } dd { strong { (payment.fiat) } }
+            dt { "You get" } dd { (payment.crypto) }
+            dt { "Payment method" } dd { (payment.method) }
+            dt { "Wallet" } dd { (payment.wallet_address) }
+            dt { "Order" } dd { (payment.order) }
+            @if let (true, Some(end)) = (waits, payment.expires_at) {
+                dt { "Pay before" }
+                dd {
+                    time datetime=(end.to_rfc3339()) { (end.format("%-d %B %Y, %H:%M UTC")) }
+                }
+            }
+        }
+    }
+}
+
+fn buttons() -> Markup {
+    let label = |action| match action {
+        Action::Pay => "Pay",
+        Action::Deny => "Deny the payment",
+        Action::Cancel => "Cancel the order",
+    };
+    html! {
+        form method="post" {
+            @for action in Action::ALL {
+                button.main[action == Action::Pay] type="submit" name="action"
+                    value=(action.as_str()) { (label(action)) }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rampart_types::{ClientId, OrderId};
+
+    fn payment(standing: Standing, return_url: &str) -> Payment {
+        Payment {
+            client: ClientId::from(uuid::Uuid::nil()),
+            order: OrderId::new(7).unwrap(),
+            partner: "<b>Acme</b>".to_owned(),
+            fiat: "100.00 EUR".to_owned(),
+            crypto: "0.5 ETH".to_owned(),
+            method: "Card".to_owned(),
+            wallet_address: "0xabc".to_owned(),
+            expires_at: Some(chrono::DateTime::UNIX_EPOCH),
+            is_test: true,
+            standing,
+            return_url: return_url.parse().ok(),
+        }
+    }
+
+    fn text(reply: &Reply) -> &str {
+        std::str::from_utf8(&reply.body).unwrap()
+    }
+
+    #[test]
+    fn names_are_text_and_never_markup() {
+        let page = show(StatusCode::OK, &payment(Standing::Payable, ""));
+        assert!(text(&page).contains("&lt;b&gt;Acme") && !text(&page).contains("<b>"));
+        assert!(!text(&page).contains("<script"));
+    }
+
+    #[test]
+    fn only_a_payable_order_has_buttons() {
+        let moved = Standing::Moved(OrderStatus::Cancelled, Cause::PaymentDenied);
+        for (standing, buttons) in
+            [(Standing::Payable, 3), (Standing::NoProvider, 0), (Standing::Closed, 0), (moved, 0)]
+        {
+            let page = show(StatusCode::OK, &payment(standing, "https://shop.example/"));
+            assert_eq!(text(&page).matches("<button").count(), buttons, "{standing:?}");
+            assert_eq!(text(&page).contains("href="), buttons == 0, "{standing:?}");
+        }
+    }
+}

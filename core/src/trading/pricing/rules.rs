@@ -1,0 +1,205 @@
+//! The rules of partner fee, payment method fee and spread: the built-in ones, or those that a
+//! partner's policy states. The host does the sums and keeps them within the operator's bounds.
+
+use rampart_plugins::contract::FeeKind;
+use rampart_plugins::{Charge, FeeSchedule};
+use rust_decimal::Decimal;
+
+use super::AMOUNT_MAX;
+use crate::trading::catalogue::PaymentMethod;
+use rampart_types::decimal::{multiply_rounded, percent_of, sum};
+use rampart_types::money::round_fiat;
+
+/// Most that the payment method fee may come to, in percent of the basis, beyond the method's own
+/// fixed fee.
+pub const PAYMENT_METHOD_PERCENT_MAX: i64 = 20;
+/// Largest spread, in percent.
+pub const SPREAD_PERCENT_MAX: i64 = 20;
+/// Smallest spread, in percent. A subsidy is the operator's money, so a policy may not give much.
+pub const SPREAD_PERCENT_MIN: i64 = -1;
+
+/// Decimals that a policy's amounts are kept with.
+const POLICY_AMOUNT_DECIMALS: u32 = 10;
+/// Decimals that parts per million have as a percentage.
+const PPM_PERCENT_DECIMALS: u32 = 4;
+
+/// What a fee comes to on a basis; amounts are fiat. Nothing is rounded here.
+#[derive(Clone, Copy, Debug)]
+struct Rule {
+    fixed: Decimal,
+    percentage: Decimal,
+    at_least: Option<Decimal>,
+    at_most: Option<Decimal>,
+}
+
+impl Rule {
+    const fn plain(fixed: Decimal, percentage: Decimal) -> Self {
+        Self { fixed, percentage, at_least: None, at_most: None }
+    }
+
+    fn of_method(method: &PaymentMethod) -> Self {
+        Self::plain(method.fee_fixed, method.fee_percentage)
+    }
+
+    fn fee(&self, basis: Decimal) -> Option<Decimal> {
+        let fee = sum([self.fixed, percent_of(basis, self.percentage)?])?;
+        let fee = self.at_least.map_or(fee, |least| fee.max(least));
+        Some(self.at_most.map_or(fee, |most| fee.min(most)))
+    }
+
+    fn is_plain_rate(&self) -> bool {
+        self.fixed.is_zero() && self.at_least.is_none() && self.at_most.is_none()
+    }
+}
+
+/// Rules of the fees that a policy may state.
+#[derive(Clone, Debug, Default)]
+pub struct Rules {
+    partner: Vec<Rule>,
+    payment_method: Vec<Rule>,
+    /// In percent, within its bounds.
+    spread: Decimal,
+    spread_clamped: bool,
+}
+
+/// What the rules may come to.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// The partner's fee, in percent of the basis.
+    pub partner_percentage_max: Decimal,
+    /// The payment method's own fixed fee, on top of [`PAYMENT_METHOD_PERCENT_MAX`].
+    pub payment_method_fixed: Decimal,
+}
+
+impl Rules {
+    /// Without a policy: the partner's percentage, the method's fixed fee and percentage, the
+    /// pair's spread in percent.
+    pub fn built_in(
+        partner_percentage: Decimal,
+        method: &PaymentMethod,
+        spread_percentage: Decimal,
+    ) -> Self {
+        Self {
+            partner: vec![Rule::plain(Decimal::ZERO, partner_percentage)],
+            payment_method: vec![Rule::of_method(method)],
+            ..Self::default()
+        }
+        .with_spread(spread_percentage)
+    }
+
+    /// A policy's schedule. Its amounts are in the currency that the user pays; `unit` is what one
+    /// of it is worth in fiat: one when buying, the mid price when selling. Where it has no line
+    /// for the payment method, the method's own fees stay: what the method costs is not the
+    /// partner's to forget.
+    ///
+    /// `None` when a price has too many digits to reckon with.
+    pub fn of_schedule(
+        schedule: &FeeSchedule,
+        method: &PaymentMethod,
+        unit: Decimal,
+    ) -> Option<Self> {
+        let mut rules = Self::default();
+        for line in &schedule.lines {
+            let rule = match line.charge {
+                Charge::Flat(amount) => Rule::plain(in_fiat(amount, unit)?, Decimal::ZERO),
+                Charge::Rate { ppm, at_least, at_most } => {
+                    let bound = |amount: Option<Decimal>| match amount {
+                        Some(amount) => in_fiat(amount, unit).map(Some),
+                        None => Some(None),
+                    };
+                    let (at_least, at_most) = (bound(at_least)?, bound(at_most)?);
+                    Rule { at_least, at_most, ..Rule::plain(Decimal::ZERO, percent(ppm)) }
+                }
+            };
+            match line.kind {
+                FeeKind::Partner => rules.partner.push(rule),
+                FeeKind::PaymentMethod => rules.payment_method.push(rule),
+            }
+        }
+        if rules.payment_method.is_empty() {
+            rules.payment_method.push(Rule::of_method(method));
+        }
+        Some(rules.with_spread(percent(schedule.spread_ppm)))
+    }
+
+    fn with_spread(self, percentage: Decimal) -> Self {
+        let (least, most) = (Decimal::from(SPREAD_PERCENT_MIN), Decimal::from(SPREAD_PERCENT_MAX));
+        let spread = percentage.clamp(least, most);
+        Self { spread, spread_clamped: spread != percentage, ..self }
+    }
+
+    /// The spread in percent of what is left after the other fees.
+    pub(super) fn spread_percentage(&self) -> Decimal {
+        self.spread
+    }
+
+    /// Whether the rules asked for another spread.
+    pub(super) fn is_spread_clamped(&self) -> bool {
+        self.spread_clamped
+    }
+
+    /// The partner's fee on a basis, from zero to the partner's cap.
+    pub(super) fn partner_fee(&self, basis: Decimal, bounds: &Bounds) -> Option<Bounded> {
+        Some(Bounded::of(total(&self.partner, basis)?, bounds.partner(basis)?))
+    }
+
+    /// The payment method's fee on a basis, from zero to its bound.
+    pub(super) fn payment_method_fee(&self, basis: Decimal, bounds: &Bounds) -> Option<Bounded> {
+        Some(Bounded::of(total(&self.payment_method, basis)?, bounds.payment_method(basis)?))
+    }
+
+    /// The partner's fee in percent of any basis, where it is the same for all.
+    pub(super) fn partner_rate(&self, bounds: &Bounds) -> Option<Decimal> {
+        if !self.partner.iter().all(Rule::is_plain_rate) {
+            return None;
+        }
+        let rate = sum(self.partner.iter().map(|rule| rule.percentage))?;
+        Some(rate.clamp(Decimal::ZERO, bounds.partner_cap()))
+    }
+}
+
+/// A fee within its bounds, unrounded.
+pub(super) struct Bounded {
+    pub(super) fee: Decimal,
+    /// Whether the rules came to another.
+    pub(super) clamped: bool,
+}
+
+impl Bounded {
+    fn of(asked: Decimal, most: Decimal) -> Self {
+        let fee = asked.clamp(Decimal::ZERO, most);
+        Self { fee, clamped: fee != asked }
+    }
+}
+
+impl Bounds {
+    fn partner_cap(&self) -> Decimal {
+        self.partner_percentage_max.max(Decimal::ZERO)
+    }
+
+    fn partner(&self, basis: Decimal) -> Option<Decimal> {
+        percent_of(basis.max(Decimal::ZERO), self.partner_cap())
+    }
+
+    fn payment_method(&self, basis: Decimal) -> Option<Decimal> {
+        let share =
+            percent_of(basis.max(Decimal::ZERO), Decimal::from(PAYMENT_METHOD_PERCENT_MAX))?;
+        sum([share, self.payment_method_fixed.max(Decimal::ZERO)])
+    }
+}
+
+fn total(rules: &[Rule], basis: Decimal) -> Option<Decimal> {
+    rules.iter().try_fold(Decimal::ZERO, |total, rule| sum([total, rule.fee(basis)?]))
+}
+
+/// A policy's amount in fiat, cut to what the sums can hold: nothing beyond [`AMOUNT_MAX`] survives
+/// the bounds, and nothing finer a rounding to the smallest unit.
+fn in_fiat(amount: Decimal, unit: Decimal) -> Option<Decimal> {
+    let most = Decimal::from(AMOUNT_MAX);
+    let amount = round_fiat(amount.clamp(-most, most), POLICY_AMOUNT_DECIMALS);
+    Some(multiply_rounded(amount, unit, POLICY_AMOUNT_DECIMALS)?.clamp(-most, most))
+}
+
+fn percent(ppm: i32) -> Decimal {
+    Decimal::new(i64::from(ppm), PPM_PERCENT_DECIMALS)
+}

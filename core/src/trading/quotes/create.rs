@@ -1,0 +1,353 @@
+//! `POST /api/v1/buy/quote` and `POST /api/v1/sell/quote`: what a trade would come to, sealed for
+//! the confirm.
+
+use std::sync::Arc;
+
+use chrono::{SecondsFormat, SubsecRound, TimeDelta};
+use http::Method;
+use rust_decimal::Decimal;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::fees::Fees;
+use super::limits::{self, Reason};
+pub use super::request::Request;
+use super::request::{BUY_MEMBERS, MEMBERS, SELL_MEMBERS};
+use super::token::{self, Token};
+use super::{QUOTE_LIFETIME_SECONDS_MAX, Quote, Side};
+use crate::Core;
+use crate::auth::caller::ClientMaybeUser;
+use crate::endpoint::openapi::doc::{Doc, Shape};
+use crate::endpoint::{Body, Bucket, Endpoint, Json};
+use crate::http::request::Input;
+use crate::platform::error::{Code, Error, Refusal, Result};
+use crate::trading::catalogue::PairStatus;
+use crate::trading::market::prices::rounded;
+use crate::trading::pricing::{Priced, Terms};
+use crate::users::accounts;
+use rampart_types::{CurrencyDetails, JsonDecimal, PairCode, WrittenOnce};
+
+const DETAILS: &str = "Confirm the quote unchanged before its expiry date, once. Limits never refuse \
+                       a quote: `quoteUnconfirmableReasons` tells what would refuse the confirm. \
+                       When buying, `fiatAmount` is exactly what the coins are worth at `price` \
+                       (`cryptoAmount` × `price`) and the fees; a sale brings what is left of it.";
+
+/// Buying, version 1.
+pub struct BuyV1;
+
+impl Endpoint for BuyV1 {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/api/v1/buy/quote";
+    const ERRORS: &'static [Code] = &[
+        Code::ER008,
+        Code::ER010,
+        Code::ER011,
+        Code::ER012,
+        Code::ER013,
+        Code::ER014,
+        Code::ER015,
+        Code::ER042,
+        Code::ER043,
+        Code::ER044,
+        Code::ER048,
+        Code::ER050,
+        Code::ER055,
+        Code::ER061,
+        Code::ER328,
+        Code::ER402,
+        Code::ER403,
+    ];
+    const BODY: Body = Body::Json;
+    const BUCKET: Option<Bucket> = Some(Bucket::Quotes);
+    const DOC: Doc = Doc {
+        summary: "Quote a purchase",
+        details: DETAILS,
+        body: Shape::Joined(&[MEMBERS, BUY_MEMBERS]),
+        request: r#"{
+            "currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 250, "fee": 1
+        }"#,
+        answer: r#"{
+            "quote": "eyJhbGciOiJkaXIiLCJlbmMiOiJBMjU2R0NNIn0..c2VhbGVk.dGV4dA.dGFn",
+            "currencyPair": "BTC-EUR",
+            "fiatAmount": 250, "cryptoAmount": 0.00262011, "price": 90000,
+            "paymentMethod": "creditCard", "paymentMethodCost": 6.5, "networkFeeCost": 1.5,
+            "providerFee": 2.5, "providerFeePercentage": 1,
+            "partnerFee": 2.5, "partnerFeePercentage": 1, "spreadFee": 1.19,
+            "singleCoinEstimate": 95415.84,
+            "isEstimatedQuote": false,
+            "expiryDate": "2026-03-01T12:05:00.000Z",
+            "quoteUnconfirmableReasons": [],
+            "sourceCurrency": {
+                "code": "EUR", "ticker": "EUR", "name": "Euro", "caip19": "swift:0/iso4217:EUR"
+            },
+            "targetCurrency": {
+                "code": "BTC", "ticker": "BTC", "name": "Bitcoin",
+                "caip19": "bip122:000000000019d6689c085ae165831e93/slip44:0"
+            }
+        }"#,
+        ..Doc::NONE
+    };
+    type Caller = ClientMaybeUser;
+    type Request = Request;
+    type Response = Json<View>;
+
+    fn read(input: &Input, caller: &ClientMaybeUser) -> Result<Request> {
+        Request::read(Side::Buy, &input.document, &caller.client)
+    }
+
+    async fn call(core: &Core, caller: ClientMaybeUser, request: Request) -> Result<Json<View>> {
+        make(core, &caller, Side::Buy, request).await.map(Json)
+    }
+}
+
+/// Selling, version 1.
+pub struct SellV1;
+
+impl Endpoint for SellV1 {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/api/v1/sell/quote";
+    const ERRORS: &'static [Code] = &[
+        Code::ER008,
+        Code::ER010,
+        Code::ER011,
+        Code::ER012,
+        Code::ER013,
+        Code::ER016,
+        Code::ER042,
+        Code::ER043,
+        Code::ER048,
+        Code::ER050,
+        Code::ER055,
+        Code::ER061,
+        Code::ER328,
+        Code::ER402,
+        Code::ER403,
+    ];
+    const BODY: Body = Body::Json;
+    const BUCKET: Option<Bucket> = Some(Bucket::Quotes);
+    const DOC: Doc = Doc {
+        summary: "Quote a sale",
+        details: DETAILS,
+        body: Shape::Joined(&[MEMBERS, SELL_MEMBERS]),
+        request: r#"{"currencyPair": "BTC-EUR", "cryptoAmount": 0.01}"#,
+        answer: r#"{
+            "quote": "eyJhbGciOiJkaXIiLCJlbmMiOiJBMjU2R0NNIn0..c2VhbGVk.dGV4dA.dGFn",
+            "currencyPair": "BTC-EUR",
+            "fiatAmount": 885.05, "cryptoAmount": 0.01, "price": 90000,
+            "paymentMethod": "bankTransfer", "paymentMethodCost": 0, "networkFeeCost": 1.5,
+            "providerFee": 9, "providerFeePercentage": 1,
+            "partnerFee": 0, "partnerFeePercentage": 0, "spreadFee": 4.45,
+            "singleCoinEstimate": 88505,
+            "isEstimatedQuote": false,
+            "expiryDate": "2026-03-01T12:05:00.000Z",
+            "quoteUnconfirmableReasons": [],
+            "fiatNetworkFee": 1.5, "bankAccountDisabled": false,
+            "sourceCurrency": {
+                "code": "BTC", "ticker": "BTC", "name": "Bitcoin",
+                "caip19": "bip122:000000000019d6689c085ae165831e93/slip44:0"
+            },
+            "targetCurrency": {
+                "code": "EUR", "ticker": "EUR", "name": "Euro", "caip19": "swift:0/iso4217:EUR"
+            }
+        }"#,
+        ..Doc::NONE
+    };
+    type Caller = ClientMaybeUser;
+    type Request = Request;
+    type Response = Json<SellQuote>;
+
+    fn read(input: &Input, caller: &ClientMaybeUser) -> Result<Request> {
+        Request::read(Side::Sell, &input.document, &caller.client)
+    }
+
+    async fn call(
+        core: &Core,
+        caller: ClientMaybeUser,
+        request: Request,
+    ) -> Result<Json<SellQuote>> {
+        let quote = make(core, &caller, Side::Sell, request).await?;
+        let bank_account_disabled = match caller.user {
+            None => false,
+            Some(user) => {
+                let mut conn = core.db.acquire().await?;
+                let owner = (caller.client.id(), user);
+                accounts::all_disabled(&mut conn, owner, &quote.payment_method).await?
+            }
+        };
+        Ok(Json(SellQuote {
+            fiat_network_fee: quote.network_fee_cost,
+            bank_account_disabled,
+            quote,
+        }))
+    }
+}
+
+/// A sell quote as shown.
+#[derive(Debug, JsonSchema, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SellQuote {
+    #[serde(flatten)]
+    quote: View,
+    fiat_network_fee: JsonDecimal,
+    /// Whether the user has accounts for the payout method and every one of them is disabled.
+    bank_account_disabled: bool,
+}
+
+/// A buy quote as shown.
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "BuyQuote")]
+#[serde(rename_all = "camelCase")]
+pub struct View {
+    quote: Token,
+    currency_pair: PairCode,
+    fiat_amount: JsonDecimal,
+    crypto_amount: JsonDecimal,
+    price: JsonDecimal,
+    payment_method: String,
+    payment_method_cost: JsonDecimal,
+    network_fee_cost: JsonDecimal,
+    provider_fee: JsonDecimal,
+    provider_fee_percentage: JsonDecimal,
+    partner_fee: JsonDecimal,
+    partner_fee_percentage: JsonDecimal,
+    spread_fee: JsonDecimal,
+    single_coin_estimate: JsonDecimal,
+    is_estimated_quote: bool,
+    expiry_date: String,
+    quote_unconfirmable_reasons: Vec<Reason>,
+    source_currency: Arc<WrittenOnce<CurrencyDetails>>,
+    target_currency: Arc<WrittenOnce<CurrencyDetails>>,
+}
+
+/// Prices the request and seals the quote.
+async fn make(core: &Core, caller: &ClientMaybeUser, side: Side, request: Request) -> Result<View> {
+    let quote = quote(core, caller, side, &request)?;
+    let sealed = token::seal(core, &caller.client.tenant, &quote)?;
+    let pair = &request.pair;
+    let amounts = (quote.fiat, quote.crypto);
+    let mut reasons = limits::reasons(side, pair, &request.method, amounts);
+    reasons.extend(limits::reasons_of_user(core, caller, &quote).await?);
+    View::of(&request, quote, sealed, reasons)
+}
+
+/// What the request comes to now.
+///
+/// # Errors
+/// When the market is closed, or the amount has no price.
+pub(crate) fn quote(
+    core: &Core,
+    caller: &ClientMaybeUser,
+    side: Side,
+    request: &Request,
+) -> Result<Quote> {
+    let price = open_market(core, side, request)?;
+    let pair = &request.pair;
+    let fees = Fees::of(core, caller, side, request, price)?;
+    let terms = Terms {
+        side,
+        price,
+        fiat_exponent: pair.quote.scale(),
+        crypto_scale: pair.base.scale(),
+        provider_percentage: pair.provider_fee_percentage,
+        network_fee: pair.network_fee,
+        rules: fees.rules.clone(),
+        bounds: fees.bounds,
+    };
+    let priced = terms.price_of(request.given).map_err(|why| request.unpriceable(why))?;
+    Ok(Quote {
+        policy_decisions: fees.decisions(core, caller, &priced),
+        ..promise(core, caller, side, request, price, &priced)?
+    })
+}
+
+/// The mid price, if pair and method are open now.
+///
+/// # Errors
+/// ER008 or ER016, and ER055.
+fn open_market(core: &Core, side: Side, request: &Request) -> Result<Decimal> {
+    let mut refusal = Refusal::new();
+    let price = request.pair.live_price(core.clock.now());
+    let in_maintenance = side.of(&request.pair).status != PairStatus::Enabled;
+    if in_maintenance && side == Side::Sell {
+        refusal.add(Code::ER016, None);
+    } else if in_maintenance || price.is_none() {
+        refusal.add(Code::ER008, None);
+    }
+    if !request.method.enabled {
+        refusal.add(Code::ER055, None);
+    }
+    price.filter(|_| refusal.is_empty()).ok_or_else(|| refusal.into())
+}
+
+fn promise(
+    core: &Core,
+    caller: &ClientMaybeUser,
+    side: Side,
+    request: &Request,
+    price: Decimal,
+    priced: &Priced,
+) -> Result<Quote> {
+    let lifetime = request.pair.quote_lifetime_seconds.unwrap_or(core.settings.lifetimes.quote);
+    let lifetime = TimeDelta::seconds(i64::from(lifetime.min(QUOTE_LIFETIME_SECONDS_MAX)));
+    let issued_at = core.clock.now().trunc_subsecs(3);
+    Ok(Quote {
+        id: core.clock.uuid()?.into(),
+        client: caller.client.id(),
+        user: caller.user,
+        side,
+        pair: request.pair.code,
+        payment_method: request.method.code.clone(),
+        fiat: priced.fiat,
+        crypto: priced.crypto,
+        price,
+        fees: priced.fees,
+        partner_fee_percentage: priced.partner_fee_percentage,
+        requested_fee_percentage: request.fee,
+        wallet_address: request.wallet_address.clone(),
+        destination_tag: request.destination_tag.clone(),
+        country: request.country,
+        is_estimated: side == Side::Buy && request.method.uses_estimated_quote,
+        policy_decisions: serde_json::Value::Array(Vec::new()),
+        issued_at,
+        expires_at: issued_at + lifetime,
+    })
+}
+
+impl View {
+    fn of(request: &Request, quote: Quote, sealed: Token, reasons: Vec<Reason>) -> Result<Self> {
+        let pair = &request.pair;
+        let single = single_coin((quote.fiat, quote.crypto), pair.quote.scale())
+            .ok_or_else(|| Error::broken("reckon the price of one coin"))?;
+        let (source, target) = match quote.side {
+            Side::Buy => (&pair.quote, &pair.base),
+            Side::Sell => (&pair.base, &pair.quote),
+        };
+        Ok(Self {
+            quote: sealed,
+            currency_pair: quote.pair,
+            fiat_amount: quote.fiat.into(),
+            crypto_amount: quote.crypto.into(),
+            price: quote.price.into(),
+            payment_method_cost: quote.fees.payment_method.into(),
+            network_fee_cost: quote.fees.network.into(),
+            provider_fee: quote.fees.provider.into(),
+            provider_fee_percentage: pair.provider_fee_percentage.into(),
+            partner_fee: quote.fees.partner.into(),
+            partner_fee_percentage: quote.partner_fee_percentage.into(),
+            spread_fee: quote.fees.spread.into(),
+            single_coin_estimate: single.into(),
+            is_estimated_quote: quote.is_estimated,
+            expiry_date: quote.expires_at.to_rfc3339_opts(SecondsFormat::Millis, true),
+            quote_unconfirmable_reasons: reasons,
+            payment_method: quote.payment_method,
+            source_currency: Arc::clone(&source.details),
+            target_currency: Arc::clone(&target.details),
+        })
+    }
+}
+
+/// What one coin comes to in this quote, everything included: `fiatAmount / cryptoAmount`, rounded
+/// as the prices endpoint rounds. `None` when it does not fit.
+fn single_coin((fiat, crypto): (Decimal, Decimal), exponent: u32) -> Option<Decimal> {
+    rounded(fiat.checked_div(crypto)?, exponent)
+}

@@ -1,0 +1,161 @@
+//! Whose rules the fees of a quote follow: the partner's policy, or the built-in ones.
+
+use rampart_plugins::contract::{self, FeeRequest, Money, PolicyKind, Stage};
+use rust_decimal::Decimal;
+use serde_json::{Value, json};
+
+use super::Side;
+use super::request::Request;
+use crate::Core;
+use crate::auth::caller::ClientMaybeUser;
+use crate::platform::error::Result;
+use crate::policies::{self, PolicyFees};
+use crate::trading::pricing::{
+    Bounds, Given, PAYMENT_METHOD_PERCENT_MAX, Priced, Rules, SPREAD_PERCENT_MAX,
+    SPREAD_PERCENT_MIN, Unpriceable,
+};
+use rampart_types::Country;
+use rampart_types::decimal::divide_down;
+use rampart_types::money::fiat_value;
+
+/// Decimals of amounts and rates that a policy is told where they are reckoned, not given.
+const POLICY_DECIMALS: u32 = 18;
+/// The country that a policy is told where none is known (a user-assigned code of ISO 3166-1).
+const COUNTRY_UNKNOWN: &str = "ZZ";
+
+/// The rules of one quote, and who stated them.
+pub(super) struct Fees {
+    pub(super) rules: Rules,
+    pub(super) bounds: Bounds,
+    policy: Option<PolicyFees>,
+}
+
+impl Fees {
+    /// Asks the partner's policy, and takes the built-in rules where it has none or it malfunctions:
+    /// the requested percentage or the client's default, the method's fees, the pair's spread. A
+    /// policy states all of these itself, so `fee` of the request does not count beside it; only
+    /// the method's fees stay where it has no line for them.
+    ///
+    /// # Errors
+    /// ER328 on a malfunction of a policy that is set to fail closed; ER011 or ER012 for an amount
+    /// whose sums do not fit.
+    pub(super) fn of(
+        core: &Core,
+        caller: &ClientMaybeUser,
+        side: Side,
+        request: &Request,
+        price: Decimal,
+    ) -> Result<Self> {
+        let tenant = &caller.client.tenant;
+        let bounds = Bounds {
+            partner_percentage_max: tenant.fee_cap_percentage,
+            payment_method_fixed: request.method.fee_fixed,
+        };
+        let policy = match tenant.policies.has(PolicyKind::Fee) {
+            true => {
+                let asked = asked(caller, side, request, price)
+                    .ok_or_else(|| request.unpriceable(Unpriceable::TooLarge))?;
+                policies::fee_schedule(core, &caller.client, caller.user, asked)?
+            }
+            false => None,
+        };
+        let unit = if side == Side::Buy { Decimal::ONE } else { price };
+        let stated = match policy {
+            Some(policy) => {
+                let rules = Rules::of_schedule(&policy.schedule, &request.method, unit)
+                    .ok_or_else(|| request.unpriceable(Unpriceable::TooLarge))?;
+                Some((rules, policy))
+            }
+            None => None,
+        };
+        Ok(match stated {
+            Some((rules, policy)) => Self { rules, bounds, policy: Some(policy) },
+            None => {
+                let partner = request.fee.unwrap_or(tenant.default_fee_percentage);
+                let spread = request.pair.spread_percentage;
+                let rules = Rules::built_in(partner, &request.method, spread);
+                Self { rules, bounds, policy: None }
+            }
+        })
+    }
+
+    /// What the order's audit row will say of these fees.
+    pub(super) fn decisions(self, core: &Core, caller: &ClientMaybeUser, priced: &Priced) -> Value {
+        let (clamped, within) = (&priced.clamped, self.bounds_of(&priced.clamped));
+        match self.policy {
+            Some(mut policy) => {
+                if !clamped.is_empty() {
+                    policy.note_clamped(core, &caller.client, json!(clamped), within);
+                }
+                Value::Array(vec![policy.decision])
+            }
+            None if clamped.is_empty() => Value::Array(Vec::new()),
+            None => json!([{
+                "kind": "fee", "policy": "built-in", "clamped": clamped, "within": within,
+            }]),
+        }
+    }
+
+    /// The bounds that these fees were held to, in words: why they are not what was stated.
+    fn bounds_of(&self, clamped: &[&'static str]) -> Value {
+        let bound = |name: &&'static str| match *name {
+            "partner" => {
+                let cap = self.bounds.partner_percentage_max.normalize();
+                format!("0 to {cap} % of the amount, the partner's cap")
+            }
+            "payment-method" => {
+                let fixed = self.bounds.payment_method_fixed.normalize();
+                format!("0 to {fixed} and {PAYMENT_METHOD_PERCENT_MAX} % of the amount")
+            }
+            _ => format!("{SPREAD_PERCENT_MIN} to {SPREAD_PERCENT_MAX} % of what is converted"),
+        };
+        let bounds = clamped.iter().map(|name| ((*name).to_owned(), bound(name).into()));
+        Value::Object(bounds.collect())
+    }
+}
+
+/// What a policy is asked. The amount that the user pays is told at the mid price where the request
+/// names the other one, because it depends on the answer.
+fn asked(
+    caller: &ClientMaybeUser,
+    side: Side,
+    request: &Request,
+    price: Decimal,
+) -> Option<FeeRequest> {
+    let pair = &request.pair;
+    let exponent = pair.quote.scale();
+    let (pays, receives) = match side {
+        Side::Buy => (&pair.quote, &pair.base),
+        Side::Sell => (&pair.base, &pair.quote),
+    };
+    let pay = match (side, request.given) {
+        (Side::Buy, Given::Fiat(fiat)) => fiat,
+        (Side::Buy, Given::Crypto(crypto)) => fiat_value(crypto, price, exponent)?,
+        (Side::Sell, Given::Crypto(crypto)) => crypto,
+        (Side::Sell, Given::Fiat(fiat)) => divide_down(fiat, price, pair.base.scale())?,
+    };
+    let mid_rate = match side {
+        Side::Buy => divide_down(Decimal::ONE, price, POLICY_DECIMALS)?,
+        Side::Sell => price,
+    };
+    Some(FeeRequest {
+        stage: Stage::Quote,
+        side: match side {
+            Side::Buy => contract::Side::Buy,
+            Side::Sell => contract::Side::Sell,
+        },
+        pay: Money { amount: plain(pay), currency: pays.code().to_string() },
+        receive_currency: receives.code().to_string(),
+        mid_rate: plain(mid_rate),
+        payment_method: request.method.code.clone(),
+        country: request.country.map_or(COUNTRY_UNKNOWN, Country::as_str).to_owned(),
+        // Fees do not wait for the database: of the user, they know that there is one.
+        user_tier: if caller.user.is_some() { "registered" } else { "guest" }.to_owned(),
+        volume_30d: None,
+        promo_code: None,
+    })
+}
+
+fn plain(value: Decimal) -> String {
+    value.normalize().to_string()
+}

@@ -1,0 +1,269 @@
+//! The members of a quote request, both sides.
+
+use std::str::FromStr;
+use std::sync::Arc;
+
+use rust_decimal::Decimal;
+use serde_json::Value;
+
+use super::Side;
+use crate::auth::caller::Client;
+use crate::endpoint::openapi::doc::{Kind, Member, optional, required};
+use crate::http::fields::Fields;
+use crate::platform::error::{Code, Error, Result};
+use crate::trading::catalogue::{Catalogue, Crypto, Currency, Pair, PairStatus, PaymentMethod};
+use crate::trading::pricing::{AMOUNT_MAX, Given, Unpriceable};
+use crate::trading::sell::PAYOUT_METHODS;
+use rampart_types::decimal::{fits_decimals, from_number_or_text};
+use rampart_types::{Country, DestinationTag, InvalidTag, TagKind, WalletAddress};
+
+/// The payout method where a request names none.
+const PAYOUT_METHOD_DEFAULT: &str = "bankTransfer";
+
+/// What both sides take.
+pub(super) const MEMBERS: &[Member] = &[
+    optional(
+        "currencyPair",
+        Kind::Matching("^[A-Z0-9]{2,12}-[A-Z0-9]{2,12}$"),
+        "The pair, crypto first: `BTC-EUR`. Required unless both currencies are named by CAIP-19.",
+    ),
+    optional("sourceCurrency", Kind::Text, "CAIP-19 id of what the user hands over."),
+    optional("targetCurrency", Kind::Text, "CAIP-19 id of what the user gets."),
+    optional(
+        "fiatAmount",
+        Kind::DecimalOrText,
+        "What is paid, or paid out, in fiat. Exactly one of the two amounts is sent.",
+    ),
+    optional("cryptoAmount", Kind::DecimalOrText, "What is bought or sold, in crypto."),
+    optional(
+        "fee",
+        Kind::DecimalOrText,
+        "The partner's fee in percent, 0 to 5 within the client's cap; the client's default if \
+         omitted.",
+    ),
+    optional(
+        "countryCode",
+        Kind::Matching("^[A-Za-z]{2}$"),
+        "Where the user is, as in ISO 3166-1.",
+    ),
+];
+
+/// What only buying takes.
+pub(super) const BUY_MEMBERS: &[Member] = &[
+    required("paymentMethod", Kind::Text, "Code of a listed payment method."),
+    optional("walletAddress", Kind::Text, "Binds the quote to this wallet."),
+    optional("destinationTag", Kind::Tag, "Binds the quote to this tag."),
+];
+
+/// What only selling takes.
+pub(super) const SELL_MEMBERS: &[Member] = &[optional(
+    "paymentMethod",
+    Kind::OneOf(&PAYOUT_METHODS),
+    "How the user is paid; `bankTransfer` if omitted.",
+)];
+
+/// A quote request, valid on its own; whether the market is open is up to the call.
+#[derive(Debug)]
+pub struct Request {
+    pub(super) pair: Arc<Pair>,
+    pub(super) method: Arc<PaymentMethod>,
+    pub(super) given: Given,
+    pub(super) fee: Option<Decimal>,
+    pub(super) wallet_address: Option<WalletAddress>,
+    pub(super) destination_tag: Option<DestinationTag>,
+    pub(super) country: Option<Country>,
+}
+
+impl Request {
+    /// Reads the members.
+    ///
+    /// # Errors
+    /// ER048, or every violation of: ER010 to ER015, ER042 to ER044, ER050, ER061, ER402, ER403.
+    pub(super) fn read(side: Side, document: &Value, client: &Client) -> Result<Self> {
+        let mut fields = Fields::of(document)?;
+        let pair = pair(&mut fields, side, &client.catalogue);
+        let method = method(&mut fields, side, &client.catalogue);
+        let given = given(&mut fields, pair.as_deref());
+        let fee = fee(&mut fields, client);
+        let crypto = pair.as_ref().and_then(|pair| pair.base.crypto.as_ref());
+        let (wallet_address, destination_tag) = match (side, crypto) {
+            (Side::Buy, Some(crypto)) => wallet(&mut fields, crypto),
+            _ => (None, None),
+        };
+        let country = fields.optional("countryCode", Code::ER061, parsed);
+        let request = pair.zip(method).zip(given).map(|((pair, method), given)| Self {
+            pair,
+            method,
+            given,
+            fee,
+            wallet_address,
+            destination_tag,
+            country,
+        });
+        fields.finish(request)
+    }
+
+    /// A purchase for this much fiat, with nothing else said.
+    pub(crate) fn purchase(pair: Arc<Pair>, method: Arc<PaymentMethod>, fiat: Decimal) -> Self {
+        Self {
+            pair,
+            method,
+            given: Given::Fiat(fiat),
+            fee: None,
+            wallet_address: None,
+            destination_tag: None,
+            country: None,
+        }
+    }
+
+    /// Why the amount has no price, as the partner is told.
+    pub(super) fn unpriceable(&self, why: Unpriceable) -> Error {
+        let code = match self.given {
+            Given::Fiat(_) => Code::ER011,
+            Given::Crypto(_) => Code::ER012,
+        };
+        match why {
+            Unpriceable::TooSmall => Error::with_detail(code, "nothing is left after the fees"),
+            Unpriceable::TooLarge => Error::with_detail(code, "it is too large"),
+        }
+    }
+}
+
+fn parsed<T: FromStr>(value: &Value) -> Option<T> {
+    value.as_str()?.parse().ok()
+}
+
+/// The pair that `currencyPair` names, or `sourceCurrency` and `targetCurrency` (CAIP-19) do. Both
+/// forms may be sent if they name the same. A pair that is not offered on this side is as unknown.
+fn pair(fields: &mut Fields<'_>, side: Side, catalogue: &Catalogue) -> Option<Arc<Pair>> {
+    let source = fields.optional("sourceCurrency", Code::ER403, |value| {
+        currency(catalogue, value)
+            .filter(|currency| currency.crypto.is_some() == (side == Side::Sell))
+    });
+    let target = fields.optional("targetCurrency", Code::ER402, |value| {
+        currency(catalogue, value)
+            .filter(|currency| currency.crypto.is_some() == (side == Side::Buy))
+    });
+    let by_caip19 =
+        fields.value("sourceCurrency").is_some() && fields.value("targetCurrency").is_some();
+    let derived = source.zip(target).and_then(|(source, target)| {
+        let (base, quote) = if side == Side::Buy { (target, source) } else { (source, target) };
+        catalogue.pair_of(base.code(), quote.code())
+    });
+    let named = fields
+        .value("currencyPair")
+        .map(|value| parsed(value).and_then(|code| catalogue.pairs.get(&code)));
+    let pair = match (named, by_caip19) {
+        (None, false) => {
+            fields.refuse_with(Code::ER010, "currencyPair");
+            return None;
+        }
+        (None, true) => derived,
+        (Some(named), false) => named,
+        (Some(named), true) => named.filter(|pair| derived.is_none_or(|d| d.code == pair.code)),
+    };
+    // What is wrong with a CAIP-19 id was said already.
+    let said = by_caip19 && !fields.is_clean();
+    let pair = pair.filter(|pair| side.of(pair).status != PairStatus::Disabled).cloned();
+    if pair.is_none() && !said {
+        fields.refuse_with(Code::ER010, "currencyPair");
+    }
+    pair
+}
+
+fn currency(catalogue: &Catalogue, value: &Value) -> Option<Arc<Currency>> {
+    catalogue.by_caip19(&parsed(value)?).cloned()
+}
+
+fn method(
+    fields: &mut Fields<'_>,
+    side: Side,
+    catalogue: &Catalogue,
+) -> Option<Arc<PaymentMethod>> {
+    let find = |code: &str| {
+        let fits = side == Side::Buy || PAYOUT_METHODS.contains(&code);
+        catalogue.payment_method(code).filter(|_| fits).cloned()
+    };
+    if side == Side::Sell && fields.value("paymentMethod").is_none() {
+        return find(PAYOUT_METHOD_DEFAULT);
+    }
+    fields.required("paymentMethod", Code::ER013, |value| find(value.as_str()?))
+}
+
+/// Exactly one of the two amounts; an empty string is none.
+fn given(fields: &mut Fields<'_>, pair: Option<&Pair>) -> Option<Given> {
+    let is_sent = |name| fields.value(name).is_some_and(|value| value.as_str() != Some(""));
+    let (fiat, crypto) = (is_sent("fiatAmount"), is_sent("cryptoAmount"));
+    if fiat == crypto {
+        fields.refuse(if fiat { Code::ER043 } else { Code::ER042 });
+    }
+    let fiat = fiat.then(|| {
+        let most = pair.map(|pair| pair.quote.scale());
+        amount(fields, "fiatAmount", Code::ER011, most).map(Given::Fiat)
+    });
+    let crypto = crypto.then(|| {
+        let most = pair.map(|pair| pair.base.scale());
+        amount(fields, "cryptoAmount", Code::ER012, most).map(Given::Crypto)
+    });
+    fiat.or(crypto).flatten()
+}
+
+/// A positive number of at most so many decimals; how many is not known without a pair.
+fn amount(
+    fields: &mut Fields<'_>,
+    name: &'static str,
+    code: Code,
+    decimals: Option<u32>,
+) -> Option<Decimal> {
+    let value = fields.value(name).and_then(from_number_or_text);
+    let wrong = match value {
+        None => format!("{name} is not a number"),
+        Some(amount) if amount <= Decimal::ZERO => format!("{name} is not positive"),
+        Some(amount) if amount > Decimal::from(AMOUNT_MAX) => format!("{name} is too large"),
+        Some(amount) => match decimals {
+            Some(most) if !fits_decimals(amount, most) => {
+                format!("{name} has more than {most} decimals")
+            }
+            _ => return Some(amount),
+        },
+    };
+    fields.refuse_with(code, wrong);
+    None
+}
+
+/// The partner's fee in percent; null and an empty string are the client's default.
+fn fee(fields: &mut Fields<'_>, client: &Client) -> Option<Decimal> {
+    fields
+        .optional("fee", Code::ER050, |value| {
+            if value.as_str() == Some("") {
+                return Some(None);
+            }
+            from_number_or_text(value).filter(|fee| client.tenant.accepts_fee(*fee)).map(Some)
+        })
+        .flatten()
+}
+
+/// The wallet that the quote is to be bound to.
+fn wallet(
+    fields: &mut Fields<'_>,
+    crypto: &Crypto,
+) -> (Option<WalletAddress>, Option<DestinationTag>) {
+    let address = fields.optional("walletAddress", Code::ER014, |value| {
+        WalletAddress::parse(crypto.chain, value.as_str()?).ok()
+    });
+    let kind = if crypto.supports_tag { crypto.chain.tag_kind() } else { TagKind::None };
+    let tag = fields.value("destinationTag").map(|value| DestinationTag::read(kind, value));
+    let tag = match tag {
+        Some(Ok(tag)) => tag,
+        Some(Err(InvalidTag::Unsupported)) => {
+            fields.refuse(Code::ER044);
+            None
+        }
+        Some(Err(InvalidTag::Malformed)) => {
+            fields.refuse_with(Code::ER015, "destinationTag");
+            None
+        }
+        None => None,
+    };
+    (address, tag)
+}

@@ -1,0 +1,103 @@
+//! Events that the sandbox simulates for a test order.
+
+use crate::trading::orders::state::Cause;
+
+/// A simulated event. The names are those that operators use and timelines show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SimulatedEvent {
+    /// The exact amount arrives.
+    PaymentReceived,
+    /// Twice the amount arrives.
+    PaymentAmountWrong,
+    /// The payment is denied.
+    PaymentDenied,
+    /// The time to pay ends.
+    Expire,
+    /// The user calls it off.
+    Cancel,
+    /// The coins are sent, in a simulated transaction.
+    CoinsSent,
+    /// That transaction is confirmed.
+    ConfirmedOnChain,
+    /// The operator holds it.
+    Hold,
+    /// The operator lets it go on.
+    Release,
+    /// The payment is given back.
+    Refund,
+}
+
+impl SimulatedEvent {
+    const ALL: [Self; 10] = [
+        Self::PaymentReceived,
+        Self::PaymentAmountWrong,
+        Self::PaymentDenied,
+        Self::Expire,
+        Self::Cancel,
+        Self::CoinsSent,
+        Self::ConfirmedOnChain,
+        Self::Hold,
+        Self::Release,
+        Self::Refund,
+    ];
+
+    /// Every name.
+    pub(crate) const NAMES: [&'static str; 10] = {
+        let (mut names, mut index) = ([""; 10], 0);
+        while index < names.len() {
+            names[index] = Self::ALL[index].as_str();
+            index += 1;
+        }
+        names
+    };
+
+    /// In paths and as stored.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::PaymentReceived => "payment-received",
+            Self::PaymentAmountWrong => "payment-amount-wrong",
+            Self::PaymentDenied => "payment-denied",
+            Self::Expire => "expire",
+            Self::Cancel => "cancel",
+            Self::CoinsSent => "coins-sent",
+            Self::ConfirmedOnChain => "confirmed-on-chain",
+            Self::Hold => "hold",
+            Self::Release => "release",
+            Self::Refund => "refund",
+        }
+    }
+
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|happening| happening.as_str() == name)
+    }
+
+    /// What it is judged to be while the order can be paid.
+    pub(crate) const fn cause(self) -> Cause {
+        match self {
+            Self::PaymentReceived => Cause::PaymentReceived,
+            Self::PaymentAmountWrong => Cause::PaymentAmountWrong,
+            Self::PaymentDenied => Cause::PaymentDenied,
+            Self::Expire => Cause::Expired,
+            Self::Cancel => Cause::Cancelled,
+            Self::CoinsSent => Cause::CoinsSent,
+            Self::ConfirmedOnChain => Cause::ConfirmedOnChain,
+            Self::Hold => Cause::Held,
+            Self::Release => Cause::Released,
+            Self::Refund => Cause::Refunded,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_found_by_its_own_name_alone() {
+        for happening in SimulatedEvent::ALL {
+            assert_eq!(SimulatedEvent::from_name(happening.as_str()), Some(happening));
+        }
+        assert_eq!(SimulatedEvent::from_name(""), None);
+        assert_eq!(SimulatedEvent::from_name("Cancel"), None);
+    }
+}

@@ -1,0 +1,296 @@
+//! `POST /api/v1/sell/confirm`: a sell quote becomes a sale, and its user gets a place to send the
+//! coins to.
+//!
+//! A quote is used once. Confirming it again in the same terms answers the same sale, so a client
+//! that lost the answer just asks again.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use http::Method;
+use rust_decimal::Decimal;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::placing::{NewSale, Outcome, Placed, earlier, place};
+use crate::Core;
+use crate::auth::caller::{Client, Reader};
+use crate::endpoint::openapi::doc::{Doc, Kind, Shape, optional, required};
+use crate::endpoint::{Body, Endpoint, Json};
+use crate::http::fields::Fields;
+use crate::http::request::Input;
+use crate::platform::error::{Code, Error, Refusal, Result};
+use crate::trading::catalogue::{Catalogue, PairStatus};
+use crate::trading::orders::confirm::account::NamedAccount;
+use crate::trading::orders::confirm::{checks, request, terms};
+use crate::trading::orders::status::Cause;
+use crate::trading::quotes::{Quote, Side, token};
+use crate::trading::sandbox::deposit_address;
+use crate::users::accounts::{IDENTIFIER_BYTES_MAX, identifier};
+use rampart_types::{CallbackUrl, DestinationTag, JsonDecimal, OrderId, PartnerReference, UserId};
+
+/// Time that the user has to send the coins.
+const TIME_TO_DEPOSIT: TimeDelta = TimeDelta::minutes(30);
+
+/// Version 1, the only one.
+pub struct V1;
+
+impl Endpoint for V1 {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/api/v1/sell/confirm";
+    const ERRORS: &'static [Code] = &[
+        Code::ER006,
+        Code::ER007,
+        Code::ER008,
+        Code::ER011,
+        Code::ER012,
+        Code::ER016,
+        Code::ER017,
+        Code::ER045,
+        Code::ER046,
+        Code::ER048,
+        Code::ER055,
+        Code::ER124,
+        Code::ER138,
+        Code::ER139,
+        Code::ER380,
+        Code::ER396,
+        Code::ER397,
+    ];
+    const BODY: Body = Body::Json;
+    const IDEMPOTENT: bool = true;
+    const DOC: Doc = Doc {
+        summary: "Confirm a sell quote",
+        details: "The user sends `cryptoAmount` of the quote to `walletAddress`, with \
+                  `destinationTag` where there is one, before `orderExpireTime`. For test clients \
+                  the address is valid, but nobody's: never send real coins there.",
+        body: Shape::Members(&[
+            required("quote", Kind::Text, "The quote of the sell quote endpoint."),
+            optional(
+                "accountIdentifier",
+                Kind::Sized(1, IDENTIFIER_BYTES_MAX),
+                "The account of the user to pay out to: verified, and of the quote's type.",
+            ),
+            optional("callbackUrl", Kind::Text, "Called once the order is final."),
+            optional("partnerOrderIdentifier", Kind::Sized(0, 255), "Your own identifier."),
+        ]),
+        request: r#"{"quote": "eyJhbGciOiJkaXIi…", "partnerOrderIdentifier": "sale-7"}"#,
+        answer: r#"{
+            "orderId": 4503599627370496,
+            "walletAddress": "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq",
+            "destinationTag": null, "orderExpireTime": "2026-03-01T14:30:00Z",
+            "transactionFee": 1.5
+        }"#,
+        ..Doc::NONE
+    };
+    type Caller = Reader;
+    type Request = Confirm;
+    type Response = Json<Confirmed>;
+
+    fn read(input: &Input, caller: &Reader) -> Result<Confirm> {
+        Confirm::read(Fields::of(&input.document)?, &caller.client)
+    }
+
+    async fn call(core: &Core, caller: Reader, request: Confirm) -> Result<Json<Confirmed>> {
+        confirm(core, caller, request).await.map(Json)
+    }
+}
+
+/// What a confirm asks for.
+#[derive(Debug)]
+pub struct Confirm {
+    quote: String,
+    /// Identifier of the account to pay out to.
+    account: Option<String>,
+    callback_url: Option<CallbackUrl>,
+    partner_reference: Option<PartnerReference>,
+}
+
+impl Confirm {
+    fn read(mut fields: Fields<'_>, client: &Client) -> Result<Self> {
+        let quote = fields.text("quote", Code::ER045);
+        let account = fields.optional("accountIdentifier", Code::ER380, identifier);
+        let callback_url = request::callback_url(&mut fields, client);
+        let partner_reference =
+            fields.optional("partnerOrderIdentifier", Code::ER048, request::reference).flatten();
+        fields.finish(quote.map(|quote| Self { quote, account, callback_url, partner_reference }))
+    }
+}
+
+/// A sale that stands, now or since an earlier confirm.
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "SellConfirmed")]
+#[serde(rename_all = "camelCase")]
+pub struct Confirmed {
+    order_id: OrderId,
+    /// Where the coins are to go.
+    wallet_address: String,
+    destination_tag: Option<DestinationTag>,
+    /// Coins that come later are late.
+    order_expire_time: DateTime<Utc>,
+    /// The network's fee, in the fiat currency; the payout has it deducted already.
+    transaction_fee: JsonDecimal,
+}
+
+async fn confirm(core: &Core, caller: Reader, request: Confirm) -> Result<Confirmed> {
+    let Reader { client, user } = caller;
+    let opened = token::open(core, &client, user, Side::Sell, &request.quote);
+    let (quote, expired) = match opened {
+        Err(error) if error.is(Code::ER006) => {
+            (token::open_expired(core, &client, user, Side::Sell, &request.quote)?, true)
+        }
+        opened => (opened?, false),
+    };
+    let user = user.or(quote.user);
+    let account = NamedAccount::find(core, client.id(), user, request.account.as_deref()).await?;
+    let confirming = Confirming { client, user, account, quote, request };
+    // Whatever stands against a new sale, the quote may have become one before.
+    if expired {
+        return confirming.repeated(core).await?.ok_or_else(|| Code::ER006.into());
+    }
+    let refusal = confirming.check(core).await?;
+    if !refusal.is_empty() {
+        return confirming.repeated(core).await?.ok_or_else(|| refusal.into());
+    }
+    confirming.place(core).await
+}
+
+/// A confirm whose quote is open.
+struct Confirming {
+    client: Client,
+    /// Whose sale it becomes.
+    user: Option<UserId>,
+    /// What it is paid out to.
+    account: NamedAccount,
+    quote: Quote,
+    request: Confirm,
+}
+
+impl Confirming {
+    /// What stands against a new sale.
+    async fn check(&self, core: &Core) -> Result<Refusal> {
+        let mut refusal = Refusal::new();
+        market(&self.client.catalogue, &self.quote, core.clock.now(), &mut refusal);
+        if !self.client.tenant.is_test() {
+            refusal.add(Code::ER016, Some("no wallet takes the coins of live clients yet".into()));
+        }
+        self.account.check(&self.quote, &mut refusal);
+        if let Some(user) = self.user
+            && let Some(standing) = checks::user(core, self.client.id(), user, &mut refusal).await?
+        {
+            checks::limit(&standing, &self.quote, &mut refusal);
+        }
+        Ok(refusal)
+    }
+
+    async fn place(self, core: &Core) -> Result<Confirmed> {
+        let now = core.clock.now();
+        let (client, request) = (&self.client, &self.request);
+        let chain = client.catalogue.currencies.get(&self.quote.crypto_currency());
+        let chain = chain.and_then(|currency| currency.crypto.as_ref()).ok_or(Code::ER008)?.chain;
+        let sale = NewSale {
+            client: client.id(),
+            user: self.user,
+            quote: &self.quote,
+            account: self.account.id(),
+            callback_url: request.callback_url.as_ref().map(|url| url.as_str()),
+            partner_reference: request.partner_reference.as_ref().map(|name| name.as_str()),
+            terms_digest: self.terms_digest(),
+            now,
+            expires_at: now + TIME_TO_DEPOSIT,
+        };
+        let deposit = |order| deposit_address::of(core, client.id(), order, chain);
+        match place(core, &sale, deposit).await? {
+            Outcome::Placed(placed) => {
+                core.metrics.orders.with_label_values(&[Cause::Confirmed.as_str()]).inc();
+                Ok(self.confirmed(placed))
+            }
+            Outcome::QuoteUsed => {
+                let repeated = self.repeated(core).await?;
+                repeated.ok_or_else(|| Error::broken("find the sale of a used quote"))
+            }
+            Outcome::Forbidden => match self.repeated(core).await? {
+                Some(confirmed) => Ok(confirmed),
+                None => Err(self.why_forbidden(core).await?.into()),
+            },
+            // What the transaction left behind says whether it was carried out, or will when the
+            // client asks again.
+            Outcome::Unknown(error) => match self.repeated(core).await {
+                Ok(Some(confirmed)) => Ok(confirmed),
+                _ => Err(error.into()),
+            },
+        }
+    }
+
+    /// The sale that this quote became before, in the same terms.
+    ///
+    /// # Errors
+    /// ER007 when it became one in other terms.
+    async fn repeated(&self, core: &Core) -> Result<Option<Confirmed>> {
+        let found = earlier(core, &self.client, self.quote.id).await?;
+        let Some((placed, terms_digest)) = found else { return Ok(None) };
+        if terms_digest != self.terms_digest() {
+            return Err(Code::ER007.into());
+        }
+        Ok(Some(self.confirmed(placed)))
+    }
+
+    /// What stands against the sale although nothing did a moment ago.
+    async fn why_forbidden(&self, core: &Core) -> Result<Refusal> {
+        let mut refusal = self.check(core).await?;
+        if refusal.is_empty() {
+            refusal.add(Code::ER011, Some(checks::LIMIT_REACHED.into()));
+        }
+        Ok(refusal)
+    }
+
+    fn confirmed(&self, placed: Placed) -> Confirmed {
+        Confirmed {
+            order_id: placed.order,
+            wallet_address: placed.wallet_address,
+            destination_tag: placed.destination_tag,
+            order_expire_time: placed.expires_at,
+            transaction_fee: self.quote.fees.network.into(),
+        }
+    }
+
+    fn terms_digest(&self) -> [u8; 32] {
+        terms::digest_of_parts(&[
+            self.account.term(),
+            self.request.partner_reference.as_ref().map(ToString::to_string),
+            self.user.map(|user| user.to_string()),
+        ])
+    }
+}
+
+/// The pair gone or without a price (ER008), or not sold now (ER016), the method switched off since the quote (ER055),
+/// an amount beyond what one of them takes (ER012 in coins, ER011 in fiat).
+fn market(catalogue: &Catalogue, quote: &Quote, now: DateTime<Utc>, refusal: &mut Refusal) {
+    match catalogue.pairs.get(&quote.pair) {
+        None => refusal.add(Code::ER008, None),
+        Some(pair) if pair.sell.status != PairStatus::Enabled => refusal.add(Code::ER016, None),
+        Some(pair) if pair.live_price(now).is_none() => refusal.add(Code::ER008, None),
+        Some(pair) => {
+            let (min, max) = (pair.sell.min, pair.sell.max);
+            beyond(refusal, Code::ER012, quote.crypto, (min, max), "pair");
+        }
+    }
+    match catalogue.payment_method(&quote.payment_method) {
+        Some(method) if method.enabled => {
+            let bounds = (Decimal::ZERO, method.limit);
+            beyond(refusal, Code::ER011, quote.fiat, bounds, "payout method");
+        }
+        _ => refusal.add(Code::ER055, None),
+    }
+}
+
+fn beyond(
+    refusal: &mut Refusal,
+    code: Code,
+    amount: Decimal,
+    (min, max): (Decimal, Decimal),
+    whose: &str,
+) {
+    if !(min..=max).contains(&amount) {
+        let (min, max) = (min.normalize(), max.normalize());
+        refusal.add(code, Some(format!("the {whose} takes {min} to {max}").into()));
+    }
+}

@@ -1,0 +1,349 @@
+//! `POST /api/v2/sell/onboarding` makes the URL at which a user gets ready to sell, and
+//! `POST /api/v2/sell/onboarding/verify` says whether a URL is one of these: an inverse pair.
+//!
+//! The signature covers the parameters that are set, spelled as they stand in the URL (section 6.6
+//! of the contract): the signed text is the query itself.
+
+use http::Method;
+use rampart_plugins::contract::{Field, Purpose, SignedPayload};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::PAYOUT_METHODS;
+use crate::Core;
+use crate::auth::caller::Client;
+use crate::endpoint::openapi::doc::{Doc, Kind, Shape, optional, required};
+use crate::endpoint::{Body, Endpoint, Json, NoContent};
+use crate::http::fields::Fields;
+use crate::http::request::Input;
+use crate::platform::error::{Code, Refusal, Result};
+use crate::policies;
+use crate::trading::offers::signature;
+use crate::users::identifiers;
+use rampart_types::{Locale, ReturnUrl, UserIdentifier};
+
+/// Where the page is, below the public URL.
+pub(super) const PAGE: &str = "/sell/onboarding";
+
+/// Parameters of the page, in the order in which they are written and signed.
+const PARAMETERS: [&str; 5] =
+    ["identifier", "kycShareToken", "locale", "payoutMethod", "returnUrl"];
+
+/// Longest share token, in characters; the URL must stay one that any server takes.
+const SHARE_TOKEN_CHARS_MAX: usize = 2_048;
+
+/// Making the URL, version 2.
+pub struct CreateV2;
+
+impl Endpoint for CreateV2 {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/api/v2/sell/onboarding";
+    const ERRORS: &'static [Code] = &[
+        Code::ER047,
+        Code::ER053,
+        Code::ER099,
+        Code::ER102,
+        Code::ER308,
+        Code::ER331,
+        Code::ER340,
+        Code::ER367,
+        Code::ER417,
+    ];
+    const BODY: Body = Body::Json;
+    const IDEMPOTENT: bool = true;
+    const DOC: Doc = Doc {
+        summary: "Make a sell onboarding URL",
+        details: "At the URL a user signs in or registers, verifies a payout account and is sent \
+                  back to `returnUrl`; no order is placed. Use the URL exactly as returned.",
+        body: Shape::Members(&[
+            required("returnUrl", Kind::Text, "Where the user is sent back to, opened as it is."),
+            optional("identifier", Kind::Sized(36, 255), "Your own identifier of the user."),
+            optional("locale", Kind::Text, "In nl, en, de, fr or es; any region. Default `en`."),
+            optional(
+                "payoutMethods",
+                Kind::List(&Kind::OneOf(&PAYOUT_METHODS)),
+                "What may be verified, at least one; by default every method.",
+            ),
+            optional(
+                "kycShareToken",
+                Kind::Sized(1, SHARE_TOKEN_CHARS_MAX),
+                "Shares a verification that the user has passed elsewhere.",
+            ),
+        ]),
+        request: r#"{
+            "returnUrl": "https://shop.example/back", "locale": "nl-BE",
+            "payoutMethods": ["bankTransfer", "walletpay"]
+        }"#,
+        answer: r#"{
+            "onboardingUrl": "https://pay.example.com/sell/onboarding?locale=nl-BE&payoutMethod=bankTransfer%2Cwalletpay&returnUrl=https%3A%2F%2Fshop.example%2Fback&signature=6c9f…",
+            "returnUrl": "https://shop.example/back",
+            "partner": "shop",
+            "identifier": null,
+            "locale": "nl-BE",
+            "payoutMethods": ["bankTransfer", "walletpay"]
+        }"#,
+        ..Doc::NONE
+    };
+    type Caller = Client;
+    type Request = Onboarding;
+    type Response = Json<Created>;
+
+    fn read(input: &Input, _: &Client) -> Result<Onboarding> {
+        Onboarding::read(Fields::of(&input.document)?)
+    }
+
+    async fn call(core: &Core, client: Client, request: Onboarding) -> Result<Json<Created>> {
+        let query = request.query(core, &client)?;
+        let signature = sign(core, &client, &query)?;
+        let base = &core.settings.public_url;
+        Ok(Json(Created {
+            onboarding_url: format!("{base}{PAGE}?{query}&signature={signature}"),
+            return_url: request.return_url.as_str().to_owned(),
+            partner: client.tenant.slug.to_string(),
+            identifier: request.identifier.map(|identifier| identifier.as_str().to_owned()),
+            locale: request.locale.map(|locale| locale.as_str().to_owned()),
+            payout_methods: request.payout_methods,
+        }))
+    }
+}
+
+/// What the user is to find at the URL.
+#[derive(Debug)]
+pub struct Onboarding {
+    return_url: ReturnUrl,
+    identifier: Option<UserIdentifier>,
+    locale: Option<Locale>,
+    payout_methods: Option<Vec<&'static str>>,
+    share_token: Option<String>,
+}
+
+impl Onboarding {
+    fn read(mut fields: Fields<'_>) -> Result<Self> {
+        let return_url = return_url(&mut fields);
+        let identifier = identifier(&mut fields);
+        let locale = fields.optional("locale", Code::ER099, |value| value.as_str()?.parse().ok());
+        let payout_methods = fields.optional("payoutMethods", Code::ER417, payout_methods);
+        let share_token = fields.optional("kycShareToken", Code::ER367, share_token);
+        let request = return_url.map(|return_url| Self {
+            return_url,
+            identifier,
+            locale,
+            payout_methods,
+            share_token,
+        });
+        fields.finish(request)
+    }
+
+    /// The parameters that are set, as they stand in the URL.
+    fn query(&self, core: &Core, client: &Client) -> Result<String> {
+        let seal = |identifier| identifiers::seal(core, client.id(), identifier);
+        let identifier = self.identifier.as_ref().map(seal).transpose()?;
+        let methods = self.payout_methods.as_ref().map(|methods| methods.join(","));
+        let values = [
+            identifier.as_deref(),
+            self.share_token.as_deref(),
+            self.locale.as_ref().map(Locale::as_str),
+            methods.as_deref(),
+            Some(self.return_url.as_str()),
+        ];
+        let set = PARAMETERS.into_iter().zip(values);
+        Ok(signature::canonical(set.filter_map(|(name, value)| Some((name, value?)))))
+    }
+}
+
+fn return_url(fields: &mut Fields<'_>) -> Option<ReturnUrl> {
+    let blank = match fields.value("returnUrl") {
+        None => true,
+        Some(value) => value.as_str().is_some_and(|text| text.trim().is_empty()),
+    };
+    let code = if blank { Code::ER308 } else { Code::ER047 };
+    fields.required("returnUrl", code, |value| value.as_str()?.parse().ok())
+}
+
+fn identifier(fields: &mut Fields<'_>) -> Option<UserIdentifier> {
+    let empty = fields.value("identifier").is_some_and(|value| value.as_str() == Some(""));
+    let code = if empty { Code::ER053 } else { Code::ER102 };
+    fields.optional("identifier", code, |value| value.as_str()?.parse().ok())
+}
+
+/// At least one of [`PAYOUT_METHODS`]; one that is named twice counts once.
+fn payout_methods(value: &Value) -> Option<Vec<&'static str>> {
+    let mut methods = Vec::new();
+    for item in value.as_array()? {
+        let method = PAYOUT_METHODS.into_iter().find(|method| item.as_str() == Some(method))?;
+        if !methods.contains(&method) {
+            methods.push(method);
+        }
+    }
+    (!methods.is_empty()).then_some(methods)
+}
+
+fn share_token(value: &Value) -> Option<String> {
+    let text = value.as_str().filter(|text| !text.trim().is_empty())?;
+    (text.chars().count() <= SHARE_TOKEN_CHARS_MAX).then(|| text.to_owned())
+}
+
+/// ER340 when the client has no API key by which the page could speak for it, ER331 without a
+/// secret to sign with.
+fn sign(core: &Core, client: &Client, text: &str) -> Result<String> {
+    let (tenant, now) = (&client.tenant, core.clock.now());
+    let mut refusal = Refusal::new();
+    if !tenant.api_keys.iter().any(|key| key.expires_at.is_none_or(|end| now < end)) {
+        refusal.add(Code::ER340, None);
+    }
+    let signature = signature::sign(&tenant.signing_secrets, now, text);
+    if signature.is_none() {
+        refusal.add(Code::ER331, None);
+    }
+    signature.filter(|_| refusal.is_empty()).ok_or_else(|| refusal.into())
+}
+
+/// The URL, and what it was made of.
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "SellOnboarding")]
+#[serde(rename_all = "camelCase")]
+pub struct Created {
+    onboarding_url: String,
+    return_url: String,
+    /// The client's slug.
+    partner: String,
+    /// As sent; the URL has it sealed.
+    identifier: Option<String>,
+    locale: Option<String>,
+    payout_methods: Option<Vec<&'static str>>,
+}
+
+/// Checking a URL, version 2.
+pub struct VerifyV2;
+
+impl Endpoint for VerifyV2 {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/api/v2/sell/onboarding/verify";
+    const ERRORS: &'static [Code] =
+        &[Code::ER324, Code::ER331, Code::ER336, Code::ER338, Code::ER339];
+    const BODY: Body = Body::Json;
+    const DOC: Doc = Doc {
+        summary: "Check a sell onboarding URL",
+        details: "Send the parameters of the URL, decoded and otherwise unchanged. 204 says that \
+                  the URL was made by the onboarding endpoint for this client and is unaltered. \
+                  ER324, ER338 and ER339 come from a signature policy of the client alone.",
+        body: Shape::Members(&[
+            optional("signature", Kind::Text, "The URL's signature."),
+            optional("identifier", Kind::Text, "As it stands in the URL."),
+            optional("kycShareToken", Kind::Text, "As it stands in the URL."),
+            optional("locale", Kind::Text, "As it stands in the URL."),
+            optional("payoutMethod", Kind::Text, "As it stands in the URL, joined by commas."),
+            optional("returnUrl", Kind::Text, "As it stands in the URL."),
+        ]),
+        request: r#"{
+            "signature": "6c9f0d1e2b3a495867768594a3b2c1d0e0f1029384756677889900aabbccddee",
+            "locale": "nl-BE", "payoutMethod": "bankTransfer,walletpay",
+            "returnUrl": "https://shop.example/back"
+        }"#,
+        ..Doc::NONE
+    };
+    type Caller = Client;
+    type Request = Claim;
+    type Response = NoContent;
+
+    fn read(input: &Input, _: &Client) -> Result<Claim> {
+        Claim::read(&Fields::of(&input.document)?)
+    }
+
+    async fn call(core: &Core, client: Client, claim: Claim) -> Result<NoContent> {
+        let tenant = &client.tenant;
+        if tenant.policies.signature.is_some() {
+            policies::verify_signature(core, &client, claim.payload()).await?;
+        } else {
+            let signature = claim.signature.as_deref().unwrap_or_default();
+            let now = core.clock.now();
+            signature::check(&tenant.signing_secrets, now, &claim.query(), signature)?;
+        }
+        Ok(NoContent)
+    }
+}
+
+/// What is said to be a URL of ours.
+#[derive(Debug)]
+pub struct Claim {
+    parameters: Vec<(&'static str, String)>,
+    signature: Option<String>,
+}
+
+impl Claim {
+    /// An empty parameter is set: no URL of ours has one.
+    ///
+    /// # Errors
+    /// ER336 for a parameter that is no text.
+    fn read(fields: &Fields<'_>) -> Result<Self> {
+        let text = |name| match fields.value(name) {
+            None => Ok(None),
+            Some(value) => value.as_str().map(str::to_owned).ok_or(Code::ER336).map(Some),
+        };
+        let mut parameters = Vec::new();
+        for name in PARAMETERS {
+            if let Some(value) = text(name)? {
+                parameters.push((name, value));
+            }
+        }
+        Ok(Self { parameters, signature: text("signature")?.filter(|text| !text.is_empty()) })
+    }
+
+    fn query(&self) -> String {
+        signature::canonical(self.parameters.iter().map(|(name, value)| (*name, value.as_str())))
+    }
+
+    /// The request for the page, as a policy sees it.
+    fn payload(self) -> SignedPayload {
+        let signed = self.signature.as_deref().map(|text| ("signature", text));
+        let all = self.parameters.iter().map(|(name, value)| (*name, value.as_str()));
+        let query = signature::canonical(all.chain(signed));
+        let field = |(name, value): (&str, String)| Field { name: name.to_owned(), value };
+        SignedPayload {
+            purpose: Purpose::Onboarding,
+            fields: self.parameters.into_iter().map(field).collect(),
+            claimed: self.signature,
+            method: Method::GET.to_string(),
+            path: PAGE.to_owned(),
+            query,
+            headers: Vec::new(),
+            body: Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn codes(document: &Value) -> Vec<&'static str> {
+        match Onboarding::read(Fields::of(document).unwrap()) {
+            Err(crate::platform::error::Error::Refused(refusal)) => {
+                refusal.codes().map(Code::as_str).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    #[test]
+    fn parameters_are_in_the_order_in_which_they_are_signed() {
+        assert!(PARAMETERS.is_sorted());
+    }
+
+    #[test]
+    fn every_violation_is_found_at_once() {
+        let wrong = json!({"identifier": "short", "locale": "xx-XX", "payoutMethods": [],
+            "kycShareToken": " ", "returnUrl": "javascript:alert(1)"});
+        assert_eq!(codes(&wrong), ["ER047", "ER102", "ER099", "ER417", "ER367"]);
+        assert_eq!(codes(&json!({"identifier": ""})), ["ER308", "ER053"]);
+    }
+
+    #[test]
+    fn a_claim_that_is_no_text_is_not_genuine() {
+        let claim = json!({"locale": 7, "signature": "ab"});
+        assert!(Claim::read(&Fields::of(&claim).unwrap()).unwrap_err().is(Code::ER336));
+    }
+}

@@ -1,0 +1,295 @@
+//! Sales of a user: `GET /api/v1/user/sell/orders`, newest first, and
+//! `GET /api/v1/user/sell/orders/{id}`, by our number or the partner's own identifier.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use http::Method;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::Sale;
+use super::row::select_sales;
+use crate::Core;
+use crate::auth::caller::{Client, ClientAndUser};
+use crate::endpoint::openapi::doc::{Doc, Kind, Member, optional, required};
+use crate::endpoint::{Endpoint, Json};
+use crate::http::request::Input;
+use crate::platform::error::{Code, Result};
+use crate::trading::limits;
+use crate::trading::orders::BlockchainInfo;
+use crate::trading::orders::list::{Cursor, Filter, Page};
+use crate::trading::orders::lookup::OrderName;
+use crate::trading::orders::not_completed::{Reason, blocked, unshown};
+use crate::trading::orders::status::OrderStatus;
+use crate::users::account::Statuses;
+use crate::users::accounts::{self, PaymentAccount};
+use rampart_types::{
+    Amount, CurrencyDetails, DestinationTag, JsonDecimal, OrderId, PairCode, UserId, WrittenOnce,
+};
+
+/// The list, version 1.
+pub struct ListV1;
+
+/// Parameters of the list.
+const QUERY: &[Member] = &[
+    optional("limit", Kind::Matching("^[0-9]+$"), "Most orders of a page: 1 to 100, default 20."),
+    optional("cursor", Kind::Text, "Where the page starts: the one of the page before."),
+    optional("status", Kind::OneOf(&STATUSES), "Only orders in this state."),
+    optional("from", Kind::Format("date-time"), "Only orders made then or later."),
+    optional("to", Kind::Format("date-time"), "Only orders made before."),
+    optional("partnerOrderIdentifier", Kind::Sized(1, 255), "Only orders with your identifier."),
+];
+
+const STATUSES: [&str; 6] =
+    ["pending", "in progress", "blocked", "completed", "cancelled", "refunded"];
+
+/// A sale, for the document.
+pub(crate) const EXAMPLE: &str = r#"{
+    "id": 4503599627370496, "date": "2026-03-01T14:00:00Z", "currencyPair": "BTC-EUR",
+    "status": "pending", "feeAmount": {"amount": 2.88, "currencyCode": "EUR"},
+    "partnerFee": {"amount": 0, "currencyCode": "EUR"}, "feePercentage": 0,
+    "paymentMethodFee": {"amount": 0, "currencyCode": "EUR"},
+    "networkFee": {"amount": 1.5, "currencyCode": "EUR"},
+    "providerFee": {"amount": 0.9, "currencyCode": "EUR"},
+    "spreadFee": {"amount": 0.48, "currencyCode": "EUR"},
+    "partnerOrderIdentifier": null, "orderNotCompletedReasons": [],
+    "price": {"amount": 87.12, "currencyCode": "EUR"},
+    "value": {"amount": 0.001, "currencyCode": "BTC"}, "receivedAmount": null,
+    "paymentMethod": "bankTransfer", "accountIdentifier": null,
+    "walletAddress": "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq", "destinationTag": null,
+    "blockchainInfo": {
+        "walletAddress": "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq",
+        "walletExplorer": "https://mempool.space/address/bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq",
+        "transactionId": "", "transactionExplorer": ""
+    },
+    "orderExpireTime": "2026-03-01T14:30:00Z",
+    "sourceCurrency": {
+        "code": "BTC", "ticker": "BTC", "name": "Bitcoin",
+        "caip19": "bip122:000000000019d6689c085ae165831e93/slip44:0"
+    },
+    "targetCurrency": {
+        "code": "EUR", "ticker": "EUR", "name": "Euro", "caip19": "swift:0/iso4217:EUR"
+    }
+}"#;
+
+impl Endpoint for ListV1 {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/api/v1/user/sell/orders";
+    const ERRORS: &'static [Code] = &[Code::ER034, Code::ER048];
+    const DOC: Doc = Doc {
+        summary: "List a user's sell orders",
+        details: "Newest first, a page at a time.",
+        query: QUERY,
+        answer: "[]",
+        ..Doc::NONE
+    };
+    type Caller = ClientAndUser;
+    type Request = Filter;
+    type Response = Page<SaleV1>;
+
+    fn read(input: &Input, _: &ClientAndUser) -> Result<Filter> {
+        Filter::read(input.head.query.as_deref())
+    }
+
+    async fn call(core: &Core, caller: ClientAndUser, filter: Filter) -> Result<Page<SaleV1>> {
+        let ClientAndUser { client, user } = caller;
+        let before = filter.end();
+        let rows = select_sales!(
+            "where client_id = $1 and user_id = $2 and ($3::text is null or partner_reference = $3) \
+             and ($4::text is null or status = $4) and created_at >= $5 \
+             and (created_at, order_id) < ($6, $7) \
+             order by created_at desc, order_id desc limit $8",
+            client.id().uuid(),
+            user.uuid(),
+            filter.reference.as_ref().map(|reference| reference.as_str()),
+            filter.status.map(OrderStatus::as_str),
+            filter.start(),
+            before.created_at,
+            before.order_id,
+            filter.fetched(),
+        )
+        .fetch_all(&core.db)
+        .await?;
+        let sales = rows.into_iter().map(|row| row.sale(&client.catalogue));
+        let sales: Vec<Sale> = sales.collect::<Result<_>>()?;
+        let seller = Seller::of(core, &client, &sales).await?;
+        let behind = |sale: &SaleV1| Cursor::behind(sale.date, sale.id);
+        let sales = sales.into_iter().map(|sale| SaleV1::of(sale, &seller)).collect();
+        Ok(filter.page(Self::PATH, sales, behind))
+    }
+}
+
+/// One sale, version 1.
+pub struct ReadV1;
+
+impl Endpoint for ReadV1 {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/api/v1/user/sell/orders/{id}";
+    const ERRORS: &'static [Code] = &[Code::ER033, Code::ER034, Code::ER035];
+    const DOC: Doc = Doc {
+        summary: "Read a user's sell order",
+        details: "By the order's number or by your own identifier; of several with one \
+                  identifier the newest answers.",
+        path: &[required("id", Kind::Text, "The order's number, or your own identifier.")],
+        answer: EXAMPLE,
+        ..Doc::NONE
+    };
+    type Caller = ClientAndUser;
+    type Request = OrderName;
+    type Response = Json<SaleV1>;
+
+    fn read(input: &Input, _: &ClientAndUser) -> Result<OrderName> {
+        OrderName::read(input)
+    }
+
+    async fn call(core: &Core, caller: ClientAndUser, name: OrderName) -> Result<Json<SaleV1>> {
+        let sale = find(core, &caller.client, Some(caller.user), &name).await?;
+        Ok(Json(shown(core, &caller.client, sale).await?))
+    }
+}
+
+/// The sale of this client, and of `user` where one is given; one statement whatever is found, as
+/// for orders.
+///
+/// # Errors
+/// ER035 when there is none.
+pub(crate) async fn find(
+    core: &Core,
+    client: &Client,
+    user: Option<UserId>,
+    name: &OrderName,
+) -> Result<Sale> {
+    let row = select_sales!(
+        "where client_id = $1 and ($2::uuid is null or user_id = $2) \
+         and (order_id = $3 or partner_reference = $4) \
+         order by (order_id = $3) desc nulls last, created_at desc, order_id desc limit 1",
+        client.id().uuid(),
+        user.map(UserId::uuid),
+        name.number.map(OrderId::number),
+        name.reference.as_str(),
+    )
+    .fetch_optional(&core.db)
+    .await?;
+    row.ok_or(Code::ER035)?.sale(&client.catalogue)
+}
+
+/// The sale as shown.
+///
+/// # Errors
+/// When the database cannot be read.
+pub(crate) async fn shown(core: &Core, client: &Client, sale: Sale) -> Result<SaleV1> {
+    let seller = Seller::of(core, client, std::slice::from_ref(&sale)).await?;
+    Ok(SaleV1::of(sale, &seller))
+}
+
+/// What sales show of their user; nothing of one who is not known.
+#[derive(Default)]
+struct Seller {
+    accounts: Vec<PaymentAccount>,
+    statuses: Option<Statuses>,
+}
+
+impl Seller {
+    /// The user of these sales, which are all of one.
+    async fn of(core: &Core, client: &Client, sales: &[Sale]) -> Result<Self> {
+        let Some(user) = sales.iter().find_map(|sale| sale.user) else {
+            return Ok(Self::default());
+        };
+        let mut conn = core.db.acquire().await?;
+        let trader = limits::trader(&mut conn, client.id(), user).await?;
+        let accounts = match sales.iter().any(|sale| sale.account.is_some()) {
+            true => accounts::list(&mut conn, core, client.id(), user).await?,
+            false => Vec::new(),
+        };
+        Ok(Self { accounts, statuses: trader.map(|trader| trader.statuses) })
+    }
+
+    /// What keeps a sale of the user from completing; nothing once it is final.
+    fn reasons(&self, sale: &Sale) -> Vec<Reason> {
+        if sale.status.is_final() {
+            return Vec::new();
+        }
+        let held = sale.status == OrderStatus::Blocked;
+        let held = held.then(|| blocked(sale.cause, sale.reason.as_deref()));
+        let unshown = self.statuses.iter().flat_map(|statuses| unshown(statuses, None));
+        held.into_iter().chain(unshown).collect()
+    }
+}
+
+/// A sale as shown.
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "SellOrder")]
+#[serde(rename_all = "camelCase")]
+pub struct SaleV1 {
+    id: OrderId,
+    date: DateTime<Utc>,
+    currency_pair: PairCode,
+    status: OrderStatus,
+    /// All fees together.
+    fee_amount: Amount,
+    partner_fee: Amount,
+    fee_percentage: JsonDecimal,
+    payment_method_fee: Amount,
+    network_fee: Amount,
+    provider_fee: Amount,
+    spread_fee: Amount,
+    partner_order_identifier: Option<String>,
+    order_not_completed_reasons: Vec<Reason>,
+    /// What the user gets.
+    price: Amount,
+    /// What the user sends.
+    value: Amount,
+    /// What has arrived; null before.
+    received_amount: Option<Amount>,
+    payment_method: String,
+    /// The account that is paid out to; null where none was named, or it is erased.
+    account_identifier: Option<String>,
+    /// Where the coins are to go.
+    wallet_address: String,
+    destination_tag: Option<DestinationTag>,
+    blockchain_info: BlockchainInfo,
+    /// Coins that come later are late.
+    order_expire_time: DateTime<Utc>,
+    source_currency: Arc<WrittenOnce<CurrencyDetails>>,
+    target_currency: Arc<WrittenOnce<CurrencyDetails>>,
+}
+
+impl SaleV1 {
+    fn of(sale: Sale, seller: &Seller) -> Self {
+        let account = seller.accounts.iter().find(|account| Some(account.id) == sale.account);
+        let reasons = seller.reasons(&sale);
+        let transaction = sale.transaction_id.as_deref().unwrap_or_default();
+        let amount = |value| Amount::new(value, sale.fiat.currency);
+        Self {
+            id: sale.id,
+            date: sale.created_at,
+            currency_pair: sale.pair,
+            status: sale.status,
+            fee_amount: amount(sale.fee_total),
+            partner_fee: amount(sale.fees.partner),
+            fee_percentage: sale.partner_fee_percentage.into(),
+            payment_method_fee: amount(sale.fees.payment_method),
+            network_fee: amount(sale.fees.network),
+            provider_fee: amount(sale.fees.provider),
+            spread_fee: amount(sale.fees.spread),
+            order_not_completed_reasons: reasons,
+            price: sale.fiat,
+            value: sale.crypto,
+            received_amount: sale.received,
+            payment_method: sale.payment_method,
+            account_identifier: account.map(|account| account.private.identifier.clone()),
+            blockchain_info: BlockchainInfo::of(
+                &sale.crypto_currency,
+                &sale.wallet_address,
+                transaction,
+            ),
+            partner_order_identifier: sale.partner_reference,
+            wallet_address: sale.wallet_address,
+            destination_tag: sale.destination_tag,
+            order_expire_time: sale.expires_at,
+            source_currency: Arc::clone(&sale.crypto_currency.details),
+            target_currency: Arc::clone(&sale.fiat_currency.details),
+        }
+    }
+}

@@ -1,0 +1,341 @@
+//! Payment and payout accounts of users: bank accounts, cards, wallet-provider accounts.
+//!
+//! An account is named by its identifier: an IBAN, a masked card number, the wallet provider's id
+//! of the payer. Identifier and holder are sealed under the user's key and found through a keyed
+//! digest. A card's number is never seen: the processor's session stands for it.
+
+pub mod processor;
+pub mod register_card;
+
+use chrono::{DateTime, Utc};
+use rust_decimal::Decimal;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use crate::Core;
+use crate::platform::crypto::Purpose;
+use crate::platform::crypto::personal_data_key::PersonalDataKey;
+use crate::platform::error::{Error, Result};
+use crate::users::personal;
+use rampart_types::{ClientId, Iban, UserId};
+
+/// Most accounts of one user.
+const ACCOUNTS_MAX: i64 = 32;
+/// Longest identifier, in bytes.
+pub(crate) const IDENTIFIER_BYTES_MAX: usize = 255;
+/// Longest name of a holder, in characters.
+pub(crate) const HOLDER_CHARS_MAX: usize = 100;
+
+/// What an account is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Deserialize, Serialize)]
+#[schemars(rename = "AccountType")]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Kind {
+    /// A bank account, by its IBAN.
+    BankTransfer,
+    /// A card, by its masked number.
+    CreditCard,
+    /// An account with the wallet provider.
+    Walletpay,
+}
+
+impl Kind {
+    /// As stored and sent.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::BankTransfer => "bankTransfer",
+            Self::CreditCard => "creditCard",
+            Self::Walletpay => "walletpay",
+        }
+    }
+
+    fn from_name(name: &str) -> Result<Self> {
+        let all = [Self::BankTransfer, Self::CreditCard, Self::Walletpay];
+        let known = all.into_iter().find(|kind| kind.as_str() == name);
+        known.ok_or_else(|| Error::broken("read an account's type"))
+    }
+
+    /// What people call it.
+    pub(crate) const fn label(self) -> &'static str {
+        match self {
+            Self::BankTransfer => "Bank account",
+            Self::CreditCard => "Card",
+            Self::Walletpay => "Wallet account",
+        }
+    }
+}
+
+/// The sealed part of an account.
+#[derive(Clone, Deserialize, Serialize)]
+pub(crate) struct Private {
+    /// IBAN, masked card number, or the provider's id.
+    pub(crate) identifier: String,
+    /// Name of the holder; empty when nobody said.
+    pub(crate) holder: String,
+    /// What the provider knows it by.
+    #[serde(default)]
+    pub(crate) token: Option<String>,
+}
+
+impl std::fmt::Debug for Private {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Private(…)")
+    }
+}
+
+/// One account of a user.
+#[derive(Clone, Debug)]
+pub(crate) struct PaymentAccount {
+    pub(crate) id: Uuid,
+    pub(crate) kind: Kind,
+    pub(crate) private: Private,
+    pub(crate) is_stored_card: bool,
+    pub(crate) limit_raised: bool,
+    /// Its own limit a day, in euros, where an operator has set one.
+    pub(crate) amount_limit: Option<Decimal>,
+    pub(crate) verified: bool,
+    pub(crate) disabled: bool,
+    pub(crate) last_used_at: DateTime<Utc>,
+}
+
+impl PaymentAccount {
+    /// What people call it: its kind and the end of its identifier.
+    pub(crate) fn label(&self) -> String {
+        let identifier = &self.private.identifier;
+        let end = identifier.char_indices().rev().nth(3).map_or(0, |(at, _)| at);
+        format!("{} … {}", self.kind.label(), identifier.get(end..).unwrap_or_default())
+    }
+}
+
+/// An account about to be opened.
+#[derive(Debug)]
+pub(crate) struct NewAccount {
+    pub(crate) kind: Kind,
+    pub(crate) private: Private,
+    pub(crate) is_stored_card: bool,
+    pub(crate) verified: bool,
+}
+
+/// What became of opening an account.
+#[derive(Debug)]
+pub(crate) enum Opened {
+    /// It is new.
+    Now(PaymentAccount),
+    /// The user has it already.
+    Before(PaymentAccount),
+    /// The user has as many as one may have.
+    TooMany,
+}
+
+/// An identifier in the form in which it is stored: an IBAN without blanks, anything else as it is.
+pub(crate) fn canonical(identifier: &str) -> String {
+    identifier.parse().map_or_else(|_| identifier.to_owned(), |iban: Iban| iban.as_str().to_owned())
+}
+
+/// `accountIdentifier` of a request: some text that can be one.
+pub(crate) fn identifier(value: &Value) -> Option<String> {
+    let text = value.as_str().filter(|text| !text.is_empty())?;
+    (text.len() <= IDENTIFIER_BYTES_MAX).then(|| text.to_owned())
+}
+
+/// By what an account is found: a keyed digest, of this client's alone.
+fn index(core: &Core, client: ClientId, identifier: &str) -> Result<Vec<u8>> {
+    let message = format!("account/{client}/{identifier}");
+    Ok(core.keys.mac(Purpose::BlindIndex, message.as_bytes())?.as_ref().to_vec())
+}
+
+fn place(account: Uuid) -> String {
+    format!("payment_account/{account}")
+}
+
+/// Every account of the user, the disabled ones too, in the order in which they were opened.
+///
+/// # Errors
+/// When the database cannot be read, or the accounts cannot be opened.
+pub(crate) async fn list(
+    conn: &mut PgConnection,
+    core: &Core,
+    client: ClientId,
+    user: UserId,
+) -> Result<Vec<PaymentAccount>> {
+    let rows = sqlx::query_as!(
+        Row,
+        r#"
+        select account_id, type as kind, sealed as "sealed!", is_stored_card, limit_raised,
+            amount_limit, verified_at, disabled_at, last_used_at
+        from payment_account
+        where client_id = $1 and user_id = $2 and sealed is not null
+        order by account_id limit $3
+        "#,
+        client.uuid(),
+        user.uuid(),
+        ACCOUNTS_MAX,
+    )
+    .fetch_all(&mut *conn)
+    .await?;
+    if rows.is_empty() {
+        return Ok(Vec::new());
+    }
+    let vault = personal::key_of(conn, core, client, user).await?;
+    rows.into_iter().map(|row| row.open(&vault)).collect()
+}
+
+/// The user's account with this identifier.
+///
+/// # Errors
+/// As [`list`].
+pub(crate) async fn find(
+    conn: &mut PgConnection,
+    core: &Core,
+    (client, user): (ClientId, UserId),
+    identifier: &str,
+) -> Result<Option<PaymentAccount>> {
+    let row = sqlx::query_as!(
+        Row,
+        r#"
+        select account_id, type as kind, sealed as "sealed!", is_stored_card, limit_raised,
+            amount_limit, verified_at, disabled_at, last_used_at
+        from payment_account
+        where client_id = $1 and user_id = $2 and identifier_index = $3 and sealed is not null
+        "#,
+        client.uuid(),
+        user.uuid(),
+        index(core, client, &canonical(identifier))?,
+    )
+    .fetch_optional(&mut *conn)
+    .await?;
+    let Some(row) = row else { return Ok(None) };
+    let vault = personal::key_of(conn, core, client, user).await?;
+    row.open(&vault).map(Some)
+}
+
+struct Row {
+    account_id: Uuid,
+    kind: String,
+    sealed: Vec<u8>,
+    is_stored_card: bool,
+    limit_raised: bool,
+    amount_limit: Option<Decimal>,
+    verified_at: Option<DateTime<Utc>>,
+    disabled_at: Option<DateTime<Utc>>,
+    last_used_at: DateTime<Utc>,
+}
+
+impl Row {
+    fn open(self, vault: &PersonalDataKey) -> Result<PaymentAccount> {
+        let plain = vault.open_sealed(&place(self.account_id), &self.sealed)?;
+        let private =
+            serde_json::from_slice(&plain).map_err(|_| Error::broken("read a sealed account"))?;
+        Ok(PaymentAccount {
+            id: self.account_id,
+            kind: Kind::from_name(&self.kind)?,
+            private,
+            is_stored_card: self.is_stored_card,
+            limit_raised: self.limit_raised,
+            amount_limit: self.amount_limit,
+            verified: self.verified_at.is_some(),
+            disabled: self.disabled_at.is_some(),
+            last_used_at: self.last_used_at,
+        })
+    }
+}
+
+/// Whether the user has accounts of a kind and every one of them is disabled.
+///
+/// # Errors
+/// When the database cannot be read.
+pub(crate) async fn all_disabled(
+    conn: &mut PgConnection,
+    (client, user): (ClientId, UserId),
+    kind: &str,
+) -> Result<bool> {
+    let all = sqlx::query_scalar!(
+        "select bool_and(disabled_at is not null) from payment_account \
+         where client_id = $1 and user_id = $2 and type = $3 and sealed is not null",
+        client.uuid(),
+        user.uuid(),
+        kind,
+    )
+    .fetch_one(conn)
+    .await?;
+    Ok(all.unwrap_or(false))
+}
+
+/// Gives the user an account, in the caller's transaction; one with the same identifier stays as
+/// it is.
+///
+/// # Errors
+/// When the database cannot be written.
+pub(crate) async fn open(
+    conn: &mut PgConnection,
+    core: &Core,
+    (client, user): (ClientId, UserId),
+    account: NewAccount,
+) -> Result<Opened> {
+    let NewAccount { kind, mut private, is_stored_card, verified } = account;
+    private.identifier = canonical(&private.identifier);
+    let (id, now) = (core.clock.uuid()?, core.clock.now());
+    let vault = personal::key_of(conn, core, client, user).await?;
+    let plain = serde_json::to_vec(&private).map_err(|e| Error::internal("write an account", e))?;
+    let made = sqlx::query!(
+        "insert into payment_account (client_id, user_id, account_id, type, sealed, \
+             identifier_index, is_stored_card, verified_at, last_used_at, created_at) \
+         select $1, $2, $3, $4, $5, $6, $7, case when $8 then $9::timestamptz end, $9, $9 \
+         where (select count(*) from payment_account where client_id = $1 and user_id = $2) < $10 \
+         on conflict (client_id, user_id, identifier_index) do nothing",
+        client.uuid(),
+        user.uuid(),
+        id,
+        kind.as_str(),
+        vault.seal(&core.clock, &place(id), &plain)?,
+        index(core, client, &private.identifier)?,
+        is_stored_card,
+        verified,
+        now,
+        ACCOUNTS_MAX,
+    )
+    .execute(&mut *conn)
+    .await?;
+    if made.rows_affected() == 0 {
+        let before = find(conn, core, (client, user), &private.identifier).await?;
+        return Ok(before.map_or(Opened::TooMany, Opened::Before));
+    }
+    Ok(Opened::Now(PaymentAccount {
+        id,
+        kind,
+        private,
+        is_stored_card,
+        limit_raised: false,
+        amount_limit: None,
+        verified,
+        disabled: false,
+        last_used_at: now,
+    }))
+}
+
+/// Marks an account as verified; `false` when it was before, or is disabled by now.
+///
+/// # Errors
+/// When the database cannot be written.
+pub(crate) async fn verify(
+    conn: &mut PgConnection,
+    core: &Core,
+    (client, user): (ClientId, UserId),
+    account: Uuid,
+) -> Result<bool> {
+    let done = sqlx::query!(
+        "update payment_account set verified_at = $4 \
+         where client_id = $1 and user_id = $2 and account_id = $3 \
+             and verified_at is null and disabled_at is null",
+        client.uuid(),
+        user.uuid(),
+        account,
+        core.clock.now(),
+    )
+    .execute(conn)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}

@@ -1,0 +1,122 @@
+//! `POST /api/v2/user/accounts/cards/processor`: a card that the user has entered at the processor
+//! becomes an account.
+
+use http::Method;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::processor::{NoCard, Processor};
+use super::{HOLDER_CHARS_MAX, IDENTIFIER_BYTES_MAX, Kind, NewAccount, Opened, Private};
+use crate::Core;
+use crate::auth::caller::ClientAndUser;
+use crate::endpoint::openapi::doc::{Doc, Kind as Member, Shape, required};
+use crate::endpoint::{Body, Endpoint, Json};
+use crate::http::fields::Fields;
+use crate::http::request::Input;
+use crate::platform::error::{Code, Result};
+use rampart_types::{CurrencyCode, plain_text};
+
+/// Version 2, the only one.
+pub struct V2;
+
+impl Endpoint for V2 {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/api/v2/user/accounts/cards/processor";
+    const ERRORS: &'static [Code] = &[
+        Code::ER048,
+        Code::ER109,
+        Code::ER114,
+        Code::ER188,
+        Code::ER393,
+        Code::ER399,
+        Code::ER401,
+    ];
+    const BODY: Body = Body::Json;
+    const IDEMPOTENT: bool = true;
+    const DOC: Doc = Doc {
+        summary: "Add a card from a session with the card processor",
+        details: "Adding the same card again answers the same account. In the sandbox \
+                  `sandbox-not-instant` is ER188, `sandbox-refused` is ER401, and \
+                  `sandbox-unverifiable` is a card whose verification cannot be started; any other \
+                  session is a card that works.",
+        body: Shape::Members(&[
+            required("sessionIdentifier", Member::Text, "Of the session that took the card."),
+            required("cardHolderName", Member::Text, "The name on the card."),
+            required("currencyCode", Member::Text, "A supported fiat currency (ISO 4217)."),
+        ]),
+        request: r#"{"sessionIdentifier": "session-1", "cardHolderName": "Ada Lovelace",
+            "currencyCode": "EUR"}"#,
+        answer: r#"{"accountIdentifier": "411111******1234",
+            "accountHolderName": "Ada Lovelace"}"#,
+        ..Doc::NONE
+    };
+    type Caller = ClientAndUser;
+    type Request = Session;
+    type Response = Json<Added>;
+
+    fn read(input: &Input, caller: &ClientAndUser) -> Result<Session> {
+        let mut fields = Fields::of(&input.document)?;
+        let identifier = fields.required("sessionIdentifier", Code::ER393, |value| {
+            let text = value.as_str().filter(|text| !text.is_empty());
+            text.filter(|text| text.len() <= IDENTIFIER_BYTES_MAX).map(str::to_owned)
+        });
+        let holder = fields.required("cardHolderName", Code::ER399, |value| {
+            plain_text(value.as_str()?, HOLDER_CHARS_MAX)
+        });
+        let code = match fields.value("currencyCode").map(|value| value.as_str()) {
+            None | Some(Some("")) => Code::ER109,
+            Some(_) => Code::ER114,
+        };
+        let currency = fields.required("currencyCode", code, |value| {
+            let code: CurrencyCode = value.as_str()?.parse().ok()?;
+            let known = caller.client.catalogue.currencies.get(&code)?;
+            known.crypto.is_none().then_some(())
+        });
+        let session = identifier.zip(holder).zip(currency);
+        fields.finish(session.map(|((identifier, holder), ())| Session { identifier, holder }))
+    }
+
+    async fn call(core: &Core, caller: ClientAndUser, session: Session) -> Result<Json<Added>> {
+        let processor = Processor::of(&caller.client).ok_or(Code::ER401)?;
+        let card = processor.card(&session.identifier).map_err(|why| match why {
+            NoCard::NotInstant => Code::ER188,
+            NoCard::Refused => Code::ER401,
+        })?;
+        let account = NewAccount {
+            kind: Kind::CreditCard,
+            private: Private {
+                identifier: card.masked,
+                holder: session.holder,
+                token: Some(card.token),
+            },
+            is_stored_card: true,
+            verified: false,
+        };
+        let mut tx = core.db.begin().await?;
+        let opened = super::open(&mut tx, core, (caller.client.id(), caller.user), account).await?;
+        tx.commit().await?;
+        match opened {
+            Opened::Now(account) | Opened::Before(account) if !account.disabled => {
+                let Private { identifier, holder, .. } = account.private;
+                Ok(Json(Added { account_identifier: identifier, account_holder_name: holder }))
+            }
+            _ => Err(Code::ER401.into()),
+        }
+    }
+}
+
+/// A session that is over, and whose card it took.
+#[derive(Debug)]
+pub struct Session {
+    identifier: String,
+    holder: String,
+}
+
+/// The account that the card is.
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "AddedCard")]
+#[serde(rename_all = "camelCase")]
+pub struct Added {
+    account_identifier: String,
+    account_holder_name: String,
+}

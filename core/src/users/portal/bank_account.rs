@@ -1,0 +1,115 @@
+//! A user's accounts on a page, and the form that adds a bank account to them.
+//!
+//! Nothing is kept in the browser: a token for one use, which a login or a partner has given the
+//! user, stands in the form, and every answer has the next.
+
+use chrono::TimeDelta;
+use maud::{Markup, html};
+use sqlx::PgConnection;
+
+use super::sign_in::Form;
+use crate::Core;
+use crate::auth::caller::Client;
+use crate::platform::error::Result;
+use crate::users::accounts::{
+    self, HOLDER_CHARS_MAX, Kind, NewAccount, Opened, PaymentAccount, Private,
+};
+use crate::users::one_time_token::{self, OneTimeToken, Purpose};
+use crate::users::verification::iban_photo::is_verified_at_once;
+use rampart_types::{ClientId, Iban, UserId, plain_text};
+
+/// The user whose token the form has, which is used up by that.
+///
+/// # Errors
+/// When the database cannot be written.
+pub(crate) async fn redeem(
+    conn: &mut PgConnection,
+    core: &Core,
+    form: &Form,
+) -> Result<Option<(ClientId, UserId)>> {
+    one_time_token::redeem(conn, core, Purpose::Login, form.get("token")).await
+}
+
+/// Adds the account that the form names; what to tell the user of that.
+///
+/// # Errors
+/// When the database cannot be written.
+pub(crate) async fn add(
+    conn: &mut PgConnection,
+    core: &Core,
+    (client, user): (&Client, UserId),
+    form: &Form,
+) -> Result<Markup> {
+    let said = match read(client, form) {
+        None => "Please enter the IBAN and the holder's name as your bank writes them.",
+        Some(account) => match accounts::open(conn, core, (client.id(), user), account).await? {
+            Opened::Now(_) => "The account is added.",
+            Opened::Before(_) => "You have added this account before.",
+            Opened::TooMany => "You have as many accounts as one may have.",
+        },
+    };
+    Ok(html! { p.note role="status" { (said) } })
+}
+
+fn read(client: &Client, form: &Form) -> Option<NewAccount> {
+    let iban: Iban = form.get("iban").parse().ok()?;
+    let holder = plain_text(form.get("holder"), HOLDER_CHARS_MAX)?;
+    Some(NewAccount {
+        kind: Kind::BankTransfer,
+        verified: is_verified_at_once(&client.tenant, &iban),
+        private: Private { identifier: iban.as_str().to_owned(), holder, token: None },
+        is_stored_card: false,
+    })
+}
+
+/// The user's accounts of these kinds and, where bank accounts are among them, the form.
+///
+/// # Errors
+/// When the database cannot be used.
+pub(crate) async fn section(
+    conn: &mut PgConnection,
+    core: &Core,
+    (client, user): (ClientId, UserId),
+    kinds: &[&str],
+) -> Result<Markup> {
+    let mut accounts = accounts::list(conn, core, client, user).await?;
+    accounts.retain(|account| !account.disabled && kinds.contains(&account.kind.as_str()));
+    let token = OneTimeToken::make(&core.clock, client)?;
+    let lifetime = TimeDelta::seconds(core.settings.lifetimes.login_token.into());
+    token.store(conn, core, (Purpose::Login, user), lifetime).await?;
+    Ok(html! {
+        h2 { "Your accounts" }
+        (list(&accounts))
+        @if kinds.contains(&Kind::BankTransfer.as_str()) { (form(&token.text)) }
+    })
+}
+
+fn list(accounts: &[PaymentAccount]) -> Markup {
+    html! {
+        @if accounts.is_empty() { p { "You have none yet." } }
+        ul {
+            @for account in accounts {
+                li {
+                    (account.label())
+                    @if account.verified { ", ready" } @else { ", waits for our check" }
+                }
+            }
+        }
+    }
+}
+
+/// The form, for the user of this token.
+pub(crate) fn form(token: &str) -> Markup {
+    html! {
+        h2 { "Add a bank account" }
+        form method="post" {
+            input type="hidden" name="token" value=(token);
+            label { "IBAN" input name="iban" autocomplete="off" required maxlength="42"; }
+            label {
+                "Name of the holder"
+                input name="holder" autocomplete="name" required maxlength=(HOLDER_CHARS_MAX);
+            }
+            button.main type="submit" name="action" value="account" { "Add the account" }
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! `GET` and `POST /{region}/register/{session}`: a user whom a partner has sent signs in or
+//! registers, is linked to the partner's identifier, and goes back.
+
+use http::{Method, StatusCode};
+use maud::{Markup, html};
+
+use super::invitation::{Invitation, Link, not_found};
+use super::sign_in::{Form, complaint, enter, forms};
+use crate::Core;
+use crate::auth::caller::{Anyone, Client};
+use crate::endpoint::{Body, Endpoint};
+use crate::http::html::{guarded, leave};
+use crate::http::reply::Reply;
+use crate::http::request::Input;
+use crate::platform::error::{Code, Result};
+
+const PATH: &str = "/{region}/register/{session}";
+
+/// Shows the forms.
+pub struct Show;
+
+impl Endpoint for Show {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = PATH;
+    const ERRORS: &'static [Code] = &[];
+    type Caller = Anyone;
+    type Request = Link;
+    type Response = Reply;
+
+    fn read(input: &Input, _: &Anyone) -> Result<Link> {
+        Ok(Link::read(input))
+    }
+
+    async fn call(core: &Core, _: Anyone, link: Link) -> Result<Reply> {
+        Ok(link
+            .page(core, |client, invitation| show(StatusCode::OK, client, invitation, &html! {})))
+    }
+}
+
+/// Does what the form says.
+pub struct Act;
+
+impl Endpoint for Act {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = PATH;
+    const ERRORS: &'static [Code] = &[];
+    const BODY: Body = Body::Form;
+    type Caller = Anyone;
+    type Request = (Link, Form);
+    type Response = Reply;
+
+    fn read(input: &Input, _: &Anyone) -> Result<(Link, Form)> {
+        Ok((Link::read(input), Form::read(&input.body)))
+    }
+
+    async fn call(core: &Core, _: Anyone, (link, form): (Link, Form)) -> Result<Reply> {
+        let Some((client, invitation)) = link.open(core) else { return Ok(not_found()) };
+        let to = (Some(&invitation.identifier), Some(link.region()));
+        match enter(core, &client, &form, to).await {
+            Ok(_) => Ok(leave(&invitation.return_url)),
+            Err(error) => complaint(error, |status, note| show(status, &client, &invitation, note)),
+        }
+    }
+}
+
+fn show(status: StatusCode, client: &Client, invitation: &Invitation, note: &Markup) -> Reply {
+    let partner = &client.tenant.name;
+    let title = "Sign in or register";
+    let body = html! {
+        h1 { (title) }
+        p { (partner) " asks to be connected with your account here." }
+        (note)
+        (forms())
+        p { a.button href=(invitation.return_url) rel="noreferrer" { "Back to " (partner) } }
+    };
+    guarded(status, title, &body, Some(&invitation.return_url))
+}

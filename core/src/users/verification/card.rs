@@ -1,0 +1,85 @@
+//! `POST /api/v1/user/verify/card`: starts to verify that a card is its holder's.
+
+use http::Method;
+
+use super::Started;
+use crate::Core;
+use crate::auth::caller::ClientAndUser;
+use crate::endpoint::openapi::doc::{Doc, Kind as Member, Shape, required};
+use crate::endpoint::{Body, Endpoint, Json};
+use crate::http::fields::Fields;
+use crate::http::request::Input;
+use crate::platform::error::{Code, Result};
+use crate::users::accounts::processor::Processor;
+use crate::users::accounts::{self, Kind, PaymentAccount};
+
+/// Version 1, the only one.
+pub struct V1;
+
+impl Endpoint for V1 {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/api/v1/user/verify/card";
+    const ERRORS: &'static [Code] = &[
+        Code::ER048,
+        Code::ER380,
+        Code::ER396,
+        Code::ER397,
+        Code::ER398,
+        Code::ER399,
+        Code::ER400,
+        Code::ER708,
+    ];
+    const BODY: Body = Body::Json;
+    const DOC: Doc = Doc {
+        summary: "Verify a card",
+        details: "In the sandbox the card is verified at once.",
+        body: Shape::Members(&[required(
+            "accountIdentifier",
+            Member::Text,
+            "Of a card among the user's accounts.",
+        )]),
+        request: r#"{"accountIdentifier": "411111******1234"}"#,
+        answer: r#"{"type": "sandbox", "status": "initiated", "data": {}}"#,
+        ..Doc::NONE
+    };
+    type Caller = ClientAndUser;
+    type Request = String;
+    type Response = Json<Started>;
+
+    fn read(input: &Input, _: &ClientAndUser) -> Result<String> {
+        let mut fields = Fields::of(&input.document)?;
+        let identifier = fields.required("accountIdentifier", Code::ER380, accounts::identifier);
+        fields.finish(identifier)
+    }
+
+    async fn call(core: &Core, caller: ClientAndUser, identifier: String) -> Result<Json<Started>> {
+        let owner = (caller.client.id(), caller.user);
+        let mut tx = core.db.begin().await?;
+        let account = accounts::find(&mut tx, core, owner, &identifier).await?;
+        let account = account.ok_or(Code::ER396)?;
+        check(&account)?;
+        let processor = Processor::of(&caller.client).ok_or(Code::ER400)?;
+        if !processor.verify(account.private.token.as_deref()) {
+            return Err(Code::ER400.into());
+        }
+        if !accounts::verify(&mut tx, core, owner, account.id).await? {
+            return Err(Code::ER398.into());
+        }
+        tx.commit().await?;
+        Ok(Json(Started::initiated(processor.name())))
+    }
+}
+
+fn check(account: &PaymentAccount) -> Result<()> {
+    if account.kind != Kind::CreditCard {
+        Err(Code::ER380.into())
+    } else if account.disabled {
+        Err(Code::ER397.into())
+    } else if account.verified {
+        Err(Code::ER398.into())
+    } else if account.private.holder.is_empty() {
+        Err(Code::ER399.into())
+    } else {
+        Ok(())
+    }
+}

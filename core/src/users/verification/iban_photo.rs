@@ -1,0 +1,184 @@
+//! `POST /api/v1/user/verify/iban/photo`: a bank account, with an image that shows whose it is. An
+//! operator looks at the image and decides.
+
+use http::Method;
+use serde_json::Value;
+
+use super::Started;
+use crate::Core;
+use crate::auth::caller::{Client, ClientAndUser};
+use crate::endpoint::openapi::doc::{Doc, Kind as Form, Shape, required};
+use crate::endpoint::{Body, Endpoint, Json};
+use crate::http::fields::{Fields, Member};
+use crate::http::images::Picture;
+use crate::http::request::Input;
+use crate::platform::error::{Code, Error, Result};
+use crate::platform::object_store::OBJECT_BYTES_MAX;
+use crate::tenancy::tenants::Tenant;
+use crate::users::accounts::{self, HOLDER_CHARS_MAX, Kind, NewAccount, Opened, Private};
+use crate::users::personal;
+use rampart_types::{Iban, UserId, plain_text};
+
+/// How an account number ends that the sandbox's bank does not know (ER087).
+const UNKNOWN_TO_BANK: &str = "0000000087";
+/// How one ends that needs no operator in the sandbox: it is verified at once.
+const VERIFIED_AT_ONCE: &str = "0000000001";
+
+/// Version 1, the only one.
+pub struct V1;
+
+impl Endpoint for V1 {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/api/v1/user/verify/iban/photo";
+    const ERRORS: &'static [Code] = &[
+        Code::ER048,
+        Code::ER056,
+        Code::ER057,
+        Code::ER077,
+        Code::ER078,
+        Code::ER086,
+        Code::ER087,
+        Code::ER088,
+        Code::ER113,
+        Code::ER185,
+        Code::ER186,
+        Code::ER708,
+    ];
+    const BODY: Body = Body::JsonWithImage(OBJECT_BYTES_MAX);
+    const IDEMPOTENT: bool = true;
+    const DOC: Doc = Doc {
+        summary: "Verify a bank account by a photo",
+        details: "The account counts as verified once an operator has seen the proof. In the \
+                  sandbox an IBAN that ends in 0000000001 is verified at once, and one that ends \
+                  in 0000000087 is unknown to its bank (ER087).",
+        body: Shape::Members(&[
+            required("name", Form::Text, "The account's holder."),
+            required("iban", Form::Text, "In either case, with or without blanks."),
+            required("proof", Form::Text, "JPEG, PNG or PDF in base64, at most 63 MB."),
+        ]),
+        request: r#"{"name": "Ada Lovelace", "iban": "NL91ABNA0417164300",
+            "proof": "iVBORw0KGgoAAAANSUhEUgAAAAE="}"#,
+        answer: r#"{"type": "photo", "status": "initiated", "data": {}}"#,
+        ..Doc::NONE
+    };
+    type Caller = ClientAndUser;
+    type Request = Proven;
+    type Response = Json<Started>;
+
+    fn read(input: &Input, _: &ClientAndUser) -> Result<Proven> {
+        let mut fields = Fields::of(&input.document)?;
+        let (holder, iban) = (holder(&mut fields), iban(&mut fields));
+        let proof = proof(&mut fields, input);
+        let proven = holder.zip(iban).zip(proof);
+        fields.finish(proven.map(|((holder, iban), proof)| Proven { holder, iban, proof }))
+    }
+
+    async fn call(core: &Core, caller: ClientAndUser, request: Proven) -> Result<Json<Started>> {
+        count_upload(core, &caller.client, caller.user)?;
+        let sandbox = caller.client.tenant.is_test();
+        if sandbox && request.iban.as_str().ends_with(UNKNOWN_TO_BANK) {
+            return Err(Code::ER087.into());
+        }
+        let at_once = is_verified_at_once(&caller.client.tenant, &request.iban);
+        keep(core, &caller, request, at_once).await?;
+        Ok(Json(Started::initiated("photo")))
+    }
+}
+
+/// Takes from the user's bucket of uploads (section 4 of the contract).
+fn count_upload(core: &Core, client: &Client, user: UserId) -> Result<()> {
+    let (quota, now_ns) = (client.tenant.rates.uploads, core.clock.monotonic_ns());
+    let decision = core.images.count((client.id(), user), quota, now_ns);
+    if decision.allowed {
+        return Ok(());
+    }
+    core.metrics.rate_limited.with_label_values(&["uploads", &*client.tenant.slug]).inc();
+    Err(Error::rate_limited(decision.retry_after_seconds))
+}
+
+/// Whether a bank account is as good as verified: in the sandbox, by the end of its IBAN.
+pub(crate) fn is_verified_at_once(tenant: &Tenant, iban: &Iban) -> bool {
+    tenant.is_test() && iban.as_str().ends_with(VERIFIED_AT_ONCE)
+}
+
+/// A bank account and what shows whose it is.
+#[derive(Debug)]
+pub struct Proven {
+    holder: String,
+    iban: Iban,
+    proof: Picture,
+}
+
+/// ER057 when the member is missing, ER185 when it is empty or no name.
+fn holder(fields: &mut Fields<'_>) -> Option<String> {
+    let code = match fields.value("name") {
+        None => Code::ER057,
+        Some(_) => Code::ER185,
+    };
+    fields.required("name", code, |value| plain_text(value.as_str()?, HOLDER_CHARS_MAX))
+}
+
+/// ER088 when the member is missing, ER113 when it is empty, ER056 when it is no IBAN.
+fn iban(fields: &mut Fields<'_>) -> Option<Iban> {
+    let code = match fields.value("iban").map(Value::as_str) {
+        None => Code::ER088,
+        Some(Some("")) => Code::ER113,
+        Some(_) => Code::ER056,
+    };
+    fields.required("iban", code, |value| value.as_str()?.parse().ok())
+}
+
+/// ER186 when the member is missing, ER077 when it is null or empty, ER078 when it is no image.
+fn proof(fields: &mut Fields<'_>, input: &Input) -> Option<Picture> {
+    let code = match fields.member("proof") {
+        Member::Absent => Code::ER186,
+        Member::Null => Code::ER077,
+        Member::Value(value) if value.as_str() == Some("") => Code::ER077,
+        Member::Value(_) => Code::ER078,
+    };
+    fields.required("proof", code, |value| Picture::of(input.upload.as_ref(), value.as_str()?))
+}
+
+/// Keeps the proof and its account, both or none.
+async fn keep(
+    core: &Core,
+    caller: &ClientAndUser,
+    Proven { holder, iban, proof }: Proven,
+    at_once: bool,
+) -> Result<()> {
+    let owner = (caller.client.id(), caller.user);
+    let mut conn = core.db.acquire().await?;
+    let vault = personal::key_of(&mut conn, core, owner.0, owner.1).await?;
+    drop(conn);
+    let (image, kept) = proof.keep(core, &vault).await?;
+    let account = NewAccount {
+        kind: Kind::BankTransfer,
+        private: Private { identifier: iban.as_str().to_owned(), holder, token: None },
+        is_stored_card: false,
+        verified: at_once,
+    };
+    let mut tx = core.db.begin().await?;
+    let account = match accounts::open(&mut tx, core, owner, account).await? {
+        Opened::Now(account) => account,
+        Opened::Before(account) if account.disabled => return Err(Code::ER086.into()),
+        Opened::Before(account) => account,
+        Opened::TooMany => return Err(Code::ER087.into()),
+    };
+    sqlx::query!(
+        "insert into ownership_proof (client_id, user_id, account_id, proof_id, media_type, size, \
+             created_at) \
+         values ($1, $2, $3, $4, $5, $6, $7)",
+        owner.0.uuid(),
+        owner.1.uuid(),
+        account.id,
+        kept.id(),
+        image.media_type,
+        i64::try_from(image.size).unwrap_or(i64::MAX),
+        core.clock.now(),
+    )
+    .execute(&mut *tx)
+    .await?;
+    kept.settle();
+    tx.commit().await?;
+    Ok(())
+}

@@ -1,0 +1,341 @@
+//! The AMLD5 questionnaire (Directive (EU) 2018/843): six topics, closed options, five languages.
+//!
+//! Answers come as an option's text in any language and are kept by the option's key, so that a
+//! text can be corrected without asking anybody again. Keys never change.
+
+use std::collections::BTreeMap;
+
+use rampart_types::Language;
+
+/// Texts in the order of [`Language::ALL`]: nl, en, de, fr, es.
+type Texts = [&'static str; Language::ALL.len()];
+
+/// Whom a question is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Audience {
+    People,
+    Businesses,
+    Both,
+}
+
+/// One question.
+#[derive(Debug)]
+pub(crate) struct Question {
+    pub(crate) key: &'static str,
+    audience: Audience,
+    label: Texts,
+    options: &'static [Choice],
+}
+
+/// An option of a question.
+#[derive(Debug)]
+struct Choice {
+    key: &'static str,
+    text: Texts,
+}
+
+const fn choice(key: &'static str, text: Texts) -> Choice {
+    Choice { key, text }
+}
+
+/// An option that reads the same in every language.
+const fn same(key: &'static str, text: &'static str) -> Choice {
+    Choice { key, text: [text; Language::ALL.len()] }
+}
+
+impl Question {
+    /// Whether a business (or else a person) has to answer it.
+    pub(crate) fn is_for(&self, business: bool) -> bool {
+        match self.audience {
+            Audience::Both => true,
+            Audience::Businesses => business,
+            Audience::People => !business,
+        }
+    }
+
+    /// The question itself.
+    pub(crate) fn label(&self, language: Language) -> &'static str {
+        of(&self.label, language)
+    }
+
+    /// What can be answered.
+    pub(crate) fn options(&self, language: Language) -> Vec<&'static str> {
+        self.options.iter().map(|option| of(&option.text, language)).collect()
+    }
+
+    /// Whether an option has this key.
+    fn has_option(&self, key: &str) -> bool {
+        self.options.iter().any(|option| option.key == key)
+    }
+}
+
+fn of(texts: &Texts, language: Language) -> &'static str {
+    Language::ALL.into_iter().zip(texts).find(|(known, _)| *known == language).map_or("", |f| f.1)
+}
+
+/// The key of the option that this text answers the question with, in any language; `None` when
+/// there is no such question or no such option.
+pub(crate) fn option_of(question: &str, text: &str) -> Option<&'static str> {
+    let question = QUESTIONS.iter().find(|known| known.key == question)?;
+    question.options.iter().find(|option| option.text.contains(&text)).map(|option| option.key)
+}
+
+/// Questions of this kind of user without a valid answer among `answers` (question to option).
+pub(crate) fn open(
+    business: bool,
+    answers: &BTreeMap<String, String>,
+) -> impl Iterator<Item = &'static Question> {
+    QUESTIONS.iter().filter(move |question| {
+        let answered = answers.get(question.key).is_some_and(|key| question.has_option(key));
+        question.is_for(business) && !answered
+    })
+}
+
+/// Every question, in the order in which they are asked.
+pub(crate) const QUESTIONS: &[Question] = &[
+    Question {
+        key: "kyc-amld5-annual-net-income",
+        audience: Audience::People,
+        label: [
+            "Wat is uw jaarlijkse netto-inkomen?",
+            "What is your annual net income?",
+            "Wie hoch ist Ihr jährliches Nettoeinkommen?",
+            "Quel est votre revenu net annuel ?",
+            "¿Cuáles son sus ingresos netos anuales?",
+        ],
+        options: &[
+            same("up-to-10000", "€ 0 - € 10.000"),
+            same("up-to-25000", "€ 10.000 - € 25.000"),
+            same("up-to-50000", "€ 25.000 - € 50.000"),
+            same("up-to-100000", "€ 50.000 - € 100.000"),
+            same("above-100000", "> € 100.000"),
+        ],
+    },
+    Question {
+        key: "kyc-amld5-annual-net-profit",
+        audience: Audience::Businesses,
+        label: [
+            "Wat is de jaarlijkse nettowinst van het bedrijf?",
+            "What is the annual net profit of the business?",
+            "Wie hoch ist der jährliche Nettogewinn des Unternehmens?",
+            "Quel est le bénéfice net annuel de l’entreprise ?",
+            "¿Cuál es el beneficio neto anual de la empresa?",
+        ],
+        options: &[
+            same("up-to-50000", "€ 0 - € 50.000"),
+            same("up-to-250000", "€ 50.000 - € 250.000"),
+            same("up-to-1000000", "€ 250.000 - € 1.000.000"),
+            same("above-1000000", "> € 1.000.000"),
+        ],
+    },
+    Question {
+        key: "kyc-amld5-employment-status",
+        audience: Audience::People,
+        label: [
+            "Wat is uw werksituatie?",
+            "What is your employment status?",
+            "Wie ist Ihre berufliche Situation?",
+            "Quelle est votre situation professionnelle ?",
+            "¿Cuál es su situación laboral?",
+        ],
+        options: &[
+            choice("employed", ["In loondienst", "Employed", "Angestellt", "Salarié", "Empleado"]),
+            choice(
+                "self-employed",
+                ["Zelfstandig", "Self-employed", "Selbstständig", "Indépendant", "Autónomo"],
+            ),
+            choice("student", ["Student", "Student", "In Ausbildung", "Étudiant", "Estudiante"]),
+            choice("retired", ["Gepensioneerd", "Retired", "Im Ruhestand", "Retraité", "Jubilado"]),
+            choice(
+                "unemployed",
+                ["Werkloos", "Unemployed", "Arbeitslos", "Sans emploi", "Desempleado"],
+            ),
+        ],
+    },
+    Question {
+        key: "kyc-amld5-main-source-income",
+        audience: Audience::Both,
+        label: [
+            "Wat is de belangrijkste bron van inkomsten?",
+            "What is the main source of income?",
+            "Was ist die Haupteinkommensquelle?",
+            "Quelle est la principale source de revenus ?",
+            "¿Cuál es la principal fuente de ingresos?",
+        ],
+        options: &[
+            choice("salary", ["Salaris", "Salary", "Gehalt", "Salaire", "Salario"]),
+            choice(
+                "business",
+                [
+                    "Winst uit onderneming",
+                    "Business profit",
+                    "Unternehmensgewinn",
+                    "Bénéfices d’entreprise",
+                    "Beneficios empresariales",
+                ],
+            ),
+            choice(
+                "investments",
+                ["Beleggingen", "Investments", "Kapitalanlagen", "Placements", "Inversiones"],
+            ),
+            choice(
+                "benefits",
+                [
+                    "Pensioen of uitkering",
+                    "Pension or benefits",
+                    "Rente oder Sozialleistungen",
+                    "Pension ou allocations",
+                    "Pensión o prestaciones",
+                ],
+            ),
+            choice(
+                "gift-or-inheritance",
+                [
+                    "Schenking of erfenis",
+                    "Gift or inheritance",
+                    "Schenkung oder Erbschaft",
+                    "Don ou héritage",
+                    "Donación o herencia",
+                ],
+            ),
+        ],
+    },
+    Question {
+        key: "kyc-amld5-why-account-created",
+        audience: Audience::Both,
+        label: [
+            "Waarom is dit account aangemaakt?",
+            "Why was this account created?",
+            "Warum wurde dieses Konto eröffnet?",
+            "Pourquoi ce compte a-t-il été créé ?",
+            "¿Por qué se ha creado esta cuenta?",
+        ],
+        options: &[
+            choice(
+                "investing",
+                [
+                    "Beleggen op lange termijn",
+                    "Long-term investing",
+                    "Langfristige Anlage",
+                    "Investir à long terme",
+                    "Inversión a largo plazo",
+                ],
+            ),
+            choice("trading", ["Handelen", "Trading", "Handel", "Négoce", "Operar en el mercado"]),
+            choice(
+                "payments",
+                [
+                    "Betalingen doen",
+                    "Making payments",
+                    "Zahlungen tätigen",
+                    "Effectuer des paiements",
+                    "Realizar pagos",
+                ],
+            ),
+            choice(
+                "curiosity",
+                ["Kennismaken", "Trying it out", "Kennenlernen", "Découvrir", "Probar el servicio"],
+            ),
+        ],
+    },
+    Question {
+        key: "kyc-amld5-which-industry",
+        audience: Audience::Both,
+        label: [
+            "In welke branche bent u werkzaam?",
+            "Which industry do you work in?",
+            "In welcher Branche sind Sie tätig?",
+            "Dans quel secteur travaillez-vous ?",
+            "¿En qué sector trabaja?",
+        ],
+        options: &[
+            choice(
+                "finance",
+                [
+                    "Financiële sector",
+                    "Financial services",
+                    "Finanzwesen",
+                    "Services financiers",
+                    "Servicios financieros",
+                ],
+            ),
+            choice(
+                "technology",
+                ["Technologie en IT", "Technology and IT", "Technik und IT", "Technologie", "TI"],
+            ),
+            choice(
+                "trade",
+                [
+                    "Handel en horeca",
+                    "Retail and hospitality",
+                    "Handel und Gastgewerbe",
+                    "Commerce et hôtellerie",
+                    "Comercio y hostelería",
+                ],
+            ),
+            choice(
+                "industry",
+                [
+                    "Industrie en bouw",
+                    "Manufacturing and construction",
+                    "Industrie und Bau",
+                    "Industrie et construction",
+                    "Industria y construcción",
+                ],
+            ),
+            choice(
+                "public",
+                [
+                    "Overheid, zorg en onderwijs",
+                    "Government, health and education",
+                    "Verwaltung, Gesundheit und Bildung",
+                    "Administration, santé et éducation",
+                    "Administración, sanidad y educación",
+                ],
+            ),
+            choice("other", ["Anders", "Other", "Andere", "Autre", "Otro"]),
+        ],
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn there_are_six_topics_and_a_set_for_each_kind_of_user() {
+        assert_eq!(QUESTIONS.len(), 6);
+        assert!(QUESTIONS.iter().all(|question| question.key.starts_with("kyc-amld5-")));
+        let none = BTreeMap::new();
+        assert_eq!((open(false, &none).count(), open(true, &none).count()), (5, 4));
+    }
+
+    #[test]
+    fn a_text_means_one_option_in_whatever_language() {
+        for question in QUESTIONS {
+            let keys: BTreeSet<_> = question.options.iter().map(|option| option.key).collect();
+            assert_eq!(keys.len(), question.options.len(), "{}", question.key);
+            for language in Language::ALL {
+                assert!(!question.label(language).is_empty());
+                for (text, option) in question.options(language).iter().zip(question.options) {
+                    assert_eq!(option_of(question.key, text), Some(option.key), "{text}");
+                }
+            }
+        }
+        assert_eq!(option_of("kyc-amld5-which-industry", "Mining"), None);
+        assert_eq!(option_of("kyc-amld5-favourite-colour", "Other"), None);
+    }
+
+    #[test]
+    fn only_an_option_answers_a_question() {
+        let mut answers: BTreeMap<_, _> = open(false, &BTreeMap::new())
+            .map(|question| (question.key.to_owned(), question.options[0].key.to_owned()))
+            .collect();
+        assert_eq!(open(false, &answers).count(), 0);
+        answers.insert("kyc-amld5-which-industry".to_owned(), "Other".to_owned());
+        let left: Vec<_> = open(false, &answers).map(|question| question.key).collect();
+        assert_eq!(left, ["kyc-amld5-which-industry"]);
+    }
+}

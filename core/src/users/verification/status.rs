@@ -1,0 +1,241 @@
+//! `GET /api/v2/user/verification-status`: what a user still has to show for a level.
+//!
+//! A level asks for all that the levels below it ask for. What an identity check has shown is not
+//! asked for again.
+
+use std::collections::BTreeMap;
+
+use http::Method;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::amld5::Asked;
+use super::questions;
+use crate::Core;
+use crate::auth::caller::ClientAndUser;
+use crate::endpoint::openapi::doc::{Doc, Kind, optional};
+use crate::endpoint::{Endpoint, Json};
+use crate::http::fields::Fields;
+use crate::http::request::Input;
+use crate::platform::error::{Code, Result};
+use crate::trading::catalogue::Nationality;
+use crate::users::account::Account;
+use crate::users::documents;
+use rampart_types::Language;
+
+/// Documents that show who somebody is, with the sides that are wanted of each.
+const IDENTITY_DOCUMENTS: [(&str, &[&str]); 3] = [
+    ("passport", &["front"]),
+    ("id-card", &["front", "back"]),
+    ("driving-licence", &["front", "back"]),
+];
+/// The document that shows where somebody lives.
+const ADDRESS_DOCUMENT: &str = "proof-of-address";
+
+/// Version 2, the only one.
+pub struct V2;
+
+impl Endpoint for V2 {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/api/v2/user/verification-status";
+    const ERRORS: &'static [Code] = &[Code::ER404, Code::ER708];
+    const DOC: Doc = Doc {
+        summary: "List what a user still has to show",
+        details: "An empty list: nothing is left to do for the level. Items are answered by \
+                  `PATCH /api/v2/user` under their name, questions by the AMLD5 endpoint; a \
+                  `pending` item waits for us.",
+        query: &[optional(
+            "level",
+            Kind::OneOf(&["bronze", "silver", "gold"]),
+            "The level wanted; the highest when it is absent.",
+        )],
+        answer: r#"[{"name": "emailCode", "type": "string", "status": "missing"}]"#,
+        ..Doc::NONE
+    };
+    type Caller = ClientAndUser;
+    type Request = Level;
+    type Response = Json<Vec<Item>>;
+
+    fn read(input: &Input, _: &ClientAndUser) -> Result<Level> {
+        let mut fields = Fields::of_query(input.head.query.as_deref());
+        let level =
+            fields.optional("level", Code::ER404, |value| Level::from_name(value.as_str()?));
+        fields.finish(Some(level.unwrap_or(Level::Gold)))
+    }
+
+    async fn call(core: &Core, caller: ClientAndUser, level: Level) -> Result<Json<Vec<Item>>> {
+        let client = caller.client.id();
+        let mut conn = core.db.acquire().await?;
+        let account = Account::load(&mut conn, core, client, caller.user).await?;
+        let account = account.ok_or(Code::ER709)?;
+        let sides = documents::sides(&mut conn, client, caller.user).await?;
+        let language = account.region.as_deref().and_then(|region| region.get(..2)?.parse().ok());
+        let known = Known {
+            language: language.unwrap_or_default(),
+            nationalities: &caller.client.catalogue.nationalities,
+            account: &account,
+            sides: &sides,
+        };
+        Ok(Json(known.open(level)))
+    }
+}
+
+/// A verification level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// An address that works, and consent.
+    Bronze,
+    /// Who somebody is.
+    Silver,
+    /// Where somebody lives.
+    Gold,
+}
+
+impl Level {
+    fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "bronze" => Some(Self::Bronze),
+            "silver" => Some(Self::Silver),
+            "gold" => Some(Self::Gold),
+            _ => None,
+        }
+    }
+}
+
+/// Something that is still open.
+#[derive(Debug, PartialEq, Eq, JsonSchema, Serialize)]
+#[schemars(rename = "VerificationStatusItem")]
+pub struct Item {
+    name: &'static str,
+    /// `boolean`, `string`, `choice`, `question`, `document` or `file`.
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// `missing`: it is up to the user. `pending`: it waits for us.
+    status: &'static str,
+    /// For a choice labels and their codes, for a question the AMLD5 questions, for a document the
+    /// kinds of it with their sides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<Value>,
+}
+
+impl Item {
+    const fn missing(name: &'static str, kind: &'static str) -> Self {
+        Self { name, kind, status: "missing", data: None }
+    }
+
+    const fn pending(name: &'static str, kind: &'static str) -> Self {
+        Self { name, kind, status: "pending", data: None }
+    }
+
+    fn with(self, data: Value) -> Self {
+        Self { data: Some(data), ..self }
+    }
+}
+
+/// What is known of a user.
+struct Known<'a> {
+    language: Language,
+    nationalities: &'a [Nationality],
+    account: &'a Account,
+    /// Sides of documents that came in, with what was decided of them.
+    sides: &'a [documents::Side],
+}
+
+impl Known<'_> {
+    /// What a level still asks for.
+    fn open(&self, level: Level) -> Vec<Item> {
+        let mut items = self.bronze();
+        if level >= Level::Silver {
+            items.extend(self.silver());
+        }
+        if level >= Level::Gold {
+            items.extend(self.gold());
+        }
+        items
+    }
+
+    fn bronze(&self) -> Vec<Item> {
+        let (statuses, personal) = (&self.account.statuses, &self.account.personal);
+        let identified = statuses.identity == "verified";
+        let asked = [
+            (statuses.email != "verified", Item::missing("emailCode", "string")),
+            (
+                statuses.privacy_agreement != "verified",
+                Item::missing("privacyAgreement", "boolean"),
+            ),
+            (!identified && personal.first_name.is_none(), Item::missing("firstName", "string")),
+            (!identified && personal.last_name.is_none(), Item::missing("lastName", "string")),
+            (
+                !identified && personal.date_of_birth.is_none(),
+                Item::missing("dateOfBirth", "string"),
+            ),
+        ];
+        asked.into_iter().filter_map(|(open, item)| open.then_some(item)).collect()
+    }
+
+    fn silver(&self) -> Vec<Item> {
+        let (statuses, personal) = (&self.account.statuses, &self.account.personal);
+        let mut items = Vec::new();
+        if statuses.amld5 != "verified" {
+            let open = questions::open(self.account.is_business, &personal.amld5_answers);
+            let open: Vec<_> = open.map(|question| Asked::of(question, self.language)).collect();
+            items.push(match open.is_empty() {
+                true => Item::pending("AMLD5Questions", "question"),
+                false => Item::missing("AMLD5Questions", "question").with(json!(open)),
+            });
+        }
+        if statuses.identity == "verified" {
+            return items;
+        }
+        if personal.nationality.is_none() {
+            let codes: BTreeMap<_, _> =
+                self.nationalities.iter().map(|known| (&known.name, &known.code)).collect();
+            items.push(Item::missing("nationality", "choice").with(json!(codes)));
+        }
+        if self.has_identity_document() {
+            items.push(Item::pending("idDocument", "document"));
+            items.push(Item::pending("verificationFlag", "boolean"));
+        } else {
+            let kinds: Vec<_> = IDENTITY_DOCUMENTS
+                .iter()
+                .map(|(kind, sides)| {
+                    let sides = sides.iter().map(|side| json!({"name": side, "type": "file"}));
+                    json!({"type": kind, "data": sides.collect::<Vec<_>>()})
+                })
+                .collect();
+            items.push(Item::missing("idDocument", "document").with(json!(kinds)));
+        }
+        items
+    }
+
+    fn gold(&self) -> Vec<Item> {
+        let (statuses, personal) = (&self.account.statuses, &self.account.personal);
+        if statuses.residential_address == "verified" {
+            return Vec::new();
+        }
+        let parts = [
+            ("address", &personal.address),
+            ("addressNo", &personal.address_no),
+            ("postalCode", &personal.postal_code),
+            ("city", &personal.city),
+        ];
+        let missing = parts.into_iter().filter(|(_, value)| value.is_none());
+        let mut items: Vec<_> = missing.map(|(name, _)| Item::missing(name, "string")).collect();
+        let came = self.sides.iter().any(|side| side.kind == ADDRESS_DOCUMENT && side.counts());
+        items.push(match came {
+            true => Item::pending("proofOfAddress", "file"),
+            false => Item::missing("proofOfAddress", "file"),
+        });
+        items
+    }
+
+    /// Whether every side of one of the documents came in and was not refused.
+    fn has_identity_document(&self) -> bool {
+        let came = |kind: &str, name: &str| {
+            let mut sides = self.sides.iter();
+            sides.any(|side| side.kind == kind && side.side == name && side.counts())
+        };
+        IDENTITY_DOCUMENTS.iter().any(|(kind, sides)| sides.iter().all(|side| came(kind, side)))
+    }
+}

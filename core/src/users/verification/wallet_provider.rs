@@ -1,0 +1,83 @@
+//! `POST /api/v1/user/verify/payprovider`: verifies an account with the wallet provider by a token
+//! that the provider gave its user.
+
+use http::Method;
+
+use super::Started;
+use crate::Core;
+use crate::auth::caller::ClientAndUser;
+use crate::endpoint::openapi::doc::{Doc, Kind as Member, Shape, required};
+use crate::endpoint::{Body, Endpoint, Json};
+use crate::http::fields::Fields;
+use crate::http::request::Input;
+use crate::platform::crypto::{Secret, digest_of};
+use crate::platform::error::{Code, Error, Result};
+use crate::users::accounts::{self, Kind, NewAccount, Opened, Private};
+
+/// Under this name the outcome is told.
+const KIND: &str = "walletpay";
+/// The token that the sandbox's provider refuses; it takes any other.
+const REFUSED: &str = "sandbox-refused";
+/// Bytes of a digest in the sandbox's payer ids.
+const PAYER_BYTES: usize = 8;
+
+/// Version 1, the only one.
+pub struct V1;
+
+impl Endpoint for V1 {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/api/v1/user/verify/payprovider";
+    const ERRORS: &'static [Code] = &[Code::ER048, Code::ER393, Code::ER708];
+    const BODY: Body = Body::Json;
+    const DOC: Doc = Doc {
+        summary: "Verify an account with the wallet provider",
+        details: "In the sandbox any token names an account that is verified at once, except \
+                  `sandbox-refused`, whose verification has the status `failed`.",
+        body: Shape::Members(&[required("access_token", Member::Text, "Of the provider.")]),
+        request: r#"{"access_token": "A21AAF"}"#,
+        answer: r#"{"type": "walletpay", "status": "initiated", "data": {}}"#,
+        ..Doc::NONE
+    };
+    type Caller = ClientAndUser;
+    type Request = Secret;
+    type Response = Json<Started>;
+
+    fn read(input: &Input, _: &ClientAndUser) -> Result<Secret> {
+        let mut fields = Fields::of(&input.document)?;
+        let token = fields.text("access_token", Code::ER393).map(Secret::new);
+        fields.finish(token)
+    }
+
+    async fn call(core: &Core, caller: ClientAndUser, token: Secret) -> Result<Json<Started>> {
+        if !caller.client.tenant.is_test() {
+            return Err(Error::unavailable("reach the wallet provider: none is connected"));
+        }
+        if token.expose() == REFUSED {
+            return Ok(Json(Started::failed(KIND)));
+        }
+        let digest = digest_of(token.expose());
+        let payer = hex::encode(digest.get(..PAYER_BYTES).unwrap_or_default());
+        let account = NewAccount {
+            kind: Kind::Walletpay,
+            private: Private {
+                identifier: format!("payer-{payer}"),
+                holder: String::new(),
+                token: None,
+            },
+            is_stored_card: false,
+            verified: true,
+        };
+        let owner = (caller.client.id(), caller.user);
+        let mut tx = core.db.begin().await?;
+        let started = match accounts::open(&mut tx, core, owner, account).await? {
+            Opened::Now(_) => Started::initiated(KIND),
+            Opened::Before(account) if !account.disabled => {
+                accounts::verify(&mut tx, core, owner, account.id).await?;
+                Started::initiated(KIND)
+            }
+            Opened::Before(_) | Opened::TooMany => Started::failed(KIND),
+        };
+        tx.commit().await?;
+        Ok(Json(started))
+    }
+}

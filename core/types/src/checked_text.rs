@@ -1,0 +1,139 @@
+//! What every checked text type has in common, written once: its form on the wire and in a column
+//! is its `Display`, and the only way back is its `FromStr`.
+
+/// Gives a type with `Display` and `FromStr` its JSON string and its Postgres `text` form.
+/// Reading either one runs the type's own check, so a bad row fails to decode instead of spreading.
+/// The pattern, where one is given, is what the OpenAPI document says of the text. A type that is
+/// `kept` as its text is written in one piece, by its `as_str`: for what stands in every answer.
+macro_rules! text_form {
+    ($type:ty) => {
+        text_form!($type, collect_str, std::convert::identity, {"type": "string"});
+    };
+    ($type:ty, pattern $pattern:literal) => {
+        text_form!(
+            $type, collect_str, std::convert::identity, {"type": "string", "pattern": $pattern}
+        );
+    };
+    ($type:ty, kept, pattern $pattern:literal) => {
+        text_form!($type, serialize_str, Self::as_str, {"type": "string", "pattern": $pattern});
+    };
+    ($type:ty, $write:ident, $text:expr, $schema:tt) => {
+        crate::inline_schema!($type, $schema);
+        crate::text_column!($type);
+
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.$write($text(self))
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
+                let text = <String as serde::Deserialize>::deserialize(source)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+
+        impl sqlx::postgres::PgHasArrayType for $type {
+            fn array_type_info() -> sqlx::postgres::PgTypeInfo {
+                <String as sqlx::postgres::PgHasArrayType>::array_type_info()
+            }
+
+            fn array_compatible(column: &sqlx::postgres::PgTypeInfo) -> bool {
+                <String as sqlx::postgres::PgHasArrayType>::array_compatible(column)
+            }
+        }
+
+        impl sqlx::Encode<'_, sqlx::Postgres> for $type {
+            fn encode_by_ref(
+                &self,
+                buffer: &mut sqlx::postgres::PgArgumentBuffer,
+            ) -> Result<sqlx::encode::IsNull, sqlx::error::BoxDynError> {
+                <String as sqlx::Encode<'_, sqlx::Postgres>>::encode(self.to_string(), buffer)
+            }
+        }
+
+        impl<'r> sqlx::Decode<'r, sqlx::Postgres> for $type {
+            fn decode(
+                value: sqlx::postgres::PgValueRef<'r>,
+            ) -> Result<Self, sqlx::error::BoxDynError> {
+                let text = <&str as sqlx::Decode<'r, sqlx::Postgres>>::decode(value)?;
+                Ok(text.parse()?)
+            }
+        }
+    };
+}
+
+/// Lets a column of Postgres' `text` be read as a type with `from_name`: one of a few words. Any other
+/// word in a row fails to decode.
+#[macro_export]
+macro_rules! word_column {
+    ($type:ty) => {
+        $crate::text_column!($type);
+
+        impl<'r> sqlx::Decode<'r, sqlx::Postgres> for $type {
+            fn decode(
+                value: sqlx::postgres::PgValueRef<'r>,
+            ) -> Result<Self, sqlx::error::BoxDynError> {
+                let word = <&str as sqlx::Decode<'r, sqlx::Postgres>>::decode(value)?;
+                Self::from_name(word).ok_or_else(|| "a word that nobody knows".into())
+            }
+        }
+    };
+}
+
+/// Says that a type stands in a column of Postgres' `text`.
+#[macro_export]
+macro_rules! text_column {
+    ($type:ty) => {
+        impl sqlx::Type<sqlx::Postgres> for $type {
+            fn type_info() -> sqlx::postgres::PgTypeInfo {
+                <str as sqlx::Type<sqlx::Postgres>>::type_info()
+            }
+
+            fn compatible(column: &sqlx::postgres::PgTypeInfo) -> bool {
+                <str as sqlx::Type<sqlx::Postgres>>::compatible(column)
+            }
+        }
+    };
+}
+
+/// Gives a type its JSON schema, written in place wherever the type occurs.
+#[macro_export]
+macro_rules! inline_schema {
+    ($type:ty, $schema:tt) => {
+        impl schemars::JsonSchema for $type {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($type).into()
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!($schema)
+            }
+        }
+    };
+}
+
+/// A zero-sized error: what was refused, never the value itself.
+macro_rules! refusal {
+    ($(#[$doc:meta])* $name:ident, $message:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct $name;
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str($message)
+            }
+        }
+
+        impl std::error::Error for $name {}
+    };
+}
+
+pub(super) use refusal;
+pub(super) use text_form;

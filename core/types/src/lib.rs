@@ -1,0 +1,41 @@
+//! The vocabulary: every value that crosses a border (wire, database, policy) as a type that can
+//! only be built valid. A function that takes one of these checks nothing again.
+
+mod caip19;
+mod checked_text;
+mod country;
+mod currency;
+pub mod decimal;
+mod iban;
+mod ids;
+mod locale;
+pub mod money;
+mod person;
+mod text;
+mod timestamp;
+mod wallet;
+mod web_url;
+mod written;
+
+pub use caip19::{Caip19, InvalidCaip19};
+pub use country::{Country, InvalidCountry, PAYMENT_METHOD_COUNTRIES};
+pub use currency::{
+    CRYPTO_DECIMALS_MAX, CurrencyCode, CurrencyDetails, InvalidCurrencyCode, InvalidPairCode,
+    PairCode, crypto_scale, fiat_exponent,
+};
+pub use decimal::JsonDecimal;
+pub use iban::{Iban, InvalidIban};
+pub use ids::{
+    ApiKeyId, CheckoutId, ClientId, DeliveryId, DocumentId, EventId, InvalidId, OfferId, OrderId,
+    PolicyVersionId, QuoteId, TokenFamilyId, UserId, WalletEntryId, WebhookEndpointId,
+};
+pub use locale::{InvalidLocale, InvalidWebsiteLocale, Language, Locale, WebsiteLocale};
+pub use money::{Amount, FeeBreakdown};
+pub use person::{EmailAddress, InvalidEmail, InvalidPhone, PhoneNumber, plain_text};
+pub use text::{InvalidIdentifier, InvalidReference, PartnerReference, UserIdentifier};
+pub use timestamp::Timestamp;
+pub use wallet::{
+    Chain, DestinationTag, InvalidAddress, InvalidTag, TagKind, UnknownChain, WalletAddress,
+};
+pub use web_url::{CallbackUrl, InvalidUrl, LoopbackHttp, ReturnUrl};
+pub use written::WrittenOnce;
