@@ -16,7 +16,8 @@ use crate::platform::mail::Mailer;
 use crate::platform::metrics::Metrics;
 use crate::platform::object_store::Documents;
 use crate::platform::settings::Settings;
-use crate::policies::Policies;
+use crate::policies::ShadowQueue;
+use crate::policies::runtime::Policies;
 use crate::tenancy::snapshot::Snapshots;
 use crate::tenancy::tenants::api_keys::ApiKeyUses;
 use crate::trading::limits::upstream::Upstream;
@@ -80,6 +81,7 @@ impl Core {
             metrics,
             outbound: Outbound::new()?,
             policies,
+            policy_shadows: ShadowQueue::default(),
             price_feed,
             mailer,
             upstream,

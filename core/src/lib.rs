@@ -32,7 +32,8 @@ use crate::platform::mail::Mailer;
 use crate::platform::metrics::Metrics;
 use crate::platform::object_store::Documents;
 use crate::platform::settings::Settings;
-use crate::policies::Policies;
+use crate::policies::ShadowQueue;
+use crate::policies::runtime::Policies;
 use crate::tenancy::snapshot::Snapshots;
 use crate::tenancy::tenants::api_keys::ApiKeyUses;
 use crate::trading::limits::upstream::Upstream;
@@ -54,6 +55,8 @@ pub struct Core {
     pub metrics: Metrics,
     /// What partners' policies run in.
     pub policies: Policies,
+    /// Shadow runs and samples of policies that wait for a worker.
+    pub policy_shadows: ShadowQueue,
     /// How partners are called.
     pub outbound: Outbound,
     /// Where prices are read; `None` while the operator sets them by hand.

@@ -19,32 +19,26 @@
 //! A malfunction fails closed for `signature` (ER324) and falls back to the built-in for the other
 //! two, unless a fee policy is set to fail closed (ER328).
 
-mod active;
-mod aside;
 mod ask;
 mod breakers;
 mod call;
 mod check;
-mod compiled;
-mod configuration;
+pub(crate) mod decision_replay;
+pub(crate) mod dry_run;
 mod fee;
 pub(crate) mod keys;
 pub(crate) mod lifecycle;
-mod load;
-mod log_pace;
 pub mod manifest;
 mod method_order;
 pub(crate) mod operator_keys;
-pub(crate) mod order_replay;
-pub(crate) mod rehearsal;
 mod replay;
+pub mod runtime;
+mod shadow;
 mod signature;
-mod trial;
 
-pub use self::active::{ActivePolicy, TenantPolicies};
 pub use self::check::{Checked, check};
-pub use self::compiled::Policies;
 pub use self::fee::{PolicyFees, fee_schedule};
 pub use self::method_order::rank;
 pub(crate) use self::method_order::{method_kind, policy_methods};
+pub use self::shadow::ShadowQueue;
 pub use self::signature::{SignatureDecision, signed_payload, verify_signature};

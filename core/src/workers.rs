@@ -109,7 +109,7 @@ impl Core {
             }
         });
         let asides = every(POLICY_ASIDES, stop, || async {
-            if let Err(error) = self.run_policy_asides().await {
+            if let Err(error) = self.run_policy_shadows().await {
                 tracing::warn!(%error, "shadow runs of policies could not be written");
             }
         });

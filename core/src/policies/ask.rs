@@ -16,9 +16,10 @@ use serde_json::{Value, json};
 
 pub(super) use self::kept::open_payload;
 use super::manifest::digest_hex;
-use super::{keys, signature};
+use super::signature;
 use crate::Core;
 use crate::auth::caller::Client;
+use crate::policies::runtime;
 use rampart_types::JsonDecimal;
 
 /// What a policy is told beside the question.
@@ -196,7 +197,7 @@ impl Ask for SignedPayload {
                 "verdict": "authentic",
                 "signer": {
                     "key": signer.key,
-                    "algorithm": keys::algorithm_name(signer.algorithm),
+                    "algorithm": runtime::algorithm_name(signer.algorithm),
                     "signedAt": signer.signed_at,
                     "replayToken": signer.replay_token,
                 },

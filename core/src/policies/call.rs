@@ -8,11 +8,11 @@ use rampart_plugins::contract::{CallContext, PolicyKind};
 use rampart_plugins::{Called, Lane};
 use serde_json::{Value, json};
 
-use super::active::ActivePolicy;
-use super::aside;
 use super::ask::{Ask, Told};
+use super::shadow;
 use crate::Core;
 use crate::auth::caller::Client;
+use crate::policies::runtime::ActivePolicy;
 
 pub(super) const NS_PER_MS: u64 = 1_000_000;
 
@@ -61,9 +61,9 @@ pub(super) fn run<Q: Ask>(
     fail_closed |= active.fail_closed;
     if let Some(shadow) = trial.filter(|trial| trial.share.is_none()) {
         let answer = answered.as_ref().map(|answered| answered.answer.clone());
-        aside::shadow(core, client, shadow, question, answer);
+        shadow::shadow(core, client, shadow, question, answer);
     } else if Q::SAMPLED {
-        aside::sample(core, client, active, question);
+        shadow::sample(core, client, active, question);
     }
     answered.map(Some).ok_or(Malfunction { fail_closed })
 }

@@ -8,8 +8,8 @@ use rampart_plugins::{Policy, PolicyEngine, PolicyLimits};
 use serde_json::{Value, json};
 
 use self::vectors::Vectors;
-use super::configuration::{entries, info_as_json};
 use crate::platform::clock::Clock;
+use crate::policies::runtime::configuration::{entries, info_as_json};
 
 /// Instances started to measure one; the median counts.
 const STARTS: usize = 25;

@@ -1,47 +1,20 @@
 //! Keys that a signature policy may name and never sees. Sealed at rest.
 
-use std::collections::HashMap;
-
-use rampart_plugins::contract::Algorithm;
-use rampart_plugins::{BoundKey, KeyRing, VerificationKey};
+use rampart_plugins::VerificationKey;
 use serde_json::json;
-use uuid::Uuid;
 
 use super::lifecycle::NotDone;
 use crate::Core;
 use crate::platform::audit::{self, Entry};
 use crate::platform::crypto::Secret;
-use crate::platform::error::{Error, Result};
 use crate::platform::revision;
+use crate::policies::runtime::{self, ALGORITHMS, seal_context};
 use rampart_types::ClientId;
-
-/// Names of the algorithms, as in `wit/signature.wit`.
-const ALGORITHMS: [(&str, Algorithm); 6] = [
-    ("hmac-sha256", Algorithm::HmacSha256),
-    ("hmac-sha512", Algorithm::HmacSha512),
-    ("ed25519", Algorithm::Ed25519),
-    ("rsa-pkcs1-sha256", Algorithm::RsaPkcs1Sha256),
-    ("rsa-pss-sha256", Algorithm::RsaPssSha256),
-    ("ecdsa-p256-sha256", Algorithm::EcdsaP256Sha256),
-];
 
 /// Longest name of a key, in bytes.
 const NAME_BYTES_MAX: usize = 64;
 /// Most keys of one partner.
 const KEYS_MAX: i64 = 100;
-
-pub(super) fn algorithm(name: &str) -> Option<Algorithm> {
-    ALGORITHMS.iter().find(|(known, _)| *known == name).map(|(_, algorithm)| *algorithm)
-}
-
-pub(super) fn algorithm_name(algorithm: Algorithm) -> &'static str {
-    ALGORITHMS.iter().find(|(_, known)| *known == algorithm).map_or("", |(name, _)| name)
-}
-
-/// What the sealed key of a row is bound to.
-fn seal_context(client: Uuid, name: &str) -> String {
-    format!("verification_key/{client}/{name}")
-}
 
 /// Gives the partner's signature policy a key by this name, or another one.
 ///
@@ -55,7 +28,7 @@ pub(crate) async fn put(
     (algorithm, key): (&str, &Secret),
 ) -> Result<(), NotDone> {
     check_name(name)?;
-    let known = self::algorithm(algorithm).ok_or_else(|| {
+    let known = runtime::algorithm(algorithm).ok_or_else(|| {
         let names: Vec<_> = ALGORITHMS.iter().map(|(name, _)| *name).collect();
         NotDone::Unfit(format!("algorithm: one of {}", names.join(", ")))
     })?;
@@ -134,46 +107,4 @@ pub(crate) async fn delete(
     audit::record(&mut tx, &core.clock, entry).await?;
     tx.commit().await?;
     Ok(core.refresh().await?)
-}
-
-/// The key rings of these clients. A key that cannot be opened or read is left out and logged: a
-/// signature that needs it is refused.
-///
-/// # Errors
-/// When the database cannot be read.
-pub(super) async fn load(core: &Core, ids: &[Uuid]) -> Result<HashMap<Uuid, KeyRing>> {
-    let rows = sqlx::query!(
-        "select client_id, name, algorithm, sealed from verification_key \
-         where client_id = any($1)",
-        ids,
-    )
-    .fetch_all(&core.db)
-    .await?;
-    let mut rings: HashMap<Uuid, Vec<(String, BoundKey)>> = HashMap::new();
-    for row in rows {
-        match open(core, row.client_id, &row.name, &row.algorithm, &row.sealed) {
-            Ok(key) => {
-                let bound = BoundKey { key, not_before: None, not_after: None };
-                rings.entry(row.client_id).or_default().push((row.name, bound));
-            }
-            Err(error) => {
-                let client = row.client_id;
-                tracing::error!(%error, %client, name = row.name, "a key cannot be opened");
-            }
-        }
-    }
-    Ok(rings.into_iter().map(|(client, keys)| (client, KeyRing::new(keys))).collect())
-}
-
-fn open(
-    core: &Core,
-    client: Uuid,
-    name: &str,
-    named: &str,
-    sealed: &[u8],
-) -> Result<VerificationKey> {
-    let plain = core.keys.open(&seal_context(client, name), sealed)?;
-    let text = String::from_utf8(plain).map_err(|e| Error::internal("read a key", e))?;
-    let algorithm = algorithm(named).ok_or_else(|| Error::broken("know a key's algorithm"))?;
-    VerificationKey::parse(algorithm, &text).map_err(|e| Error::internal("read a key", e))
 }

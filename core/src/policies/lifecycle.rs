@@ -19,12 +19,13 @@ use sqlx::PgConnection;
 
 use self::store::Version;
 pub(crate) use self::switch::{activate, end_trial, remove, roll_back, shadow, share};
+use super::manifest;
 use super::manifest::{Manifest, Signed};
-use super::{configuration, manifest};
 use crate::Core;
 use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Error, Result};
 use crate::platform::revision;
+use crate::policies::runtime::configuration;
 use rampart_types::ClientId;
 
 /// Longest reason, in characters.
@@ -278,7 +279,7 @@ async fn admit(
     component: Vec<u8>,
     config: Map<String, Value>,
 ) -> Result<(Admitted, Arc<[u8]>), NotDone> {
-    let _place = core.policies.admission_place().await?;
+    let _place = core.policies.admission_permit().await?;
     let engine = core.policies.engine.clone();
     let kept: Arc<[u8]> = component.as_slice().into();
     let examine = move || {

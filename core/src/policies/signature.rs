@@ -11,11 +11,12 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::call::{count, run};
-use super::{keys, replay};
+use super::replay;
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Error, Result};
+use crate::policies::runtime;
 
 /// How far a claimed signing time may lie from now, either way.
 const SIGNED_AT_WINDOW: TimeDelta = TimeDelta::seconds(300);
@@ -136,7 +137,7 @@ async fn check_time_and_reuse(
 fn explained(mut decision: Value, signer: &Signer) -> SignatureDecision {
     if let Value::Object(members) = &mut decision {
         members.insert("key".into(), signer.key.clone().into());
-        members.insert("algorithm".into(), keys::algorithm_name(signer.algorithm).into());
+        members.insert("algorithm".into(), runtime::algorithm_name(signer.algorithm).into());
     }
     SignatureDecision { decision }
 }

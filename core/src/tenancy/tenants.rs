@@ -14,7 +14,7 @@ use rust_decimal::Decimal;
 use crate::platform::crypto::Secret;
 use crate::platform::crypto::day_key::DayKey;
 use crate::platform::rate_limit::{Gcra, Quota};
-use crate::policies::TenantPolicies;
+use crate::policies::runtime::TenantPolicies;
 use rampart_types::decimal::fits_decimals;
 use rampart_types::{ApiKeyId, ClientId, LoopbackHttp};
 

@@ -49,7 +49,7 @@ const ONE: Row = Row {
 pub(super) const ROWS: [Row; 2] = [MANY, ONE];
 
 /// The source of the edge's statement, so that pgbench has the same one.
-const PLACING: &str = include_str!("../../../core/src/orders/confirm/placing.rs");
+const PLACING: &str = include_str!("../../../core/src/trading/orders/confirm/placing.rs");
 /// Its arguments, in their order, for an order that needs neither user nor offer. Postgres knows
 /// them when it plans: if anything, that saves it work.
 const ARGUMENTS: [&str; 43] = [

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::{Answer, Input, Refused, done, limit, ok};
 use crate::Core;
 use crate::platform::audit::{self, Entry};
-use crate::policies::order_replay;
+use crate::policies::decision_replay;
 use crate::trading::orders::status::OrderStatus;
 use crate::trading::quotes::Side;
 use rampart_types::{ClientId, JsonDecimal, OrderId};
@@ -222,7 +222,7 @@ pub(super) async fn replay(core: &Arc<Core>, input: Input) -> Answer {
     let tenant =
         snapshot.tenants.get(&order.client).ok_or_else(|| Refused::not_found("partner"))?;
     let (client, decisions) = ((order.client, &*tenant.slug), &row["policy_decisions"]);
-    ok(&order_replay::replay(core, client, decisions).await?)
+    ok(&decision_replay::replay(core, client, decisions).await?)
 }
 
 /// A row with its columns named as members are.

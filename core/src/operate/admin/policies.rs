@@ -13,8 +13,8 @@ use serde_json::{Map, Value, json};
 
 use super::{Answer, Input, Refused, api_keys, done, ok};
 use crate::Core;
+use crate::policies::dry_run::{self, Asked};
 use crate::policies::lifecycle::{self, NotDone, REASON_CHARS_MAX, Settings, Target};
-use crate::policies::rehearsal::{self, Asked};
 
 /// Most versions of one answer.
 const VERSIONS_MAX: i64 = 200;
@@ -168,7 +168,7 @@ pub(super) async fn dry_run(core: &Arc<Core>, input: Input) -> Answer {
         _ => return Err(Refused::unprocessable("one of input, inputs and recorded")),
     };
     let target = target(core, &input).await?;
-    ok(&rehearsal::dry_run(core, target, (version, now), asked).await?)
+    ok(&dry_run::dry_run(core, target, (version, now), asked).await?)
 }
 
 /// The body of a call that takes nothing but a reason.

@@ -1,4 +1,4 @@
-//! Questions as JSON, in the form that operators write them and `rehearsal::question` reads them.
+//! Questions as JSON, in the form that operators write them and `dry_run::question` reads them.
 
 use rampart_plugins::contract::{FeeRequest, Method, MethodKind, Money, OrderRequest, Side, Stage};
 use serde_json::{Map, Value, json};

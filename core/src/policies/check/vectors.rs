@@ -22,10 +22,10 @@ use rampart_plugins::{Admitted, BoundKey, Cause, KeyRing, VerificationKey, check
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::policies::configuration::entries;
-use crate::policies::keys;
-use crate::policies::rehearsal::answer::ask;
-use crate::policies::rehearsal::question::Question;
+use crate::policies::dry_run::answer::ask;
+use crate::policies::dry_run::question::Question;
+use crate::policies::runtime;
+use crate::policies::runtime::configuration::entries;
 use crate::trading::catalogue::Catalogue;
 
 /// 2026-01-01T00:00:00Z, unless a vector says another time.
@@ -108,7 +108,7 @@ impl Vectors {
 
     fn key_ring(&self) -> Result<KeyRing, String> {
         let key = |(name, key): (&String, &Key)| {
-            let algorithm = keys::algorithm(&key.algorithm)
+            let algorithm = runtime::algorithm(&key.algorithm)
                 .ok_or_else(|| format!("key `{name}`: no algorithm `{}`", key.algorithm))?;
             let key = VerificationKey::parse(algorithm, &key.key)
                 .map_err(|problem| format!("key `{name}`: {problem}"))?;

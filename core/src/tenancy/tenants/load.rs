@@ -12,7 +12,7 @@ use crate::platform::crypto::Secret;
 use crate::platform::crypto::day_key::DayKey;
 use crate::platform::error::{Error, Result};
 use crate::platform::rate_limit::Quota;
-use crate::policies::TenantPolicies;
+use crate::policies::runtime::TenantPolicies;
 use crate::tenancy::snapshot::Snapshot;
 use rampart_types::{ApiKeyId, ClientId};
 
@@ -38,7 +38,11 @@ impl Tenant {
         let ids: Vec<Uuid> = rows.iter().map(|row| row.client_id).collect();
         let mut secrets = secrets(core, &ids).await?;
         let mut keys = api_keys(core, &ids).await?;
-        let mut policies = TenantPolicies::load(core, &ids, known).await?;
+        let known_policies = ids
+            .iter()
+            .filter_map(|id| Some((*id, &known.tenants.get(&ClientId::from(*id))?.policies)))
+            .collect();
+        let mut policies = TenantPolicies::load(core, &ids, &known_policies).await?;
         let mut tenants = Vec::with_capacity(rows.len());
         for row in rows {
             let id = ClientId::from(row.client_id);

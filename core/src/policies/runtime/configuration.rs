@@ -16,7 +16,7 @@ const TYPES: [ConfigType; 5] = [
 ];
 
 /// What is kept of a policy's description of itself.
-pub(super) fn info_as_json(info: &PolicyInfo) -> Value {
+pub(crate) fn info_as_json(info: &PolicyInfo) -> Value {
     let field = |field: &ConfigField| {
         json!({
             "key": field.key,
@@ -38,7 +38,7 @@ pub(super) fn info_as_json(info: &PolicyInfo) -> Value {
 ///
 /// # Errors
 /// The first member that does not fit, by name.
-pub(super) fn entries(
+pub(crate) fn entries(
     fields: &[ConfigField],
     config: &Map<String, Value>,
 ) -> Result<Vec<ConfigEntry>, String> {
@@ -58,7 +58,7 @@ pub(super) fn entries(
 ///
 /// # Errors
 /// When the two no longer fit each other, which only a change by hand can do.
-pub(super) fn entries_of_stored(info: &Value, config: &Value) -> Result<Vec<ConfigEntry>, String> {
+pub(crate) fn entries_of_stored(info: &Value, config: &Value) -> Result<Vec<ConfigEntry>, String> {
     let config = config.as_object().ok_or("the configuration is not an object")?;
     entries(&stored_fields(info), config)
 }

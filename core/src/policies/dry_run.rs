@@ -16,12 +16,12 @@ use rampart_plugins::{Called, KeyRing, Lane, Policy};
 use serde_json::{Map, Value, json};
 
 use self::question::Question;
-use super::active::TenantPolicies;
 use super::ask::{Ask, Told};
-use super::configuration;
 use super::lifecycle::{NotDone, Target};
 use crate::Core;
 use crate::platform::error::Error;
+use crate::policies::runtime::TenantPolicies;
+use crate::policies::runtime::configuration;
 
 /// Most questions of one dry run.
 pub(crate) const QUESTIONS_MAX: usize = 1_000;
@@ -67,7 +67,7 @@ pub(crate) async fn dry_run(
     let (version, digest) = (subject.version, subject.digest().to_owned());
     let context = context(core, target, now);
     let clock = core.clock.clone();
-    let _place = core.policies.rehearsal_place().await?;
+    let _place = core.policies.dry_run_permit().await?;
     let run = move || {
         let started = clock.monotonic_ns();
         let answers: Vec<_> =

@@ -9,15 +9,16 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::active::{ActivePolicy, TenantPolicies};
-use super::aside::SamplePace;
 use super::compiled::Slot;
-use super::log_pace::LogPace;
-use super::trial::Trial;
-use super::{configuration, keys};
+use super::log_throttle::LogThrottle;
+use super::rollout::Rollout;
+use super::sample_throttle::SampleThrottle;
+use super::{configuration, verification_keys};
 use crate::Core;
 use crate::platform::error::Result;
-use crate::tenancy::snapshot::Snapshot;
-use rampart_types::ClientId;
+
+/// The policies of the current snapshot, by client.
+pub(crate) type Known<'a> = HashMap<Uuid, &'a TenantPolicies>;
 
 /// A version that is active or on trial, as stored.
 struct Row {
@@ -32,7 +33,7 @@ struct Row {
 }
 
 impl TenantPolicies {
-    /// The policies of these clients. A version that `known` has too is taken from there.
+    /// The policies of these clients. A version that `known` gives for its client is taken from there.
     ///
     /// # Errors
     /// When the database cannot be read. A policy that cannot be made ready is no error: its calls
@@ -40,10 +41,10 @@ impl TenantPolicies {
     pub(crate) async fn load(
         core: &Core,
         ids: &[Uuid],
-        known: &Snapshot,
+        known: &Known<'_>,
     ) -> Result<HashMap<Uuid, Self>> {
         let mut policies: HashMap<_, Self> = HashMap::new();
-        for (id, ring) in keys::load(core, ids).await? {
+        for (id, ring) in verification_keys::load(core, ids).await? {
             policies.entry(id).or_default().verification_keys = ring;
         }
         let mut changed = Vec::new();
@@ -72,24 +73,27 @@ impl TenantPolicies {
 }
 
 /// Puts a version where its row says: in the place of the active one, or on trial.
-fn place(policies: &mut TenantPolicies, known: &Snapshot, row: &Row, policy: Arc<ActivePolicy>) {
+fn place(policies: &mut TenantPolicies, known: &Known<'_>, row: &Row, policy: Arc<ActivePolicy>) {
     let Some((id, share)) = row.trial else { return policies.set(policy) };
-    let same = |trial: &&Arc<Trial>| trial.id == id && Arc::ptr_eq(&trial.policy, &policy);
-    let tenant = known.tenants.get(&ClientId::from(row.client_id));
-    let trial = tenant.and_then(|tenant| tenant.policies.trial(row.kind)).filter(same).cloned();
-    policies.trials.push(trial.unwrap_or_else(|| Arc::new(Trial::new(id, policy, share))));
+    let same = |trial: &&Arc<Rollout>| trial.id == id && Arc::ptr_eq(&trial.policy, &policy);
+    let current = known.get(&row.client_id).and_then(|policies| policies.trial(row.kind));
+    let trial = current.filter(same).cloned();
+    policies.trials.push(trial.unwrap_or_else(|| Arc::new(Rollout::new(id, policy, share))));
 }
 
-fn known_policy(known: &Snapshot, client: Uuid, kind: PolicyKind) -> Option<&Arc<ActivePolicy>> {
-    known.tenants.get(&ClientId::from(client))?.policies.get(kind)
+fn known_policy<'a>(
+    known: &Known<'a>,
+    client: Uuid,
+    kind: PolicyKind,
+) -> Option<&'a Arc<ActivePolicy>> {
+    known.get(&client)?.get(kind)
 }
 
-fn known_version(known: &Snapshot, row: &Row) -> Option<Arc<ActivePolicy>> {
-    let tenant = known.tenants.get(&ClientId::from(row.client_id))?;
-    tenant.policies.version(row.kind, row.version).cloned()
+fn known_version(known: &Known<'_>, row: &Row) -> Option<Arc<ActivePolicy>> {
+    known.get(&row.client_id)?.version(row.kind, row.version).cloned()
 }
 
-fn activate(slot: Arc<Slot>, row: &Row, known: &Snapshot) -> ActivePolicy {
+fn activate(slot: Arc<Slot>, row: &Row, known: &Known<'_>) -> ActivePolicy {
     let (slot, config) = match configuration::entries_of_stored(&row.info, &row.config) {
         Ok(config) => (slot, config),
         Err(reason) => {
@@ -108,9 +112,9 @@ fn activate(slot: Arc<Slot>, row: &Row, known: &Snapshot) -> ActivePolicy {
         config,
         slot,
         breaker: Breaker::default(),
-        samples: SamplePace::default(),
+        samples: SampleThrottle::default(),
         meters: OnceLock::new(),
-        log: LogPace::default(),
+        log: LogThrottle::default(),
         previous,
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rampart_plugins::contract::{CallContext, PolicyKind};
@@ -11,33 +11,28 @@ use rampart_plugins::{Called, Cause, Lane};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::active::ActivePolicy;
 use super::ask::{Ask, Told};
 use super::call::{NS_PER_MS, context, scrubbed};
-use super::trial::Trial;
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::platform::error::{Error, Result};
+use crate::policies::runtime::ActivePolicy;
+use crate::policies::runtime::Rollout;
 use rampart_types::ClientId;
 
 /// Most jobs set aside between two turns. What finds no room is counted as skipped.
 const JOBS_MAX: usize = 512;
-/// Shortest time between two questions to one policy that are kept as samples, in milliseconds:
-/// writing them must cost little of what the calls do, however many there are.
-const SAMPLE_PAUSE_MS: u64 = 1_000;
-/// Samples kept of each kind of each partner: the newest.
-pub(super) const SAMPLES_MAX: u64 = 100;
 /// Differences kept of a trial: the newest.
 const DIFFERENCES_MAX: u64 = 20;
 
-/// Jobs of the next turn.
+/// Shadow runs and samples that wait for the worker's next turn.
 #[derive(Default)]
-pub(super) struct Asides(Mutex<Vec<Job>>);
+pub struct ShadowQueue(Mutex<Vec<Job>>);
 
 enum Job {
     Shadow {
         client: ClientId,
-        trial: Arc<Trial>,
+        trial: Arc<Rollout>,
         run: Box<dyn FnOnce() -> Compared + Send>,
     },
     Sample {
@@ -59,7 +54,7 @@ enum Compared {
     Skipped,
 }
 
-impl Asides {
+impl ShadowQueue {
     /// Takes a job if there is room.
     fn push(&self, job: Job) -> bool {
         // A list of whole jobs: a panic elsewhere cannot have left it half written.
@@ -81,7 +76,7 @@ impl Asides {
 pub(super) fn shadow<Q: Ask>(
     core: &Core,
     client: &Client,
-    trial: &Arc<Trial>,
+    trial: &Arc<Rollout>,
     question: Q,
     active: Option<Q::Answer>,
 ) {
@@ -97,7 +92,7 @@ pub(super) fn shadow<Q: Ask>(
         }
     };
     let job = Job::Shadow { client: client.id(), trial: Arc::clone(trial), run: Box::new(run) };
-    if !core.policies.asides.push(job) {
+    if !core.policy_shadows.push(job) {
         trial.skipped.fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -124,32 +119,11 @@ fn compare<Q: Ask>(
     }
 }
 
-/// When the next question to a policy may be kept, and how many were.
-#[derive(Debug, Default)]
-pub(super) struct SamplePace {
-    next_ms: AtomicU64,
-    kept: AtomicU64,
-}
-
-impl SamplePace {
-    /// Where to keep a question that was asked now; mostly nowhere.
-    fn slot(&self, now_ms: u64) -> Option<u64> {
-        let next = self.next_ms.load(Ordering::Relaxed);
-        let later = now_ms.saturating_add(SAMPLE_PAUSE_MS);
-        if now_ms < next {
-            return None;
-        }
-        // Of several callers one keeps its question.
-        self.next_ms.compare_exchange(next, later, Ordering::Relaxed, Ordering::Relaxed).ok()?;
-        Some(self.kept.fetch_add(1, Ordering::Relaxed) % SAMPLES_MAX)
-    }
-}
-
 /// Keeps a question to `active` once in [`SAMPLE_PAUSE_MS`].
 pub(super) fn sample<Q: Ask>(core: &Core, client: &Client, active: &ActivePolicy, question: Q) {
     if let Some(slot) = active.samples.slot(core.clock.monotonic_ns() / NS_PER_MS) {
         let input = Box::new(move || question.as_json());
-        core.policies.asides.push(Job::Sample { client: client.id(), kind: Q::KIND, slot, input });
+        core.policy_shadows.push(Job::Sample { client: client.id(), kind: Q::KIND, slot, input });
     }
 }
 
@@ -165,7 +139,7 @@ struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, trial: &Trial, compared: Compared) {
+    fn add(&mut self, trial: &Rollout, compared: Compared) {
         let detail = match compared {
             Compared::Same => {
                 self.same += 1;
@@ -192,7 +166,7 @@ impl Tally {
 /// What one turn has to write.
 #[derive(Default)]
 struct Done {
-    tallies: HashMap<Uuid, (ClientId, Arc<Trial>, Tally)>,
+    tallies: HashMap<Uuid, (ClientId, Arc<Rollout>, Tally)>,
     samples: Vec<(ClientId, PolicyKind, i16, Value)>,
 }
 
@@ -202,8 +176,8 @@ impl Core {
     ///
     /// # Errors
     /// When the database cannot be written; the counts of this turn are lost then.
-    pub async fn run_policy_asides(&self) -> Result<()> {
-        let jobs = self.policies.asides.take();
+    pub async fn run_policy_shadows(&self) -> Result<()> {
+        let jobs = self.policy_shadows.take();
         if jobs.is_empty() {
             return Ok(());
         }
@@ -231,7 +205,7 @@ impl Core {
     }
 
     /// Adds to the trial, unless it has ended.
-    async fn write_tally(&self, client: ClientId, trial: &Trial, tally: Tally) -> Result<()> {
+    async fn write_tally(&self, client: ClientId, trial: &Rollout, tally: Tally) -> Result<()> {
         self.count_shadow(client, trial, &tally);
         let Tally { same, different, failed, skipped, differences } = tally;
         let written = sqlx::query!(
@@ -271,7 +245,7 @@ impl Core {
         Ok(())
     }
 
-    fn count_shadow(&self, client: ClientId, trial: &Trial, tally: &Tally) {
+    fn count_shadow(&self, client: ClientId, trial: &Rollout, tally: &Tally) {
         let snapshot = self.snapshots.current();
         let Some(tenant) = snapshot.tenants.get(&client) else { return };
         let kind = trial.policy.kind.as_str();
@@ -311,22 +285,13 @@ fn run(jobs: Vec<Job>) -> Done {
     done
 }
 
-impl fmt::Debug for Asides {
+impl fmt::Debug for ShadowQueue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Asides(…)")
+        f.write_str("ShadowQueue(…)")
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn one_question_a_second_is_kept_and_the_oldest_gives_way() {
-        let pace = SamplePace::default();
-        let slots = |at: &[u64]| at.iter().map(|now| pace.slot(*now)).collect::<Vec<_>>();
-        assert_eq!(slots(&[0, 1, 999, 1_000, 1_500]), [Some(0), None, None, Some(1), None]);
-        let later = (2..=SAMPLES_MAX).map(|second| pace.slot(second * SAMPLE_PAUSE_MS));
-        assert_eq!(later.last(), Some(Some(0)));
-    }
 }

@@ -13,26 +13,26 @@ use rampart_types::ClientId;
 
 /// A version on trial. It outlives reloads for as long as the trial lasts.
 #[derive(Debug)]
-pub(super) struct Trial {
-    pub(super) id: Uuid,
-    pub(super) policy: Arc<ActivePolicy>,
+pub(crate) struct Rollout {
+    pub(crate) id: Uuid,
+    pub(crate) policy: Arc<ActivePolicy>,
     /// Percent of the users it answers; `None`: none, it runs in the shadow.
-    pub(super) share: Option<u8>,
+    pub(crate) share: Option<u8>,
     /// Shadow runs that this edge had no room for, not written yet.
-    pub(super) skipped: AtomicU64,
+    pub(crate) skipped: AtomicU64,
     /// Differences seen on this edge, which choose the slot of the next one.
-    pub(super) differences: AtomicU64,
+    pub(crate) differences: AtomicU64,
 }
 
-impl Trial {
-    pub(super) fn new(id: Uuid, policy: Arc<ActivePolicy>, share: Option<u8>) -> Self {
+impl Rollout {
+    pub(crate) fn new(id: Uuid, policy: Arc<ActivePolicy>, share: Option<u8>) -> Self {
         let (skipped, differences) = (AtomicU64::new(0), AtomicU64::new(0));
         Self { id, policy, share, skipped, differences }
     }
 
     /// Whether it answers this user: the same on every edge and for every version, so that a larger
     /// share keeps those who are in.
-    pub(super) fn takes(&self, client: ClientId, subject: Option<&[u8]>) -> bool {
+    pub(crate) fn takes(&self, client: ClientId, subject: Option<&[u8]>) -> bool {
         let Some(share) = self.share else { return false };
         hundredth(self.policy.kind, client, subject) < u64::from(share)
     }

@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use crate::Core;
 use crate::platform::error::{Error, Result};
-use crate::policies::aside::SAMPLES_MAX;
 use crate::policies::ask::open_payload;
+use crate::policies::dry_run::question::Question;
 use crate::policies::lifecycle::{NotDone, Target};
-use crate::policies::rehearsal::question::Question;
+use crate::policies::runtime::SAMPLES_MAX;
 use crate::trading::catalogue::Catalogue;
 
 /// The newest first.

@@ -12,7 +12,6 @@ use rampart_plugins::{Policy, PolicyEngine, PolicyLimits};
 use sqlx::PgPool;
 use tokio::sync::{OnceCell, Semaphore, SemaphorePermit, oneshot};
 
-use super::aside::Asides;
 use crate::Core;
 use crate::platform::error::{Error, Result};
 use crate::platform::settings;
@@ -23,7 +22,7 @@ const COMPILES_MAX: usize = 2;
 /// milliseconds; a monster must not hold up another tenant's suspension.
 const RELOAD_WAIT: Duration = Duration::from_millis(500);
 /// Calls that operators wait for, at once; the engine has room for them and for shadow runs.
-const REHEARSALS_MAX: usize = 2;
+const DRY_RUNS_MAX: usize = 2;
 /// Components of replaced versions that are kept compiled: a small one has 150 KiB.
 const REPLACED_MAX: usize = 64;
 /// Stack of a compiling thread, in bytes: its depth follows the nesting of the uploaded code.
@@ -31,7 +30,7 @@ const THREAD_STACK_BYTES: usize = 16 << 20;
 
 /// The policy engine of this edge, and what it has compiled.
 pub struct Policies {
-    pub(super) engine: PolicyEngine,
+    pub(crate) engine: PolicyEngine,
     /// As many as there are components of active policies.
     slots: Mutex<HashMap<SlotKey, Weak<Slot>>>,
     /// The newest replaced versions: one step back waits for no compiler.
@@ -40,18 +39,16 @@ pub struct Policies {
     /// The engine refuses an upload that finds no place; here it waits for one.
     admissions: Semaphore,
     /// The same for calls that an operator waits for.
-    rehearsals: Semaphore,
-    /// What live calls leave for later.
-    pub(super) asides: Asides,
+    dry_runs: Semaphore,
 }
 
 /// A component by kind and digest.
 type SlotKey = (&'static str, Arc<str>);
 
 /// A component, and its native code once there is any.
-pub(super) struct Slot {
-    pub(super) kind: PolicyKind,
-    pub(super) digest: Arc<str>,
+pub(crate) struct Slot {
+    pub(crate) kind: PolicyKind,
+    pub(crate) digest: Arc<str>,
     /// An error is final: the component does not fit this edge's limits.
     code: OnceCell<Result<Policy, String>>,
 }
@@ -73,24 +70,23 @@ impl Policies {
         })?;
         let compiles = Arc::new(Semaphore::new(COMPILES_MAX));
         let admissions = Semaphore::new(engine.limits().admissions_max as usize);
-        let rehearsals = Semaphore::new(REHEARSALS_MAX);
-        let (slots, asides) = (Mutex::default(), Asides::default());
-        let replaced = Mutex::default();
-        Ok(Self { engine, slots, replaced, compiles, admissions, rehearsals, asides })
+        let dry_runs = Semaphore::new(DRY_RUNS_MAX);
+        let (slots, replaced) = (Mutex::default(), Mutex::default());
+        Ok(Self { engine, slots, replaced, compiles, admissions, dry_runs })
     }
 
-    /// A place to examine an upload in.
-    pub(super) async fn admission_place(&self) -> Result<SemaphorePermit<'_>> {
+    /// A permit to examine an upload.
+    pub(crate) async fn admission_permit(&self) -> Result<SemaphorePermit<'_>> {
         self.admissions.acquire().await.map_err(|e| Error::internal("admit a policy", e))
     }
 
-    /// A place to ask a policy in that no request waits for.
-    pub(super) async fn rehearsal_place(&self) -> Result<SemaphorePermit<'_>> {
-        self.rehearsals.acquire().await.map_err(|e| Error::internal("rehearse a policy", e))
+    /// A permit for a call that no request waits for.
+    pub(crate) async fn dry_run_permit(&self) -> Result<SemaphorePermit<'_>> {
+        self.dry_runs.acquire().await.map_err(|e| Error::internal("dry-run a policy", e))
     }
 
     /// The shared slot of a component.
-    pub(super) fn slot(&self, kind: PolicyKind, digest: &str) -> Arc<Slot> {
+    pub(crate) fn slot(&self, kind: PolicyKind, digest: &str) -> Arc<Slot> {
         let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (kind.as_str(), Arc::from(digest));
         if let Some(slot) = slots.get(&key).and_then(Weak::upgrade) {
@@ -103,7 +99,7 @@ impl Policies {
     }
 
     /// Keeps the code of a version that another one replaces.
-    pub(super) fn keep_replaced(&self, slot: Arc<Slot>) {
+    pub(crate) fn keep_replaced(&self, slot: Arc<Slot>) {
         // A list of whole entries: a panic elsewhere cannot have left it half written.
         let mut replaced = self.replaced.lock().unwrap_or_else(PoisonError::into_inner);
         replaced.retain(|kept| !Arc::ptr_eq(kept, &slot));
@@ -113,11 +109,11 @@ impl Policies {
         replaced.push_back(slot);
     }
 
-    /// A component's code, compiled now if no active policy has it: for a rehearsal.
+    /// A component's code, compiled now if no active policy has it: for a dry run.
     ///
     /// # Errors
     /// When the component cannot be read; the inner error says why it does not compile.
-    pub(super) async fn compiled(
+    pub(crate) async fn compiled(
         &self,
         kind: PolicyKind,
         digest: &str,
@@ -129,7 +125,7 @@ impl Policies {
     }
 
     /// The slot of a component that was compiled to be admitted.
-    pub(super) fn admitted(&self, policy: Policy) -> Arc<Slot> {
+    pub(crate) fn admitted(&self, policy: Policy) -> Arc<Slot> {
         let slot = self.slot(policy.kind(), policy.digest());
         // Filled already: equal code from an earlier upload.
         drop(slot.code.set(Ok(policy)));
@@ -137,7 +133,7 @@ impl Policies {
     }
 
     /// Compiles what is not compiled, for [`RELOAD_WAIT`]; what takes longer goes on by itself.
-    pub(super) async fn compile_within_reload(&self, db: &PgPool, slots: Vec<Arc<Slot>>) {
+    pub(crate) async fn compile_within_reload(&self, db: &PgPool, slots: Vec<Arc<Slot>>) {
         let pending: Vec<_> = slots.into_iter().filter(|slot| slot.is_pending()).collect();
         if pending.is_empty() {
             return;
@@ -185,17 +181,17 @@ impl Core {
 
 impl Slot {
     /// A slot that never gets any code.
-    pub(super) fn broken(kind: PolicyKind, digest: &str, reason: String) -> Arc<Self> {
+    pub(crate) fn broken(kind: PolicyKind, digest: &str, reason: String) -> Arc<Self> {
         let code = OnceCell::new_with(Some(Err(reason)));
         Arc::new(Self { kind, digest: digest.into(), code })
     }
 
     /// Whether it is not known yet if the component compiles.
-    pub(super) fn is_pending(&self) -> bool {
+    pub(crate) fn is_pending(&self) -> bool {
         !self.code.initialized()
     }
 
-    pub(super) fn policy(&self) -> Option<&Policy> {
+    pub(crate) fn policy(&self) -> Option<&Policy> {
         self.code.get()?.as_ref().ok()
     }
 

@@ -8,9 +8,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::ask::{Ask, open_payload};
+use super::dry_run::Subject;
+use super::dry_run::question::Question;
 use super::lifecycle::{NotDone, Target};
-use super::rehearsal::Subject;
-use super::rehearsal::question::Question;
 use crate::Core;
 use crate::platform::error::Error;
 use rampart_types::ClientId;
@@ -79,7 +79,7 @@ impl Decision {
             rehearsal: true,
             attributes: Vec::new(),
         };
-        let _place = core.policies.rehearsal_place().await?;
+        let _place = core.policies.dry_run_permit().await?;
         let run = move || match &question {
             Question::Fee(question) => asked(&subject, question, &context),
             Question::MethodOrder(question) => asked(&subject, question, &context),

@@ -6,10 +6,10 @@ use std::sync::{Arc, OnceLock};
 use rampart_plugins::contract::{ConfigEntry, PolicyKind};
 use rampart_plugins::{Breaker, KeyRing, Policy};
 
-use super::aside::SamplePace;
 use super::compiled::Slot;
-use super::log_pace::LogPace;
-use super::trial::Trial;
+use super::log_throttle::LogThrottle;
+use super::rollout::Rollout;
+use super::sample_throttle::SampleThrottle;
 use crate::platform::metrics::PolicyMeters;
 
 /// What a tenant has put in the place of the built-in rules; `None` is the built-in.
@@ -24,7 +24,7 @@ pub struct TenantPolicies {
     /// Keys that the signature policy may name.
     pub verification_keys: KeyRing,
     /// What is tried beside the active ones, at most one of a kind.
-    pub(super) trials: Vec<Arc<Trial>>,
+    pub(crate) trials: Vec<Arc<Rollout>>,
 }
 
 impl TenantPolicies {
@@ -44,17 +44,17 @@ impl TenantPolicies {
     }
 
     /// What is tried beside it.
-    pub(super) fn trial(&self, kind: PolicyKind) -> Option<&Arc<Trial>> {
+    pub(crate) fn trial(&self, kind: PolicyKind) -> Option<&Arc<Rollout>> {
         self.trials.iter().find(|trial| trial.policy.kind == kind)
     }
 
     /// A version that is active or on trial.
-    pub(super) fn version(&self, kind: PolicyKind, version: i64) -> Option<&Arc<ActivePolicy>> {
+    pub(crate) fn version(&self, kind: PolicyKind, version: i64) -> Option<&Arc<ActivePolicy>> {
         let tried = self.trial(kind).map(|trial| &trial.policy);
         self.get(kind).into_iter().chain(tried).find(|policy| policy.version == version)
     }
 
-    pub(super) fn set(&mut self, policy: Arc<ActivePolicy>) {
+    pub(crate) fn set(&mut self, policy: Arc<ActivePolicy>) {
         let place = match policy.kind {
             PolicyKind::Signature => &mut self.signature,
             PolicyKind::Fee => &mut self.fee,
@@ -64,7 +64,7 @@ impl TenantPolicies {
     }
 
     /// Those that are active or on trial, of any kind.
-    pub(super) fn all(&self) -> impl Iterator<Item = &Arc<ActivePolicy>> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<ActivePolicy>> {
         let active = PolicyKind::ALL.into_iter().filter_map(|kind| self.get(kind));
         active.chain(self.trials.iter().map(|trial| &trial.policy))
     }
@@ -80,17 +80,17 @@ pub struct ActivePolicy {
     /// Whether a malfunction refuses the request instead of taking the built-in rule.
     pub fail_closed: bool,
     /// What the operator configured, as the policy gets it.
-    pub(super) config: Vec<ConfigEntry>,
-    pub(super) slot: Arc<Slot>,
-    pub(super) breaker: Breaker,
+    pub(crate) config: Vec<ConfigEntry>,
+    pub(crate) slot: Arc<Slot>,
+    pub(crate) breaker: Breaker,
     /// Questions on the request path of this edge that are kept.
-    pub(super) samples: SamplePace,
+    pub(crate) samples: SampleThrottle,
     /// What its calls move, found by the first.
-    pub(super) meters: OnceLock<PolicyMeters>,
+    pub(crate) meters: OnceLock<PolicyMeters>,
     /// Its malfunctions in the log: not more often than once in a while.
-    pub(super) log: LogPace,
+    pub(crate) log: LogThrottle,
     /// What serves until this one is compiled here.
-    pub(super) previous: Option<Arc<Self>>,
+    pub(crate) previous: Option<Arc<Self>>,
 }
 
 impl ActivePolicy {
@@ -100,7 +100,7 @@ impl ActivePolicy {
     }
 
     /// This version, or the one before it while this one is not compiled on this edge yet.
-    pub(super) fn serving(self: &Arc<Self>) -> &Arc<Self> {
+    pub(crate) fn serving(self: &Arc<Self>) -> &Arc<Self> {
         match &self.previous {
             Some(previous) if self.slot.is_pending() => previous,
             _ => self,
@@ -108,7 +108,7 @@ impl ActivePolicy {
     }
 
     /// Its native code; `None` when it is not compiled yet or could not be.
-    pub(super) fn policy(&self) -> Option<&Policy> {
+    pub(crate) fn policy(&self) -> Option<&Policy> {
         self.slot.policy()
     }
 }

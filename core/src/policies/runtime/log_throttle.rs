@@ -7,7 +7,7 @@ const PAUSE_MS: u64 = 1_000;
 
 /// When the last line was, and what happened since.
 #[derive(Debug, Default)]
-pub(super) struct LogPace(Mutex<State>);
+pub(crate) struct LogThrottle(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -15,10 +15,10 @@ struct State {
     silent: u64,
 }
 
-impl LogPace {
+impl LogThrottle {
     /// Whether to log now: then how many were not logged since the last line. What is `notable` is
     /// always logged.
-    pub(super) fn line(&self, now_ms: u64, notable: bool) -> Option<u64> {
+    pub(crate) fn line(&self, now_ms: u64, notable: bool) -> Option<u64> {
         // Two plain numbers: a panic elsewhere cannot have left them half written.
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if now_ms < state.next_ms && !notable {
@@ -36,7 +36,7 @@ mod tests {
 
     #[test]
     fn one_line_a_second_says_how_many_there_were() {
-        let pace = LogPace::default();
+        let pace = LogThrottle::default();
         let line = |now| pace.line(now, false);
         assert_eq!(line(0), Some(0));
         assert_eq!((line(1), line(999)), (None, None));

@@ -1,0 +1,19 @@
+//! What a snapshot holds of a tenant's policies: versions in use, their native code, their keys.
+//!
+//! Lower than the rest of the room: tenants hold [`TenantPolicies`], and evaluation, which needs the
+//! caller, stands above both.
+
+mod active;
+mod compiled;
+pub(crate) mod configuration;
+mod load;
+mod log_throttle;
+mod rollout;
+mod sample_throttle;
+mod verification_keys;
+
+pub use self::active::{ActivePolicy, TenantPolicies};
+pub use self::compiled::Policies;
+pub(crate) use self::rollout::Rollout;
+pub(crate) use self::sample_throttle::SAMPLES_MAX;
+pub(crate) use self::verification_keys::{ALGORITHMS, algorithm, algorithm_name, seal_context};

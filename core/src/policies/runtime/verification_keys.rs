@@ -1,0 +1,77 @@
+//! Keys that a signature policy may name and never sees, opened for a snapshot.
+
+use std::collections::HashMap;
+
+use rampart_plugins::contract::Algorithm;
+use rampart_plugins::{BoundKey, KeyRing, VerificationKey};
+use uuid::Uuid;
+
+use crate::Core;
+use crate::platform::error::{Error, Result};
+
+/// Names of the algorithms, as in `wit/signature.wit`.
+pub(crate) const ALGORITHMS: [(&str, Algorithm); 6] = [
+    ("hmac-sha256", Algorithm::HmacSha256),
+    ("hmac-sha512", Algorithm::HmacSha512),
+    ("ed25519", Algorithm::Ed25519),
+    ("rsa-pkcs1-sha256", Algorithm::RsaPkcs1Sha256),
+    ("rsa-pss-sha256", Algorithm::RsaPssSha256),
+    ("ecdsa-p256-sha256", Algorithm::EcdsaP256Sha256),
+];
+
+/// The algorithm of this name.
+pub(crate) fn algorithm(name: &str) -> Option<Algorithm> {
+    ALGORITHMS.iter().find(|(known, _)| *known == name).map(|(_, algorithm)| *algorithm)
+}
+
+/// The algorithm's name.
+pub(crate) fn algorithm_name(algorithm: Algorithm) -> &'static str {
+    ALGORITHMS.iter().find(|(_, known)| *known == algorithm).map_or("", |(name, _)| name)
+}
+
+/// The context that the sealed key of a row is bound to.
+pub(crate) fn seal_context(client: Uuid, name: &str) -> String {
+    format!("verification_key/{client}/{name}")
+}
+
+/// The key rings of these clients. A key that cannot be opened or read is left out and logged: a
+/// signature that needs it is refused.
+///
+/// # Errors
+/// When the database cannot be read.
+pub(crate) async fn load(core: &Core, ids: &[Uuid]) -> Result<HashMap<Uuid, KeyRing>> {
+    let rows = sqlx::query!(
+        "select client_id, name, algorithm, sealed from verification_key \
+         where client_id = any($1)",
+        ids,
+    )
+    .fetch_all(&core.db)
+    .await?;
+    let mut rings: HashMap<Uuid, Vec<(String, BoundKey)>> = HashMap::new();
+    for row in rows {
+        match open(core, row.client_id, &row.name, &row.algorithm, &row.sealed) {
+            Ok(key) => {
+                let bound = BoundKey { key, not_before: None, not_after: None };
+                rings.entry(row.client_id).or_default().push((row.name, bound));
+            }
+            Err(error) => {
+                let client = row.client_id;
+                tracing::error!(%error, %client, name = row.name, "a key cannot be opened");
+            }
+        }
+    }
+    Ok(rings.into_iter().map(|(client, keys)| (client, KeyRing::new(keys))).collect())
+}
+
+fn open(
+    core: &Core,
+    client: Uuid,
+    name: &str,
+    named: &str,
+    sealed: &[u8],
+) -> Result<VerificationKey> {
+    let plain = core.keys.open(&seal_context(client, name), sealed)?;
+    let text = String::from_utf8(plain).map_err(|e| Error::internal("read a key", e))?;
+    let algorithm = algorithm(named).ok_or_else(|| Error::broken("know a key's algorithm"))?;
+    VerificationKey::parse(algorithm, &text).map_err(|e| Error::internal("read a key", e))
+}
