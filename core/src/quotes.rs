@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalogue::{self, Pair};
 use crate::error::{Code, Result};
+use crate::settings::QUOTE_SECONDS_MAX;
 use crate::types::{
     ClientId, Country, CurrencyCode, DestinationTag, FeeBreakdown, PairCode, QuoteId, UserId,
     WalletAddress,
@@ -24,7 +25,7 @@ use crate::types::{
 
 /// Longest life of a quote, in seconds, whatever the settings say: keys of quotes turn by the day,
 /// and a key that has turned is kept for one more.
-pub const QUOTE_LIFETIME_SECONDS_MAX: u32 = 3_600;
+pub const QUOTE_LIFETIME_SECONDS_MAX: u32 = QUOTE_SECONDS_MAX;
 
 /// Which way a trade goes, seen from the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
