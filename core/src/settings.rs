@@ -87,7 +87,7 @@ impl Default for Database {
 pub struct Keys {
     /// Master key that all others are derived from, 32 bytes as base64, the same on every edge.
     #[serde(skip_serializing)]
-    #[schemars(extend("x-default" = "made once and kept in the database"))]
+    #[schemars(extend("x-default" = "none: one is made and kept in the database"))]
     pub master: Option<Secret>,
 }
 
@@ -181,7 +181,7 @@ pub struct Policy {
     /// Every change of a partner's policy needs a manifest that an operator's key signed.
     pub require_signature: bool,
     /// Folder for the native code of policies, which only this user may enter; made if missing.
-    #[schemars(extend("x-default" = "every start compiles every policy"))]
+    #[schemars(extend("x-default" = "none: every start compiles every policy"))]
     pub cache_folder: Option<PathBuf>,
 }
 
@@ -253,7 +253,7 @@ pub struct Mail {
     /// `smtps://user:password@host:port` (TLS), or `smtp://…` (STARTTLS; without TLS only to a
     /// server on this machine).
     #[serde(skip_serializing)]
-    #[schemars(extend("x-default" = "messages wait in the outbox"))]
+    #[schemars(extend("x-default" = "none: messages wait in the outbox"))]
     pub smtp_url: Option<Secret>,
     /// Sender's address.
     #[schemars(extend("x-default" = "no-reply@ the host of edge.public_url"))]
@@ -274,10 +274,10 @@ pub struct Documents {
 pub struct Limits {
     /// Base URL of a backend that answers `GET /api/v2/user/limit`: `https://`, `http://`, or
     /// `h2c://` for HTTP/2 without TLS.
-    #[schemars(extend("x-default" = "the built-in rules answer"))]
+    #[schemars(extend("x-default" = "none: the built-in rules answer"))]
     pub upstream: Option<String>,
     /// PEM file with the authorities that the backend's certificate is checked against.
-    #[schemars(extend("x-default" = "the system's authorities"))]
+    #[schemars(extend("x-default" = "none: the system's authorities"))]
     pub upstream_ca: Option<PathBuf>,
 }
 

@@ -17,7 +17,7 @@ environment, which wins: `edge.threads` is `RAMPART__EDGE__THREADS` there. `<nam
 unknown key and a value out of bounds are errors that name the key.
 ";
 
-/// Settings.
+/// The settings that there are.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
     /// Print every setting with type, unit, default and bounds.

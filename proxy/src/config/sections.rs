@@ -153,7 +153,7 @@ pub(crate) struct Admin {
     pub(crate) listen: SocketAddr,
     /// Bearer token that every call must carry.
     #[serde(skip_serializing)]
-    #[schemars(extend("x-default" = "every call is refused"))]
+    #[schemars(extend("x-default" = "none: every call is refused"))]
     pub(crate) token: Option<Secret>,
 }
 
