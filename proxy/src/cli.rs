@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::commands::config::ConfigCommand;
 use crate::commands::doctor::Doctor;
 use crate::commands::key::Key;
 use crate::commands::order::Order;
@@ -33,6 +34,8 @@ pub(crate) enum Command {
     /// Look for what would stop an edge here.
     Doctor(Doctor),
     #[command(subcommand)]
+    Config(ConfigCommand),
+    #[command(subcommand)]
     Partner(Partner),
     #[command(subcommand)]
     Key(Key),
@@ -60,6 +63,7 @@ impl Command {
             Self::Serve(args) => args.run(),
             Self::Demo(command) => command.run(),
             Self::Doctor(command) => command.run(),
+            Self::Config(command) => command.run(),
             Self::Partner(command) => command.run(),
             Self::Key(command) => command.run(),
             Self::Policy(command) => command.run(),

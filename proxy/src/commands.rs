@@ -1,6 +1,7 @@
 //! Commands that operate a running edge through its admin listener. Each prints the answer as
 //! JSON, so that a script can read it.
 
+pub(crate) mod config;
 pub(crate) mod doctor;
 pub(crate) mod key;
 pub(crate) mod order;

@@ -1,7 +1,9 @@
 //! Every setting of the binary: built-in defaults, then a TOML file, then the environment
 //! (`RAMPART__SECTION__KEY`). An unknown key is an error that names it (section 12 of the
-//! contract).
+//! contract). `reference` lists every key from the types here.
 
+pub(crate) mod reference;
+mod renamed;
 mod sections;
 mod source;
 
@@ -11,6 +13,8 @@ use std::path::Path;
 
 use ::config::Value;
 use rampart_core::platform::settings::Settings;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 pub(crate) use self::sections::{Admin, Edge, KeyPair, Log, LogFormat, Ops};
 
@@ -26,18 +30,19 @@ impl fmt::Display for Invalid {
 
 impl std::error::Error for Invalid {}
 
-/// Everything `rampart serve` can be told. `Debug` shows no secret.
-#[derive(Clone, Debug, Default)]
+/// Every setting of `rampart serve`. Neither `Debug` nor `Serialize` shows a secret.
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct Config {
-    /// The public listener.
+    /// Public listener, for partners and their users.
     pub(crate) edge: Edge,
-    /// The operators' listener.
+    /// Operators' listener: plain HTTP on a loopback or otherwise protected address.
     pub(crate) admin: Admin,
-    /// Metrics and health.
+    /// Listener for metrics and health: plain HTTP.
     pub(crate) ops: Ops,
-    /// What is written where.
+    /// Log: requests on standard output, everything else on standard error.
     pub(crate) log: Log,
-    /// What the core is told.
+    /// The core's sections.
+    #[serde(flatten)]
     pub(crate) core: Settings,
 }
 
@@ -53,19 +58,22 @@ impl Config {
     /// The same for a command that only calls a running edge: it needs no certificate.
     ///
     /// # Errors
-    /// One sentence that names what is unknown or malformed.
+    /// One sentence that names what is unknown, malformed or out of bounds.
     pub(crate) fn load_for_operator(file: Option<&Path>) -> Result<Self, Invalid> {
         Self::read(source::gather(file, None)?)
     }
 
     fn read(mut tree: HashMap<String, Value>) -> Result<Self, Invalid> {
-        Ok(Self {
+        renamed::check(&tree)?;
+        let config = Self {
             edge: section(&mut tree, "edge")?,
             admin: section(&mut tree, "admin")?,
             ops: section(&mut tree, "ops")?,
             log: section(&mut tree, "log")?,
             core: source::typed(Value::from(tree), None)?,
-        })
+        };
+        reference::check_bounds(&config)?;
+        Ok(config)
     }
 
     fn settled(mut self) -> Result<Self, Invalid> {
@@ -73,10 +81,10 @@ impl Config {
         Ok(self)
     }
 
-    /// Checks bounds and fills in what follows from other settings.
+    /// Checks what an edge needs, and fills in what follows from other settings.
     ///
     /// # Errors
-    /// One sentence that names the key and its bounds.
+    /// One sentence that names the key.
     pub(crate) fn settle(&mut self) -> Result<(), Invalid> {
         self.edge.check()?;
         self.core.admin_token.clone_from(&self.admin.token);

@@ -91,7 +91,7 @@ impl Gateway {
             places: Arc::new(Semaphore::new(edge.in_flight_max)),
             budget: Budget::new(edge.body_memory_bytes / 2),
             uploads: Budget::new(edge.body_memory_bytes / 2),
-            answer_max: edge.answer(),
+            answer_max: edge.request_timeout(),
             core,
             lifecycle,
             log,

@@ -148,7 +148,7 @@ pub(crate) async fn start(mut config: Config, upgrade: bool) -> Result<Serving, 
         sockets: kept,
         upgrade_socket: config.edge.upgrade_socket.clone(),
         drain: Duration::from_secs(config.edge.drain_seconds),
-        unready: Duration::from_secs(config.edge.unready_seconds),
+        unready: Duration::from_secs(config.edge.shutdown_delay_seconds),
         stop_work,
         work,
         log: Arc::new(log),
@@ -197,7 +197,11 @@ impl Serving {
         let public = Listener {
             app: Arc::new(Edge::new(gateway, edge.threads, ca_file)),
             tls: Some(Tls { acceptor, metrics: core.metrics.clone() }),
-            guard: Guard::new(edge.connections_max, edge.head(), edge.idle()),
+            guard: Guard::new(
+                edge.connections_max,
+                edge.request_header_timeout(),
+                edge.keepalive_timeout(),
+            ),
             lifecycle: Arc::clone(lifecycle),
         };
         let admin = Admin { core: Arc::clone(core) };
@@ -305,7 +309,11 @@ fn private<A: Answer>(
     Arc::new(Listener {
         app: Arc::new(Local::new(answers, PRIVATE_BODY_MEMORY, clock, of_app)),
         tls: None,
-        guard: Guard::new(PRIVATE_CONNECTIONS_MAX, edge.head(), edge.idle()),
+        guard: Guard::new(
+            PRIVATE_CONNECTIONS_MAX,
+            edge.request_header_timeout(),
+            edge.keepalive_timeout(),
+        ),
         lifecycle: Arc::clone(lifecycle),
     })
 }

@@ -64,7 +64,7 @@ pub struct Tokens {
 impl Tokens {
     /// Nothing verified yet.
     pub fn new(lifetimes: &Lifetimes) -> Self {
-        let lifetime = Duration::from_secs(lifetimes.access_token.into());
+        let lifetime = Duration::from_secs(lifetimes.access_token_seconds.into());
         let verified = Cache::builder().max_capacity(VERIFIED_MAX).time_to_live(lifetime).build();
         Self { verified }
     }

@@ -62,8 +62,8 @@ impl Core {
         let (rates, revision) = (Vec::new(), None);
         let mut admission = Admission { route, client: None, params, rates, revision };
         if route.client {
-            let client =
-                client_credentials::client(self, head).map_err(|e| self.finished(head, &e))?;
+            let client = client_credentials::client(self, head)
+                .map_err(|e| self.finished(head, &e))?;
             let taken = self.take_rates(route, &client, &mut admission.rates);
             admission.revision = route.shows_catalogue().then_some(client.catalogue.revision);
             admission.client = Some(client);

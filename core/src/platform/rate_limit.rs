@@ -1,5 +1,6 @@
 //! Rate limits: exact GCRA (the generic cell rate algorithm, ITU-T I.371), one atomic a bucket.
 
+use std::borrow::Cow;
 use std::hash::Hash;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -7,9 +8,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use moka::sync::Cache;
-use serde::Deserialize;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize, Serializer};
 
 const NS_PER_SECOND: u64 = 1_000_000_000;
+/// Most requests a window.
+const COUNT_MAX: u32 = 1_000_000;
+/// Most requests at once.
+const BURST_MAX: u32 = 10_000_000;
 
 /// A rate and a burst, written `"50/s burst 100"`, `"10/min"` or `"1000/h burst 50"`.
 /// Without a burst, the whole count may come at once.
@@ -53,7 +59,7 @@ impl FromStr for Quota {
             (Some("burst"), Some(burst), None) => burst.parse().map_err(|_| invalid())?,
             _ => return Err(invalid()),
         };
-        let possible = count > 0 && burst > 0 && count <= 1_000_000 && burst <= 10_000_000;
+        let possible = count > 0 && burst > 0 && count <= COUNT_MAX && burst <= BURST_MAX;
         possible.then_some(Self { count, window_seconds, burst }).ok_or_else(invalid)
     }
 }
@@ -74,6 +80,26 @@ impl std::fmt::Display for Quota {
             _ => "h",
         };
         write!(f, "{}/{unit} burst {}", self.count, self.burst)
+    }
+}
+
+impl Serialize for Quota {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl JsonSchema for Quota {
+    fn schema_name() -> Cow<'static, str> {
+        "Quota".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "format": "rate",
+            "x-bounds": format!("1 to {COUNT_MAX} requests, bursts of 1 to {BURST_MAX}"),
+        })
     }
 }
 

@@ -1,38 +1,46 @@
-//! The core's settings, with their defaults. The binary reads them (section 12 of the contract).
+//! The core's settings with their defaults, bounds and units. The binary reads them (section 12 of
+//! the contract) and makes its reference of every setting from these types: a doc comment is one
+//! sentence for operators, a key ends in its unit, and `x-unit` names a unit that the key does not.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use serde::Deserialize;
+use rampart_plugins::PolicyLimits;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::platform::crypto::Secret;
 use crate::platform::rate_limit::Quota;
 
-/// Everything the core can be told. An unknown key is an error.
-#[derive(Clone, Debug, Default, Deserialize)]
+/// Longest life of a quote, in seconds.
+pub const QUOTE_SECONDS_MAX: u32 = 3_600;
+
+/// Every setting of the core. An unknown key is an error.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// Where Postgres is, and how much of it we use.
+    /// Connections to Postgres.
     pub database: Database,
     /// Key material.
     pub keys: Keys,
-    /// How long things live, in seconds.
+    /// Lifetimes of tokens, quotes and offers.
     pub lifetimes: Lifetimes,
-    /// Default rates; a partner may have its own.
+    /// Default rate limits; a partner may have its own.
     pub ratelimit: RateLimits,
-    /// Bounds of policy calls.
+    /// Limits of policy calls.
     pub policy: Policy,
-    /// Where prices come from.
+    /// Source of prices.
     pub prices: Prices,
-    /// How users get mail.
+    /// Mail to users.
     pub mail: Mail,
-    /// Where documents are kept.
+    /// Storage of users' documents.
     pub documents: Documents,
-    /// Who knows the users' limits.
+    /// Source of users' limits.
     pub limits: Limits,
     /// Simulated settlement for test clients.
     pub sandbox: Sandbox,
-    /// Where deposits for savings plans of live clients are sent to; without it, none is opened.
+    /// Bank account that receives deposits for savings plans of live clients; without it, no plan
+    /// is opened.
     pub deposits: Option<Deposits>,
     /// Address that partners' users reach us at, without a trailing slash, such as
     /// `https://pay.example.com`. Set from `edge.public_url`.
@@ -45,16 +53,20 @@ pub struct Settings {
 }
 
 /// `database`
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Database {
     /// `postgres://user:password@host/name`; required by `rampart serve`.
+    #[serde(skip_serializing)]
     pub url: Option<Secret>,
     /// Most connections of one edge.
+    #[schemars(range(min = 1, max = 10_000), extend("x-unit" = "connections"))]
     pub connections_max: u32,
-    /// Longest wait for a connection, in milliseconds; then 503.
+    /// Longest wait for a connection; then the request is answered with 503.
+    #[schemars(range(min = 1, max = 600_000))]
     pub acquire_timeout_ms: u64,
-    /// Longest run of a statement, in milliseconds.
+    /// Longest run of a statement.
+    #[schemars(range(min = 1, max = 600_000))]
     pub statement_timeout_ms: u64,
 }
 
@@ -70,49 +82,55 @@ impl Default for Database {
 }
 
 /// `keys`
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Keys {
-    /// 32 bytes as base64, the same on every edge. All other keys are derived from it. Without
-    /// one, a key is made once and kept in the database, which `rampart doctor` warns about.
+    /// Master key that all others are derived from, 32 bytes as base64, the same on every edge.
+    #[serde(skip_serializing)]
+    #[schemars(extend("x-default" = "none: one is made and kept in the database"))]
     pub master: Option<Secret>,
 }
 
-/// `lifetimes`, in seconds.
-#[derive(Clone, Copy, Debug, Deserialize)]
+/// `lifetimes`
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Lifetimes {
-    /// Client and user tokens.
-    pub access_token: u32,
-    /// Refresh tokens, from their last use.
-    pub refresh_token: u32,
-    /// Quotes, where the pair does not say otherwise.
-    pub quote: u32,
-    /// Offers without an `expireTime`.
-    pub offer: u32,
-    /// Login tokens.
-    pub login_token: u32,
+    /// Lifetime of client and user tokens.
+    #[schemars(range(min = 1, max = 604_800))]
+    pub access_token_seconds: u32,
+    /// Lifetime of refresh tokens, from their last use.
+    #[schemars(range(min = 1, max = 31_536_000))]
+    pub refresh_token_seconds: u32,
+    /// Lifetime of quotes, where the pair does not say otherwise.
+    #[schemars(range(min = 1, max = QUOTE_SECONDS_MAX))]
+    pub quote_seconds: u32,
+    /// Lifetime of offers without an `expireTime`.
+    #[schemars(range(min = 1, max = 31_536_000))]
+    pub offer_seconds: u32,
+    /// Lifetime of login tokens.
+    #[schemars(range(min = 1, max = 86_400))]
+    pub login_token_seconds: u32,
 }
 
 impl Default for Lifetimes {
     fn default() -> Self {
         Self {
-            access_token: 3_600,
-            refresh_token: 2_592_000,
-            quote: 300,
-            offer: 3_600,
-            login_token: 300,
+            access_token_seconds: 3_600,
+            refresh_token_seconds: 2_592_000,
+            quote_seconds: 300,
+            offer_seconds: 3_600,
+            login_token_seconds: 300,
         }
     }
 }
 
 /// `ratelimit` (section 4 of the contract)
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RateLimits {
-    /// Per address, before authentication.
+    /// Requests per address, before authentication.
     pub address: Quota,
-    /// Per client.
+    /// Requests per client.
     pub client: Quota,
     /// Quotes per client.
     pub quotes: Quota,
@@ -122,7 +140,8 @@ pub struct RateLimits {
     pub login: Quota,
     /// Image uploads per user.
     pub uploads: Quota,
-    /// Redis or Valkey through which several edges share their rates.
+    /// URL of the Redis or Valkey through which several edges share their rates.
+    #[serde(skip_serializing)]
     pub redis_url: Option<Secret>,
 }
 
@@ -140,37 +159,59 @@ impl Default for RateLimits {
     }
 }
 
-/// `policy`: what `None` leaves at the policy engine's own default.
-#[derive(Clone, Debug, Default, Deserialize)]
+/// `policy`
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Policy {
-    /// Fuel of one call on the request path.
-    pub fuel: Option<u64>,
-    /// Milliseconds of wall clock of one call.
-    pub deadline_ms: Option<u64>,
-    /// Linear memory of one call, in bytes.
-    pub memory_bytes: Option<usize>,
+    /// Fuel of one call on the request path; a unit is about one instruction.
+    #[schemars(range(min = 1, max = 1_000_000_000_000u64), extend("x-unit" = "fuel"))]
+    pub fuel: u64,
+    /// Longest wall-clock time of one call.
+    #[schemars(range(min = 1, max = 60_000))]
+    pub deadline_ms: u64,
+    /// Linear memory of one call.
+    #[schemars(range(min = 65_536, max = 4_294_967_296u64))]
+    pub memory_bytes: usize,
     /// Most calls at once.
-    pub live_max: Option<u32>,
-    /// Whether every change of a partner's policy needs a manifest that an operator's key signed.
+    #[schemars(
+        range(min = 1, max = 10_000),
+        extend("x-unit" = "calls", "x-default" = "4 per processor")
+    )]
+    pub live_max: u32,
+    /// Every change of a partner's policy needs a manifest that an operator's key signed.
     pub require_signature: bool,
     /// Folder for the native code of policies, which only this user may enter; made if missing.
-    /// Without one every start compiles every policy.
+    #[schemars(extend("x-default" = "none: every start compiles every policy"))]
     pub cache_folder: Option<PathBuf>,
 }
 
+impl Default for Policy {
+    fn default() -> Self {
+        let limits = PolicyLimits::default();
+        Self {
+            fuel: limits.fuel_max,
+            deadline_ms: limits.deadline_ms,
+            memory_bytes: limits.memory_bytes_max,
+            live_max: limits.live_calls_max,
+            require_signature: false,
+            cache_folder: None,
+        }
+    }
+}
+
 /// `prices`
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Prices {
-    /// `static` (set by the operator) or `http` (read from `sources`).
+    /// `static`: set by the operator; `http`: read from `prices.sources`.
     pub source: PriceSource,
-    /// By pair, for `http`.
+    /// Sources by pair, for `http`.
     pub sources: BTreeMap<String, HttpPrice>,
-    /// Seconds between two readings of the sources.
+    /// Time between two readings of the sources.
+    #[schemars(range(min = 1, max = 86_400))]
     pub interval_seconds: u32,
-    /// Age in seconds at which a price read from a source is too old to quote, unless the pair
-    /// says otherwise. Prices set by the operator do not age by this.
+    /// Age at which a price read from a source is too old to quote, unless the pair says otherwise.
+    #[schemars(range(min = 1, max = 604_800))]
     pub max_age_seconds: u32,
 }
 
@@ -185,8 +226,8 @@ impl Default for Prices {
     }
 }
 
-/// Where prices come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// Source of prices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PriceSource {
     /// The operator sets them through the admin API.
@@ -196,7 +237,7 @@ pub enum PriceSource {
 }
 
 /// One pair's source.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HttpPrice {
     /// An https URL that answers JSON.
@@ -206,19 +247,21 @@ pub struct HttpPrice {
 }
 
 /// `mail`
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Mail {
-    /// `smtps://user:password@host:port` (TLS), or `smtp://…` (TLS by STARTTLS; without TLS to a
-    /// server on this machine alone). Without one, messages wait in the outbox and are shown by the
-    /// admin API.
+    /// `smtps://user:password@host:port` (TLS), or `smtp://…` (STARTTLS; without TLS only to a
+    /// server on this machine).
+    #[serde(skip_serializing)]
+    #[schemars(extend("x-default" = "none: messages wait in the outbox"))]
     pub smtp_url: Option<Secret>,
-    /// The sender's address; the default is `no-reply@` the host of `edge.public_url`.
+    /// Sender's address.
+    #[schemars(extend("x-default" = "no-reply@ the host of edge.public_url"))]
     pub from: Option<String>,
 }
 
 /// `documents`
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Documents {
     /// Folder of the local object store.
@@ -226,22 +269,24 @@ pub struct Documents {
 }
 
 /// `limits`
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
     /// Base URL of a backend that answers `GET /api/v2/user/limit`: `https://`, `http://`, or
-    /// `h2c://` for HTTP/2 without TLS. Without one, the built-in limit book answers.
+    /// `h2c://` for HTTP/2 without TLS.
+    #[schemars(extend("x-default" = "none: the built-in rules answer"))]
     pub upstream: Option<String>,
-    /// PEM file with the authorities that the backend's certificate is checked against; the
-    /// default is the system's.
+    /// PEM file with the authorities that the backend's certificate is checked against.
+    #[schemars(extend("x-default" = "none: the system's authorities"))]
     pub upstream_ca: Option<PathBuf>,
 }
 
 /// `sandbox`
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Sandbox {
-    /// Milliseconds between two steps of a test client's settlement.
+    /// Time between two steps of a test client's settlement.
+    #[schemars(range(min = 0, max = 3_600_000))]
     pub step_ms: u32,
 }
 
@@ -251,8 +296,8 @@ impl Default for Sandbox {
     }
 }
 
-/// `deposits`: a bank account.
-#[derive(Clone, Debug, Deserialize)]
+/// `deposits`
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Deposits {
     /// Name of the bank.

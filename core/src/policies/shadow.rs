@@ -290,8 +290,3 @@ impl fmt::Debug for ShadowQueue {
         f.write_str("ShadowQueue(…)")
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-}

@@ -15,6 +15,7 @@ use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
 use crate::platform::error::{Code, Result};
+use crate::platform::settings::QUOTE_SECONDS_MAX;
 use crate::trading::catalogue::{self, Pair};
 use rampart_types::{
     ClientId, Country, CurrencyCode, DestinationTag, FeeBreakdown, PairCode, QuoteId, UserId,
@@ -23,7 +24,7 @@ use rampart_types::{
 
 /// Longest life of a quote, in seconds, whatever the settings say: keys of quotes turn by the day,
 /// and a key that has turned is kept for one more.
-pub const QUOTE_LIFETIME_SECONDS_MAX: u32 = 3_600;
+pub const QUOTE_LIFETIME_SECONDS_MAX: u32 = QUOTE_SECONDS_MAX;
 
 /// Which way a trade goes, seen from the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

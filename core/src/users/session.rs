@@ -166,7 +166,7 @@ impl Endpoint for LoginTokenV1 {
 
     async fn call(core: &Core, caller: ClientAndUser, (): ()) -> Result<Json<LoginToken>> {
         let token = OneTimeToken::make(&core.clock, caller.client.id())?;
-        let lifetime = TimeDelta::seconds(core.settings.lifetimes.login_token.into());
+        let lifetime = TimeDelta::seconds(core.settings.lifetimes.login_token_seconds.into());
         let mut conn = core.db.acquire().await?;
         let purpose = (Purpose::Login, caller.user);
         let expiry_date = token.store(&mut conn, core, purpose, lifetime).await?;

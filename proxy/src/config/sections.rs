@@ -5,42 +5,56 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use rampart_core::platform::crypto::Secret;
-use serde::{Deserialize, Deserializer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::Invalid;
 
-/// `edge`: the public listener. Durations are whole seconds.
-#[derive(Clone, Debug, Deserialize)]
+/// `edge`
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Edge {
-    /// Addresses to listen on: one, or a list. Port 0 takes a free one.
+    /// Addresses to listen on: one, or a list; port 0 takes a free one.
     #[serde(deserialize_with = "one_or_many")]
+    #[schemars(with = "Vec<SocketAddr>")]
     pub(crate) listen: Vec<SocketAddr>,
-    /// Address that callers and their users reach us at; the default is `https://` and the
-    /// first address that is listened on.
+    /// Address that callers and their users reach us at.
+    #[schemars(extend("x-default" = "https:// and the first address of edge.listen"))]
     pub(crate) public_url: Option<String>,
     /// Certificates.
     pub(crate) tls: Tls,
-    /// Threads that serve; the default is one per core.
+    /// Threads that serve.
+    #[schemars(
+        range(min = 1, max = 1_024),
+        extend("x-unit" = "threads", "x-default" = "1 per processor")
+    )]
     pub(crate) threads: usize,
     /// Most connections at once; more are closed unanswered.
+    #[schemars(range(min = 1, max = 1_000_000), extend("x-unit" = "connections"))]
     pub(crate) connections_max: usize,
     /// Most requests in the core at once; more are answered with 503.
+    #[schemars(range(min = 1, max = 1_000_000), extend("x-unit" = "requests"))]
     pub(crate) in_flight_max: usize,
-    /// Most bytes of request bodies in memory at once, half of them for large uploads, of which a
-    /// part each is in memory; more are answered with 503.
+    /// Most memory of request bodies at once, half of it for large uploads; more are answered with
+    /// 503.
+    #[schemars(range(min = 1_048_576, max = 1_099_511_627_776u64))]
     pub(crate) body_memory_bytes: usize,
     /// Time from the first byte of a request's head to its last.
-    pub(crate) head_seconds: u64,
+    #[schemars(range(min = 1, max = 60))]
+    pub(crate) request_header_timeout_seconds: u64,
     /// Time that a connection may be open without a request.
-    pub(crate) idle_seconds: u64,
-    /// Time the core may take for one answer.
-    pub(crate) answer_seconds: u64,
-    /// Time a graceful stop may take at most. It ends as soon as nothing is in flight.
+    #[schemars(range(min = 1, max = 3_600))]
+    pub(crate) keepalive_timeout_seconds: u64,
+    /// Time that the core may take for one answer.
+    #[schemars(range(min = 1, max = 600))]
+    pub(crate) request_timeout_seconds: u64,
+    /// Longest graceful stop, which ends as soon as nothing is in flight.
+    #[schemars(range(min = 0, max = 3_600))]
     pub(crate) drain_seconds: u64,
     /// Time between going unready and refusing connections, for a balancer that polls `/readyz`.
-    pub(crate) unready_seconds: u64,
-    /// Socket through which a new process takes over the listeners; its folder must be private.
+    #[schemars(range(min = 0, max = 600))]
+    pub(crate) shutdown_delay_seconds: u64,
+    /// Socket through which a new process takes over the listeners, in a private folder.
     pub(crate) upgrade_socket: Option<PathBuf>,
 }
 
@@ -54,18 +68,18 @@ impl Default for Edge {
             connections_max: 8_192,
             in_flight_max: 1_024,
             body_memory_bytes: 128 * 1024 * 1024,
-            head_seconds: 10,
-            idle_seconds: 60,
-            answer_seconds: 30,
+            request_header_timeout_seconds: 10,
+            keepalive_timeout_seconds: 60,
+            request_timeout_seconds: 30,
             drain_seconds: 30,
-            unready_seconds: 0,
+            shutdown_delay_seconds: 0,
             upgrade_socket: None,
         }
     }
 }
 
 impl Edge {
-    /// Bounds of the numbers, and whether there is a certificate.
+    /// Checks what no single key's bounds say: addresses, certificates, the public URL.
     pub(super) fn check(&self) -> Result<(), Invalid> {
         if self.listen.is_empty() {
             return Err(Invalid("'edge.listen' names no address".into()));
@@ -83,20 +97,7 @@ impl Edge {
         {
             return Err(Invalid("'edge.public_url' begins with https:// or http://".into()));
         }
-        let bounds: [(&str, usize, usize, usize); 3] = [
-            ("threads", self.threads, 1, 1_024),
-            ("connections_max", self.connections_max, 1, 1_000_000),
-            ("in_flight_max", self.in_flight_max, 1, 1_000_000),
-        ];
-        for (key, value, least, most) in bounds {
-            bounded(key, value as u64, least as u64, most as u64)?;
-        }
-        bounded("body_memory_bytes", self.body_memory_bytes as u64, 1 << 20, 1 << 40)?;
-        bounded("head_seconds", self.head_seconds, 1, 60)?;
-        bounded("idle_seconds", self.idle_seconds, 1, 3_600)?;
-        bounded("answer_seconds", self.answer_seconds, 1, 600)?;
-        bounded("drain_seconds", self.drain_seconds, 0, 3_600)?;
-        bounded("unready_seconds", self.unready_seconds, 0, 600)
+        Ok(())
     }
 
     /// All certificates; the first one serves who names no host that another one is for.
@@ -106,58 +107,53 @@ impl Edge {
         own.into_iter().chain(self.tls.certificates.iter().cloned()).collect()
     }
 
-    /// `head_seconds`
-    pub(crate) fn head(&self) -> Duration {
-        Duration::from_secs(self.head_seconds)
+    /// `request_header_timeout_seconds`
+    pub(crate) fn request_header_timeout(&self) -> Duration {
+        Duration::from_secs(self.request_header_timeout_seconds)
     }
 
-    /// `idle_seconds`
-    pub(crate) fn idle(&self) -> Duration {
-        Duration::from_secs(self.idle_seconds)
+    /// `keepalive_timeout_seconds`
+    pub(crate) fn keepalive_timeout(&self) -> Duration {
+        Duration::from_secs(self.keepalive_timeout_seconds)
     }
 
-    /// `answer_seconds`
-    pub(crate) fn answer(&self) -> Duration {
-        Duration::from_secs(self.answer_seconds)
+    /// `request_timeout_seconds`
+    pub(crate) fn request_timeout(&self) -> Duration {
+        Duration::from_secs(self.request_timeout_seconds)
     }
-}
-
-fn bounded(key: &str, value: u64, least: u64, most: u64) -> Result<(), Invalid> {
-    if (least..=most).contains(&value) {
-        return Ok(());
-    }
-    Err(Invalid(format!("'edge.{key}' is {value}, not between {least} and {most}")))
 }
 
 /// `edge.tls`
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Tls {
-    /// Chain of the certificate, PEM.
+    /// PEM file with the chain of the first certificate, which serves names that no other is for.
     pub(crate) cert: Option<PathBuf>,
-    /// Its key, PEM.
+    /// PEM file with its key.
     pub(crate) key: Option<PathBuf>,
     /// Further certificates, each for the names that it holds.
     pub(crate) certificates: Vec<KeyPair>,
 }
 
 /// A certificate chain and its key, both PEM files.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct KeyPair {
-    /// The chain.
+    /// PEM file with the chain of a further certificate, for the names that it holds.
     pub(crate) cert: PathBuf,
-    /// The key.
+    /// PEM file with its key.
     pub(crate) key: PathBuf,
 }
 
-/// `admin`: the operators' listener, plain HTTP on a loopback or otherwise protected address.
-#[derive(Clone, Debug, Deserialize)]
+/// `admin`
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Admin {
     /// Address to listen on.
     pub(crate) listen: SocketAddr,
-    /// Bearer token that every call must carry; without one every call is refused.
+    /// Bearer token that every call must carry.
+    #[serde(skip_serializing)]
+    #[schemars(extend("x-default" = "none: every call is refused"))]
     pub(crate) token: Option<Secret>,
 }
 
@@ -167,8 +163,8 @@ impl Default for Admin {
     }
 }
 
-/// `ops`: metrics and health, plain HTTP.
-#[derive(Clone, Debug, Deserialize)]
+/// `ops`
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Ops {
     /// Address to listen on.
@@ -181,15 +177,15 @@ impl Default for Ops {
     }
 }
 
-/// `log`: one line per request on standard output, everything else on standard error.
-#[derive(Clone, Debug, Deserialize)]
+/// `log`
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Log {
-    /// How lines are written.
+    /// Form of a line.
     pub(crate) format: LogFormat,
     /// `error`, `warn`, `info`, `debug`, `trace`, or filters per module.
     pub(crate) level: String,
-    /// Whether requests are logged.
+    /// One line per request on standard output.
     pub(crate) access: bool,
 }
 
@@ -199,8 +195,8 @@ impl Default for Log {
     }
 }
 
-/// How lines are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// Form of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum LogFormat {
     /// One JSON object a line.

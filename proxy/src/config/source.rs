@@ -8,7 +8,7 @@ use config::{ConfigError, Environment, File, FileFormat, Map, Value, ValueKind};
 use super::Invalid;
 
 /// Secrets that may stand in a file of their own, named by the key with `_file` behind it.
-const SECRETS: &[(&str, &str)] = &[
+pub(super) const SECRETS: &[(&str, &str)] = &[
     ("database", "url"),
     ("keys", "master"),
     ("admin", "token"),

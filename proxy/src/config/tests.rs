@@ -1,5 +1,8 @@
+use std::collections::BTreeSet;
 use std::io::Write as _;
 
+use super::reference::{Setting, sections};
+use super::renamed::RENAMED;
 use super::*;
 
 const MINIMAL: &str = "[edge.tls]\ncert = 'c.pem'\nkey = 'k.pem'\n";
@@ -32,14 +35,14 @@ fn defaults_are_those_of_the_contract() {
     assert_eq!(config.admin.listen, "127.0.0.1:9443".parse().unwrap());
     assert_eq!(config.ops.listen, "127.0.0.1:9464".parse().unwrap());
     assert_eq!(config.core.public_url, "");
-    assert_eq!(config.core.lifetimes.access_token, 3600);
+    assert_eq!(config.core.lifetimes.access_token_seconds, 3600);
 }
 
 #[test]
 fn the_file_is_read_and_the_environment_wins() {
     let text = format!(
         "{MINIMAL}[edge]\nlisten = ['127.0.0.1:1', '[::1]:2']\npublic_url = 'https://a.example/'\n\
-         [lifetimes]\nquote = 7\n[admin]\nlisten = '127.0.0.1:3'\n"
+         [lifetimes]\nquote_seconds = 7\n[admin]\nlisten = '127.0.0.1:3'\n"
     )
     .replace("[edge.tls]\ncert = 'c.pem'\nkey = 'k.pem'\n", "")
         + MINIMAL;
@@ -47,7 +50,7 @@ fn the_file_is_read_and_the_environment_wins() {
     let config = read(&text, &env).unwrap();
     assert_eq!(config.edge.listen.len(), 2);
     assert_eq!(config.core.public_url, "https://a.example");
-    assert_eq!(config.core.lifetimes.quote, 7);
+    assert_eq!(config.core.lifetimes.quote_seconds, 7);
     assert_eq!(config.admin.listen.port(), 0);
     assert_eq!(config.core.ratelimit.address, "9/s".parse().unwrap());
 }
@@ -74,7 +77,8 @@ fn every_key_of_the_contract_is_known() {
         "{MINIMAL}[keys]\n[policy]\nfuel = 1000000\n[log]\nformat = 'json'\n\
          [mail]\nsmtp_url = 'smtp://a'\n[documents]\nfolder = '/d'\n\
          [limits]\nupstream = 'https://limits.example'\n\
-         [lifetimes]\naccess_token = 1\nrefresh_token = 2\noffer = 3\nlogin_token = 4\n\
+         [lifetimes]\naccess_token_seconds = 1\nrefresh_token_seconds = 2\n\
+         offer_seconds = 3\nlogin_token_seconds = 4\n\
          [ratelimit]\nclient = '1/s burst 2'\nquotes = '1/s'\ncredentials = '1/min'\n\
          login = '1/min'\nuploads = '1/min'\nredis_url = 'redis://:hidden@a'\n\
          [prices]\nsource = 'http'\nmax_age_seconds = 60\n\
@@ -83,7 +87,7 @@ fn every_key_of_the_contract_is_known() {
     let config = read(&text, &[("RAMPART__MAIL__SMTP_URL", "smtp://:hidden@b")]).unwrap();
     assert_eq!(config.core.mail.smtp_url.as_ref().unwrap().expose(), "smtp://:hidden@b");
     assert_eq!(config.core.limits.upstream.as_deref(), Some("https://limits.example"));
-    assert_eq!(config.core.lifetimes.login_token, 4);
+    assert_eq!(config.core.lifetimes.login_token_seconds, 4);
     assert!(!format!("{config:?}").contains("hidden"));
 }
 
@@ -112,7 +116,7 @@ fn what_is_out_of_bounds_is_named() {
         ("[edge]\nlisten = 'nowhere'\n", "nowhere"),
         ("[edge]\nlisten = []\n", "edge.listen"),
         ("[edge]\nthreads = 0\ntls = { cert = 'c', key = 'k' }\n", "edge.threads"),
-        ("[edge]\nhead_seconds = 'ten'\n", "head_seconds"),
+        ("[edge]\ndrain_seconds = 'ten'\n", "drain_seconds"),
         ("[ratelimit]\nclient = 'often'\n", "often"),
         ("[edge]\npublic_url = 'ftp://a'\ntls = { cert = 'c', key = 'k' }\n", "public_url"),
         ("[edge\n", "cannot be read"),
@@ -134,4 +138,121 @@ fn a_secret_may_stand_in_a_file_and_is_never_shown() {
     assert!(twice.contains("admin.token_file") && !twice.contains("other"), "{twice}");
     std::fs::remove_file(&path).unwrap();
     assert!(refusal(&text, &[]).contains("admin.token_file"));
+}
+
+#[test]
+fn a_key_with_another_name_now_tells_it() {
+    for (section, old, new) in RENAMED {
+        let sentence = format!("'{section}.{old}' is called '{section}.{new}' now");
+        assert_eq!(refusal(&format!("[{section}]\n{old} = 9\n"), &[]), sentence);
+        let name = format!("RAMPART__{section}__{old}").to_uppercase();
+        assert_eq!(refusal(MINIMAL, &[(&name, "9")]), sentence);
+        let keys: Vec<String> = settings().into_iter().map(|setting| setting.key).collect();
+        assert!(keys.contains(&format!("{section}.{new}")), "{section}.{new}");
+        assert!(!keys.contains(&format!("{section}.{old}")), "{section}.{old}");
+    }
+}
+
+fn settings() -> Vec<Setting> {
+    sections().into_iter().flat_map(|section| section.settings).collect()
+}
+
+#[test]
+fn every_setting_says_what_it_is() {
+    for setting in settings() {
+        let Setting { key, description, .. } = &setting;
+        assert!(description.ends_with('.'), "{key}: {description}");
+        assert!(!description.contains(". "), "{key} has more than one sentence: {description}");
+        if setting.kind == "integer" {
+            assert!(setting.unit.is_some(), "{key} has no unit");
+            assert!(setting.min < setting.max && setting.min.is_some(), "{key} has no bounds");
+        }
+    }
+}
+
+/// What a file says to set `key` to `value`.
+fn assignment(key: &str, value: &str) -> String {
+    format!("{} = {value}\n", key.replace("<name>", "'BTC-EUR'"))
+}
+
+#[test]
+fn bounds_hold_in_the_file_and_in_the_environment() {
+    let bounded: Vec<Setting> =
+        settings().into_iter().filter(|setting| setting.max.is_some()).collect();
+    assert!(bounded.len() > 20);
+    for Setting { key, min, max, .. } in bounded {
+        let (min, max) = (min.unwrap(), max.unwrap());
+        let name = format!("RAMPART__{}", key.replace('.', "__").to_uppercase());
+        for inside in [min, max] {
+            read(&(assignment(&key, &inside.to_string()) + MINIMAL), &[]).unwrap();
+            read(MINIMAL, &[(&name, &inside.to_string())]).unwrap();
+        }
+        for outside in [min.checked_sub(1), max.checked_add(1)].into_iter().flatten() {
+            let sentence = refusal(MINIMAL, &[(&name, &outside.to_string())]);
+            let text = assignment(&key, &outside.to_string()) + MINIMAL;
+            for sentence in [sentence, refusal(&text, &[])] {
+                let expected = format!("'{key}' is {outside}, not between {min} and {max}");
+                assert_eq!(sentence, expected);
+            }
+        }
+    }
+}
+
+#[test]
+fn defaults_of_the_reference_are_those_of_the_types() {
+    let config = serde_json::to_value(read(MINIMAL, &[]).unwrap()).unwrap();
+    for Setting { key, default, default_note, .. } in settings() {
+        let read = key.split('.').try_fold(&config, |value, name| value.get(name));
+        if let Some(read) = read.filter(|_| default_note.is_none() && !key.contains("tls.")) {
+            assert_eq!(*read, default, "{key}");
+        }
+    }
+    let default = |key: &str| settings().into_iter().find(|s| s.key == key).unwrap().default;
+    assert_eq!(default("edge.connections_max"), 8_192);
+    assert_eq!(default("ratelimit.login"), "5/min burst 5");
+    assert_eq!(default("lifetimes.offer_seconds"), 3_600);
+    assert_eq!(default("prices.source"), "static");
+}
+
+/// The keys that the types read below `table`, as their refusal of another one tells.
+fn keys_read(table: &str) -> BTreeSet<String> {
+    let inside = match table {
+        "edge.tls.certificates[]" => "edge.tls.certificates = [{ none = 1 }]\n".to_owned(),
+        "" => "none = 1\n".to_owned(),
+        _ => assignment(&format!("{table}.none"), "1"),
+    };
+    let sentence = refusal(&inside, &[]);
+    let (_, expected) = sentence.split_once("expected").unwrap_or_else(|| panic!("{sentence}"));
+    let (names, _) = expected.split_once(" for key").unwrap_or((expected, ""));
+    names.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_reference_has_the_keys_that_are_read_and_no_others() {
+    let settings = settings();
+    let secrets: Vec<String> = source::SECRETS.iter().map(|(s, k)| format!("{s}.{k}")).collect();
+    let of_secrets = settings.iter().filter(|setting| setting.kind == "secret");
+    assert_eq!(
+        of_secrets.map(|setting| &setting.key).collect::<BTreeSet<_>>(),
+        secrets.iter().collect()
+    );
+    let listed: Vec<&str> = settings
+        .iter()
+        .map(|setting| setting.key.as_str())
+        .filter(|key| !secrets.iter().any(|secret| **key == format!("{secret}_file")))
+        .collect();
+    let tables: BTreeSet<&str> =
+        listed.iter().filter_map(|key| key.rsplit_once('.')).map(|(table, _)| table).collect();
+    for table in tables {
+        let below = |key: &&str| key.strip_prefix(table)?.strip_prefix('.').map(str::to_owned);
+        let names = listed.iter().filter_map(below);
+        let names: BTreeSet<String> = names
+            .map(|name| name.split(['.', '[']).next().unwrap_or_default().to_owned())
+            .collect();
+        assert_eq!(names, keys_read(table), "{table}");
+    }
+    let read_by_the_core = keys_read("");
+    let names: BTreeSet<String> = sections().into_iter().map(|section| section.name).collect();
+    let own = ["admin", "edge", "log", "ops"].map(str::to_owned);
+    assert_eq!(names, read_by_the_core.into_iter().chain(own).collect());
 }

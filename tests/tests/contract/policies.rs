@@ -26,7 +26,7 @@ async fn world() -> World {
 
 /// The same, with the partner.
 async fn with_acme() -> (World, Partner) {
-    let world = World::with(|settings| settings.policy.deadline_ms = Some(5_000)).await;
+    let world = World::with(|settings| settings.policy.deadline_ms = 5_000).await;
     let acme = world.partner("acme").await;
     (world, acme)
 }

@@ -84,7 +84,7 @@ async fn confirm_all(
 async fn no_acknowledged_order_is_lost_and_none_is_made_twice() {
     let database = cluster::database().await;
     let mut setup = Setup::over(&database);
-    setup.set("lifetimes.quote", "3600").set("log.access", "false");
+    setup.set("lifetimes.quote_seconds", "3600").set("log.access", "false");
     let mut edge = Edge::of(setup).await;
     let partner = edge.partner("mortal").await.authenticated().await;
     let mut ledger = Ledger::default();

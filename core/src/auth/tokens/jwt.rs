@@ -44,7 +44,7 @@ pub(super) struct Authority<'a> {
 
 impl<'a> Authority<'a> {
     pub(super) fn of(core: &'a Core) -> Self {
-        let lifetime = core.settings.lifetimes.access_token.into();
+        let lifetime = core.settings.lifetimes.access_token_seconds.into();
         Self { keys: &core.keys, now: core.clock.now(), lifetime }
     }
 }

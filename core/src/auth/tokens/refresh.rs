@@ -123,7 +123,7 @@ impl RefreshToken {
 }
 
 fn lifetime(core: &Core) -> TimeDelta {
-    TimeDelta::seconds(core.settings.lifetimes.refresh_token.into())
+    TimeDelta::seconds(core.settings.lifetimes.refresh_token_seconds.into())
 }
 
 /// Marks the token used and stores its successor, all in one statement: of two that race, the

@@ -234,18 +234,17 @@ async fn compile(
     }
 }
 
-/// The engine's defaults where the settings say nothing.
+/// The settings' limits; what they do not name is the engine's default.
 fn limits(settings: &settings::Policy) -> PolicyLimits {
     let defaults = PolicyLimits::default();
-    let live_calls_max = settings.live_max.unwrap_or(defaults.live_calls_max);
     PolicyLimits {
-        fuel_max: settings.fuel.unwrap_or(defaults.fuel_max),
-        deadline_ms: settings.deadline_ms.unwrap_or(defaults.deadline_ms),
-        memory_bytes_max: settings.memory_bytes.unwrap_or(defaults.memory_bytes_max),
-        live_calls_max,
+        fuel_max: settings.fuel,
+        deadline_ms: settings.deadline_ms,
+        memory_bytes_max: settings.memory_bytes,
+        live_calls_max: settings.live_max,
         // Whoever has room for few calls has no more for those that no request waits for.
-        asides_max: defaults.asides_max.min(live_calls_max),
-        admissions_max: defaults.admissions_max.min(live_calls_max),
+        asides_max: defaults.asides_max.min(settings.live_max),
+        admissions_max: defaults.admissions_max.min(settings.live_max),
         ..defaults
     }
 }

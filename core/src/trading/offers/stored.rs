@@ -30,7 +30,7 @@ impl Stored {
     ) -> Result<Self> {
         let offer_id = OfferId::from(core.clock.uuid()?);
         let now = core.clock.now();
-        let lifetime = terms.expire_seconds.unwrap_or(core.settings.lifetimes.offer.into());
+        let lifetime = terms.expire_seconds.unwrap_or(core.settings.lifetimes.offer_seconds.into());
         let expires_at = now + TimeDelta::seconds(lifetime);
         sqlx::query!(
         "insert into offer (client_id, offer_id, base_currency, quote_currency, payment_method, \

@@ -287,7 +287,8 @@ fn promise(
     price: Decimal,
     priced: &Priced,
 ) -> Result<Quote> {
-    let lifetime = request.pair.quote_lifetime_seconds.unwrap_or(core.settings.lifetimes.quote);
+    let lifetime =
+        request.pair.quote_lifetime_seconds.unwrap_or(core.settings.lifetimes.quote_seconds);
     let lifetime = TimeDelta::seconds(i64::from(lifetime.min(QUOTE_LIFETIME_SECONDS_MAX)));
     let issued_at = core.clock.now().trunc_subsecs(3);
     Ok(Quote {

@@ -75,7 +75,7 @@ pub(crate) async fn section(
     let mut accounts = accounts::list(conn, core, client, user).await?;
     accounts.retain(|account| !account.disabled && kinds.contains(&account.kind.as_str()));
     let token = OneTimeToken::make(&core.clock, client)?;
-    let lifetime = TimeDelta::seconds(core.settings.lifetimes.login_token.into());
+    let lifetime = TimeDelta::seconds(core.settings.lifetimes.login_token_seconds.into());
     token.store(conn, core, (Purpose::Login, user), lifetime).await?;
     Ok(html! {
         h2 { "Your accounts" }

@@ -108,7 +108,7 @@ async fn a_user_decides_the_order_and_the_country_code_does_not() {
 #[tokio::test]
 async fn the_partners_policy_has_the_last_word_on_the_order() {
     // Fuel decides on a busy machine, not the clock.
-    let world = World::with(|settings| settings.policy.deadline_ms = Some(5_000)).await;
+    let world = World::with(|settings| settings.policy.deadline_ms = 5_000).await;
     let acme = world.partner("acme").await;
     let config = "%7B%22countries%22:[%22NL=wallet,card%22,%22*=payByBank%22],\
                   %22hide%22:[%22walletpay%22]%7D";

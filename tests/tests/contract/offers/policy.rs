@@ -15,7 +15,7 @@ const SIGNATURE: &str = "/admin/v1/partners/acme/policies/signature";
 #[tokio::test]
 async fn a_signature_policy_replaces_the_built_in_scheme() {
     // Fuel decides on a busy machine, not the clock.
-    let world = World::with(|settings| settings.policy.deadline_ms = Some(5_000)).await;
+    let world = World::with(|settings| settings.policy.deadline_ms = 5_000).await;
     let acme = world.partner("acme").await;
     world.admin_bytes(Method::PUT, SIGNATURE, component("ed25519-offer")).await.assert_status(200);
     let (pair, pem) = ed25519(7);

@@ -145,7 +145,7 @@ async fn what_the_command_signs_is_accepted() {
 #[tokio::test]
 async fn the_platform_may_require_signatures_of_every_partner() {
     let world = World::with(|settings| {
-        settings.policy.deadline_ms = Some(5_000);
+        settings.policy.deadline_ms = 5_000;
         settings.policy.require_signature = true;
     })
     .await;

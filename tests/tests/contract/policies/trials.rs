@@ -43,7 +43,7 @@ async fn a_shadow_run_counts_differences_and_changes_no_answer() {
         assert_eq!(fee(&acme, country).await, "1");
     }
     let trial = async || {
-        world.core().run_policy_asides().await.unwrap();
+        world.core().run_policy_shadows().await.unwrap();
         let trial = world.admin(Method::GET, &format!("{path}/trial"), json!({})).await;
         trial.assert_status(200).json()
     };
@@ -95,7 +95,7 @@ async fn what_a_shadow_has_no_room_for_is_counted_and_costs_the_caller_nothing()
     for _ in 0..520 {
         shop.get("/api/v2/buy/payment-methods").await.assert_status(200);
     }
-    world.core().run_policy_asides().await.unwrap();
+    world.core().run_policy_shadows().await.unwrap();
     let shown = world.admin(Method::GET, &format!("{path}/trial"), json!({})).await.json();
     assert_eq!((&shown["same"], &shown["skipped"]), (&json!(512), &json!(8)));
     assert_eq!(shown["calls"], 520);
@@ -179,7 +179,7 @@ async fn a_dry_run_asks_a_version_what_live_requests_asked() {
     push(&world, path, "tiered-fee").await.assert_status(200);
     stage(&world, path, "hostile", json!({"config": {}})).await.assert_status(201);
     let recorded = async |version: i64| {
-        world.core().run_policy_asides().await.unwrap();
+        world.core().run_policy_shadows().await.unwrap();
         let body = json!({"recorded": true, "version": version});
         world.admin(Method::POST, &format!("{path}/dry-run"), body).await
     };

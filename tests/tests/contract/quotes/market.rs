@@ -79,7 +79,7 @@ async fn limits_are_told_and_fail_no_quote() {
 
 #[tokio::test]
 async fn a_quote_lives_as_long_as_its_pair_says() {
-    let world = World::with(|settings| settings.lifetimes.quote = 120).await;
+    let world = World::with(|settings| settings.lifetimes.quote_seconds = 120).await;
     let acme = world.partner("acme").await;
     let life = |quote: &Value| {
         let text = quote["expiryDate"].as_str().unwrap();
@@ -119,7 +119,7 @@ async fn quotes_have_a_rate_of_their_own() {
 #[tokio::test]
 async fn a_fee_policy_states_the_partners_fee_of_both_sides() {
     // On a busy machine, fuel decides and not the clock.
-    let world = World::with(|settings| settings.policy.deadline_ms = Some(5_000)).await;
+    let world = World::with(|settings| settings.policy.deadline_ms = 5_000).await;
     let acme = world.partner("acme").await;
     let path = "/admin/v1/partners/acme/policies/fee";
     let pushed = world.admin_bytes(Method::PUT, path, component("tiered-fee")).await;

@@ -180,7 +180,7 @@ async fn without_a_key_or_a_secret_there_is_no_url() {
 #[tokio::test]
 async fn a_signature_policy_decides_what_is_genuine() {
     // Fuel decides on a busy machine, not the clock.
-    let world = World::with(|settings| settings.policy.deadline_ms = Some(5_000)).await;
+    let world = World::with(|settings| settings.policy.deadline_ms = 5_000).await;
     let acme = world.partner("acme").await;
     let policy = "/admin/v1/partners/acme/policies/signature";
     world.admin_bytes(Method::PUT, policy, component("ed25519-offer")).await.assert_status(200);

@@ -5,7 +5,7 @@ use rampart_tests::wire::Wire;
 
 #[tokio::test]
 async fn a_head_and_a_body_that_do_not_come_end_the_connection() {
-    let edge = Edge::with(|setup| _ = setup.set("edge.head_seconds", "1")).await;
+    let edge = Edge::with(|setup| _ = setup.set("edge.request_header_timeout_seconds", "1")).await;
     let partner = edge.partner("slow").await.authenticated().await;
     let head = async {
         let mut wire = Wire::open(edge.address).await;

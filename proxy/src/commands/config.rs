@@ -1,0 +1,160 @@
+//! `rampart config reference`.
+
+use std::fmt::Write as _;
+use std::io::{self, ErrorKind, Write as _};
+
+use clap::{Args, Subcommand};
+
+use crate::config::reference::{self, Section, Setting};
+use crate::serve::Fault;
+
+/// Begins the page that `--markdown` prints.
+const PAGE: &str = "\
+# Configuration
+
+Every setting of `rampart serve`, as `rampart config reference --markdown` prints it. A setting comes from the TOML file of `--config`, or from the
+environment, which wins: `edge.threads` is `RAMPART__EDGE__THREADS` there. `<name>` stands for a name of your own, `[]` for each element of a list. An
+unknown key and a value out of bounds are errors that name the key.
+";
+
+/// The settings that there are.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Print every setting with type, unit, default and bounds.
+    Reference(Reference),
+}
+
+impl ConfigCommand {
+    /// Does it.
+    ///
+    /// # Errors
+    /// One sentence for the operator.
+    pub(crate) fn run(self) -> Result<(), Fault> {
+        match self {
+            Self::Reference(reference) => reference.run(),
+        }
+    }
+}
+
+/// Arguments of `rampart config reference`.
+#[derive(Debug, Args)]
+pub(crate) struct Reference {
+    /// Print a JSON array with an object for each setting.
+    #[arg(long)]
+    json: bool,
+    /// Print a page in Markdown.
+    #[arg(long, conflicts_with = "json")]
+    markdown: bool,
+}
+
+impl Reference {
+    fn run(&self) -> Result<(), Fault> {
+        let sections = reference::sections();
+        let text = if self.json {
+            json(&sections)?
+        } else if self.markdown {
+            markdown(&sections)
+        } else {
+            plain(&sections)
+        };
+        match io::stdout().write_all(text.as_bytes()) {
+            // The reader, such as `head`, has had enough.
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+            written => written.map_err(|e| Fault::new("the reference cannot be printed", &e)),
+        }
+    }
+}
+
+fn json(sections: &[Section]) -> Result<String, Fault> {
+    let settings: Vec<&Setting> = sections.iter().flat_map(|section| &section.settings).collect();
+    let text = serde_json::to_string_pretty(&settings)
+        .map_err(|e| Fault::new("the reference cannot be printed", &e))?;
+    Ok(text + "\n")
+}
+
+fn plain(sections: &[Section]) -> String {
+    let mut out = String::new();
+    for Section { name, description, settings } in sections {
+        let _ = writeln!(out, "[{name}] {description}\n");
+        for setting in settings {
+            let mut facts = setting.kind.clone();
+            if let Some(unit) = &setting.unit {
+                let _ = write!(facts, " ({unit})");
+            }
+            let bounds = setting.bounds();
+            if !bounds.is_empty() {
+                let _ = write!(facts, "; {bounds}");
+            }
+            let _ = writeln!(
+                out,
+                "{}\n    {facts}; default: {}\n    {}\n",
+                setting.key,
+                setting.default_text(),
+                setting.description
+            );
+        }
+    }
+    out
+}
+
+fn markdown(sections: &[Section]) -> String {
+    let mut out = PAGE.to_owned();
+    for Section { name, description, settings } in sections {
+        let _ = write!(
+            out,
+            "\n## {name}\n\n{description}\n\n| key | type | unit | default | bounds | meaning |\n\
+             |---|---|---|---|---|---|\n"
+        );
+        for setting in settings {
+            let _ = writeln!(
+                out,
+                "| `{}` | {} | {} | {} | {} | {} |",
+                setting.key,
+                setting.kind,
+                setting.unit.as_deref().unwrap_or_default(),
+                setting.default_text(),
+                setting.bounds(),
+                setting.description
+            );
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_is_the_reference() {
+        let page = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/CONFIGURATION.md"));
+        assert!(
+            page == markdown(&reference::sections()),
+            "write it anew: rampart config reference --markdown > proxy/CONFIGURATION.md"
+        );
+    }
+
+    #[test]
+    fn programs_get_every_setting() {
+        let sections = reference::sections();
+        let listed: Vec<serde_json::Value> =
+            serde_json::from_str(&json(&sections).unwrap()).unwrap();
+        let count: usize = sections.iter().map(|section| section.settings.len()).sum();
+        assert_eq!(listed.len(), count);
+        let threads = listed.iter().find(|row| row["key"] == "edge.threads").unwrap();
+        assert_eq!((&threads["unit"], &threads["max"]), (&"threads".into(), &1_024.into()));
+    }
+
+    #[test]
+    fn people_get_every_setting() {
+        let sections = reference::sections();
+        let text = plain(&sections);
+        for setting in sections.iter().flat_map(|section| &section.settings) {
+            assert!(text.contains(&format!("\n{}\n    ", setting.key)), "{}", setting.key);
+        }
+        assert!(
+            text.contains("    integer (seconds); 1 to 60; default: 10\n"),
+            "no line of edge.request_header_timeout_seconds in {text}"
+        );
+    }
+}

@@ -1,0 +1,222 @@
+//! Every setting as a list, read from the types that hold them: key, type, unit, default, bounds
+//! and one sentence.
+
+use rust_decimal::Decimal;
+use schemars::generate::SchemaSettings;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::{Config, Invalid};
+
+/// Units by the end of a key.
+const UNITS: [(&str, &str); 3] =
+    [("_bytes", "bytes"), ("_ms", "milliseconds"), ("_seconds", "seconds")];
+/// Members of a schema that the settings' types set, beside those of JSON Schema.
+const UNIT: &str = "x-unit";
+const DEFAULT: &str = "x-default";
+const BOUNDS: &str = "x-bounds";
+
+/// Settings below one name.
+#[derive(Debug)]
+pub(crate) struct Section {
+    /// First part of their keys.
+    pub(crate) name: String,
+    /// One sentence about them.
+    pub(crate) description: String,
+    /// Every key.
+    pub(crate) settings: Vec<Setting>,
+}
+
+/// One setting.
+#[derive(Debug, Serialize)]
+pub(crate) struct Setting {
+    /// Full name, such as `edge.threads`.
+    pub(crate) key: String,
+    /// One sentence.
+    pub(crate) description: String,
+    /// `boolean`, `integer`, `string`, `list`, `rate` or `secret`.
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
+    /// Unit of a number.
+    pub(crate) unit: Option<String>,
+    /// A value must be given where the table that holds the key is.
+    pub(crate) required: bool,
+    /// Value without a setting; null where there is none, or where it differs by machine.
+    pub(crate) default: Value,
+    /// Behaviour without a setting, where `default` cannot say it.
+    pub(crate) default_note: Option<String>,
+    /// Least value.
+    pub(crate) min: Option<u64>,
+    /// Largest value.
+    pub(crate) max: Option<u64>,
+    /// Bounds that are not those of a number.
+    pub(crate) bounds_note: Option<String>,
+    /// All values, where there are few.
+    pub(crate) values: Vec<String>,
+}
+
+impl Setting {
+    /// The bounds in words; empty where there are none.
+    pub(crate) fn bounds(&self) -> String {
+        match (self.min, self.max, &self.bounds_note) {
+            (Some(min), Some(max), _) => format!("{min} to {max}"),
+            (.., Some(note)) => note.clone(),
+            _ => self.values.join(", "),
+        }
+    }
+
+    /// The default in words; `none` where there is none.
+    pub(crate) fn default_text(&self) -> String {
+        match (&self.default_note, &self.default) {
+            (Some(note), _) => note.clone(),
+            (None, _) if self.required => "required".to_owned(),
+            (None, Value::Null) => "none".to_owned(),
+            (None, Value::String(text)) => text.clone(),
+            (None, Value::Array(values)) if values.iter().all(Value::is_string) => {
+                values.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
+            }
+            (None, value) => value.to_string(),
+        }
+    }
+}
+
+/// Every setting by section, in the order of the types.
+pub(crate) fn sections() -> Vec<Section> {
+    let schema = SchemaSettings::draft2020_12()
+        .with(|settings| settings.inline_subschemas = true)
+        .into_generator()
+        .into_root_schema_for::<Config>();
+    let defaults = serde_json::to_value(Config::default()).unwrap_or_default();
+    let empty = Map::new();
+    let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
+    let section = |(name, schema): (&String, &Value)| {
+        let mut settings = Vec::new();
+        collect(name, schema, defaults.get(name), false, &mut settings);
+        Section { name: name.clone(), description: text(schema, "description"), settings }
+    };
+    properties.iter().map(section).collect()
+}
+
+/// Refuses a number that is out of its bounds.
+///
+/// # Errors
+/// One sentence that names key and bounds.
+pub(super) fn check_bounds(config: &Config) -> Result<(), Invalid> {
+    let tree = serde_json::to_value(config)
+        .map_err(|e| Invalid(format!("the configuration cannot be checked: {e}")))?;
+    for setting in sections().into_iter().flat_map(|section| section.settings) {
+        let (Some(min), Some(max)) = (setting.min, setting.max) else { continue };
+        let found = setting.key.split('.').try_fold(&tree, |value, name| value.get(name));
+        let Some(value) = found.filter(|value| !value.is_null()) else { continue };
+        if !value.as_u64().is_some_and(|value| (min..=max).contains(&value)) {
+            let key = &setting.key;
+            return Err(Invalid(format!("'{key}' is {value}, not between {min} and {max}")));
+        }
+    }
+    Ok(())
+}
+
+/// Appends what `schema` describes under `key`: itself, or everything below it.
+fn collect(
+    key: &str,
+    schema: &Value,
+    default: Option<&Value>,
+    required: bool,
+    out: &mut Vec<Setting>,
+) {
+    if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
+        let required = |name: &String| {
+            schema.get("required").and_then(Value::as_array).is_some_and(|names| {
+                names.iter().any(|required| required.as_str() == Some(name.as_str()))
+            })
+        };
+        for (name, schema) in properties {
+            let default = default.and_then(|default| default.get(name));
+            collect(&format!("{key}.{name}"), schema, default, required(name), out);
+        }
+    } else if let Some(values) = schema.get("additionalProperties").filter(|v| v.is_object()) {
+        collect(&format!("{key}.<name>"), values, None, true, out);
+    } else if let Some(items) = schema.get("items").filter(|items| items["properties"].is_object())
+    {
+        collect(&format!("{key}[]"), items, None, true, out);
+    } else {
+        let setting = setting(key, schema, default, required);
+        let file = (setting.kind == "secret").then(|| secret_file(key));
+        out.push(setting);
+        out.extend(file);
+    }
+}
+
+fn setting(key: &str, schema: &Value, default: Option<&Value>, required: bool) -> Setting {
+    let note = schema.get(DEFAULT).and_then(Value::as_str).map(str::to_owned);
+    let default = default.filter(|_| note.is_none()).cloned().unwrap_or_default();
+    Setting {
+        key: key.to_owned(),
+        description: text(schema, "description"),
+        kind: kind(schema),
+        unit: unit(key, schema),
+        required,
+        default,
+        default_note: note,
+        min: integer(schema, "minimum"),
+        max: integer(schema, "maximum"),
+        bounds_note: schema.get(BOUNDS).and_then(Value::as_str).map(str::to_owned),
+        values: values(schema),
+    }
+}
+
+/// The key beside a secret's that names a file with it.
+fn secret_file(key: &str) -> Setting {
+    Setting {
+        key: format!("{key}_file"),
+        description: format!("File that holds `{key}`, in its place."),
+        kind: "string".to_owned(),
+        unit: None,
+        required: false,
+        default: Value::Null,
+        default_note: None,
+        min: None,
+        max: None,
+        bounds_note: None,
+        values: Vec::new(),
+    }
+}
+
+fn kind(schema: &Value) -> String {
+    let format = schema.get("format").and_then(Value::as_str);
+    let name = match &schema["type"] {
+        Value::Array(types) => types.iter().filter_map(Value::as_str).find(|name| *name != "null"),
+        other => other.as_str(),
+    };
+    match (format, name) {
+        (Some(format @ ("rate" | "secret")), _) => format,
+        (_, Some("array")) => "list",
+        (_, Some(name)) => name,
+        (_, None) => "string",
+    }
+    .to_owned()
+}
+
+fn unit(key: &str, schema: &Value) -> Option<String> {
+    let named = schema.get(UNIT).and_then(Value::as_str);
+    let by_end = || UNITS.iter().find(|(end, _)| key.ends_with(end)).map(|(_, unit)| *unit);
+    named.or_else(by_end).map(str::to_owned)
+}
+
+/// The values of an enumeration, which has a schema for each.
+fn values(schema: &Value) -> Vec<String> {
+    let each = schema.get("oneOf").and_then(Value::as_array).into_iter().flatten();
+    each.filter_map(|value| value["const"].as_str()).map(str::to_owned).collect()
+}
+
+/// A bound, which JSON may write as `1.0`.
+fn integer(schema: &Value, member: &str) -> Option<u64> {
+    let number = schema.get(member)?.to_string();
+    number.parse::<Decimal>().ok()?.normalize().try_into().ok()
+}
+
+/// A text of the schema on one line.
+fn text(schema: &Value, member: &str) -> String {
+    let text = schema.get(member).and_then(Value::as_str).unwrap_or_default();
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
