@@ -88,8 +88,8 @@ impl Body {
     /// The bound in bytes, and the code for a body above it.
     pub const fn bound(self) -> (usize, Code) {
         match self {
-            Self::JsonWithImage(bytes) => (bytes, Code::ER078),
-            _ => (BODY_BYTES_MAX, Code::ER048),
+            Self::JsonWithImage(bytes) => (bytes, Code::ImageInvalid),
+            _ => (BODY_BYTES_MAX, Code::RequestMalformed),
         }
     }
 
@@ -172,10 +172,10 @@ impl Route {
     /// Whether a reply of this route may carry the code. What the edge itself answers (size,
     /// framing, idempotency, no route) is declared for all.
     pub fn declares(&self, code: Code) -> bool {
-        matches!(code, Code::ER998 | Code::ER999 | Code::RateLimited)
+        matches!(code, Code::RouteNotFound | Code::GeneralError | Code::RateLimited)
             || self.caller_errors.contains(&code)
             || self.errors.contains(&code)
-            || (code == self.body.bound().1 || code == Code::ER048)
+            || (code == self.body.bound().1 || code == Code::RequestMalformed)
     }
 
     /// The same for a code as it stands in an envelope.

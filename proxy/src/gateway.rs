@@ -115,7 +115,12 @@ impl Gateway {
     }
 
     fn refused(&self, context: &Context, refused: Refused) -> Reply {
-        self.core.refuse(&context.request_id, refused.status(), Code::ER048, refused.detail())
+        self.core.refuse(
+            &context.request_id,
+            refused.status(),
+            Code::RequestMalformed,
+            refused.detail(),
+        )
     }
 
     /// Answers; `false` when an upstream is to. An `Err` is a client that does not wait for it.
@@ -213,7 +218,7 @@ impl Gateway {
 
     fn unavailable(&self, context: &Context, doing: &'static str) -> Reply {
         let status = StatusCode::SERVICE_UNAVAILABLE;
-        self.core.refuse(&context.request_id, status, Code::ER999, doing)
+        self.core.refuse(&context.request_id, status, Code::GeneralError, doing)
     }
 
     fn no_body(&self, context: &Context, why: NoBody, too_large: Code) -> Reply {
@@ -221,7 +226,7 @@ impl Gateway {
             NoBody::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, too_large, "the body is too large"),
             NoBody::TooSlow => {
                 let detail = "the body comes slower than 1 kB/s";
-                (StatusCode::REQUEST_TIMEOUT, Code::ER048, detail)
+                (StatusCode::REQUEST_TIMEOUT, Code::RequestMalformed, detail)
             }
             NoBody::Ended(ended) => {
                 return self.core.refuse_upload(&context.request_id, ended, too_large);
@@ -229,7 +234,7 @@ impl Gateway {
             NoBody::NoMemory => return self.unavailable(context, "hold one more body"),
             NoBody::Malformed | NoBody::Gone => {
                 let detail = "the body is not delimited as announced";
-                (StatusCode::BAD_REQUEST, Code::ER048, detail)
+                (StatusCode::BAD_REQUEST, Code::RequestMalformed, detail)
             }
         };
         self.core.refuse(&context.request_id, status, code, detail)

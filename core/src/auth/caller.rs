@@ -96,33 +96,33 @@ pub trait Caller: Sized + Send {
 
 /// Codes with which a client's proof can fail.
 pub const CLIENT_ERRORS: &[Code] = &[
-    Code::ER800,
-    Code::ER801,
-    Code::ER802,
-    Code::ER803,
-    Code::ER805,
-    Code::ER806,
-    Code::ER999,
+    Code::ClientTokenInvalid,
+    Code::ClientTokenExpired,
+    Code::ClientCredentialMissing,
+    Code::ClientCredentialAmbiguous,
+    Code::ApiKeyInvalid,
+    Code::ApiKeyEmpty,
+    Code::GeneralError,
     Code::RateLimited,
 ];
 
 /// The same, and a user's.
 pub const USER_ERRORS: &[Code] = &and_client_errors::<16>(&[
-    Code::ER700,
-    Code::ER701,
-    Code::ER702,
-    Code::ER703,
-    Code::ER704,
-    Code::ER705,
-    Code::ER707,
-    Code::ER709,
+    Code::UserCredentialMissing,
+    Code::UserTokenExpired,
+    Code::UserTokenInvalid,
+    Code::UserIdentifierMismatch,
+    Code::UserIdentifierEmpty,
+    Code::UserIdentifierNotLinked,
+    Code::UserIdentifierMalformed,
+    Code::UserNotFound,
 ]);
 
 /// The codes of a client's proof, and these; `N` is how many that are.
 const fn and_client_errors<const N: usize>(more: &[Code]) -> [Code; N] {
     let client = CLIENT_ERRORS;
     assert!(N == client.len() + more.len(), "N is the number of all codes");
-    let mut all = [Code::ER999; N];
+    let mut all = [Code::GeneralError; N];
     let mut at = 0;
     while at < N {
         all[at] = if at < client.len() { client[at] } else { more[at - client.len()] };
@@ -138,7 +138,7 @@ pub struct Anyone;
 impl Caller for Anyone {
     const CLIENT: bool = false;
     const USER: UserProof = UserProof::None;
-    const ERRORS: &'static [Code] = &[Code::ER999, Code::RateLimited];
+    const ERRORS: &'static [Code] = &[Code::GeneralError, Code::RateLimited];
 
     fn user(&self) -> Option<UserId> {
         None
@@ -209,7 +209,7 @@ impl Caller for ClientAndUser {
     async fn identify(core: &Core, client: Option<Client>, input: &Input) -> Result<Self> {
         let ClientMaybeUser { client, user } =
             ClientMaybeUser::identify(core, client, input).await?;
-        Ok(Self { client, user: user.ok_or(Code::ER700)? })
+        Ok(Self { client, user: user.ok_or(Code::UserCredentialMissing)? })
     }
 }
 
@@ -225,8 +225,11 @@ pub struct LoggedIn {
 impl Caller for LoggedIn {
     const CLIENT: bool = true;
     const USER: UserProof = UserProof::Token;
-    const ERRORS: &'static [Code] =
-        &and_client_errors::<11>(&[Code::ER700, Code::ER701, Code::ER702]);
+    const ERRORS: &'static [Code] = &and_client_errors::<11>(&[
+        Code::UserCredentialMissing,
+        Code::UserTokenExpired,
+        Code::UserTokenInvalid,
+    ]);
 
     fn user(&self) -> Option<UserId> {
         Some(self.user)
@@ -261,7 +264,7 @@ impl Caller for Reader {
         let ClientMaybeUser { client, user } =
             ClientMaybeUser::identify(core, client, input).await?;
         if client.by_api_key() && user.is_none() {
-            return Err(Code::ER700.into());
+            return Err(Code::UserCredentialMissing.into());
         }
         Ok(Self { client, user })
     }

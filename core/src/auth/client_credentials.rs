@@ -40,16 +40,16 @@ fn claim(headers: &HeaderMap) -> Result<Claim<'_>> {
     let mut tokens = headers.get_all(AUTHORIZATION).iter();
     let mut keys = headers.get_all(API_KEY).iter();
     match (tokens.next(), keys.next()) {
-        (None, None) => Err(Code::ER802.into()),
-        (Some(_), Some(_)) => Err(Code::ER803.into()),
-        (Some(_), None) if tokens.next().is_some() => Err(Code::ER803.into()),
-        (None, Some(_)) if keys.next().is_some() => Err(Code::ER803.into()),
+        (None, None) => Err(Code::ClientCredentialMissing.into()),
+        (Some(_), Some(_)) => Err(Code::ClientCredentialAmbiguous.into()),
+        (Some(_), None) if tokens.next().is_some() => Err(Code::ClientCredentialAmbiguous.into()),
+        (None, Some(_)) if keys.next().is_some() => Err(Code::ClientCredentialAmbiguous.into()),
         (Some(value), None) => {
-            let text = value.to_str().map_err(|_| Code::ER800)?;
-            bearer(text).map(Claim::Token).ok_or_else(|| Code::ER800.into())
+            let text = value.to_str().map_err(|_| Code::ClientTokenInvalid)?;
+            bearer(text).map(Claim::Token).ok_or_else(|| Code::ClientTokenInvalid.into())
         }
-        (None, Some(value)) => match value.to_str().map_err(|_| Code::ER805)?.trim() {
-            "" => Err(Code::ER806.into()),
+        (None, Some(value)) => match value.to_str().map_err(|_| Code::ApiKeyInvalid)?.trim() {
+            "" => Err(Code::ApiKeyEmpty.into()),
             key => Ok(Claim::ApiKey(key)),
         },
     }
@@ -63,23 +63,23 @@ pub(crate) fn bearer(value: &str) -> Option<&str> {
 
 fn by_token(core: &Core, snapshot: &Snapshot, token: &str, head: &Head) -> Result<Client> {
     let claims = core.tokens.verify_client(core, token)?;
-    let tenant = snapshot.tenants.get(&claims.client).ok_or(Code::ER800)?;
+    let tenant = snapshot.tenants.get(&claims.client).ok_or(Code::ClientTokenInvalid)?;
     if tenant.suspended || claims.issued_at < tenant.tokens_valid_from {
-        return Err(Code::ER800.into());
+        return Err(Code::ClientTokenInvalid.into());
     }
     Ok(proven(snapshot, tenant, Credential::Token, head))
 }
 
 fn by_api_key(core: &Core, snapshot: &Snapshot, text: &str, head: &Head) -> Result<Client> {
-    let (public_id, secret) = ApiKey::split(text).ok_or(Code::ER805)?;
-    let key = snapshot.api_keys.get(public_id).ok_or(Code::ER805)?;
+    let (public_id, secret) = ApiKey::split(text).ok_or(Code::ApiKeyInvalid)?;
+    let key = snapshot.api_keys.get(public_id).ok_or(Code::ApiKeyInvalid)?;
     let matches = equal(&digest_of(secret), &key.secret_digest);
     let live = key.expires_at.is_none_or(|end| core.clock.now() < end);
     let from_here = key.allowed_addresses.is_empty()
         || key.allowed_addresses.iter().any(|network| network.contains(&head.peer));
-    let tenant = snapshot.tenants.get(&key.client).ok_or(Code::ER805)?;
+    let tenant = snapshot.tenants.get(&key.client).ok_or(Code::ApiKeyInvalid)?;
     if !(matches && live && from_here) || tenant.suspended {
-        return Err(Code::ER805.into());
+        return Err(Code::ApiKeyInvalid.into());
     }
     core.api_key_uses.note(key);
     Ok(proven(snapshot, tenant, Credential::ApiKey(Arc::clone(key)), head))
@@ -117,13 +117,19 @@ mod tests {
     fn exactly_one_credential_counts() {
         let refused =
             |pairs: &[_], code| assert!(claim_of(pairs).unwrap_err().is(code), "{pairs:?}");
-        refused(&[], Code::ER802);
-        refused(&[("x-api-key", "")], Code::ER806);
-        refused(&[("x-api-key", "a"), ("x-api-key", "a")], Code::ER803);
-        refused(&[("authorization", "Bearer a"), ("x-api-key", "a")], Code::ER803);
-        refused(&[("authorization", "Bearer a"), ("authorization", "Bearer a")], Code::ER803);
-        refused(&[("authorization", "Basic YTpi")], Code::ER800);
-        refused(&[("authorization", "Bearer")], Code::ER800);
+        refused(&[], Code::ClientCredentialMissing);
+        refused(&[("x-api-key", "")], Code::ApiKeyEmpty);
+        refused(&[("x-api-key", "a"), ("x-api-key", "a")], Code::ClientCredentialAmbiguous);
+        refused(
+            &[("authorization", "Bearer a"), ("x-api-key", "a")],
+            Code::ClientCredentialAmbiguous,
+        );
+        refused(
+            &[("authorization", "Bearer a"), ("authorization", "Bearer a")],
+            Code::ClientCredentialAmbiguous,
+        );
+        refused(&[("authorization", "Basic YTpi")], Code::ClientTokenInvalid);
+        refused(&[("authorization", "Bearer")], Code::ClientTokenInvalid);
         assert!(claim_of(&[("authorization", "bearer a")]).unwrap().contains("Token"));
         assert!(claim_of(&[("x-api-key", "k")]).unwrap().contains("ApiKey"));
     }

@@ -19,17 +19,17 @@ const USER_IDENTIFIER: &str = "user-identifier";
 /// # Errors
 /// ER701 to ER709 as documented. Another client's user is as unknown as none.
 pub(crate) async fn identify(core: &Core, client: &Client, head: &Head) -> Result<Option<UserId>> {
-    let by_token = match only(&head.headers, USER_AUTHORIZATION, Code::ER702)? {
+    let by_token = match only(&head.headers, USER_AUTHORIZATION, Code::UserTokenInvalid)? {
         Some(text) => Some(by_token(core, client, text)?),
         None => None,
     };
-    let by_identifier = match only(&head.headers, USER_IDENTIFIER, Code::ER707)? {
+    let by_identifier = match only(&head.headers, USER_IDENTIFIER, Code::UserIdentifierMalformed)? {
         Some(text) => Some(by_identifier(core, client.id(), text).await?),
         None => None,
     };
     let user = match (by_token, by_identifier) {
         (Some(token), Some(identifier)) if token.user != identifier => {
-            return Err(Code::ER703.into());
+            return Err(Code::UserIdentifierMismatch.into());
         }
         (Some(token), _) => (token.user, Some(token.issued_at)),
         (None, Some(identifier)) => (identifier, None),
@@ -44,10 +44,11 @@ pub(crate) async fn identify(core: &Core, client: &Client, head: &Head) -> Resul
 /// # Errors
 /// ER700 without a token, ER701, ER702 (also when the user is gone).
 pub(crate) async fn identify_token(core: &Core, client: &Client, head: &Head) -> Result<UserId> {
-    let text = only(&head.headers, USER_AUTHORIZATION, Code::ER702)?.ok_or(Code::ER700)?;
+    let text = only(&head.headers, USER_AUTHORIZATION, Code::UserTokenInvalid)?
+        .ok_or(Code::UserCredentialMissing)?;
     let Named { user, issued_at } = by_token(core, client, text)?;
     match check_account(core, client.id(), (user, Some(issued_at))).await {
-        Err(error) if error.is(Code::ER709) => Err(Code::ER702.into()),
+        Err(error) if error.is(Code::UserNotFound) => Err(Code::UserTokenInvalid.into()),
         checked => checked.map(|()| user),
     }
 }
@@ -69,19 +70,19 @@ struct Named {
 }
 
 fn by_token(core: &Core, client: &Client, text: &str) -> Result<Named> {
-    let token = bearer(text).ok_or(Code::ER702)?;
+    let token = bearer(text).ok_or(Code::UserTokenInvalid)?;
     let claims = core.tokens.verify_user(core, token)?;
     if claims.client != client.id() {
-        return Err(Code::ER702.into());
+        return Err(Code::UserTokenInvalid.into());
     }
     Ok(Named { user: claims.user, issued_at: claims.issued_at })
 }
 
 async fn by_identifier(core: &Core, client: ClientId, text: &str) -> Result<UserId> {
     if text.is_empty() {
-        return Err(Code::ER704.into());
+        return Err(Code::UserIdentifierEmpty.into());
     }
-    let identifier: UserIdentifier = text.parse().map_err(|_| Code::ER707)?;
+    let identifier: UserIdentifier = text.parse().map_err(|_| Code::UserIdentifierMalformed)?;
     let digest = identifier_digest(core, client, &identifier)?;
     let user = sqlx::query_scalar!(
         "select user_id from user_identifier where client_id = $1 and identifier_digest = $2",
@@ -90,7 +91,7 @@ async fn by_identifier(core: &Core, client: ClientId, text: &str) -> Result<User
     )
     .fetch_optional(&core.db)
     .await?;
-    user.map(UserId::from).ok_or_else(|| Code::ER705.into())
+    user.map(UserId::from).ok_or_else(|| Code::UserIdentifierNotLinked.into())
 }
 
 /// What is stored of an identifier: a keyed digest, of this client's alone.
@@ -122,9 +123,11 @@ async fn check_account(
     .await?;
     match row {
         Some(row) if !row.deleted => match issued_at {
-            Some(issued_at) if issued_at < row.tokens_valid_from => Err(Code::ER702.into()),
+            Some(issued_at) if issued_at < row.tokens_valid_from => {
+                Err(Code::UserTokenInvalid.into())
+            }
             _ => Ok(()),
         },
-        _ => Err(Code::ER709.into()),
+        _ => Err(Code::UserNotFound.into()),
     }
 }

@@ -57,13 +57,13 @@ impl Core {
         let (route, params) = match api::find(&head.method, &head.path) {
             Found::Endpoint(route, params) => (route, params),
             Found::OtherMethods(methods) => return Err(Box::new(self.not_allowed(head, &methods))),
-            Found::Nothing => return Err(self.finished(head, &Code::ER998.into())),
+            Found::Nothing => return Err(self.finished(head, &Code::RouteNotFound.into())),
         };
         let (rates, revision) = (Vec::new(), None);
         let mut admission = Admission { route, client: None, params, rates, revision };
         if route.client {
-            let client = client_credentials::client(self, head)
-                .map_err(|e| self.finished(head, &e))?;
+            let client =
+                client_credentials::client(self, head).map_err(|e| self.finished(head, &e))?;
             let taken = self.take_rates(route, &client, &mut admission.rates);
             admission.revision = route.shows_catalogue().then_some(client.catalogue.revision);
             admission.client = Some(client);
@@ -166,7 +166,9 @@ impl Core {
             Ended::TooLarge => {
                 (StatusCode::PAYLOAD_TOO_LARGE, too_large, "only images may be large")
             }
-            Ended::NoRoom => (StatusCode::SERVICE_UNAVAILABLE, Code::ER999, "keep one more upload"),
+            Ended::NoRoom => {
+                (StatusCode::SERVICE_UNAVAILABLE, Code::GeneralError, "keep one more upload")
+            }
         };
         self.refuse(request_id, status, code, detail)
     }
@@ -208,8 +210,12 @@ impl Core {
             allow.push("HEAD");
         }
         allow.sort_unstable();
-        let mut reply =
-            self.refuse(&head.request_id, StatusCode::METHOD_NOT_ALLOWED, Code::ER998, "see Allow");
+        let mut reply = self.refuse(
+            &head.request_id,
+            StatusCode::METHOD_NOT_ALLOWED,
+            Code::RouteNotFound,
+            "see Allow",
+        );
         reply.set("allow", &allow.join(", "));
         reply
     }

@@ -80,7 +80,10 @@ fn key(input: &Input) -> Result<Option<&str>> {
         (1..=KEY_BYTES_MAX).contains(&key.len()) && key.bytes().all(|b| (0x20..0x7f).contains(&b))
     });
     key.map(Some).ok_or_else(|| {
-        Error::with_detail(Code::ER048, "Idempotency-Key takes 1 to 255 printable ASCII characters")
+        Error::with_detail(
+            Code::RequestMalformed,
+            "Idempotency-Key takes 1 to 255 printable ASCII characters",
+        )
     })
 }
 
@@ -133,7 +136,7 @@ async fn saved(
     )
     .fetch_optional(&core.db)
     .await?;
-    let refused = |status, detail| Err(Error::with_status(Code::ER999, status, detail));
+    let refused = |status, detail| Err(Error::with_status(Code::GeneralError, status, detail));
     match row {
         Some(row) if row.body_digest != body_digest => {
             refused(StatusCode::UNPROCESSABLE_ENTITY, "this Idempotency-Key came with another body")

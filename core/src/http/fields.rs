@@ -30,7 +30,10 @@ impl<'a> Fields<'a> {
     pub fn of(document: &'a Value) -> Result<Self> {
         match document {
             Value::Object(members) => Ok(Self::over(Cow::Borrowed(members))),
-            _ => Err(crate::platform::error::Error::with_detail(Code::ER048, "send a JSON object")),
+            _ => Err(crate::platform::error::Error::with_detail(
+                Code::RequestMalformed,
+                "send a JSON object",
+            )),
         }
     }
 
@@ -161,7 +164,7 @@ impl<'a> Fields<'a> {
     pub fn finish<T>(self, request: Option<T>) -> Result<T> {
         match request {
             Some(request) if self.refusal.is_empty() => Ok(request),
-            _ if self.refusal.is_empty() => Err(Code::ER048.into()),
+            _ if self.refusal.is_empty() => Err(Code::RequestMalformed.into()),
             _ => Err(self.refusal.into()),
         }
     }
@@ -241,23 +244,27 @@ mod tests {
     fn every_violation_of_the_stage_is_found() {
         let document = json!({"a": 1, "b": "", "c": null});
         let mut fields = Fields::of(&document).unwrap();
-        fields.text("a", Code::ER001);
-        fields.text("b", Code::ER002);
-        fields.text_or_null("c", Code::ER003);
+        fields.text("a", Code::EmailInvalid);
+        fields.text("b", Code::EmailTaken);
+        fields.text_or_null("c", Code::EmailMissing);
         let error = fields.finish(Some(())).unwrap_err();
-        assert!(error.is(Code::ER001) && error.is(Code::ER002) && !error.is(Code::ER003));
+        assert!(
+            error.is(Code::EmailInvalid)
+                && error.is(Code::EmailTaken)
+                && !error.is(Code::EmailMissing)
+        );
     }
 
     #[test]
     fn absent_null_and_value_are_three_things() {
         let document = json!({"null": null, "value": 7, "wrong": "x"});
         let mut fields = Fields::of(&document).unwrap();
-        let mut change = |name| fields.change(name, Code::ER143, integer);
+        let mut change = |name| fields.change(name, Code::IntendedAmountInvalid, integer);
         assert_eq!(change("absent"), Change::Keep);
         assert_eq!(change("null"), Change::Clear);
         assert_eq!(change("value"), Change::Set(7));
         assert_eq!(change("wrong"), Change::Keep);
-        assert!(fields.finish(Some(())).unwrap_err().is(Code::ER143));
+        assert!(fields.finish(Some(())).unwrap_err().is(Code::IntendedAmountInvalid));
     }
 
     #[test]
@@ -304,7 +311,7 @@ mod tests {
     fn changed(mut target: Map<String, Value>, patch: &Value) -> Map<String, Value> {
         let mut fields = Fields::of(patch).unwrap();
         for name in ["a", "b", "c"] {
-            match fields.change(name, Code::ER143, integer) {
+            match fields.change(name, Code::IntendedAmountInvalid, integer) {
                 Change::Keep => {}
                 Change::Clear => _ = target.remove(name),
                 Change::Set(value) => _ = target.insert(name.to_owned(), value.into()),

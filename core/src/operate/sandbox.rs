@@ -32,5 +32,5 @@ fn transaction_id(clock: &Clock) -> Result<String, NoEntropy> {
 
 /// For a live client there is no such route.
 fn only_for_tests(client: &Client) -> Result<()> {
-    if client.tenant.is_test() { Ok(()) } else { Err(Code::ER998.into()) }
+    if client.tenant.is_test() { Ok(()) } else { Err(Code::RouteNotFound.into()) }
 }

@@ -35,7 +35,7 @@ pub struct Login {
 impl Endpoint for V1 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v1/authenticate";
-    const ERRORS: &'static [Code] = &[Code::ER038];
+    const ERRORS: &'static [Code] = &[Code::ClientCredentialsInvalid];
     const BODY: Body = Body::Json;
     const DOC: Doc = Doc {
         summary: "Exchange a user name and a password for tokens",
@@ -54,8 +54,8 @@ impl Endpoint for V1 {
 
     fn read(input: &Input, _: &Anyone) -> Result<Login> {
         let mut fields = Fields::of(&input.document)?;
-        let username = fields.text("username", Code::ER038);
-        let password = fields.text("password", Code::ER038).map(Secret::new);
+        let username = fields.text("username", Code::ClientCredentialsInvalid);
+        let password = fields.text("password", Code::ClientCredentialsInvalid).map(Secret::new);
         let login = username.zip(password).map(|(username, password)| Login {
             username,
             password,
@@ -80,7 +80,7 @@ impl Endpoint for V1 {
             Some(tenant) if proven && !tenant.suspended => {
                 Ok(Json(TokenPair::begin(core, Holder::Client(tenant.id)).await?))
             }
-            _ => Err(Code::ER038.into()),
+            _ => Err(Code::ClientCredentialsInvalid.into()),
         }
     }
 }

@@ -27,7 +27,7 @@ pub struct Presented {
 impl Endpoint for V1 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v1/refresh";
-    const ERRORS: &'static [Code] = &[Code::ER036, Code::ER037];
+    const ERRORS: &'static [Code] = &[Code::RefreshTokenInvalid, Code::RefreshTokenMissing];
     const BODY: Body = Body::Json;
     const DOC: Doc = Doc {
         summary: "Exchange a refresh token for the next pair of tokens",
@@ -45,7 +45,7 @@ impl Endpoint for V1 {
 
     fn read(input: &Input, _: &Anyone) -> Result<Presented> {
         let mut fields = Fields::of(&input.document)?;
-        let text = fields.text("refreshToken", Code::ER037);
+        let text = fields.text("refreshToken", Code::RefreshTokenMissing);
         let presented =
             text.map(|text| Presented { token: RefreshToken::read(&text), peer: input.head.peer });
         fields.finish(presented)
@@ -55,7 +55,7 @@ impl Endpoint for V1 {
         let snapshot = core.snapshots.current();
         let tenant = presented.token.and_then(|token| snapshot.tenants.get(&token.client));
         core.attempts.count_refresh(core, presented.peer, tenant.map(|tenant| &**tenant))?;
-        let token = presented.token.ok_or(Code::ER036)?;
+        let token = presented.token.ok_or(Code::RefreshTokenInvalid)?;
         Ok(Json(TokenPair::renew(core, &token).await?))
     }
 }

@@ -19,7 +19,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The codes of several lists in one, for a declaration; `N` is how many they are together.
 pub const fn joined<const N: usize>(lists: &[&[Code]]) -> [Code; N] {
-    let mut all = [Code::ER999; N];
+    let mut all = [Code::GeneralError; N];
     let (mut at, mut list) = (0, 0);
     while list < lists.len() {
         let mut code = 0;
@@ -115,7 +115,7 @@ impl Failure {
     /// The refusal that a partner gets: ER999 without a word of the inside.
     pub(crate) fn refusal(&self) -> Refusal {
         let mut refusal = Refusal::new();
-        refusal.add(Code::ER999, None);
+        refusal.add(Code::GeneralError, None);
         if self.unavailable {
             refusal.status = Some(StatusCode::SERVICE_UNAVAILABLE);
             refusal.retry_after_seconds = Some(UNAVAILABLE_RETRY_SECONDS);
@@ -232,7 +232,7 @@ impl From<crate::platform::clock::NoEntropy> for Error {
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Self {
         if sqlstate::is_unstorable_text(&error) {
-            return Self::with_detail(Code::ER048, "a text holds the character U+0000");
+            return Self::with_detail(Code::RequestMalformed, "a text holds the character U+0000");
         }
         let unavailable = sqlstate::is_unavailable(&error);
         let source = Some(error.into());

@@ -216,7 +216,13 @@ mod tests {
     #[test]
     fn every_family_is_rendered_with_its_labels() {
         let metrics = Metrics::new().unwrap();
-        metrics.request("/api/v1/prices", "acme", 400, Duration::from_millis(1), &[Code::ER800]);
+        metrics.request(
+            "/api/v1/prices",
+            "acme",
+            400,
+            Duration::from_millis(1),
+            &[Code::ClientTokenInvalid],
+        );
         let text = metrics.render();
         assert!(text.contains(
             r#"rampart_requests_total{partner="acme",route="/api/v1/prices",status="400"} 1"#

@@ -48,7 +48,7 @@ pub fn fee_schedule(
     match run(core, client, user.as_ref().map(|user| &user.as_bytes()[..]), request) {
         Ok(answered) => Ok(answered
             .map(|answered| PolicyFees { schedule: answered.answer, decision: answered.decision })),
-        Err(malfunction) if malfunction.fail_closed => Err(Code::ER328.into()),
+        Err(malfunction) if malfunction.fail_closed => Err(Code::FeePolicyFailed.into()),
         Err(_) => Ok(None),
     }
 }

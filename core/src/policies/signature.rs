@@ -101,7 +101,9 @@ pub async fn verify_signature(
     let identifier = payload.fields.iter().find(|field| field.name == "identifier");
     let identifier = identifier.map(|field| field.value.clone());
     let answered = run(core, client, identifier.as_ref().map(String::as_bytes), payload);
-    let Some(answered) = answered.map_err(|_| Code::ER324)? else { return Ok(None) };
+    let Some(answered) = answered.map_err(|_| Code::SignaturePolicyFailed)? else {
+        return Ok(None);
+    };
     match &answered.answer {
         Verdict::Rejected(rejection) => Err(refusal(*rejection)),
         Verdict::Authentic(signer) => {
@@ -130,7 +132,7 @@ async fn check_time_and_reuse(
     let until = signed_at.map_or(now + REPLAY_MEMORY, |at| at + SIGNED_AT_WINDOW * 2);
     match replay::take(core, client.id(), token, until).await? {
         true => Ok(Ok(())),
-        false => Ok(Err(Error::with_detail(Code::ER336, "it was used before"))),
+        false => Ok(Err(Error::with_detail(Code::SignatureInvalid, "it was used before"))),
     }
 }
 
@@ -156,12 +158,18 @@ pub(super) const fn rejection_name(rejection: Rejection) -> &'static str {
 
 fn refusal(rejection: Rejection) -> Error {
     let (code, detail): (Code, Cow<'static, str>) = match rejection {
-        Rejection::MissingSignature => return Code::ER339.into(),
-        Rejection::MalformedSignature => (Code::ER338, "its form cannot be read".into()),
-        Rejection::BadSignature => return Code::ER336.into(),
-        Rejection::UnknownKey => (Code::ER336, "its key is not known here".into()),
-        Rejection::Stale => (Code::ER336, "it was signed too long ago, or in the future".into()),
-        Rejection::NotCovered => (Code::ER336, "it does not cover all that it must".into()),
+        Rejection::MissingSignature => return Code::SignatureRequired.into(),
+        Rejection::MalformedSignature => {
+            (Code::SignatureNotString, "its form cannot be read".into())
+        }
+        Rejection::BadSignature => return Code::SignatureInvalid.into(),
+        Rejection::UnknownKey => (Code::SignatureInvalid, "its key is not known here".into()),
+        Rejection::Stale => {
+            (Code::SignatureInvalid, "it was signed too long ago, or in the future".into())
+        }
+        Rejection::NotCovered => {
+            (Code::SignatureInvalid, "it does not cover all that it must".into())
+        }
     };
     Error::with_detail(code, detail)
 }
@@ -222,12 +230,12 @@ mod tests {
     #[test]
     fn each_rejection_has_its_code() {
         for (rejection, code) in [
-            (Rejection::MissingSignature, Code::ER339),
-            (Rejection::MalformedSignature, Code::ER338),
-            (Rejection::UnknownKey, Code::ER336),
-            (Rejection::BadSignature, Code::ER336),
-            (Rejection::Stale, Code::ER336),
-            (Rejection::NotCovered, Code::ER336),
+            (Rejection::MissingSignature, Code::SignatureRequired),
+            (Rejection::MalformedSignature, Code::SignatureNotString),
+            (Rejection::UnknownKey, Code::SignatureInvalid),
+            (Rejection::BadSignature, Code::SignatureInvalid),
+            (Rejection::Stale, Code::SignatureInvalid),
+            (Rejection::NotCovered, Code::SignatureInvalid),
         ] {
             assert!(refusal(rejection).is(code), "{rejection:?}");
         }

@@ -48,8 +48,8 @@ impl Side {
     /// What a quote of the other side is refused with.
     const fn expected(self) -> Code {
         match self {
-            Self::Buy => Code::ER009,
-            Self::Sell => Code::ER017,
+            Self::Buy => Code::NotBuyQuote,
+            Self::Sell => Code::NotSellQuote,
         }
     }
 }

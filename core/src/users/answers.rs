@@ -26,9 +26,9 @@ pub(crate) async fn keep(
     answers: BTreeMap<String, String>,
 ) -> Result<Account> {
     if !account::lock(conn, client.id(), user).await? {
-        return Err(Code::ER709.into());
+        return Err(Code::UserNotFound.into());
     }
-    let known = Account::load(conn, core, client.id(), user).await?.ok_or(Code::ER709)?;
+    let known = Account::load(conn, core, client.id(), user).await?.ok_or(Code::UserNotFound)?;
     let mut personal = known.personal;
     personal.merge(Personal { amld5_answers: answers, ..Personal::default() });
     let subject = Subject::of(conn, core, client, user).await?;

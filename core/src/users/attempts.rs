@@ -63,7 +63,10 @@ impl Attempts {
         let now = core.clock.monotonic_ns();
         match self.mails.take(key(client, email), MAIL_QUOTA, now).allowed {
             true => Ok(()),
-            false => Err(Error::with_detail(Code::ER354, "at most 5 mails an hour to one address")),
+            false => Err(Error::with_detail(
+                Code::PasswordResetFailed,
+                "at most 5 mails an hour to one address",
+            )),
         }
     }
 }

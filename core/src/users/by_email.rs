@@ -30,7 +30,7 @@ pub struct ExistsV1;
 impl Endpoint for ExistsV1 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v1/user/exists";
-    const ERRORS: &'static [Code] = &[Code::ER001, Code::ER003];
+    const ERRORS: &'static [Code] = &[Code::EmailInvalid, Code::EmailMissing];
     const DOC: Doc = Doc {
         summary: "Ask whether an e-mail address is registered",
         details: "404 with `{\"exists\":false}` is an answer, not an error.",
@@ -78,7 +78,8 @@ pub struct ResetPasswordV1;
 impl Endpoint for ResetPasswordV1 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v1/user/reset-password";
-    const ERRORS: &'static [Code] = &[Code::ER001, Code::ER003, Code::ER354];
+    const ERRORS: &'static [Code] =
+        &[Code::EmailInvalid, Code::EmailMissing, Code::PasswordResetFailed];
     const BODY: Body = Body::Json;
     const DOC: Doc = Doc {
         summary: "Mail the user a link to set a new password",

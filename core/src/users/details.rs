@@ -66,45 +66,50 @@ pub(super) fn read(
 ) -> Details {
     let country = country(fields, scope, client);
     let business_country =
-        fields.optional("businessCountry", Code::ER064, |value| value.as_str()?.parse().ok());
+        fields.optional("businessCountry", Code::BusinessCountryInvalid, |value| {
+            value.as_str()?.parse().ok()
+        });
     let personal = Personal {
         email: email(fields, scope),
-        first_name: plain(fields, "firstName", Code::ER126, NAME_CHARS_MAX),
-        last_name: plain(fields, "lastName", Code::ER127, NAME_CHARS_MAX),
-        phone_number: fields
-            .optional("phoneNumber", Code::ER059, |value| value.as_str()?.parse().ok()),
-        date_of_birth: fields.optional("dateOfBirth", Code::ER085, |value| {
+        first_name: plain(fields, "firstName", Code::FirstNameInvalid, NAME_CHARS_MAX),
+        last_name: plain(fields, "lastName", Code::LastNameInvalid, NAME_CHARS_MAX),
+        phone_number: fields.optional("phoneNumber", Code::PhoneNumberInvalid, |value| {
+            value.as_str()?.parse().ok()
+        }),
+        date_of_birth: fields.optional("dateOfBirth", Code::UserUnderage, |value| {
             birth_date::parse(value.as_str()?).filter(|born| birth_date::is_adult(*born, now))
         }),
-        nationality: fields.optional("nationality", Code::ER061, |value| {
+        nationality: fields.optional("nationality", Code::CountryCodeInvalid, |value| {
             let code: Country = value.as_str()?.parse().ok()?;
             let known = &client.catalogue.nationalities;
             known.iter().any(|known| known.code == code.as_str()).then_some(code)
         }),
-        address: plain(fields, "address", Code::ER181, NAME_CHARS_MAX),
-        address_no: plain(fields, "addressNo", Code::ER182, NUMBER_CHARS_MAX),
-        city: plain(fields, "city", Code::ER183, NAME_CHARS_MAX),
-        postal_code: plain(fields, "postalCode", Code::ER184, NUMBER_CHARS_MAX),
-        business_name: plain(fields, "businessName", Code::ER125, NAME_CHARS_MAX),
+        address: plain(fields, "address", Code::StreetInvalid, NAME_CHARS_MAX),
+        address_no: plain(fields, "addressNo", Code::HouseNumberInvalid, NUMBER_CHARS_MAX),
+        city: plain(fields, "city", Code::CityInvalid, NAME_CHARS_MAX),
+        postal_code: plain(fields, "postalCode", Code::PostalCodeInvalid, NUMBER_CHARS_MAX),
+        business_name: plain(fields, "businessName", Code::BusinessNameInvalid, NAME_CHARS_MAX),
         business_country,
-        chamber_of_commerce: fields.optional("chamberOfCommerce", Code::ER121, |value| {
-            chamber_of_commerce::read(value.as_str()?, business_country.or(country))
-        }),
-        share_token: plain(fields, "shareToken", Code::ER048, SHARE_TOKEN_CHARS_MAX),
+        chamber_of_commerce: fields.optional(
+            "chamberOfCommerce",
+            Code::ChamberOfCommerceInvalid,
+            |value| chamber_of_commerce::read(value.as_str()?, business_country.or(country)),
+        ),
+        share_token: plain(fields, "shareToken", Code::RequestMalformed, SHARE_TOKEN_CHARS_MAX),
         amld5_answers: fields
-            .optional("amld5QuestionAnswers", Code::ER048, answers)
+            .optional("amld5QuestionAnswers", Code::RequestMalformed, answers)
             .unwrap_or_default(),
     };
     Details {
         personal,
         country,
         identifier: identifier(fields, scope),
-        email_code: fields.optional("emailCode", Code::ER090, crate::http::fields::text),
+        email_code: fields.optional("emailCode", Code::EmailCodeInvalid, crate::http::fields::text),
         password: password(fields),
         region: region(fields, client),
-        is_business: fields.optional("isBusiness", Code::ER048, flag),
-        privacy_agreement: fields.optional("privacyAgreement", Code::ER048, flag),
-        newsletter: fields.optional("newsletterSubscription", Code::ER048, flag),
+        is_business: fields.optional("isBusiness", Code::RequestMalformed, flag),
+        privacy_agreement: fields.optional("privacyAgreement", Code::RequestMalformed, flag),
+        newsletter: fields.optional("newsletterSubscription", Code::RequestMalformed, flag),
         documents: documents::read(fields, upload),
     }
 }
@@ -122,9 +127,9 @@ fn email(fields: &mut Fields<'_>, scope: Scope) -> Option<EmailAddress> {
 /// An e-mail address: ER003 when it is missing or empty, ER001 when it is none.
 pub(super) fn required_email(fields: &mut Fields<'_>, name: &'static str) -> Option<EmailAddress> {
     let code = match fields.value(name) {
-        None => Code::ER003,
-        Some(Value::String(text)) if text.is_empty() => Code::ER003,
-        Some(_) => Code::ER001,
+        None => Code::EmailMissing,
+        Some(Value::String(text)) if text.is_empty() => Code::EmailMissing,
+        Some(_) => Code::EmailInvalid,
     };
     fields.required(name, code, |value| value.as_str()?.parse().ok())
 }
@@ -143,9 +148,9 @@ fn plain(
 fn country(fields: &mut Fields<'_>, scope: Scope, client: &Client) -> Option<Country> {
     let code = match (fields.value("country"), scope) {
         (None, Scope::Change) => return None,
-        (None, Scope::Registration | Scope::Page) => Code::ER063,
-        (Some(Value::String(text)), _) if text.is_empty() => Code::ER062,
-        (Some(_), _) => Code::ER061,
+        (None, Scope::Registration | Scope::Page) => Code::CountryInvalid,
+        (Some(Value::String(text)), _) if text.is_empty() => Code::CountryCodeEmpty,
+        (Some(_), _) => Code::CountryCodeInvalid,
     };
     let country: Country =
         fields.required("country", code, |value| value.as_str()?.parse().ok())?;
@@ -153,7 +158,7 @@ fn country(fields: &mut Fields<'_>, scope: Scope, client: &Client) -> Option<Cou
     if served.is_empty() || served.iter().any(|code| code == country.as_str()) {
         return Some(country);
     }
-    fields.refuse_with(Code::ER063, "country: not served");
+    fields.refuse_with(Code::CountryInvalid, "country: not served");
     None
 }
 
@@ -161,9 +166,9 @@ fn country(fields: &mut Fields<'_>, scope: Scope, client: &Client) -> Option<Cou
 fn identifier(fields: &mut Fields<'_>, scope: Scope) -> Option<UserIdentifier> {
     let code = match (fields.value("identifier"), scope) {
         (None, Scope::Change | Scope::Page) => return None,
-        (None, Scope::Registration) => Code::ER053,
-        (Some(Value::String(text)), _) if text.is_empty() => Code::ER053,
-        (Some(_), _) => Code::ER102,
+        (None, Scope::Registration) => Code::UserIdentifierMissing,
+        (Some(Value::String(text)), _) if text.is_empty() => Code::UserIdentifierMissing,
+        (Some(_), _) => Code::UserIdentifierLengthInvalid,
     };
     fields.required("identifier", code, |value| value.as_str()?.parse().ok())
 }
@@ -172,7 +177,8 @@ fn identifier(fields: &mut Fields<'_>, scope: Scope) -> Option<UserIdentifier> {
 fn password(fields: &mut Fields<'_>) -> Option<Secret> {
     let value = fields.value("password")?;
     let chars = value.as_str().map_or(0, |text| text.chars().count());
-    let code = if chars > *PASSWORD_CHARS.end() { Code::ER123 } else { Code::ER122 };
+    let code =
+        if chars > *PASSWORD_CHARS.end() { Code::PasswordTooLong } else { Code::PasswordTooShort };
     fields.required("password", code, |value| {
         value.as_str().filter(|_| PASSWORD_CHARS.contains(&chars)).map(Secret::new)
     })
@@ -196,13 +202,13 @@ fn region(fields: &mut Fields<'_>, client: &Client) -> Option<WebsiteLocale> {
     let wrong_country = !known(1, country) || locale == Err(InvalidWebsiteLocale::Country);
     let together = locale.ok().filter(|locale| regions.contains(&locale.to_string()));
     if wrong_language {
-        fields.refuse_with(Code::ER081, "websiteLanguage");
+        fields.refuse_with(Code::WebsiteLanguageInvalid, "websiteLanguage");
     }
     if wrong_country {
-        fields.refuse_with(Code::ER083, "websiteCountry");
+        fields.refuse_with(Code::WebsiteCountryInvalid, "websiteCountry");
     }
     if together.is_none() && !wrong_language && !wrong_country {
-        fields.refuse_with(Code::ER084, "websiteLanguage and websiteCountry");
+        fields.refuse_with(Code::WebsiteRegionInvalid, "websiteLanguage and websiteCountry");
     }
     together
 }

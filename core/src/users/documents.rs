@@ -37,7 +37,7 @@ pub(super) struct Document {
 pub(super) fn read(fields: &mut Fields<'_>, upload: Option<&Uploaded>) -> Vec<Document> {
     let Some(value) = fields.value("identityDocument").cloned() else { return Vec::new() };
     let Some(items) = value.as_array().filter(|items| items.len() <= DOCUMENTS_MAX) else {
-        fields.refuse_with(Code::ER048, "identityDocument: a list of at most 8 objects");
+        fields.refuse_with(Code::RequestMalformed, "identityDocument: a list of at most 8 objects");
         return Vec::new();
     };
     let mut documents = Vec::new();
@@ -59,13 +59,13 @@ fn read_one(
     let (Some(kind), Some(side)) =
         (name(["documentType", "document_type"]), name(["documentSide", "document_side"]))
     else {
-        return Err((Code::ER048, "identityDocument: documentType and documentSide"));
+        return Err((Code::RequestMalformed, "identityDocument: documentType and documentSide"));
     };
     let image = match item.get("data").filter(|data| !data.is_null()) {
         None => None,
         Some(data) => {
             let image = data.as_str().and_then(picture);
-            Some(image.ok_or((Code::ER078, "identityDocument: data"))?)
+            Some(image.ok_or((Code::ImageInvalid, "identityDocument: data"))?)
         }
     };
     Ok(Document { kind, side, image })
@@ -127,7 +127,7 @@ pub(super) async fn keep(
         .execute(&mut *conn)
         .await?;
         if written.rows_affected() == 0 {
-            return Err(Code::ER708.into());
+            return Err(Code::DocumentPendingReview.into());
         }
         all.extend(kept);
     }
@@ -218,11 +218,11 @@ mod tests {
             "uploaded_file": {"test": true, "original_name": "me.png"}});
         assert!(read_one(&schema, Picture::read).unwrap().image.is_none());
         let codes = [
-            (json!({"documentType": "passport"}), Code::ER048),
-            (json!({"documentType": "a b", "documentSide": "front"}), Code::ER048),
-            (json!("passport"), Code::ER048),
-            (json!({"documentType": "p", "documentSide": "f", "data": 7}), Code::ER078),
-            (json!({"documentType": "p", "documentSide": "f", "data": "AAAA"}), Code::ER078),
+            (json!({"documentType": "passport"}), Code::RequestMalformed),
+            (json!({"documentType": "a b", "documentSide": "front"}), Code::RequestMalformed),
+            (json!("passport"), Code::RequestMalformed),
+            (json!({"documentType": "p", "documentSide": "f", "data": 7}), Code::ImageInvalid),
+            (json!({"documentType": "p", "documentSide": "f", "data": "AAAA"}), Code::ImageInvalid),
         ];
         for (item, code) in codes {
             assert_eq!(read_one(&item, Picture::read).unwrap_err().0, code, "{item}");

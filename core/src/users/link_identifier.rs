@@ -23,7 +23,11 @@ pub struct V2;
 impl Endpoint for V2 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v2/user/link-identifier";
-    const ERRORS: &'static [Code] = &[Code::ER053, Code::ER102, Code::ER706];
+    const ERRORS: &'static [Code] = &[
+        Code::UserIdentifierMissing,
+        Code::UserIdentifierLengthInvalid,
+        Code::UserIdentifierTaken,
+    ];
     const BODY: Body = Body::Json;
     const IDEMPOTENT: bool = true;
     const DOC: Doc = Doc {
@@ -47,7 +51,8 @@ impl Endpoint for V2 {
     fn read(input: &Input, _: &ClientAndUser) -> Result<String> {
         let mut fields = Fields::of(&input.document)?;
         let missing = fields.value("identifier").is_none_or(|value| value.as_str() == Some(""));
-        let code = if missing { Code::ER053 } else { Code::ER102 };
+        let code =
+            if missing { Code::UserIdentifierMissing } else { Code::UserIdentifierLengthInvalid };
         let identifier = fields.required("identifier", code, |value| {
             let text = value.as_str().filter(|text| !text.is_empty())?;
             (text.chars().count() <= CHARS_MAX).then(|| text.to_owned())
@@ -58,7 +63,8 @@ impl Endpoint for V2 {
     async fn call(core: &Core, caller: ClientAndUser, sent: String) -> Result<Json<Done>> {
         let client = caller.client.id();
         let identifier = identifiers::open(core, client, &sent).or_else(|| sent.parse().ok());
-        let identifier = identifier.ok_or_else(|| Error::with_detail(Code::ER102, "identifier"))?;
+        let identifier = identifier
+            .ok_or_else(|| Error::with_detail(Code::UserIdentifierLengthInvalid, "identifier"))?;
         link(core, client, caller.user, &identifier).await?;
         Ok(Json(Done {}))
     }
@@ -77,10 +83,10 @@ pub(crate) async fn link(
     let mut tx = core.db.begin().await?;
     // An erasure takes the user's identifiers away, and must not miss this one.
     if !account::lock(&mut tx, client, user).await? {
-        return Err(Code::ER709.into());
+        return Err(Code::UserNotFound.into());
     }
     if identifier::link(&mut tx, core, client, user, identifier).await? == Linked::ToAnother {
-        return Err(Code::ER706.into());
+        return Err(Code::UserIdentifierTaken.into());
     }
     tx.commit().await?;
     Ok(())

@@ -151,7 +151,7 @@ pub(crate) async fn log_in(
     text: &str,
 ) -> Result<UserId> {
     if client_of(text) != Some(client) {
-        return Err(Code::ER333.into());
+        return Err(Code::LoginTokenNotFound.into());
     }
     match redeem(conn, core, Purpose::Login, text).await? {
         Some((_, user)) => Ok(user),
@@ -176,9 +176,9 @@ async fn why_not(
     .fetch_optional(conn)
     .await?;
     Ok(match expires_at {
-        None => Code::ER333,
-        Some(end) if end <= core.clock.now() => Code::ER334,
-        Some(_) => Code::ER335,
+        None => Code::LoginTokenNotFound,
+        Some(end) if end <= core.clock.now() => Code::LoginTokenExpired,
+        Some(_) => Code::LoginTokenWithoutUser,
     })
 }
 

@@ -64,7 +64,7 @@ impl Endpoint for V1 {
         let mut conn = core.db.acquire().await?;
         let client = caller.client.id();
         let account = Account::load(&mut conn, core, client, caller.user).await?;
-        let account = account.ok_or(Code::ER709)?;
+        let account = account.ok_or(Code::UserNotFound)?;
         Ok(Json(Profile::of(&mut conn, core, account).await?))
     }
 }

@@ -29,34 +29,34 @@ const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// What is said of members that do not fit.
 const ERRORS: [Code; 28] = [
-    Code::ER001,
-    Code::ER002,
-    Code::ER003,
-    Code::ER048,
-    Code::ER053,
-    Code::ER059,
-    Code::ER061,
-    Code::ER062,
-    Code::ER063,
-    Code::ER064,
-    Code::ER078,
-    Code::ER081,
-    Code::ER083,
-    Code::ER084,
-    Code::ER085,
-    Code::ER090,
-    Code::ER102,
-    Code::ER121,
-    Code::ER122,
-    Code::ER123,
-    Code::ER125,
-    Code::ER126,
-    Code::ER127,
-    Code::ER181,
-    Code::ER182,
-    Code::ER183,
-    Code::ER184,
-    Code::ER706,
+    Code::EmailInvalid,
+    Code::EmailTaken,
+    Code::EmailMissing,
+    Code::RequestMalformed,
+    Code::UserIdentifierMissing,
+    Code::PhoneNumberInvalid,
+    Code::CountryCodeInvalid,
+    Code::CountryCodeEmpty,
+    Code::CountryInvalid,
+    Code::BusinessCountryInvalid,
+    Code::ImageInvalid,
+    Code::WebsiteLanguageInvalid,
+    Code::WebsiteCountryInvalid,
+    Code::WebsiteRegionInvalid,
+    Code::UserUnderage,
+    Code::EmailCodeInvalid,
+    Code::UserIdentifierLengthInvalid,
+    Code::ChamberOfCommerceInvalid,
+    Code::PasswordTooShort,
+    Code::PasswordTooLong,
+    Code::BusinessNameInvalid,
+    Code::FirstNameInvalid,
+    Code::LastNameInvalid,
+    Code::StreetInvalid,
+    Code::HouseNumberInvalid,
+    Code::CityInvalid,
+    Code::PostalCodeInvalid,
+    Code::UserIdentifierTaken,
 ];
 
 /// Registration, version 2.
@@ -102,7 +102,8 @@ pub struct ChangeV2;
 impl Endpoint for ChangeV2 {
     const METHOD: Method = Method::PATCH;
     const PATH: &'static str = "/api/v2/user";
-    const ERRORS: &'static [Code] = &joined::<{ ERRORS.len() + 1 }>(&[&ERRORS, &[Code::ER708]]);
+    const ERRORS: &'static [Code] =
+        &joined::<{ ERRORS.len() + 1 }>(&[&ERRORS, &[Code::DocumentPendingReview]]);
     const BODY: Body = Body::JsonWithImage(BODY_BYTES_MAX);
     const DOC: Doc = Doc {
         summary: "Change what is known of the user",
@@ -166,7 +167,7 @@ pub(crate) async fn register_on_page(
     identifier: Option<UserIdentifier>,
 ) -> Result<UserId> {
     if fields.value("password").is_none() {
-        fields.refuse(Code::ER122);
+        fields.refuse(Code::PasswordTooShort);
     }
     let mut request = Registration::read(fields, (Scope::Page, client), (core.clock.now(), None))?;
     core.user_attempts.count(core, client, &request.email)?;
@@ -185,7 +186,7 @@ async fn register(core: &Core, client: &Client, request: Registration) -> Result
     let mut refusal = Refusal::new();
     let proof = Proof::of(core, client, Some(&email), details.email_code.as_deref()).await?;
     if proof == Proof::Wrong {
-        refusal.add(Code::ER090, None);
+        refusal.add(Code::EmailCodeInvalid, None);
     }
     let password_hash = hash(core, &mut details).await?;
     let mut tx = core.db.begin().await?;
@@ -210,7 +211,7 @@ async fn register(core: &Core, client: &Client, request: Registration) -> Result
         let event = NewEvent { kind: EventType::UserCreated, order_id: None, payload };
         events::record(&mut tx, core, client.id(), event, None).await?;
     } else {
-        refusal.add(Code::ER002, None);
+        refusal.add(Code::EmailTaken, None);
     }
     let taken = match &details.identifier {
         Some(identifier) if is_new => {
@@ -223,7 +224,7 @@ async fn register(core: &Core, client: &Client, request: Registration) -> Result
         None => false,
     };
     if taken {
-        refusal.add(Code::ER706, None);
+        refusal.add(Code::UserIdentifierTaken, None);
     }
     if !refusal.is_empty() {
         return Err(refusal.into());
@@ -251,30 +252,30 @@ async fn change(core: &Core, caller: &ClientAndUser, mut details: Details) -> Re
     let password_hash = hash(core, &mut details).await?;
     let mut tx = core.db.begin().await?;
     if !account::lock(&mut tx, client.id(), user).await? {
-        return Err(Code::ER709.into());
+        return Err(Code::UserNotFound.into());
     }
-    let known = Account::load(&mut tx, core, client.id(), user).await?.ok_or(Code::ER709)?;
+    let known = Account::load(&mut tx, core, client.id(), user).await?.ok_or(Code::UserNotFound)?;
     let named_email = details.personal.email.is_some();
     let mut personal = known.personal.clone();
     personal.merge(std::mem::take(&mut details.personal));
     let new_email = personal.email.clone().filter(|_| personal.email != known.personal.email);
     let mut refusal = Refusal::new();
     if proof == Proof::Wrong {
-        refusal.add(Code::ER090, None);
+        refusal.add(Code::EmailCodeInvalid, None);
     }
     if !is_number_of_country(&personal, details.country, known.country.as_deref()) {
-        refusal.add(Code::ER121, None);
+        refusal.add(Code::ChamberOfCommerceInvalid, None);
     }
     let subject = Subject::of(&mut tx, core, client, user).await?;
     if let Some(email) = &new_email
         && !subject.take_email(&mut tx, email).await?
     {
-        refusal.add(Code::ER002, None);
+        refusal.add(Code::EmailTaken, None);
     }
     if let Some(identifier) = &details.identifier {
         let linked = identifier::link(&mut tx, core, client.id(), user, identifier).await?;
         if linked == Linked::ToAnother {
-            refusal.add(Code::ER706, None);
+            refusal.add(Code::UserIdentifierTaken, None);
         }
     }
     if !refusal.is_empty() {

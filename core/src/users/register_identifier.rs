@@ -23,7 +23,8 @@ pub struct V1;
 impl Endpoint for V1 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v1/user/register-identifier";
-    const ERRORS: &'static [Code] = &[Code::ER047, Code::ER053, Code::ER102];
+    const ERRORS: &'static [Code] =
+        &[Code::ReturnUrlInvalid, Code::UserIdentifierMissing, Code::UserIdentifierLengthInvalid];
     const BODY: Body = Body::Json;
     const DOC: Doc = Doc {
         summary: "Ask where a user registers or signs in",
@@ -52,10 +53,11 @@ impl Endpoint for V1 {
     fn read(input: &Input, _: &Client) -> Result<Invitation> {
         let mut fields = Fields::of(&input.document)?;
         let missing = fields.value("identifier").is_none_or(|value| value.as_str() == Some(""));
-        let code = if missing { Code::ER053 } else { Code::ER102 };
+        let code =
+            if missing { Code::UserIdentifierMissing } else { Code::UserIdentifierLengthInvalid };
         let identifier = fields.required("identifier", code, |value| value.as_str()?.parse().ok());
-        let return_url =
-            fields.required("returnUrl", Code::ER047, |value| value.as_str()?.parse().ok());
+        let return_url = fields
+            .required("returnUrl", Code::ReturnUrlInvalid, |value| value.as_str()?.parse().ok());
         let invitation = identifier.zip(return_url);
         fields.finish(
             invitation.map(|(identifier, return_url)| Invitation { identifier, return_url }),

@@ -36,7 +36,7 @@ impl Login {
     /// Every violation: ER001, ER003, ER004.
     pub(crate) fn read(mut fields: Fields<'_>) -> Result<Self> {
         let email = required_email(&mut fields, "emailAddress");
-        let password = fields.text("password", Code::ER004).map(Secret::new);
+        let password = fields.text("password", Code::PasswordMissing).map(Secret::new);
         fields.finish(email.zip(password).map(|(email, password)| Self { email, password }))
     }
 }
@@ -44,7 +44,8 @@ impl Login {
 impl Endpoint for LoginV1 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v1/user/login";
-    const ERRORS: &'static [Code] = &[Code::ER001, Code::ER003, Code::ER004, Code::ER005];
+    const ERRORS: &'static [Code] =
+        &[Code::EmailInvalid, Code::EmailMissing, Code::PasswordMissing, Code::LoginInvalid];
     const BODY: Body = Body::Json;
     const DOC: Doc = Doc {
         summary: "Log a user in",
@@ -94,7 +95,7 @@ pub(crate) async fn prove(core: &Core, client: &Client, login: Login) -> Result<
     let proven = core.passwords.verify(login.password, hash).await?;
     match row {
         Some(row) if proven && !row.disabled => Ok(row.user_id.into()),
-        _ => Err(Code::ER005.into()),
+        _ => Err(Code::LoginInvalid.into()),
     }
 }
 

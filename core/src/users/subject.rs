@@ -149,7 +149,7 @@ impl<'a> Subject<'a> {
         )
         .execute(conn)
         .await
-        .on_constraint("end_user_email_index_key", Code::ER002)?;
+        .on_constraint("end_user_email_index_key", Code::EmailTaken)?;
         Ok(true)
     }
 

@@ -126,12 +126,13 @@ impl Gateway {
         let id = &context.request_id;
         if context.method == Method::CONNECT {
             let status = StatusCode::METHOD_NOT_ALLOWED;
-            let mut reply = self.core.refuse(id, status, Code::ER998, "there are no tunnels");
+            let mut reply =
+                self.core.refuse(id, status, Code::RouteNotFound, "there are no tunnels");
             reply.set("allow", "");
             return reply;
         }
         let detail = "the path is not in normal form";
-        self.core.refuse(id, StatusCode::NOT_FOUND, Code::ER998, detail)
+        self.core.refuse(id, StatusCode::NOT_FOUND, Code::RouteNotFound, detail)
     }
 }
 

@@ -48,7 +48,7 @@ impl Gateway {
             Ok(Err(_)) => {
                 tracing::error!(request_id = context.request_id, "an endpoint panicked");
                 let status = StatusCode::INTERNAL_SERVER_ERROR;
-                self.core.refuse(&context.request_id, status, Code::ER999, "")
+                self.core.refuse(&context.request_id, status, Code::GeneralError, "")
             }
             Err(_) => self.unavailable(context, "answer in time"),
         }

@@ -73,15 +73,15 @@ impl Kind {
 
     pub(super) fn invalid(self) -> Error {
         match self {
-            Self::Client => Code::ER800.into(),
-            Self::User => Code::ER702.into(),
+            Self::Client => Code::ClientTokenInvalid.into(),
+            Self::User => Code::UserTokenInvalid.into(),
         }
     }
 
     pub(super) fn expired(self) -> Error {
         match self {
-            Self::Client => Code::ER801.into(),
-            Self::User => Code::ER701.into(),
+            Self::Client => Code::ClientTokenExpired.into(),
+            Self::User => Code::UserTokenExpired.into(),
         }
     }
 }

@@ -87,7 +87,7 @@ impl TokenPair {
             Some(holder) => Ok(Self { token: issue(core, holder)?, refresh_token: text }),
             None => {
                 revoke_if_stolen(core, presented, now).await?;
-                Err(Code::ER036.into())
+                Err(Code::RefreshTokenInvalid.into())
             }
         }
     }

@@ -60,11 +60,11 @@ fn verdict(kind: Kind, token: &str, now: i64) -> Result<Holder, Error> {
 }
 
 fn invalid(kind: Kind) -> Code {
-    if kind == Kind::Client { Code::ER800 } else { Code::ER702 }
+    if kind == Kind::Client { Code::ClientTokenInvalid } else { Code::UserTokenInvalid }
 }
 
 fn expired(kind: Kind) -> Code {
-    if kind == Kind::Client { Code::ER801 } else { Code::ER701 }
+    if kind == Kind::Client { Code::ClientTokenExpired } else { Code::UserTokenExpired }
 }
 
 /// Header and claims of a token as JSON.
@@ -117,7 +117,9 @@ fn another_edge_may_be_ahead_by_five_seconds() {
     for issued in [NOON, 20_001 * 86_400] {
         let token = token(Kind::Client, issued);
         assert!(verdict(Kind::Client, &token, issued - 5).is_ok());
-        assert!(verdict(Kind::Client, &token, issued - 6).unwrap_err().is(Code::ER800));
+        assert!(
+            verdict(Kind::Client, &token, issued - 6).unwrap_err().is(Code::ClientTokenInvalid)
+        );
     }
 }
 
@@ -143,7 +145,7 @@ fn what_is_remembered_still_expires() {
     let verify = |now| tokens.verify(&edge(&keys, now), Kind::Client, &token);
     assert!(verify(NOON).is_ok());
     assert!(verify(NOON + HOUR).is_ok());
-    assert!(verify(NOON + HOUR + 1).unwrap_err().is(Code::ER801));
+    assert!(verify(NOON + HOUR + 1).unwrap_err().is(Code::ClientTokenExpired));
 }
 
 #[test]
@@ -152,7 +154,11 @@ fn a_shortened_lifetime_counts_for_what_was_issued_before() {
     let token = token(Kind::Client, NOON);
     let short = |now| Authority { lifetime: 60, ..edge(&keys, now) };
     assert!(jwt::open(&short(NOON + 60), Kind::Client, &token).is_ok());
-    assert!(jwt::open(&short(NOON + 61), Kind::Client, &token).unwrap_err().is(Code::ER801));
+    assert!(
+        jwt::open(&short(NOON + 61), Kind::Client, &token)
+            .unwrap_err()
+            .is(Code::ClientTokenExpired)
+    );
 }
 
 #[test]
@@ -167,7 +173,11 @@ fn the_time_of_issue_is_known_to_the_millisecond() {
 fn another_master_key_proves_nothing() {
     let keys = MasterKey::from_bytes(&[8; 32]);
     let token = token(Kind::Client, NOON);
-    assert!(jwt::open(&edge(&keys, NOON), Kind::Client, &token).unwrap_err().is(Code::ER800));
+    assert!(
+        jwt::open(&edge(&keys, NOON), Kind::Client, &token)
+            .unwrap_err()
+            .is(Code::ClientTokenInvalid)
+    );
 }
 
 #[test]
@@ -179,14 +189,14 @@ proptest! {
     #[test]
     fn garbage_is_refused_without_a_panic(text in "\\PC{0,200}", dotted in "[A-Za-z0-9_.=-]{0,300}") {
         for text in [text, dotted] {
-            prop_assert!(verdict(Kind::Client, &text, NOON).unwrap_err().is(Code::ER800));
+            prop_assert!(verdict(Kind::Client, &text, NOON).unwrap_err().is(Code::ClientTokenInvalid));
         }
     }
 
     #[test]
     fn a_signed_header_and_payload_of_garbage_is_refused(header in "\\PC{0,80}", claims in "\\PC{0,80}") {
         let forged = attacks::sign(&header, &claims);
-        prop_assert!(verdict(Kind::Client, &forged, NOON).unwrap_err().is(Code::ER800));
+        prop_assert!(verdict(Kind::Client, &forged, NOON).unwrap_err().is(Code::ClientTokenInvalid));
     }
 
     #[test]
@@ -195,6 +205,6 @@ proptest! {
         let place = place.index(genuine.len());
         let changed = format!("{}{with}{}", &genuine[..place], &genuine[place + 1..]);
         prop_assume!(changed != genuine);
-        prop_assert!(verdict(Kind::Client, &changed, NOON).unwrap_err().is(Code::ER800));
+        prop_assert!(verdict(Kind::Client, &changed, NOON).unwrap_err().is(Code::ClientTokenInvalid));
     }
 }

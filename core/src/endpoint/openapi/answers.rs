@@ -9,13 +9,23 @@ use crate::platform::error::Code;
 
 /// Answers that the edge may give to any request, with the code and what they mean.
 const SHARED: [(u16, &str, Code, &str); 7] = [
-    (408, "TooSlow", Code::ER048, "The body came slower than 1 kB/s, or the head took over 10 s."),
-    (413, "TooLarge", Code::ER048, "The body is larger than the endpoint takes."),
-    (414, "UrlTooLong", Code::ER048, "The URL is longer than 8 KiB."),
+    (
+        408,
+        "TooSlow",
+        Code::RequestMalformed,
+        "The body came slower than 1 kB/s, or the head took over 10 s.",
+    ),
+    (413, "TooLarge", Code::RequestMalformed, "The body is larger than the endpoint takes."),
+    (414, "UrlTooLong", Code::RequestMalformed, "The URL is longer than 8 KiB."),
     (429, "TooMany", Code::RateLimited, "A rate is exceeded; `Retry-After` says when to go on."),
-    (431, "HeadTooLarge", Code::ER048, "The headers are larger than 16 KiB together."),
-    (500, "Failed", Code::ER999, "Our fault. The request may or may not have had its effect."),
-    (503, "Unavailable", Code::ER999, "Something is down or overloaded; try again as told."),
+    (431, "HeadTooLarge", Code::RequestMalformed, "The headers are larger than 16 KiB together."),
+    (
+        500,
+        "Failed",
+        Code::GeneralError,
+        "Our fault. The request may or may not have had its effect.",
+    ),
+    (503, "Unavailable", Code::GeneralError, "Something is down or overloaded; try again as told."),
 ];
 
 /// Headers by the name of their component: name on the wire, whether numeric, meaning.
@@ -139,16 +149,16 @@ pub(super) fn errors(route: &Route) -> BTreeMap<u16, Value> {
         add(code.status(), *code);
     }
     // A body that is not what it says is refused whether or not it is wanted.
-    add(400, Code::ER048);
+    add(400, Code::RequestMalformed);
     if route.path.contains('{') {
-        add(404, Code::ER998);
+        add(404, Code::RouteNotFound);
     }
     if route.idempotent {
-        add(409, Code::ER999);
-        add(422, Code::ER999);
+        add(409, Code::GeneralError);
+        add(422, Code::GeneralError);
     }
     if let Body::JsonWithImage(_) = route.body {
-        add(413, Code::ER078);
+        add(413, Code::ImageInvalid);
     }
     for (status, code) in route.doc.also {
         add(*status, *code);

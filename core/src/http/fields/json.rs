@@ -16,13 +16,16 @@ pub const DEPTH_MAX: usize = 32;
 /// [`DEPTH_MAX`] deep.
 pub fn parse(body: &[u8]) -> Result<Value> {
     if depth(body) > DEPTH_MAX {
-        return Err(Error::with_detail(Code::ER048, "nested deeper than 32"));
+        return Err(Error::with_detail(Code::RequestMalformed, "nested deeper than 32"));
     }
     let value = serde_json::from_slice(body).map_err(|error| {
-        Error::with_detail(Code::ER048, format!("line {}, column {}", error.line(), error.column()))
+        Error::with_detail(
+            Code::RequestMalformed,
+            format!("line {}, column {}", error.line(), error.column()),
+        )
     })?;
     if has_duplicate(body) {
-        return Err(Error::with_detail(Code::ER048, "a member occurs twice"));
+        return Err(Error::with_detail(Code::RequestMalformed, "a member occurs twice"));
     }
     Ok(value)
 }

@@ -32,7 +32,7 @@ pub struct V2;
 impl Endpoint for V2 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v2/events";
-    const ERRORS: &'static [Code] = &[Code::ER048];
+    const ERRORS: &'static [Code] = &[Code::RequestMalformed];
     const DOC: Doc = Doc {
         summary: "Read the event log",
         details: "Events come oldest first. Ask for what comes after the last `X-Next-Cursor` to \
@@ -75,10 +75,12 @@ impl Filter {
     /// ER048 with the parameter's name.
     fn read(query: Option<&str>) -> Result<Self> {
         let mut fields = Fields::of_query(query);
-        let after = fields.optional("after", Code::ER048, |value| value.as_str()?.parse().ok());
-        let kind =
-            fields.optional("type", Code::ER048, |value| EventType::from_name(value.as_str()?));
-        let limit = fields.optional("limit", Code::ER048, |value| {
+        let after =
+            fields.optional("after", Code::RequestMalformed, |value| value.as_str()?.parse().ok());
+        let kind = fields.optional("type", Code::RequestMalformed, |value| {
+            EventType::from_name(value.as_str()?)
+        });
+        let limit = fields.optional("limit", Code::RequestMalformed, |value| {
             let limit = value.as_str()?.parse().ok()?;
             (1..=PAGE_EVENTS_MAX).contains(&limit).then_some(limit)
         });
@@ -204,7 +206,7 @@ mod tests {
     #[test]
     fn every_parameter_that_is_wrong_is_found() {
         for query in ["after=", "after=7", "type=order", "limit=0", "limit=101", "limit=x"] {
-            assert!(Filter::read(Some(query)).unwrap_err().is(Code::ER048), "{query}");
+            assert!(Filter::read(Some(query)).unwrap_err().is(Code::RequestMalformed), "{query}");
         }
     }
 }

@@ -30,7 +30,7 @@ impl Endpoint for V2 {
         answer: r#"{"id": "0190b5d8-7a3c-7c3e-9d8a-3f1f6a1f2b3c", "type": "order.paid",
             "timestamp": "2026-03-01T12:00:00Z", "data": {"orderId": 1234567890123456,
             "partnerOrderIdentifier": "shop-7", "status": "in progress"}, "deliveries": 1}"#,
-        also: &[(404, Code::ER999)],
+        also: &[(404, Code::GeneralError)],
         ..Doc::NONE
     };
     type Caller = Client;
@@ -117,5 +117,5 @@ pub struct Redelivered {
 
 /// Somebody else's event is as unknown as none.
 fn unknown() -> Error {
-    Error::with_status(Code::ER999, StatusCode::NOT_FOUND, "there is no such event")
+    Error::with_status(Code::GeneralError, StatusCode::NOT_FOUND, "there is no such event")
 }

@@ -20,7 +20,7 @@ pub struct V2;
 impl endpoint::Endpoint for V2 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v2/webhooks";
-    const ERRORS: &'static [Code] = &[Code::ER046];
+    const ERRORS: &'static [Code] = &[Code::CallbackUrlInvalid];
     const BODY: Body = Body::Json;
     const IDEMPOTENT: bool = true;
     const DOC: Doc = Doc {
@@ -38,7 +38,7 @@ impl endpoint::Endpoint for V2 {
         ]),
         request: r#"{"url": "https://shop.example/hook", "events": ["order.completed"]}"#,
         answer: EXAMPLE,
-        also: &[(409, Code::ER999)],
+        also: &[(409, Code::GeneralError)],
         ..Doc::NONE
     };
     type Caller = Client;
@@ -48,10 +48,10 @@ impl endpoint::Endpoint for V2 {
     fn read(input: &Input, client: &Client) -> Result<NewEndpoint> {
         let mut fields = Fields::of(&input.document)?;
         let loopback = client.tenant.loopback_http();
-        let url = fields.required("url", Code::ER046, |value| {
+        let url = fields.required("url", Code::CallbackUrlInvalid, |value| {
             CallbackUrl::parse(value.as_str()?, loopback).ok()
         });
-        let events = fields.optional("events", Code::ER048, types);
+        let events = fields.optional("events", Code::RequestMalformed, types);
         fields.finish(url.map(|url| NewEndpoint { url, events }))
     }
 
@@ -66,7 +66,7 @@ impl endpoint::Endpoint for V2 {
             }
         }
         let detail = format!("a client has at most {ENDPOINTS_MAX} endpoints: remove one first");
-        Err(Error::with_status(Code::ER999, StatusCode::CONFLICT, detail))
+        Err(Error::with_status(Code::GeneralError, StatusCode::CONFLICT, detail))
     }
 }
 

@@ -23,7 +23,7 @@ impl endpoint::Endpoint for V2 {
         details: "What waited for it is not sent any more. The answer is the endpoint as it was.",
         path: &[required("id", Kind::Format("uuid"), "The endpoint's id.")],
         answer: EXAMPLE,
-        also: &[(404, Code::ER999)],
+        also: &[(404, Code::GeneralError)],
         ..Doc::NONE
     };
     type Caller = Client;
@@ -54,5 +54,9 @@ impl endpoint::Endpoint for V2 {
 
 /// Somebody else's endpoint is as unknown as none.
 fn unknown() -> Error {
-    Error::with_status(Code::ER999, StatusCode::NOT_FOUND, "there is no such webhook endpoint")
+    Error::with_status(
+        Code::GeneralError,
+        StatusCode::NOT_FOUND,
+        "there is no such webhook endpoint",
+    )
 }

@@ -22,14 +22,15 @@ pub struct V2;
 impl Endpoint for V2 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v2/sandbox/orders/{id}/{event}";
-    const ERRORS: &'static [Code] = &[Code::ER033, Code::ER034, Code::ER035];
+    const ERRORS: &'static [Code] =
+        &[Code::OrderIdMissing, Code::OrderIdMalformed, Code::OrderNotFound];
     const DOC: Doc = Doc {
         summary: "Let something happen to a test order",
         details: "For test clients only. The answer is the order as it then is; 409 when its \
                   state forbids the event.",
         path: &[ID, required("event", Kind::OneOf(&SimulatedEvent::NAMES), "What happens.")],
         answer: order_example!(),
-        also: &[(409, Code::ER999)],
+        also: &[(409, Code::GeneralError)],
         ..Doc::NONE
     };
     type Caller = Client;
@@ -39,7 +40,8 @@ impl Endpoint for V2 {
     /// For a live client, and for an event of another name, there is no such route.
     fn read(input: &Input, client: &Client) -> Result<(OrderName, SimulatedEvent)> {
         only_for_tests(client)?;
-        let happening = SimulatedEvent::from_name(input.param("event")).ok_or(Code::ER998)?;
+        let happening =
+            SimulatedEvent::from_name(input.param("event")).ok_or(Code::RouteNotFound)?;
         Ok((OrderName::read(input)?, happening))
     }
 
@@ -52,10 +54,10 @@ impl Endpoint for V2 {
         let order = find(core, &client, None, &name).await?;
         match apply_event(core, client.id(), order.id, happening).await {
             Ok(_) => Ok(Json(find(core, &client, None, &name).await?.into())),
-            Err(NotApplied::NoSuchOrder) => Err(Code::ER035.into()),
+            Err(NotApplied::NoSuchOrder) => Err(Code::OrderNotFound.into()),
             Err(NotApplied::Forbidden { status }) => {
                 let detail = format!("an order that is {} forbids it", status.as_str());
-                Err(Error::with_status(Code::ER999, StatusCode::CONFLICT, detail))
+                Err(Error::with_status(Code::GeneralError, StatusCode::CONFLICT, detail))
             }
             Err(NotApplied::Failed(error)) => Err(error),
         }

@@ -28,7 +28,7 @@ impl Endpoint for V2 {
         answer: r#"[{"name": "denied", "description": "The payment is denied.",
             "partnerOrderIdentifier": "sandbox-denied", "fiatAmount": 101.02,
             "steps": ["payment-denied"], "status": "cancelled"}]"#,
-        also: &[(404, Code::ER998)],
+        also: &[(404, Code::RouteNotFound)],
         ..Doc::NONE
     };
     type Caller = Client;

@@ -39,7 +39,8 @@ pub struct V2;
 impl Endpoint for V2 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v2/sandbox/sell/orders/{id}/{event}";
-    const ERRORS: &'static [Code] = &[Code::ER033, Code::ER034, Code::ER035];
+    const ERRORS: &'static [Code] =
+        &[Code::OrderIdMissing, Code::OrderIdMalformed, Code::OrderNotFound];
     const DOC: Doc = Doc {
         summary: "Let something happen to a test sell order",
         details: "After a deposit the payout follows by itself within seconds. 409 when the \
@@ -49,7 +50,7 @@ impl Endpoint for V2 {
             required("event", Kind::OneOf(&HAPPENINGS), "What happens."),
         ],
         answer: EXAMPLE,
-        also: &[(409, Code::ER999)],
+        also: &[(409, Code::GeneralError)],
         ..Doc::NONE
     };
     type Caller = Client;
@@ -60,7 +61,7 @@ impl Endpoint for V2 {
     fn read(input: &Input, client: &Client) -> Result<(OrderName, &'static str)> {
         only_for_tests(client)?;
         let event = HAPPENINGS.into_iter().find(|name| *name == input.param("event"));
-        Ok((OrderName::read(input)?, event.ok_or(Code::ER998)?))
+        Ok((OrderName::read(input)?, event.ok_or(Code::RouteNotFound)?))
     }
 
     /// The sale as it then is.
@@ -76,10 +77,10 @@ impl Endpoint for V2 {
                 let sale = find(core, &client, None, &name).await?;
                 Ok(Json(shown(core, &client, sale).await?))
             }
-            Err(NotApplied::NoSuchOrder) => Err(Code::ER035.into()),
+            Err(NotApplied::NoSuchOrder) => Err(Code::OrderNotFound.into()),
             Err(NotApplied::Forbidden { status }) => {
                 let detail = format!("an order that is {} forbids it", status.as_str());
-                Err(Error::with_status(Code::ER999, StatusCode::CONFLICT, detail))
+                Err(Error::with_status(Code::GeneralError, StatusCode::CONFLICT, detail))
             }
             Err(NotApplied::Failed(error)) => Err(error),
         }

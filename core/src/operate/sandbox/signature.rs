@@ -27,7 +27,7 @@ pub struct V2;
 impl Endpoint for V2 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v2/sandbox/signature";
-    const ERRORS: &'static [Code] = &[Code::ER331, Code::ER338];
+    const ERRORS: &'static [Code] = &[Code::SigningSecretMissing, Code::SignatureNotString];
     const BODY: Body = Body::Json;
     const DOC: Doc = Doc {
         summary: "Explain a signature",
@@ -49,7 +49,7 @@ impl Endpoint for V2 {
             "scheme": "hmac-sha256", "valid": false, "differs": [{"field": "returnUrl",
             "problem": "it was not percent-encoded"}],
             "explanation": "What was signed differs from what must be signed."}"#,
-        also: &[(404, Code::ER998)],
+        also: &[(404, Code::RouteNotFound)],
         ..Doc::NONE
     };
     type Caller = Client;
@@ -59,8 +59,8 @@ impl Endpoint for V2 {
     fn read(input: &Input, client: &Client) -> Result<Question> {
         super::only_for_tests(client)?;
         let mut fields = Fields::of(&input.document)?;
-        let signature = fields.text_or_null("signature", Code::ER338);
-        let signed = fields.text_or_null("canonical", Code::ER048);
+        let signature = fields.text_or_null("signature", Code::SignatureNotString);
+        let signed = fields.text_or_null("canonical", Code::RequestMalformed);
         let signable = Signable::of(input);
         let signature = signature.filter(|signature| !signature.is_empty());
         fields.finish(Some(Question { signable, signature, signed }))
@@ -73,7 +73,7 @@ impl Endpoint for V2 {
                 let now = core.clock.now();
                 match check(&client.tenant.signing_secrets, now, text, signature) {
                     Ok(()) => Ok(true),
-                    Err(error) if error.is(Code::ER336) => Ok(false),
+                    Err(error) if error.is(Code::SignatureInvalid) => Ok(false),
                     Err(error) => Err(error),
                 }
             }

@@ -52,7 +52,12 @@ impl Endpoint for V2 {
     const PATH: &'static str = "/api/v2/buy/checkout";
     const ERRORS: &'static [Code] = &joined::<{ ERRORS.len() + 4 }>(&[
         &ERRORS,
-        &[Code::ER102, Code::ER359, Code::ER366, Code::ER367],
+        &[
+            Code::UserIdentifierLengthInvalid,
+            Code::CheckoutWalletInvalid,
+            Code::ShareTokenInvalid,
+            Code::ShareTokenBlank,
+        ],
     ]);
     const BODY: Body = Body::Json;
     const IDEMPOTENT: bool = true;
@@ -79,9 +84,11 @@ impl Endpoint for V2 {
         let proof = Proof::read(&mut fields, input, client, Need::Never);
         let login = Login::read(&mut fields);
         let identifier =
-            fields.optional("identifier", Code::ER102, |value| value.as_str()?.parse().ok());
+            fields.optional("identifier", Code::UserIdentifierLengthInvalid, |value| {
+                value.as_str()?.parse().ok()
+            });
         let share_token = share_token(&mut fields);
-        let direct_confirm = fields.optional("attemptDirectConfirm", Code::ER048, flag);
+        let direct_confirm = fields.optional("attemptDirectConfirm", Code::RequestMalformed, flag);
         let attempt_direct_confirm = direct_confirm.unwrap_or(false);
         let request = terms.map(|terms| NewCheckout {
             terms,
@@ -140,12 +147,14 @@ pub struct NewCheckout {
 
 fn share_token(fields: &mut Fields<'_>) -> Option<Secret> {
     match fields.value("kycShareToken")? {
-        Value::String(text) if text.trim().is_empty() => fields.refuse(Code::ER367),
+        Value::String(text) if text.trim().is_empty() => fields.refuse(Code::ShareTokenBlank),
         Value::String(text) if text.len() <= SHARE_TOKEN_BYTES_MAX => {
             return Some(Secret::new(text.as_str()));
         }
-        Value::String(_) => fields.refuse_with(Code::ER366, "it has more than 4096 bytes"),
-        _ => fields.refuse(Code::ER366),
+        Value::String(_) => {
+            fields.refuse_with(Code::ShareTokenInvalid, "it has more than 4096 bytes")
+        }
+        _ => fields.refuse(Code::ShareTokenInvalid),
     }
     None
 }

@@ -21,7 +21,8 @@ pub struct V2;
 impl Endpoint for V2 {
     const METHOD: Method = Method::PATCH;
     const PATH: &'static str = "/api/v2/user/dca-codes/{code}";
-    const ERRORS: &'static [Code] = &[Code::ER142, Code::ER143, Code::ER144];
+    const ERRORS: &'static [Code] =
+        &[Code::FrequencyInvalid, Code::IntendedAmountInvalid, Code::NameTooLong];
     const BODY: Body = Body::Json;
     const DOC: Doc = Doc {
         summary: "Change a savings plan",
@@ -50,7 +51,7 @@ impl Endpoint for V2 {
                 "caip19": "bip122:000000000019d6689c085ae165831e93/slip44:0"
             }
         }"#,
-        also: &[(404, Code::ER999)],
+        also: &[(404, Code::GeneralError)],
         ..Doc::NONE
     };
     type Caller = Reader;
@@ -59,10 +60,11 @@ impl Endpoint for V2 {
 
     fn read(input: &Input, _: &Reader) -> Result<Patch> {
         let mut fields = Fields::of(&input.document)?;
-        let name = fields.change("name", Code::ER144, name);
-        let intended_amount = fields.change("intendedAmount", Code::ER143, intended_amount);
-        let frequency = fields.change("frequency", Code::ER142, frequency);
-        let hidden = fields.change("hidden", Code::ER048, Value::as_bool);
+        let name = fields.change("name", Code::NameTooLong, name);
+        let intended_amount =
+            fields.change("intendedAmount", Code::IntendedAmountInvalid, intended_amount);
+        let frequency = fields.change("frequency", Code::FrequencyInvalid, frequency);
+        let hidden = fields.change("hidden", Code::RequestMalformed, Value::as_bool);
         let code = input.param("code").to_owned();
         fields.finish(Some(Patch { code, name, intended_amount, frequency, hidden }))
     }
@@ -127,5 +129,9 @@ fn frequency(value: &Value) -> Option<&'static str> {
 
 /// The same whether the plan is somebody else's or nobody's.
 fn not_found() -> Error {
-    Error::with_status(Code::ER999, StatusCode::NOT_FOUND, "no such savings plan of this user")
+    Error::with_status(
+        Code::GeneralError,
+        StatusCode::NOT_FOUND,
+        "no such savings plan of this user",
+    )
 }

@@ -29,7 +29,7 @@ pub struct V2;
 impl Endpoint for V2 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v2/user/limit";
-    const ERRORS: &'static [Code] = &[Code::ER038];
+    const ERRORS: &'static [Code] = &[Code::ClientCredentialsInvalid];
     const DOC: Doc = Doc {
         summary: "Read the user's limits",
         details: "Limits are for the last 24 hours. A `hard` one refuses the confirm (ER011); a \
@@ -58,7 +58,7 @@ impl Endpoint for V2 {
     async fn call(core: &Core, caller: ClientAndUser, groups: Groups) -> Result<Json<UserLimits>> {
         let (client, user, now) = (caller.client.id(), caller.user, core.clock.now());
         let mut conn = core.db.acquire().await?;
-        let rules = trader(&mut conn, client, user).await?.ok_or(Code::ER709)?.rules;
+        let rules = trader(&mut conn, client, user).await?.ok_or(Code::UserNotFound)?.rules;
         let spent = spent(&mut conn, client, user, now - INTERVAL).await?;
         let accounts = accounts::list(&mut conn, core, client, user).await?;
         let mut limits = BTreeMap::new();

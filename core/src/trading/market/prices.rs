@@ -49,7 +49,7 @@ pub struct V2;
 impl Endpoint for V1 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v1/prices";
-    const ERRORS: &'static [Code] = &[Code::ER050];
+    const ERRORS: &'static [Code] = &[Code::FeeOutOfBounds];
     const CACHE: Cache = Cache::Revalidate;
     const DOC: Doc = Doc {
         summary: "List prices by side",
@@ -79,7 +79,7 @@ impl Endpoint for V1 {
 impl Endpoint for V2 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v2/prices";
-    const ERRORS: &'static [Code] = &[Code::ER050];
+    const ERRORS: &'static [Code] = &[Code::FeeOutOfBounds];
     const CACHE: Cache = Cache::Revalidate;
     const DOC: Doc = Doc {
         summary: "List prices by pair",
@@ -123,7 +123,7 @@ impl Endpoint for V2 {
 fn read_fee(input: &Input, client: &Client) -> Result<Decimal> {
     let mut fields = Fields::of_query(input.head.query.as_deref());
     let accepted = |fee: &Decimal| client.tenant.accepts_fee(*fee);
-    let fee = fields.optional("fee", Code::ER050, |value| {
+    let fee = fields.optional("fee", Code::FeeOutOfBounds, |value| {
         value.as_str().and_then(decimal::parse).filter(accepted)
     });
     fields.finish(Some(fee.unwrap_or(client.tenant.default_fee_percentage)))

@@ -25,7 +25,8 @@ pub struct V2;
 impl Endpoint for V2 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v2/buy/offer";
-    const ERRORS: &'static [Code] = &joined::<{ ERRORS.len() + 1 }>(&[&ERRORS, &[Code::ER302]]);
+    const ERRORS: &'static [Code] =
+        &joined::<{ ERRORS.len() + 1 }>(&[&ERRORS, &[Code::QuoteCurrencyBlank]]);
     const BODY: Body = Body::Json;
     const IDEMPOTENT: bool = true;
     const DOC: Doc = Doc {

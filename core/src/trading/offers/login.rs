@@ -26,7 +26,7 @@ pub(crate) struct Login(Option<Secret>);
 impl Login {
     /// Reads the member; what is no text, or an empty one, is no token (ER333).
     pub(crate) fn read(fields: &mut Fields<'_>) -> Self {
-        Self(fields.optional("loginToken", Code::ER333, |value: &Value| {
+        Self(fields.optional("loginToken", Code::LoginTokenNotFound, |value: &Value| {
             value.as_str().filter(|text| !text.is_empty()).map(Secret::new)
         }))
     }

@@ -40,7 +40,7 @@ impl Proof {
         client: &Client,
         need: Need,
     ) -> Self {
-        let signature = fields.text_or_null("signature", Code::ER338);
+        let signature = fields.text_or_null("signature", Code::SignatureNotString);
         let signature = signature.filter(|signature| !signature.is_empty());
         if need == Need::Never && signature.is_none() {
             return Self::NotNeeded;
@@ -54,7 +54,7 @@ impl Proof {
             None => {
                 let is_text = fields.value("signature").is_none_or(Value::is_string);
                 if is_text && signable.needs_signature() {
-                    fields.refuse(Code::ER339);
+                    fields.refuse(Code::SignatureRequired);
                 }
                 Self::NotNeeded
             }

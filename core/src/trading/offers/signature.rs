@@ -102,13 +102,16 @@ pub(crate) fn check(
 ) -> Result<()> {
     let live: Vec<_> = secrets.iter().filter(|secret| secret.is_live(now)).collect();
     if live.is_empty() {
-        return Err(Code::ER331.into());
+        return Err(Code::SigningSecretMissing.into());
     }
     let tag = decode(signature).ok_or_else(|| {
-        Error::with_detail(Code::ER336, "it is neither lower-case hex nor base64 of 32 bytes")
+        Error::with_detail(
+            Code::SignatureInvalid,
+            "it is neither lower-case hex nor base64 of 32 bytes",
+        )
     })?;
     let fits = |secret: &TimedSecret| hmac::verify(&key(secret), text.as_bytes(), &tag).is_ok();
-    if live.into_iter().any(fits) { Ok(()) } else { Err(Code::ER336.into()) }
+    if live.into_iter().any(fits) { Ok(()) } else { Err(Code::SignatureInvalid.into()) }
 }
 
 /// Signs a text with the client's current secret; `None` when no secret is live.

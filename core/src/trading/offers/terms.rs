@@ -66,11 +66,15 @@ pub(crate) struct Codes {
 }
 
 /// An offer's.
-pub(crate) const OFFER: Codes =
-    Codes { blank_quote_currency: Code::ER302, unknown_wallet_address: Code::ER312 };
+pub(crate) const OFFER: Codes = Codes {
+    blank_quote_currency: Code::QuoteCurrencyBlank,
+    unknown_wallet_address: Code::OfferWalletInvalid,
+};
 /// A checkout's, which has no code of its own for a blank quote currency: there is no pair.
-pub(crate) const CHECKOUT: Codes =
-    Codes { blank_quote_currency: Code::ER326, unknown_wallet_address: Code::ER359 };
+pub(crate) const CHECKOUT: Codes = Codes {
+    blank_quote_currency: Code::CurrencyPairInvalid,
+    unknown_wallet_address: Code::CheckoutWalletInvalid,
+};
 
 /// The terms of one purchase.
 #[derive(Debug)]
@@ -131,8 +135,9 @@ impl Terms {
         let payment_method = payment_method(fields, client, flags.fixed_payment_method);
         let scale = |currency: fn(&Pair) -> &Currency| pair.as_deref().map(|p| currency(p).scale());
         let (base_scale, quote_scale) = (scale(|pair| &pair.base), scale(|pair| &pair.quote));
-        let base_amount = amount(fields, "baseCurrencyAmount", Code::ER304, base_scale);
-        let quote_amount = amount(fields, "quoteCurrencyAmount", Code::ER305, quote_scale);
+        let base_amount = amount(fields, "baseCurrencyAmount", Code::BaseAmountInvalid, base_scale);
+        let quote_amount =
+            amount(fields, "quoteCurrencyAmount", Code::QuoteAmountInvalid, quote_scale);
         check_amounts(fields, flags.fixed_amount);
         let return_url = return_url(fields);
         let callback_url = callback_url(fields, client);
@@ -162,10 +167,11 @@ impl Flags {
     fn read(fields: &mut Fields<'_>) -> Self {
         let mut read = |name, code| fields.optional(name, code, flag);
         Self {
-            fixed_amount: read("fixedAmount", Code::ER316).unwrap_or(false),
-            fixed_currency: read("fixedCurrency", Code::ER317).unwrap_or(false),
-            fixed_payment_method: read("fixedPaymentMethod", Code::ER318).unwrap_or(false),
-            show_wallet_address: read("showWalletAddress", Code::ER319).unwrap_or(true),
+            fixed_amount: read("fixedAmount", Code::FixedAmountNotBool).unwrap_or(false),
+            fixed_currency: read("fixedCurrency", Code::FixedCurrencyNotBool).unwrap_or(false),
+            fixed_payment_method: read("fixedPaymentMethod", Code::FixedPaymentMethodNotBool)
+                .unwrap_or(false),
+            show_wallet_address: read("showWalletAddress", Code::ShowWalletNotBool).unwrap_or(true),
         }
     }
 }
@@ -173,25 +179,36 @@ impl Flags {
 /// The pair: of the two CAIP-19 ids where both are sent, else of the two codes.
 fn pair(fields: &mut Fields<'_>, client: &Client, fixed: bool, codes: &Codes) -> Option<Arc<Pair>> {
     let by_id = ["sourceCurrency", "targetCurrency"].iter().all(|id| fields.value(id).is_some());
-    let target = asset(fields, client, "targetCurrency", Code::ER402);
-    let source = asset(fields, client, "sourceCurrency", Code::ER403);
-    let blank_base = if fixed { Code::ER300 } else { Code::ER337 };
-    let base = code(fields, "baseCurrency", Code::ER301, (!by_id).then_some(blank_base));
-    let quote =
-        code(fields, "quoteCurrency", Code::ER303, (!by_id).then_some(codes.blank_quote_currency));
+    let target = asset(fields, client, "targetCurrency", Code::TargetCurrencyUnsupported);
+    let source = asset(fields, client, "sourceCurrency", Code::SourceCurrencyUnsupported);
+    let blank_base = if fixed { Code::FixedBaseCurrencyBlank } else { Code::BaseCurrencyBlank };
+    let base =
+        code(fields, "baseCurrency", Code::BaseCurrencyNotString, (!by_id).then_some(blank_base));
+    let quote = code(
+        fields,
+        "quoteCurrency",
+        Code::QuoteCurrencyNotString,
+        (!by_id).then_some(codes.blank_quote_currency),
+    );
     let (base, quote) = if by_id {
         (target?.code(), source?.code())
     } else {
         let (base, quote) = (base?, quote?);
         match (base.parse(), quote.parse()) {
             (Ok(base), Ok(quote)) => (base, quote),
-            _ => return refuse(fields, Code::ER326, "codes are capital letters and digits"),
+            _ => {
+                return refuse(
+                    fields,
+                    Code::CurrencyPairInvalid,
+                    "codes are capital letters and digits",
+                );
+            }
         }
     };
     let pair = client.catalogue.pair_of(base, quote);
     match pair.filter(|pair| pair.buy.status != PairStatus::Disabled) {
         Some(pair) => Some(Arc::clone(pair)),
-        None => refuse(fields, Code::ER326, "the pair cannot be bought"),
+        None => refuse(fields, Code::CurrencyPairInvalid, "the pair cannot be bought"),
     }
 }
 
@@ -202,7 +219,7 @@ fn asset<'a>(
     name: &'static str,
     code: Code,
 ) -> Option<&'a Arc<Currency>> {
-    let wants_crypto = code == Code::ER402;
+    let wants_crypto = code == Code::TargetCurrencyUnsupported;
     fields.optional(name, code, |value| {
         let currency = client.catalogue.by_caip19(&value.as_str()?.parse().ok()?)?;
         (currency.crypto.is_some() == wants_crypto).then_some(currency)
@@ -227,16 +244,16 @@ fn code(
 fn payment_method(fields: &mut Fields<'_>, client: &Client, fixed: bool) -> Option<String> {
     let text = Text::of(fields, "paymentMethod");
     if fixed && matches!(text, Text::Absent | Text::Blank) {
-        fields.refuse(Code::ER306);
+        fields.refuse(Code::FixedPaymentMethodBlank);
     }
     match text {
-        Text::Absent => refuse(fields, Code::ER332, "paymentMethod"),
+        Text::Absent => refuse(fields, Code::PaymentMethodNull, "paymentMethod"),
         Text::Blank if fixed => None,
-        Text::Blank => refuse(fields, Code::ER327, "it is blank"),
-        Text::Other => refuse(fields, Code::ER307, "paymentMethod"),
+        Text::Blank => refuse(fields, Code::PaymentMethodInvalid, "it is blank"),
+        Text::Other => refuse(fields, Code::PaymentMethodNotString, "paymentMethod"),
         Text::Some(code) => match client.catalogue.payment_method(&code) {
             Some(method) if method.enabled => Some(code),
-            _ => refuse(fields, Code::ER327, "it is not offered"),
+            _ => refuse(fields, Code::PaymentMethodInvalid, "it is not offered"),
         },
     }
 }
@@ -263,19 +280,21 @@ fn check_amounts(fields: &mut Fields<'_>, fixed: bool) {
     let names = ["baseCurrencyAmount", "quoteCurrencyAmount"];
     let set = names.iter().filter(|name| fields.value(name).is_some()).count();
     if set == 2 {
-        fields.refuse(Code::ER320);
+        fields.refuse(Code::OfferAmountAmbiguous);
     }
     if fixed && set != 1 {
-        fields.refuse(Code::ER330);
+        fields.refuse(Code::FixedAmountAmbiguous);
     }
 }
 
 fn return_url(fields: &mut Fields<'_>) -> Option<ReturnUrl> {
     match Text::of(fields, "returnUrl") {
         Text::Absent => None,
-        Text::Blank => refuse(fields, Code::ER308, "returnUrl"),
-        Text::Other => refuse(fields, Code::ER309, "returnUrl"),
-        Text::Some(text) => text.parse().ok().or_else(|| refuse(fields, Code::ER047, "returnUrl")),
+        Text::Blank => refuse(fields, Code::ReturnUrlBlank, "returnUrl"),
+        Text::Other => refuse(fields, Code::ReturnUrlNotString, "returnUrl"),
+        Text::Some(text) => {
+            text.parse().ok().or_else(|| refuse(fields, Code::ReturnUrlInvalid, "returnUrl"))
+        }
     }
 }
 
@@ -283,19 +302,23 @@ fn callback_url(fields: &mut Fields<'_>, client: &Client) -> Option<CallbackUrl>
     let loopback = client.tenant.loopback_http();
     match Text::of(fields, "callbackUrl") {
         Text::Absent => None,
-        Text::Blank => refuse(fields, Code::ER321, "callbackUrl"),
-        Text::Other => refuse(fields, Code::ER310, "callbackUrl"),
+        Text::Blank => refuse(fields, Code::CallbackUrlBlank, "callbackUrl"),
+        Text::Other => refuse(fields, Code::OfferCallbackInvalid, "callbackUrl"),
         Text::Some(text) => CallbackUrl::parse(&text, loopback)
             .ok()
-            .or_else(|| refuse(fields, Code::ER310, "it is not an https URL")),
+            .or_else(|| refuse(fields, Code::OfferCallbackInvalid, "it is not an https URL")),
     }
 }
 
 fn partner_reference(fields: &mut Fields<'_>) -> Option<PartnerReference> {
-    let text = fields.text_or_null("partnerOrderIdentifier", Code::ER311)?;
+    let text = fields.text_or_null("partnerOrderIdentifier", Code::PartnerOrderIdInvalid)?;
     match text.parse() {
         Ok(reference) => Some(reference),
-        Err(_) => refuse(fields, Code::ER311, "1 to 255 characters, no control characters"),
+        Err(_) => refuse(
+            fields,
+            Code::PartnerOrderIdInvalid,
+            "1 to 255 characters, no control characters",
+        ),
     }
 }
 
@@ -307,9 +330,11 @@ fn wallet_address(
 ) -> Option<WalletAddress> {
     let required = client.tenant.wallet_address_required;
     match Text::of(fields, "walletAddress") {
-        Text::Absent | Text::Blank if required => refuse(fields, Code::ER325, "walletAddress"),
+        Text::Absent | Text::Blank if required => {
+            refuse(fields, Code::WalletAddressRequired, "walletAddress")
+        }
         Text::Absent => None,
-        Text::Blank | Text::Other => refuse(fields, Code::ER312, "walletAddress"),
+        Text::Blank | Text::Other => refuse(fields, Code::OfferWalletInvalid, "walletAddress"),
         Text::Some(text) => {
             let chain = pair?.base.crypto.as_ref()?.chain;
             WalletAddress::parse(chain, &text).ok().or_else(|| {
@@ -321,29 +346,29 @@ fn wallet_address(
 }
 
 fn wallet_address_tag(fields: &mut Fields<'_>, pair: Option<&Pair>) -> Option<DestinationTag> {
-    let text = fields.text_or_null("walletAddressTag", Code::ER313)?;
+    let text = fields.text_or_null("walletAddressTag", Code::WalletAddressTagInvalid)?;
     let crypto = pair?.base.crypto.as_ref()?;
     let kind = if crypto.supports_tag { crypto.chain.tag_kind() } else { TagKind::None };
     match DestinationTag::parse(kind, &text) {
         Ok(tag) => Some(tag),
         Err(InvalidTag::Unsupported) => {
-            refuse(fields, Code::ER313, "the base currency takes no tag")
+            refuse(fields, Code::WalletAddressTagInvalid, "the base currency takes no tag")
         }
         Err(InvalidTag::Malformed) => {
-            refuse(fields, Code::ER313, "it is no tag of the base currency")
+            refuse(fields, Code::WalletAddressTagInvalid, "it is no tag of the base currency")
         }
     }
 }
 
 fn fee(fields: &mut Fields<'_>, client: &Client) -> Option<Decimal> {
     if matches!(Text::of(fields, "fee"), Text::Blank) {
-        return refuse(fields, Code::ER323, "fee");
+        return refuse(fields, Code::FeeBlank, "fee");
     }
-    let fee = fields.optional("fee", Code::ER315, from_number)?;
+    let fee = fields.optional("fee", Code::FeeInvalid, from_number)?;
     if client.tenant.accepts_fee(fee) {
         Some(fee)
     } else {
-        refuse(fields, Code::ER315, "0 to 5 within the client's cap, with at most 4 decimals")
+        refuse(fields, Code::FeeInvalid, "0 to 5 within the client's cap, with at most 4 decimals")
     }
 }
 
@@ -351,7 +376,7 @@ fn fee(fields: &mut Fields<'_>, client: &Client) -> Option<Decimal> {
 fn expire_seconds(fields: &mut Fields<'_>) -> Option<i64> {
     let integer = match fields.value("expireTime")? {
         Value::String(text) if text.trim().is_empty() => {
-            return refuse(fields, Code::ER322, "expireTime");
+            return refuse(fields, Code::ExpireTimeBlank, "expireTime");
         }
         Value::Number(number) => {
             let digits = number.as_str().strip_prefix('-').unwrap_or(number.as_str());
@@ -362,9 +387,9 @@ fn expire_seconds(fields: &mut Fields<'_>) -> Option<i64> {
         _ => None,
     };
     match integer {
-        None => refuse(fields, Code::ER314, "expireTime"),
+        None => refuse(fields, Code::ExpireTimeNotInteger, "expireTime"),
         Some(seconds) if EXPIRE_SECONDS.contains(&seconds) => Some(seconds),
-        Some(_) => refuse(fields, Code::ER329, "expireTime"),
+        Some(_) => refuse(fields, Code::ExpireTimeOutOfBounds, "expireTime"),
     }
 }
 

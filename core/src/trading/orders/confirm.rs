@@ -42,30 +42,37 @@ const DETAILS: &str = "Send the user to `paymentUrl`. Confirming the quote again
 
 /// What both versions say.
 const ERRORS: [Code; 19] = [
-    Code::ER006,
-    Code::ER007,
-    Code::ER008,
-    Code::ER009,
-    Code::ER011,
-    Code::ER014,
-    Code::ER015,
-    Code::ER044,
-    Code::ER045,
-    Code::ER046,
-    Code::ER047,
-    Code::ER048,
-    Code::ER055,
-    Code::ER124,
-    Code::ER138,
-    Code::ER139,
-    Code::ER380,
-    Code::ER396,
-    Code::ER397,
+    Code::QuoteExpired,
+    Code::QuoteInvalid,
+    Code::CurrencyInMaintenance,
+    Code::NotBuyQuote,
+    Code::FiatAmountInvalid,
+    Code::WalletAddressInvalid,
+    Code::DestinationTagInvalid,
+    Code::DestinationTagUnsupported,
+    Code::QuoteMissing,
+    Code::CallbackUrlInvalid,
+    Code::ReturnUrlInvalid,
+    Code::RequestMalformed,
+    Code::PaymentMethodUnavailable,
+    Code::UserDisabled,
+    Code::AccountTypeUnsupported,
+    Code::AccountNotVerified,
+    Code::AccountIdentifierInvalid,
+    Code::AccountNotFound,
+    Code::AccountDisabled,
 ];
 
 /// What only a confirm under an offer says.
-const OFFER_ERRORS: [Code; 7] =
-    [Code::ER131, Code::ER132, Code::ER133, Code::ER134, Code::ER135, Code::ER136, Code::ER137];
+const OFFER_ERRORS: [Code; 7] = [
+    Code::OfferAlreadyConfirmed,
+    Code::OfferNotFound,
+    Code::OfferExpired,
+    Code::OfferAmountFixed,
+    Code::OfferCurrencyFixed,
+    Code::OfferPaymentMethodFixed,
+    Code::OfferFeeFixed,
+];
 
 /// Version 1: a quote on its own.
 pub struct V1;
@@ -200,7 +207,7 @@ async fn confirm(core: &Core, caller: Reader, request: Confirm) -> Result<Confir
     let Reader { client, user } = caller;
     let opened = token::open(core, &client, user, Side::Buy, &request.quote);
     let (quote, expired) = match opened {
-        Err(error) if error.is(Code::ER006) => {
+        Err(error) if error.is(Code::QuoteExpired) => {
             (token::open_expired(core, &client, user, Side::Buy, &request.quote)?, true)
         }
         opened => (opened?, false),
@@ -215,7 +222,7 @@ async fn confirm(core: &Core, caller: Reader, request: Confirm) -> Result<Confir
     let confirming = Confirming { client, user, account, quote, request, destination };
     // Whatever stands against a new order, the quote may have become one before.
     if expired {
-        return confirming.repeated(core).await?.ok_or_else(|| Code::ER006.into());
+        return confirming.repeated(core).await?.ok_or_else(|| Code::QuoteExpired.into());
     }
     let (refusal, offer) = confirming.check(core).await?;
     if !refusal.is_empty() {
@@ -254,7 +261,7 @@ impl Confirming {
             Some(offer) => {
                 offer.check(&self.quote, &self.destination, core.clock.now(), &mut refusal);
             }
-            None => refusal.add(Code::ER132, None),
+            None => refusal.add(Code::OfferNotFound, None),
         }
         Ok((refusal, offer))
     }
@@ -270,9 +277,9 @@ impl Confirming {
                 let repeated = self.repeated(core).await?;
                 repeated.ok_or_else(|| Error::broken("find the order of a used quote"))
             }
-            Outcome::OfferTaken => self.overtaken(core, (Code::ER131, None)).await,
+            Outcome::OfferTaken => self.overtaken(core, (Code::OfferAlreadyConfirmed, None)).await,
             Outcome::Forbidden => {
-                self.overtaken(core, (Code::ER011, Some(checks::LIMIT_REACHED))).await
+                self.overtaken(core, (Code::FiatAmountInvalid, Some(checks::LIMIT_REACHED))).await
             }
             // The statement may have been carried out. What it left behind says so, or will when
             // the client asks again; doing it again blindly could not tell.
@@ -291,7 +298,7 @@ impl Confirming {
         let client = self.client.id();
         let Some(earlier) = earlier(core, client, self.quote.id).await? else { return Ok(None) };
         if earlier.terms_digest != self.terms_digest() {
-            return Err(Code::ER007.into());
+            return Err(Code::QuoteInvalid.into());
         }
         Confirmed::new(core, client, earlier.order_id, earlier.expires_at).map(Some)
     }

@@ -53,7 +53,7 @@ pub struct V2;
 impl Endpoint for V2 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v2/buy/orders";
-    const ERRORS: &'static [Code] = &[Code::ER034, Code::ER048];
+    const ERRORS: &'static [Code] = &[Code::OrderIdMalformed, Code::RequestMalformed];
     const DOC: Doc = Doc {
         summary: "List orders, newest first",
         details: "A page at a time: follow `Link`, or send `X-Next-Cursor` as `cursor`.",
@@ -95,17 +95,21 @@ impl Filter {
     /// ER034 for an identifier that no order can have, ER048 with the parameter's name otherwise.
     pub(crate) fn read(query: Option<&str>) -> Result<Self> {
         let mut fields = Fields::of_query(query);
-        let limit = fields.optional("limit", Code::ER048, |value| {
+        let limit = fields.optional("limit", Code::RequestMalformed, |value| {
             let limit = value.as_str()?.parse().ok()?;
             (1..=PAGE_ORDERS_MAX).contains(&limit).then_some(limit)
         });
-        let cursor = fields.optional("cursor", Code::ER048, |value| Cursor::parse(value.as_str()?));
-        let status =
-            fields.optional("status", Code::ER048, |value| OrderStatus::from_name(value.as_str()?));
-        let from = fields.optional("from", Code::ER048, moment);
-        let to = fields.optional("to", Code::ER048, moment);
-        let reference = fields
-            .optional("partnerOrderIdentifier", Code::ER034, |value| value.as_str()?.parse().ok());
+        let cursor = fields
+            .optional("cursor", Code::RequestMalformed, |value| Cursor::parse(value.as_str()?));
+        let status = fields.optional("status", Code::RequestMalformed, |value| {
+            OrderStatus::from_name(value.as_str()?)
+        });
+        let from = fields.optional("from", Code::RequestMalformed, moment);
+        let to = fields.optional("to", Code::RequestMalformed, moment);
+        let reference =
+            fields.optional("partnerOrderIdentifier", Code::OrderIdMalformed, |value| {
+                value.as_str()?.parse().ok()
+            });
         let query = without_cursor(query.unwrap_or_default());
         let limit = limit.unwrap_or(PAGE_ORDERS);
         fields.finish(Some(Self { limit, cursor, status, from, to, reference, query }))
@@ -251,7 +255,7 @@ mod tests {
     #[test]
     fn every_parameter_that_is_wrong_is_found() {
         let error = Filter::read(Some("limit=101&partnerOrderIdentifier=%00")).unwrap_err();
-        assert!(error.is(Code::ER048) && error.is(Code::ER034));
+        assert!(error.is(Code::RequestMalformed) && error.is(Code::OrderIdMalformed));
         for query in [
             "limit=0",
             "limit=x",
@@ -262,14 +266,14 @@ mod tests {
             "from=yesterday",
             "to=2026-01-01",
         ] {
-            assert!(Filter::read(Some(query)).unwrap_err().is(Code::ER048), "{query}");
+            assert!(Filter::read(Some(query)).unwrap_err().is(Code::RequestMalformed), "{query}");
         }
     }
 
     #[test]
     fn the_next_page_keeps_the_filter() {
         let filter = Filter::read(Some("status=in+progress&limit=5&cursor=")).unwrap_err();
-        assert!(filter.is(Code::ER048));
+        assert!(filter.is(Code::RequestMalformed));
         let filter = Filter::read(Some("status=in+progress&limit=5")).unwrap();
         assert_eq!((filter.limit, filter.status), (5, Some(OrderStatus::InProgress)));
         assert_eq!(

@@ -40,9 +40,9 @@ impl OrderName {
     pub(crate) fn read(input: &Input) -> Result<Self> {
         let text = input.param("id");
         if text.is_empty() {
-            return Err(Code::ER033.into());
+            return Err(Code::OrderIdMissing.into());
         }
-        let reference = text.parse().map_err(|_| Code::ER034)?;
+        let reference = text.parse().map_err(|_| Code::OrderIdMalformed)?;
         Ok(Self { number: text.parse().ok(), reference })
     }
 }
@@ -66,7 +66,7 @@ pub(crate) async fn find(
         reference: name.reference.as_str().to_owned(),
     };
     let row = core.order_reads.0.ask(asked).await??;
-    row.ok_or(Code::ER035)?.order(&client.catalogue)
+    row.ok_or(Code::OrderNotFound)?.order(&client.catalogue)
 }
 
 /// Reads of single orders. Those that would wait for a connection share a statement.

@@ -73,7 +73,8 @@ pub struct V1;
 impl Endpoint for V1 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v1/user/buy/orders/{id}";
-    const ERRORS: &'static [Code] = &[Code::ER033, Code::ER034, Code::ER035];
+    const ERRORS: &'static [Code] =
+        &[Code::OrderIdMissing, Code::OrderIdMalformed, Code::OrderNotFound];
     const DOC: Doc = Doc {
         summary: "Read a user's order",
         details: "With what keeps it from completing, and where the user can act on it.",
@@ -126,7 +127,8 @@ impl Endpoint for V1 {
         let ClientAndUser { client, user } = caller;
         let order = find(core, &client, Some(user), &name).await?;
         let mut conn = core.db.acquire().await?;
-        let trader = limits::trader(&mut conn, client.id(), user).await?.ok_or(Code::ER709)?;
+        let trader =
+            limits::trader(&mut conn, client.id(), user).await?.ok_or(Code::UserNotFound)?;
         let page_url = payment_url(core, client.id(), order.id)?;
         let reasons = reasons(&order, &trader.statuses, &page_url);
         Ok(Json(OrderV1 { order_not_completed_reasons: reasons, ..order.into() }))
@@ -139,7 +141,8 @@ pub struct V2;
 impl Endpoint for V2 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v2/buy/orders/{id}";
-    const ERRORS: &'static [Code] = &[Code::ER033, Code::ER034, Code::ER035];
+    const ERRORS: &'static [Code] =
+        &[Code::OrderIdMissing, Code::OrderIdMalformed, Code::OrderNotFound];
     const DOC: Doc = Doc {
         summary: "Read an order",
         details: "A client token reads every order of its client, an API key those of the user \

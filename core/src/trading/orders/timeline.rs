@@ -19,7 +19,8 @@ pub struct V2;
 impl Endpoint for V2 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v2/buy/orders/{id}/timeline";
-    const ERRORS: &'static [Code] = &[Code::ER033, Code::ER034, Code::ER035];
+    const ERRORS: &'static [Code] =
+        &[Code::OrderIdMissing, Code::OrderIdMalformed, Code::OrderNotFound];
     const DOC: Doc = Doc {
         summary: "List an order's changes of state, oldest first",
         path: &[ID],

@@ -39,23 +39,23 @@ impl Endpoint for BuyV1 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v1/buy/quote";
     const ERRORS: &'static [Code] = &[
-        Code::ER008,
-        Code::ER010,
-        Code::ER011,
-        Code::ER012,
-        Code::ER013,
-        Code::ER014,
-        Code::ER015,
-        Code::ER042,
-        Code::ER043,
-        Code::ER044,
-        Code::ER048,
-        Code::ER050,
-        Code::ER055,
-        Code::ER061,
-        Code::ER328,
-        Code::ER402,
-        Code::ER403,
+        Code::CurrencyInMaintenance,
+        Code::CurrencyPairUnknown,
+        Code::FiatAmountInvalid,
+        Code::CryptoAmountInvalid,
+        Code::PaymentMethodUnknown,
+        Code::WalletAddressInvalid,
+        Code::DestinationTagInvalid,
+        Code::AmountMissing,
+        Code::AmountAmbiguous,
+        Code::DestinationTagUnsupported,
+        Code::RequestMalformed,
+        Code::FeeOutOfBounds,
+        Code::PaymentMethodUnavailable,
+        Code::CountryCodeInvalid,
+        Code::FeePolicyFailed,
+        Code::TargetCurrencyUnsupported,
+        Code::SourceCurrencyUnsupported,
     ];
     const BODY: Body = Body::Json;
     const BUCKET: Option<Bucket> = Some(Bucket::Quotes);
@@ -107,21 +107,21 @@ impl Endpoint for SellV1 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v1/sell/quote";
     const ERRORS: &'static [Code] = &[
-        Code::ER008,
-        Code::ER010,
-        Code::ER011,
-        Code::ER012,
-        Code::ER013,
-        Code::ER016,
-        Code::ER042,
-        Code::ER043,
-        Code::ER048,
-        Code::ER050,
-        Code::ER055,
-        Code::ER061,
-        Code::ER328,
-        Code::ER402,
-        Code::ER403,
+        Code::CurrencyInMaintenance,
+        Code::CurrencyPairUnknown,
+        Code::FiatAmountInvalid,
+        Code::CryptoAmountInvalid,
+        Code::PaymentMethodUnknown,
+        Code::SellingInMaintenance,
+        Code::AmountMissing,
+        Code::AmountAmbiguous,
+        Code::RequestMalformed,
+        Code::FeeOutOfBounds,
+        Code::PaymentMethodUnavailable,
+        Code::CountryCodeInvalid,
+        Code::FeePolicyFailed,
+        Code::TargetCurrencyUnsupported,
+        Code::SourceCurrencyUnsupported,
     ];
     const BODY: Body = Body::Json;
     const BUCKET: Option<Bucket> = Some(Bucket::Quotes);
@@ -269,12 +269,12 @@ fn open_market(core: &Core, side: Side, request: &Request) -> Result<Decimal> {
     let price = request.pair.live_price(core.clock.now());
     let in_maintenance = side.of(&request.pair).status != PairStatus::Enabled;
     if in_maintenance && side == Side::Sell {
-        refusal.add(Code::ER016, None);
+        refusal.add(Code::SellingInMaintenance, None);
     } else if in_maintenance || price.is_none() {
-        refusal.add(Code::ER008, None);
+        refusal.add(Code::CurrencyInMaintenance, None);
     }
     if !request.method.enabled {
-        refusal.add(Code::ER055, None);
+        refusal.add(Code::PaymentMethodUnavailable, None);
     }
     price.filter(|_| refusal.is_empty()).ok_or_else(|| refusal.into())
 }

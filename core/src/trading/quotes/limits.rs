@@ -58,7 +58,7 @@ pub(super) async fn reasons_of_user(
     let Some(user) = caller.user else { return Ok(Vec::new()) };
     // Boxed, because a quote without a user, the common one, would carry its room around.
     let standing = Box::pin(limits::standing(core, caller.client.id(), user)).await?;
-    let (trader, spent) = standing.ok_or(Code::ER709)?;
+    let (trader, spent) = standing.ok_or(Code::UserNotFound)?;
     let above = quote.fiat > trader.rules.left(quote.side, &spent);
     let open = !trader.statuses.is_verified();
     let all = [(above, Reason::UserLimitExceeded), (open, Reason::UserRegistrationNotCompleted)];

@@ -90,7 +90,7 @@ impl Request {
             (Side::Buy, Some(crypto)) => wallet(&mut fields, crypto),
             _ => (None, None),
         };
-        let country = fields.optional("countryCode", Code::ER061, parsed);
+        let country = fields.optional("countryCode", Code::CountryCodeInvalid, parsed);
         let request = pair.zip(method).zip(given).map(|((pair, method), given)| Self {
             pair,
             method,
@@ -119,8 +119,8 @@ impl Request {
     /// Why the amount has no price, as the partner is told.
     pub(super) fn unpriceable(&self, why: Unpriceable) -> Error {
         let code = match self.given {
-            Given::Fiat(_) => Code::ER011,
-            Given::Crypto(_) => Code::ER012,
+            Given::Fiat(_) => Code::FiatAmountInvalid,
+            Given::Crypto(_) => Code::CryptoAmountInvalid,
         };
         match why {
             Unpriceable::TooSmall => Error::with_detail(code, "nothing is left after the fees"),
@@ -136,11 +136,11 @@ fn parsed<T: FromStr>(value: &Value) -> Option<T> {
 /// The pair that `currencyPair` names, or `sourceCurrency` and `targetCurrency` (CAIP-19) do. Both
 /// forms may be sent if they name the same. A pair that is not offered on this side is as unknown.
 fn pair(fields: &mut Fields<'_>, side: Side, catalogue: &Catalogue) -> Option<Arc<Pair>> {
-    let source = fields.optional("sourceCurrency", Code::ER403, |value| {
+    let source = fields.optional("sourceCurrency", Code::SourceCurrencyUnsupported, |value| {
         currency(catalogue, value)
             .filter(|currency| currency.crypto.is_some() == (side == Side::Sell))
     });
-    let target = fields.optional("targetCurrency", Code::ER402, |value| {
+    let target = fields.optional("targetCurrency", Code::TargetCurrencyUnsupported, |value| {
         currency(catalogue, value)
             .filter(|currency| currency.crypto.is_some() == (side == Side::Buy))
     });
@@ -155,7 +155,7 @@ fn pair(fields: &mut Fields<'_>, side: Side, catalogue: &Catalogue) -> Option<Ar
         .map(|value| parsed(value).and_then(|code| catalogue.pairs.get(&code)));
     let pair = match (named, by_caip19) {
         (None, false) => {
-            fields.refuse_with(Code::ER010, "currencyPair");
+            fields.refuse_with(Code::CurrencyPairUnknown, "currencyPair");
             return None;
         }
         (None, true) => derived,
@@ -166,7 +166,7 @@ fn pair(fields: &mut Fields<'_>, side: Side, catalogue: &Catalogue) -> Option<Ar
     let said = by_caip19 && !fields.is_clean();
     let pair = pair.filter(|pair| side.of(pair).status != PairStatus::Disabled).cloned();
     if pair.is_none() && !said {
-        fields.refuse_with(Code::ER010, "currencyPair");
+        fields.refuse_with(Code::CurrencyPairUnknown, "currencyPair");
     }
     pair
 }
@@ -187,7 +187,7 @@ fn method(
     if side == Side::Sell && fields.value("paymentMethod").is_none() {
         return find(PAYOUT_METHOD_DEFAULT);
     }
-    fields.required("paymentMethod", Code::ER013, |value| find(value.as_str()?))
+    fields.required("paymentMethod", Code::PaymentMethodUnknown, |value| find(value.as_str()?))
 }
 
 /// Exactly one of the two amounts; an empty string is none.
@@ -195,15 +195,15 @@ fn given(fields: &mut Fields<'_>, pair: Option<&Pair>) -> Option<Given> {
     let is_sent = |name| fields.value(name).is_some_and(|value| value.as_str() != Some(""));
     let (fiat, crypto) = (is_sent("fiatAmount"), is_sent("cryptoAmount"));
     if fiat == crypto {
-        fields.refuse(if fiat { Code::ER043 } else { Code::ER042 });
+        fields.refuse(if fiat { Code::AmountAmbiguous } else { Code::AmountMissing });
     }
     let fiat = fiat.then(|| {
         let most = pair.map(|pair| pair.quote.scale());
-        amount(fields, "fiatAmount", Code::ER011, most).map(Given::Fiat)
+        amount(fields, "fiatAmount", Code::FiatAmountInvalid, most).map(Given::Fiat)
     });
     let crypto = crypto.then(|| {
         let most = pair.map(|pair| pair.base.scale());
-        amount(fields, "cryptoAmount", Code::ER012, most).map(Given::Crypto)
+        amount(fields, "cryptoAmount", Code::CryptoAmountInvalid, most).map(Given::Crypto)
     });
     fiat.or(crypto).flatten()
 }
@@ -234,7 +234,7 @@ fn amount(
 /// The partner's fee in percent; null and an empty string are the client's default.
 fn fee(fields: &mut Fields<'_>, client: &Client) -> Option<Decimal> {
     fields
-        .optional("fee", Code::ER050, |value| {
+        .optional("fee", Code::FeeOutOfBounds, |value| {
             if value.as_str() == Some("") {
                 return Some(None);
             }
@@ -248,7 +248,7 @@ fn wallet(
     fields: &mut Fields<'_>,
     crypto: &Crypto,
 ) -> (Option<WalletAddress>, Option<DestinationTag>) {
-    let address = fields.optional("walletAddress", Code::ER014, |value| {
+    let address = fields.optional("walletAddress", Code::WalletAddressInvalid, |value| {
         WalletAddress::parse(crypto.chain, value.as_str()?).ok()
     });
     let kind = if crypto.supports_tag { crypto.chain.tag_kind() } else { TagKind::None };
@@ -256,11 +256,11 @@ fn wallet(
     let tag = match tag {
         Some(Ok(tag)) => tag,
         Some(Err(InvalidTag::Unsupported)) => {
-            fields.refuse(Code::ER044);
+            fields.refuse(Code::DestinationTagUnsupported);
             None
         }
         Some(Err(InvalidTag::Malformed)) => {
-            fields.refuse_with(Code::ER015, "destinationTag");
+            fields.refuse_with(Code::DestinationTagInvalid, "destinationTag");
             None
         }
         None => None,

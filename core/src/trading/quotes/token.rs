@@ -95,7 +95,7 @@ pub fn open_expired(
 /// ER007; the cause goes to the log alone.
 pub(super) fn refused(cause: &'static str) -> Error {
     tracing::debug!(cause, "quote refused");
-    Code::ER007.into()
+    Code::QuoteInvalid.into()
 }
 
 fn open_with(
@@ -108,7 +108,7 @@ fn open_with(
 ) -> Result<Quote> {
     let quote = read(keys, now, client, token)?;
     if now >= quote.expires_at {
-        return Err(Code::ER006.into());
+        return Err(Code::QuoteExpired.into());
     }
     admitted(quote, now, client, user, side)
 }

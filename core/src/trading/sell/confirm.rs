@@ -37,23 +37,23 @@ impl Endpoint for V1 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v1/sell/confirm";
     const ERRORS: &'static [Code] = &[
-        Code::ER006,
-        Code::ER007,
-        Code::ER008,
-        Code::ER011,
-        Code::ER012,
-        Code::ER016,
-        Code::ER017,
-        Code::ER045,
-        Code::ER046,
-        Code::ER048,
-        Code::ER055,
-        Code::ER124,
-        Code::ER138,
-        Code::ER139,
-        Code::ER380,
-        Code::ER396,
-        Code::ER397,
+        Code::QuoteExpired,
+        Code::QuoteInvalid,
+        Code::CurrencyInMaintenance,
+        Code::FiatAmountInvalid,
+        Code::CryptoAmountInvalid,
+        Code::SellingInMaintenance,
+        Code::NotSellQuote,
+        Code::QuoteMissing,
+        Code::CallbackUrlInvalid,
+        Code::RequestMalformed,
+        Code::PaymentMethodUnavailable,
+        Code::UserDisabled,
+        Code::AccountTypeUnsupported,
+        Code::AccountNotVerified,
+        Code::AccountIdentifierInvalid,
+        Code::AccountNotFound,
+        Code::AccountDisabled,
     ];
     const BODY: Body = Body::Json;
     const IDEMPOTENT: bool = true;
@@ -106,11 +106,13 @@ pub struct Confirm {
 
 impl Confirm {
     fn read(mut fields: Fields<'_>, client: &Client) -> Result<Self> {
-        let quote = fields.text("quote", Code::ER045);
-        let account = fields.optional("accountIdentifier", Code::ER380, identifier);
+        let quote = fields.text("quote", Code::QuoteMissing);
+        let account =
+            fields.optional("accountIdentifier", Code::AccountIdentifierInvalid, identifier);
         let callback_url = request::callback_url(&mut fields, client);
-        let partner_reference =
-            fields.optional("partnerOrderIdentifier", Code::ER048, request::reference).flatten();
+        let partner_reference = fields
+            .optional("partnerOrderIdentifier", Code::RequestMalformed, request::reference)
+            .flatten();
         fields.finish(quote.map(|quote| Self { quote, account, callback_url, partner_reference }))
     }
 }
@@ -134,7 +136,7 @@ async fn confirm(core: &Core, caller: Reader, request: Confirm) -> Result<Confir
     let Reader { client, user } = caller;
     let opened = token::open(core, &client, user, Side::Sell, &request.quote);
     let (quote, expired) = match opened {
-        Err(error) if error.is(Code::ER006) => {
+        Err(error) if error.is(Code::QuoteExpired) => {
             (token::open_expired(core, &client, user, Side::Sell, &request.quote)?, true)
         }
         opened => (opened?, false),
@@ -144,7 +146,7 @@ async fn confirm(core: &Core, caller: Reader, request: Confirm) -> Result<Confir
     let confirming = Confirming { client, user, account, quote, request };
     // Whatever stands against a new sale, the quote may have become one before.
     if expired {
-        return confirming.repeated(core).await?.ok_or_else(|| Code::ER006.into());
+        return confirming.repeated(core).await?.ok_or_else(|| Code::QuoteExpired.into());
     }
     let refusal = confirming.check(core).await?;
     if !refusal.is_empty() {
@@ -170,7 +172,10 @@ impl Confirming {
         let mut refusal = Refusal::new();
         market(&self.client.catalogue, &self.quote, core.clock.now(), &mut refusal);
         if !self.client.tenant.is_test() {
-            refusal.add(Code::ER016, Some("no wallet takes the coins of live clients yet".into()));
+            refusal.add(
+                Code::SellingInMaintenance,
+                Some("no wallet takes the coins of live clients yet".into()),
+            );
         }
         self.account.check(&self.quote, &mut refusal);
         if let Some(user) = self.user
@@ -185,7 +190,10 @@ impl Confirming {
         let now = core.clock.now();
         let (client, request) = (&self.client, &self.request);
         let chain = client.catalogue.currencies.get(&self.quote.crypto_currency());
-        let chain = chain.and_then(|currency| currency.crypto.as_ref()).ok_or(Code::ER008)?.chain;
+        let chain = chain
+            .and_then(|currency| currency.crypto.as_ref())
+            .ok_or(Code::CurrencyInMaintenance)?
+            .chain;
         let sale = NewSale {
             client: client.id(),
             user: self.user,
@@ -228,7 +236,7 @@ impl Confirming {
         let found = earlier(core, &self.client, self.quote.id).await?;
         let Some((placed, terms_digest)) = found else { return Ok(None) };
         if terms_digest != self.terms_digest() {
-            return Err(Code::ER007.into());
+            return Err(Code::QuoteInvalid.into());
         }
         Ok(Some(self.confirmed(placed)))
     }
@@ -237,7 +245,7 @@ impl Confirming {
     async fn why_forbidden(&self, core: &Core) -> Result<Refusal> {
         let mut refusal = self.check(core).await?;
         if refusal.is_empty() {
-            refusal.add(Code::ER011, Some(checks::LIMIT_REACHED.into()));
+            refusal.add(Code::FiatAmountInvalid, Some(checks::LIMIT_REACHED.into()));
         }
         Ok(refusal)
     }
@@ -265,20 +273,24 @@ impl Confirming {
 /// an amount beyond what one of them takes (ER012 in coins, ER011 in fiat).
 fn market(catalogue: &Catalogue, quote: &Quote, now: DateTime<Utc>, refusal: &mut Refusal) {
     match catalogue.pairs.get(&quote.pair) {
-        None => refusal.add(Code::ER008, None),
-        Some(pair) if pair.sell.status != PairStatus::Enabled => refusal.add(Code::ER016, None),
-        Some(pair) if pair.live_price(now).is_none() => refusal.add(Code::ER008, None),
+        None => refusal.add(Code::CurrencyInMaintenance, None),
+        Some(pair) if pair.sell.status != PairStatus::Enabled => {
+            refusal.add(Code::SellingInMaintenance, None)
+        }
+        Some(pair) if pair.live_price(now).is_none() => {
+            refusal.add(Code::CurrencyInMaintenance, None)
+        }
         Some(pair) => {
             let (min, max) = (pair.sell.min, pair.sell.max);
-            beyond(refusal, Code::ER012, quote.crypto, (min, max), "pair");
+            beyond(refusal, Code::CryptoAmountInvalid, quote.crypto, (min, max), "pair");
         }
     }
     match catalogue.payment_method(&quote.payment_method) {
         Some(method) if method.enabled => {
             let bounds = (Decimal::ZERO, method.limit);
-            beyond(refusal, Code::ER011, quote.fiat, bounds, "payout method");
+            beyond(refusal, Code::FiatAmountInvalid, quote.fiat, bounds, "payout method");
         }
-        _ => refusal.add(Code::ER055, None),
+        _ => refusal.add(Code::PaymentMethodUnavailable, None),
     }
 }
 

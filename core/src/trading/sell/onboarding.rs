@@ -40,15 +40,15 @@ impl Endpoint for CreateV2 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v2/sell/onboarding";
     const ERRORS: &'static [Code] = &[
-        Code::ER047,
-        Code::ER053,
-        Code::ER099,
-        Code::ER102,
-        Code::ER308,
-        Code::ER331,
-        Code::ER340,
-        Code::ER367,
-        Code::ER417,
+        Code::ReturnUrlInvalid,
+        Code::UserIdentifierMissing,
+        Code::LocaleInvalid,
+        Code::UserIdentifierLengthInvalid,
+        Code::ReturnUrlBlank,
+        Code::SigningSecretMissing,
+        Code::ApiKeyNotFound,
+        Code::ShareTokenBlank,
+        Code::PayoutMethodInvalid,
     ];
     const BODY: Body = Body::Json;
     const IDEMPOTENT: bool = true;
@@ -122,9 +122,11 @@ impl Onboarding {
     fn read(mut fields: Fields<'_>) -> Result<Self> {
         let return_url = return_url(&mut fields);
         let identifier = identifier(&mut fields);
-        let locale = fields.optional("locale", Code::ER099, |value| value.as_str()?.parse().ok());
-        let payout_methods = fields.optional("payoutMethods", Code::ER417, payout_methods);
-        let share_token = fields.optional("kycShareToken", Code::ER367, share_token);
+        let locale =
+            fields.optional("locale", Code::LocaleInvalid, |value| value.as_str()?.parse().ok());
+        let payout_methods =
+            fields.optional("payoutMethods", Code::PayoutMethodInvalid, payout_methods);
+        let share_token = fields.optional("kycShareToken", Code::ShareTokenBlank, share_token);
         let request = return_url.map(|return_url| Self {
             return_url,
             identifier,
@@ -157,13 +159,13 @@ fn return_url(fields: &mut Fields<'_>) -> Option<ReturnUrl> {
         None => true,
         Some(value) => value.as_str().is_some_and(|text| text.trim().is_empty()),
     };
-    let code = if blank { Code::ER308 } else { Code::ER047 };
+    let code = if blank { Code::ReturnUrlBlank } else { Code::ReturnUrlInvalid };
     fields.required("returnUrl", code, |value| value.as_str()?.parse().ok())
 }
 
 fn identifier(fields: &mut Fields<'_>) -> Option<UserIdentifier> {
     let empty = fields.value("identifier").is_some_and(|value| value.as_str() == Some(""));
-    let code = if empty { Code::ER053 } else { Code::ER102 };
+    let code = if empty { Code::UserIdentifierMissing } else { Code::UserIdentifierLengthInvalid };
     fields.optional("identifier", code, |value| value.as_str()?.parse().ok())
 }
 
@@ -190,11 +192,11 @@ fn sign(core: &Core, client: &Client, text: &str) -> Result<String> {
     let (tenant, now) = (&client.tenant, core.clock.now());
     let mut refusal = Refusal::new();
     if !tenant.api_keys.iter().any(|key| key.expires_at.is_none_or(|end| now < end)) {
-        refusal.add(Code::ER340, None);
+        refusal.add(Code::ApiKeyNotFound, None);
     }
     let signature = signature::sign(&tenant.signing_secrets, now, text);
     if signature.is_none() {
-        refusal.add(Code::ER331, None);
+        refusal.add(Code::SigningSecretMissing, None);
     }
     signature.filter(|_| refusal.is_empty()).ok_or_else(|| refusal.into())
 }
@@ -220,8 +222,13 @@ pub struct VerifyV2;
 impl Endpoint for VerifyV2 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v2/sell/onboarding/verify";
-    const ERRORS: &'static [Code] =
-        &[Code::ER324, Code::ER331, Code::ER336, Code::ER338, Code::ER339];
+    const ERRORS: &'static [Code] = &[
+        Code::SignaturePolicyFailed,
+        Code::SigningSecretMissing,
+        Code::SignatureInvalid,
+        Code::SignatureNotString,
+        Code::SignatureRequired,
+    ];
     const BODY: Body = Body::Json;
     const DOC: Doc = Doc {
         summary: "Check a sell onboarding URL",
@@ -279,7 +286,9 @@ impl Claim {
     fn read(fields: &Fields<'_>) -> Result<Self> {
         let text = |name| match fields.value(name) {
             None => Ok(None),
-            Some(value) => value.as_str().map(str::to_owned).ok_or(Code::ER336).map(Some),
+            Some(value) => {
+                value.as_str().map(str::to_owned).ok_or(Code::SignatureInvalid).map(Some)
+            }
         };
         let mut parameters = Vec::new();
         for name in PARAMETERS {
@@ -344,6 +353,6 @@ mod tests {
     #[test]
     fn a_claim_that_is_no_text_is_not_genuine() {
         let claim = json!({"locale": 7, "signature": "ab"});
-        assert!(Claim::read(&Fields::of(&claim).unwrap()).unwrap_err().is(Code::ER336));
+        assert!(Claim::read(&Fields::of(&claim).unwrap()).unwrap_err().is(Code::SignatureInvalid));
     }
 }

@@ -76,7 +76,7 @@ pub(crate) const EXAMPLE: &str = r#"{
 impl Endpoint for ListV1 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v1/user/sell/orders";
-    const ERRORS: &'static [Code] = &[Code::ER034, Code::ER048];
+    const ERRORS: &'static [Code] = &[Code::OrderIdMalformed, Code::RequestMalformed];
     const DOC: Doc = Doc {
         summary: "List a user's sell orders",
         details: "Newest first, a page at a time.",
@@ -126,7 +126,8 @@ pub struct ReadV1;
 impl Endpoint for ReadV1 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v1/user/sell/orders/{id}";
-    const ERRORS: &'static [Code] = &[Code::ER033, Code::ER034, Code::ER035];
+    const ERRORS: &'static [Code] =
+        &[Code::OrderIdMissing, Code::OrderIdMalformed, Code::OrderNotFound];
     const DOC: Doc = Doc {
         summary: "Read a user's sell order",
         details: "By the order's number or by your own identifier; of several with one \
@@ -171,7 +172,7 @@ pub(crate) async fn find(
     )
     .fetch_optional(&core.db)
     .await?;
-    row.ok_or(Code::ER035)?.sale(&client.catalogue)
+    row.ok_or(Code::OrderNotFound)?.sale(&client.catalogue)
 }
 
 /// The sale as shown.

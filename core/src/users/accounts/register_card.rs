@@ -23,13 +23,13 @@ impl Endpoint for V2 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v2/user/accounts/cards/processor";
     const ERRORS: &'static [Code] = &[
-        Code::ER048,
-        Code::ER109,
-        Code::ER114,
-        Code::ER188,
-        Code::ER393,
-        Code::ER399,
-        Code::ER401,
+        Code::RequestMalformed,
+        Code::CurrencyMissing,
+        Code::CurrencyUnsupported,
+        Code::InstantVerificationUnsupported,
+        Code::TokenEmpty,
+        Code::CardHolderMissing,
+        Code::PaymentAccountFailed,
     ];
     const BODY: Body = Body::Json;
     const IDEMPOTENT: bool = true;
@@ -56,16 +56,16 @@ impl Endpoint for V2 {
 
     fn read(input: &Input, caller: &ClientAndUser) -> Result<Session> {
         let mut fields = Fields::of(&input.document)?;
-        let identifier = fields.required("sessionIdentifier", Code::ER393, |value| {
+        let identifier = fields.required("sessionIdentifier", Code::TokenEmpty, |value| {
             let text = value.as_str().filter(|text| !text.is_empty());
             text.filter(|text| text.len() <= IDENTIFIER_BYTES_MAX).map(str::to_owned)
         });
-        let holder = fields.required("cardHolderName", Code::ER399, |value| {
+        let holder = fields.required("cardHolderName", Code::CardHolderMissing, |value| {
             plain_text(value.as_str()?, HOLDER_CHARS_MAX)
         });
         let code = match fields.value("currencyCode").map(|value| value.as_str()) {
-            None | Some(Some("")) => Code::ER109,
-            Some(_) => Code::ER114,
+            None | Some(Some("")) => Code::CurrencyMissing,
+            Some(_) => Code::CurrencyUnsupported,
         };
         let currency = fields.required("currencyCode", code, |value| {
             let code: CurrencyCode = value.as_str()?.parse().ok()?;
@@ -77,10 +77,10 @@ impl Endpoint for V2 {
     }
 
     async fn call(core: &Core, caller: ClientAndUser, session: Session) -> Result<Json<Added>> {
-        let processor = Processor::of(&caller.client).ok_or(Code::ER401)?;
+        let processor = Processor::of(&caller.client).ok_or(Code::PaymentAccountFailed)?;
         let card = processor.card(&session.identifier).map_err(|why| match why {
-            NoCard::NotInstant => Code::ER188,
-            NoCard::Refused => Code::ER401,
+            NoCard::NotInstant => Code::InstantVerificationUnsupported,
+            NoCard::Refused => Code::PaymentAccountFailed,
         })?;
         let account = NewAccount {
             kind: Kind::CreditCard,
@@ -100,7 +100,7 @@ impl Endpoint for V2 {
                 let Private { identifier, holder, .. } = account.private;
                 Ok(Json(Added { account_identifier: identifier, account_holder_name: holder }))
             }
-            _ => Err(Code::ER401.into()),
+            _ => Err(Code::PaymentAccountFailed.into()),
         }
     }
 }

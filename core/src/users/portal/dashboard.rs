@@ -81,7 +81,7 @@ async fn sign_in(
     let user = log_in(core, client, form).await?;
     let mut conn = core.db.acquire().await?;
     let holder = holder(&mut conn, core, client.id(), &invitation.identifier).await?;
-    if holder == Some(user) { Ok(user) } else { Err(Code::ER703.into()) }
+    if holder == Some(user) { Ok(user) } else { Err(Code::UserIdentifierMismatch.into()) }
 }
 
 fn ask(status: StatusCode, client: &Client, invitation: &Invitation, note: &Markup) -> Reply {
@@ -102,7 +102,8 @@ async fn show(
     user: UserId,
 ) -> Result<Reply> {
     let mut conn = core.db.acquire().await?;
-    let account = Account::load(&mut conn, core, client.id(), user).await?.ok_or(Code::ER709)?;
+    let account =
+        Account::load(&mut conn, core, client.id(), user).await?.ok_or(Code::UserNotFound)?;
     let accounts = accounts::list(&mut conn, core, client.id(), user).await?;
     let orders = sqlx::query!(
         r#"

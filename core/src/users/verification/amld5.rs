@@ -29,7 +29,7 @@ pub struct QuestionsV1;
 impl Endpoint for QuestionsV1 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v1/user/verify/amld5";
-    const ERRORS: &'static [Code] = &[Code::ER099];
+    const ERRORS: &'static [Code] = &[Code::LocaleInvalid];
     const DOC: Doc = Doc {
         summary: "List the AMLD5 questions",
         details: "With a user credential: the questions for that user, a person or a business. \
@@ -52,7 +52,7 @@ impl Endpoint for QuestionsV1 {
     fn read(input: &Input, _: &ClientMaybeUser) -> Result<Language> {
         let mut fields = Fields::of_query(input.head.query.as_deref());
         let locale: Option<Locale> =
-            fields.optional("locale", Code::ER099, |value| value.as_str()?.parse().ok());
+            fields.optional("locale", Code::LocaleInvalid, |value| value.as_str()?.parse().ok());
         let language = locale.map_or(Language::En, |locale| locale.language());
         fields.finish(Some(language))
     }
@@ -69,7 +69,7 @@ impl Endpoint for QuestionsV1 {
                     caller.client.id().uuid(),
                     user.uuid(),
                 );
-                Some(row.fetch_optional(&core.db).await?.ok_or(Code::ER709)?)
+                Some(row.fetch_optional(&core.db).await?.ok_or(Code::UserNotFound)?)
             }
             None => None,
         };
@@ -111,7 +111,8 @@ pub struct AnswersV1;
 impl Endpoint for AnswersV1 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v1/user/verify/amld5";
-    const ERRORS: &'static [Code] = &[Code::ER048, Code::ER100, Code::ER101];
+    const ERRORS: &'static [Code] =
+        &[Code::RequestMalformed, Code::AnswersMalformed, Code::AnswerInvalid];
     const BODY: Body = Body::Json;
     const DOC: Doc = Doc {
         summary: "Answer AMLD5 questions",
@@ -150,8 +151,9 @@ impl Endpoint for AnswersV1 {
 /// Option keys by question. ER100 unless it is a list of objects with two texts, each question
 /// named once; ER101 for what is no question or no option of it.
 fn read_answers(document: &Value) -> Result<BTreeMap<String, String>> {
-    let malformed =
-        |detail: &'static str| crate::platform::error::Error::with_detail(Code::ER100, detail);
+    let malformed = |detail: &'static str| {
+        crate::platform::error::Error::with_detail(Code::AnswersMalformed, detail)
+    };
     let items = document.as_array().ok_or_else(|| malformed("send a list"))?;
     if !(1..=ANSWERS_MAX).contains(&items.len()) {
         return Err(malformed("send 1 to 32 answers"));
@@ -160,14 +162,18 @@ fn read_answers(document: &Value) -> Result<BTreeMap<String, String>> {
     for item in items {
         let text = |name: &str| item.get(name).and_then(Value::as_str);
         let (Some(key), Some(answer)) = (text("key"), text("answer")) else {
-            refusal.add(Code::ER100, Some("every item has the texts key and answer".into()));
+            refusal.add(
+                Code::AnswersMalformed,
+                Some("every item has the texts key and answer".into()),
+            );
             continue;
         };
         match questions::option_of(key, answer) {
-            None => refusal.add(Code::ER101, None),
+            None => refusal.add(Code::AnswerInvalid, None),
             Some(option) => {
                 if answers.insert(key.to_owned(), option.to_owned()).is_some() {
-                    refusal.add(Code::ER100, Some("a question is answered twice".into()));
+                    refusal
+                        .add(Code::AnswersMalformed, Some("a question is answered twice".into()));
                 }
             }
         }
@@ -197,7 +203,7 @@ mod tests {
         #[test]
         fn any_text_is_answered(key in ".*", answer in ".*") {
             let error = read_answers(&json!([{"key": key, "answer": answer}])).unwrap_err();
-            prop_assert!(error.is(Code::ER101));
+            prop_assert!(error.is(Code::AnswerInvalid));
         }
     }
 }

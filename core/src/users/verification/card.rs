@@ -20,14 +20,14 @@ impl Endpoint for V1 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v1/user/verify/card";
     const ERRORS: &'static [Code] = &[
-        Code::ER048,
-        Code::ER380,
-        Code::ER396,
-        Code::ER397,
-        Code::ER398,
-        Code::ER399,
-        Code::ER400,
-        Code::ER708,
+        Code::RequestMalformed,
+        Code::AccountIdentifierInvalid,
+        Code::AccountNotFound,
+        Code::AccountDisabled,
+        Code::AccountAlreadyVerified,
+        Code::CardHolderMissing,
+        Code::CardVerificationFailed,
+        Code::DocumentPendingReview,
     ];
     const BODY: Body = Body::Json;
     const DOC: Doc = Doc {
@@ -48,7 +48,11 @@ impl Endpoint for V1 {
 
     fn read(input: &Input, _: &ClientAndUser) -> Result<String> {
         let mut fields = Fields::of(&input.document)?;
-        let identifier = fields.required("accountIdentifier", Code::ER380, accounts::identifier);
+        let identifier = fields.required(
+            "accountIdentifier",
+            Code::AccountIdentifierInvalid,
+            accounts::identifier,
+        );
         fields.finish(identifier)
     }
 
@@ -56,14 +60,14 @@ impl Endpoint for V1 {
         let owner = (caller.client.id(), caller.user);
         let mut tx = core.db.begin().await?;
         let account = accounts::find(&mut tx, core, owner, &identifier).await?;
-        let account = account.ok_or(Code::ER396)?;
+        let account = account.ok_or(Code::AccountNotFound)?;
         check(&account)?;
-        let processor = Processor::of(&caller.client).ok_or(Code::ER400)?;
+        let processor = Processor::of(&caller.client).ok_or(Code::CardVerificationFailed)?;
         if !processor.verify(account.private.token.as_deref()) {
-            return Err(Code::ER400.into());
+            return Err(Code::CardVerificationFailed.into());
         }
         if !accounts::verify(&mut tx, core, owner, account.id).await? {
-            return Err(Code::ER398.into());
+            return Err(Code::AccountAlreadyVerified.into());
         }
         tx.commit().await?;
         Ok(Json(Started::initiated(processor.name())))
@@ -72,13 +76,13 @@ impl Endpoint for V1 {
 
 fn check(account: &PaymentAccount) -> Result<()> {
     if account.kind != Kind::CreditCard {
-        Err(Code::ER380.into())
+        Err(Code::AccountIdentifierInvalid.into())
     } else if account.disabled {
-        Err(Code::ER397.into())
+        Err(Code::AccountDisabled.into())
     } else if account.verified {
-        Err(Code::ER398.into())
+        Err(Code::AccountAlreadyVerified.into())
     } else if account.private.holder.is_empty() {
-        Err(Code::ER399.into())
+        Err(Code::CardHolderMissing.into())
     } else {
         Ok(())
     }

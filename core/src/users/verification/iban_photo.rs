@@ -31,18 +31,18 @@ impl Endpoint for V1 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v1/user/verify/iban/photo";
     const ERRORS: &'static [Code] = &[
-        Code::ER048,
-        Code::ER056,
-        Code::ER057,
-        Code::ER077,
-        Code::ER078,
-        Code::ER086,
-        Code::ER087,
-        Code::ER088,
-        Code::ER113,
-        Code::ER185,
-        Code::ER186,
-        Code::ER708,
+        Code::RequestMalformed,
+        Code::IbanInvalid,
+        Code::AccountHolderMissing,
+        Code::ImageMissing,
+        Code::ImageInvalid,
+        Code::IbanAccountDisabled,
+        Code::IbanAccountUnknown,
+        Code::IbanMissing,
+        Code::IbanEmpty,
+        Code::AccountHolderEmpty,
+        Code::OwnershipProofMissing,
+        Code::DocumentPendingReview,
     ];
     const BODY: Body = Body::JsonWithImage(OBJECT_BYTES_MAX);
     const IDEMPOTENT: bool = true;
@@ -77,7 +77,7 @@ impl Endpoint for V1 {
         count_upload(core, &caller.client, caller.user)?;
         let sandbox = caller.client.tenant.is_test();
         if sandbox && request.iban.as_str().ends_with(UNKNOWN_TO_BANK) {
-            return Err(Code::ER087.into());
+            return Err(Code::IbanAccountUnknown.into());
         }
         let at_once = is_verified_at_once(&caller.client.tenant, &request.iban);
         keep(core, &caller, request, at_once).await?;
@@ -112,8 +112,8 @@ pub struct Proven {
 /// ER057 when the member is missing, ER185 when it is empty or no name.
 fn holder(fields: &mut Fields<'_>) -> Option<String> {
     let code = match fields.value("name") {
-        None => Code::ER057,
-        Some(_) => Code::ER185,
+        None => Code::AccountHolderMissing,
+        Some(_) => Code::AccountHolderEmpty,
     };
     fields.required("name", code, |value| plain_text(value.as_str()?, HOLDER_CHARS_MAX))
 }
@@ -121,9 +121,9 @@ fn holder(fields: &mut Fields<'_>) -> Option<String> {
 /// ER088 when the member is missing, ER113 when it is empty, ER056 when it is no IBAN.
 fn iban(fields: &mut Fields<'_>) -> Option<Iban> {
     let code = match fields.value("iban").map(Value::as_str) {
-        None => Code::ER088,
-        Some(Some("")) => Code::ER113,
-        Some(_) => Code::ER056,
+        None => Code::IbanMissing,
+        Some(Some("")) => Code::IbanEmpty,
+        Some(_) => Code::IbanInvalid,
     };
     fields.required("iban", code, |value| value.as_str()?.parse().ok())
 }
@@ -131,10 +131,10 @@ fn iban(fields: &mut Fields<'_>) -> Option<Iban> {
 /// ER186 when the member is missing, ER077 when it is null or empty, ER078 when it is no image.
 fn proof(fields: &mut Fields<'_>, input: &Input) -> Option<Picture> {
     let code = match fields.member("proof") {
-        Member::Absent => Code::ER186,
-        Member::Null => Code::ER077,
-        Member::Value(value) if value.as_str() == Some("") => Code::ER077,
-        Member::Value(_) => Code::ER078,
+        Member::Absent => Code::OwnershipProofMissing,
+        Member::Null => Code::ImageMissing,
+        Member::Value(value) if value.as_str() == Some("") => Code::ImageMissing,
+        Member::Value(_) => Code::ImageInvalid,
     };
     fields.required("proof", code, |value| Picture::of(input.upload.as_ref(), value.as_str()?))
 }
@@ -160,9 +160,9 @@ async fn keep(
     let mut tx = core.db.begin().await?;
     let account = match accounts::open(&mut tx, core, owner, account).await? {
         Opened::Now(account) => account,
-        Opened::Before(account) if account.disabled => return Err(Code::ER086.into()),
+        Opened::Before(account) if account.disabled => return Err(Code::IbanAccountDisabled.into()),
         Opened::Before(account) => account,
-        Opened::TooMany => return Err(Code::ER087.into()),
+        Opened::TooMany => return Err(Code::IbanAccountUnknown.into()),
     };
     sqlx::query!(
         "insert into ownership_proof (client_id, user_id, account_id, proof_id, media_type, size, \

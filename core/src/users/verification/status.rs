@@ -39,7 +39,7 @@ pub struct V2;
 impl Endpoint for V2 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v2/user/verification-status";
-    const ERRORS: &'static [Code] = &[Code::ER404, Code::ER708];
+    const ERRORS: &'static [Code] = &[Code::VerificationLevelInvalid, Code::DocumentPendingReview];
     const DOC: Doc = Doc {
         summary: "List what a user still has to show",
         details: "An empty list: nothing is left to do for the level. Items are answered by \
@@ -59,8 +59,9 @@ impl Endpoint for V2 {
 
     fn read(input: &Input, _: &ClientAndUser) -> Result<Level> {
         let mut fields = Fields::of_query(input.head.query.as_deref());
-        let level =
-            fields.optional("level", Code::ER404, |value| Level::from_name(value.as_str()?));
+        let level = fields.optional("level", Code::VerificationLevelInvalid, |value| {
+            Level::from_name(value.as_str()?)
+        });
         fields.finish(Some(level.unwrap_or(Level::Gold)))
     }
 
@@ -68,7 +69,7 @@ impl Endpoint for V2 {
         let client = caller.client.id();
         let mut conn = core.db.acquire().await?;
         let account = Account::load(&mut conn, core, client, caller.user).await?;
-        let account = account.ok_or(Code::ER709)?;
+        let account = account.ok_or(Code::UserNotFound)?;
         let sides = documents::sides(&mut conn, client, caller.user).await?;
         let language = account.region.as_deref().and_then(|region| region.get(..2)?.parse().ok());
         let known = Known {

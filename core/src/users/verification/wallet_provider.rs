@@ -27,7 +27,8 @@ pub struct V1;
 impl Endpoint for V1 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v1/user/verify/payprovider";
-    const ERRORS: &'static [Code] = &[Code::ER048, Code::ER393, Code::ER708];
+    const ERRORS: &'static [Code] =
+        &[Code::RequestMalformed, Code::TokenEmpty, Code::DocumentPendingReview];
     const BODY: Body = Body::Json;
     const DOC: Doc = Doc {
         summary: "Verify an account with the wallet provider",
@@ -44,7 +45,7 @@ impl Endpoint for V1 {
 
     fn read(input: &Input, _: &ClientAndUser) -> Result<Secret> {
         let mut fields = Fields::of(&input.document)?;
-        let token = fields.text("access_token", Code::ER393).map(Secret::new);
+        let token = fields.text("access_token", Code::TokenEmpty).map(Secret::new);
         fields.finish(token)
     }
 

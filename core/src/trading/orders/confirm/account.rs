@@ -43,14 +43,14 @@ impl NamedAccount {
     pub(crate) fn check(&self, quote: &Quote, refusal: &mut Refusal) {
         let account = match self {
             Self::None => return,
-            Self::Unknown => return refusal.add(Code::ER396, None),
+            Self::Unknown => return refusal.add(Code::AccountNotFound, None),
             Self::Known(account) => account,
         };
         let fits = methods(account.kind).contains(&&*quote.payment_method);
         let checks = [
-            (account.disabled, Code::ER397),
-            (!fits, Code::ER138),
-            (!account.verified, Code::ER139),
+            (account.disabled, Code::AccountDisabled),
+            (!fits, Code::AccountTypeUnsupported),
+            (!account.verified, Code::AccountNotVerified),
         ];
         for (_, code) in checks.into_iter().filter(|(stands, _)| *stands) {
             refusal.add(code, None);

@@ -22,7 +22,7 @@ pub(crate) fn market(catalogue: &Catalogue, quote: &Quote, refusal: &mut Refusal
                 beyond(refusal, "pair", pair.buy.min, pair.buy.max);
             }
         }
-        _ => refusal.add(Code::ER008, None),
+        _ => refusal.add(Code::CurrencyInMaintenance, None),
     }
     match catalogue.payment_method(&quote.payment_method) {
         Some(method) if method.enabled => {
@@ -30,13 +30,13 @@ pub(crate) fn market(catalogue: &Catalogue, quote: &Quote, refusal: &mut Refusal
                 beyond(refusal, "payment method", Decimal::ZERO, method.limit);
             }
         }
-        _ => refusal.add(Code::ER055, None),
+        _ => refusal.add(Code::PaymentMethodUnavailable, None),
     }
 }
 
 fn beyond(refusal: &mut Refusal, whose: &str, min: Decimal, max: Decimal) {
     let (min, max) = (min.normalize(), max.normalize());
-    refusal.add(Code::ER011, Some(format!("the {whose} takes {min} to {max}").into()));
+    refusal.add(Code::FiatAmountInvalid, Some(format!("the {whose} takes {min} to {max}").into()));
 }
 
 /// The user, and what it has traded today: disabled (ER124), or gone since the quote (ER709).
@@ -48,8 +48,8 @@ pub(crate) async fn user(
 ) -> Result<Option<(Trader, Spent)>> {
     let standing = limits::standing(core, client, user).await?;
     match &standing {
-        None => refusal.add(Code::ER709, None),
-        Some((trader, _)) if trader.disabled => refusal.add(Code::ER124, None),
+        None => refusal.add(Code::UserNotFound, None),
+        Some((trader, _)) if trader.disabled => refusal.add(Code::UserDisabled, None),
         Some(_) => {}
     }
     Ok(standing)
@@ -58,6 +58,6 @@ pub(crate) async fn user(
 /// An amount beyond what the user may still trade for today (ER011).
 pub(crate) fn limit((trader, spent): &(Trader, Spent), quote: &Quote, refusal: &mut Refusal) {
     if quote.fiat > trader.rules.left(quote.side, spent) {
-        refusal.add(Code::ER011, Some(LIMIT_REACHED.into()));
+        refusal.add(Code::FiatAmountInvalid, Some(LIMIT_REACHED.into()));
     }
 }

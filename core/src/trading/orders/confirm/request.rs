@@ -76,7 +76,7 @@ impl Confirm {
     /// Every violation: ER014, ER015, ER045, ER046, ER047, ER048, ER380.
     pub(super) fn read_v1(document: &Value, client: &Client) -> Result<Self> {
         let mut fields = Fields::of(document)?;
-        let return_url = fields.required("returnUrl", Code::ER047, return_url);
+        let return_url = fields.required("returnUrl", Code::ReturnUrlInvalid, return_url);
         let callback_url = callback_url(&mut fields, client);
         let terms = return_url.map(|return_url| Terms::Stated { return_url, callback_url });
         Self::read(fields, "destinationTag", terms)
@@ -86,21 +86,25 @@ impl Confirm {
     /// The same, and ER132 for an offer that nobody could have.
     pub(super) fn read_v2(document: &Value, client: &Client) -> Result<Self> {
         let mut fields = Fields::of(document)?;
-        let id = fields.required("offerId", Code::ER132, |id| id.as_str()?.parse().ok());
-        let return_url = fields.optional("returnUrl", Code::ER047, return_url);
+        let id = fields.required("offerId", Code::OfferNotFound, |id| id.as_str()?.parse().ok());
+        let return_url = fields.optional("returnUrl", Code::ReturnUrlInvalid, return_url);
         let callback_url = callback_url(&mut fields, client);
         let terms = id.map(|id| Terms::Offer { id, return_url, callback_url });
         Self::read(fields, "walletAddressTag", terms)
     }
 
     fn read(mut fields: Fields<'_>, tag: &'static str, terms: Option<Terms>) -> Result<Self> {
-        let quote = fields.text("quote", Code::ER045);
-        let wallet_address = fields.required("walletAddress", Code::ER014, address_somewhere);
-        let tag = fields.optional(tag, Code::ER015, tag_somewhere);
-        let wallet_type = fields
-            .optional("walletType", Code::ER048, |name| WalletType::from_name(name.as_str()?));
-        let partner_reference = fields.optional("partnerOrderIdentifier", Code::ER048, reference);
-        let account = fields.optional("accountIdentifier", Code::ER380, identifier);
+        let quote = fields.text("quote", Code::QuoteMissing);
+        let wallet_address =
+            fields.required("walletAddress", Code::WalletAddressInvalid, address_somewhere);
+        let tag = fields.optional(tag, Code::DestinationTagInvalid, tag_somewhere);
+        let wallet_type = fields.optional("walletType", Code::RequestMalformed, |name| {
+            WalletType::from_name(name.as_str()?)
+        });
+        let partner_reference =
+            fields.optional("partnerOrderIdentifier", Code::RequestMalformed, reference);
+        let account =
+            fields.optional("accountIdentifier", Code::AccountIdentifierInvalid, identifier);
         let request = quote.zip(wallet_address).zip(terms);
         let request = request.map(|((quote, wallet_address), terms)| Self {
             quote,
@@ -123,7 +127,7 @@ fn return_url(value: &Value) -> Option<ReturnUrl> {
 pub(crate) fn callback_url(fields: &mut Fields<'_>, client: &Client) -> Option<CallbackUrl> {
     let loopback = client.tenant.loopback_http();
     let read = |value: &Value| CallbackUrl::parse(value.as_str()?, loopback).ok();
-    fields.optional("callbackUrl", Code::ER046, read)
+    fields.optional("callbackUrl", Code::CallbackUrlInvalid, read)
 }
 
 /// An empty reference is none.

@@ -32,17 +32,17 @@ impl Destination {
             .currencies
             .get(&quote.crypto_currency())
             .and_then(|currency| currency.crypto.as_ref())
-            .ok_or(Code::ER008)?;
+            .ok_or(Code::CurrencyInMaintenance)?;
         let mut refusal = Refusal::new();
         let address = WalletAddress::parse(crypto.chain, &request.wallet_address);
         if address.is_err() {
-            refusal.add(Code::ER014, Some("walletAddress".into()));
+            refusal.add(Code::WalletAddressInvalid, Some("walletAddress".into()));
         }
         let kind = if crypto.supports_tag { crypto.chain.tag_kind() } else { TagKind::None };
         let tag = DestinationTag::read(kind, &request.tag);
         match tag {
-            Err(InvalidTag::Unsupported) => refusal.add(Code::ER044, None),
-            Err(InvalidTag::Malformed) => refusal.add(Code::ER015, None),
+            Err(InvalidTag::Unsupported) => refusal.add(Code::DestinationTagUnsupported, None),
+            Err(InvalidTag::Malformed) => refusal.add(Code::DestinationTagInvalid, None),
             Ok(_) => {}
         }
         match (address, tag) {
@@ -130,10 +130,10 @@ impl OfferTerms {
         refusal: &mut Refusal,
     ) {
         if self.confirmed_at.is_some() {
-            return refusal.add(Code::ER131, None);
+            return refusal.add(Code::OfferAlreadyConfirmed, None);
         }
         if self.expires_at <= now {
-            return refusal.add(Code::ER133, None);
+            return refusal.add(Code::OfferExpired, None);
         }
         let (base, pays) = (quote.crypto_currency(), quote.fiat_currency());
         let other_amount = self.base_amount.is_some_and(|amount| amount != quote.crypto)
@@ -144,12 +144,12 @@ impl OfferTerms {
         let other_method = method.is_some_and(|method| *method != quote.payment_method);
         let fee = quote.requested_fee_percentage.unwrap_or(quote.partner_fee_percentage);
         let checks = [
-            (self.fixed_amount && other_amount, Code::ER134),
-            (self.fixed_currency && other_currency, Code::ER135),
-            (self.fixed_payment_method && other_method, Code::ER136),
-            (self.fee_percentage.is_some_and(|fixed| fixed != fee), Code::ER137),
-            (self.names_another_address(destination), Code::ER014),
-            (self.names_another_tag(destination), Code::ER015),
+            (self.fixed_amount && other_amount, Code::OfferAmountFixed),
+            (self.fixed_currency && other_currency, Code::OfferCurrencyFixed),
+            (self.fixed_payment_method && other_method, Code::OfferPaymentMethodFixed),
+            (self.fee_percentage.is_some_and(|fixed| fixed != fee), Code::OfferFeeFixed),
+            (self.names_another_address(destination), Code::WalletAddressInvalid),
+            (self.names_another_tag(destination), Code::DestinationTagInvalid),
         ];
         for (_, code) in checks.into_iter().filter(|(differs, _)| *differs) {
             refusal.add(code, Some("the offer says otherwise".into()));

@@ -76,7 +76,7 @@ fn open_at(seconds: i64, token: &str) -> Result<Quote> {
 
 fn assert_refused(token: &str) {
     let error = open_at(NOON, token).unwrap_err();
-    assert!(error.is(Code::ER007), "{error}: {token}");
+    assert!(error.is(Code::QuoteInvalid), "{error}: {token}");
 }
 
 #[test]
@@ -139,10 +139,10 @@ fn a_signed_token_is_no_sealed_one() {
 fn a_quote_is_of_its_client_and_its_master_key_alone() {
     let token = sealed(&quote()).unwrap();
     let other = open_with(&keys(), at(NOON), client(2), None, Side::Buy, &token);
-    assert!(other.unwrap_err().is(Code::ER007));
+    assert!(other.unwrap_err().is(Code::QuoteInvalid));
     let master = MasterKey::from_bytes(&[8; 32]);
     let other = open_with(&master, at(NOON), client(1), None, Side::Buy, &token);
-    assert!(other.unwrap_err().is(Code::ER007));
+    assert!(other.unwrap_err().is(Code::QuoteInvalid));
     // Sealed with the right key for the wrong client, which only we could do.
     let other = Quote { client: client(2), ..quote() };
     assert_refused(&sealed_as(20_000, 20_000, &claims::write(&other).unwrap()));
@@ -196,11 +196,11 @@ fn the_key_of_a_day_is_kept_for_that_day() {
 fn a_quote_ends_when_it_says_and_is_not_from_the_future() {
     let token = sealed(&quote()).unwrap();
     assert!(open_at(NOON + 299, &token).is_ok());
-    assert!(open_at(NOON + 300, &token).unwrap_err().is(Code::ER006));
-    assert!(open_at(NOON + SECONDS_PER_DAY, &token).unwrap_err().is(Code::ER006));
-    assert!(open_at(NOON + 2 * SECONDS_PER_DAY, &token).unwrap_err().is(Code::ER007));
+    assert!(open_at(NOON + 300, &token).unwrap_err().is(Code::QuoteExpired));
+    assert!(open_at(NOON + SECONDS_PER_DAY, &token).unwrap_err().is(Code::QuoteExpired));
+    assert!(open_at(NOON + 2 * SECONDS_PER_DAY, &token).unwrap_err().is(Code::QuoteInvalid));
     assert!(open_at(NOON - CLOCK_SKEW_SECONDS, &token).is_ok());
-    assert!(open_at(NOON - CLOCK_SKEW_SECONDS - 1, &token).unwrap_err().is(Code::ER007));
+    assert!(open_at(NOON - CLOCK_SKEW_SECONDS - 1, &token).unwrap_err().is(Code::QuoteInvalid));
 }
 
 #[test]
@@ -218,12 +218,12 @@ fn a_quote_lives_across_midnight_also_where_clocks_differ() {
 #[test]
 fn the_other_side_has_its_own_codes_after_expiry() {
     for (made, wanted, code) in
-        [(Side::Sell, Side::Buy, Code::ER009), (Side::Buy, Side::Sell, Code::ER017)]
+        [(Side::Sell, Side::Buy, Code::NotBuyQuote), (Side::Buy, Side::Sell, Code::NotSellQuote)]
     {
         let token = sealed(&Quote { side: made, ..quote() }).unwrap();
         let open = |now| open_with(&keys(), at(now), client(1), None, wanted, &token).unwrap_err();
         assert!(open(NOON).is(code));
-        assert!(open(NOON + 300).is(Code::ER006));
+        assert!(open(NOON + 300).is(Code::QuoteExpired));
     }
 }
 
@@ -236,7 +236,7 @@ fn a_quote_made_for_a_user_serves_no_other() {
     assert_eq!(open(Some(user(1)), Some(user(1))).unwrap(), Some(user(1)));
     assert_eq!(open(Some(user(1)), None).unwrap(), Some(user(1)));
     assert_eq!(open(None, Some(user(1))).unwrap(), None);
-    assert!(open(Some(user(1)), Some(user(2))).unwrap_err().is(Code::ER007));
+    assert!(open(Some(user(1)), Some(user(2))).unwrap_err().is(Code::QuoteInvalid));
 }
 
 #[test]
@@ -247,9 +247,9 @@ fn a_quote_bound_to_a_wallet_serves_no_other() {
         (wallet("rEb8TK3gBgk5auZkwc6sHnwrGVJH8DuaLh"), wallet("rvYAfWj5gh67oV6fW32ZzP3Aw4Eubs59B"));
     let bound = quote();
     assert!(bound.check_wallet(&one, Some(&tag("12"))).is_ok());
-    assert!(bound.check_wallet(&two, Some(&tag("12"))).unwrap_err().is(Code::ER007));
-    assert!(bound.check_wallet(&one, Some(&tag("13"))).unwrap_err().is(Code::ER007));
-    assert!(bound.check_wallet(&one, None).unwrap_err().is(Code::ER007));
+    assert!(bound.check_wallet(&two, Some(&tag("12"))).unwrap_err().is(Code::QuoteInvalid));
+    assert!(bound.check_wallet(&one, Some(&tag("13"))).unwrap_err().is(Code::QuoteInvalid));
+    assert!(bound.check_wallet(&one, None).unwrap_err().is(Code::QuoteInvalid));
     let free = Quote { wallet_address: None, destination_tag: None, ..quote() };
     assert!(
         free.check_wallet(&two, None).is_ok() && free.check_wallet(&one, Some(&tag("1"))).is_ok()

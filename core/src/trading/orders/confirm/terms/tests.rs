@@ -107,7 +107,14 @@ fn every_fixed_term_that_differs_is_found() {
     };
     assert_eq!(
         codes(&fixing_everything(), &other, &to(OTHER_ADDRESS, Some("13"))),
-        [Code::ER134, Code::ER135, Code::ER136, Code::ER137, Code::ER014, Code::ER015]
+        [
+            Code::OfferAmountFixed,
+            Code::OfferCurrencyFixed,
+            Code::OfferPaymentMethodFixed,
+            Code::OfferFeeFixed,
+            Code::WalletAddressInvalid,
+            Code::DestinationTagInvalid
+        ]
     );
     assert_eq!(codes(&offer(), &other, &to(OTHER_ADDRESS, None)), []);
 }
@@ -117,28 +124,34 @@ fn the_fee_that_was_asked_for_counts_not_the_one_that_a_policy_made_of_it() {
     let fixed = OfferTerms { fee_percentage: Some(Decimal::TWO), ..offer() };
     let asked = Quote { requested_fee_percentage: Some(Decimal::new(200, 2)), ..quote() };
     assert_eq!(codes(&fixed, &asked, &to(ADDRESS, None)), []);
-    assert_eq!(codes(&fixed, &quote(), &to(ADDRESS, None)), [Code::ER137]);
+    assert_eq!(codes(&fixed, &quote(), &to(ADDRESS, None)), [Code::OfferFeeFixed]);
 }
 
 #[test]
 fn a_wallet_that_the_partner_signed_takes_no_other_tag() {
     let without_tag = OfferTerms { wallet_address: Some(ADDRESS.to_owned()), ..offer() };
     assert_eq!(codes(&without_tag, &quote(), &to(ADDRESS, None)), []);
-    assert_eq!(codes(&without_tag, &quote(), &to(ADDRESS, Some("1"))), [Code::ER015]);
+    assert_eq!(
+        codes(&without_tag, &quote(), &to(ADDRESS, Some("1"))),
+        [Code::DestinationTagInvalid]
+    );
     let tag_alone = OfferTerms { wallet_address_tag: Some("12".to_owned()), ..offer() };
     assert_eq!(codes(&tag_alone, &quote(), &to(OTHER_ADDRESS, Some("12"))), []);
-    assert_eq!(codes(&tag_alone, &quote(), &to(OTHER_ADDRESS, None)), [Code::ER015]);
+    assert_eq!(
+        codes(&tag_alone, &quote(), &to(OTHER_ADDRESS, None)),
+        [Code::DestinationTagInvalid]
+    );
 }
 
 #[test]
 fn an_offer_that_is_over_says_only_that() {
     let differing = to(OTHER_ADDRESS, None);
     let confirmed = OfferTerms { confirmed_at: Some(at(-1)), ..fixing_everything() };
-    assert_eq!(codes(&confirmed, &quote(), &differing), [Code::ER131]);
+    assert_eq!(codes(&confirmed, &quote(), &differing), [Code::OfferAlreadyConfirmed]);
     let ended = OfferTerms { expires_at: at(0), ..fixing_everything() };
-    assert_eq!(codes(&ended, &quote(), &differing), [Code::ER133]);
+    assert_eq!(codes(&ended, &quote(), &differing), [Code::OfferExpired]);
     let both = OfferTerms { confirmed_at: Some(at(-1)), ..ended };
-    assert_eq!(codes(&both, &quote(), &differing), [Code::ER131]);
+    assert_eq!(codes(&both, &quote(), &differing), [Code::OfferAlreadyConfirmed]);
     let last_moment = OfferTerms { expires_at: at(0) + TimeDelta::microseconds(1), ..offer() };
     assert_eq!(codes(&last_moment, &quote(), &differing), []);
 }
