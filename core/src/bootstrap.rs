@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::Core;
 use crate::auth::passwords::Passwords;
 use crate::auth::tokens::Tokens;
+use crate::endpoint::KeyClaims;
 use crate::http::images::Images;
 use crate::notify::callbacks::Outbound;
 use crate::partners::Attempts;
@@ -22,8 +23,7 @@ use crate::tenancy::snapshot::Snapshots;
 use crate::tenancy::tenants::api_keys::ApiKeyUses;
 use crate::trading::limits::upstream::Upstream;
 use crate::trading::market::feed::PriceFeed;
-use crate::trading::orders::OrderReads;
-use crate::trading::orders::confirm::Confirms;
+use crate::trading::orders::{OrderInserts, OrderReads};
 use crate::trading::payment_methods::MethodCache;
 use crate::users;
 
@@ -73,7 +73,8 @@ impl Core {
         let snapshots = Snapshots::empty();
         let passwords = Passwords::new(clock.clone())?;
         let tokens = Tokens::new(&settings.lifetimes);
-        let (confirms, order_reads) = (Confirms::over(&db), OrderReads::over(&db));
+        let (order_inserts, order_reads) = (OrderInserts::start(&db), OrderReads::start(&db));
+        let key_claims = KeyClaims::start(&db, &clock);
         let core = Arc::new(Self {
             clock,
             db,
@@ -93,7 +94,8 @@ impl Core {
             attempts: Attempts::default(),
             user_attempts: users::Attempts::default(),
             tokens,
-            confirms,
+            order_inserts,
+            key_claims,
             order_reads,
             api_key_uses: ApiKeyUses::default(),
             settings,

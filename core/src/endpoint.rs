@@ -5,13 +5,15 @@ mod idempotency;
 pub mod openapi;
 mod respond;
 
-use std::pin::pin;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use http::Method;
 use schemars::SchemaGenerator;
 
+use self::idempotency::Claim;
+pub(crate) use self::idempotency::SavedAnswer;
+pub use self::idempotency::{ClaimedKey, KeyClaims};
 pub use self::respond::{Done, Json, NoContent, Respond, Success};
 use crate::Core;
 use crate::auth::caller::{Caller, Client, UserProof};
@@ -68,6 +70,17 @@ pub trait Endpoint: 'static {
         caller: Self::Caller,
         request: Self::Request,
     ) -> impl Future<Output = Result<Self::Response>> + Send;
+
+    /// [`Endpoint::call`] with the request's `Idempotency-Key`, if it has one. For an endpoint that
+    /// saves its answer in its transaction; otherwise it is saved afterwards.
+    fn call_with_key(
+        core: &Core,
+        caller: Self::Caller,
+        request: Self::Request,
+        _: Option<&ClaimedKey>,
+    ) -> impl Future<Output = Result<Self::Response>> + Send {
+        Self::call(core, caller, request)
+    }
 }
 
 /// How an endpoint takes its body.
@@ -226,16 +239,25 @@ async fn respond<E: Endpoint>(
     }
     let claimant = client.as_ref().map(Client::id);
     let caller = E::Caller::identify(core, client, &input).await?;
-    let user = caller.user();
-    // Pinned here, so that the future holds it once and not once for each way of awaiting it.
-    let work = pin!(async {
-        let request = E::read(&input, &caller)?;
-        E::call(core, caller, request).await?.respond()
-    });
-    match claimant {
+    let claim = match claimant {
         Some(client) if E::IDEMPOTENT => {
-            idempotency::once(core, (client, user), E::PATH, &input, work).await
+            idempotency::claim(core, (client, caller.user()), E::PATH, &input).await?
         }
-        _ => work.await,
+        _ => Claim::NoKey,
+    };
+    let key = match claim {
+        Claim::NoKey => None,
+        Claim::Claimed(key) => Some(key),
+        Claim::Answered(reply) => return Ok(reply),
+    };
+    let result = match E::read(&input, &caller) {
+        Ok(request) => {
+            E::call_with_key(core, caller, request, key.as_ref()).await.and_then(Respond::respond)
+        }
+        Err(error) => Err(error),
+    };
+    match key {
+        Some(key) => key.settle(core, result, &input.head.request_id).await,
+        None => result,
     }
 }

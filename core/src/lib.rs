@@ -23,6 +23,7 @@ use sqlx::PgPool;
 
 use crate::auth::passwords::Passwords;
 use crate::auth::tokens::Tokens;
+use crate::endpoint::KeyClaims;
 use crate::http::images::Images;
 use crate::notify::callbacks::Outbound;
 use crate::partners::Attempts;
@@ -38,8 +39,7 @@ use crate::tenancy::snapshot::Snapshots;
 use crate::tenancy::tenants::api_keys::ApiKeyUses;
 use crate::trading::limits::upstream::Upstream;
 use crate::trading::market::feed::PriceFeed;
-use crate::trading::orders::OrderReads;
-use crate::trading::orders::confirm::Confirms;
+use crate::trading::orders::{OrderInserts, OrderReads};
 use crate::trading::payment_methods::MethodCache;
 
 /// What every endpoint may use. One per edge, in an `Arc`.
@@ -83,8 +83,10 @@ pub struct Core {
     pub method_cache: MethodCache,
     /// Access tokens.
     pub tokens: Tokens,
-    /// Confirms that share a commit.
-    pub confirms: Confirms,
+    /// Orders that share a commit.
+    pub order_inserts: OrderInserts,
+    /// Claims of idempotency keys.
+    pub key_claims: KeyClaims,
     /// Reads of single orders.
     pub order_reads: OrderReads,
     /// Last uses of API keys, not yet written.

@@ -27,16 +27,19 @@ pub(crate) async fn identify(core: &Core, client: &Client, head: &Head) -> Resul
         Some(text) => Some(by_identifier(core, client.id(), text).await?),
         None => None,
     };
-    let user = match (by_token, by_identifier) {
-        (Some(token), Some(identifier)) if token.user != identifier => {
-            return Err(Code::UserIdentifierMismatch.into());
+    match (by_token, by_identifier) {
+        (Some(token), Some(identifier)) if token.user != identifier.user => {
+            Err(Code::UserIdentifierMismatch.into())
         }
-        (Some(token), _) => (token.user, Some(token.issued_at)),
-        (None, Some(identifier)) => (identifier, None),
-        (None, None) => return Ok(None),
-    };
-    check_account(core, client.id(), user).await?;
-    Ok(Some(user.0))
+        (Some(token), _) => {
+            let user = (token.user, Some(token.issued_at));
+            check_account(core, client.id(), user).await?;
+            Ok(Some(token.user))
+        }
+        (None, Some(identifier)) if identifier.is_usable => Ok(Some(identifier.user)),
+        (None, Some(_)) => Err(Code::UserNotFound.into()),
+        (None, None) => Ok(None),
+    }
 }
 
 /// The user that the token proves; what else the headers say about users is not looked at.
@@ -78,20 +81,32 @@ fn by_token(core: &Core, client: &Client, text: &str) -> Result<Named> {
     Ok(Named { user: claims.user, issued_at: claims.issued_at })
 }
 
-async fn by_identifier(core: &Core, client: ClientId, text: &str) -> Result<UserId> {
+/// A user as an identifier names it.
+struct Identified {
+    user: UserId,
+    /// The account is not deleted.
+    is_usable: bool,
+}
+
+async fn by_identifier(core: &Core, client: ClientId, text: &str) -> Result<Identified> {
     if text.is_empty() {
         return Err(Code::UserIdentifierEmpty.into());
     }
     let identifier: UserIdentifier = text.parse().map_err(|_| Code::UserIdentifierMalformed)?;
     let digest = identifier_digest(core, client, &identifier)?;
-    let user = sqlx::query_scalar!(
-        "select user_id from user_identifier where client_id = $1 and identifier_digest = $2",
+    let row = sqlx::query!(
+        r#"
+        select user_id, u.created_at is not null and u.deleted_at is null as "is_usable!"
+        from user_identifier i left join end_user u using (client_id, user_id)
+        where client_id = $1 and identifier_digest = $2
+        "#,
         client.uuid(),
         &digest,
     )
     .fetch_optional(&core.db)
     .await?;
-    user.map(UserId::from).ok_or_else(|| Code::UserIdentifierNotLinked.into())
+    let row = row.ok_or(Code::UserIdentifierNotLinked)?;
+    Ok(Identified { user: row.user_id.into(), is_usable: row.is_usable })
 }
 
 /// What is stored of an identifier: a keyed digest, of this client's alone.

@@ -1,59 +1,166 @@
 //! `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header; section 1 of the contract): the
 //! same key with the same body gets the saved answer again.
 
+mod claims;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use bytes::Bytes;
-use chrono::TimeDelta;
 use http::StatusCode;
 use ring::digest;
+use serde::Serialize;
 
+pub use self::claims::KeyClaims;
+use self::claims::KeyRow;
 use crate::Core;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Error, Result};
 use rampart_types::{ClientId, UserId};
 
-/// How long an answer is kept.
-const KEPT: TimeDelta = TimeDelta::hours(24);
-/// After this time without an answer the request that claimed the key is taken for dead (its edge
-/// was killed), and the key may be claimed again. Longer than any request may run.
-const CLAIM: TimeDelta = TimeDelta::seconds(60);
 /// Longest key, in bytes.
 const KEY_BYTES_MAX: usize = 255;
 
 /// Most keys that one look forgets.
 const FORGOTTEN_MAX: i64 = 10_000;
 
-/// Runs `work`, reading the members included, unless this client used the key on this route
-/// already. Refusals are answers too: they are kept like successes.
+/// The key of a request, once it was looked for.
+pub(super) enum Claim {
+    /// The request has none.
+    NoKey,
+    /// The request is the first one with it.
+    Claimed(ClaimedKey),
+    /// The answer that is saved under it.
+    Answered(Reply),
+}
+
+/// Claims the request's key, or finds what was answered under it.
 ///
 /// # Errors
 /// ER048 for a malformed key, ER999 with 409 while the first request runs and 422 for another
-/// body; else what `work` answers.
-pub(super) async fn once(
+/// body.
+pub(super) async fn claim(
     core: &Core,
     (client, user): (ClientId, Option<UserId>),
     route: &'static str,
     input: &Input,
-    work: impl Future<Output = Result<Reply>>,
-) -> Result<Reply> {
-    let Some(key) = key(input)? else { return work.await };
+) -> Result<Claim> {
+    let Some(key) = key(input)? else { return Ok(Claim::NoKey) };
     let body_digest = request_digest(input, user);
-    if !claim(core, client, route, key, body_digest.as_ref()).await? {
-        return saved(core, client, route, key, body_digest.as_ref()).await;
+    let body_digest = body_digest.as_ref();
+    let (client_id, digest) = (client.uuid(), body_digest.to_vec());
+    let asked = KeyRow { client_id, route, key: key.to_owned(), digest };
+    if core.key_claims.submit(asked).await? {
+        let key = key.to_owned();
+        return Ok(Claim::Claimed(ClaimedKey {
+            client,
+            route,
+            key,
+            saved: AtomicBool::new(false),
+        }));
     }
-    let result = work.await;
-    let answer = match result {
-        Ok(reply) => Ok(reply),
-        Err(error @ Error::Refused(_)) if !error.is(Code::RateLimited) => Err(error),
-        // Nothing is known to have happened: the key is free for the next try.
-        Err(error) => {
-            release(core, client, route, key).await?;
-            return Err(error);
-        }
-    };
-    let reply = answer.unwrap_or_else(|error| error.reply(&input.head.request_id));
-    save(core, client, route, key, &reply).await?;
-    Ok(reply)
+    saved(core, client, route, key, body_digest).await.map(Claim::Answered)
+}
+
+/// A key that this request has claimed: its answer is saved under it.
+#[derive(Debug)]
+pub struct ClaimedKey {
+    client: ClientId,
+    route: &'static str,
+    key: String,
+    /// The endpoint's own statement has saved the answer.
+    saved: AtomicBool,
+}
+
+/// An answer as it is saved, for the statement of an endpoint.
+#[derive(Debug, Serialize)]
+pub(crate) struct SavedAnswer {
+    key_route: &'static str,
+    key: String,
+    answer_status: u16,
+    /// Sealed, in Postgres's hexadecimal form of bytes.
+    answer_body: String,
+}
+
+impl ClaimedKey {
+    /// The answer for a statement that saves it beside its effect.
+    ///
+    /// # Errors
+    /// When it cannot be sealed.
+    pub(crate) fn answer(&self, core: &Core, reply: &Reply) -> Result<SavedAnswer> {
+        Ok(SavedAnswer {
+            key_route: self.route,
+            key: self.key.clone(),
+            answer_status: reply.status.as_u16(),
+            answer_body: format!("\\x{}", hex::encode(self.seal(core, reply)?)),
+        })
+    }
+
+    /// Notes that the statement with [`ClaimedKey::answer`] was carried out.
+    pub(crate) fn mark_saved(&self) {
+        self.saved.store(true, Ordering::Relaxed);
+    }
+
+    /// Saves the answer. Refusals are answers too: they are kept like successes. Where nothing is
+    /// known to have happened, the key is free for the next try.
+    ///
+    /// # Errors
+    /// Those of `result` that are no refusal, and those of the database.
+    pub(super) async fn settle(
+        self,
+        core: &Core,
+        result: Result<Reply>,
+        request_id: &str,
+    ) -> Result<Reply> {
+        let reply = match result {
+            Ok(reply) if self.saved.load(Ordering::Relaxed) => return Ok(reply),
+            Ok(reply) => reply,
+            Err(error @ Error::Refused(_)) if !error.is(Code::RateLimited) => {
+                error.reply(request_id)
+            }
+            Err(error) => {
+                self.release(core).await?;
+                return Err(error);
+            }
+        };
+        self.save(core, &reply).await?;
+        Ok(reply)
+    }
+
+    fn seal(&self, core: &Core, reply: &Reply) -> Result<Vec<u8>> {
+        let context = context(self.client, self.route, &self.key);
+        core.keys.seal(&core.clock, &context, &reply.body)
+    }
+
+    async fn save(&self, core: &Core, reply: &Reply) -> Result<()> {
+        let status = i16::try_from(reply.status.as_u16())
+            .map_err(|e| Error::internal("save a status", e))?;
+        sqlx::query!(
+            "update idempotency_key set status = $4, body = $5 \
+             where client_id = $1 and route = $2 and key = $3",
+            self.client.uuid(),
+            self.route,
+            self.key,
+            status,
+            self.seal(core, reply)?,
+        )
+        .execute(&core.db)
+        .await?;
+        Ok(())
+    }
+
+    async fn release(&self, core: &Core) -> Result<()> {
+        sqlx::query!(
+            "delete from idempotency_key \
+             where client_id = $1 and route = $2 and key = $3 and status is null",
+            self.client.uuid(),
+            self.route,
+            self.key,
+        )
+        .execute(&core.db)
+        .await?;
+        Ok(())
+    }
 }
 
 /// What must be the same for the saved answer: the body, and what it is about and for whom. Else a
@@ -85,39 +192,6 @@ fn key(input: &Input) -> Result<Option<&str>> {
             "Idempotency-Key takes 1 to 255 printable ASCII characters",
         )
     })
-}
-
-/// Claims the key; `false` when somebody has it and has not died with it.
-async fn claim(
-    core: &Core,
-    client: ClientId,
-    route: &str,
-    key: &str,
-    body_digest: &[u8],
-) -> Result<bool> {
-    let now = core.clock.now();
-    let claimed = sqlx::query_scalar!(
-        r#"
-        insert into idempotency_key as known
-            (client_id, route, key, body_digest, claimed_at, expires_at)
-        values ($1, $2, $3, $4, $5, $6)
-        on conflict (client_id, route, key) do update
-            set body_digest = excluded.body_digest, claimed_at = excluded.claimed_at,
-                expires_at = excluded.expires_at, status = null, body = null
-            where known.expires_at < $5 or (known.status is null and known.claimed_at < $7)
-        returning 1 as "claimed!"
-        "#,
-        client.uuid(),
-        route,
-        key,
-        body_digest,
-        now,
-        now + KEPT,
-        now - CLAIM,
-    )
-    .fetch_optional(&core.db)
-    .await?;
-    Ok(claimed.is_some())
 }
 
 async fn saved(
@@ -159,37 +233,6 @@ async fn saved(
 /// An answer may hold what identifies a person, so it is kept sealed, for its own row alone.
 fn context(client: ClientId, route: &str, key: &str) -> String {
     format!("idempotency_key/{client}/{route}/{key}")
-}
-
-async fn save(core: &Core, client: ClientId, route: &str, key: &str, reply: &Reply) -> Result<()> {
-    let status =
-        i16::try_from(reply.status.as_u16()).map_err(|e| Error::internal("save a status", e))?;
-    let sealed = core.keys.seal(&core.clock, &context(client, route, key), &reply.body)?;
-    sqlx::query!(
-        "update idempotency_key set status = $4, body = $5 \
-         where client_id = $1 and route = $2 and key = $3",
-        client.uuid(),
-        route,
-        key,
-        status,
-        sealed,
-    )
-    .execute(&core.db)
-    .await?;
-    Ok(())
-}
-
-async fn release(core: &Core, client: ClientId, route: &str, key: &str) -> Result<()> {
-    sqlx::query!(
-        "delete from idempotency_key \
-         where client_id = $1 and route = $2 and key = $3 and status is null",
-        client.uuid(),
-        route,
-        key,
-    )
-    .execute(&core.db)
-    .await?;
-    Ok(())
 }
 
 impl Core {

@@ -125,7 +125,7 @@ pub struct Logged {
 /// listens, and the one to `callback_url` where one is given: the URL as it will be called, query
 /// included.
 ///
-/// A confirm writes the same rows inside its own statement (`orders/confirm/placing.rs`).
+/// A confirm writes the same rows inside its own statement (`orders/insert.rs`).
 ///
 /// # Errors
 /// The database's; [`sqlx::Error::Encode`] when no id could be drawn.

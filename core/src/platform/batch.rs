@@ -1,372 +1,305 @@
-//! Statements that would wait for each other run as one. Whatever is asked while another statement
-//! is under way is gathered and goes together; nobody waits for company. One round trip, one plan
-//! and, for a write, one commit are then shared by all of them. So a second statement is begun beside
-//! the first only when that one is full or takes long: two halves cost more than one whole.
+//! Batches: items that arrive while a statement runs go together in the next one. They share one
+//! round trip, one plan and, for a write, one commit; none waits for company.
 
-use std::collections::VecDeque;
-use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::HashSet;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::runtime::Handle;
-use tokio::sync::oneshot;
+use futures::FutureExt as _;
+use sqlx::PgPool;
+use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::time::timeout;
+use uuid::Uuid;
 
+use crate::platform::db::HeldConnection;
 use crate::platform::error::{Error, Result};
 
-/// Most that waits in one place; what comes then is refused.
-const WAITING_MAX: usize = 4_096;
-/// How long a statement is waited for before another is begun beside it.
-const PROMPT_MAX: Duration = Duration::from_millis(2);
-/// How long a lane that has nothing to do keeps what it works with.
-const LINGER: Duration = Duration::from_millis(5);
-/// Most statements that a lane carries out before it lets go of what it works with: a pool's bound
-/// on a connection's life is then kept under any load.
-const KEPT_MAX: usize = 4_096;
+/// Most items that wait in one queue; further ones are refused.
+const QUEUE_MAX: usize = 4_096;
+/// Time that an idle worker keeps its connection.
+const CONNECTION_IDLE_MAX: Duration = Duration::from_millis(5);
+/// Most batches that a worker runs on one connection, so that the pool's bound on a connection's
+/// life is kept under any load.
+const CONNECTION_BATCHES_MAX: usize = 4_096;
 
-/// What is gathered, and how it is carried out.
-pub(crate) trait Work: Send + Sync + 'static {
-    /// One question.
-    type Ask: Send + 'static;
-    /// Its answer.
-    type Answer: Send + 'static;
-    /// What a lane works with and keeps from one statement to the next: its connection.
-    type Tool: Default + Send + 'static;
+/// Items of one kind, and the statement that takes many of them.
+pub(crate) trait BatchJob: Send + Sync + 'static {
+    /// One item.
+    type Item: Send + 'static;
+    /// Its result.
+    type Output: Send + 'static;
 
-    /// Most questions of one statement.
-    const TOGETHER_MAX: usize;
-    /// Statements under way at once.
-    const LANES: usize;
-    /// For the error when too many wait.
-    const DOING: &'static str;
+    /// Most items of one batch.
+    const BATCH_MAX: usize;
+    /// Batches that run at once.
+    const WORKERS: usize;
+    /// The job in words, for errors.
+    const NAME: &'static str;
 
-    /// Answers all questions, in their order.
+    /// Items with the same key never share a batch.
+    fn exclusive_key(_: &Self::Item) -> Option<Uuid> {
+        None
+    }
+
+    /// Runs one batch. The outputs are those of the items, in their order.
     fn run(
         &self,
-        tool: &mut Self::Tool,
-        asked: Vec<Self::Ask>,
-    ) -> impl Future<Output = Vec<Self::Answer>> + Send;
+        connection: &mut HeldConnection,
+        items: Vec<Self::Item>,
+    ) -> impl Future<Output = Vec<Self::Output>> + Send;
 }
 
-/// Where questions wait.
-pub(crate) struct Gather<W: Work> {
-    work: W,
-    state: Mutex<State<W>>,
+/// A bounded queue of items, and the workers that empty it. They end when it is dropped.
+pub(crate) struct Batcher<J: BatchJob> {
+    queue: mpsc::Sender<Pending<J>>,
 }
 
-struct State<W: Work> {
-    waiting: VecDeque<(W::Ask, Told<W>)>,
-    lanes: usize,
-    /// Lanes that will look at what waits without a call.
-    busy: usize,
-    /// Those of them whose statement takes longer than [`PROMPT_MAX`].
-    late: usize,
-    /// Calls lanes that linger. One that has left meanwhile does not hear.
-    idle: Vec<oneshot::Sender<()>>,
+/// An item in the queue, and the sender of its reply.
+struct Pending<J: BatchJob> {
+    item: J::Item,
+    reply: oneshot::Sender<J::Output>,
 }
 
-impl<W: Work> State<W> {
-    /// Sees to it that what waits is looked at soon. `true` when one more lane must be opened for
-    /// that, whose place is then taken.
-    fn call(&mut self) -> bool {
-        let soon = self.busy > self.late && self.waiting.len() < W::TOGETHER_MAX;
-        if soon || self.waiting.is_empty() {
-            return false;
-        }
-        let called = std::iter::from_fn(|| self.idle.pop()).any(|idle| idle.send(()).is_ok());
-        let opened = !called && self.lanes < W::LANES;
-        self.lanes += usize::from(opened);
-        self.busy += usize::from(called || opened);
-        opened
-    }
-}
-
-/// Where the answer to a question goes.
-type Told<W> = oneshot::Sender<<W as Work>::Answer>;
-
-impl<W: Work> std::fmt::Debug for Gather<W> {
+impl<J: BatchJob> std::fmt::Debug for Batcher<J> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Gather")
+        f.write_str("Batcher")
     }
 }
 
-impl<W: Work> Gather<W> {
-    /// Nothing waits yet.
-    pub(crate) fn new(work: W) -> Arc<Self> {
-        let (waiting, idle) = (VecDeque::new(), Vec::new());
-        let state = State { waiting, lanes: 0, busy: 0, late: 0, idle };
-        Arc::new(Self { work, state: Mutex::new(state) })
+impl<J: BatchJob> Batcher<J> {
+    /// Starts the workers on the runtime that calls this.
+    pub(crate) fn start(db: &PgPool, job: J) -> Self {
+        let (queue, receiver) = mpsc::channel(QUEUE_MAX);
+        let (job, receiver) = (Arc::new(job), Arc::new(Mutex::new(receiver)));
+        for _ in 0..J::WORKERS {
+            let worker = Worker {
+                job: Arc::clone(&job),
+                receiver: Arc::clone(&receiver),
+                connection: HeldConnection::new(db.clone()),
+                pending: Vec::with_capacity(J::BATCH_MAX),
+            };
+            // Tasks of their own: a request may be given up before others of its batch.
+            tokio::spawn(worker.serve());
+        }
+        Self { queue }
     }
 
-    /// The answer to one question. What was asked is carried out even if nobody waits any more.
+    /// The output of one item. It is run even if the caller is gone by then.
     ///
     /// # Errors
-    /// 503 when too many wait; 500 when the work broke off.
-    pub(crate) async fn ask(self: &Arc<Self>, question: W::Ask) -> Result<W::Answer> {
-        let (answer, answered) = oneshot::channel();
-        let opened = {
-            let mut state = self.lock();
-            if state.waiting.len() >= WAITING_MAX {
-                return Err(Error::unavailable(W::DOING));
-            }
-            state.waiting.push_back((question, answer));
-            state.call()
-        };
-        if opened {
-            // A task of its own: the request that opens the lane may be given up before others
-            // that travel with it.
-            tokio::spawn(Lane::of(self).serve());
-        }
-        answered.await.map_err(|error| Error::internal(W::DOING, error))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State<W>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    /// 503 when the queue is full; 500 when the batch panicked.
+    pub(crate) async fn submit(&self, item: J::Item) -> Result<J::Output> {
+        let (reply, output) = oneshot::channel();
+        let queued = self.queue.try_send(Pending { item, reply });
+        queued.map_err(|_| Error::unavailable(J::NAME))?;
+        output.await.map_err(|error| Error::internal(J::NAME, error))
     }
 }
 
-/// One of the statements that may be under way. Dropping it, by a panic too, frees its place.
-struct Lane<W: Work> {
-    gather: Arc<Gather<W>>,
-    /// Whether it is counted as such.
-    busy: bool,
-    late: bool,
+/// A task that runs one batch at a time.
+struct Worker<J: BatchJob> {
+    job: Arc<J>,
+    receiver: Arc<Mutex<mpsc::Receiver<Pending<J>>>>,
+    connection: HeldConnection,
+    /// Received and not yet run.
+    pending: Vec<Pending<J>>,
 }
 
-impl<W: Work> Lane<W> {
-    /// One whose place is taken.
-    fn of(gather: &Arc<Gather<W>>) -> Self {
-        Self { gather: Arc::clone(gather), busy: true, late: false }
-    }
-
+impl<J: BatchJob> Worker<J> {
     async fn serve(mut self) {
-        let gather = Arc::clone(&self.gather);
-        let mut tool = W::Tool::default();
-        for _ in 0..KEPT_MAX {
-            let next = match self.next() {
-                Next::Work(next) => next,
-                Next::Idle(call) => {
-                    self.busy = is_called(call).await;
-                    if self.busy {
-                        continue;
+        let mut batches = 0;
+        while self.receive().await {
+            let (items, replies): (Vec<_>, Vec<_>) =
+                next_batch(&mut self.pending).map(|Pending { item, reply }| (item, reply)).unzip();
+            let run = AssertUnwindSafe(self.job.run(&mut self.connection, items));
+            match run.catch_unwind().await {
+                Ok(outputs) => {
+                    for (output, reply) in outputs.into_iter().zip(replies) {
+                        // The caller may have disconnected.
+                        let _ = reply.send(output);
                     }
-                    return;
                 }
-            };
-            let (asked, answers): (Vec<_>, Vec<_>) = next.into_iter().unzip();
-            let mut running = pin!(gather.work.run(&mut tool, asked));
-            let given = match timeout(PROMPT_MAX, &mut running).await {
-                Ok(given) => given,
-                Err(_) => {
-                    self.fall_behind();
-                    running.await
-                }
-            };
-            for (answer, told) in given.into_iter().zip(answers) {
-                // Who has gone away needs no answer.
-                let _ = told.send(answer);
+                // Dropping the replies fails the callers. The panic hook has logged the cause.
+                Err(_) => self.connection.release(),
+            }
+            batches += 1;
+            if batches % CONNECTION_BATCHES_MAX == 0 {
+                self.connection.release();
             }
         }
     }
 
-    /// What waits, the longest first; nothing while another lane is prompt and can take it all.
-    fn next(&mut self) -> Next<W> {
-        let mut state = self.gather.lock();
-        state.late -= usize::from(std::mem::take(&mut self.late));
-        let left = state.busy > state.late + 1 && state.waiting.len() < W::TOGETHER_MAX;
-        if left || state.waiting.is_empty() {
-            state.busy -= usize::from(std::mem::take(&mut self.busy));
-            let (caller, call) = oneshot::channel();
-            state.idle.push(caller);
-            return Next::Idle(call);
+    /// Waits for the next items; `false` when there will be none. An idle worker's connection goes
+    /// back to the pool.
+    async fn receive(&mut self) -> bool {
+        let Self { receiver, pending, connection, .. } = self;
+        if !pending.is_empty() {
+            // Left from the last batch: whatever has come since goes along. The lock is taken where
+            // another worker waits for it already.
+            if let Ok(mut receiver) = receiver.try_lock() {
+                let room = J::BATCH_MAX - pending.len();
+                pending.extend(std::iter::from_fn(|| receiver.try_recv().ok()).take(room));
+            }
+            return true;
         }
-        let count = state.waiting.len().min(W::TOGETHER_MAX);
-        Next::Work(state.waiting.drain(..count).collect())
-    }
-
-    /// Leaves what waits to another lane.
-    fn fall_behind(&mut self) {
-        let mut state = self.gather.lock();
-        (state.late, self.late) = (state.late + 1, true);
-        if state.call() {
-            tokio::spawn(Self::of(&self.gather).serve());
-        }
+        let mut next = async || receiver.lock().await.recv_many(pending, J::BATCH_MAX).await;
+        let received = match timeout(CONNECTION_IDLE_MAX, next()).await {
+            Ok(received) => received,
+            Err(_) => {
+                connection.release();
+                next().await
+            }
+        };
+        received > 0
     }
 }
 
-/// What a lane does next.
-enum Next<W: Work> {
-    /// It answers these.
-    Work(Vec<(W::Ask, Told<W>)>),
-    /// It waits for a call.
-    Idle(oneshot::Receiver<()>),
-}
-
-/// Whether there is work again before the lane has lingered long enough.
-async fn is_called(mut call: oneshot::Receiver<()>) -> bool {
-    let called = timeout(LINGER, &mut call).await.is_ok_and(|called| called.is_ok());
-    // Who calls after this notices, and leaves it to the lane's end to open another.
-    call.close();
-    called || call.try_recv().is_ok()
-}
-
-impl<W: Work> Drop for Lane<W> {
-    fn drop(&mut self) {
-        let mut state = self.gather.lock();
-        state.lanes -= 1;
-        state.busy -= usize::from(self.busy);
-        state.late -= usize::from(self.late);
-        // Who came after the last look, or before a panic, found this lane and opened no other.
-        if let Ok(runtime) = Handle::try_current()
-            && state.call()
-        {
-            runtime.spawn(Self::of(&self.gather).serve());
-        }
-    }
+/// Takes the next batch, oldest first, and leaves the items whose key it has already.
+fn next_batch<J: BatchJob>(pending: &mut Vec<Pending<J>>) -> impl Iterator<Item = Pending<J>> {
+    let mut keys = HashSet::new();
+    pending.extract_if(.., move |pending| {
+        J::exclusive_key(&pending.item).is_none_or(|key| keys.insert(key))
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::Mutex;
 
     use futures::future::join_all;
+    use sqlx::postgres::PgConnectOptions;
     use tokio::sync::Semaphore;
 
     use super::*;
 
-    /// Doubles numbers as soon as it is let, and fails on 99.
-    struct Doubling<const LANES: usize = 1> {
-        gate: Semaphore,
-        runs: AtomicUsize,
-        /// Most runs of one lane.
-        longest: AtomicUsize,
+    /// Doubles numbers as soon as it is let, and panics on 99. Those above 1000 exclude each other.
+    struct Doubling {
+        gate: Arc<Semaphore>,
+        batches: Arc<Mutex<Vec<Vec<usize>>>>,
     }
 
-    impl<const LANES: usize> Work for Doubling<LANES> {
-        type Ask = usize;
-        type Answer = usize;
-        type Tool = usize;
-        const TOGETHER_MAX: usize = 8;
-        const LANES: usize = LANES;
-        const DOING: &'static str = "double";
+    impl BatchJob for Doubling {
+        type Item = usize;
+        type Output = usize;
+        const BATCH_MAX: usize = 8;
+        const WORKERS: usize = 2;
+        const NAME: &'static str = "double";
 
-        async fn run(&self, runs: &mut usize, asked: Vec<usize>) -> Vec<usize> {
-            self.runs.fetch_add(1, Ordering::Relaxed);
-            *runs += 1;
-            self.longest.fetch_max(*runs, Ordering::Relaxed);
-            assert!(!asked.contains(&99), "unlucky");
+        fn exclusive_key(number: &usize) -> Option<Uuid> {
+            (*number > 1_000).then(Uuid::nil)
+        }
+
+        async fn run(&self, _: &mut HeldConnection, numbers: Vec<usize>) -> Vec<usize> {
+            self.batches.lock().unwrap().push(numbers.clone());
+            assert!(!numbers.contains(&99), "unlucky");
             self.gate.acquire().await.unwrap().forget();
-            asked.into_iter().map(|number| 2 * number).collect()
+            numbers.into_iter().map(|number| 2 * number).collect()
         }
     }
 
-    fn doubling(open: usize) -> Arc<Gather<Doubling>> {
-        with_lanes(open)
+    struct Bench {
+        batcher: Arc<Batcher<Doubling>>,
+        gate: Arc<Semaphore>,
+        batches: Arc<Mutex<Vec<Vec<usize>>>>,
     }
 
-    fn with_lanes<const LANES: usize>(open: usize) -> Arc<Gather<Doubling<LANES>>> {
-        let [runs, longest] = [0, 0].map(AtomicUsize::new);
-        Gather::new(Doubling { gate: Semaphore::new(open), runs, longest })
-    }
+    impl Bench {
+        fn new(permits: usize) -> Self {
+            let (gate, batches) = (Arc::new(Semaphore::new(permits)), Arc::default());
+            let job = Doubling { gate: Arc::clone(&gate), batches: Arc::clone(&batches) };
+            let db = PgPool::connect_lazy_with(PgConnectOptions::new());
+            Self { batcher: Arc::new(Batcher::start(&db, job)), gate, batches }
+        }
 
-    #[tokio::test]
-    async fn what_comes_meanwhile_goes_together_and_everybody_gets_their_own() {
-        let gather = doubling(0);
-        let asking = (0..17).map(|number| {
-            let gather = Arc::clone(&gather);
-            tokio::spawn(async move { gather.ask(number).await.unwrap() })
-        });
-        let asking: Vec<_> = asking.collect();
-        tokio::task::yield_now().await;
-        gather.work.gate.add_permits(17);
-        let answers = join_all(asking).await.into_iter().map(Result::unwrap);
-        assert_eq!(answers.collect::<Vec<_>>(), (0..17).map(|n| 2 * n).collect::<Vec<_>>());
-        let runs = gather.work.runs.load(Ordering::Relaxed);
-        assert!((3..=4).contains(&runs), "{runs} runs");
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_second_statement_is_begun_when_the_first_is_full_or_takes_long() {
-        let gather = with_lanes::<3>(0);
-        let mut asking: Vec<_> = (0..10).map(|number| Box::pin(gather.ask(number))).collect();
-        let mut ask = async |range: std::ops::Range<usize>| {
-            for asked in &mut asking[range] {
-                assert!(futures::poll!(asked).is_pending());
+        /// Submits numbers, in this order, and lets the workers look at them.
+        async fn submit(
+            &self,
+            numbers: impl IntoIterator<Item = usize>,
+        ) -> Vec<tokio::task::JoinHandle<Result<usize>>> {
+            let mut submitted = Vec::new();
+            for number in numbers {
+                let batcher = Arc::clone(&self.batcher);
+                submitted.push(tokio::spawn(async move { batcher.submit(number).await }));
+                for _ in 0..8 {
+                    tokio::task::yield_now().await;
+                }
             }
+            submitted
+        }
+
+        fn sizes(&self) -> Vec<usize> {
+            self.batches.lock().unwrap().iter().map(Vec::len).collect()
+        }
+    }
+
+    async fn outputs(submitted: Vec<tokio::task::JoinHandle<Result<usize>>>) -> Vec<usize> {
+        join_all(submitted).await.into_iter().map(|joined| joined.unwrap().unwrap()).collect()
+    }
+
+    #[tokio::test]
+    async fn items_that_come_meanwhile_share_a_batch_and_get_their_own_outputs() {
+        let bench = Bench::new(0);
+        let submitted = bench.submit(0..17).await;
+        assert_eq!(bench.sizes(), [1, 1], "each worker took what there was");
+        bench.gate.add_permits(17);
+        let doubled: Vec<_> = (0..17).map(|number| 2 * number).collect();
+        assert_eq!(outputs(submitted).await, doubled);
+        assert_eq!(bench.sizes(), [1, 1, 8, 7]);
+    }
+
+    #[tokio::test]
+    async fn items_of_one_key_never_share_a_batch() {
+        let bench = Bench::new(0);
+        let submitted = bench.submit([0, 1, 1_001, 2, 1_002, 3, 1_003]).await;
+        bench.gate.add_permits(17);
+        assert_eq!(outputs(submitted).await, [0, 2, 2_002, 4, 2_004, 6, 2_006]);
+        let batches = bench.batches.lock().unwrap();
+        assert_eq!(batches[2..], [vec![1_001, 2, 3], vec![1_002], vec![1_003]]);
+    }
+
+    #[tokio::test]
+    async fn a_full_queue_refuses_and_loses_nothing() {
+        let bench = Bench::new(0);
+        let taken = bench.submit([1, 2]).await;
+        let waiting = bench.submit([5; QUEUE_MAX]).await;
+        let refused = bench.batcher.submit(7).await.unwrap_err();
+        assert!(matches!(refused, Error::Failed(failure) if failure.unavailable));
+        bench.gate.add_permits(QUEUE_MAX);
+        assert_eq!(outputs(taken).await, [2, 4]);
+        assert_eq!(outputs(waiting).await.len(), QUEUE_MAX);
+    }
+
+    #[tokio::test]
+    async fn a_panic_fails_its_own_batch_and_the_worker_goes_on() {
+        let bench = Bench::new(17);
+        for _ in 0..=Doubling::WORKERS {
+            assert!(matches!(bench.batcher.submit(99).await, Err(Error::Failed(_))));
+        }
+        assert_eq!(bench.batcher.submit(4).await.unwrap(), 8);
+    }
+
+    #[tokio::test]
+    async fn a_caller_that_leaves_takes_nobody_along() {
+        let bench = Bench::new(0);
+        let gone = bench.submit([1]).await;
+        gone[0].abort();
+        let stays = bench.submit([2]).await;
+        bench.gate.add_permits(2);
+        assert_eq!(outputs(stays).await, [4]);
+    }
+
+    #[tokio::test]
+    async fn workers_end_with_their_batcher() {
+        let bench = Bench::new(0);
+        let submitted = bench.submit([1, 2, 3]).await;
+        let job = Arc::downgrade(&bench.batches);
+        let Bench { batcher, gate, batches } = bench;
+        drop((batcher, batches));
+        gate.add_permits(3);
+        assert_eq!(outputs(submitted).await, [2, 4, 6], "what was queued is still run");
+        while job.strong_count() > 0 {
             tokio::task::yield_now().await;
-            gather.work.runs.load(Ordering::Relaxed)
-        };
-        assert_eq!(ask(0..1).await, 1);
-        assert_eq!(ask(1..8).await, 1, "they wait for the first, which is prompt");
-        assert_eq!(ask(8..9).await, 2, "they fill a statement");
-        assert_eq!(ask(9..10).await, 2);
-        tokio::time::advance(PROMPT_MAX + Duration::from_millis(1)).await;
-        assert_eq!(ask(0..0).await, 3, "both are late");
-        gather.work.gate.add_permits(3);
-        let answers = join_all(asking).await.into_iter().map(Result::unwrap);
-        assert_eq!(answers.collect::<Vec<_>>(), (0..10).map(|n| 2 * n).collect::<Vec<_>>());
-        assert_eq!(gather.lock().late, 0);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn what_waits_is_left_to_the_lane_that_is_prompt() {
-        let gather = with_lanes::<2>(0);
-        let mut asking: Vec<_> = (0..10).map(|number| Box::pin(gather.ask(number))).collect();
-        for asked in &mut asking {
-            assert!(futures::poll!(asked).is_pending());
-            tokio::task::yield_now().await;
         }
-        // One question in the first lane, eight in the second, and the last one waits.
-        let runs = || gather.work.runs.load(Ordering::Relaxed);
-        assert_eq!((runs(), gather.lock().busy), (2, 2));
-        gather.work.gate.add_permits(1);
-        while gather.lock().busy == 2 {
-            tokio::task::yield_now().await;
-        }
-        assert_eq!((runs(), gather.lock().waiting.len()), (2, 1));
-        gather.work.gate.add_permits(2);
-        assert!(join_all(asking).await.iter().all(Result::is_ok));
-        assert_eq!(runs(), 3);
-    }
-
-    #[tokio::test]
-    async fn a_lane_with_nothing_to_do_ends_and_another_is_opened() {
-        let gather = doubling(2);
-        for number in 0..2 {
-            assert_eq!(gather.ask(number).await.unwrap(), 2 * number);
-            while gather.lock().lanes > 0 {
-                tokio::task::yield_now().await;
-            }
-        }
-        assert_eq!(gather.work.longest.load(Ordering::Relaxed), 1);
-    }
-
-    #[tokio::test]
-    async fn a_lane_keeps_its_tool_but_not_for_ever() {
-        let gather = doubling(KEPT_MAX * 2 + 9);
-        for number in 0..KEPT_MAX * 2 {
-            let number = 100 + number;
-            assert_eq!(gather.ask(number).await.unwrap(), 2 * number);
-        }
-        let longest = gather.work.longest.load(Ordering::Relaxed);
-        assert!((2..=KEPT_MAX).contains(&longest), "{longest} runs");
-    }
-
-    #[tokio::test]
-    async fn work_that_breaks_off_fails_its_own_and_the_next_goes_on() {
-        let gather = doubling(1);
-        let failed = gather.ask(99).await;
-        assert!(matches!(failed, Err(Error::Failed(_))));
-        assert_eq!(gather.ask(4).await.unwrap(), 8);
-    }
-
-    #[tokio::test]
-    async fn who_leaves_takes_nobody_along() {
-        let gather = doubling(0);
-        let mut gone = Box::pin(gather.ask(1));
-        assert!(futures::poll!(&mut gone).is_pending());
-        drop(gone);
-        gather.work.gate.add_permits(2);
-        assert_eq!(gather.ask(2).await.unwrap(), 4);
     }
 }

@@ -6,7 +6,7 @@ use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Postgres};
 
-use crate::platform::error::sqlstate::is_retryable;
+use crate::platform::error::sqlstate::Retryable;
 use crate::platform::settings;
 
 /// Oldest Postgres that the statements are tested with.
@@ -127,30 +127,41 @@ async fn migrate(pool: &PgPool) -> Result<(), DatabaseError> {
         .map_err(|error| DatabaseError(format!("the database cannot be migrated: {error}")))
 }
 
-/// A connection that somebody keeps from one statement to the next. A pool looks at its own when it
-/// takes one back and before it gives an old one out: round trips that a statement on a hot path
-/// does not need.
-#[derive(Debug, Default)]
-pub(crate) struct Kept(Option<PoolConnection<Postgres>>);
+/// A connection of the pool that a worker keeps from one statement to the next. The pool checks its
+/// connections when it takes one back and before it gives an old one out: round trips that a
+/// statement on a hot path does not need.
+#[derive(Debug)]
+pub(crate) struct HeldConnection {
+    db: PgPool,
+    connection: Option<PoolConnection<Postgres>>,
+}
 
-impl Kept {
-    /// The connection; one of the pool when none is kept.
+impl HeldConnection {
+    /// Holds none yet.
+    pub(crate) fn new(db: PgPool) -> Self {
+        Self { db, connection: None }
+    }
+
+    /// The pool that it comes from.
+    pub(crate) fn pool(&self) -> &PgPool {
+        &self.db
+    }
+
+    /// The connection; one of the pool when none is held.
     ///
     /// # Errors
     /// When the pool has none.
-    pub(crate) async fn connection(
-        &mut self,
-        db: &PgPool,
-    ) -> Result<&mut PgConnection, sqlx::Error> {
-        if self.0.is_none() {
-            self.0 = Some(db.acquire().await?);
-        }
-        self.0.as_deref_mut().ok_or(sqlx::Error::PoolClosed)
+    pub(crate) async fn get(&mut self) -> Result<&mut PgConnection, sqlx::Error> {
+        let connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => self.db.acquire().await?,
+        };
+        Ok(self.connection.insert(connection))
     }
 
-    /// Gives it back: after an error, because the pool knows what to do with a broken one.
-    pub(crate) fn give_back(&mut self) {
-        self.0 = None;
+    /// Returns it to the pool: after an error, because the pool replaces broken connections.
+    pub(crate) fn release(&mut self) {
+        self.connection = None;
     }
 }
 
@@ -170,19 +181,20 @@ where
     retrying_statement(transaction).await.map_err(Into::into)
 }
 
-/// The same for who looks at the error itself.
+/// The same for callers that need the error itself.
 ///
 /// # Errors
 /// The last error.
-pub(crate) async fn retrying_statement<T, F, Fut>(mut transaction: F) -> Result<T, sqlx::Error>
+pub(crate) async fn retrying_statement<T, E, F, Fut>(mut transaction: F) -> Result<T, E>
 where
+    E: Retryable,
     F: FnMut() -> Fut,
-    Fut: Future<Output = Result<T, sqlx::Error>>,
+    Fut: Future<Output = Result<T, E>>,
 {
     let mut tries = 1;
     loop {
         match transaction().await {
-            Err(error) if tries < TRANSACTION_TRIES_MAX && is_retryable(&error) => tries += 1,
+            Err(error) if tries < TRANSACTION_TRIES_MAX && error.is_retryable() => tries += 1,
             result => return result,
         }
     }

@@ -3,16 +3,20 @@
 //!
 //! The day is the last 24 hours. Orders that came to nothing do not count. What is read here may
 //! have changed a moment later: a confirm decides once more, inside its own statement, while it
-//! holds the user ([`hold`]).
+//! holds the user ([`hold_traders`]).
 
 pub mod book;
 pub mod read;
 pub mod upstream;
 
+use std::collections::HashMap;
+
 use chrono::{DateTime, TimeDelta, Utc};
 use rust_decimal::Decimal;
+use serde::Serialize;
 use serde_json::Value;
 use sqlx::PgConnection;
+use uuid::Uuid;
 
 use self::book::{Rules, Spent, Trade};
 use crate::Core;
@@ -36,8 +40,10 @@ pub(crate) struct Trader {
     pub(crate) deleted: bool,
 }
 
-/// The columns that make a [`Trader`].
+/// The columns that make a [`Trader`], and whose they are.
 struct Row {
+    client_id: Uuid,
+    user_id: Uuid,
     overrides: Value,
     buy_limit: Decimal,
     sell_limit: Decimal,
@@ -52,13 +58,14 @@ struct Row {
     deleted: bool,
 }
 
-/// A statement that reads a trader; what follows its `where` is the caller's.
-macro_rules! select_trader {
-    ($rest:literal, $client:expr, $user:expr) => {
+/// A statement that reads traders; what follows its `where` and its arguments are the caller's.
+macro_rules! select_traders {
+    ($rest:literal, $($argument:expr),+ $(,)?) => {
         sqlx::query_as!(
             Row,
             r#"
-            select u.limit_overrides as "overrides!", l.buy_limit as "buy_limit!",
+            select u.client_id as "client_id!", u.user_id as "user_id!",
+                u.limit_overrides as "overrides!", l.buy_limit as "buy_limit!",
                 l.sell_limit as "sell_limit!", l.currency as "currency!: CurrencyCode",
                 u.email_status as "email!", u.identity_status as "identity!",
                 u.amld5_status as "amld5!", u.privacy_agreement_status as "privacy_agreement!",
@@ -66,10 +73,9 @@ macro_rules! select_trader {
                 u.dac8_status as "dac8!", u.disabled_at is not null as "disabled!",
                 u.deleted_at is not null as "deleted!"
             from end_user u join verification_level l on l.identifier = u.level
-            where u.client_id = $1 and u.user_id = $2 "#
+            where "#
                 + $rest,
-            $client.uuid(),
-            $user.uuid(),
+            $($argument),+
         )
     };
 }
@@ -105,41 +111,50 @@ pub(crate) async fn trader(
     client: ClientId,
     user: UserId,
 ) -> Result<Option<Trader>> {
-    let row = select_trader!("", client, user).fetch_optional(conn).await?;
+    let row = select_traders!("u.client_id = $1 and u.user_id = $2", client.uuid(), user.uuid(),)
+        .fetch_optional(conn)
+        .await?;
     Ok(row.map(Row::trader).transpose()?)
 }
 
-/// What one more trade must keep to, for the statement that makes it.
-#[derive(Clone, Copy, Debug)]
+/// Bounds of one more trade, for the statement that makes it.
+#[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Bounds {
-    /// Most of its side since `since`, itself included.
-    pub(crate) side: Decimal,
+    /// Most of its side since `traded_since`, itself included.
+    pub(crate) side_max: Decimal,
     /// Most of both sides since then.
-    pub(crate) day: Decimal,
-    pub(crate) since: DateTime<Utc>,
+    pub(crate) day_max: Decimal,
+    pub(crate) traded_since: DateTime<Utc>,
 }
 
-/// Holds the user until the transaction ends: of confirms that race, each sees the orders of those
-/// before it. `None` when there is no such user who may trade.
+impl Bounds {
+    /// The bounds by these rules of a trade that is made now.
+    pub(crate) fn new(rules: &Rules, side: Side, now: DateTime<Utc>) -> Self {
+        Self { side_max: rules.of(side), day_max: rules.day, traded_since: now - INTERVAL }
+    }
+}
+
+/// Locks users until the transaction ends, and reads the rules of those who may trade. Of confirms
+/// that race, each sees the orders of those before it, if the statement that makes it comes after
+/// this one.
 ///
 /// # Errors
 /// When the database cannot be used.
-pub(crate) async fn hold(
+pub(crate) async fn hold_traders(
     conn: &mut PgConnection,
-    (client, user): (ClientId, UserId),
-    side: Side,
-    now: DateTime<Utc>,
-) -> Result<Option<Bounds>, sqlx::Error> {
-    let row = select_trader!(
-        "and u.deleted_at is null and u.disabled_at is null for no key update of u",
-        client,
-        user
+    (clients, users): (&[Uuid], &[Uuid]),
+) -> Result<HashMap<(Uuid, Uuid), Rules>, sqlx::Error> {
+    // In one order, so that two transactions never wait for each other.
+    let rows = select_traders!(
+        "(u.client_id, u.user_id) in (select * from unnest($1::uuid[], $2::uuid[])) \
+             and u.deleted_at is null and u.disabled_at is null \
+         order by u.client_id, u.user_id for no key update of u",
+        clients,
+        users,
     )
-    .fetch_optional(conn)
+    .fetch_all(conn)
     .await?;
-    let Some(trader) = row.map(Row::trader).transpose()? else { return Ok(None) };
-    let rules = trader.rules;
-    Ok(Some(Bounds { side: rules.of(side), day: rules.day, since: now - INTERVAL }))
+    rows.into_iter().map(|row| Ok(((row.client_id, row.user_id), row.trader()?.rules))).collect()
 }
 
 /// What the user has traded since then.

@@ -2,8 +2,8 @@
 
 pub(crate) mod callback;
 pub mod confirm;
-
 pub mod expiry;
+pub(crate) mod insert;
 pub mod list;
 pub(crate) mod lookup;
 pub(crate) mod not_completed;
@@ -21,6 +21,7 @@ use rust_decimal::Decimal;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+pub use self::insert::OrderInserts;
 pub use self::lookup::OrderReads;
 use self::status::{Cause, OrderStatus};
 use crate::trading::catalogue::Currency;

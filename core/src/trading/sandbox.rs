@@ -26,7 +26,7 @@ pub(crate) fn pause(core: &Core) -> TimeDelta {
 }
 
 /// What happens by itself to an order as it is confirmed `now`, and when. Only a test client's
-/// order with a magic value has such a step; confirm stores it (`orders/confirm/placing.rs`).
+/// order with a magic value has such a step; confirm stores it (`trading/orders/insert.rs`).
 pub(crate) fn first_step(
     core: &Core,
     client: &Client,

@@ -6,10 +6,10 @@
 //! - [`orders`] shows sales to their user
 
 pub mod confirm;
+mod insert;
 pub mod onboarding;
 pub mod onboarding_page;
 pub mod orders;
-mod placing;
 mod row;
 pub mod settle;
 pub(crate) mod status;

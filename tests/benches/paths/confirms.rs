@@ -1,9 +1,14 @@
 //! Path d: a quote becomes an order, durable before it is answered.
 
+mod peer;
+
 use std::time::Duration;
 
 use bytes::Bytes;
+use rampart_core::platform::clock::Clock;
+use rampart_tests::caller::{Caller, Protocol};
 use rampart_tests::rounds::quantile;
+use rampart_tests::user::registration;
 use serde_json::{Value, json};
 
 use super::Run;
@@ -22,21 +27,24 @@ const FIRST: f64 = 2_000.0;
 const ROUND_MAX: f64 = 60_000.0;
 /// Confirms of one client in a round, for each second of its time.
 const ALONE: usize = 200;
+/// Users that take turns, of each side.
+const USERS: usize = 128;
 
+/// The confirm that production sends: of a user, with an idempotency key, a callback and a webhook.
 const MANY: Row = Row {
     path: "d",
-    what: "confirm, 64 clients",
-    peer: "pgbench, same statement, one order a commit",
+    what: "confirm of users, 64 clients",
+    peer: "pgbench, same statements, one order a commit",
     unit: "rate",
     better: Better::Higher,
     combine: Combine::Ratio,
-    reach: 1.5,
+    reach: 2.0,
     aim: 5.0,
     left_out: false,
     rounds_max: usize::MAX,
 };
 const ONE: Row = Row {
-    what: "confirm, 1 client",
+    what: "confirm of a user, 1 client",
     peer: "pgbench, one connection",
     unit: "median latency",
     better: Better::Lower,
@@ -44,112 +52,120 @@ const ONE: Row = Row {
     aim: 1.2,
     ..MANY
 };
+/// The shortest one: of nobody, with nothing but the order.
+const GUESTS: Row = Row {
+    path: "d2",
+    what: "confirm of guests, 64 clients",
+    peer: "pgbench, same statement, one order a commit",
+    reach: 1.5,
+    ..MANY
+};
 
 /// The rows.
-pub(super) const ROWS: [Row; 2] = [MANY, ONE];
-
-/// The source of the edge's statement, so that pgbench has the same one.
-const PLACING: &str = include_str!("../../../core/src/trading/orders/confirm/placing.rs");
-/// Its arguments, in their order, for an order that needs neither user nor offer. Postgres knows
-/// them when it plans: if anything, that saves it work.
-const ARGUMENTS: [&str; 43] = [
-    "'@client@'",
-    ":number::bigint",
-    "now()",
-    "null",
-    "gen_random_uuid()",
-    "null",
-    "null",
-    "'pending'",
-    "'confirmed'",
-    "'BTC-EUR'",
-    "'creditCard'",
-    "'bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq'",
-    "null",
-    "'unhosted'",
-    "250",
-    "'EUR'",
-    "0.00262011",
-    "'BTC'",
-    "95000.12",
-    "2.5",
-    "1",
-    "2.5",
-    "6.5",
-    "1.5",
-    "1.19",
-    "0",
-    "false",
-    "'https://shop.example/back'",
-    "null",
-    "sha256(:number::bigint::text::bytea)",
-    "'[]'",
-    "now() + interval '15 minutes'",
-    "gen_random_uuid()",
-    "gen_random_uuid()",
-    "'order.created'",
-    "jsonb_build_object('orderId', :number::bigint, 'partnerOrderIdentifier', null, 'status', 'pending')",
-    "'{}'",
-    "null",
-    "null",
-    "null",
-    "null",
-    "null",
-    "null",
-];
-
-/// The statement with its arguments in their places.
-fn statement() -> String {
-    let (_, rest) = PLACING.split_once("r#\"").expect("the statement is raw text");
-    let (statement, _) = rest.split_once("\"#").expect("it ends");
-    let statement = statement.replace(" as \"allowed!\"", "").replace(" as \"placed!\"", "");
-    // The last ones first: `$4` begins `$43` too.
-    let numbered = ARGUMENTS.iter().enumerate().rev();
-    let filled = numbered.fold(statement, |statement, (index, value)| {
-        statement.replace(&format!("${}", index + 1), value)
-    });
-    assert!(!filled.contains('$'), "the statement has other arguments: {filled}");
-    filled
-}
+pub(super) const ROWS: [Row; 3] = [MANY, ONE, GUESTS];
 
 /// Measures them.
 pub(super) fn compare(run: &mut Run<'_>, side: &Side<'_>) {
     if !run.wants(&ROWS) {
         return;
     }
-    let values = [("statement", &*statement()), ("client", side.database.client())];
-    let pgbench = Pgbench {
-        database: side.database.url.clone(),
-        script: side.ground.write("confirm.sql", include_str!("../peers/confirm.sql"), &values),
-        folder: side.ground.folder.clone(),
-    };
-    let mut expected = FIRST;
+    if run.wants(&[MANY, ONE]) {
+        compare_users(run, side);
+    }
+    let pgbench = pgbench(side, peer::of_guests(side));
+    run.compare(Comparison {
+        row: GUESTS,
+        ours: many(side, Buyers::Guests),
+        peer: Box::new(move |time| pgbench.rate(CLIENTS, time)),
+    });
+    // They would expire while later rows are measured.
+    execute(side, "update buy_order set expires_at = null where status = 'pending'");
+}
+
+fn compare_users(run: &mut Run<'_>, side: &Side<'_>) {
+    let identifiers = side.ground.runtime.block_on(prepare(side));
+    peer::prepare(side);
+    let pgbench = pgbench(side, peer::of_users(side));
     run.compare(Comparison {
         row: MANY,
-        ours: Box::new(|time| {
-            let confirms = confirms(side, fitting(expected, time));
-            let count = f64::from(u32::try_from(confirms.len()).unwrap());
-            let (answers, seconds) =
-                side.ground.runtime.block_on(each(side.address(), CLIENTS, confirms));
-            answers.into_iter().for_each(|answer| drop(answer.ok()));
-            expected = count / seconds;
-            expected
+        ours: many(side, Buyers::Users(&identifiers)),
+        peer: Box::new(|time| {
+            let rate = pgbench.rate(CLIENTS, time);
+            age(side);
+            rate
         }),
-        peer: Box::new(|time| pgbench.rate(CLIENTS, time)),
     });
     run.compare(Comparison {
         row: ONE,
         ours: Box::new(|time| {
             let count = ALONE * usize::try_from(time.as_secs().max(1)).unwrap();
-            let confirms = confirms(side, count);
+            let confirms = confirms(side, Buyers::Users(&identifiers), count);
             let (answers, _) = side.ground.runtime.block_on(each(side.address(), 1, confirms));
+            age(side);
             median(answers.into_iter().map(|answer| answer.ok().seconds).collect())
         }),
-        peer: Box::new(|time| median(pgbench.latencies(time.max(Duration::from_secs(1))))),
+        peer: Box::new(|time| {
+            let latencies = pgbench.latencies(time.max(Duration::from_secs(1)));
+            age(side);
+            median(latencies)
+        }),
     });
-    // They would expire while later rows are measured.
-    let kept = "update buy_order set expires_at = null where status = 'pending'";
-    side.ground.runtime.block_on(sqlx::query(kept).execute(&side.database.pool)).unwrap();
+    execute(side, "update webhook_endpoint set disabled_at = now()");
+    execute(side, "alter table delivery alter column state set default 'pending'");
+}
+
+/// The rate of many clients.
+fn many<'a>(side: &'a Side<'_>, buyers: Buyers<'a>) -> Box<dyn FnMut(Duration) -> f64 + 'a> {
+    let mut expected = FIRST;
+    Box::new(move |time| {
+        let confirms = confirms(side, buyers, fitting(expected, time));
+        let count = f64::from(u32::try_from(confirms.len()).unwrap());
+        let (answers, seconds) =
+            side.ground.runtime.block_on(each(side.address(), CLIENTS, confirms));
+        answers.into_iter().for_each(|answer| drop(answer.ok()));
+        age(side);
+        expected = count / seconds;
+        expected
+    })
+}
+
+fn pgbench(side: &Side<'_>, script: std::path::PathBuf) -> Pgbench {
+    let (database, folder) = (side.database.url.clone(), side.ground.folder.clone());
+    Pgbench { database, script, folder }
+}
+
+/// Registers the users of the edge's side and a webhook, as a partner would.
+async fn prepare(side: &Side<'_>) -> Vec<String> {
+    let partner = Caller::new(side.address(), Protocol::Http1, side.database.plain.clone());
+    let hook = json!({"url": "https://shop.example/hook", "events": ["order.created"]});
+    partner.post("/api/v2/webhooks", hook).await.assert_status(200);
+    let mut identifiers = Vec::new();
+    for number in 0..USERS {
+        let user = registration(&format!("buyer{number}"));
+        partner.post("/api/v2/user", user.clone()).await.assert_status(200);
+        identifiers.push(user["identifier"].as_str().expect("it has one").to_owned());
+    }
+    for statement in [
+        "update end_user set limit_overrides = '{\"user_day_limit\": 1000000000000}'",
+        // Deliveries are written and not made: path h measures that.
+        "alter table delivery alter column state set default 'delivered'",
+    ] {
+        sqlx::query(statement).execute(&side.database.pool).await.unwrap();
+    }
+    identifiers
+}
+
+/// Moves what users have bought out of the day that limits are for: none buys so much in one.
+fn age(side: &Side<'_>) {
+    execute(
+        side,
+        "update buy_order set created_at = created_at - interval '2 days' \
+         where user_id is not null and created_at > now() - interval '1 day'",
+    );
+}
+
+fn execute(side: &Side<'_>, statement: &'static str) {
+    side.ground.runtime.block_on(sqlx::query(statement).execute(&side.database.pool)).unwrap();
 }
 
 /// Confirms that fit into a time at this rate.
@@ -162,21 +178,38 @@ fn median(seconds: Vec<f64>) -> f64 {
     quantile(&seconds, 1, 2).expect("somebody was answered")
 }
 
+/// Who confirms.
+#[derive(Clone, Copy)]
+enum Buyers<'a> {
+    /// Nobody in particular.
+    Guests,
+    /// Users, by their identifiers in turn.
+    Users(&'a [String]),
+}
+
 /// Confirms of quotes that were made for them.
-fn confirms(side: &Side<'_>, count: usize) -> Vec<Bytes> {
+fn confirms(side: &Side<'_>, buyers: Buyers<'_>, count: usize) -> Vec<Bytes> {
     let asked =
         json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 250});
     let ask = request("POST /api/v1/buy/quote", &[&side.token], &asked.to_string());
     let quoting = each(side.address(), QUOTERS, vec![ask; count]);
     let (quotes, _) = side.ground.runtime.block_on(quoting);
-    let confirm = |body: Vec<u8>| {
+    let clock = Clock::system();
+    let confirm = |(number, body): (usize, Vec<u8>)| {
         let quote: Value = serde_json::from_slice(&body).unwrap();
-        let body = json!({
+        let mut body = json!({
             "quote": quote["quote"],
             "walletAddress": "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq",
             "returnUrl": "https://shop.example/back",
         });
-        request("POST /api/v1/buy/confirm", &[&side.token], &body.to_string())
+        let mut headers = vec![side.token.clone()];
+        if let Buyers::Users(identifiers) = buyers {
+            body["callbackUrl"] = json!("https://shop.example/callback");
+            headers.push(format!("user-identifier: {}", identifiers[number % identifiers.len()]));
+            headers.push(format!("idempotency-key: {}", clock.uuid().unwrap()));
+        }
+        let headers: Vec<&str> = headers.iter().map(String::as_str).collect();
+        request("POST /api/v1/buy/confirm", &headers, &body.to_string())
     };
-    quotes.into_iter().map(|answer| confirm(answer.ok().body)).collect()
+    quotes.into_iter().map(|answer| answer.ok().body).enumerate().map(confirm).collect()
 }

@@ -1,11 +1,12 @@
 //! `Idempotency-Key`: what is saved, and for whom.
 
 use chrono::TimeDelta;
+use futures::future::join_all;
 use http::Method;
 use rampart_tests::world::World;
 use serde_json::{Value, json};
 
-use crate::orders::{BTC, Shop};
+use crate::orders::{BTC, Shop, confirm_of, count};
 
 const OFFER: &str = "/api/v2/buy/offer";
 
@@ -55,4 +56,62 @@ async fn a_key_shows_no_user_the_answer_of_another() {
     send(&shop).await.assert_status(200);
     send(&other).await.assert_status(422).assert_codes(&["ER999"]);
     send(&shop).await.assert_status(200);
+}
+
+#[tokio::test]
+async fn a_key_that_races_with_two_bodies_makes_one_order() {
+    let world = World::start().await;
+    let second = world.second_edge().await;
+    let shop = Shop::of(&world, "acme").await;
+    second.core().refresh().await.unwrap();
+    let elsewhere = shop.at(&second);
+    let body = || confirm_of(&shop.quote(&world, |_| ()));
+    let bodies = [body(), body()];
+    let send = async |n: usize| {
+        let shop = if n.is_multiple_of(3) { &elsewhere } else { &shop };
+        let request = shop.request(Method::POST, "/api/v1/buy/confirm");
+        request.header("idempotency-key", "race").json(&bodies[n % 2]).send().await
+    };
+    let answers = join_all((0..16).map(send)).await;
+    let done: Vec<_> = (0..16).filter(|n| answers[*n].status() == 200).collect();
+    for (n, answer) in answers.iter().enumerate() {
+        match answer.status() {
+            200 => assert_eq!(answer.text(), answers[done[0]].text()),
+            // Of the other body, or while the first one runs.
+            409 | 422 => drop(answer.assert_codes(&["ER999"])),
+            other => panic!("request {n}: {other}"),
+        }
+    }
+    let (first, other) = (done[0] % 2, 1 - done[0] % 2);
+    assert!(done.iter().all(|n| n % 2 == first), "another body got the answer");
+    let again = send(first).await;
+    assert_eq!(again.assert_status(200).text(), answers[done[0]].text());
+    assert_eq!(again.header("idempotency-replayed"), Some("true"));
+    send(other).await.assert_status(422).assert_codes(&["ER999"]);
+    assert_eq!(count(&world, "select count(*) from buy_order").await, 1);
+}
+
+#[tokio::test]
+async fn a_confirms_answer_is_saved_by_the_transaction_that_makes_its_order() {
+    let world = World::start().await;
+    let shop = Shop::of(&world, "acme").await;
+    let send = async |key: &str, body: &Value| {
+        let request = shop.request(Method::POST, "/api/v1/buy/confirm");
+        request.header("idempotency-key", key).json(body).send().await
+    };
+    let body = confirm_of(&shop.quote(&world, |_| ()));
+    let first = send("one", &body).await;
+    first.assert_status(200);
+    let together = "select count(*) from buy_order b join idempotency_key k using (client_id) \
+                    where b.xmin = k.xmin and k.status = 200 and k.body is not null";
+    assert_eq!(count(&world, together).await, 1);
+    // Another key for the same quote is answered with the same order.
+    let second = send("two", &body).await;
+    assert_eq!(second.assert_status(200).text(), first.text());
+    assert_eq!(second.header("idempotency-replayed"), None);
+    for key in ["one", "two"] {
+        let again = send(key, &body).await;
+        assert_eq!(again.assert_status(200).text(), first.text());
+        assert_eq!(again.header("idempotency-replayed"), Some("true"));
+    }
 }

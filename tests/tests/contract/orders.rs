@@ -47,7 +47,7 @@ impl Shop {
     }
 
     /// The same shop, talking to another edge.
-    fn at(&self, edge: &World) -> Self {
+    pub(crate) fn at(&self, edge: &World) -> Self {
         let (user, identifier) = (self.user, self.identifier.clone());
         Self { partner: self.partner.at(edge), user, identifier }
     }

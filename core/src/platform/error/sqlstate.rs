@@ -24,8 +24,26 @@ pub(crate) fn is_unstorable_text(error: &sqlx::Error) -> bool {
     code.is_some_and(|code| code == "22021" || code == "22P05")
 }
 
-/// True for a serialization failure or a deadlock: nothing happened, the transaction may run again.
-pub(crate) fn is_retryable(error: &sqlx::Error) -> bool {
-    let code = error.as_database_error().and_then(|e| e.code());
-    code.is_some_and(|code| code == "40001" || code == "40P01")
+/// Reports that the statement may have run although its answer is an error: the connection broke, or
+/// the server ended it (class 57P, which can strike behind the commit).
+pub(crate) fn is_outcome_unknown(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(_) => true,
+        sqlx::Error::Database(error) => error.code().is_some_and(|code| code.starts_with("57P")),
+        _ => false,
+    }
+}
+
+/// An error that may say that nothing happened, and that the same may be tried again.
+pub(crate) trait Retryable {
+    /// Nothing happened, and another try may succeed.
+    fn is_retryable(&self) -> bool;
+}
+
+impl Retryable for sqlx::Error {
+    /// The engine asks for another try.
+    fn is_retryable(&self) -> bool {
+        let code = self.as_database_error().and_then(|e| e.code());
+        code.is_some_and(|code| code == "40001" || code == "40P01")
+    }
 }

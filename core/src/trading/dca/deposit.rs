@@ -1,15 +1,17 @@
 //! A deposit becomes an order: bought at once at the price of the moment, for what has arrived.
 
 use rust_decimal::Decimal;
-use serde_json::json;
 use sqlx::PgConnection;
 
 use crate::Core;
 use crate::auth::caller::{Client, ClientMaybeUser, Credential};
-use crate::notify::events::{self, EventType, NewEvent};
+use crate::notify::events::EventType;
+use crate::notify::webhooks;
 use crate::platform::error::{Code, Error, Refusal, Result};
 use crate::trading::orders::WalletType;
 use crate::trading::orders::confirm::checks;
+use crate::trading::orders::confirm::order::created_payload;
+use crate::trading::orders::insert::{InsertOutcome, NewOrderRow, insert_one};
 use crate::trading::orders::status::{Cause, NotApplied, OrderEvent, OrderStatus, apply_in};
 use crate::trading::quotes::create::{self, Request};
 use crate::trading::quotes::{Quote, Side};
@@ -84,11 +86,10 @@ pub(crate) async fn make_order(
     quote: &Quote,
 ) -> Result<Option<OrderId>> {
     let order = OrderId::from_entropy(core.clock.random_u64()?);
-    insert(conn, core, plan, quote, order).await?;
-    let payload =
-        json!({"orderId": order, "partnerOrderIdentifier": null, "status": OrderStatus::Pending});
-    let created = NewEvent { kind: EventType::OrderCreated, order_id: Some(order), payload };
-    events::record(conn, core, plan.client, created, None).await?;
+    match insert_one(conn, &row(core, plan, quote, order)?).await? {
+        InsertOutcome::Placed => {}
+        _ => return Err(Error::broken("place the order of a deposit")),
+    }
     let noted = sqlx::query_scalar!(
         r#"
         insert into dca_deposit (client_id, reference, code, amount, currency, order_id, created_at)
@@ -117,59 +118,51 @@ pub(crate) async fn make_order(
     }
 }
 
-/// The order and the first row of its timeline. Its rate is fixed: the money is there already.
-async fn insert(
-    conn: &mut PgConnection,
-    core: &Core,
-    plan: &DepositPlan,
-    quote: &Quote,
-    order: OrderId,
-) -> Result<()> {
-    let (pays, gets) = (quote.fiat_currency(), quote.crypto_currency());
-    sqlx::query!(
-        r#"
-        with placed as (
-            insert into buy_order (
-                client_id, order_id, created_at, updated_at, quote_id, user_id, status,
-                status_cause, pair, payment_method, wallet_address, destination_tag, wallet_type,
-                fiat_amount, fiat_currency, crypto_amount, crypto_currency, price, partner_fee,
-                partner_fee_percentage, provider_fee, payment_method_fee, network_fee, spread_fee,
-                affiliate_fee, is_estimated_quote, is_dca_order, terms_digest, policy_decisions)
-            values ($1, $2, $3, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
-                $18, $19, $20, $21, $22, $23, $24, false, true, '', $25)
-        )
-        insert into order_transition
-            (client_id, order_id, transition_id, at, to_status, cause, actor)
-        values ($1, $2, $26, $3, $6, $7, 'edge')
-        "#,
-        plan.client.uuid(),
-        order.number(),
-        core.clock.now(),
-        quote.id.uuid(),
-        plan.user.uuid(),
-        OrderStatus::Pending.as_str(),
-        Cause::Confirmed.as_str(),
-        quote.pair.to_string(),
-        quote.payment_method,
-        plan.wallet_address,
-        plan.destination_tag,
-        WalletType::Unhosted.as_str(),
-        quote.fiat,
-        pays.as_str(),
-        quote.crypto,
-        gets.as_str(),
-        quote.price,
-        quote.fees.partner,
-        quote.partner_fee_percentage,
-        quote.fees.provider,
-        quote.fees.payment_method,
-        quote.fees.network,
-        quote.fees.spread,
-        quote.fees.affiliate,
-        quote.policy_decisions,
-        core.clock.uuid()?,
-    )
-    .execute(conn)
-    .await?;
-    Ok(())
+/// The order as it is written. Its rate is fixed: the money is there already.
+fn row(core: &Core, plan: &DepositPlan, quote: &Quote, order: OrderId) -> Result<NewOrderRow> {
+    Ok(NewOrderRow {
+        client_id: plan.client.uuid(),
+        order_id: order.number(),
+        created_at: core.clock.now(),
+        offer_id: None,
+        quote_id: quote.id.uuid(),
+        user_id: Some(plan.user.uuid()),
+        account_id: None,
+        partner_reference: None,
+        status: OrderStatus::Pending.as_str(),
+        status_cause: Cause::Confirmed.as_str(),
+        pair: quote.pair.to_string(),
+        payment_method: quote.payment_method.clone(),
+        wallet_address: plan.wallet_address.clone(),
+        destination_tag: plan.destination_tag.clone(),
+        wallet_type: WalletType::Unhosted.as_str(),
+        fiat_amount: quote.fiat,
+        fiat_currency: quote.fiat_currency().to_string(),
+        crypto_amount: quote.crypto,
+        crypto_currency: quote.crypto_currency().to_string(),
+        price: quote.price,
+        partner_fee: quote.fees.partner,
+        partner_fee_percentage: quote.partner_fee_percentage,
+        provider_fee: quote.fees.provider,
+        payment_method_fee: quote.fees.payment_method,
+        network_fee: quote.fees.network,
+        spread_fee: quote.fees.spread,
+        affiliate_fee: quote.fees.affiliate,
+        is_estimated_quote: false,
+        is_dca_order: true,
+        return_url: None,
+        callback_url: None,
+        // No confirm repeats a deposit.
+        terms_digest: "\\x".to_owned(),
+        policy_decisions: quote.policy_decisions.clone(),
+        expires_at: None,
+        transition_id: core.clock.uuid()?,
+        event_id: core.clock.uuid()?,
+        event_type: EventType::OrderCreated.as_str(),
+        payload: created_payload(order, None),
+        deliveries: webhooks::delivery_ids(core)?,
+        step: None,
+        step_due_at: None,
+        answer: None,
+    })
 }

@@ -2,16 +2,17 @@
 //!
 //! `POST /api/v1/buy/confirm` confirms a quote on its own, `POST /api/v2/buy/confirm` under an
 //! offer. Both are read into one [`Confirm`] and run one [`confirm`], whose only effect is one
-//! statement: of N confirms of one offer or one quote, on however many edges, one makes an order.
+//! statement (`orders/insert.rs`): of N confirms of one offer or one quote, on however many edges,
+//! one makes an order. The statement decides on the user's limit too; only what it refuses is
+//! looked at again, to say why.
 //! Confirming a quote again in the same terms answers the same order, so a client that lost the
 //! answer just asks again.
 
 pub(crate) mod account;
 pub(crate) mod checks;
-pub(crate) mod placing;
+pub(crate) mod order;
 pub(crate) mod request;
 pub(crate) mod terms;
-mod together;
 
 use chrono::{DateTime, Utc};
 use http::Method;
@@ -19,19 +20,21 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use self::account::NamedAccount;
-use self::placing::{NewOrder, Outcome, earlier, place};
+use self::order::{ExistingOrder, NewOrder};
 pub use self::request::Confirm;
 use self::request::{MEMBERS, Terms, V1_MEMBERS, V2_MEMBERS};
 use self::terms::{Destination, OfferTerms};
-pub use self::together::Confirms;
+use super::insert::{InsertOutcome, ORDER_ID_TRIES_MAX};
 use super::payment_link::payment_url;
 use super::status::Cause;
 use crate::Core;
 use crate::auth::caller::{Client, Reader};
 use crate::endpoint::openapi::doc::{Doc, Shape};
-use crate::endpoint::{Body, Endpoint, Json};
+use crate::endpoint::{Body, ClaimedKey, Endpoint, Json, Respond};
+use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Error, Refusal, Result, joined};
+use crate::trading::limits;
 use crate::trading::quotes::{Quote, Side, token};
 use rampart_types::{ClientId, OrderId, UserId};
 
@@ -108,7 +111,16 @@ impl Endpoint for V1 {
     }
 
     async fn call(core: &Core, caller: Reader, request: Confirm) -> Result<Json<ConfirmedV1>> {
-        Ok(Json(confirm(core, caller, request).await?.into()))
+        confirm(core, caller, request, None).await
+    }
+
+    async fn call_with_key(
+        core: &Core,
+        caller: Reader,
+        request: Confirm,
+        key: Option<&ClaimedKey>,
+    ) -> Result<Json<ConfirmedV1>> {
+        confirm(core, caller, request, key).await
     }
 }
 
@@ -147,12 +159,21 @@ impl Endpoint for V2 {
     }
 
     async fn call(core: &Core, caller: Reader, request: Confirm) -> Result<Json<ConfirmedV2>> {
-        Ok(Json(confirm(core, caller, request).await?.into()))
+        confirm(core, caller, request, None).await
+    }
+
+    async fn call_with_key(
+        core: &Core,
+        caller: Reader,
+        request: Confirm,
+        key: Option<&ClaimedKey>,
+    ) -> Result<Json<ConfirmedV2>> {
+        confirm(core, caller, request, key).await
     }
 }
 
 /// An order that stands, now or since an earlier confirm.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Confirmed {
     order_id: OrderId,
     payment_url: String,
@@ -203,7 +224,17 @@ impl From<Confirmed> for ConfirmedV2 {
     }
 }
 
-async fn confirm(core: &Core, caller: Reader, request: Confirm) -> Result<Confirmed> {
+/// Confirms a quote. The answer is saved under the key in the statement that makes the order.
+async fn confirm<A>(
+    core: &Core,
+    caller: Reader,
+    request: Confirm,
+    key: Option<&ClaimedKey>,
+) -> Result<Json<A>>
+where
+    A: From<Confirmed>,
+    Json<A>: Respond,
+{
     let Reader { client, user } = caller;
     let opened = token::open(core, &client, user, Side::Buy, &request.quote);
     let (quote, expired) = match opened {
@@ -214,107 +245,161 @@ async fn confirm(core: &Core, caller: Reader, request: Confirm) -> Result<Confir
     };
     let destination = Destination::read(&request, &quote, &client.catalogue)?;
     quote.check_wallet(&destination.address, destination.tag.as_ref())?;
-    let user = match (user.or(quote.user), &request.terms) {
-        (None, Terms::Offer { id, .. }) => OfferTerms::user(core, client.id(), *id).await?,
-        (user, _) => user,
+    let offer = match &request.terms {
+        Terms::Offer { id, .. } => OfferTerms::find(core, client.id(), *id).await?,
+        Terms::Stated { .. } => None,
     };
+    let user = user.or(quote.user).or(offer.as_ref().and_then(OfferTerms::user));
     let account = NamedAccount::find(core, client.id(), user, request.account.as_deref()).await?;
-    let confirming = Confirming { client, user, account, quote, request, destination };
-    // Whatever stands against a new order, the quote may have become one before.
-    if expired {
-        return confirming.repeated(core).await?.ok_or_else(|| Code::QuoteExpired.into());
-    }
-    let (refusal, offer) = confirming.check(core).await?;
-    if !refusal.is_empty() {
-        return confirming.repeated(core).await?.ok_or_else(|| refusal.into());
-    }
-    confirming.place(core, offer).await
+    let context = ConfirmContext { client, user, account, quote, request, destination };
+    // The quote may have become an order before, whatever a new one would be refused for.
+    let confirmed = if expired {
+        context.existing_order(core).await?.ok_or(Code::QuoteExpired)?
+    } else if context.validate(core, offer.as_ref(), &Standing::Deferred).is_empty() {
+        let answer = |confirmed| Json(A::from(confirmed)).respond();
+        context.place(core, offer.as_ref(), key.map(|key| (key, answer))).await?
+    } else {
+        match context.existing_order(core).await? {
+            Some(confirmed) => confirmed,
+            None => return Err(context.refusal(core, offer.as_ref()).await?.into()),
+        }
+    };
+    Ok(Json(confirmed.into()))
 }
 
 /// A confirm whose quote is open.
-struct Confirming {
+struct ConfirmContext {
     client: Client,
     /// Whose order it becomes.
     user: Option<UserId>,
-    /// What it is paid from.
+    /// The account that pays.
     account: NamedAccount,
     quote: Quote,
     request: Confirm,
     destination: Destination,
 }
 
-impl Confirming {
-    /// What stands against a new order, and the offer that it is made under.
-    async fn check(&self, core: &Core) -> Result<(Refusal, Option<OfferTerms>)> {
+/// The order's user as limits know it.
+enum Standing {
+    /// The statement that makes the order decides.
+    Deferred,
+    /// As read, for an order of a user.
+    Read(Option<checks::UserStanding>),
+}
+
+impl ConfirmContext {
+    /// Preconditions of a new order that do not hold.
+    fn validate(&self, core: &Core, offer: Option<&OfferTerms>, standing: &Standing) -> Refusal {
         let mut refusal = Refusal::new();
         checks::market(&self.client.catalogue, &self.quote, &mut refusal);
         self.account.check(&self.quote, &mut refusal);
-        if let Some(user) = self.user
-            && let Some(standing) = checks::user(core, self.client.id(), user, &mut refusal).await?
-        {
-            checks::limit(&standing, &self.quote, &mut refusal);
-        }
-        let Terms::Offer { id, .. } = &self.request.terms else { return Ok((refusal, None)) };
-        let offer = OfferTerms::find(core, self.client.id(), *id).await?;
-        let offer = offer.filter(|offer| offer.is_for(self.user));
-        match &offer {
-            Some(offer) => {
-                offer.check(&self.quote, &self.destination, core.clock.now(), &mut refusal);
+        if let Standing::Read(standing) = standing {
+            checks::standing(standing.as_ref(), &mut refusal);
+            if let Some(standing) = standing {
+                checks::limit(standing, &self.quote, &mut refusal);
             }
-            None => refusal.add(Code::OfferNotFound, None),
         }
-        Ok((refusal, offer))
+        if matches!(self.request.terms, Terms::Offer { .. }) {
+            match offer.filter(|offer| offer.is_for(self.user)) {
+                Some(offer) => {
+                    offer.check(&self.quote, &self.destination, core.clock.now(), &mut refusal);
+                }
+                None => refusal.add(Code::OfferNotFound, None),
+            }
+        }
+        refusal
     }
 
-    async fn place(self, core: &Core, offer: Option<OfferTerms>) -> Result<Confirmed> {
-        let order = NewOrder::of(core, &self, offer.as_ref(), core.clock.now())?;
-        match place(core, &order).await? {
-            Outcome::Placed(id) => {
-                core.metrics.orders.with_label_values(&[Cause::Confirmed.as_str()]).inc();
-                Confirmed::new(core, self.client.id(), id, order.expires_at)
+    /// The same, the user's standing included.
+    async fn refusal(&self, core: &Core, offer: Option<&OfferTerms>) -> Result<Refusal> {
+        let standing = match self.user {
+            Some(user) => Standing::Read(limits::standing(core, self.client.id(), user).await?),
+            None => Standing::Deferred,
+        };
+        Ok(self.validate(core, offer, &standing))
+    }
+
+    /// Makes the order, with the answer saved under its key.
+    async fn place(
+        &self,
+        core: &Core,
+        offer: Option<&OfferTerms>,
+        key: Option<(&ClaimedKey, impl Fn(Confirmed) -> Result<Reply>)>,
+    ) -> Result<Confirmed> {
+        let order = NewOrder::new(core, self, offer)?;
+        for _ in 0..ORDER_ID_TRIES_MAX {
+            let id = OrderId::from_entropy(core.clock.random_u64()?);
+            let confirmed = Confirmed::new(core, self.client.id(), id, order.expires_at)?;
+            let answer = match &key {
+                Some((key, answer)) => Some(key.answer(core, &answer(confirmed.clone())?)?),
+                None => None,
+            };
+            match core.order_inserts.submit(order.row(core, id, answer)?).await? {
+                InsertOutcome::Placed => {
+                    core.metrics.orders.with_label_values(&[Cause::Confirmed.as_str()]).inc();
+                    if let Some((key, _)) = &key {
+                        key.mark_saved();
+                    }
+                    return Ok(confirmed);
+                }
+                InsertOutcome::Conflict => {
+                    if let Some(confirmed) = self.existing_order(core).await? {
+                        return Ok(confirmed);
+                    }
+                    // It was the number that was taken.
+                }
+                InsertOutcome::OfferTaken => {
+                    return self.resolve_conflict(core, (Code::OfferAlreadyConfirmed, None)).await;
+                }
+                InsertOutcome::Forbidden => {
+                    let limit_reached = (Code::FiatAmountInvalid, Some(checks::LIMIT_REACHED));
+                    return self.resolve_conflict(core, limit_reached).await;
+                }
+                InsertOutcome::Unavailable => return Err(Error::unavailable("place an order")),
+                InsertOutcome::Failed(error) => return Err(error.into()),
+                // The statement may have been carried out. The quote's order says so, or will when
+                // the client asks again; another statement could not tell.
+                InsertOutcome::Unknown => {
+                    return match self.existing_order(core).await {
+                        Ok(Some(confirmed)) => Ok(confirmed),
+                        _ => Err(Error::unavailable("learn whether an order was placed")),
+                    };
+                }
             }
-            Outcome::QuoteUsed => {
-                let repeated = self.repeated(core).await?;
-                repeated.ok_or_else(|| Error::broken("find the order of a used quote"))
-            }
-            Outcome::OfferTaken => self.overtaken(core, (Code::OfferAlreadyConfirmed, None)).await,
-            Outcome::Forbidden => {
-                self.overtaken(core, (Code::FiatAmountInvalid, Some(checks::LIMIT_REACHED))).await
-            }
-            // The statement may have been carried out. What it left behind says so, or will when
-            // the client asks again; doing it again blindly could not tell.
-            Outcome::Unknown(error) => match self.repeated(core).await {
-                Ok(Some(confirmed)) => Ok(confirmed),
-                _ => Err(error.into()),
-            },
         }
+        Err(Error::broken("find a free order number"))
     }
 
     /// The order that this quote became before, in the same terms.
     ///
     /// # Errors
     /// ER007 when it became one in other terms.
-    async fn repeated(&self, core: &Core) -> Result<Option<Confirmed>> {
+    async fn existing_order(&self, core: &Core) -> Result<Option<Confirmed>> {
         let client = self.client.id();
-        let Some(earlier) = earlier(core, client, self.quote.id).await? else { return Ok(None) };
-        if earlier.terms_digest != self.terms_digest() {
+        let existing = ExistingOrder::find(core, client, self.quote.id).await?;
+        let Some(existing) = existing else { return Ok(None) };
+        if existing.terms_digest != self.terms_digest() {
             return Err(Code::QuoteInvalid.into());
         }
-        Confirmed::new(core, client, earlier.order_id, earlier.expires_at).map(Some)
+        Confirmed::new(core, client, existing.order_id, existing.expires_at).map(Some)
     }
 
-    /// What stands against the order although nothing did a moment ago: what a second look finds,
-    /// or else the code that it was stopped for. Another confirm of the same quote may have been
-    /// faster, and is then the answer.
-    async fn overtaken(
+    /// The answer to a confirm that the statement refused: the order of another confirm of the same
+    /// quote that was faster, or else the preconditions that do not hold any more, or the code that
+    /// the statement stands for.
+    async fn resolve_conflict(
         &self,
         core: &Core,
         (code, detail): (Code, Option<&'static str>),
     ) -> Result<Confirmed> {
-        if let Some(confirmed) = self.repeated(core).await? {
+        if let Some(confirmed) = self.existing_order(core).await? {
             return Ok(confirmed);
         }
-        let (mut refusal, _) = self.check(core).await?;
+        let offer = match &self.request.terms {
+            Terms::Offer { id, .. } => OfferTerms::find(core, self.client.id(), *id).await?,
+            Terms::Stated { .. } => None,
+        };
+        let mut refusal = self.refusal(core, offer.as_ref()).await?;
         if refusal.is_empty() {
             refusal.add(code, detail.map(Into::into));
         }

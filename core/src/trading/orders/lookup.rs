@@ -1,20 +1,17 @@
 //! Finding an order by what stands in the path (section 6.7 of the contract).
 
-use std::sync::Arc;
-
 use sqlx::{PgConnection, PgExecutor, PgPool};
 use uuid::Uuid;
 
 use super::Order;
-use super::confirm::placing::may_have_run;
 use super::row::{OrderRow, select_orders};
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::endpoint::openapi::doc::{Kind, Member, required};
 use crate::http::request::Input;
-use crate::platform::batch::{Gather, Work};
-use crate::platform::db::Kept;
-use crate::platform::error::sqlstate::is_unavailable;
+use crate::platform::batch::{BatchJob, Batcher};
+use crate::platform::db::HeldConnection;
+use crate::platform::error::sqlstate::{is_outcome_unknown, is_unavailable};
 use crate::platform::error::{Code, Error, Result};
 use rampart_types::{OrderId, PartnerReference, UserId};
 
@@ -59,88 +56,85 @@ pub(crate) async fn find(
     user: Option<UserId>,
     name: &OrderName,
 ) -> Result<Order> {
-    let asked = Asked {
+    let asked = OrderQuery {
         client: client.id().uuid(),
         user: user.map(UserId::uuid),
         number: name.number.map(OrderId::number),
         reference: name.reference.as_str().to_owned(),
     };
-    let row = core.order_reads.0.ask(asked).await??;
+    let row = core.order_reads.0.submit(asked).await??;
     row.ok_or(Code::OrderNotFound)?.order(&client.catalogue)
 }
 
-/// Reads of single orders. Those that would wait for a connection share a statement.
+/// The queue of single orders that are about to be read.
 #[derive(Debug)]
-pub struct OrderReads(Arc<Gather<Reading>>);
+pub struct OrderReads(Batcher<OrderRead>);
 
 impl OrderReads {
-    /// Reads from this pool.
-    pub(crate) fn over(db: &PgPool) -> Self {
-        Self(Gather::new(Reading { db: db.clone() }))
+    /// Reads from this database.
+    pub(crate) fn start(db: &PgPool) -> Self {
+        Self(Batcher::start(db, OrderRead))
     }
 }
 
 /// An order as it is asked for.
-struct Asked {
+struct OrderQuery {
     client: Uuid,
     user: Option<Uuid>,
     number: Option<i64>,
     reference: String,
 }
 
-struct Reading {
-    db: PgPool,
-}
+/// Reads batches of orders.
+struct OrderRead;
 
-impl Work for Reading {
-    type Ask = Asked;
-    type Answer = Result<Option<OrderRow>>;
-    type Tool = Kept;
-    const TOGETHER_MAX: usize = 64;
-    /// More would take smaller shares, and connections from everybody else.
-    const LANES: usize = 2;
-    const DOING: &'static str = "read an order";
+impl BatchJob for OrderRead {
+    type Item = OrderQuery;
+    type Output = Result<Option<OrderRow>>;
+    const BATCH_MAX: usize = 64;
+    /// More would make the batches smaller, and take connections from everybody else.
+    const WORKERS: usize = 2;
+    const NAME: &'static str = "read an order";
 
-    async fn run(&self, kept: &mut Kept, asked: Vec<Asked>) -> Vec<Self::Answer> {
-        match self.all(kept, &asked).await {
-            Ok(rows) => rows.into_iter().map(Ok).collect(),
-            Err(error) if is_unavailable(&error) => {
-                kept.give_back();
-                tracing::error!(%error, orders = asked.len(), "orders could not be read");
-                asked.iter().map(|_| Err(Error::unavailable(Self::DOING))).collect()
-            }
-            // Whatever is wrong with one of them is not the others' business.
-            Err(_) => {
-                kept.give_back();
-                let mut answers = Vec::with_capacity(asked.len());
-                for alone in &asked {
-                    answers.push(one(&self.db, alone).await.map_err(Into::into));
-                }
-                answers
-            }
-        }
-    }
-}
-
-impl Reading {
-    /// On the kept connection; on another one when that has broken.
-    async fn all(
+    async fn run(
         &self,
-        kept: &mut Kept,
-        asked: &[Asked],
-    ) -> Result<Vec<Option<OrderRow>>, sqlx::Error> {
-        let found = each(kept.connection(&self.db).await?, asked).await;
-        if !found.as_ref().is_err_and(may_have_run) {
-            return found;
+        connection: &mut HeldConnection,
+        asked: Vec<OrderQuery>,
+    ) -> Vec<Self::Output> {
+        let error = match read(connection, &asked).await {
+            Ok(rows) => return rows.into_iter().map(Ok).collect(),
+            Err(error) => error,
+        };
+        connection.release();
+        if is_unavailable(&error) {
+            tracing::error!(%error, orders = asked.len(), "orders could not be read");
+            return asked.iter().map(|_| Err(Error::unavailable(Self::NAME))).collect();
         }
-        kept.give_back();
-        each(kept.connection(&self.db).await?, asked).await
+        // An error of one of them is none of the others.
+        let mut outputs = Vec::with_capacity(asked.len());
+        for alone in &asked {
+            outputs.push(one(connection.pool(), alone).await.map_err(Into::into));
+        }
+        outputs
     }
+}
+
+/// Reads a batch on the held connection, and on another one when that is broken.
+async fn read(
+    connection: &mut HeldConnection,
+    asked: &[OrderQuery],
+) -> Result<Vec<Option<OrderRow>>, sqlx::Error> {
+    let found = each(connection.get().await?, asked).await;
+    if !found.as_ref().is_err_and(is_outcome_unknown) {
+        return found;
+    }
+    connection.release();
+    each(connection.get().await?, asked).await
 }
 
 async fn each(
     connection: &mut PgConnection,
-    asked: &[Asked],
+    asked: &[OrderQuery],
 ) -> Result<Vec<Option<OrderRow>>, sqlx::Error> {
     match asked {
         [alone] => Ok(vec![one(connection, alone).await?]),
@@ -150,7 +144,7 @@ async fn each(
 
 async fn one(
     executor: impl PgExecutor<'_>,
-    asked: &Asked,
+    asked: &OrderQuery,
 ) -> Result<Option<OrderRow>, sqlx::Error> {
     select_orders!(
         "where client_id = $1 and order_id = coalesce( \
@@ -172,7 +166,7 @@ async fn one(
 /// The same for each of several.
 async fn several(
     executor: impl PgExecutor<'_>,
-    asked: &[Asked],
+    asked: &[OrderQuery],
 ) -> Result<Vec<Option<OrderRow>>, sqlx::Error> {
     let clients: Vec<Uuid> = asked.iter().map(|asked| asked.client).collect();
     let users: Vec<Option<Uuid>> = asked.iter().map(|asked| asked.user).collect();

@@ -10,22 +10,28 @@ use rust_decimal::Decimal;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::placing::{NewSale, Outcome, Placed, earlier, place};
+use super::insert::{ExistingSale, NewSaleRow, insert_sale};
 use crate::Core;
 use crate::auth::caller::{Client, Reader};
 use crate::endpoint::openapi::doc::{Doc, Kind, Shape, optional, required};
 use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::Fields;
 use crate::http::request::Input;
+use crate::notify::events::EventType;
+use crate::notify::webhooks;
 use crate::platform::error::{Code, Error, Refusal, Result};
 use crate::trading::catalogue::{Catalogue, PairStatus};
 use crate::trading::orders::confirm::account::NamedAccount;
+use crate::trading::orders::confirm::order::created_payload;
 use crate::trading::orders::confirm::{checks, request, terms};
-use crate::trading::orders::status::Cause;
+use crate::trading::orders::insert::{InsertOutcome, ORDER_ID_TRIES_MAX};
+use crate::trading::orders::status::{Cause, OrderStatus};
 use crate::trading::quotes::{Quote, Side, token};
 use crate::trading::sandbox::deposit_address;
 use crate::users::accounts::{IDENTIFIER_BYTES_MAX, identifier};
-use rampart_types::{CallbackUrl, DestinationTag, JsonDecimal, OrderId, PartnerReference, UserId};
+use rampart_types::{
+    CallbackUrl, DestinationTag, JsonDecimal, OrderId, PartnerReference, UserId, WalletAddress,
+};
 
 /// Time that the user has to send the coins.
 const TIME_TO_DEPOSIT: TimeDelta = TimeDelta::minutes(30);
@@ -143,32 +149,32 @@ async fn confirm(core: &Core, caller: Reader, request: Confirm) -> Result<Confir
     };
     let user = user.or(quote.user);
     let account = NamedAccount::find(core, client.id(), user, request.account.as_deref()).await?;
-    let confirming = Confirming { client, user, account, quote, request };
-    // Whatever stands against a new sale, the quote may have become one before.
+    let context = ConfirmContext { client, user, account, quote, request };
+    // The quote may have become a sale before, whatever a new one would be refused for.
     if expired {
-        return confirming.repeated(core).await?.ok_or_else(|| Code::QuoteExpired.into());
+        return context.existing_order(core).await?.ok_or_else(|| Code::QuoteExpired.into());
     }
-    let refusal = confirming.check(core).await?;
+    let refusal = context.validate(core).await?;
     if !refusal.is_empty() {
-        return confirming.repeated(core).await?.ok_or_else(|| refusal.into());
+        return context.existing_order(core).await?.ok_or_else(|| refusal.into());
     }
-    confirming.place(core).await
+    context.place(core).await
 }
 
 /// A confirm whose quote is open.
-struct Confirming {
+struct ConfirmContext {
     client: Client,
     /// Whose sale it becomes.
     user: Option<UserId>,
-    /// What it is paid out to.
+    /// The account that is paid out to.
     account: NamedAccount,
     quote: Quote,
     request: Confirm,
 }
 
-impl Confirming {
-    /// What stands against a new sale.
-    async fn check(&self, core: &Core) -> Result<Refusal> {
+impl ConfirmContext {
+    /// Preconditions of a new sale that do not hold.
+    async fn validate(&self, core: &Core) -> Result<Refusal> {
         let mut refusal = Refusal::new();
         market(&self.client.catalogue, &self.quote, core.clock.now(), &mut refusal);
         if !self.client.tenant.is_test() {
@@ -186,76 +192,135 @@ impl Confirming {
         Ok(refusal)
     }
 
-    async fn place(self, core: &Core) -> Result<Confirmed> {
+    async fn place(&self, core: &Core) -> Result<Confirmed> {
         let now = core.clock.now();
-        let (client, request) = (&self.client, &self.request);
-        let chain = client.catalogue.currencies.get(&self.quote.crypto_currency());
+        let chain = self.client.catalogue.currencies.get(&self.quote.crypto_currency());
         let chain = chain
             .and_then(|currency| currency.crypto.as_ref())
             .ok_or(Code::CurrencyInMaintenance)?
             .chain;
-        let sale = NewSale {
-            client: client.id(),
-            user: self.user,
-            quote: &self.quote,
-            account: self.account.id(),
-            callback_url: request.callback_url.as_ref().map(|url| url.as_str()),
-            partner_reference: request.partner_reference.as_ref().map(|name| name.as_str()),
-            terms_digest: self.terms_digest(),
-            now,
-            expires_at: now + TIME_TO_DEPOSIT,
-        };
-        let deposit = |order| deposit_address::of(core, client.id(), order, chain);
-        match place(core, &sale, deposit).await? {
-            Outcome::Placed(placed) => {
-                core.metrics.orders.with_label_values(&[Cause::Confirmed.as_str()]).inc();
-                Ok(self.confirmed(placed))
+        for _ in 0..ORDER_ID_TRIES_MAX {
+            let id = OrderId::from_entropy(core.clock.random_u64()?);
+            let deposit = deposit_address::of(core, self.client.id(), id, chain)?;
+            match insert_sale(&core.db, &self.row(core, id, &deposit, now)?).await {
+                InsertOutcome::Placed => {
+                    core.metrics.orders.with_label_values(&[Cause::Confirmed.as_str()]).inc();
+                    let (address, tag) = deposit;
+                    let expires_at = now + TIME_TO_DEPOSIT;
+                    return Ok(self.confirmed(id, address.as_str().to_owned(), tag, expires_at));
+                }
+                InsertOutcome::Conflict => {
+                    if let Some(confirmed) = self.existing_order(core).await? {
+                        return Ok(confirmed);
+                    }
+                    // It was the number that was taken.
+                }
+                // A sale has no offer.
+                InsertOutcome::Forbidden | InsertOutcome::OfferTaken => {
+                    return self.resolve_conflict(core).await;
+                }
+                InsertOutcome::Unavailable => return Err(Error::unavailable("place a sale")),
+                InsertOutcome::Failed(error) => return Err(error.into()),
+                // The transaction may have been carried out. The quote's sale says so, or will when
+                // the client asks again.
+                InsertOutcome::Unknown => {
+                    return match self.existing_order(core).await {
+                        Ok(Some(confirmed)) => Ok(confirmed),
+                        _ => Err(Error::unavailable("learn whether a sale was placed")),
+                    };
+                }
             }
-            Outcome::QuoteUsed => {
-                let repeated = self.repeated(core).await?;
-                repeated.ok_or_else(|| Error::broken("find the sale of a used quote"))
-            }
-            Outcome::Forbidden => match self.repeated(core).await? {
-                Some(confirmed) => Ok(confirmed),
-                None => Err(self.why_forbidden(core).await?.into()),
-            },
-            // What the transaction left behind says whether it was carried out, or will when the
-            // client asks again.
-            Outcome::Unknown(error) => match self.repeated(core).await {
-                Ok(Some(confirmed)) => Ok(confirmed),
-                _ => Err(error.into()),
-            },
         }
+        Err(Error::broken("find a free order number"))
+    }
+
+    /// All that is written of the sale under this number.
+    fn row(
+        &self,
+        core: &Core,
+        id: OrderId,
+        (address, tag): &(WalletAddress, Option<DestinationTag>),
+        now: DateTime<Utc>,
+    ) -> Result<NewSaleRow> {
+        let Self { client, user, account, quote, request } = self;
+        let reference = request.partner_reference.as_ref().map(|name| name.as_str());
+        Ok(NewSaleRow {
+            client_id: client.id().uuid(),
+            order_id: id.number(),
+            created_at: now,
+            quote_id: quote.id.uuid(),
+            user_id: user.map(UserId::uuid),
+            account_id: account.id(),
+            partner_reference: reference.map(str::to_owned),
+            status: OrderStatus::Pending.as_str(),
+            status_cause: Cause::Confirmed.as_str(),
+            pair: quote.pair.to_string(),
+            payment_method: quote.payment_method.clone(),
+            wallet_address: address.as_str().to_owned(),
+            destination_tag: tag.as_ref().map(ToString::to_string),
+            fiat_amount: quote.fiat,
+            fiat_currency: quote.fiat_currency().to_string(),
+            crypto_amount: quote.crypto,
+            crypto_currency: quote.crypto_currency().to_string(),
+            price: quote.price,
+            partner_fee: quote.fees.partner,
+            partner_fee_percentage: quote.partner_fee_percentage,
+            provider_fee: quote.fees.provider,
+            payment_method_fee: quote.fees.payment_method,
+            network_fee: quote.fees.network,
+            spread_fee: quote.fees.spread,
+            affiliate_fee: quote.fees.affiliate,
+            callback_url: request.callback_url.as_ref().map(|url| url.as_str().to_owned()),
+            terms_digest: format!("\\x{}", hex::encode(self.terms_digest())),
+            policy_decisions: quote.policy_decisions.clone(),
+            expires_at: now + TIME_TO_DEPOSIT,
+            transition_id: core.clock.uuid()?,
+            event_id: core.clock.uuid()?,
+            event_type: EventType::OrderCreated.as_str(),
+            payload: created_payload(id, reference),
+            deliveries: webhooks::delivery_ids(core)?,
+        })
     }
 
     /// The sale that this quote became before, in the same terms.
     ///
     /// # Errors
     /// ER007 when it became one in other terms.
-    async fn repeated(&self, core: &Core) -> Result<Option<Confirmed>> {
-        let found = earlier(core, &self.client, self.quote.id).await?;
-        let Some((placed, terms_digest)) = found else { return Ok(None) };
-        if terms_digest != self.terms_digest() {
+    async fn existing_order(&self, core: &Core) -> Result<Option<Confirmed>> {
+        let existing = ExistingSale::find(core, &self.client, self.quote.id).await?;
+        let Some(existing) = existing else { return Ok(None) };
+        if existing.terms_digest != self.terms_digest() {
             return Err(Code::QuoteInvalid.into());
         }
-        Ok(Some(self.confirmed(placed)))
+        let ExistingSale { order_id, wallet_address, destination_tag, expires_at, .. } = existing;
+        Ok(Some(self.confirmed(order_id, wallet_address, destination_tag, expires_at)))
     }
 
-    /// What stands against the sale although nothing did a moment ago.
-    async fn why_forbidden(&self, core: &Core) -> Result<Refusal> {
-        let mut refusal = self.check(core).await?;
+    /// The answer to a confirm that the statement refused: the sale of another confirm of the same
+    /// quote that was faster, or else the preconditions that do not hold any more.
+    async fn resolve_conflict(&self, core: &Core) -> Result<Confirmed> {
+        if let Some(confirmed) = self.existing_order(core).await? {
+            return Ok(confirmed);
+        }
+        let mut refusal = self.validate(core).await?;
         if refusal.is_empty() {
             refusal.add(Code::FiatAmountInvalid, Some(checks::LIMIT_REACHED.into()));
         }
-        Ok(refusal)
+        Err(refusal.into())
     }
 
-    fn confirmed(&self, placed: Placed) -> Confirmed {
+    fn confirmed(
+        &self,
+        order_id: OrderId,
+        wallet_address: String,
+        destination_tag: Option<DestinationTag>,
+        order_expire_time: DateTime<Utc>,
+    ) -> Confirmed {
         Confirmed {
-            order_id: placed.order,
-            wallet_address: placed.wallet_address,
-            destination_tag: placed.destination_tag,
-            order_expire_time: placed.expires_at,
+            order_id,
+            wallet_address,
+            destination_tag,
+            order_expire_time,
             transaction_fee: self.quote.fees.network.into(),
         }
     }

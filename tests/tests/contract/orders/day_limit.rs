@@ -1,5 +1,7 @@
 //! The user's limit for a day, which no race goes beyond.
 
+use std::sync::Arc;
+
 use futures::future::{join, join_all};
 use http::Method;
 use rampart_tests::answer::Answer;
@@ -15,8 +17,9 @@ use super::BTC;
 const RACERS: usize = 12;
 
 /// A user who may buy and sell for 1000 EUR a day, together, on two edges.
+#[derive(Clone)]
 struct Race {
-    world: World,
+    world: Arc<World>,
     partners: [Partner; 2],
     user: User,
 }
@@ -32,7 +35,7 @@ impl Race {
         for edge in [&world, &second] {
             edge.core().refresh().await.unwrap();
         }
-        Self { partners: [acme.clone(), acme.at(&second)], world, user }
+        Self { partners: [acme.clone(), acme.at(&second)], world: Arc::new(world), user }
     }
 
     /// Quotes of one side, a little over or under 300 EUR each.
@@ -108,6 +111,27 @@ async fn purchases_that_race_stay_within_the_limit() {
     let quotes: Vec<_> = left.iter().map(|n| quotes[*n].clone()).collect();
     assert_eq!(through(&race.confirm("buy", &quotes).await), 1);
     assert_eq!(race.traded().await, Decimal::from(900));
+}
+
+#[tokio::test]
+async fn no_user_of_a_crowd_goes_beyond_the_limit() {
+    let race = Race::start().await;
+    let mut races = Vec::new();
+    for name in ["bob", "carol", "dave", "erin"] {
+        races.push(Race { user: race.partners[0].user(name).await, ..race.clone() });
+    }
+    let mut quotes = Vec::new();
+    for race in &races {
+        quotes.push(race.quotes("buy").await);
+    }
+    let confirming = races.iter().zip(&quotes).map(|(race, quotes)| race.confirm("buy", quotes));
+    for answers in join_all(confirming).await {
+        assert_eq!(through(&answers), 3);
+    }
+    for race in &races {
+        assert_eq!(race.remaining().await, [json!(100), json!(100)]);
+    }
+    assert_eq!(race.traded().await, Decimal::from(4 * 900));
 }
 
 #[tokio::test]

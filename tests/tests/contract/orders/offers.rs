@@ -43,6 +43,33 @@ async fn of_racing_confirms_of_one_offer_one_wins() {
 }
 
 #[tokio::test]
+async fn a_quote_that_races_under_many_offers_takes_one_of_them() {
+    let world = World::start().await;
+    let second = world.second_edge().await;
+    let shop = Shop::of(&world, "acme").await;
+    second.core().refresh().await.unwrap();
+    let elsewhere = shop.at(&second);
+    let quote = shop.quote(&world, |_| ());
+    let mut bodies = Vec::new();
+    for _ in 0..16 {
+        bodies.push(confirm_under(shop.offer(&world, "").await, &quote));
+    }
+    let tries = bodies.iter().enumerate().map(|(n, body)| {
+        let shop = if n % 2 == 0 { &shop } else { &elsewhere };
+        shop.v2(body)
+    });
+    let answers = join_all(tries).await;
+    let (won, lost): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.status() == 200);
+    assert_eq!(won.len(), 1);
+    for answer in lost {
+        answer.assert_status(400).assert_codes(&["ER007"]);
+    }
+    let taken = "select count(*) from offer where confirmed_at is not null";
+    assert_eq!(count(&world, taken).await, 1, "the others are still there to be confirmed");
+    assert_eq!(count(&world, "select count(*) from buy_order").await, 1);
+}
+
+#[tokio::test]
 async fn an_order_takes_over_what_its_offer_says() {
     let world = World::start().await;
     let shop = Shop::of(&world, "acme").await;

@@ -8,7 +8,7 @@ use rampart_tests::answer::Answer;
 use rampart_tests::world::World;
 use serde_json::{Value, json};
 
-use super::{Shop, confirm_of, count};
+use super::{OTHER_BTC, Shop, confirm_of, confirm_under, count};
 
 /// Requests at once: more than one statement takes.
 const CROWD: usize = 150;
@@ -69,6 +69,8 @@ async fn a_crowd_of_confirms_makes_an_order_of_every_quote_with_all_that_belongs
         assert_eq!(order["partnerOrderIdentifier"], format!("ref-{index}"));
         assert_eq!(order["expiresAt"], answer["expiresAt"]);
     }
+    let commits = count(&world, "select count(distinct xmin::text) from buy_order").await;
+    assert!(commits < i64::try_from(CROWD / 4).unwrap(), "{commits} commits");
     for written in [
         "select count(*) from event where type = 'order.created'",
         "select count(*) from order_transition t join buy_order using (client_id, order_id) \
@@ -136,5 +138,87 @@ async fn a_crowd_of_reads_finds_each_its_own() {
         let order = answer.assert_status(200).json();
         assert_eq!(order["id"].to_string(), number.to_string(), "request {index}");
         assert_eq!(order["partnerOrderIdentifier"], **reference);
+    }
+}
+
+#[tokio::test]
+async fn guests_users_and_offers_share_batches_and_each_is_decided_by_itself() {
+    let world = World::start().await;
+    let crowd = Crowd::of(&world, "acme").await;
+    let shop = &crowd.shop;
+    let poor = shop.with_another_user(&world).await;
+    let gone = poor.with_another_user(&world).await;
+    for (statement, user) in [
+        (
+            "update end_user set limit_overrides = '{\"user_day_limit\": 150}' where user_id = $1",
+            &poor,
+        ),
+        ("update end_user set disabled_at = now() where user_id = $1", &gone),
+    ] {
+        sqlx::query(statement).bind(user.user).execute(world.db()).await.unwrap();
+    }
+    let new = || shop.quote(&world, |_| ());
+    let used = confirm_of(&new());
+    shop.v1(&used).await.assert_status(200);
+    let mut altered = used.clone();
+    altered["walletAddress"] = json!(OTHER_BTC);
+    let contested = shop.offer(&world, "").await;
+
+    let (mut users, mut guests, mut offers) = (vec![], vec![], vec![]);
+    let (mut refused, mut limited, mut taken) = (vec![], vec![], vec![]);
+    for _ in 0..8 {
+        users.push(confirm_of(&new()));
+        limited.push(confirm_of(&new()));
+        taken.push(confirm_under(contested, &new()));
+        offers.push(confirm_under(shop.offer(&world, "").await, &new()));
+        guests.push(crowd.body(&world));
+        refused.push(confirm_of(&new()));
+    }
+    let all = join_all([
+        join_all(users.iter().map(|body| shop.v1(body)).map(boxed)),
+        join_all(limited.iter().map(|body| poor.v1(body)).map(boxed)),
+        join_all(taken.iter().map(|body| shop.v2(body)).map(boxed)),
+        join_all(offers.iter().map(|body| shop.v2(body)).map(boxed)),
+        join_all(guests.iter().map(|body| crowd.confirm(body)).map(boxed)),
+        join_all(refused.iter().map(|body| gone.v1(body)).map(boxed)),
+        join_all([&used, &altered].map(|body| shop.v1(body)).map(boxed)),
+    ]);
+    let answers = all.await;
+    let [users, limited, taken, offers, guests, refused, again] = &answers[..] else {
+        panic!("one list of answers for each of bodies");
+    };
+    for answer in users.iter().chain(offers).chain(guests).chain(&again[..1]) {
+        answer.assert_status(200);
+    }
+    one_of(limited, "ER011");
+    one_of(taken, "ER131");
+    for answer in refused {
+        answer.assert_status(400).assert_codes(&["ER124"]);
+    }
+    again[1].assert_status(400).assert_codes(&["ER007"]);
+    assert_eq!(count(&world, "select count(*) from buy_order").await, 1 + 3 * 8 + 2);
+    assert_eq!(count(&world, "select count(*) from event").await, 1 + 3 * 8 + 2);
+    let offers = "select count(*) from offer o join buy_order b using (client_id, offer_id) \
+                  where o.confirmed_at = b.created_at";
+    assert_eq!(count(&world, offers).await, 8 + 1);
+    assert_eq!(
+        count(&world, "select count(*) from offer where confirmed_at is not null").await,
+        8 + 1
+    );
+}
+
+type Confirming<'a> = std::pin::Pin<Box<dyn Future<Output = Answer> + 'a>>;
+
+fn boxed<'a>(confirming: impl Future<Output = Answer> + 'a) -> Confirming<'a> {
+    Box::pin(confirming)
+}
+
+/// One of them went through, and the others were refused with this code.
+fn one_of(answers: &[Answer], code: &str) {
+    let (done, refused): (Vec<_>, Vec<_>) =
+        answers.iter().partition(|answer| answer.status() == 200);
+    assert_eq!(done.len(), 1, "{code}");
+    for answer in refused {
+        answer.assert_status(400).assert_codes(&[code]);
     }
 }

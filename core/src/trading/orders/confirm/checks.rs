@@ -1,4 +1,4 @@
-//! What stands against a new order, beside its terms.
+//! Preconditions of a new order other than the offer's terms.
 
 use rust_decimal::Decimal;
 
@@ -10,7 +10,7 @@ use crate::trading::limits::{self, Trader};
 use crate::trading::quotes::Quote;
 use rampart_types::{ClientId, UserId};
 
-/// What is said with ER011 where it is the user's limit.
+/// Detail of ER011 for the user's limit.
 pub(crate) const LIMIT_REACHED: &str = "the user's limit for a day leaves less";
 
 /// The pair in maintenance (ER008), the method switched off since the quote (ER055), an amount
@@ -39,24 +39,35 @@ fn beyond(refusal: &mut Refusal, whose: &str, min: Decimal, max: Decimal) {
     refusal.add(Code::FiatAmountInvalid, Some(format!("the {whose} takes {min} to {max}").into()));
 }
 
-/// The user, and what it has traded today: disabled (ER124), or gone since the quote (ER709).
+/// A user who trades, and what it has traded today.
+pub(crate) type UserStanding = (Trader, Spent);
+
+/// Reads the user, and refuses one that may not trade.
+///
+/// # Errors
+/// When the database cannot be read.
 pub(crate) async fn user(
     core: &Core,
     client: ClientId,
     user: UserId,
     refusal: &mut Refusal,
-) -> Result<Option<(Trader, Spent)>> {
-    let standing = limits::standing(core, client, user).await?;
-    match &standing {
+) -> Result<Option<UserStanding>> {
+    let read = limits::standing(core, client, user).await?;
+    standing(read.as_ref(), refusal);
+    Ok(read)
+}
+
+/// A user that is disabled (ER124), or gone since the quote (ER709).
+pub(crate) fn standing(standing: Option<&UserStanding>, refusal: &mut Refusal) {
+    match standing {
         None => refusal.add(Code::UserNotFound, None),
         Some((trader, _)) if trader.disabled => refusal.add(Code::UserDisabled, None),
         Some(_) => {}
     }
-    Ok(standing)
 }
 
 /// An amount beyond what the user may still trade for today (ER011).
-pub(crate) fn limit((trader, spent): &(Trader, Spent), quote: &Quote, refusal: &mut Refusal) {
+pub(crate) fn limit((trader, spent): &UserStanding, quote: &Quote, refusal: &mut Refusal) {
     if quote.fiat > trader.rules.left(quote.side, spent) {
         refusal.add(Code::FiatAmountInvalid, Some(LIMIT_REACHED.into()));
     }

@@ -98,23 +98,12 @@ impl OfferTerms {
         Ok(offer)
     }
 
-    /// The user whom the client's offer is for, if it is for one.
-    pub(super) async fn user(
-        core: &Core,
-        client: ClientId,
-        offer: OfferId,
-    ) -> Result<Option<UserId>> {
-        let user = sqlx::query_scalar!(
-            "select user_id from offer where client_id = $1 and offer_id = $2",
-            client.uuid(),
-            offer.uuid(),
-        )
-        .fetch_optional(&core.db)
-        .await?;
-        Ok(user.flatten().map(UserId::from))
+    /// The user whom the offer is for, if it is for one.
+    pub(super) fn user(&self) -> Option<UserId> {
+        self.user_id.map(UserId::from)
     }
 
-    /// Whether this user may confirm it; one that is for another is as unknown as none.
+    /// `true` if this user may confirm it; one that is for another is as unknown as none.
     pub(super) fn is_for(&self, user: Option<UserId>) -> bool {
         self.user_id.is_none_or(|own| user == Some(own.into()))
     }

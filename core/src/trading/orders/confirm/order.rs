@@ -1,0 +1,180 @@
+//! The order that a confirm asks for, and the one that its quote has become before.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::ConfirmContext;
+use super::request::Terms;
+use super::terms::OfferTerms;
+use crate::Core;
+use crate::endpoint::SavedAnswer;
+use crate::notify::events::EventType;
+use crate::notify::webhooks;
+use crate::trading::sandbox::{self, SimulatedEvent};
+use crate::platform::error::{Error, Result};
+use crate::trading::orders::insert::NewOrderRow;
+use crate::trading::orders::status::{Cause, OrderStatus};
+use rampart_types::{ClientId, OrderId, QuoteId};
+
+/// An order about to be made.
+pub(super) struct NewOrder<'a> {
+    context: &'a ConfirmContext,
+    offer_id: Option<Uuid>,
+    partner_reference: Option<&'a str>,
+    return_url: Option<&'a str>,
+    callback_url: Option<&'a str>,
+    policy_decisions: Value,
+    /// What happens to it by itself, and when: in the sandbox alone.
+    first_step: Option<(SimulatedEvent, DateTime<Utc>)>,
+    pub(super) expires_at: Option<DateTime<Utc>>,
+    now: DateTime<Utc>,
+}
+
+impl<'a> NewOrder<'a> {
+    /// The order that the confirm asks for. What the offer says goes before what the request says,
+    /// except for the partner's own identifier.
+    pub(super) fn new(
+        core: &Core,
+        context: &'a ConfirmContext,
+        offer: Option<&'a OfferTerms>,
+    ) -> Result<Self> {
+        let (request, now) = (&context.request, core.clock.now());
+        let stated = match &request.terms {
+            Terms::Stated { return_url, callback_url } => (Some(return_url), callback_url.as_ref()),
+            Terms::Offer { return_url, callback_url, .. } => {
+                (return_url.as_ref(), callback_url.as_ref())
+            }
+        };
+        let (return_url, callback_url) =
+            (stated.0.map(|url| url.as_str()), stated.1.map(|url| url.as_str()));
+        let catalogue = &context.client.catalogue;
+        let method = catalogue
+            .payment_method(&context.quote.payment_method)
+            .ok_or_else(|| Error::broken("find the payment method that was checked"))?;
+        // A bank transfer may take as long as it takes.
+        let timed = method.kind != "bank-transfer";
+        let time_to_pay = TimeDelta::seconds(i64::from(method.expiration_period_seconds));
+        let partner_reference = request
+            .partner_reference
+            .as_ref()
+            .map(|reference| reference.as_str())
+            .or(offer.and_then(|offer| offer.partner_reference.as_deref()));
+        let marks = (partner_reference, context.quote.fiat);
+        Ok(Self {
+            context,
+            offer_id: offer.map(|offer| offer.offer_id),
+            partner_reference,
+            first_step: sandbox::first_step(core, &context.client, marks, now),
+            return_url: offer.and_then(|offer| offer.return_url.as_deref()).or(return_url),
+            callback_url: offer.and_then(|offer| offer.callback_url.as_deref()).or(callback_url),
+            policy_decisions: decisions(&context.quote.policy_decisions, offer),
+            expires_at: timed.then(|| now + time_to_pay),
+            now,
+        })
+    }
+
+    /// All that is written of it under this number, and the answer that is saved with it.
+    pub(super) fn row(
+        &self,
+        core: &Core,
+        id: OrderId,
+        answer: Option<SavedAnswer>,
+    ) -> Result<NewOrderRow> {
+        let ConfirmContext { client, user, account, quote, request, destination } = self.context;
+        let (step, step_due_at) = self.first_step.unzip();
+        Ok(NewOrderRow {
+            client_id: client.id().uuid(),
+            order_id: id.number(),
+            created_at: self.now,
+            offer_id: self.offer_id,
+            quote_id: quote.id.uuid(),
+            user_id: user.map(|user| user.uuid()),
+            account_id: account.id(),
+            partner_reference: self.partner_reference.map(str::to_owned),
+            status: OrderStatus::Pending.as_str(),
+            status_cause: Cause::Confirmed.as_str(),
+            pair: quote.pair.to_string(),
+            payment_method: quote.payment_method.clone(),
+            wallet_address: destination.address.as_str().to_owned(),
+            destination_tag: destination.tag.as_ref().map(ToString::to_string),
+            wallet_type: request.wallet_type.as_str(),
+            fiat_amount: quote.fiat,
+            fiat_currency: quote.fiat_currency().to_string(),
+            crypto_amount: quote.crypto,
+            crypto_currency: quote.crypto_currency().to_string(),
+            price: quote.price,
+            partner_fee: quote.fees.partner,
+            partner_fee_percentage: quote.partner_fee_percentage,
+            provider_fee: quote.fees.provider,
+            payment_method_fee: quote.fees.payment_method,
+            network_fee: quote.fees.network,
+            spread_fee: quote.fees.spread,
+            affiliate_fee: quote.fees.affiliate,
+            is_estimated_quote: quote.is_estimated,
+            is_dca_order: false,
+            return_url: self.return_url.map(str::to_owned),
+            callback_url: self.callback_url.map(str::to_owned),
+            terms_digest: format!("\\x{}", hex::encode(self.context.terms_digest())),
+            policy_decisions: self.policy_decisions.clone(),
+            expires_at: self.expires_at,
+            transition_id: core.clock.uuid()?,
+            event_id: core.clock.uuid()?,
+            event_type: EventType::OrderCreated.as_str(),
+            payload: created_payload(id, self.partner_reference),
+            deliveries: webhooks::delivery_ids(core)?,
+            step: step.map(SimulatedEvent::as_str),
+            step_due_at,
+            answer,
+        })
+    }
+}
+
+/// The payload of a new order's event.
+pub(crate) fn created_payload(id: OrderId, partner_reference: Option<&str>) -> Value {
+    json!({
+        "orderId": id,
+        "partnerOrderIdentifier": partner_reference,
+        "status": OrderStatus::Pending,
+    })
+}
+
+/// The decisions of the policies of quote and offer.
+fn decisions(of_quote: &Value, offer: Option<&OfferTerms>) -> Value {
+    let of_offer = offer.and_then(|offer| offer.signature_decision.as_ref());
+    of_quote.as_array().into_iter().flatten().chain(of_offer).cloned().collect()
+}
+
+/// The order that a quote has become.
+pub(super) struct ExistingOrder {
+    pub(super) order_id: OrderId,
+    pub(super) expires_at: Option<DateTime<Utc>>,
+    pub(super) terms_digest: Vec<u8>,
+}
+
+impl ExistingOrder {
+    /// The order that the quote has become before, if it has.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub(super) async fn find(
+        core: &Core,
+        client: ClientId,
+        quote: QuoteId,
+    ) -> Result<Option<Self>> {
+        let row = sqlx::query!(
+            "select order_id, expires_at, terms_digest from buy_order \
+             where client_id = $1 and quote_id = $2",
+            client.uuid(),
+            quote.uuid(),
+        )
+        .fetch_optional(&core.db)
+        .await?;
+        row.map(|row| {
+            let order_id = OrderId::try_from(row.order_id)
+                .map_err(|error| Error::internal("read an order's id", error))?;
+            Ok(Self { order_id, expires_at: row.expires_at, terms_digest: row.terms_digest })
+        })
+        .transpose()
+    }
+}

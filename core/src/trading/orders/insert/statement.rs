@@ -1,0 +1,211 @@
+//! The one statement that writes bought orders.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use rust_decimal::Decimal;
+use serde::Serialize;
+use serde_json::Value;
+use sqlx::PgConnection;
+use sqlx::types::Json;
+use uuid::Uuid;
+
+use crate::endpoint::SavedAnswer;
+use crate::platform::error::Result;
+use crate::trading::limits::Bounds;
+
+/// An order as the statement takes it, with all that is written beside it.
+#[derive(Debug, Serialize)]
+pub(crate) struct NewOrderRow {
+    pub(crate) client_id: Uuid,
+    pub(crate) order_id: i64,
+    pub(crate) created_at: DateTime<Utc>,
+    pub(crate) offer_id: Option<Uuid>,
+    pub(crate) quote_id: Uuid,
+    pub(crate) user_id: Option<Uuid>,
+    pub(crate) account_id: Option<Uuid>,
+    pub(crate) partner_reference: Option<String>,
+    pub(crate) status: &'static str,
+    pub(crate) status_cause: &'static str,
+    pub(crate) pair: String,
+    pub(crate) payment_method: String,
+    pub(crate) wallet_address: String,
+    pub(crate) destination_tag: Option<String>,
+    pub(crate) wallet_type: &'static str,
+    pub(crate) fiat_amount: Decimal,
+    pub(crate) fiat_currency: String,
+    pub(crate) crypto_amount: Decimal,
+    pub(crate) crypto_currency: String,
+    pub(crate) price: Decimal,
+    pub(crate) partner_fee: Decimal,
+    pub(crate) partner_fee_percentage: Decimal,
+    pub(crate) provider_fee: Decimal,
+    pub(crate) payment_method_fee: Decimal,
+    pub(crate) network_fee: Decimal,
+    pub(crate) spread_fee: Decimal,
+    pub(crate) affiliate_fee: Decimal,
+    pub(crate) is_estimated_quote: bool,
+    pub(crate) is_dca_order: bool,
+    pub(crate) return_url: Option<String>,
+    pub(crate) callback_url: Option<String>,
+    /// In Postgres's hexadecimal form of bytes.
+    pub(crate) terms_digest: String,
+    pub(crate) policy_decisions: Value,
+    pub(crate) expires_at: Option<DateTime<Utc>>,
+    pub(crate) transition_id: Uuid,
+    pub(crate) event_id: Uuid,
+    pub(crate) event_type: &'static str,
+    pub(crate) payload: Value,
+    /// Ids for deliveries to webhook endpoints, by slot.
+    pub(crate) deliveries: Vec<Uuid>,
+    /// The sandbox's first step.
+    pub(crate) step: Option<&'static str>,
+    pub(crate) step_due_at: Option<DateTime<Utc>>,
+    /// The answer to save under the request's `Idempotency-Key`.
+    #[serde(flatten)]
+    pub(crate) answer: Option<SavedAnswer>,
+}
+
+/// An order, and the bounds of its user where it has one that is limited.
+#[derive(Debug, Serialize)]
+pub(crate) struct Bounded<'a, O> {
+    #[serde(flatten)]
+    pub(crate) order: &'a O,
+    #[serde(flatten)]
+    pub(crate) bounds: Option<Bounds>,
+}
+
+/// What became of one order of a batch.
+#[derive(Debug)]
+pub(crate) enum InsertOutcome {
+    /// The order is made, and durable.
+    Placed,
+    /// Nothing happened: the quote has become an order before, or the order's number is taken.
+    Conflict,
+    /// Nothing happened: the offer was confirmed or has ended in the meantime.
+    OfferTaken,
+    /// Nothing happened: in the meantime the user's limit was reached, or the user or the account
+    /// disabled.
+    Forbidden,
+    /// Nothing happened: the database cannot be used.
+    Unavailable,
+    /// Nothing happened: the database refuses this order.
+    Failed(sqlx::Error),
+    /// The connection was lost at the commit. The quote tells whether the order was made.
+    Unknown,
+}
+
+/// Makes the orders that may be made: each with the first row of its timeline, its event, the
+/// deliveries to webhook endpoints that listen (as `webhooks::fan_out` writes them), the sandbox's
+/// first step and the saved answer; its offer is taken. By client and number, what became of each.
+///
+/// Offers are locked before orders, and both in one order, so that two statements never wait for
+/// each other. An offer is taken once its order is made: a quote that was used leaves it alone.
+#[expect(clippy::too_many_lines, reason = "one statement")]
+pub(super) async fn insert(
+    conn: &mut PgConnection,
+    rows: &[Bounded<'_, NewOrderRow>],
+) -> Result<HashMap<(Uuid, i64), InsertOutcome>, sqlx::Error> {
+    let inserted = sqlx::query!(
+        r#"
+        with asked as materialized (
+            select * from jsonb_to_recordset($1::jsonb) as asked (
+                client_id uuid, order_id bigint, created_at timestamptz, offer_id uuid,
+                quote_id uuid, user_id uuid, account_id uuid, partner_reference text,
+                status text, status_cause text, pair text, payment_method text,
+                wallet_address text, destination_tag text, wallet_type text,
+                fiat_amount numeric, fiat_currency text, crypto_amount numeric,
+                crypto_currency text, price numeric, partner_fee numeric,
+                partner_fee_percentage numeric, provider_fee numeric, payment_method_fee numeric,
+                network_fee numeric, spread_fee numeric, affiliate_fee numeric,
+                is_estimated_quote boolean, is_dca_order boolean, return_url text,
+                callback_url text, terms_digest bytea, policy_decisions jsonb,
+                expires_at timestamptz, transition_id uuid, event_id uuid, event_type text,
+                payload jsonb, deliveries uuid[], step text, step_due_at timestamptz,
+                key_route text, key text, answer_status smallint, answer_body bytea,
+                side_max numeric, day_max numeric, traded_since timestamptz)
+        ), allowed as materialized (
+            select * from asked
+            where (day_max is null or trade_fits_day(
+                    client_id, user_id, 'buy', fiat_amount, side_max, day_max, traded_since))
+                and (account_id is null or account_may_trade(client_id, user_id, account_id))
+        ), available as materialized (
+            select o.client_id, o.offer_id
+            from offer o join allowed a on a.client_id = o.client_id and a.offer_id = o.offer_id
+            where o.confirmed_at is null and o.expires_at > a.created_at
+            order by o.client_id, o.offer_id
+            for no key update of o
+        ), placed as (
+            insert into buy_order (
+                client_id, order_id, created_at, updated_at, offer_id, quote_id, user_id,
+                account_id, partner_reference, status, status_cause, pair, payment_method,
+                wallet_address, destination_tag, wallet_type, fiat_amount, fiat_currency,
+                crypto_amount, crypto_currency, price, partner_fee, partner_fee_percentage,
+                provider_fee, payment_method_fee, network_fee, spread_fee, affiliate_fee,
+                is_estimated_quote, is_dca_order, return_url, callback_url, terms_digest,
+                policy_decisions, expires_at)
+            select
+                client_id, order_id, created_at, created_at, offer_id, quote_id, user_id,
+                account_id, partner_reference, status, status_cause, pair, payment_method,
+                wallet_address, destination_tag, wallet_type, fiat_amount, fiat_currency,
+                crypto_amount, crypto_currency, price, partner_fee, partner_fee_percentage,
+                provider_fee, payment_method_fee, network_fee, spread_fee, affiliate_fee,
+                is_estimated_quote, is_dca_order, return_url, callback_url, terms_digest,
+                policy_decisions, expires_at
+            from allowed
+            where offer_id is null
+                or (client_id, offer_id) in (select client_id, offer_id from available)
+            order by client_id, quote_id
+            on conflict do nothing
+            returning client_id, order_id
+        ), made as (
+            select asked.* from asked join placed using (client_id, order_id)
+        ), taken as (
+            update offer o set confirmed_at = made.created_at from made
+            where o.client_id = made.client_id and o.offer_id = made.offer_id
+        ), noted as (
+            insert into order_transition
+                (client_id, order_id, transition_id, at, to_status, cause, actor)
+            select client_id, order_id, transition_id, created_at, status, status_cause, 'edge'
+            from made
+        ), told as (
+            insert into event (client_id, event_id, type, order_id, payload, created_at)
+            select client_id, event_id, event_type, order_id, payload, created_at from made
+        ), sent as (
+            insert into delivery (client_id, delivery_id, event_id, order_id, endpoint_id, url,
+                next_attempt_at, created_at)
+            select made.client_id, deliveries[slot], event_id, order_id, endpoint_id, url,
+                made.created_at, made.created_at
+            from made join webhook_endpoint w on w.client_id = made.client_id
+            where disabled_at is null and (events is null or event_type = any (events))
+        ), staged as (
+            insert into sandbox_step (client_id, order_id, event, due_at)
+            select client_id, order_id, step, step_due_at from made where step is not null
+        ), answered as (
+            update idempotency_key k set status = made.answer_status, body = made.answer_body
+            from made
+            where k.client_id = made.client_id and k.route = made.key_route and k.key = made.key
+        )
+        select client_id as "client_id!", order_id as "order_id!",
+            (client_id, order_id) in (select client_id, order_id from placed) as "placed!",
+            (client_id, order_id) in (select client_id, order_id from allowed) as "allowed!",
+            offer_id is null
+                or (client_id, offer_id) in (select client_id, offer_id from available)
+                as "available!"
+        from asked
+        "#,
+        Json(rows) as Json<&[Bounded<'_, NewOrderRow>]>,
+    )
+    .fetch_all(conn)
+    .await?;
+    let outcomes = inserted.into_iter().map(|row| {
+        let outcome = match (row.placed, row.allowed, row.available) {
+            (true, ..) => InsertOutcome::Placed,
+            (false, false, _) => InsertOutcome::Forbidden,
+            (false, true, false) => InsertOutcome::OfferTaken,
+            (false, true, true) => InsertOutcome::Conflict,
+        };
+        ((row.client_id, row.order_id), outcome)
+    });
+    Ok(outcomes.collect())
+}

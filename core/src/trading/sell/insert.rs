@@ -1,0 +1,198 @@
+//! The one statement that writes sold orders, and the sale that a quote has become before.
+
+use chrono::{DateTime, Utc};
+use rust_decimal::Decimal;
+use serde::Serialize;
+use serde_json::Value;
+use sqlx::types::Json;
+use sqlx::{Acquire as _, PgConnection, PgPool};
+use uuid::Uuid;
+
+use crate::Core;
+use crate::auth::caller::Client;
+use crate::platform::db::retrying_statement;
+use crate::platform::error::Result;
+use crate::trading::limits::{self, Bounds};
+use crate::trading::orders::insert::{Bounded, InsertError, InsertOutcome};
+use crate::trading::orders::row::{currency, id, tag};
+use crate::trading::quotes::Side;
+use rampart_types::{CurrencyCode, DestinationTag, OrderId, QuoteId};
+
+/// A sale as the statement takes it, with all that is written beside it.
+#[derive(Debug, Serialize)]
+pub(super) struct NewSaleRow {
+    pub(super) client_id: Uuid,
+    pub(super) order_id: i64,
+    pub(super) created_at: DateTime<Utc>,
+    pub(super) quote_id: Uuid,
+    pub(super) user_id: Option<Uuid>,
+    pub(super) account_id: Option<Uuid>,
+    pub(super) partner_reference: Option<String>,
+    pub(super) status: &'static str,
+    pub(super) status_cause: &'static str,
+    pub(super) pair: String,
+    pub(super) payment_method: String,
+    pub(super) wallet_address: String,
+    pub(super) destination_tag: Option<String>,
+    pub(super) fiat_amount: Decimal,
+    pub(super) fiat_currency: String,
+    pub(super) crypto_amount: Decimal,
+    pub(super) crypto_currency: String,
+    pub(super) price: Decimal,
+    pub(super) partner_fee: Decimal,
+    pub(super) partner_fee_percentage: Decimal,
+    pub(super) provider_fee: Decimal,
+    pub(super) payment_method_fee: Decimal,
+    pub(super) network_fee: Decimal,
+    pub(super) spread_fee: Decimal,
+    pub(super) affiliate_fee: Decimal,
+    pub(super) callback_url: Option<String>,
+    /// In Postgres's hexadecimal form of bytes.
+    pub(super) terms_digest: String,
+    pub(super) policy_decisions: Value,
+    pub(super) expires_at: DateTime<Utc>,
+    pub(super) transition_id: Uuid,
+    pub(super) event_id: Uuid,
+    pub(super) event_type: &'static str,
+    pub(super) payload: Value,
+    /// Ids for deliveries to webhook endpoints, by slot.
+    pub(super) deliveries: Vec<Uuid>,
+}
+
+/// Makes the sale. Its user is locked first, so that it counts the trades before it.
+pub(super) async fn insert_sale(db: &PgPool, sale: &NewSaleRow) -> InsertOutcome {
+    let inserted = retrying_statement(async || {
+        let mut connection = db.acquire().await.map_err(InsertError::NotCommitted)?;
+        insert_alone(&mut connection, sale).await
+    });
+    inserted.await.unwrap_or_else(InsertError::outcome)
+}
+
+async fn insert_alone(
+    connection: &mut PgConnection,
+    sale: &NewSaleRow,
+) -> Result<InsertOutcome, InsertError> {
+    let Some(user) = sale.user_id else {
+        let row = Bounded { order: sale, bounds: None };
+        return insert(connection, &[row]).await.map_err(InsertError::at_commit);
+    };
+    let mut tx = connection.begin().await.map_err(InsertError::NotCommitted)?;
+    let rules = limits::hold_traders(&mut tx, (&[sale.client_id], &[user])).await;
+    let rules = rules.map_err(InsertError::NotCommitted)?;
+    let Some(rules) = rules.get(&(sale.client_id, user)) else {
+        return Ok(InsertOutcome::Forbidden);
+    };
+    let bounds = Some(Bounds::new(rules, Side::Sell, sale.created_at));
+    let outcome = insert(&mut tx, &[Bounded { order: sale, bounds }]).await;
+    let outcome = outcome.map_err(InsertError::NotCommitted)?;
+    tx.commit().await.map_err(InsertError::at_commit)?;
+    Ok(outcome)
+}
+
+/// Makes the sale if it may be made, with the first row of its timeline, its event and the
+/// deliveries to webhook endpoints that listen (as `webhooks::fan_out` writes them).
+#[expect(clippy::too_many_lines, reason = "one statement")]
+async fn insert(
+    conn: &mut PgConnection,
+    rows: &[Bounded<'_, NewSaleRow>; 1],
+) -> Result<InsertOutcome, sqlx::Error> {
+    let inserted = sqlx::query!(
+        r#"
+        with asked as materialized (
+            select * from jsonb_to_recordset($1::jsonb) as asked (
+                client_id uuid, order_id bigint, created_at timestamptz, quote_id uuid, user_id uuid,
+                account_id uuid, partner_reference text, status text, status_cause text,
+                pair text, payment_method text, wallet_address text, destination_tag text,
+                fiat_amount numeric, fiat_currency text, crypto_amount numeric,
+                crypto_currency text, price numeric, partner_fee numeric,
+                partner_fee_percentage numeric, provider_fee numeric, payment_method_fee numeric,
+                network_fee numeric, spread_fee numeric, affiliate_fee numeric,
+                callback_url text, terms_digest bytea, policy_decisions jsonb,
+                expires_at timestamptz, transition_id uuid, event_id uuid, event_type text,
+                payload jsonb, deliveries uuid[],
+                side_max numeric, day_max numeric, traded_since timestamptz)
+        ), allowed as materialized (
+            select * from asked
+            where (day_max is null or trade_fits_day(
+                    client_id, user_id, 'sell', fiat_amount, side_max, day_max, traded_since))
+                and (account_id is null or account_may_trade(client_id, user_id, account_id))
+        ), placed as (
+            insert into sell_order (client_id, order_id, created_at, updated_at, quote_id, user_id, account_id,
+                partner_reference, status, status_cause, pair, payment_method, wallet_address,
+                destination_tag, fiat_amount, fiat_currency, crypto_amount, crypto_currency, price,
+                partner_fee, partner_fee_percentage, provider_fee, payment_method_fee, network_fee,
+                spread_fee, affiliate_fee, callback_url, terms_digest, policy_decisions, expires_at)
+            select client_id, order_id, created_at, created_at, quote_id, user_id, account_id,
+                partner_reference, status, status_cause, pair, payment_method, wallet_address,
+                destination_tag, fiat_amount, fiat_currency, crypto_amount, crypto_currency, price,
+                partner_fee, partner_fee_percentage, provider_fee, payment_method_fee, network_fee,
+                spread_fee, affiliate_fee, callback_url, terms_digest, policy_decisions, expires_at
+            from allowed
+            on conflict do nothing
+            returning client_id, order_id
+        ), made as (
+            select asked.* from asked join placed using (client_id, order_id)
+        ), noted as (
+            insert into sell_order_transition
+                (client_id, order_id, transition_id, at, to_status, cause, actor)
+            select client_id, order_id, transition_id, created_at, status, status_cause, 'edge'
+            from made
+        ), told as (
+            insert into event (client_id, event_id, type, order_id, payload, created_at)
+            select client_id, event_id, event_type, order_id, payload, created_at from made
+        ), sent as (
+            insert into delivery (client_id, delivery_id, event_id, order_id, endpoint_id, url,
+                next_attempt_at, created_at)
+            select made.client_id, deliveries[slot], event_id, order_id, endpoint_id, url,
+                made.created_at, made.created_at
+            from made join webhook_endpoint w on w.client_id = made.client_id
+            where disabled_at is null and (events is null or event_type = any (events))
+        )
+        select exists (select from placed) as "placed!", exists (select from allowed) as "allowed!"
+        "#,
+        Json(rows.as_slice()) as Json<&[Bounded<'_, NewSaleRow>]>,
+    )
+    .fetch_one(conn)
+    .await?;
+    Ok(match (inserted.placed, inserted.allowed) {
+        (true, _) => InsertOutcome::Placed,
+        (false, true) => InsertOutcome::Conflict,
+        (false, false) => InsertOutcome::Forbidden,
+    })
+}
+
+/// The sale that a quote has become.
+pub(super) struct ExistingSale {
+    pub(super) order_id: OrderId,
+    pub(super) wallet_address: String,
+    pub(super) destination_tag: Option<DestinationTag>,
+    pub(super) expires_at: DateTime<Utc>,
+    pub(super) terms_digest: Vec<u8>,
+}
+
+impl ExistingSale {
+    /// The sale that the quote has become before, if it has.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub(super) async fn find(core: &Core, client: &Client, quote: QuoteId) -> Result<Option<Self>> {
+        let row = sqlx::query!(
+            "select order_id, wallet_address, destination_tag, \
+             crypto_currency as \"crypto_currency: CurrencyCode\", expires_at, terms_digest \
+             from sell_order where client_id = $1 and quote_id = $2",
+            client.id().uuid(),
+            quote.uuid(),
+        )
+        .fetch_optional(&core.db)
+        .await?;
+        let Some(row) = row else { return Ok(None) };
+        let currency = currency(&client.catalogue, row.crypto_currency)?;
+        Ok(Some(Self {
+            order_id: id(row.order_id)?,
+            wallet_address: row.wallet_address,
+            destination_tag: tag(&currency, row.destination_tag)?,
+            expires_at: row.expires_at,
+            terms_digest: row.terms_digest,
+        }))
+    }
+}
