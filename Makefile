@@ -55,8 +55,8 @@ check: ## Format, lints, checked queries, licences, advisories, unused dependenc
 prepare: setup ## Write .sqlx/ anew, from the migrations and the queries
 	deploy/prepare
 
-openapi: setup ## Accept the API's document as it is now: writes tests/fixtures/openapi.json
-	RAMPART_ACCEPT=1 cargo test --workspace --locked --test contract the_document_is_the_reviewed_one
+openapi: setup ## Accept the OpenAPI documents as they are now: writes tests/fixtures/openapi*.json
+	RAMPART_ACCEPT=1 cargo test --workspace --locked --test contract the_documents_are_the_reviewed_ones
 
 setup: ## Install what is missing to build and run
 	@deploy/setup

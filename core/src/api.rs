@@ -1,16 +1,21 @@
-//! The API's table of contents: a line per method and path. Router, metrics labels, the error
-//! catalogue and the tests that loop over every endpoint read this table.
+//! The tables of contents, a line per method and path: the partners' API, its pages, the operators'
+//! API. Router, metrics labels, the error catalogue, the OpenAPI documents and the tests that loop
+//! over every endpoint read them.
 
-use std::collections::HashMap;
+mod operators_api;
+mod partners_api;
+
 use std::sync::LazyLock;
 
-use http::Method;
-use percent_encoding::percent_decode_str;
-
+pub use self::operators_api::OPERATORS;
+pub use self::partners_api::PARTNERS;
+use crate::endpoint::openapi::Domain;
+use crate::endpoint::router::ServedApi;
 use crate::endpoint::{Route, route};
+use crate::operate::admin;
 use crate::{notify, operate, partners, trading, users};
 
-/// Every endpoint. A type path is a file path and a version.
+/// Every endpoint of the partners' API. A type path is a file path and a version.
 pub const ENDPOINTS: &[Route] = &[
     // Credentials
     route::<partners::authenticate::V1>(),
@@ -80,7 +85,7 @@ pub const ENDPOINTS: &[Route] = &[
     route::<operate::system::openapi::Any>(),
 ];
 
-/// Pages for people, served beside the API.
+/// Pages for people, served beside the partners' API.
 pub const PAGES: &[Route] = &[
     route::<trading::pay::Show>(),
     route::<trading::pay::Act>(),
@@ -98,83 +103,72 @@ pub const PAGES: &[Route] = &[
     route::<operate::system::docs::Show>(),
 ];
 
-/// What stands at a method and path.
-pub(crate) enum Found {
-    /// An endpoint, with the decoded segments of its path.
-    Endpoint(&'static Route, Vec<(&'static str, String)>),
-    /// The path exists with these other methods.
-    OtherMethods(Vec<&'static Method>),
-    /// Nothing.
-    Nothing,
-}
+/// Every endpoint of the operators' API.
+pub const OPERATOR_ENDPOINTS: &[Route] = &[
+    // Partners
+    route::<admin::partners::create::CreatePartner>(),
+    route::<admin::partners::read::ListPartners>(),
+    route::<admin::partners::read::ReadPartner>(),
+    route::<admin::partners::update::UpdatePartner>(),
+    route::<admin::partners::api_keys::IssueApiKey>(),
+    route::<admin::partners::api_keys::RevokeApiKey>(),
+    route::<admin::partners::secrets::RotateSecret>(),
+    // Policies
+    route::<admin::policies::history::ReadPolicy>(),
+    route::<admin::policies::push::PushPolicy>(),
+    route::<admin::policies::rollback::RemovePolicy>(),
+    route::<admin::policies::push::ConfigurePolicy>(),
+    route::<admin::policies::rollback::RollBackPolicy>(),
+    route::<admin::policies::dry_run::DryRunPolicy>(),
+    route::<admin::keys::verification::PutVerificationKey>(),
+    route::<admin::keys::verification::DeleteVerificationKey>(),
+    route::<admin::policies::versions::StageVersion>(),
+    route::<admin::policies::versions::ActivateVersion>(),
+    route::<admin::policies::versions::ShadowVersion>(),
+    route::<admin::policies::trial::ReadTrial>(),
+    route::<admin::policies::trial::EndTrial>(),
+    route::<admin::keys::operators::ListOperatorKeys>(),
+    route::<admin::keys::operators::RegisterOperatorKey>(),
+    route::<admin::keys::operators::RemoveOperatorKey>(),
+    // The market
+    route::<admin::market::pairs::ListPairs>(),
+    route::<admin::market::pairs::UpdatePair>(),
+    route::<admin::market::prices::SetPrice>(),
+    route::<admin::market::payment_methods::UpdatePaymentMethod>(),
+    // Orders
+    route::<admin::orders::search::SearchOrders>(),
+    route::<admin::orders::read::ReadOrder>(),
+    route::<admin::orders::events::ApplyOrderEvent>(),
+    route::<admin::orders::replay::ReplayDecisions>(),
+    route::<admin::orders::offers::ExpireOffer>(),
+    // Users
+    route::<admin::users::read::ReadUser>(),
+    route::<admin::users::update::UpdateUser>(),
+    route::<admin::accounts::list::ListAccounts>(),
+    route::<admin::accounts::open::OpenAccount>(),
+    route::<admin::accounts::update::UpdateAccount>(),
+    route::<admin::users::images::ReadProof>(),
+    route::<admin::users::images::ReadDocument>(),
+    route::<admin::mail::ListMail>(),
+    // Savings plans
+    route::<admin::dca::open::OpenPlan>(),
+    route::<admin::dca::deposit::ReportDeposit>(),
+    // Deliveries
+    route::<admin::deliveries::ListDeliveries>(),
+    route::<admin::deliveries::Redeliver>(),
+    // The service itself
+    route::<admin::audit::ListAudit>(),
+    route::<admin::openapi::ReadOpenApi>(),
+];
 
-/// Routes by path: the fixed ones by lookup, the others by trying those that begin as the path does.
-struct Router {
-    fixed: HashMap<&'static str, Vec<&'static Route>>,
-    /// With what stands before the first `{name}`.
-    patterns: Vec<(&'static str, &'static Route)>,
-}
+/// The partners' API, served.
+pub static PARTNERS_API: LazyLock<ServedApi> = LazyLock::new(|| ServedApi::new(&PARTNERS, PAGES));
+/// The operators' API, served.
+pub static OPERATORS_API: LazyLock<ServedApi> = LazyLock::new(|| ServedApi::new(&OPERATORS, &[]));
 
-static ROUTER: LazyLock<Router> = LazyLock::new(|| {
-    let mut router = Router { fixed: HashMap::new(), patterns: Vec::new() };
-    for route in ENDPOINTS.iter().chain(PAGES) {
-        match route.path.split_once('{') {
-            Some((beginning, _)) => router.patterns.push((beginning, route)),
-            None => router.fixed.entry(route.path).or_default().push(route),
-        }
-    }
-    router
-});
-
-/// The endpoint at a method and path, if there is one.
-pub fn lookup(method: &Method, path: &str) -> Option<&'static Route> {
-    match find(method, path) {
-        Found::Endpoint(route, _) => Some(route),
-        _ => None,
-    }
-}
-
-/// Looks up a method and path. `HEAD` finds what `GET` finds.
-pub(crate) fn find(method: &Method, path: &str) -> Found {
-    let method = if method == Method::HEAD { &Method::GET } else { method };
-    let mut others = Vec::new();
-    for route in ROUTER.fixed.get(path).into_iter().flatten() {
-        if route.method == *method {
-            return Found::Endpoint(route, Vec::new());
-        }
-        others.push(&route.method);
-    }
-    if !others.is_empty() {
-        return Found::OtherMethods(others);
-    }
-    for (_, route) in ROUTER.patterns.iter().filter(|(beginning, _)| path.starts_with(beginning)) {
-        if let Some(params) = segments(route.path, path) {
-            if route.method == *method {
-                return Found::Endpoint(route, params);
-            }
-            others.push(&route.method);
-        }
-    }
-    if others.is_empty() { Found::Nothing } else { Found::OtherMethods(others) }
-}
-
-/// The decoded segments that stand for `{name}`, if the path has the pattern's form. A last
-/// segment may be empty, so that its endpoint can say what is missing.
-pub(crate) fn segments(pattern: &'static str, path: &str) -> Option<Vec<(&'static str, String)>> {
-    let mut params = Vec::new();
-    let mut segments = path.split('/');
-    for expected in pattern.split('/') {
-        let segment = segments.next()?;
-        match expected.strip_prefix('{').and_then(|name| name.strip_suffix('}')) {
-            Some(name) => {
-                let text = percent_decode_str(segment).decode_utf8().ok()?;
-                params.push((name, text.into_owned()));
-            }
-            None if expected == segment => {}
-            None => return None,
-        }
-    }
-    segments.next().is_none().then_some(params)
+/// A row of an API's domains.
+const fn domain(module: &'static str, name: &'static str, description: &'static str) -> Domain {
+    Domain { module, name, description }
 }
 
 #[cfg(test)]
@@ -182,24 +176,28 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::endpoint::Surface;
     use crate::platform::error::Code;
 
     #[test]
     fn no_method_and_path_stands_twice() {
         let mut seen = BTreeSet::new();
-        for route in ENDPOINTS.iter().chain(PAGES) {
+        for route in ENDPOINTS.iter().chain(PAGES).chain(OPERATOR_ENDPOINTS) {
             assert!(seen.insert((route.method.as_str(), route.path)), "{route:?}");
         }
     }
 
     #[test]
-    fn a_pattern_takes_one_decoded_segment() {
-        let pattern = "/api/v2/buy/orders/{id}";
-        let id = |path| segments(pattern, path).map(|params| params[0].1.clone());
-        assert_eq!(id("/api/v2/buy/orders/a%20b").as_deref(), Some("a b"));
-        assert_eq!(id("/api/v2/buy/orders/").as_deref(), Some(""));
-        assert_eq!(id("/api/v2/buy/orders"), None);
-        assert_eq!(id("/api/v2/buy/orders/1/timeline"), None);
+    fn a_table_has_the_rows_of_one_api() {
+        for route in ENDPOINTS.iter().chain(PAGES) {
+            assert_eq!(route.surface, Surface::Partners, "{route:?}");
+            assert!(route.statuses.is_empty(), "{route:?} declares statuses, not codes");
+        }
+        for route in OPERATOR_ENDPOINTS {
+            assert_eq!(route.surface, Surface::Operators, "{route:?}");
+            assert!(route.errors.is_empty(), "{route:?} declares codes, not statuses");
+            assert!(route.path.starts_with("/admin/v1/"), "{route:?}");
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::Core;
+use crate::api::{OPERATORS_API, PARTNERS_API};
 use crate::auth::passwords::Passwords;
 use crate::auth::tokens::Tokens;
 use crate::endpoint::KeyClaims;
@@ -81,6 +82,8 @@ impl Core {
             keys,
             metrics,
             outbound: Outbound::new()?,
+            partners_api: &PARTNERS_API,
+            operators_api: &OPERATORS_API,
             policies,
             policy_shadows: ShadowQueue::default(),
             price_feed,

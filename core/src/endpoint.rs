@@ -1,70 +1,75 @@
-//! What an endpoint declares, and how one request runs through it.
+//! The declaration of an endpoint, and the run of one request through it.
 
 pub mod admission;
 mod idempotency;
 pub mod openapi;
 mod respond;
+pub mod router;
 
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use http::Method;
+use http::{Method, StatusCode};
 use schemars::SchemaGenerator;
+use serde_json::Value;
 
 use self::idempotency::Claim;
 pub(crate) use self::idempotency::SavedAnswer;
 pub use self::idempotency::{ClaimedKey, KeyClaims};
-pub use self::respond::{Done, Json, NoContent, Respond, Success};
+pub use self::respond::{Created, Done, Json, NoContent, Respond, Success};
 use crate::Core;
 use crate::auth::caller::{Caller, Client, UserProof};
 use crate::endpoint::openapi::doc::Doc;
-use crate::http::fields;
+use crate::http::fields::{self, strict};
 use crate::http::reply::Reply;
 use crate::http::request::{BODY_BYTES_MAX, Input};
 use crate::platform::error::{Code, Result};
 
-/// One method and path of one API version.
+/// One method and path of one API version, of the partners' API or the operators'.
 ///
-/// The checks run in the contract's order: client and its rates (by admission), JSON, user,
-/// [`Endpoint::read`] (fields), [`Endpoint::call`] (state). The first stage that finds something
-/// answers.
+/// The checks run in the contract's order: client and its rates or the operator (by admission),
+/// JSON, user, [`Endpoint::read`] (fields), [`Endpoint::call`] (state). The first stage that finds
+/// something answers.
 ///
 /// For the OpenAPI document, write [`Endpoint::DOC`] (a summary, the members of query and body, an
-/// example of body and answer) and derive `schemars::JsonSchema` for what is answered. A new
-/// endpoint compiles without the first; `tests/tests/contract/openapi.rs` then says what it lacks.
+/// example of body and answer) and derive `schemars::JsonSchema` for the answer. A new endpoint
+/// compiles without the first; `tests/tests/contract/openapi.rs` then lists what is missing.
 pub trait Endpoint: 'static {
     /// Method.
     const METHOD: Method;
     /// Path, with `{name}` for a segment that varies.
     const PATH: &'static str;
-    /// What [`Endpoint::read`] and [`Endpoint::call`] may refuse with, beyond the caller's codes.
-    const ERRORS: &'static [Code];
-    /// How the body is read.
+    /// Codes of [`Endpoint::read`] and [`Endpoint::call`], beyond the caller's: partners' API.
+    const ERRORS: &'static [Code] = &[];
+    /// Statuses with which [`Endpoint::read`] and [`Endpoint::call`] refuse, beyond those of the
+    /// caller and of reading: operators' API.
+    const STATUSES: &'static [StatusCode] = &[];
+    /// Form of the body.
     const BODY: Body = Body::None;
-    /// What may keep the answer.
+    /// Caching of the answer.
     const CACHE: Cache = Cache::Never;
-    /// Whether `Idempotency-Key` is honoured: every POST that creates something, quotes excepted.
+    /// `true` honours `Idempotency-Key`: every POST that creates something, quotes excepted.
     const IDEMPOTENT: bool = false;
     /// A bucket besides the client's.
     const BUCKET: Option<Bucket> = None;
-    /// What partners read about it: words, members and examples. Everything else in the document
-    /// is known from the other declarations and from the types.
+    /// Words, members and examples for the document. Everything else in it is known from the other
+    /// declarations and from the types.
     const DOC: Doc = Doc::NONE;
 
-    /// Who may call.
+    /// The proven caller.
     type Caller: Caller + 'static;
-    /// The request, read and valid: nobody checks it twice.
+    /// The request, read and valid: not checked again later.
     type Request: Send + 'static;
     /// The success.
     type Response: Respond;
 
-    /// Reads the request's members and says everything that is wrong with them.
+    /// Reads the request's members and reports every violation.
     ///
     /// # Errors
     /// All violations of the stage together.
     fn read(input: &Input, caller: &Self::Caller) -> Result<Self::Request>;
 
-    /// Does what the endpoint is for. Its only effect is its transaction.
+    /// Carries the request out. Its only effect is its transaction.
     fn call(
         core: &Core,
         caller: Self::Caller,
@@ -83,10 +88,19 @@ pub trait Endpoint: 'static {
     }
 }
 
-/// How an endpoint takes its body.
+/// One of the two APIs, each on a listener of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Surface {
+    /// The partners' API: errors are codes of the catalogue in one envelope.
+    Partners,
+    /// The operators' API: an error is a status and a reason.
+    Operators,
+}
+
+/// The form of an endpoint's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// It takes none; what is sent is bounded and ignored.
+    /// None; one that is sent is bounded and ignored.
     None,
     /// JSON up to [`BODY_BYTES_MAX`].
     Json,
@@ -95,6 +109,10 @@ pub enum Body {
     JsonWithImage(usize),
     /// A form of one of our own pages, up to [`BODY_BYTES_MAX`].
     Form,
+    /// JSON of the operators' API: an unknown member is refused, an empty body is an empty object.
+    StrictJson,
+    /// Bytes of this media type: operators' API.
+    Binary(&'static str),
 }
 
 impl Body {
@@ -106,22 +124,27 @@ impl Body {
         }
     }
 
-    const fn is_json(self) -> bool {
-        matches!(self, Self::Json | Self::JsonWithImage(_))
+    /// The body as JSON; `Null` for any other form.
+    fn parse(self, body: &[u8]) -> Result<Value> {
+        match self {
+            Self::Json | Self::JsonWithImage(_) => fields::parse(body),
+            Self::StrictJson => strict::parse(body),
+            Self::None | Self::Form | Self::Binary(_) => Ok(Value::Null),
+        }
     }
 
-    /// Whether what is above [`BODY_BYTES_MAX`] is read as an [`crate::http::upload::Upload`].
+    /// `true` if a body above [`BODY_BYTES_MAX`] is read as an [`crate::http::upload::Upload`].
     pub const fn takes_images(self) -> bool {
         matches!(self, Self::JsonWithImage(_))
     }
 }
 
-/// What may keep an answer.
+/// Caching of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cache {
-    /// Nobody: `Cache-Control: no-store`.
+    /// None: `Cache-Control: no-store`.
     Never,
-    /// The client, under an `ETag` that a later request may ask with.
+    /// By the client, under an `ETag` that a later request may name.
     Revalidate,
 }
 
@@ -138,21 +161,25 @@ pub struct Route {
     pub method: Method,
     /// Path as declared; also the label in metrics and logs.
     pub path: &'static str,
+    /// The API that it belongs to.
+    pub surface: Surface,
     /// Codes that the endpoint declares itself.
     pub errors: &'static [Code],
+    /// Statuses that the endpoint declares itself.
+    pub statuses: &'static [StatusCode],
     /// Codes that its caller's proof declares.
     pub caller_errors: &'static [Code],
-    /// Whether the client is proven at admission.
+    /// `true` if the client is proven at admission.
     pub client: bool,
-    /// How the body is read.
+    /// Form of the body.
     pub body: Body,
-    /// What may keep the answer.
+    /// Caching of the answer.
     pub cache: Cache,
     /// A bucket besides the client's.
     pub bucket: Option<Bucket>,
-    /// Whether `Idempotency-Key` is honoured.
+    /// `true` if `Idempotency-Key` is honoured.
     pub idempotent: bool,
-    /// Which user credential is wanted.
+    /// The user credential that is wanted.
     pub user: UserProof,
     /// Words, members and examples for the document.
     pub doc: Doc,
@@ -172,18 +199,18 @@ impl std::fmt::Debug for Route {
 }
 
 impl Route {
-    /// Whether it only reads: it may be stopped when nobody waits for the answer.
+    /// `true` for a read: it may be stopped when nobody waits for the answer.
     pub fn is_safe(&self) -> bool {
         self.method == Method::GET
     }
 
-    /// Whether its answer shows the catalogue, whose version it then names.
+    /// `true` if its answer shows the catalogue, and then names the catalogue's version.
     pub fn shows_catalogue(&self) -> bool {
         self.client && (self.cache == Cache::Revalidate || self.bucket == Some(Bucket::Quotes))
     }
 
-    /// Whether a reply of this route may carry the code. What the edge itself answers (size,
-    /// framing, idempotency, no route) is declared for all.
+    /// `true` if a reply of this route may carry the code. The edge's own replies (size, framing,
+    /// idempotency, no route) are declared for all.
     pub fn declares(&self, code: Code) -> bool {
         matches!(code, Code::RouteNotFound | Code::GeneralError | Code::RateLimited)
             || self.caller_errors.contains(&code)
@@ -194,6 +221,38 @@ impl Route {
     /// The same for a code as it stands in an envelope.
     pub fn declares_text(&self, code: &str) -> bool {
         Code::ALL.iter().any(|known| known.as_str() == code && self.declares(*known))
+    }
+
+    /// `true` if the endpoint reads anything of the request: path, query or body.
+    pub fn takes_input(&self) -> bool {
+        self.path.contains('{') || !self.doc.query.is_empty() || self.body != Body::None
+    }
+
+    /// Statuses of the operators' API with which the route may refuse: its own, and those that
+    /// follow from the listener, the caller and the reading.
+    pub fn refusals(&self) -> Vec<StatusCode> {
+        let mut refusals = vec![
+            StatusCode::UNAUTHORIZED,
+            StatusCode::REQUEST_TIMEOUT,
+            StatusCode::PAYLOAD_TOO_LARGE,
+            StatusCode::INTERNAL_SERVER_ERROR,
+            StatusCode::SERVICE_UNAVAILABLE,
+        ];
+        if self.body == Body::StrictJson {
+            refusals.push(StatusCode::BAD_REQUEST);
+        }
+        if self.takes_input() {
+            refusals.push(StatusCode::UNPROCESSABLE_ENTITY);
+        }
+        refusals.extend(self.statuses);
+        refusals.sort_unstable();
+        refusals.dedup();
+        refusals
+    }
+
+    /// `true` if a reply of this route of the operators' API may have the status.
+    pub fn declares_status(&self, status: StatusCode) -> bool {
+        !(status.is_client_error() || status.is_server_error()) || self.refusals().contains(&status)
     }
 
     /// Runs the request.
@@ -212,7 +271,9 @@ pub const fn route<E: Endpoint>() -> Route {
     Route {
         method: E::METHOD,
         path: E::PATH,
+        surface: <E::Caller as Caller>::SURFACE,
         errors: E::ERRORS,
+        statuses: E::STATUSES,
         caller_errors: <E::Caller as Caller>::ERRORS,
         client: <E::Caller as Caller>::CLIENT,
         body: E::BODY,
@@ -234,9 +295,7 @@ async fn respond<E: Endpoint>(
     client: Option<Client>,
     mut input: Input,
 ) -> Result<Reply> {
-    if E::BODY.is_json() {
-        input.document = fields::parse(&input.body)?;
-    }
+    input.document = E::BODY.parse(&input.body)?;
     let claimant = client.as_ref().map(Client::id);
     let caller = E::Caller::identify(core, client, &input).await?;
     let claim = match claimant {

@@ -24,6 +24,7 @@ use sqlx::PgPool;
 use crate::auth::passwords::Passwords;
 use crate::auth::tokens::Tokens;
 use crate::endpoint::KeyClaims;
+use crate::endpoint::router::ServedApi;
 use crate::http::images::Images;
 use crate::notify::callbacks::Outbound;
 use crate::partners::Attempts;
@@ -45,6 +46,10 @@ use crate::trading::payment_methods::MethodCache;
 /// What every endpoint may use. One per edge, in an `Arc`.
 #[derive(Debug)]
 pub struct Core {
+    /// The partners' API, served on the public listener.
+    pub partners_api: &'static ServedApi,
+    /// The operators' API, served on their listener.
+    pub operators_api: &'static ServedApi,
     /// Time and entropy.
     pub clock: Clock,
     /// The pool. Hot paths read [`Core::snapshots`] instead.

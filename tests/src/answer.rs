@@ -1,4 +1,4 @@
-//! An answer as bytes, and what holds for every answer.
+//! An answer as bytes, and the promises of every answer.
 
 use std::fmt::Write as _;
 
@@ -23,9 +23,22 @@ impl Answer {
         Self::new(reply.status, reply.headers, reply.body).checked(method, path)
     }
 
-    /// An answer of the admin listener.
-    pub fn of_admin(reply: Reply) -> Self {
-        Self::new(reply.status, reply.headers, reply.body)
+    /// An answer of the operators' API. Panics when it breaks a promise that every answer keeps: a
+    /// request id, no caching, a reason on errors, and no status that its route does not declare.
+    pub fn of_operators(method: &Method, path: &str, reply: Reply) -> Self {
+        let answer = Self::new(reply.status, reply.headers, reply.body);
+        assert!(answer.header("x-request-id").is_some(), "{method} {path}: no request id");
+        assert_eq!(answer.header("cache-control"), Some("no-store"), "{method} {path}");
+        if answer.status.is_client_error() || answer.status.is_server_error() {
+            let json = answer.json();
+            let members = json.as_object().map(serde_json::Map::len);
+            assert_eq!((members, json["error"].is_string()), (Some(1), true), "{method} {path}");
+        }
+        if let Some(route) = api::OPERATORS_API.find(method, path).endpoint() {
+            let declared = route.declares_status(answer.status);
+            assert!(declared, "{route:?} answered undeclared {}", answer.dump());
+        }
+        answer
     }
 
     /// An answer as it came over the network, of any listener.
@@ -58,7 +71,7 @@ impl Answer {
             for member in ["message", "solution"] {
                 assert!(error[member].as_str().is_some_and(|t| !t.is_empty()), "{key} {member}");
             }
-            if let Some(route) = api::lookup(method, path) {
+            if let Some(route) = api::PARTNERS_API.find(method, path).endpoint() {
                 assert!(route.declares_text(key), "{route:?} answered undeclared {key}");
             }
         }
@@ -92,6 +105,11 @@ impl Answer {
     /// The body as JSON; `Null` when it is not JSON.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or(Value::Null)
+    }
+
+    /// `true` for an error of either API.
+    pub fn is_refusal(&self) -> bool {
+        !self.codes().is_empty() || self.json()["error"].is_string()
     }
 
     /// Codes of the error envelope, sorted.

@@ -1,5 +1,5 @@
-//! The OpenAPI document, held against what really passes: every request and answer of a
-//! [`Partner`](crate::partner::Partner) is checked, whatever the test is about.
+//! The OpenAPI documents, held against every request and answer of the tests: a
+//! [`Partner`](crate::partner::Partner)'s and an operator's are checked, whatever the test is about.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -7,36 +7,128 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use http::Method;
 use jsonschema::Validator;
 use rampart_core::api;
-use rampart_core::endpoint::openapi::document;
+use rampart_core::endpoint::router::ServedApi;
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
 
-/// Validators by the JSON pointer of their schema in the document.
-static VALIDATORS: LazyLock<Mutex<HashMap<String, Arc<Validator>>>> = LazyLock::new(Mutex::default);
+/// The document of the partners' API.
+pub static PARTNERS: LazyLock<Document> = LazyLock::new(|| Document::new(&api::PARTNERS_API));
+/// The document of the operators' API.
+pub static OPERATORS: LazyLock<Document> = LazyLock::new(|| Document::new(&api::OPERATORS_API));
 
-/// The validator of the schema at a JSON pointer of the document.
-pub fn validator(pointer: &str) -> Arc<Validator> {
-    let mut known = VALIDATORS.lock().unwrap_or_else(PoisonError::into_inner);
-    let made = known.entry(pointer.to_owned()).or_insert_with(|| Arc::new(compile(pointer)));
-    Arc::clone(made)
+/// A document with the validators of its schemas.
+pub struct Document {
+    api: &'static ServedApi,
+    /// By the JSON pointer of the schema.
+    validators: Mutex<HashMap<String, Arc<Validator>>>,
 }
 
-fn compile(pointer: &str) -> Validator {
-    let mut schema = document().pointer(pointer).unwrap_or_else(|| panic!("{pointer}")).clone();
-    // The schema's references point into the document's components.
-    schema["components"] = document()["components"].clone();
-    jsonschema::draft202012::options()
-        .should_validate_formats(true)
-        .build(&schema)
-        .unwrap_or_else(|e| panic!("{pointer} is no JSON schema: {e}"))
+impl Document {
+    fn new(api: &'static ServedApi) -> Self {
+        Self { api, validators: Mutex::default() }
+    }
+
+    /// The document itself.
+    pub fn value(&self) -> &'static Value {
+        self.api.document()
+    }
+
+    /// The validator of the schema at a JSON pointer.
+    pub fn validator(&self, pointer: &str) -> Arc<Validator> {
+        let mut known = self.validators.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = known.entry(pointer.to_owned()).or_insert_with(|| self.compile(pointer).into());
+        Arc::clone(made)
+    }
+
+    fn compile(&self, pointer: &str) -> Validator {
+        let mut schema =
+            self.value().pointer(pointer).unwrap_or_else(|| panic!("{pointer}")).clone();
+        // The schema's references point into the document's components.
+        schema["components"] = self.value()["components"].clone();
+        jsonschema::draft202012::options()
+            .should_validate_formats(true)
+            .build(&schema)
+            .unwrap_or_else(|e| panic!("{pointer} is no JSON schema: {e}"))
+    }
+
+    /// The violations of the schema at a JSON pointer, a line each; empty for a valid value.
+    pub fn violations(&self, pointer: &str, value: &Value) -> String {
+        let validator = self.validator(pointer);
+        let lines = validator.iter_errors(value).map(|e| format!("{} {e}\n", e.instance_path()));
+        lines.collect()
+    }
+
+    /// The JSON pointer of an operation's answer, references followed; `None` for a status that the
+    /// document does not name.
+    pub fn answer(&self, operation: &str, status: u16) -> Option<String> {
+        let pointer = format!("{operation}/responses/{status}");
+        self.value().pointer(&pointer)?;
+        Some(self.target(&pointer))
+    }
+
+    /// The JSON pointer of the content of a request body or an answer, if it is JSON.
+    pub fn json_content(&self, pointer: &str) -> Option<String> {
+        let pointer = format!("{pointer}/content/application~1json");
+        self.value().pointer(&pointer).map(|_| pointer)
+    }
+
+    /// The same JSON pointer, or the one that the value there refers to.
+    fn target(&self, pointer: &str) -> String {
+        let reference = self.value().pointer(pointer).and_then(|value| value["$ref"].as_str());
+        reference.map_or(pointer, |target| target.trim_start_matches('#')).to_owned()
+    }
+
+    /// Panics when a request and its answer are not as the document says.
+    pub fn check(&self, method: &Method, target: (&str, Option<&str>), sent: &[u8], got: &Answer) {
+        let (path, query) = target;
+        let found = self.api.find(method, path).endpoint();
+        let Some(route) = found.filter(|route| route.method == *method) else {
+            return;
+        };
+        let operation = operation(route.path, method);
+        let Some(declared) = self.value().pointer(&operation) else { return };
+        let status = got.status();
+        let Some(answer) = self.answer(&operation, status) else {
+            panic!("{method} {path} answers {status}, which the document does not declare");
+        };
+        if let Some(content) = self.json_content(&answer) {
+            let broken = self.violations(&format!("{content}/schema"), &got.json());
+            assert!(broken.is_empty(), "{method} {path} {status}:\n{broken}{}", got.text());
+        }
+        if !got.is_refusal() {
+            check_query(declared, query, &operation);
+            self.check_request(sent, &operation);
+        }
+    }
+
+    fn check_request(&self, sent: &[u8], operation: &str) {
+        let Some(content) = self.json_content(&format!("{operation}/requestBody")) else { return };
+        let sent = if sent.is_empty() { b"{}" } else { sent };
+        let sent: Value = serde_json::from_slice(sent).unwrap_or_default();
+        let schema = format!("{content}/schema");
+        let broken = self.violations(&schema, &sent);
+        assert!(broken.is_empty(), "{operation} takes what the document refuses:\n{broken}{sent}");
+        let schema = self.target(&schema);
+        let properties = &self.value().pointer(&schema).unwrap_or(&json!(null))["properties"];
+        for name in sent.as_object().into_iter().flatten().map(|(name, _)| name) {
+            assert!(
+                !properties[name].is_null() || name.starts_with("unknown"),
+                "{operation} takes a member {name} that is not in the document"
+            );
+        }
+    }
 }
 
-/// What a value breaks of the schema at a JSON pointer, a line each; empty when it is valid.
-pub fn violations(pointer: &str, value: &Value) -> String {
-    let validator = validator(pointer);
-    let lines = validator.iter_errors(value).map(|e| format!("{} {e}\n", e.instance_path()));
-    lines.collect()
+/// Panics when a request that was granted has a parameter that the document does not name.
+/// A test that sends one to be ignored names it `unknown…`.
+fn check_query(declared: &Value, query: Option<&str>, operation: &str) {
+    let parameters = declared["parameters"].as_array().cloned().unwrap_or_default();
+    for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
+        let name = pair.split('=').next().unwrap_or_default();
+        let known = parameters.iter().any(|p| p["in"] == "query" && p["name"] == name);
+        assert!(known, "{operation} takes a query parameter {name} that is not in the document");
+    }
 }
 
 /// A step of a JSON pointer.
@@ -47,66 +139,4 @@ fn step(text: &str) -> String {
 /// The JSON pointer of an operation.
 pub fn operation(path: &str, method: &Method) -> String {
     format!("/paths/{}/{}", step(path), method.as_str().to_lowercase())
-}
-
-/// The JSON pointer of an operation's answer, references followed; `None` for a status that the
-/// document does not name.
-pub fn answer(operation: &str, status: u16) -> Option<String> {
-    let pointer = format!("{operation}/responses/{status}");
-    let answer = document().pointer(&pointer)?;
-    Some(answer["$ref"].as_str().map_or(pointer, |target| target.trim_start_matches('#').into()))
-}
-
-/// The JSON pointer of the content of a request body or an answer, if it is JSON.
-pub fn json_content(pointer: &str) -> Option<String> {
-    let pointer = format!("{pointer}/content/application~1json");
-    document().pointer(&pointer).map(|_| pointer)
-}
-
-/// Panics when a request and its answer are not as the document says.
-pub fn check(method: &Method, target: (&str, Option<&str>), sent: &[u8], got: &Answer) {
-    let (path, query) = target;
-    let Some(route) = api::lookup(method, path).filter(|route| route.method == *method) else {
-        return;
-    };
-    let operation = operation(route.path, method);
-    let Some(declared) = document().pointer(&operation) else { return };
-    let status = got.status();
-    let Some(answer) = answer(&operation, status) else {
-        panic!("{method} {path} answers {status}, of which the document knows nothing");
-    };
-    if let Some(content) = json_content(&answer) {
-        let broken = violations(&format!("{content}/schema"), &got.json());
-        assert!(broken.is_empty(), "{method} {path} {status}:\n{broken}{}", got.text());
-    }
-    if got.codes().is_empty() {
-        check_query(declared, query, &operation);
-        check_request(sent, &operation);
-    }
-}
-
-/// A request that was granted has nothing that the document does not name.
-/// A test that sends what is to be ignored names it `unknown…`.
-fn check_query(declared: &Value, query: Option<&str>, operation: &str) {
-    let parameters = declared["parameters"].as_array().cloned().unwrap_or_default();
-    for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
-        let name = pair.split('=').next().unwrap_or_default();
-        let known = parameters.iter().any(|p| p["in"] == "query" && p["name"] == name);
-        assert!(known, "{operation} takes a query parameter {name} that is not in the document");
-    }
-}
-
-fn check_request(sent: &[u8], operation: &str) {
-    let Some(content) = json_content(&format!("{operation}/requestBody")) else { return };
-    let sent: Value = serde_json::from_slice(sent).unwrap_or_default();
-    let schema = format!("{content}/schema");
-    let broken = violations(&schema, &sent);
-    assert!(broken.is_empty(), "{operation} takes what the document refuses:\n{broken}{sent}");
-    let properties = &document().pointer(&schema).unwrap_or(&json!(null))["properties"];
-    for name in sent.as_object().into_iter().flatten().map(|(name, _)| name) {
-        assert!(
-            !properties[name].is_null() || name.starts_with("unknown"),
-            "{operation} takes a member {name} that is not in the document"
-        );
-    }
 }

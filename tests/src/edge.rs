@@ -20,6 +20,7 @@ use crate::caller::{Caller, Protocol, received};
 use crate::certificate::CERTIFICATE;
 use crate::cluster;
 use crate::deadline::{SOON, until};
+use crate::document;
 use crate::process::{Process, binary};
 
 /// 32 bytes in base64, the same for all edges over one database.
@@ -264,8 +265,12 @@ impl Edge {
     /// The same with these bytes.
     pub async fn admin_bytes(&self, method: Method, path: &str, body: Bytes) -> Answer {
         let url = format!("http://{}{path}", self.admin);
-        let request = Protocol::Http1.client().request(method, url).bearer_auth(ADMIN_TOKEN);
-        received(request.body(body).send().await.unwrap()).await
+        let request = Protocol::Http1.client().request(method.clone(), url);
+        let request = request.bearer_auth(ADMIN_TOKEN).body(body.clone());
+        let answer = received(request.send().await.unwrap()).await;
+        let (path, query) = path.split_once('?').map_or((path, None), |(p, q)| (p, Some(q)));
+        document::OPERATORS.check(&method, (path, query), &body, &answer);
+        answer
     }
 
     /// GET of the ops listener.

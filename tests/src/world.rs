@@ -16,6 +16,7 @@ use sqlx::PgPool;
 use crate::answer::Answer;
 use crate::caller::Caller;
 use crate::cluster;
+use crate::document;
 use crate::edge::Edge;
 use crate::partner::Partner;
 
@@ -106,17 +107,34 @@ impl World {
         Partner::new(Arc::clone(&self.core), partner.made())
     }
 
-    /// A call of the admin API with its token.
+    /// A call of the operators' API with its token.
     pub async fn admin(&self, method: Method, path: &str, body: Value) -> Answer {
         self.admin_bytes(method, path, body.to_string().into()).await
     }
 
-    /// A call of the admin API with its token and these bytes.
+    /// A call of the operators' API with its token and these bytes.
     pub async fn admin_bytes(&self, method: Method, path: &str, body: Bytes) -> Answer {
-        let mut head = head(method, path);
-        let token = HeaderValue::from_str(&format!("Bearer {ADMIN_TOKEN}")).unwrap();
-        head.headers.insert("authorization", token);
-        Answer::of_admin(self.core.admin(head, body).await)
+        self.admin_as(Some(ADMIN_TOKEN), method, path, body).await
+    }
+
+    /// A call of the operators' API with this token and these bytes.
+    pub async fn admin_as(
+        &self,
+        token: Option<&str>,
+        method: Method,
+        path: &str,
+        body: Bytes,
+    ) -> Answer {
+        let mut head = head(method.clone(), path);
+        if let Some(token) = token {
+            let token = HeaderValue::from_str(&format!("Bearer {token}")).unwrap();
+            head.headers.insert("authorization", token);
+        }
+        let Head { path, query, .. } = head.clone();
+        let reply = self.core.admin(head, body.clone()).await;
+        let answer = Answer::of_operators(&method, &path, reply);
+        document::OPERATORS.check(&method, (&path, query.as_deref()), &body, &answer);
+        answer
     }
 }
 

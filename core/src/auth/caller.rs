@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::Core;
 use crate::auth::user_credentials;
+use crate::endpoint::Surface;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Error, Result};
 use crate::tenancy::tenants::{ApiKey, Tenant};
@@ -76,6 +77,8 @@ pub enum UserProof {
 
 /// Who an endpoint lets in.
 pub trait Caller: Sized + Send {
+    /// The API that the caller uses.
+    const SURFACE: Surface = Surface::Partners;
     /// Whether the edge must prove the client before anything else is read.
     const CLIENT: bool;
     /// Which user credential is wanted, for the OpenAPI document.

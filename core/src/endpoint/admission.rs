@@ -7,9 +7,9 @@ use http::header::{CACHE_CONTROL, ETAG, HeaderName, HeaderValue, IF_NONE_MATCH};
 use http::{Method, StatusCode};
 
 use crate::Core;
-use crate::api::{self, Found};
 use crate::auth::caller::Client;
 use crate::auth::client_credentials;
+use crate::endpoint::router::Found;
 use crate::endpoint::{Body, Bucket, Cache, Route};
 use crate::http::reply::{Reply, entity_tag};
 use crate::http::request::BODY_BYTES_MAX;
@@ -42,7 +42,7 @@ impl Core {
     /// The bound of the body at a method and path, in bytes, and the code above it. Size is looked
     /// at before who calls (section 1.5 of the contract).
     pub fn body_bound(&self, method: &Method, path: &str) -> (usize, Code) {
-        match api::find(method, path) {
+        match self.partners_api.find(method, path) {
             Found::Endpoint(route, _) => route.body.bound(),
             _ => Body::None.bound(),
         }
@@ -54,7 +54,7 @@ impl Core {
     /// # Errors
     /// The finished answer.
     pub fn admit(&self, head: &Head) -> std::result::Result<Admission, Box<Reply>> {
-        let (route, params) = match api::find(&head.method, &head.path) {
+        let (route, params) = match self.partners_api.find(&head.method, &head.path) {
             Found::Endpoint(route, params) => (route, params),
             Found::OtherMethods(methods) => return Err(Box::new(self.not_allowed(head, &methods))),
             Found::Nothing => return Err(self.finished(head, &Code::RouteNotFound.into())),

@@ -1,4 +1,4 @@
-//! Successes: how they are written, and how the document shows them.
+//! Successes: their replies, and their forms in the OpenAPI document.
 
 use http::StatusCode;
 use schemars::{JsonSchema, SchemaGenerator};
@@ -8,12 +8,12 @@ use serde_json::Value;
 use crate::http::reply::Reply;
 use crate::platform::error::Result;
 
-/// A success that can be written and shown.
+/// A success: its reply, and its form in the OpenAPI document.
 pub trait Respond: Send {
-    /// The answer.
+    /// The reply.
     ///
     /// # Errors
-    /// When it cannot be written, which is our fault.
+    /// When it cannot be serialized, which is our fault.
     fn respond(self) -> Result<Reply>;
 
     /// Every form that the answer can have, for the OpenAPI document. Most have one.
@@ -25,7 +25,7 @@ pub trait Respond: Send {
 pub struct Success {
     /// HTTP status.
     pub status: u16,
-    /// When it comes, in a sentence.
+    /// Meaning, in a sentence.
     pub about: &'static str,
     /// Media type and JSON schema of the body.
     pub body: Option<(&'static str, Value)>,
@@ -47,7 +47,7 @@ impl Success {
 }
 
 /// 200 with a JSON body. `T` derives `schemars::JsonSchema` beside `Serialize`: serde's attributes
-/// and the doc comments of its members are what partners read.
+/// and the doc comments of its members are the document's.
 #[derive(Debug)]
 pub struct Json<T>(pub T);
 
@@ -61,7 +61,21 @@ impl<T: JsonSchema + Serialize + Send> Respond for Json<T> {
     }
 }
 
-/// An empty object: what was asked for is done, and there is nothing to tell about it.
+/// 201 with a JSON body, as [`Json`].
+#[derive(Debug)]
+pub struct Created<T>(pub T);
+
+impl<T: JsonSchema + Serialize + Send> Respond for Created<T> {
+    fn respond(self) -> Result<Reply> {
+        Reply::json(StatusCode::CREATED, &self.0)
+    }
+
+    fn successes(schemas: &mut SchemaGenerator) -> Vec<Success> {
+        vec![Success { about: "Created.", ..Success::json::<T>(StatusCode::CREATED, schemas) }]
+    }
+}
+
+/// An empty object: the request is carried out, and there is nothing to report.
 #[derive(Debug, JsonSchema, Serialize)]
 pub struct Done {}
 
@@ -79,7 +93,7 @@ impl Respond for NoContent {
     }
 }
 
-/// A page for people, which the document does not describe further.
+/// A page for people; the document leaves it out.
 impl Respond for Reply {
     fn respond(self) -> Result<Reply> {
         Ok(self)

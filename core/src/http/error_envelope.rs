@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::http::reply::Reply;
-use crate::platform::error::{Chain, Error, Refusal};
+use crate::platform::error::{Chain, Code, Error, Refusal};
 
 impl Refusal {
     fn reply(&self) -> Reply {
@@ -33,6 +33,10 @@ impl Error {
     pub fn reply(&self, request_id: &str) -> Reply {
         match self {
             Self::Refused(refusal) => refusal.reply(),
+            Self::Denied(denial) => {
+                tracing::error!(request_id, %denial, "an operators' refusal on the partners' API");
+                Self::from(Code::GeneralError).reply(request_id)
+            }
             Self::Failed(failure) => {
                 let doing = failure.doing;
                 tracing::error!(request_id, doing, cause = %Chain(failure), "failed");

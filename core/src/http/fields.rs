@@ -4,6 +4,7 @@
 //! depth at most [`DEPTH_MAX`], numbers kept as the decimal text that was sent.
 
 mod json;
+pub(crate) mod strict;
 
 use std::borrow::Cow;
 

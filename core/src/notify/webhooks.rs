@@ -5,9 +5,11 @@
 //! it, signed and repeated like a callback. An endpoint that answers 410 is disabled there.
 
 pub mod list;
+mod openapi;
 pub mod register;
 pub mod remove;
 
+pub(crate) use self::openapi::openapi;
 use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,10 +1,12 @@
 //! What can go wrong, as the partner sees it and as the log sees it.
 //!
 //! A [`Refusal`] is the partner's business: codes of the catalogue, all that one stage found.
+//! A [`Denial`] is the operator's: a status and a reason in words.
 //! A [`Failure`] is ours: its cause goes into the log once, with the request id, and the partner
 //! gets ER999 without a word of the inside.
 
 mod catalogue;
+mod denial;
 pub(crate) mod sqlstate;
 
 use std::borrow::Cow;
@@ -13,6 +15,7 @@ use std::error::Error as StdError;
 use http::StatusCode;
 
 pub use self::catalogue::Code;
+pub use self::denial::Denial;
 
 /// Shorthand for results of the core.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -42,6 +45,8 @@ const UNAVAILABLE_RETRY_SECONDS: u64 = 2;
 pub enum Error {
     /// The request cannot be granted; nothing has changed.
     Refused(Box<Refusal>),
+    /// An operator's request cannot be granted; nothing has changed.
+    Denied(Box<Denial>),
     /// We could not do our part.
     Failed(Box<Failure>),
 }
@@ -199,6 +204,7 @@ impl std::fmt::Display for Error {
                 let codes: Vec<_> = refusal.codes().map(Code::as_str).collect();
                 write!(f, "refused with {}", codes.join(", "))
             }
+            Self::Denied(denial) => denial.fmt(f),
             Self::Failed(failure) if failure.source.is_none() => {
                 write!(f, "could not {}", failure.doing)
             }

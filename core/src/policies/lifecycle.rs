@@ -13,6 +13,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use rampart_plugins::Admitted;
 use rampart_plugins::contract::PolicyKind;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use sqlx::PgConnection;
@@ -42,12 +43,16 @@ pub(crate) struct Target<'a> {
     pub(crate) reason: Option<&'a str>,
 }
 
-/// A version, as an operator's call answers it.
-#[derive(Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Activated {
+/// A stored version of a policy.
+#[derive(Debug, JsonSchema, PartialEq, Eq, Serialize)]
+#[schemars(rename = "StoredVersion")]
+pub struct Activated {
     version: i64,
+    /// SHA-256 of the component, in hex.
     digest: String,
+    /// `signature`, `fee` or `method-order`.
     kind: &'static str,
+    /// Of the component, in bytes.
     size: i64,
 }
 

@@ -3,6 +3,7 @@
 use chrono::{DateTime, Utc};
 use rampart_plugins::VerificationKey;
 use rampart_plugins::contract::Algorithm;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 use sqlx::PgConnection;
@@ -17,13 +18,16 @@ use crate::platform::error::{Error, Result};
 /// Most keys of all operators.
 const KEYS_MAX: i64 = 100;
 
-/// A key as operators see it. It is public.
-#[derive(Debug, Serialize)]
+/// A public key of an operator.
+#[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct OperatorKey {
+pub struct OperatorKey {
     pub(crate) name: String,
+    /// A PEM `PUBLIC KEY` of Ed25519.
     pub(crate) public_key: String,
+    /// SHA-256 of the PEM, in hex.
     pub(crate) fingerprint: String,
+    /// The author of the registration.
     pub(crate) created_by: String,
     pub(crate) created_at: DateTime<Utc>,
 }

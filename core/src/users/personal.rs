@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use chrono::NaiveDate;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 
@@ -15,7 +16,7 @@ use rampart_types::{ClientId, Country, EmailAddress, PhoneNumber, UserId};
 
 /// What is known of a person or a business. Sealed as one object; a member that is not known is
 /// absent.
-#[derive(Clone, Default, Serialize, Deserialize)]
+#[derive(Clone, Default, JsonSchema, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Personal {
     pub(crate) email: Option<EmailAddress>,

@@ -1,5 +1,7 @@
 //! The operators' API.
 
+mod table;
+
 use http::Method;
 use rampart_tests::world::World;
 use serde_json::json;

@@ -1,25 +1,30 @@
-//! The OpenAPI document: complete, consistent in itself, and the one that was reviewed. That it is
-//! true is checked with every request of this suite (`rampart_tests::document`).
+//! The OpenAPI documents: complete, consistent in themselves, and the ones that were reviewed. That
+//! they are true is checked with every request of this suite (`rampart_tests::document`).
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::{env, fs};
 
 use http::Method;
-use rampart_core::api::ENDPOINTS;
-use rampart_core::endpoint::openapi::document;
-use rampart_tests::document::{json_content, operation, violations};
+use rampart_core::api::{ENDPOINTS, OPERATOR_ENDPOINTS};
+use rampart_core::endpoint::Route;
+use rampart_tests::document::{Document, OPERATORS, PARTNERS, operation};
 use rampart_tests::world::World;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-/// The reviewed document, from this package's folder.
-const SNAPSHOT: &str = "fixtures/openapi.json";
-/// With this variable set, the snapshot is written instead of compared.
+/// The reviewed documents, from this package's folder.
+const FIXTURES: [&str; 2] = ["fixtures/openapi.json", "fixtures/openapi-operators.json"];
+/// With this variable set, the fixtures are written instead of compared.
 const ACCEPT: &str = "RAMPART_ACCEPT";
 
-/// Every operation of the document: its JSON pointer and itself.
-fn operations() -> Vec<(String, &'static Value)> {
-    let paths = document()["paths"].as_object().unwrap();
+/// The documents and their tables.
+fn documents() -> [(&'static Document, &'static [Route]); 2] {
+    [(&*PARTNERS, ENDPOINTS), (&*OPERATORS, OPERATOR_ENDPOINTS)]
+}
+
+/// Every operation of a document: its JSON pointer and itself.
+fn operations(document: &Document) -> Vec<(String, &'static Value)> {
+    let paths = document.value()["paths"].as_object().unwrap();
     let mut found = Vec::new();
     for (path, methods) in paths {
         for (method, declared) in methods.as_object().unwrap() {
@@ -51,20 +56,22 @@ fn walk(pointer: &str, value: &'static Value, see: &mut impl FnMut(&str, &'stati
 
 #[expect(clippy::disallowed_methods, reason = "a test has no configuration to read it from")]
 #[test]
-fn the_document_is_the_reviewed_one() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(SNAPSHOT);
-    let now = serde_json::to_string_pretty(document()).unwrap() + "\n";
-    if env::var_os(ACCEPT).is_some() {
-        fs::write(&file, &now).unwrap();
-        return;
+fn the_documents_are_the_reviewed_ones() {
+    for ((document, _), fixture) in documents().into_iter().zip(FIXTURES) {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(fixture);
+        let now = serde_json::to_string_pretty(document.value()).unwrap() + "\n";
+        if env::var_os(ACCEPT).is_some() {
+            fs::write(&file, &now).unwrap();
+            continue;
+        }
+        let reviewed = fs::read_to_string(&file).unwrap_or_default();
+        assert!(
+            reviewed == now,
+            "an API's document has changed. If that is meant, `make openapi` accepts it; commit \
+             tests/{fixture} with the change. In short:\n{}",
+            difference(&reviewed, &now),
+        );
     }
-    let reviewed = fs::read_to_string(&file).unwrap_or_default();
-    assert!(
-        reviewed == now,
-        "the API's document has changed. If that is meant, `make openapi` accepts it; commit \
-         tests/{SNAPSHOT} with the change. In short:\n{}",
-        difference(&reviewed, &now),
-    );
 }
 
 /// The lines between what both begin and what both end with.
@@ -84,22 +91,31 @@ fn difference(before: &str, after: &str) -> String {
 
 #[test]
 fn every_endpoint_is_an_operation_and_no_other_is() {
-    let documented: BTreeSet<_> = operations().into_iter().map(|(pointer, _)| pointer).collect();
-    let declared: BTreeSet<_> =
-        ENDPOINTS.iter().map(|route| operation(route.path, &route.method)).collect();
-    assert_eq!(documented, declared);
-    let ids: BTreeSet<_> =
-        operations().into_iter().map(|(_, o)| o["operationId"].as_str()).collect();
-    assert_eq!(ids.len(), documented.len(), "an operation's id stands twice");
+    for (document, endpoints) in documents() {
+        let operations = operations(document);
+        let documented: BTreeSet<_> =
+            operations.iter().map(|(pointer, _)| pointer.clone()).collect();
+        let declared: BTreeSet<_> =
+            endpoints.iter().map(|route| operation(route.path, &route.method)).collect();
+        assert_eq!(documented, declared);
+        let ids: BTreeSet<_> = operations.iter().map(|(_, o)| o["operationId"].as_str()).collect();
+        assert_eq!(ids.len(), documented.len(), "an operation's id stands twice");
+    }
 }
 
 #[test]
-fn every_operation_says_what_a_partner_must_know() {
+fn every_operation_says_what_a_caller_must_know() {
+    let lacking: String = documents().into_iter().map(|(document, _)| lacking(document)).collect();
+    assert!(lacking.is_empty(), "the documents lack:\n{lacking}");
+}
+
+/// Everything that the operations of a document do not say, a line each.
+fn lacking(document: &Document) -> String {
     let mut lacking = String::new();
     let mut lacks = |pointer: &str, what: &str| {
         lacking += &format!("{pointer}: {what} (in `const DOC` of its endpoint)\n");
     };
-    for (pointer, operation) in operations() {
+    for (pointer, operation) in operations(document) {
         let summary = operation["summary"].as_str().unwrap();
         if summary.is_empty() || summary.ends_with('.') {
             lacks(&pointer, "a summary, without a full stop");
@@ -111,9 +127,9 @@ fn every_operation_says_what_a_partner_must_know() {
         }
         let mut contents = vec![format!("{pointer}/requestBody")];
         contents.extend([200, 201].map(|status| format!("{pointer}/responses/{status}")));
-        for content in contents.iter().filter_map(|content| json_content(content)) {
-            let content = document().pointer(&content).unwrap();
-            let is_free = content["schema"] == serde_json::json!({ "type": "object" });
+        for content in contents.iter().filter_map(|content| document.json_content(content)) {
+            let content = document.value().pointer(&content).unwrap();
+            let is_free = content["schema"] == json!({ "type": "object" });
             if content["example"].is_null() && !is_free {
                 lacks(&pointer, "examples: `request` of the body, `answer` of the success");
             }
@@ -122,45 +138,49 @@ fn every_operation_says_what_a_partner_must_know() {
             }
         }
     }
-    assert!(lacking.is_empty(), "the document lacks:\n{lacking}");
+    lacking
 }
 
 #[test]
 fn every_reference_leads_somewhere_and_every_component_is_used() {
-    let mut targets = BTreeSet::new();
-    walk("", document(), &mut |pointer, value| {
-        let Some(target) = value.get("$ref").and_then(Value::as_str) else { return };
-        let target = target.strip_prefix('#').unwrap();
-        assert!(document().pointer(target).is_some(), "{pointer} refers to {target}");
-        targets.insert(target);
-    });
-    for kind in ["schemas", "responses"] {
-        for name in document()["components"][kind].as_object().unwrap().keys() {
-            let pointer = format!("/components/{kind}/{name}");
-            assert!(targets.contains(pointer.as_str()), "nothing refers to {pointer}");
-            // A number is put behind a name that two types have.
-            let numbered = name.ends_with(|c: char| c.is_ascii_digit()) && !name.ends_with("V1");
-            assert!(!numbered || name.ends_with("V2"), "{name}: rename one of two types");
+    for (document, _) in documents() {
+        let mut targets = BTreeSet::new();
+        walk("", document.value(), &mut |pointer, value| {
+            let Some(target) = value.get("$ref").and_then(Value::as_str) else { return };
+            let target = target.strip_prefix('#').unwrap();
+            assert!(document.value().pointer(target).is_some(), "{pointer} refers to {target}");
+            targets.insert(target);
+        });
+        for kind in ["schemas", "responses"] {
+            for name in document.value()["components"][kind].as_object().unwrap().keys() {
+                let pointer = format!("/components/{kind}/{name}");
+                assert!(targets.contains(pointer.as_str()), "nothing refers to {pointer}");
+                // A number is put behind a name that two types have.
+                let numbered =
+                    name.ends_with(|c: char| c.is_ascii_digit()) && !name.ends_with("V1");
+                assert!(!numbered || name.ends_with("V2"), "{name}: rename one of two types");
+            }
         }
     }
 }
 
 #[test]
 fn every_example_is_valid() {
-    let mut broken = String::new();
-    let mut examples = 0;
-    walk("", document(), &mut |pointer, value| {
-        let Some(example) = value.get("example").filter(|_| value.get("schema").is_some()) else {
-            return;
-        };
-        examples += 1;
-        let violations = violations(&format!("{pointer}/schema"), example);
-        if !violations.is_empty() {
-            broken += &format!("{pointer}:\n{violations}");
-        }
-    });
-    assert!(broken.is_empty(), "{broken}");
-    assert!(examples > ENDPOINTS.len(), "looked elsewhere");
+    for (document, endpoints) in documents() {
+        let mut broken = String::new();
+        let mut examples = 0;
+        walk("", document.value(), &mut |pointer, value| {
+            let example = value.get("example").filter(|_| value.get("schema").is_some());
+            let Some(example) = example else { return };
+            examples += 1;
+            let violations = document.violations(&format!("{pointer}/schema"), example);
+            if !violations.is_empty() {
+                broken += &format!("{pointer}:\n{violations}");
+            }
+        });
+        assert!(broken.is_empty(), "{broken}");
+        assert!(examples > endpoints.len(), "looked elsewhere");
+    }
 }
 
 #[tokio::test]
@@ -169,7 +189,7 @@ async fn whoever_asks_gets_it_and_may_keep_it() {
     let acme = world.partner("acme").await;
     let answer = acme.anonymous(Method::GET, "/openapi.json").send().await;
     answer.assert_status(200);
-    assert_eq!(answer.json(), *document());
+    assert_eq!(answer.json(), *PARTNERS.value());
     assert_eq!(answer.json()["openapi"], "3.1.0");
     let tag = answer.header("etag").unwrap();
     let again = acme.anonymous(Method::GET, "/openapi.json").header("if-none-match", tag);
@@ -180,13 +200,64 @@ async fn whoever_asks_gets_it_and_may_keep_it() {
 async fn what_needs_no_preparation_answers_as_documented() {
     let world = World::start().await;
     let acme = world.partner("acme").await;
-    let simple = |route: &&rampart_core::endpoint::Route| {
-        route.method == Method::GET && !route.path.contains('{')
-    };
+    let simple = |route: &&Route| route.method == Method::GET && !route.path.contains('{');
     let mut granted = 0;
     for route in ENDPOINTS.iter().filter(simple) {
         // The answer is held to the document as every other one.
         granted += u32::from(acme.get(route.path).await.status() == 200);
     }
     assert!(granted >= 8, "only {granted} answers were successes");
+}
+
+#[tokio::test]
+async fn an_operator_gets_the_operators_document() {
+    let world = World::start().await;
+    let path = "/admin/v1/openapi.json";
+    let answer = world.admin(Method::GET, path, json!({})).await;
+    assert_eq!(answer.assert_status(200).json(), *OPERATORS.value());
+    let stranger = world.admin_as(None, Method::GET, path, bytes::Bytes::new()).await;
+    stranger.assert_status(401);
+}
+
+/// The rules of Spectral's and Redocly's recommended sets that the other tests do not cover.
+#[test]
+fn the_operators_document_is_as_linters_recommend() {
+    let document = OPERATORS.value();
+    for member in ["title", "version", "description", "license", "contact"] {
+        assert!(!document["info"][member].is_null(), "info has no {member}");
+    }
+    let tags: BTreeSet<_> =
+        document["tags"].as_array().unwrap().iter().map(|tag| tag["name"].as_str()).collect();
+    for (pointer, operation) in operations(&OPERATORS) {
+        assert!(operation["description"].as_str().is_some_and(|text| text.ends_with('.')));
+        let tag = &operation["tags"];
+        assert!(tags.contains(&tag[0].as_str()) && tag[1].is_null(), "{pointer}: {tag}");
+        assert_eq!(operation["security"], json!([{ "OperatorToken": [] }]), "{pointer}");
+        let id = operation["operationId"].as_str().unwrap();
+        let is_plain = id.chars().all(|c| c.is_ascii_alphanumeric());
+        assert!(is_plain && id.starts_with(|c: char| c.is_ascii_lowercase()), "{pointer}: {id}");
+        let statuses: Vec<u16> = operation["responses"]
+            .as_object()
+            .unwrap()
+            .keys()
+            .map(|s| s.parse().unwrap())
+            .collect();
+        assert!(statuses.iter().any(|status| (200..300).contains(status)), "{pointer}");
+        assert!(statuses.iter().any(|status| (400..500).contains(status)), "{pointer}");
+    }
+    walk("", document, &mut |pointer, value| {
+        assert!(!value.is_boolean() || !is_schema(pointer), "{pointer} is a boolean schema");
+        let Some(values) = value.get("enum").and_then(Value::as_array) else { return };
+        let types: BTreeSet<_> = values.iter().map(|value| value.is_string()).collect();
+        assert!(value["type"].is_string() || types.len() > 1, "{pointer}: an enum without a type");
+        let distinct: BTreeSet<_> = values.iter().map(Value::to_string).collect();
+        assert_eq!(distinct.len(), values.len(), "{pointer}: a value stands twice");
+    });
+}
+
+/// `true` for a JSON pointer that is a schema's by the name of its member.
+fn is_schema(pointer: &str) -> bool {
+    let mut steps = pointer.rsplit('/');
+    let (last, parent) = (steps.next(), steps.next());
+    matches!(last, Some("schema" | "items")) || parent == Some("properties")
 }

@@ -1,4 +1,4 @@
-//! What an endpoint says for the document that its code cannot: words, members, examples.
+//! The part of a document that code cannot express: words, members, examples.
 //!
 //! ```
 //! use rampart_core::endpoint::openapi::doc::{Doc, Kind, Shape, optional, required};
@@ -17,6 +17,7 @@
 //! assert_eq!(DOC.summary, "Log a user in");
 //! ```
 
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use crate::platform::error::Code;
@@ -24,9 +25,9 @@ use crate::platform::error::Code;
 /// The words and examples of one endpoint.
 #[derive(Clone, Copy, Debug)]
 pub struct Doc {
-    /// What it does, in a few words and without a full stop.
+    /// Effect, in a few words and without a full stop.
     pub summary: &'static str,
-    /// What a partner must know besides, in CommonMark.
+    /// Everything else that a caller must know, in CommonMark.
     pub details: &'static str,
     /// The segments `{name}` of the path; one that is not here is any text.
     pub path: &'static [Member],
@@ -67,12 +68,20 @@ pub enum Shape {
     Joined(&'static [&'static [Member]]),
     /// An array of objects.
     ListOf(&'static [Member]),
+    /// The form from which a type is deserialized: see [`Shape::of`].
+    Type(fn(&mut SchemaGenerator) -> Schema),
 }
 
 impl Shape {
+    /// The form from which `T` is deserialized.
+    pub const fn of<T: JsonSchema>() -> Self {
+        Self::Type(SchemaGenerator::subschema_for::<T>)
+    }
+
     /// Its JSON schema; `None` without a body.
-    pub(super) fn schema(self) -> Option<Value> {
+    pub(super) fn schema(self, schemas: &mut SchemaGenerator) -> Option<Value> {
         match self {
+            Self::Type(schema) => Some(schema(schemas).to_value()),
             Self::None => None,
             Self::Members(members) => Some(object(members)),
             Self::Joined(lists) => Some(object(&lists.concat())),
@@ -90,6 +99,13 @@ pub struct Member {
     pub(super) required: bool,
 }
 
+impl Member {
+    /// Its name.
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
 /// A member that must be there, with a value.
 pub const fn required(name: &'static str, kind: Kind, about: &'static str) -> Member {
     Member { name, kind, about, required: true }
@@ -100,14 +116,14 @@ pub const fn optional(name: &'static str, kind: Kind, about: &'static str) -> Me
     Member { name, kind, about, required: false }
 }
 
-/// What a value may be.
+/// The values that a member takes.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     /// Anything at all: what is not understood does not count.
     Any,
     /// Any string.
     Text,
-    /// Any string; these are the ones that mean something.
+    /// Any string; these have a meaning.
     Known(&'static [&'static str]),
     /// A string of so many characters, the bounds included.
     Sized(usize, usize),

@@ -5,38 +5,41 @@ use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 
 use super::doc::{Doc, Kind, Member};
-use super::{answers, security, tag_name};
-use crate::endpoint::{Body, Cache, Route, Success};
+use super::{Schemas, answers, operators, security};
+use crate::endpoint::{Body, Cache, Route, Success, Surface};
 
-/// The domain of an endpoint: the module below the crate that its type stands in.
-pub(super) fn domain(route: &Route) -> &'static str {
-    (route.type_name)().split("::").nth(1).unwrap_or_default()
-}
-
-pub(super) fn write(route: &Route, schemas: &mut SchemaGenerator) -> Value {
+pub(super) fn write(route: &Route, tag: &str, schemas: &mut Schemas) -> Value {
     let doc = &route.doc;
     let mut operation = json!({
         "operationId": operation_id(route),
-        "tags": [tag_name(domain(route))],
+        "tags": [tag],
         "summary": doc.summary,
     });
     if !doc.details.is_empty() {
         operation["description"] = json!(doc.details);
     }
-    operation["security"] = security::ways_in(route);
+    operation["security"] = match route.surface {
+        Surface::Partners => security::ways_in(route),
+        Surface::Operators => operators::ways_in(),
+    };
     let parameters = parameters(route);
     if !parameters.is_empty() {
         operation["parameters"] = Value::Array(parameters);
     }
-    if let Some(body) = request_body(route) {
+    if let Some(body) = request_body(route, schemas) {
         operation["requestBody"] = body;
     }
-    operation["responses"] = Value::Object(responses(route, schemas));
+    operation["responses"] = Value::Object(responses(route, &mut schemas.answers));
     operation
 }
 
-/// `getV2BuyOrdersId`: method, version, path.
+/// `getV2BuyOrdersId`: method, version, path. Of the operators' API the type's name: `readOrder`.
 fn operation_id(route: &Route) -> String {
+    if route.surface == Surface::Operators {
+        let name = (route.type_name)().rsplit("::").next().unwrap_or_default();
+        let (first, rest) = name.split_at_checked(1).unwrap_or((name, ""));
+        return first.to_lowercase() + rest;
+    }
     let path = route.path.trim_start_matches("/api");
     let words = path.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     let mut id = route.method.as_str().to_lowercase();
@@ -87,13 +90,21 @@ fn parameter(place: &str, required: bool, member: &Member) -> Value {
     })
 }
 
-fn request_body(route: &Route) -> Option<Value> {
-    if !matches!(route.body, Body::Json | Body::JsonWithImage(_)) {
-        return None;
-    }
-    let schema = route.doc.body.schema().unwrap_or_else(|| json!({}));
+fn request_body(route: &Route, schemas: &mut Schemas) -> Option<Value> {
+    let (media_type, required) = match route.body {
+        Body::None | Body::Form => return None,
+        Body::Json | Body::JsonWithImage(_) => ("application/json", true),
+        Body::StrictJson => ("application/json", false),
+        Body::Binary(media_type) => {
+            let content =
+                json!({ media_type: { "schema": { "type": "string", "format": "binary" } } });
+            return Some(json!({ "required": true, "content": content }));
+        }
+    };
+    let schema = route.doc.body.schema(&mut schemas.requests).unwrap_or_else(|| json!({}));
+    let required = required || schemas.requires_members(&schema);
     let content = with_example(schema, route.doc.request);
-    Some(json!({ "required": true, "content": { "application/json": content } }))
+    Some(json!({ "required": required, "content": { media_type: content } }))
 }
 
 /// A schema and an example of it. An example that is no JSON is left as the text it is, which the
@@ -106,8 +117,16 @@ fn with_example(schema: Value, example: &str) -> Value {
     content
 }
 
+/// The content of an answer's other forms.
+fn take_content(mut answer: Value) -> Value {
+    answer.get_mut("content").map_or_else(|| json!({}), Value::take)
+}
+
 fn responses(route: &Route, schemas: &mut SchemaGenerator) -> Map<String, Value> {
-    let mut all = answers::errors(route);
+    let mut all = match route.surface {
+        Surface::Partners => answers::errors(route),
+        Surface::Operators => operators::errors(route),
+    };
     for success in (route.successes)(schemas) {
         let Success { status, about, body, headers } = success;
         let mut answer = json!({ "description": about, "headers": answers::of_success(route) });
@@ -118,7 +137,9 @@ fn responses(route: &Route, schemas: &mut SchemaGenerator) -> Map<String, Value>
         }
         if let Some((media_type, schema)) = body {
             let example = if status < 300 { route.doc.answer } else { "" };
-            answer["content"] = json!({ media_type: with_example(schema, example) });
+            let mut content = all.remove(&status).map_or_else(|| json!({}), take_content);
+            content[media_type] = with_example(schema, example);
+            answer["content"] = content;
         }
         all.insert(status, answer);
     }

@@ -1,43 +1,107 @@
-//! Payment and payout accounts of a user: `GET` and `POST /admin/v1/users/{uuid}/accounts`,
-//! `PATCH …/{accountIdentifier}`, and the proofs that came in for them.
+//! Payment and payout accounts of a user, and the proofs that came in for them.
 
-use std::sync::Arc;
+pub mod list;
+pub mod open;
+pub mod update;
 
+use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::users::find;
-use super::{Answer, Input, Refused, created, ok};
+use super::operator::Operator;
 use crate::Core;
 use crate::platform::audit::{self, Entry};
-use crate::platform::error::Error;
-use crate::users::account;
-use crate::users::accounts::{
-    self, HOLDER_CHARS_MAX, IDENTIFIER_BYTES_MAX, Kind, NewAccount, Opened, PaymentAccount, Private,
-};
-use rampart_types::{ClientId, Iban, JsonDecimal, UserId, plain_text};
+use crate::platform::error::{Denial, Error, Result};
+use crate::users::accounts::{self, Kind, PaymentAccount};
+use rampart_types::{ClientId, JsonDecimal, UserId};
 
-/// Digits that a card's identifier may have; a whole card number has more.
-const CARD_DIGITS_MAX: usize = 10;
 /// Most proofs of one account that are listed.
 const PROOFS_MAX: i64 = 100;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct New {
+/// An account, for the OpenAPI document.
+const EXAMPLE: &str = r#"{
+    "accountIdentifier": "NL91ABNA0417164300",
+    "accountId": "0199a000-0000-7000-8000-00000000000a", "type": "bankTransfer",
+    "name": "A. Lovelace", "verified": true, "disabled": false, "limitRaised": true,
+    "limit": 7500, "proofs": [{"id": "0199a000-0000-7000-8000-00000000000b",
+        "mediaType": "image/png", "size": 48123, "createdAt": "2026-03-01T12:00:00Z"}]
+}"#;
+
+/// An account of a user, with the proofs of its ownership.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Account")]
+#[serde(rename_all = "camelCase")]
+pub struct AccountView {
+    /// IBAN, masked card number, or the provider's id.
+    account_identifier: String,
+    account_id: Uuid,
     #[serde(rename = "type")]
     kind: Kind,
-    identifier: String,
+    /// Name of the holder; empty if unknown.
     name: String,
-    verified: Option<bool>,
-    disabled: Option<bool>,
-    limit_raised: Option<bool>,
+    verified: bool,
+    disabled: bool,
+    limit_raised: bool,
+    /// Its own limit a day, in euros.
     limit: Option<JsonDecimal>,
+    /// Newest first, at most 100.
+    proofs: Vec<Proof>,
 }
 
-#[derive(Default, Deserialize, Serialize)]
+/// An image that proves the ownership of an account.
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "OwnershipProof")]
+#[serde(rename_all = "camelCase")]
+struct Proof {
+    id: Uuid,
+    media_type: String,
+    /// In bytes.
+    size: i64,
+    created_at: DateTime<Utc>,
+}
+
+impl AccountView {
+    /// An account with its proofs.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    async fn load(
+        conn: &mut PgConnection,
+        (client, user): (ClientId, UserId),
+        account: &PaymentAccount,
+    ) -> Result<Self> {
+        let proofs = sqlx::query_as!(
+            Proof,
+            "select proof_id as id, media_type, size, created_at from ownership_proof \
+             where client_id = $1 and user_id = $2 and account_id = $3 \
+             order by proof_id desc limit $4",
+            client.uuid(),
+            user.uuid(),
+            account.id,
+            PROOFS_MAX,
+        )
+        .fetch_all(conn)
+        .await?;
+        Ok(Self {
+            account_identifier: account.private.identifier.clone(),
+            account_id: account.id,
+            kind: account.kind,
+            name: account.private.holder.clone(),
+            verified: account.verified,
+            disabled: account.disabled,
+            limit_raised: account.limit_raised,
+            limit: account.amount_limit.map(JsonDecimal),
+            proofs,
+        })
+    }
+}
+
+/// The settings of an account; one that is left out stays as it is.
+#[derive(Debug, Default, Deserialize, JsonSchema, Serialize)]
+#[schemars(rename = "AccountUpdate")]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Change {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,202 +110,69 @@ struct Change {
     disabled: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     limit_raised: Option<bool>,
+    /// Its own limit a day, in euros; not below zero.
     #[serde(skip_serializing_if = "Option::is_none")]
     limit: Option<JsonDecimal>,
 }
 
-/// Every account of the user.
-pub(super) async fn list(core: &Arc<Core>, input: Input) -> Answer {
-    let mut conn = core.db.acquire().await?;
-    let (client, user) = find(&mut conn, &input).await?;
-    let accounts = accounts::list(&mut conn, core, client, user).await?;
-    let mut shown = Vec::new();
-    for account in &accounts {
-        shown.push(view(&mut conn, (client, user), account).await?);
-    }
-    ok(&shown)
-}
-
-/// Opens an account for the user.
-pub(super) async fn open(core: &Arc<Core>, input: Input) -> Answer {
-    let new: New = input.json()?;
-    let (kind, private) = check(&new)?;
-    let mut tx = core.db.begin().await?;
-    let (client, user) = find(&mut tx, &input).await?;
-    if !account::lock(&mut tx, client, user).await? {
-        return Err(Refused::conflict("the user is deleted"));
-    }
-    let account = NewAccount { kind, private, is_stored_card: false, verified: false };
-    let account = match accounts::open(&mut tx, core, (client, user), account).await? {
-        Opened::Now(account) => account,
-        Opened::Before(_) => return Err(Refused::conflict("the user has this account already")),
-        Opened::TooMany => return Err(Refused::conflict("the user has too many accounts")),
-    };
-    let New { verified, disabled, limit_raised, limit, .. } = new;
-    let change = Change { verified, disabled, limit_raised, limit };
-    write(&mut tx, core, (client, user, account.id), &change).await?;
-    note(&mut tx, core, &input, ("account.open", user, account.id), &change).await?;
-    let account = again(&mut tx, core, (client, user), &account.private.identifier).await?;
-    let shown = view(&mut tx, (client, user), &account).await?;
-    tx.commit().await?;
-    created(&shown)
-}
-
-/// Changes what is named: verifies, disables, raises the limit.
-pub(super) async fn change(core: &Arc<Core>, input: Input) -> Answer {
-    let change: Change = input.json()?;
-    bounds(change.limit)?;
-    let mut tx = core.db.begin().await?;
-    let (client, user) = find(&mut tx, &input).await?;
-    if !account::lock(&mut tx, client, user).await? {
-        return Err(Refused::conflict("the user is deleted"));
-    }
-    let named = named(&mut tx, core, (client, user), input.param("accountIdentifier")).await?;
-    write(&mut tx, core, (client, user, named.id), &change).await?;
-    note(&mut tx, core, &input, ("account.change", user, named.id), &change).await?;
-    let account = again(&mut tx, core, (client, user), &named.private.identifier).await?;
-    let shown = view(&mut tx, (client, user), &account).await?;
-    tx.commit().await?;
-    ok(&shown)
-}
-
-fn check(new: &New) -> Result<(Kind, Private), Refused> {
-    bounds(new.limit)?;
-    let identifier = new.identifier.trim();
-    if identifier.is_empty() || identifier.len() > IDENTIFIER_BYTES_MAX {
-        return Err(Refused::unprocessable("identifier: 1 to 255 bytes"));
-    }
-    match new.kind {
-        Kind::BankTransfer if identifier.parse::<Iban>().is_err() => {
-            return Err(Refused::unprocessable("identifier: not an IBAN"));
+impl Change {
+    fn check(&self) -> Result<()> {
+        match self.limit {
+            Some(limit) if limit.0.is_sign_negative() => {
+                Err(Denial::unprocessable("limit: below zero").into())
+            }
+            _ => Ok(()),
         }
-        Kind::CreditCard if digits(identifier) > CARD_DIGITS_MAX => {
-            return Err(Refused::unprocessable("identifier: mask the card's number"));
-        }
-        _ => {}
     }
-    let holder = match new.name.trim() {
-        "" => Some(String::new()),
-        name => plain_text(name, HOLDER_CHARS_MAX),
-    };
-    let holder = holder.ok_or_else(|| Refused::unprocessable("name: at most 100 characters"))?;
-    Ok((new.kind, Private { identifier: identifier.to_owned(), holder, token: None }))
-}
 
-fn digits(text: &str) -> usize {
-    text.chars().filter(char::is_ascii_digit).count()
-}
-
-fn bounds(limit: Option<JsonDecimal>) -> Result<(), Refused> {
-    match limit {
-        Some(limit) if limit.0.is_sign_negative() => {
-            Err(Refused::unprocessable("limit: below zero"))
-        }
-        _ => Ok(()),
+    /// Writes the settings, their audit row, and reads the account again.
+    ///
+    /// # Errors
+    /// When the database cannot be used.
+    async fn apply(
+        &self,
+        conn: &mut PgConnection,
+        core: &Core,
+        (client, user, account): (ClientId, UserId, &PaymentAccount),
+        (operator, action): (Operator, &'static str),
+    ) -> Result<AccountView> {
+        self.write(conn, core, (client, user, account.id)).await?;
+        // The account stands in the audit by its id, which tells nothing of the person.
+        let (target, detail) = (user.to_string(), json!({"accountId": account.id, "change": self}));
+        let entry = Entry { actor: operator.actor(), action, target: &target, detail };
+        audit::record(conn, &core.clock, entry).await?;
+        let identifier = &account.private.identifier;
+        let account = accounts::find(conn, core, (client, user), identifier).await?;
+        let account = account.ok_or_else(|| Error::broken("read the account just written"))?;
+        AccountView::load(conn, (client, user), &account).await
     }
-}
 
-/// The account that a path names, by its identifier or by its id.
-async fn named(
-    conn: &mut PgConnection,
-    core: &Core,
-    (client, user): (ClientId, UserId),
-    name: &str,
-) -> Result<PaymentAccount, Refused> {
-    if let Some(account) = accounts::find(conn, core, (client, user), name).await? {
-        return Ok(account);
+    async fn write(
+        &self,
+        conn: &mut PgConnection,
+        core: &Core,
+        (client, user, account): (ClientId, UserId, Uuid),
+    ) -> Result<()> {
+        sqlx::query!(
+            "update payment_account set \
+                 verified_at = case when $4::boolean is null then verified_at \
+                     when $4 then coalesce(verified_at, $8) end, \
+                 disabled_at = case when $5::boolean is null then disabled_at \
+                     when $5 then coalesce(disabled_at, $8) end, \
+                 limit_raised = coalesce($6, limit_raised), \
+                 amount_limit = coalesce($7, amount_limit) \
+             where client_id = $1 and user_id = $2 and account_id = $3",
+            client.uuid(),
+            user.uuid(),
+            account,
+            self.verified,
+            self.disabled,
+            self.limit_raised,
+            self.limit.map(|limit| limit.0),
+            core.clock.now(),
+        )
+        .execute(conn)
+        .await?;
+        Ok(())
     }
-    let id: Option<Uuid> = name.parse().ok();
-    let all = accounts::list(conn, core, client, user).await?;
-    let found = all.into_iter().find(|account| Some(account.id) == id);
-    found.ok_or_else(|| Refused::not_found("account"))
-}
-
-async fn again(
-    conn: &mut PgConnection,
-    core: &Core,
-    owner: (ClientId, UserId),
-    identifier: &str,
-) -> Result<PaymentAccount, Refused> {
-    let account = accounts::find(conn, core, owner, identifier).await?;
-    account.ok_or_else(|| Refused::from(Error::broken("read the account just written")))
-}
-
-async fn write(
-    conn: &mut PgConnection,
-    core: &Core,
-    (client, user, account): (ClientId, UserId, Uuid),
-    change: &Change,
-) -> Result<(), Refused> {
-    sqlx::query!(
-        "update payment_account set \
-             verified_at = case when $4::boolean is null then verified_at \
-                 when $4 then coalesce(verified_at, $8) end, \
-             disabled_at = case when $5::boolean is null then disabled_at \
-                 when $5 then coalesce(disabled_at, $8) end, \
-             limit_raised = coalesce($6, limit_raised), \
-             amount_limit = coalesce($7, amount_limit) \
-         where client_id = $1 and user_id = $2 and account_id = $3",
-        client.uuid(),
-        user.uuid(),
-        account,
-        change.verified,
-        change.disabled,
-        change.limit_raised,
-        change.limit.map(|limit| limit.0),
-        core.clock.now(),
-    )
-    .execute(conn)
-    .await?;
-    Ok(())
-}
-
-/// The audit's row; the account stands in it by its id, which tells nothing of the person.
-async fn note(
-    conn: &mut PgConnection,
-    core: &Core,
-    input: &Input,
-    (action, user, account): (&'static str, UserId, Uuid),
-    change: &Change,
-) -> Result<(), Refused> {
-    let target = user.to_string();
-    let detail = json!({ "accountId": account, "change": change });
-    let entry = Entry { actor: input.actor(), action, target: &target, detail };
-    Ok(audit::record(conn, &core.clock, entry).await?)
-}
-
-async fn view(
-    conn: &mut PgConnection,
-    (client, user): (ClientId, UserId),
-    account: &PaymentAccount,
-) -> Result<Value, Refused> {
-    let proofs = sqlx::query!(
-        "select proof_id, media_type, size, created_at from ownership_proof \
-         where client_id = $1 and user_id = $2 and account_id = $3 \
-         order by proof_id desc limit $4",
-        client.uuid(),
-        user.uuid(),
-        account.id,
-        PROOFS_MAX,
-    )
-    .fetch_all(conn)
-    .await?;
-    let proofs: Vec<_> = proofs
-        .into_iter()
-        .map(|proof| {
-            json!({"id": proof.proof_id, "mediaType": proof.media_type, "size": proof.size,
-                "createdAt": proof.created_at})
-        })
-        .collect();
-    Ok(json!({
-        "accountIdentifier": account.private.identifier,
-        "accountId": account.id,
-        "type": account.kind,
-        "name": account.private.holder,
-        "verified": account.verified,
-        "disabled": account.disabled,
-        "limitRaised": account.limit_raised,
-        "limit": account.amount_limit.map(JsonDecimal),
-        "proofs": proofs,
-    }))
 }

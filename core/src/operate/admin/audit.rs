@@ -1,48 +1,95 @@
-//! `GET /admin/v1/audit`: who changed what, newest first.
-
-use std::sync::Arc;
+//! `GET /admin/v1/audit`
 
 use chrono::{DateTime, Utc};
+use http::Method;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
+use uuid::Uuid;
 
-use super::{Answer, Input, ok};
+use super::limit;
+use super::operator::Operator;
 use crate::Core;
+use crate::endpoint::openapi::doc::{Doc, Kind, optional};
+use crate::endpoint::{Endpoint, Json};
+use crate::http::fields::strict;
+use crate::http::request::Input;
+use crate::platform::error::Result;
 
 /// Most rows of one answer.
 const ROWS_MAX: i64 = 500;
 
+/// `GET /admin/v1/audit`
+pub struct ListAudit;
+
+impl Endpoint for ListAudit {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/admin/v1/audit";
+    const DOC: Doc = Doc {
+        summary: "List the changes that operators made",
+        details: "Newest first, at most 500; `before` with the `at` of the last one continues.",
+        query: &[
+            optional("target", Kind::Text, "A partner's slug, an order's number, a user's id …"),
+            optional("before", Kind::Format("date-time"), "Time that is too late."),
+            optional("limit", Kind::Integer(1, ROWS_MAX), "Most changes of the answer."),
+        ],
+        answer: r#"[{"id": "0199a000-0000-7000-8000-000000000009", "at": "2026-03-01T12:00:00Z",
+            "actor": "admin", "action": "partner.change", "target": "acme",
+            "detail": {"defaultFeePercentage": 1.5}}]"#,
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = Search;
+    type Response = Json<Vec<Change>>;
+
+    fn read(input: &Input, _: &Operator) -> Result<Search> {
+        let Criteria { limit: most, target, before } = strict::query(input)?;
+        Ok(Search { limit: limit(most.as_deref(), ROWS_MAX)?, target, before })
+    }
+
+    async fn call(core: &Core, _: Operator, search: Search) -> Result<Json<Vec<Change>>> {
+        let changes = sqlx::query_as!(
+            Change,
+            "select audit_id as id, at, actor, action, target, detail from audit \
+             where ($1::text is null or target = $1) and ($2::timestamptz is null or at < $2) \
+             order by at desc, audit_id desc limit $3",
+            search.target,
+            search.before,
+            search.limit,
+        )
+        .fetch_all(&core.db)
+        .await?;
+        Ok(Json(changes))
+    }
+}
+
+/// A search in the audit.
+#[derive(Debug)]
+pub struct Search {
+    target: Option<String>,
+    before: Option<DateTime<Utc>>,
+    limit: i64,
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Query {
+struct Criteria {
     limit: Option<String>,
     target: Option<String>,
     before: Option<DateTime<Utc>>,
 }
 
-#[derive(Serialize)]
-struct Row {
-    id: uuid::Uuid,
+/// A change that an operator made.
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "AuditEntry")]
+pub struct Change {
+    id: Uuid,
     at: DateTime<Utc>,
     actor: String,
+    /// Such as `partner.create`.
     action: String,
     target: String,
+    /// The change itself, without secrets and personal data.
+    #[schemars(with = "Map<String, Value>")]
     detail: Value,
-}
-
-pub(super) async fn list(core: &Arc<Core>, input: Input) -> Answer {
-    let Query { limit, target, before } = input.query()?;
-    let limit = super::limit(limit.as_deref(), ROWS_MAX)?;
-    let rows = sqlx::query_as!(
-        Row,
-        "select audit_id as id, at, actor, action, target, detail from audit \
-         where ($1::text is null or target = $1) and ($2::timestamptz is null or at < $2) \
-         order by at desc, audit_id desc limit $3",
-        target,
-        before,
-        limit,
-    )
-    .fetch_all(&core.db)
-    .await?;
-    ok(&rows)
 }

@@ -1,15 +1,21 @@
-//! What partners were told: `GET /admin/v1/deliveries`, `POST /admin/v1/deliveries/{id}/redeliver`.
-
-use std::sync::Arc;
+//! `GET /admin/v1/deliveries` and `POST /admin/v1/deliveries/{id}/redeliver`
 
 use chrono::{DateTime, Utc};
+use http::{Method, StatusCode};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
 
-use super::{Answer, Input, Refused, ok};
+use super::limit;
+use super::operator::Operator;
 use crate::Core;
+use crate::endpoint::openapi::doc::{Doc, Kind, optional, required};
+use crate::endpoint::{Endpoint, Json};
+use crate::http::fields::strict;
+use crate::http::request::Input;
 use crate::platform::audit::{self, Entry};
+use crate::platform::error::{Denial, Result};
 use rampart_types::OrderId;
 
 /// Most deliveries of one answer.
@@ -18,55 +24,65 @@ const DELIVERIES_MAX: i64 = 200;
 /// States of a delivery, as stored.
 const STATES: [&str; 4] = ["pending", "delivered", "failed", "disabled"];
 
+/// `GET /admin/v1/deliveries`
+pub struct ListDeliveries;
+
+impl Endpoint for ListDeliveries {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/admin/v1/deliveries";
+    const DOC: Doc = Doc {
+        summary: "List deliveries of webhooks and callbacks",
+        details: "Deliveries that meet every criterion, newest first, at most 200; `before` with \
+                  the last `id` continues.",
+        query: &[
+            optional("partner", Kind::Text, "The partner's slug."),
+            optional("state", Kind::OneOf(&STATES), "The delivery's state."),
+            optional("order", Kind::Text, "The order's number."),
+            optional("before", Kind::Format("uuid"), "The last id of the page before."),
+            optional("limit", Kind::Integer(1, DELIVERIES_MAX), "Most deliveries of the answer."),
+        ],
+        answer: r#"[{"id": "0199a000-0000-7000-8000-000000000003", "partner": "acme",
+            "eventId": "0199a000-0000-7000-8000-000000000004", "type": "order.completed",
+            "orderId": 1234567890123456, "url": "https://shop.example.com/hook",
+            "state": "pending", "attempts": 1, "lastStatus": 500, "lastError": "status",
+            "nextAttemptAt": "2026-03-01T12:00:05Z", "deliveredAt": null,
+            "createdAt": "2026-03-01T12:00:00Z"}]"#,
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = Criteria;
+    type Response = Json<Vec<Delivery>>;
+
+    fn read(input: &Input, _: &Operator) -> Result<Criteria> {
+        let Search { partner, state, order, before, limit: most } = strict::query(input)?;
+        let limit = limit(most.as_deref(), DELIVERIES_MAX)?;
+        if state.as_deref().is_some_and(|state| !STATES.contains(&state)) {
+            let reason = format!("state: one of {}", STATES.join(", "));
+            return Err(Denial::unprocessable(reason).into());
+        }
+        let order = order.map(|text| text.parse::<OrderId>()).transpose();
+        let order = order.map_err(|_| Denial::unprocessable("order: not an order's number"))?;
+        Ok(Criteria { partner, state, order, before, id: None, limit })
+    }
+
+    async fn call(core: &Core, _: Operator, wanted: Criteria) -> Result<Json<Vec<Delivery>>> {
+        Ok(Json(find(core, wanted).await?))
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Search {
     partner: Option<String>,
     state: Option<String>,
     order: Option<String>,
-    /// The last id of the page before.
     before: Option<Uuid>,
     limit: Option<String>,
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Delivery {
-    id: Uuid,
-    partner: String,
-    event_id: Uuid,
-    #[serde(rename = "type")]
-    kind: String,
-    order_id: Option<i64>,
-    url: String,
-    state: String,
-    attempts: i16,
-    /// Of the last attempt, if the partner's host answered.
-    last_status: Option<i16>,
-    /// Why the last attempt failed: status, redirect, gone, unwanted, timeout, unreachable,
-    /// forbidden, unsigned.
-    last_error: Option<String>,
-    /// While it is pending.
-    next_attempt_at: Option<DateTime<Utc>>,
-    delivered_at: Option<DateTime<Utc>>,
-    created_at: DateTime<Utc>,
-}
-
-/// Deliveries that fit every criterion, newest first, at most [`DELIVERIES_MAX`]; `before` goes on.
-pub(super) async fn list(core: &Arc<Core>, input: Input) -> Answer {
-    let Search { partner, state, order, before, limit } = input.query()?;
-    let limit = super::limit(limit.as_deref(), DELIVERIES_MAX)?;
-    if state.as_deref().is_some_and(|state| !STATES.contains(&state)) {
-        return Err(Refused::unprocessable(format!("state: one of {}", STATES.join(", "))));
-    }
-    let order = order.map(|text| text.parse::<OrderId>()).transpose();
-    let order = order.map_err(|_| Refused::unprocessable("order: not an order's number"))?;
-    ok(&find(core, Criteria { partner, state, order, before, id: None, limit }).await?)
-}
-
-/// What a delivery must be, where given.
-#[derive(Default)]
-struct Criteria {
+/// Criteria of deliveries; one that is absent is met by all.
+#[derive(Debug, Default)]
+pub struct Criteria {
     partner: Option<String>,
     state: Option<String>,
     order: Option<OrderId>,
@@ -75,7 +91,34 @@ struct Criteria {
     limit: i64,
 }
 
-async fn find(core: &Core, wanted: Criteria) -> Result<Vec<Delivery>, Refused> {
+/// An event on its way to one address.
+#[derive(Debug, JsonSchema, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Delivery {
+    id: Uuid,
+    /// The partner's slug.
+    partner: String,
+    /// The `webhook-id`.
+    event_id: Uuid,
+    #[serde(rename = "type")]
+    kind: String,
+    order_id: Option<i64>,
+    url: String,
+    /// `pending`, `delivered`, `failed` or `disabled`.
+    state: String,
+    attempts: i16,
+    /// Of the last attempt, if the partner's host answered.
+    last_status: Option<i16>,
+    /// Failure of the last attempt: status, redirect, gone, unwanted, timeout, unreachable,
+    /// forbidden, unsigned.
+    last_error: Option<String>,
+    /// While it is pending.
+    next_attempt_at: Option<DateTime<Utc>>,
+    delivered_at: Option<DateTime<Utc>>,
+    created_at: DateTime<Utc>,
+}
+
+async fn find(core: &Core, wanted: Criteria) -> Result<Vec<Delivery>> {
     let deliveries = sqlx::query_as!(
         Delivery,
         r#"
@@ -106,36 +149,64 @@ async fn find(core: &Core, wanted: Criteria) -> Result<Vec<Delivery>, Refused> {
     Ok(deliveries)
 }
 
-/// Sends one again, from the first attempt on, whatever became of it. The partner sees the same
-/// `webhook-id`. 409 while an attempt is under way.
-pub(super) async fn redeliver(core: &Arc<Core>, input: Input) -> Answer {
-    let unknown = || Refused::not_found("delivery");
-    let id: Uuid = input.param("id").parse().map_err(|_| unknown())?;
-    let mut tx = core.db.begin().await?;
-    let row =
-        sqlx::query!("select client_id, state from delivery where delivery_id = $1 for update", id)
-            .fetch_optional(&mut *tx)
-            .await?
-            .ok_or_else(unknown)?;
-    let due = sqlx::query!(
-        "update delivery set state = 'pending', attempts = 0, next_attempt_at = $3, \
-         leased_until = null, delivered_at = null \
-         where client_id = $1 and delivery_id = $2 \
-             and (state <> 'pending' or leased_until is null or leased_until <= $3)",
-        row.client_id,
-        id,
-        core.clock.now(),
-    )
-    .execute(&mut *tx)
-    .await?;
-    if due.rows_affected() == 0 {
-        return Err(Refused::conflict("an attempt is under way"));
+/// `POST /admin/v1/deliveries/{id}/redeliver`
+pub struct Redeliver;
+
+impl Endpoint for Redeliver {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/admin/v1/deliveries/{id}/redeliver";
+    const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
+    const DOC: Doc = Doc {
+        summary: "Deliver an event again",
+        details: "From the first attempt on, in whatever state the delivery is. The partner sees \
+                  the same `webhook-id`. 409 while an attempt is under way.",
+        path: &[required("id", Kind::Format("uuid"), "The delivery's id.")],
+        answer: r#"{"id": "0199a000-0000-7000-8000-000000000003", "partner": "acme",
+            "eventId": "0199a000-0000-7000-8000-000000000004", "type": "order.completed",
+            "orderId": 1234567890123456, "url": "https://shop.example.com/hook",
+            "state": "pending", "attempts": 0, "lastStatus": 500, "lastError": "status",
+            "nextAttemptAt": "2026-03-01T12:00:05Z", "deliveredAt": null,
+            "createdAt": "2026-03-01T12:00:00Z"}"#,
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = Uuid;
+    type Response = Json<Delivery>;
+
+    fn read(input: &Input, _: &Operator) -> Result<Uuid> {
+        input.param("id").parse().map_err(|_| Denial::not_found("delivery").into())
     }
-    let (target, detail) = (id.to_string(), json!({"from": row.state}));
-    let entry =
-        Entry { actor: input.actor(), action: "delivery.redeliver", target: &target, detail };
-    audit::record(&mut tx, &core.clock, entry).await?;
-    tx.commit().await?;
-    let wanted = Criteria { id: Some(id), limit: 1, ..Criteria::default() };
-    ok(&find(core, wanted).await?.pop().ok_or_else(unknown)?)
+
+    async fn call(core: &Core, operator: Operator, id: Uuid) -> Result<Json<Delivery>> {
+        let unknown = || Denial::not_found("delivery");
+        let mut tx = core.db.begin().await?;
+        let row = sqlx::query!(
+            "select client_id, state from delivery where delivery_id = $1 for update",
+            id,
+        )
+        .fetch_optional(&mut *tx)
+        .await?
+        .ok_or_else(unknown)?;
+        let due = sqlx::query!(
+            "update delivery set state = 'pending', attempts = 0, next_attempt_at = $3, \
+             leased_until = null, delivered_at = null \
+             where client_id = $1 and delivery_id = $2 \
+                 and (state <> 'pending' or leased_until is null or leased_until <= $3)",
+            row.client_id,
+            id,
+            core.clock.now(),
+        )
+        .execute(&mut *tx)
+        .await?;
+        if due.rows_affected() == 0 {
+            return Err(Denial::conflict("an attempt is under way").into());
+        }
+        let (target, detail) = (id.to_string(), json!({"from": row.state}));
+        let actor = operator.actor();
+        let entry = Entry { actor, action: "delivery.redeliver", target: &target, detail };
+        audit::record(&mut tx, &core.clock, entry).await?;
+        tx.commit().await?;
+        let wanted = Criteria { id: Some(id), limit: 1, ..Criteria::default() };
+        Ok(Json(find(core, wanted).await?.pop().ok_or_else(unknown)?))
+    }
 }

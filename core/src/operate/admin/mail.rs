@@ -1,57 +1,112 @@
-//! `GET /admin/v1/mail`: what users were written, newest first.
+//! `GET /admin/v1/mail`
 
-use std::sync::Arc;
-
-use serde::Deserialize;
-use serde_json::json;
+use chrono::{DateTime, Utc};
+use http::Method;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{Answer, Input, ok};
+use super::operator::Operator;
 use crate::Core;
+use crate::endpoint::openapi::doc::{Doc, Kind, optional};
+use crate::endpoint::{Endpoint, Json};
+use crate::http::fields::strict;
+use crate::http::request::Input;
+use crate::platform::error::Result;
 use crate::platform::mail::Message;
-use rampart_types::ClientId;
+use rampart_types::{ClientId, EmailAddress};
 
 /// Most mails of one answer.
 const MAILS_MAX: i64 = 200;
 
-#[derive(Deserialize)]
+/// `GET /admin/v1/mail`
+pub struct ListMail;
+
+impl Endpoint for ListMail {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/admin/v1/mail";
+    const DOC: Doc = Doc {
+        summary: "List mail to users",
+        details: "Newest first, at most 200; `before` with the last `id` continues.",
+        query: &[
+            optional("partner", Kind::Text, "The partner's slug."),
+            optional("kind", Kind::Text, "The occasion of the mail."),
+            optional("before", Kind::Format("uuid"), "The last id of the page before."),
+        ],
+        answer: r#"[{"id": "0199a000-0000-7000-8000-000000000007", "partner": "acme",
+            "user": null, "kind": "email-code", "state": "sent", "to": "ada@example.com",
+            "subject": "Your code", "text": "123456", "createdAt": "2026-03-01T12:00:00Z"}]"#,
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = Search;
+    type Response = Json<Vec<Mail>>;
+
+    fn read(input: &Input, _: &Operator) -> Result<Search> {
+        strict::query(input)
+    }
+
+    async fn call(core: &Core, _: Operator, search: Search) -> Result<Json<Vec<Mail>>> {
+        let rows = sqlx::query!(
+            r#"
+            select m.client_id as "client_id!", c.slug as "partner!", m.mail_id as "mail_id!",
+                m.user_id, m.kind as "kind!", m.sealed as "sealed!", m.state as "state!",
+                m.created_at as "created_at!"
+            from mail_outbox m join client c on c.client_id = m.client_id
+            where ($1::text is null or c.slug = $1) and ($2::text is null or m.kind = $2)
+                and ($3::uuid is null or m.mail_id < $3)
+            order by m.mail_id desc limit $4
+            "#,
+            search.partner,
+            search.kind,
+            search.before,
+            MAILS_MAX,
+        )
+        .fetch_all(&core.db)
+        .await?;
+        let mut mails = Vec::with_capacity(rows.len());
+        for row in rows {
+            let client = ClientId::from(row.client_id);
+            let message = Message::open(core, client, row.mail_id, &row.sealed)?;
+            mails.push(Mail {
+                id: row.mail_id,
+                partner: row.partner,
+                user: row.user_id,
+                kind: row.kind,
+                state: row.state,
+                to: message.to,
+                subject: message.subject,
+                text: message.text,
+                created_at: row.created_at,
+            });
+        }
+        Ok(Json(mails))
+    }
+}
+
+/// A search for mail.
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Search {
+pub struct Search {
     partner: Option<String>,
     kind: Option<String>,
-    /// The last id of the page before.
     before: Option<Uuid>,
 }
 
-/// Mails that fit every criterion, at most [`MAILS_MAX`]; `before` goes on.
-pub(super) async fn list(core: &Arc<Core>, input: Input) -> Answer {
-    let Search { partner, kind, before } = input.query()?;
-    let rows = sqlx::query!(
-        r#"
-        select m.client_id as "client_id!", c.slug as "partner!", m.mail_id as "mail_id!",
-            m.user_id, m.kind as "kind!", m.sealed as "sealed!", m.state as "state!",
-            m.created_at as "created_at!"
-        from mail_outbox m join client c on c.client_id = m.client_id
-        where ($1::text is null or c.slug = $1) and ($2::text is null or m.kind = $2)
-            and ($3::uuid is null or m.mail_id < $3)
-        order by m.mail_id desc limit $4
-        "#,
-        partner,
-        kind,
-        before,
-        MAILS_MAX,
-    )
-    .fetch_all(&core.db)
-    .await?;
-    let mut mails = Vec::with_capacity(rows.len());
-    for row in rows {
-        let client = ClientId::from(row.client_id);
-        let Message { to, subject, text } = Message::open(core, client, row.mail_id, &row.sealed)?;
-        mails.push(json!({
-            "id": row.mail_id, "partner": row.partner, "user": row.user_id, "kind": row.kind,
-            "state": row.state, "to": to, "subject": subject, "text": text,
-            "createdAt": row.created_at,
-        }));
-    }
-    ok(&mails)
+/// A mail to a user, in clear.
+#[derive(JsonSchema, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Mail {
+    id: Uuid,
+    /// The partner's slug.
+    partner: String,
+    /// The user's id, if the mail is to one.
+    user: Option<Uuid>,
+    /// The occasion.
+    kind: String,
+    state: String,
+    to: EmailAddress,
+    subject: String,
+    text: String,
+    created_at: DateTime<Utc>,
 }

@@ -1,218 +1,86 @@
-//! Policies: `/admin/v1/partners/{slug}/policies/{kind}`.
+//! Policies of a partner: `/admin/v1/partners/{slug}/policies/{kind}`.
 
-pub(super) mod keys;
-pub(super) mod trial;
-pub(super) mod versions;
+pub mod dry_run;
+pub mod history;
+pub mod push;
+pub mod rollback;
+pub mod trial;
+pub mod versions;
 
-use std::sync::Arc;
-
-use chrono::{DateTime, Utc};
 use rampart_plugins::contract::PolicyKind;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use schemars::JsonSchema;
+use serde::Deserialize;
 
-use super::{Answer, Input, Refused, api_keys, done, ok};
+use super::operator::Operator;
+use super::partners::{self, SLUG};
 use crate::Core;
-use crate::policies::dry_run::{self, Asked};
-use crate::policies::lifecycle::{self, NotDone, REASON_CHARS_MAX, Settings, Target};
+use crate::endpoint::openapi::doc::{Kind, Member, required};
+use crate::http::request::Input;
+use crate::platform::error::{Denial, Error, Result};
+use crate::policies::lifecycle::{NotDone, REASON_CHARS_MAX, Target};
 
-/// Most versions of one answer.
-const VERSIONS_MAX: i64 = 200;
-/// Most changes of one answer.
-const CHANGES_MAX: i64 = 200;
+/// The path's `{kind}`.
+const KIND: Member =
+    required("kind", Kind::OneOf(&["signature", "fee", "method-order"]), "The kind of policy.");
+/// The path's `{version}`.
+const VERSION: Member =
+    required("version", Kind::Integer(1, i64::MAX), "The version's number, from 1 per kind.");
+/// The path of a kind of policy.
+const PATH: &[Member] = &[SLUG, KIND];
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct PushQuery {
-    /// A JSON object; without one the active version's configuration is kept.
-    config: Option<String>,
-    fail_closed: Option<String>,
+/// A stored version, for the OpenAPI document.
+const EXAMPLE: &str = r#"{"version": 3, "kind": "fee", "size": 48123,
+    "digest": "b5bb9d8014a0f9b1d61e21e796d78dccdf1352f23cd32812f4850b878ae4944c"}"#;
+
+/// A kind of policy of a partner, as the path names it, and the operator's words for a change.
+#[derive(Debug)]
+pub struct Policy {
+    slug: String,
+    kind: String,
     reason: Option<String>,
 }
 
-/// `PUT …/policies/{kind}`: the body is the component.
-pub(super) async fn push(core: &Arc<Core>, input: Input) -> Answer {
-    let PushQuery { config, fail_closed, reason } = input.query()?;
-    let config = config.map(|text| object(&text)).transpose()?;
-    let fail_closed = match fail_closed.as_deref() {
-        None => None,
-        Some("true") => Some(true),
-        Some("false") => Some(false),
-        Some(_) => return Err(Refused::unprocessable("failClosed: true or false")),
-    };
-    let target = because(target(core, &input).await?, reason.as_deref())?;
-    let settings = Settings { config, fail_closed };
-    ok(&lifecycle::push(core, target, input.bytes().clone(), settings).await?)
-}
+impl Policy {
+    /// The policy that the path names.
+    fn read(input: &Input, reason: Option<String>) -> Self {
+        let (slug, kind) = (input.param("slug").to_owned(), input.param("kind").to_owned());
+        Self { slug, kind, reason }
+    }
 
-fn object(text: &str) -> Result<Map<String, Value>, Refused> {
-    match crate::http::fields::parse(text.as_bytes()) {
-        Ok(Value::Object(members)) => Ok(members),
-        _ => Err(Refused::unprocessable("config: a JSON object")),
+    /// The target of a change.
+    ///
+    /// # Errors
+    /// 404 without such a partner or kind, 422 for a reason that is too long.
+    async fn target(&self, core: &Core, operator: Operator) -> Result<Target<'_>> {
+        let kind =
+            PolicyKind::from_name(&self.kind).ok_or_else(|| Denial::not_found("kind of policy"))?;
+        let (client, _) = partners::find(core, &self.slug).await?;
+        let reason = self.reason.as_deref();
+        if reason.is_some_and(|reason| reason.chars().count() > REASON_CHARS_MAX) {
+            let reason = format!("reason: at most {REASON_CHARS_MAX} characters");
+            return Err(Denial::unprocessable(reason).into());
+        }
+        let reason = reason.filter(|reason| !reason.trim().is_empty());
+        Ok(Target { actor: operator.actor(), slug: &self.slug, client, kind, reason })
     }
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct Configure {
-    config: Option<Map<String, Value>>,
-    fail_closed: Option<bool>,
+/// The members of a call that takes a reason alone.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "ReasonGiven")]
+#[serde(deny_unknown_fields)]
+struct Because {
+    /// For the history, at most 500 characters.
     reason: Option<String>,
 }
 
-/// `PUT …/policies/{kind}/config`: the active component with another configuration.
-pub(super) async fn configure(core: &Arc<Core>, input: Input) -> Answer {
-    let Configure { config, fail_closed, reason } = input.json()?;
-    let target = because(target(core, &input).await?, reason.as_deref())?;
-    ok(&lifecycle::configure(core, target, Settings { config, fail_closed }).await?)
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Version {
-    version: i64,
-    digest: String,
-    size: i64,
-    active: bool,
-    rolled_back: bool,
-    fail_closed: bool,
-    config: Value,
-    info: Value,
-    reason: Option<String>,
-    /// Name of the operator's key that signed its manifest.
-    signed_by: Option<String>,
-    created_by: String,
-    created_at: DateTime<Utc>,
-}
-
-/// A change of who is served by what, or an upload.
-#[derive(Serialize)]
-struct Change {
-    at: DateTime<Utc>,
-    actor: String,
-    action: String,
-    detail: Value,
-}
-
-/// `GET …/policies/{kind}`: every version, newest first; what is on trial; and who changed what,
-/// when and why, newest first.
-pub(super) async fn history(core: &Arc<Core>, input: Input) -> Answer {
-    let target = target(core, &input).await?;
-    let versions = sqlx::query_as!(
-        Version,
-        "select version, digest, size, active, rolled_back, fail_closed, config, info, \
-             reason, signed_by, created_by, created_at \
-         from policy_version where client_id = $1 and kind = $2 order by version desc limit $3",
-        target.client.uuid(),
-        target.kind.as_str(),
-        VERSIONS_MAX,
-    )
-    .fetch_all(&core.db)
-    .await?;
-    let active = versions.iter().find(|version| version.active).map(|version| version.version);
-    let changes = sqlx::query_as!(
-        Change,
-        "select at, actor, action, detail from audit \
-         where target = $1 and action like 'policy.%' and detail ->> 'kind' = $2 \
-         order by at desc, audit_id desc limit $3",
-        target.slug,
-        target.kind.as_str(),
-        CHANGES_MAX,
-    )
-    .fetch_all(&core.db)
-    .await?;
-    ok(&json!({
-        "kind": target.kind.as_str(),
-        "active": active,
-        "trial": trial::find(core, target).await?,
-        "versions": versions,
-        "changes": changes,
-    }))
-}
-
-/// `POST …/policies/{kind}/rollback`
-pub(super) async fn roll_back(core: &Arc<Core>, input: Input) -> Answer {
-    let Because { reason } = input.json()?;
-    let target = because(target(core, &input).await?, reason.as_deref())?;
-    ok(&lifecycle::roll_back(core, target).await?)
-}
-
-/// `DELETE …/policies/{kind}`
-pub(super) async fn remove(core: &Arc<Core>, input: Input) -> Answer {
-    let Because { reason } = input.json()?;
-    let target = because(target(core, &input).await?, reason.as_deref())?;
-    lifecycle::remove(core, target).await?;
-    done()
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct DryRun {
-    input: Option<Value>,
-    inputs: Option<Vec<Value>>,
-    #[serde(default)]
-    recorded: bool,
-    /// The active version where it is left out.
-    version: Option<i64>,
-    /// What the policy takes for the time, in seconds since 1970.
-    now: Option<u32>,
-}
-
-/// `POST …/policies/{kind}/dry-run`: one `input`, several `inputs`, or what live requests asked.
-pub(super) async fn dry_run(core: &Arc<Core>, input: Input) -> Answer {
-    let DryRun { input: one, inputs, recorded, version, now } = input.json()?;
-    let asked = match (one, inputs, recorded) {
-        (Some(one), None, false) => Asked::One(one),
-        (None, Some(inputs), false) => Asked::Several(inputs),
-        (None, None, true) => Asked::Recorded,
-        _ => return Err(Refused::unprocessable("one of input, inputs and recorded")),
-    };
-    let target = target(core, &input).await?;
-    ok(&dry_run::dry_run(core, target, (version, now), asked).await?)
-}
-
-/// The body of a call that takes nothing but a reason.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Because {
-    pub(super) reason: Option<String>,
-}
-
-/// The same target, with the operator's reason.
-///
-/// # Errors
-/// 422 for one that is too long.
-pub(super) fn because<'a>(
-    target: Target<'a>,
-    reason: Option<&'a str>,
-) -> Result<Target<'a>, Refused> {
-    if reason.is_some_and(|reason| reason.chars().count() > REASON_CHARS_MAX) {
-        return Err(Refused::unprocessable(format!(
-            "reason: at most {REASON_CHARS_MAX} characters"
-        )));
-    }
-    Ok(Target { reason: reason.filter(|reason| !reason.trim().is_empty()), ..target })
-}
-
-/// The policy that the path names.
-///
-/// # Errors
-/// 404 when there is no such partner or kind.
-pub(super) async fn target<'a>(core: &Core, input: &'a Input) -> Result<Target<'a>, Refused> {
-    let kind = PolicyKind::from_name(input.param("kind"))
-        .ok_or_else(|| Refused::not_found("kind of policy"))?;
-    let slug = input.param("slug");
-    let (client, _) = api_keys::client(core, slug).await?;
-    Ok(Target { actor: input.actor(), slug, client, kind, reason: None })
-}
-
-impl From<NotDone> for Refused {
+impl From<NotDone> for Error {
     fn from(not_done: NotDone) -> Self {
         match not_done {
-            NotDone::Unfit(reason) => Self::unprocessable(reason),
-            NotDone::Missing(what) => Self::not_found(what),
-            NotDone::Conflict(reason) => Self::conflict(reason),
-            NotDone::Failed(error) => error.into(),
+            NotDone::Unfit(reason) => Denial::unprocessable(reason).into(),
+            NotDone::Missing(subject) => Denial::not_found(subject).into(),
+            NotDone::Conflict(reason) => Denial::conflict(reason).into(),
+            NotDone::Failed(error) => error,
         }
     }
 }

@@ -6,7 +6,7 @@ mod page;
 mod schema;
 mod walk;
 
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -16,7 +16,6 @@ use ring::digest;
 
 use crate::Core;
 use crate::auth::caller::Anyone;
-use crate::endpoint::openapi::document;
 use crate::endpoint::{Cache, Endpoint};
 use crate::http::reply::Reply;
 use crate::http::request::Input;
@@ -38,11 +37,12 @@ impl Endpoint for Show {
         Ok(())
     }
 
-    async fn call(_: &Core, _: Anyone, (): ()) -> Result<Reply> {
-        static PAGE: LazyLock<Bytes> =
-            LazyLock::new(|| page::render(document()).into_string().into());
+    async fn call(core: &Core, _: Anyone, (): ()) -> Result<Reply> {
+        static PAGE: OnceLock<Bytes> = OnceLock::new();
+        let document = core.partners_api.document();
+        let page = PAGE.get_or_init(|| page::render(document).into_string().into());
         let media_type = "text/html; charset=utf-8";
-        let mut reply = Reply::with_body(StatusCode::OK, media_type, PAGE.clone());
+        let mut reply = Reply::with_body(StatusCode::OK, media_type, page.clone());
         reply.set("content-security-policy", &POLICY);
         reply.set("referrer-policy", "no-referrer");
         reply.set("x-content-type-options", "nosniff");
@@ -63,10 +63,10 @@ static POLICY: LazyLock<String> = LazyLock::new(|| {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::ENDPOINTS;
+    use crate::api::{ENDPOINTS, PARTNERS_API};
 
     fn text() -> String {
-        page::render(document()).into_string()
+        page::render(PARTNERS_API.document()).into_string()
     }
 
     #[test]

@@ -5,10 +5,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Core;
-use crate::api::ENDPOINTS;
 use crate::auth::caller::Client;
 use crate::endpoint::openapi::doc::Doc;
-use crate::endpoint::{Cache, Endpoint, Json};
+use crate::endpoint::{Cache, Endpoint, Json, Route};
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
 
@@ -42,8 +41,9 @@ impl Endpoint for V2 {
         Ok(())
     }
 
-    async fn call(_: &Core, _: Client, (): ()) -> Result<Json<Vec<Entry>>> {
-        Ok(Json(Code::ALL.iter().map(|code| Entry::of(*code)).collect()))
+    async fn call(core: &Core, _: Client, (): ()) -> Result<Json<Vec<Entry>>> {
+        let endpoints = core.partners_api.endpoints;
+        Ok(Json(Code::ALL.iter().map(|code| Entry::new(*code, endpoints)).collect()))
     }
 }
 
@@ -60,8 +60,8 @@ pub struct Entry {
 }
 
 impl Entry {
-    fn of(code: Code) -> Self {
-        let declaring = ENDPOINTS.iter().filter(|route| route.declares(code));
+    fn new(code: Code, endpoints: &'static [Route]) -> Self {
+        let declaring = endpoints.iter().filter(|route| route.declares(code));
         Self {
             code: code.as_str(),
             status: code.status(),

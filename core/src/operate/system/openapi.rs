@@ -1,6 +1,6 @@
 //! `GET /openapi.json`: this API as an OpenAPI 3.1 document, for anybody.
 
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 use bytes::Bytes;
 use http::{Method, StatusCode};
@@ -10,13 +10,12 @@ use serde_json::json;
 use crate::Core;
 use crate::auth::caller::Anyone;
 use crate::endpoint::openapi::doc::Doc;
-use crate::endpoint::openapi::document;
 use crate::endpoint::{Cache, Endpoint, Respond, Success};
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
 
-/// The only version: what it describes has versions.
+/// The only version: the API that it describes has versions.
 pub struct Any;
 
 impl Endpoint for Any {
@@ -33,19 +32,20 @@ impl Endpoint for Any {
         Ok(())
     }
 
-    async fn call(_: &Core, _: Anyone, (): ()) -> Result<Document> {
-        Ok(Document)
+    async fn call(core: &Core, _: Anyone, (): ()) -> Result<Document> {
+        static TEXT: OnceLock<Bytes> = OnceLock::new();
+        let text = || core.partners_api.document().to_string().into();
+        Ok(Document(TEXT.get_or_init(text).clone()))
     }
 }
 
-/// The document, written once.
+/// A document, as text.
 #[derive(Debug)]
-pub struct Document;
+pub struct Document(pub(crate) Bytes);
 
 impl Respond for Document {
     fn respond(self) -> Result<Reply> {
-        static TEXT: LazyLock<Bytes> = LazyLock::new(|| document().to_string().into());
-        Ok(Reply::with_body(StatusCode::OK, "application/json", TEXT.clone()))
+        Ok(Reply::with_body(StatusCode::OK, "application/json", self.0))
     }
 
     fn successes(_: &mut SchemaGenerator) -> Vec<Success> {

@@ -43,7 +43,17 @@ pub(crate) struct StoredSecret {
 }
 
 /// Secrets that a client has one current of, and a previous one during a rotation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Deserialize, serde::Serialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    schemars::JsonSchema,
+    serde::Deserialize,
+    serde::Serialize,
+)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum SecretKind {
     /// For `authenticate`; stored as an argon2id hash.

@@ -9,9 +9,9 @@ use sqlx::AssertSqlSafe;
 use super::USERS;
 use crate::side::Side;
 
-const INSERT: &str = include_str!("../../../../core/src/orders/insert/statement.rs");
+const INSERT: &str = include_str!("../../../../core/src/trading/orders/insert/statement.rs");
 const CLAIM: &str = include_str!("../../../../core/src/endpoint/idempotency/claims.rs");
-const LOCK: &str = include_str!("../../../../core/src/limits.rs");
+const LOCK: &str = include_str!("../../../../core/src/trading/limits.rs");
 
 /// A user by the number that pgbench draws.
 const USER: &str = "lpad(to_hex(:user::bigint), 32, '0')::uuid";

@@ -1,16 +1,22 @@
-//! `POST /admin/v1/orders/{id}/events`: what an operator makes happen to an order. A sale's payment
-//! is the user's deposit of coins, and its end the payout.
+//! `POST /admin/v1/orders/{id}/events`. A sale's payment is the user's deposit of coins, and its end
+//! the payout.
 
-use std::sync::Arc;
-
+use http::{Method, StatusCode};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use sqlx::PgConnection;
 
-use super::Named;
+use super::read::{EXAMPLE, Order};
+use super::{ID, OrderKey};
 use crate::Core;
-use crate::operate::admin::{Answer, Input, Refused, ok};
+use crate::endpoint::openapi::doc::{Doc, Shape};
+use crate::endpoint::{Body, Endpoint, Json};
+use crate::http::fields::strict;
+use crate::http::request::Input;
+use crate::operate::admin::operator::Operator;
 use crate::platform::audit::{self, Entry};
+use crate::platform::error::{Denial, Error, Result};
 use crate::trading::orders::status::{Applied, NotApplied, OrderEvent, apply_in};
 use crate::trading::quotes::Side;
 use crate::trading::sell::status::SaleEvent;
@@ -19,17 +25,81 @@ use rampart_types::JsonDecimal;
 /// Longest reason or reference, in characters.
 const TEXT_CHARS_MAX: usize = 255;
 
-#[derive(Deserialize)]
+/// `POST /admin/v1/orders/{id}/events`
+pub struct ApplyOrderEvent;
+
+impl Endpoint for ApplyOrderEvent {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/admin/v1/orders/{id}/events";
+    const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
+    const BODY: Body = Body::StrictJson;
+    const DOC: Doc = Doc {
+        summary: "Apply an event to an order",
+        details: "409 when the order's state forbids it. `payment-received` takes `amount` and \
+                  `reference`; `coins-sent` takes `transactionId`, and needs it; `hold`, `refund`, \
+                  `cancel` and `payment-denied` take `reason`. `paid-out` is of sales alone; \
+                  `payment-denied`, `coins-sent` and `confirmed-on-chain` are of bought orders \
+                  alone.",
+        path: &[ID],
+        body: Shape::of::<NewEvent>(),
+        request: r#"{"event": "hold", "reason": "source of funds"}"#,
+        answer: EXAMPLE,
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = Request;
+    type Response = Json<Order>;
+
+    fn read(input: &Input, _: &Operator) -> Result<Request> {
+        let event: NewEvent = strict::body(input)?;
+        event.check()?;
+        Ok(Request { id: input.param("id").to_owned(), event, detail: input.document.clone() })
+    }
+
+    /// The audit's row is of the same transaction: neither is there without the other.
+    async fn call(core: &Core, operator: Operator, request: Request) -> Result<Json<Order>> {
+        let Request { id, event, mut detail } = request;
+        let order = OrderKey::find(core, &id).await?;
+        let actor = operator.actor();
+        let mut tx = core.db.begin().await?;
+        let applied = apply(&mut tx, core, order, event, actor).await?;
+        detail["from"] = applied.from.as_str().into();
+        detail["to"] = applied.to.as_str().into();
+        let target = order.order.to_string();
+        let entry = Entry { actor, action: "order.event", target: &target, detail };
+        audit::record(&mut tx, &core.clock, entry).await?;
+        tx.commit().await?;
+        core.metrics.orders.with_label_values(&[applied.cause.as_str()]).inc();
+        Ok(Json(order.detail(core).await?))
+    }
+}
+
+/// An event and the order that it is of.
+#[derive(Debug)]
+pub struct Request {
+    id: String,
+    event: NewEvent,
+    /// The body, for the audit.
+    detail: Value,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "NewOrderEvent")]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct Happened {
+struct NewEvent {
     event: Name,
+    /// The amount received; the exact one if left out.
     amount: Option<JsonDecimal>,
+    /// The payment's reference; of a sale the transaction on chain. At most 255 characters.
     reference: Option<String>,
+    /// The transaction on chain. At most 255 characters.
     transaction_id: Option<String>,
+    /// For the timeline and the audit. At most 255 characters.
     reason: Option<String>,
 }
 
-#[derive(Clone, Copy, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "OrderEventName")]
 #[serde(rename_all = "kebab-case")]
 enum Name {
     PaymentReceived,
@@ -43,12 +113,12 @@ enum Name {
     Cancel,
 }
 
-impl Happened {
-    /// The same, once it has the members that its event takes and no others.
-    fn checked(self) -> Result<Self, Refused> {
+impl NewEvent {
+    /// Refuses members that the event does not take.
+    fn check(&self) -> Result<()> {
         let texts = [&self.reference, &self.transaction_id, &self.reason];
         if texts.into_iter().flatten().any(|text| text.chars().count() > TEXT_CHARS_MAX) {
-            return Err(Refused::unprocessable("a text is longer than 255 characters"));
+            return Err(Denial::unprocessable("a text is longer than 255 characters").into());
         }
         let takes = match self.event {
             Name::PaymentReceived => [true, true, false, false],
@@ -63,13 +133,13 @@ impl Happened {
             self.reason.is_some(),
         ];
         if given.iter().zip(takes).any(|(given, takes)| *given && !takes) {
-            return Err(Refused::unprocessable("a member that this event does not take"));
+            return Err(Denial::unprocessable("a member that this event does not take").into());
         }
-        Ok(self)
+        Ok(())
     }
 
-    /// The event of an order that is bought.
-    fn of_order(self) -> Result<OrderEvent, Refused> {
+    /// The event of a bought order.
+    fn into_order_event(self) -> Result<OrderEvent, Denial> {
         let Self { event, amount, reference, transaction_id, reason } = self;
         Ok(match event {
             Name::PaymentReceived => {
@@ -80,7 +150,7 @@ impl Happened {
             Name::CoinsSent => OrderEvent::CoinsSent {
                 transaction_id: transaction_id
                     .filter(|id| !id.is_empty())
-                    .ok_or_else(|| Refused::unprocessable("transactionId is required"))?,
+                    .ok_or_else(|| Denial::unprocessable("transactionId is required"))?,
             },
             Name::ConfirmedOnChain => OrderEvent::ConfirmedOnChain,
             Name::Hold => OrderEvent::Hold { reason },
@@ -88,13 +158,13 @@ impl Happened {
             Name::Refund => OrderEvent::Refund { reason },
             Name::Cancel => OrderEvent::Cancel { reason },
             Name::PaidOut => {
-                return Err(Refused::unprocessable("event: only a sale is paid out"));
+                return Err(Denial::unprocessable("event: only a sale is paid out"));
             }
         })
     }
 
     /// The event of a sale; the reference of its payment is the transaction on chain.
-    fn of_sale(self) -> Result<SaleEvent, Refused> {
+    fn into_sale_event(self) -> Result<SaleEvent, Denial> {
         let Self { event, amount, reference, reason, .. } = self;
         Ok(match event {
             Name::PaymentReceived => {
@@ -107,46 +177,35 @@ impl Happened {
             Name::Refund => SaleEvent::Refund { reason },
             Name::Cancel => SaleEvent::Cancel { reason },
             Name::PaymentDenied | Name::CoinsSent | Name::ConfirmedOnChain => {
-                return Err(Refused::unprocessable("event: not one of a sale"));
+                return Err(Denial::unprocessable("event: not one of a sale"));
             }
         })
     }
 }
 
-/// Lets an event happen to an order; 409 when its state forbids it. The audit's row is of the same
-/// transaction: neither is there without the other.
-pub(in crate::operate::admin) async fn happen(core: &Arc<Core>, input: Input) -> Answer {
-    let happened = input.json::<Happened>()?.checked()?;
-    let order = Named::find(core, input.param("id")).await?;
-    let mut tx = core.db.begin().await?;
-    let applied = apply(&mut tx, core, order, happened, input.actor()).await?;
-    let target = order.order.to_string();
-    let mut detail: Value = input.json()?;
-    detail["from"] = applied.from.as_str().into();
-    detail["to"] = applied.to.as_str().into();
-    let entry = Entry { actor: input.actor(), action: "order.event", target: &target, detail };
-    audit::record(&mut tx, &core.clock, entry).await?;
-    tx.commit().await?;
-    core.metrics.orders.with_label_values(&[applied.cause.as_str()]).inc();
-    ok(&order.detail(core).await?)
-}
-
 async fn apply(
     conn: &mut PgConnection,
     core: &Core,
-    Named { client, side, order }: Named,
-    happened: Happened,
+    OrderKey { client, side, order }: OrderKey,
+    event: NewEvent,
     actor: &str,
-) -> Result<Applied, Refused> {
+) -> Result<Applied> {
     let applied = match side {
-        Side::Buy => apply_in(conn, core, client, order, &happened.of_order()?, actor).await,
-        Side::Sell => apply_in(conn, core, client, order, &happened.of_sale()?, actor).await,
+        Side::Buy => {
+            let event = event.into_order_event()?;
+            apply_in(conn, core, client, order, &event, actor).await
+        }
+        Side::Sell => {
+            let event = event.into_sale_event()?;
+            apply_in(conn, core, client, order, &event, actor).await
+        }
     };
     applied.map_err(|error| match error {
-        NotApplied::NoSuchOrder => Refused::not_found("order"),
+        NotApplied::NoSuchOrder => Denial::not_found("order").into(),
         NotApplied::Forbidden { status } => {
-            Refused::conflict(format!("an order that is {} forbids it", status.as_str()))
+            let reason = format!("an order that is {} forbids it", status.as_str());
+            Error::from(Denial::conflict(reason))
         }
-        NotApplied::Failed(error) => error.into(),
+        NotApplied::Failed(error) => error,
     })
 }

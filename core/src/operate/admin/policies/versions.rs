@@ -1,34 +1,89 @@
-//! Versions: `/admin/v1/partners/{slug}/policies/{kind}/versions`.
-
-use std::sync::Arc;
+//! `POST /admin/v1/partners/{slug}/policies/{kind}/versions`, `POST …/{version}/activate` and
+//! `POST …/{version}/shadow`
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use http::{Method, StatusCode};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{Because, because, target};
+use super::{Because, EXAMPLE, KIND, PATH, Policy, VERSION};
 use crate::Core;
-use crate::operate::admin::{Answer, Input, Refused, created, ok};
-use crate::policies::lifecycle::{self, Settings, Staging};
+use crate::endpoint::openapi::doc::{Doc, Shape};
+use crate::endpoint::{Body, Created, Endpoint, Json};
+use crate::http::fields::strict;
+use crate::http::request::Input;
+use crate::operate::admin::operator::Operator;
+use crate::operate::admin::partners::SLUG;
+use crate::platform::error::{Denial, Result};
+use crate::policies::lifecycle::{self, Activated, Settings, Staging};
 use crate::policies::manifest::Signed;
 
-#[derive(Deserialize)]
+/// `POST /admin/v1/partners/{slug}/policies/{kind}/versions`
+pub struct StageVersion;
+
+impl Endpoint for StageVersion {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/admin/v1/partners/{slug}/policies/{kind}/versions";
+    const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
+    const BODY: Body = Body::StrictJson;
+    const DOC: Doc = Doc {
+        summary: "Upload a version of a policy",
+        details: "It serves nobody yet, or everybody with `activate`. Without a `component`, the \
+                  stored one that the manifest names, or the active one. A manifest is signed by \
+                  an operator's key and holds `config` and `failClosed` itself.",
+        path: PATH,
+        body: Shape::of::<Stage>(),
+        request: r#"{"config": {"tiers": ["0=20000"]}, "reason": "new tariff"}"#,
+        answer: EXAMPLE,
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = Upload;
+    type Response = Created<Activated>;
+
+    fn read(input: &Input, _: &Operator) -> Result<Upload> {
+        let mut stage: Stage = strict::body(input)?;
+        let policy = Policy::read(input, stage.reason.take());
+        Ok(Upload { policy, staging: stage.into_staging()? })
+    }
+
+    async fn call(core: &Core, operator: Operator, upload: Upload) -> Result<Created<Activated>> {
+        let target = upload.policy.target(core, operator).await?;
+        Ok(Created(lifecycle::stage(core, target, upload.staging).await?))
+    }
+}
+
+/// An upload.
+#[derive(Debug)]
+pub struct Upload {
+    policy: Policy,
+    staging: Staging,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "NewPolicyVersion")]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Stage {
     /// In base64.
     component: Option<String>,
+    /// As the component's `info` declares it.
     config: Option<Map<String, Value>>,
+    /// `true` refuses requests when the policy fails, in place of the built-in rule.
     fail_closed: Option<bool>,
-    /// The JSON text that was signed, which then says configuration and `failClosed` itself.
+    /// The JSON text that was signed.
     manifest: Option<String>,
     signature: Option<Signature>,
+    /// `true` activates the version at once.
     #[serde(default)]
     activate: bool,
+    /// For the history, at most 500 characters.
     reason: Option<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "ManifestSignature")]
 #[serde(deny_unknown_fields)]
 struct Signature {
     /// Name of the operator's key.
@@ -37,61 +92,122 @@ struct Signature {
     value: String,
 }
 
-/// `POST …/versions`: a version that serves nobody yet, or with `activate` everybody.
-pub(in crate::operate::admin) async fn stage(core: &Arc<Core>, input: Input) -> Answer {
-    let stage: Stage = input.json()?;
-    let bytes = |name: &str, text: String| {
-        let decoded = STANDARD.decode(text);
-        decoded.map_err(|_| Refused::unprocessable(format!("{name}: not base64")))
-    };
-    let signed = match (stage.manifest, stage.signature) {
-        (Some(manifest), Some(Signature { key, value })) => {
-            let signature = bytes("signature", value)?;
-            Some(Signed { manifest, key, signature })
+impl Stage {
+    fn into_staging(self) -> Result<Staging, Denial> {
+        let bytes = |name: &str, text: String| {
+            let decoded = STANDARD.decode(text);
+            decoded.map_err(|_| Denial::unprocessable(format!("{name}: not base64")))
+        };
+        let signed = match (self.manifest, self.signature) {
+            (Some(manifest), Some(Signature { key, value })) => {
+                let signature = bytes("signature", value)?;
+                Some(Signed { manifest, key, signature })
+            }
+            (None, None) => None,
+            _ => return Err(Denial::unprocessable("manifest and signature: both or neither")),
+        };
+        if signed.is_some() && (self.config.is_some() || self.fail_closed.is_some()) {
+            return Err(Denial::unprocessable("config and failClosed: the manifest says them"));
         }
-        (None, None) => None,
-        _ => return Err(Refused::unprocessable("manifest and signature: both or neither")),
-    };
-    if signed.is_some() && (stage.config.is_some() || stage.fail_closed.is_some()) {
-        return Err(Refused::unprocessable("config and failClosed: the manifest says them"));
+        Ok(Staging {
+            component: self.component.map(|text| bytes("component", text)).transpose()?,
+            settings: Settings { config: self.config, fail_closed: self.fail_closed },
+            signed,
+            activate: self.activate,
+        })
     }
-    let staging = Staging {
-        component: stage.component.map(|text| bytes("component", text)).transpose()?,
-        settings: Settings { config: stage.config, fail_closed: stage.fail_closed },
-        signed,
-        activate: stage.activate,
-    };
-    let target = because(target(core, &input).await?, stage.reason.as_deref())?;
-    created(&lifecycle::stage(core, target, staging).await?)
 }
 
-#[derive(Deserialize)]
+/// `POST /admin/v1/partners/{slug}/policies/{kind}/versions/{version}/activate`
+pub struct ActivateVersion;
+
+impl Endpoint for ActivateVersion {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str =
+        "/admin/v1/partners/{slug}/policies/{kind}/versions/{version}/activate";
+    const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
+    const BODY: Body = Body::StrictJson;
+    const DOC: Doc = Doc {
+        summary: "Activate a version of a policy",
+        details: "For everybody, or as a canary for a percentage of the users; the others keep \
+                  the active version, or the built-in rule.",
+        path: &[SLUG, KIND, VERSION],
+        body: Shape::of::<Activate>(),
+        request: r#"{"percentage": 5, "reason": "first users"}"#,
+        answer: EXAMPLE,
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = (Policy, i64, Option<i16>);
+    type Response = Json<Activated>;
+
+    fn read(input: &Input, _: &Operator) -> Result<(Policy, i64, Option<i16>)> {
+        let Activate { percentage, reason } = strict::body(input)?;
+        Ok((Policy::read(input, reason), number(input)?, percentage))
+    }
+
+    async fn call(
+        core: &Core,
+        operator: Operator,
+        (policy, version, percentage): (Policy, i64, Option<i16>),
+    ) -> Result<Json<Activated>> {
+        let target = policy.target(core, operator).await?;
+        Ok(Json(match percentage {
+            None | Some(100) => lifecycle::activate(core, target, version).await?,
+            Some(share @ 1..100) => lifecycle::share(core, target, version, share).await?,
+            Some(_) => return Err(Denial::unprocessable("percentage: 1 to 100").into()),
+        }))
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "VersionActivation")]
 #[serde(deny_unknown_fields)]
 struct Activate {
+    /// Percentage of the users, 1 to 100; everybody if left out.
     percentage: Option<i16>,
+    /// For the history, at most 500 characters.
     reason: Option<String>,
 }
 
-/// `POST …/versions/{version}/activate`: for everybody, or for `percentage` of the users.
-pub(in crate::operate::admin) async fn activate(core: &Arc<Core>, input: Input) -> Answer {
-    let Activate { percentage, reason } = input.json()?;
-    let version = number(&input)?;
-    let target = because(target(core, &input).await?, reason.as_deref())?;
-    ok(&match percentage {
-        None | Some(100) => lifecycle::activate(core, target, version).await?,
-        Some(share @ 1..100) => lifecycle::share(core, target, version, share).await?,
-        Some(_) => return Err(Refused::unprocessable("percentage: 1 to 100")),
-    })
+/// `POST /admin/v1/partners/{slug}/policies/{kind}/versions/{version}/shadow`
+pub struct ShadowVersion;
+
+impl Endpoint for ShadowVersion {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str =
+        "/admin/v1/partners/{slug}/policies/{kind}/versions/{version}/shadow";
+    const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
+    const BODY: Body = Body::StrictJson;
+    const DOC: Doc = Doc {
+        summary: "Run a version in the shadow of the active one",
+        details: "It gets the same inputs; its answers are compared and counted, and used for \
+                  nothing.",
+        path: &[SLUG, KIND, VERSION],
+        body: Shape::of::<Because>(),
+        request: r#"{"reason": "compare the new tariff"}"#,
+        answer: EXAMPLE,
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = (Policy, i64);
+    type Response = Json<Activated>;
+
+    fn read(input: &Input, _: &Operator) -> Result<(Policy, i64)> {
+        let Because { reason } = strict::body(input)?;
+        Ok((Policy::read(input, reason), number(input)?))
+    }
+
+    async fn call(
+        core: &Core,
+        operator: Operator,
+        (policy, version): (Policy, i64),
+    ) -> Result<Json<Activated>> {
+        let target = policy.target(core, operator).await?;
+        Ok(Json(lifecycle::shadow(core, target, version).await?))
+    }
 }
 
-/// `POST …/versions/{version}/shadow`
-pub(in crate::operate::admin) async fn shadow(core: &Arc<Core>, input: Input) -> Answer {
-    let Because { reason } = input.json()?;
-    let version = number(&input)?;
-    let target = because(target(core, &input).await?, reason.as_deref())?;
-    ok(&lifecycle::shadow(core, target, version).await?)
-}
-
-fn number(input: &Input) -> Result<i64, Refused> {
-    input.param("version").parse().map_err(|_| Refused::not_found("version"))
+fn number(input: &Input) -> Result<i64, Denial> {
+    input.param("version").parse().map_err(|_| Denial::not_found("version"))
 }

@@ -11,10 +11,10 @@ use crate::Core;
 use crate::endpoint::SavedAnswer;
 use crate::notify::events::EventType;
 use crate::notify::webhooks;
-use crate::trading::sandbox::{self, SimulatedEvent};
 use crate::platform::error::{Error, Result};
 use crate::trading::orders::insert::NewOrderRow;
 use crate::trading::orders::status::{Cause, OrderStatus};
+use crate::trading::sandbox::{self, SimulatedEvent};
 use rampart_types::{ClientId, OrderId, QuoteId};
 
 /// An order about to be made.

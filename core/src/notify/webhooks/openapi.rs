@@ -18,7 +18,7 @@ there are two signatures, with a blank between them. Refuse a request whose sign
 or whose time is long ago.";
 
 /// The one webhook: an event.
-pub(super) fn write() -> Value {
+pub(crate) fn openapi() -> Value {
     let header = |name, about| {
         json!({
             "name": name, "in": "header", "required": true, "description": about,

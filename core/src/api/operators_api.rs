@@ -1,0 +1,54 @@
+//! The operators' API as its OpenAPI document introduces it.
+
+use serde_json::{Value, json};
+
+use super::{OPERATOR_ENDPOINTS, domain};
+use crate::endpoint::Surface;
+use crate::endpoint::openapi::{Api, Domain};
+
+/// The operators' API.
+pub const OPERATORS: Api = Api {
+    surface: Surface::Operators,
+    info,
+    endpoints: OPERATOR_ENDPOINTS,
+    domains: DOMAINS,
+    webhooks: None,
+};
+
+/// The domains, in the order of an operator's way through them.
+const DOMAINS: &[Domain] = &[
+    domain("partners", "Partners", "Partners, their settings, API keys and secrets."),
+    domain("policies", "Policies", "Wasm policies of partners: versions, trials, dry runs."),
+    domain("keys", "Keys", "Public keys that policies name, or that sign their manifests."),
+    domain("market", "Market", "Currency pairs, prices and payment methods."),
+    domain("orders", "Orders", "Orders of both sides, their events, and offers."),
+    domain("users", "Users", "End users: checks, levels, limits, images."),
+    domain("accounts", "Accounts", "Payment and payout accounts of users."),
+    domain("dca", "Savings plans", "Plans whose deposits buy at regular intervals."),
+    domain("deliveries", "Deliveries", "Webhooks and callbacks to partners."),
+    domain("mail", "Mail", "Mail to users."),
+    domain("audit", "Audit", "Changes that operators made."),
+    domain("openapi", "The service", "The API itself."),
+];
+
+/// The introduction, in CommonMark.
+const INTRODUCTION: &str = "\
+The operators' API administers partners, their policies, the market, orders and users. It has a \
+listener of its own (`admin.listen`), which is not for the public.\n\n\
+Every call carries the operator's token in `Authorization: Bearer`; without it nothing is answered \
+but 401. Every write leaves a row in the audit. Bodies and queries are read strictly: an unknown \
+member or parameter is 422, so that a typing error is seen. An empty body is an empty object. \
+Errors are `{\"error\":\"…\"}`; whatever is refused has changed nothing.\n\n\
+Amounts are JSON numbers to be read as exact decimals, never through a binary float. Times are \
+RFC 3339 in UTC. Every answer carries `X-Request-Id`, which stands in the log.";
+
+fn info() -> Value {
+    json!({
+        "title": "Rampart operators",
+        "version": "1",
+        "summary": "Administration of a trading API",
+        "description": INTRODUCTION,
+        "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
+        "contact": { "name": "The operator of this service" },
+    })
+}

@@ -1,0 +1,75 @@
+//! The partners' API as its OpenAPI document introduces it.
+
+use serde_json::{Value, json};
+
+use super::{ENDPOINTS, domain};
+use crate::endpoint::Surface;
+use crate::endpoint::openapi::{Api, Domain};
+use crate::notify::webhooks;
+
+/// The partners' API.
+pub const PARTNERS: Api = Api {
+    surface: Surface::Partners,
+    info,
+    endpoints: ENDPOINTS,
+    domains: DOMAINS,
+    webhooks: Some(webhooks::openapi),
+};
+
+/// The domains, in the order of a partner's way through them.
+const DOMAINS: &[Domain] = &[
+    domain(
+        "partners",
+        "Client credentials",
+        "Tokens of the partner, for those who do not use an API key.",
+    ),
+    domain("users", "Users", "Registration, login and identifiers of end users."),
+    domain("verification", "Verification", "What a user still has to prove, and proving it."),
+    domain("accounts", "Accounts", "Payment and payout accounts of users."),
+    domain("limits", "Limits", "How much a user may still trade."),
+    domain("market", "Market", "Currencies, prices and what else a shop window needs."),
+    domain("payment_methods", "Payment methods", "How users can pay."),
+    domain("quotes", "Quotes", "What a trade would come to, sealed for the confirm."),
+    domain(
+        "offers",
+        "Offers",
+        "Terms that the partner fixes, and may sign, before the user decides.",
+    ),
+    domain("checkout", "Checkout", "A page of ours that walks the user through a purchase."),
+    domain("orders", "Orders", "Confirmed quotes, until the coins arrive."),
+    domain("sell", "Selling", "Selling onboarding, confirmation and orders."),
+    domain("dca", "Savings plans", "Deposits that buy at regular intervals."),
+    domain("webhooks", "Webhooks", "Being told what happens, at an address of the partner's."),
+    domain("events", "Events", "What happened, to be looked up and told again."),
+    domain("sandbox", "Sandbox", "For test clients: making things happen to an order."),
+    domain("system", "The service", "What the service says about itself."),
+];
+
+/// The introduction, in CommonMark.
+const INTRODUCTION: &str = "\
+Partners let their users buy cryptocurrency: a quote is requested, confirmed, and paid on the page \
+that the confirm names.\n\n\
+A request proves the partner with exactly one client credential: an API key in `X-Api-Key`, or a \
+token in `Authorization: Bearer`. Where a user is concerned it proves the user too: the partner's \
+own linked identifier in `User-Identifier`, or the token of a login in `User-Authorization: Bearer`. \
+Each operation lists the combinations that it takes; a credential that is missing or wrong is \
+refused with status 400 and a code of the ER700s (user) or ER800s (client).\n\n\
+Amounts are JSON numbers to be read as exact decimals, never through a binary float. Times are \
+RFC 3339 in UTC. Unknown members of a request are ignored. Errors come in one envelope keyed by \
+code; a request that is wrong in several ways is told all of them at once. Every answer carries \
+`X-Request-Id`: name it when you ask for support.\n\n\
+A POST that creates something takes an `Idempotency-Key`: within 24 hours the same key and body get \
+the first answer again, another body gets 422. `RateLimit` says how much of the client's rate is \
+left; 429 and 503 say in `Retry-After` when to try again.\n\n\
+The host is the same for test and live clients; what a client is, its operator has decided. For test \
+clients no money moves: payments, coins and checks are simulated, and magic values reach every \
+outcome. `GET /api/v2/sandbox/scenarios` lists them for orders; operations name theirs.";
+
+fn info() -> Value {
+    json!({
+        "title": "Rampart",
+        "version": "1",
+        "summary": "Crypto trading for partners, versions 1 and 2",
+        "description": INTRODUCTION,
+    })
+}

@@ -1,0 +1,142 @@
+//! An API as it is served: from a method and path to the row of its table.
+
+use std::collections::HashMap;
+
+use http::Method;
+use percent_encoding::percent_decode_str;
+use serde_json::Value;
+
+use crate::endpoint::Route;
+use crate::endpoint::openapi::{Api, document};
+
+/// The result of looking a method and path up.
+#[derive(Debug)]
+pub enum Found {
+    /// An endpoint, with the decoded segments of its path.
+    Endpoint(&'static Route, Vec<(&'static str, String)>),
+    /// The path exists with these other methods.
+    OtherMethods(Vec<&'static Method>),
+    /// Nothing.
+    Nothing,
+}
+
+impl Found {
+    /// The endpoint alone.
+    pub fn endpoint(self) -> Option<&'static Route> {
+        match self {
+            Self::Endpoint(route, _) => Some(route),
+            Self::OtherMethods(_) | Self::Nothing => None,
+        }
+    }
+}
+
+/// An API with its router and its document.
+#[derive(Debug)]
+pub struct ServedApi {
+    /// The rows of its table.
+    pub endpoints: &'static [Route],
+    router: Router,
+    document: Value,
+}
+
+impl ServedApi {
+    /// Serves an API, and pages beside it that are no part of its document.
+    pub fn new(api: &'static Api, pages: &'static [Route]) -> Self {
+        Self {
+            endpoints: api.endpoints,
+            router: Router::new(api.endpoints.iter().chain(pages)),
+            document: document(api),
+        }
+    }
+
+    /// Looks up a method and path. `HEAD` finds what `GET` finds.
+    pub fn find(&self, method: &Method, path: &str) -> Found {
+        self.router.find(method, path)
+    }
+
+    /// Its OpenAPI document.
+    pub fn document(&self) -> &Value {
+        &self.document
+    }
+}
+
+/// Routes by path: the fixed ones by lookup, the others by trying those that begin as the path does.
+#[derive(Debug)]
+struct Router {
+    fixed: HashMap<&'static str, Vec<&'static Route>>,
+    /// With what stands before the first `{name}`.
+    patterns: Vec<(&'static str, &'static Route)>,
+}
+
+impl Router {
+    /// The router of these routes.
+    fn new(routes: impl Iterator<Item = &'static Route>) -> Self {
+        let mut router = Self { fixed: HashMap::new(), patterns: Vec::new() };
+        for route in routes {
+            match route.path.split_once('{') {
+                Some((beginning, _)) => router.patterns.push((beginning, route)),
+                None => router.fixed.entry(route.path).or_default().push(route),
+            }
+        }
+        router
+    }
+
+    /// Looks up a method and path. `HEAD` finds what `GET` finds.
+    fn find(&self, method: &Method, path: &str) -> Found {
+        let method = if method == Method::HEAD { &Method::GET } else { method };
+        let mut others = Vec::new();
+        for route in self.fixed.get(path).into_iter().flatten() {
+            if route.method == *method {
+                return Found::Endpoint(route, Vec::new());
+            }
+            others.push(&route.method);
+        }
+        if !others.is_empty() {
+            return Found::OtherMethods(others);
+        }
+        let patterns = self.patterns.iter();
+        for (_, route) in patterns.filter(|(beginning, _)| path.starts_with(beginning)) {
+            if let Some(params) = segments(route.path, path) {
+                if route.method == *method {
+                    return Found::Endpoint(route, params);
+                }
+                others.push(&route.method);
+            }
+        }
+        if others.is_empty() { Found::Nothing } else { Found::OtherMethods(others) }
+    }
+}
+
+/// The decoded segments that stand for `{name}`, if the path has the pattern's form. A last
+/// segment may be empty, so that its endpoint can say what is missing.
+fn segments(pattern: &'static str, path: &str) -> Option<Vec<(&'static str, String)>> {
+    let mut params = Vec::new();
+    let mut segments = path.split('/');
+    for expected in pattern.split('/') {
+        let segment = segments.next()?;
+        match expected.strip_prefix('{').and_then(|name| name.strip_suffix('}')) {
+            Some(name) => {
+                let text = percent_decode_str(segment).decode_utf8().ok()?;
+                params.push((name, text.into_owned()));
+            }
+            None if expected == segment => {}
+            None => return None,
+        }
+    }
+    segments.next().is_none().then_some(params)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_takes_one_decoded_segment() {
+        let pattern = "/api/v2/buy/orders/{id}";
+        let id = |path| segments(pattern, path).map(|params| params[0].1.clone());
+        assert_eq!(id("/api/v2/buy/orders/a%20b").as_deref(), Some("a b"));
+        assert_eq!(id("/api/v2/buy/orders/").as_deref(), Some(""));
+        assert_eq!(id("/api/v2/buy/orders"), None);
+        assert_eq!(id("/api/v2/buy/orders/1/timeline"), None);
+    }
+}

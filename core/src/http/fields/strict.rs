@@ -1,0 +1,42 @@
+//! Strict reading, as the operators' API does it: a body or a query becomes a type that names every
+//! member, and any other member is 422, so that a typing error is seen.
+
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::http::request::Input;
+use crate::platform::error::{Denial, Result};
+
+/// Parses a body as JSON. An empty body is an empty object.
+///
+/// # Errors
+/// 400 for a body that is not valid JSON.
+pub(crate) fn parse(body: &[u8]) -> Result<Value> {
+    if body.is_empty() {
+        return Ok(Value::Object(Map::new()));
+    }
+    super::parse(body).map_err(|_| Denial::malformed("the body is not valid JSON").into())
+}
+
+/// Reads the members of the body.
+///
+/// # Errors
+/// 422 with the first member that is not valid, missing or unknown.
+pub(crate) fn body<T: DeserializeOwned>(input: &Input) -> Result<T> {
+    if !input.document.is_object() {
+        return Err(Denial::unprocessable("the body is not a JSON object").into());
+    }
+    T::deserialize(&input.document).map_err(|error| Denial::unprocessable(error.to_string()).into())
+}
+
+/// Reads the parameters of the query; of several with one name the last counts.
+///
+/// # Errors
+/// 422 with the first parameter that is not valid or unknown.
+pub(crate) fn query<T: DeserializeOwned>(input: &Input) -> Result<T> {
+    let query = input.head.query.as_deref().unwrap_or_default();
+    let pairs = url::form_urlencoded::parse(query.as_bytes());
+    let members = pairs.map(|(name, value)| (name.into_owned(), Value::String(value.into())));
+    T::deserialize(Value::Object(members.collect()))
+        .map_err(|error| Denial::unprocessable(error.to_string()).into())
+}

@@ -1,0 +1,51 @@
+//! `GET /admin/v1/users/{uuid}/accounts`
+
+use http::{Method, StatusCode};
+
+use super::AccountView;
+use crate::Core;
+use crate::endpoint::openapi::doc::Doc;
+use crate::endpoint::{Endpoint, Json};
+use crate::http::request::Input;
+use crate::operate::admin::operator::Operator;
+use crate::operate::admin::users::{UUID, find};
+use crate::platform::error::Result;
+use crate::users::accounts;
+
+/// `GET /admin/v1/users/{uuid}/accounts`
+pub struct ListAccounts;
+
+impl Endpoint for ListAccounts {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/admin/v1/users/{uuid}/accounts";
+    const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND];
+    const DOC: Doc = Doc {
+        summary: "List a user's accounts",
+        details: "All of them, the disabled ones too, in the order in which they were opened.",
+        path: &[UUID],
+        answer: r#"[{
+            "accountIdentifier": "NL91ABNA0417164300",
+            "accountId": "0199a000-0000-7000-8000-00000000000a", "type": "bankTransfer",
+            "name": "A. Lovelace", "verified": true, "disabled": false, "limitRaised": true,
+            "limit": 7500, "proofs": []
+        }]"#,
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = String;
+    type Response = Json<Vec<AccountView>>;
+
+    fn read(input: &Input, _: &Operator) -> Result<String> {
+        Ok(input.param("uuid").to_owned())
+    }
+
+    async fn call(core: &Core, _: Operator, uuid: String) -> Result<Json<Vec<AccountView>>> {
+        let mut conn = core.db.acquire().await?;
+        let (client, user) = find(&mut conn, &uuid).await?;
+        let mut shown = Vec::new();
+        for account in accounts::list(&mut conn, core, client, user).await? {
+            shown.push(AccountView::load(&mut conn, (client, user), &account).await?);
+        }
+        Ok(Json(shown))
+    }
+}

@@ -1,0 +1,133 @@
+//! `POST /admin/v1/users/{uuid}/accounts`
+
+use http::{Method, StatusCode};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{AccountView, Change, EXAMPLE};
+use crate::Core;
+use crate::endpoint::openapi::doc::{Doc, Shape};
+use crate::endpoint::{Body, Created, Endpoint};
+use crate::http::fields::strict;
+use crate::http::request::Input;
+use crate::operate::admin::operator::Operator;
+use crate::operate::admin::users::{UUID, find};
+use crate::platform::error::{Denial, Result};
+use crate::users::account;
+use crate::users::accounts::{
+    self, HOLDER_CHARS_MAX, IDENTIFIER_BYTES_MAX, Kind, NewAccount, Opened, Private,
+};
+use rampart_types::{Iban, JsonDecimal, plain_text};
+
+/// Digits that a card's identifier may have; a whole card number has more.
+const CARD_DIGITS_MAX: usize = 10;
+
+/// `POST /admin/v1/users/{uuid}/accounts`
+pub struct OpenAccount;
+
+impl Endpoint for OpenAccount {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/admin/v1/users/{uuid}/accounts";
+    const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
+    const BODY: Body = Body::StrictJson;
+    const DOC: Doc = Doc {
+        summary: "Open an account for a user",
+        details: "409 if the user has it already, has too many, or is deleted.",
+        path: &[UUID],
+        body: Shape::of::<Members>(),
+        request: r#"{"type": "bankTransfer", "identifier": "NL91 ABNA 0417 1643 00",
+            "name": "A. Lovelace", "verified": true, "limitRaised": true, "limit": 7500}"#,
+        answer: EXAMPLE,
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = Opening;
+    type Response = Created<AccountView>;
+
+    fn read(input: &Input, _: &Operator) -> Result<Opening> {
+        let new: Members = strict::body(input)?;
+        let Members { verified, disabled, limit_raised, limit, .. } = new;
+        let change = Change { verified, disabled, limit_raised, limit };
+        change.check()?;
+        let private = new.private()?;
+        Ok(Opening { user: input.param("uuid").to_owned(), kind: new.kind, private, change })
+    }
+
+    async fn call(core: &Core, operator: Operator, new: Opening) -> Result<Created<AccountView>> {
+        let Opening { user, kind, private, change } = new;
+        let mut tx = core.db.begin().await?;
+        let (client, user) = find(&mut tx, &user).await?;
+        if !account::lock(&mut tx, client, user).await? {
+            return Err(Denial::conflict("the user is deleted").into());
+        }
+        let account = NewAccount { kind, private, is_stored_card: false, verified: false };
+        let account = match accounts::open(&mut tx, core, (client, user), account).await? {
+            Opened::Now(account) => account,
+            Opened::Before(_) => {
+                return Err(Denial::conflict("the user has this account already").into());
+            }
+            Opened::TooMany => {
+                return Err(Denial::conflict("the user has too many accounts").into());
+            }
+        };
+        let (account, by) = ((client, user, &account), (operator, "account.open"));
+        let shown = change.apply(&mut tx, core, account, by).await?;
+        tx.commit().await?;
+        Ok(Created(shown))
+    }
+}
+
+/// An account to be opened.
+#[derive(Debug)]
+pub struct Opening {
+    user: String,
+    kind: Kind,
+    private: Private,
+    change: Change,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "NewAccount")]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct Members {
+    #[serde(rename = "type")]
+    kind: Kind,
+    /// IBAN, masked card number, or the provider's id; 1 to 255 bytes.
+    identifier: String,
+    /// Name of the holder, at most 100 characters; empty if unknown.
+    name: String,
+    verified: Option<bool>,
+    disabled: Option<bool>,
+    limit_raised: Option<bool>,
+    /// Its own limit a day, in euros; not below zero.
+    limit: Option<JsonDecimal>,
+}
+
+impl Members {
+    /// The part that is sealed.
+    fn private(&self) -> Result<Private, Denial> {
+        let identifier = self.identifier.trim();
+        if identifier.is_empty() || identifier.len() > IDENTIFIER_BYTES_MAX {
+            return Err(Denial::unprocessable("identifier: 1 to 255 bytes"));
+        }
+        match self.kind {
+            Kind::BankTransfer if identifier.parse::<Iban>().is_err() => {
+                return Err(Denial::unprocessable("identifier: not an IBAN"));
+            }
+            Kind::CreditCard if digits(identifier) > CARD_DIGITS_MAX => {
+                return Err(Denial::unprocessable("identifier: mask the card's number"));
+            }
+            _ => {}
+        }
+        let holder = match self.name.trim() {
+            "" => Some(String::new()),
+            name => plain_text(name, HOLDER_CHARS_MAX),
+        };
+        let holder = holder.ok_or_else(|| Denial::unprocessable("name: at most 100 characters"))?;
+        Ok(Private { identifier: identifier.to_owned(), holder, token: None })
+    }
+}
+
+fn digits(text: &str) -> usize {
+    text.chars().filter(char::is_ascii_digit).count()
+}

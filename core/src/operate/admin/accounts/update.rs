@@ -1,0 +1,89 @@
+//! `PATCH /admin/v1/users/{uuid}/accounts/{accountIdentifier}`
+
+use http::{Method, StatusCode};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::{AccountView, Change, EXAMPLE};
+use crate::Core;
+use crate::endpoint::openapi::doc::{Doc, Kind, Shape, required};
+use crate::endpoint::{Body, Endpoint, Json};
+use crate::http::fields::strict;
+use crate::http::request::Input;
+use crate::operate::admin::operator::Operator;
+use crate::operate::admin::users::{UUID, find};
+use crate::platform::error::{Denial, Result};
+use crate::users::account;
+use crate::users::accounts::{self, PaymentAccount};
+use rampart_types::{ClientId, UserId};
+
+/// `PATCH /admin/v1/users/{uuid}/accounts/{accountIdentifier}`
+pub struct UpdateAccount;
+
+impl Endpoint for UpdateAccount {
+    const METHOD: Method = Method::PATCH;
+    const PATH: &'static str = "/admin/v1/users/{uuid}/accounts/{accountIdentifier}";
+    const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
+    const BODY: Body = Body::StrictJson;
+    const DOC: Doc = Doc {
+        summary: "Update a user's account",
+        details: "Verifies or disables it, or raises its limit. Members that are left out stay as \
+                  they are; a deleted user is 409.",
+        path: &[
+            UUID,
+            required("accountIdentifier", Kind::Text, "The account's identifier, or its id."),
+        ],
+        body: Shape::of::<Change>(),
+        request: r#"{"verified": true}"#,
+        answer: EXAMPLE,
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = Update;
+    type Response = Json<AccountView>;
+
+    fn read(input: &Input, _: &Operator) -> Result<Update> {
+        let change: Change = strict::body(input)?;
+        change.check()?;
+        let account = input.param("accountIdentifier").to_owned();
+        Ok(Update { user: input.param("uuid").to_owned(), account, change })
+    }
+
+    async fn call(core: &Core, operator: Operator, update: Update) -> Result<Json<AccountView>> {
+        let Update { user, account, change } = update;
+        let mut tx = core.db.begin().await?;
+        let (client, user) = find(&mut tx, &user).await?;
+        if !account::lock(&mut tx, client, user).await? {
+            return Err(Denial::conflict("the user is deleted").into());
+        }
+        let account = named(&mut tx, core, (client, user), &account).await?;
+        let (account, by) = ((client, user, &account), (operator, "account.change"));
+        let shown = change.apply(&mut tx, core, account, by).await?;
+        tx.commit().await?;
+        Ok(Json(shown))
+    }
+}
+
+/// A change of one account.
+#[derive(Debug)]
+pub struct Update {
+    user: String,
+    account: String,
+    change: Change,
+}
+
+/// The account that a path names, by its identifier or by its id.
+async fn named(
+    conn: &mut PgConnection,
+    core: &Core,
+    (client, user): (ClientId, UserId),
+    name: &str,
+) -> Result<PaymentAccount> {
+    if let Some(account) = accounts::find(conn, core, (client, user), name).await? {
+        return Ok(account);
+    }
+    let id: Option<Uuid> = name.parse().ok();
+    let all = accounts::list(conn, core, client, user).await?;
+    let found = all.into_iter().find(|account| Some(account.id) == id);
+    found.ok_or_else(|| Denial::not_found("account").into())
+}

@@ -1,0 +1,210 @@
+//! `POST /admin/v1/dca-codes/{code}/deposits`
+
+use http::{Method, StatusCode};
+use rust_decimal::Decimal;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::Core;
+use crate::endpoint::openapi::doc::{Doc, Kind, Shape, required};
+use crate::endpoint::{Body, Endpoint, Respond, Success};
+use crate::http::fields::strict;
+use crate::http::reply::Reply;
+use crate::http::request::Input;
+use crate::operate::admin::operator::Operator;
+use crate::operate::admin::orders::OrderKey;
+use crate::operate::admin::orders::read::{EXAMPLE, Order};
+use crate::platform::audit::{self, Entry};
+use crate::platform::error::{Denial, Error, Result};
+use crate::trading::dca::code;
+use crate::trading::dca::deposit::{Deposit, DepositPlan, make_order, quote};
+use crate::trading::orders::status::Cause;
+use crate::trading::quotes::Side;
+use rampart_types::decimal::fits_decimals;
+use rampart_types::{ClientId, CurrencyCode, JsonDecimal, OrderId, PartnerReference};
+
+/// `POST /admin/v1/dca-codes/{code}/deposits`
+pub struct ReportDeposit;
+
+impl Endpoint for ReportDeposit {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/admin/v1/dca-codes/{code}/deposits";
+    const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
+    const BODY: Body = Body::StrictJson;
+    const DOC: Doc = Doc {
+        summary: "Report a deposit to a savings plan",
+        details: "Makes an order of it. The same deposit again is answered by its order, another \
+                  one with the same reference is 409.",
+        path: &[required("code", Kind::Text, "The plan's code.")],
+        body: Shape::of::<NewDeposit>(),
+        request: r#"{"amount": 50, "currencyCode": "EUR", "reference": "2026-03-01-17"}"#,
+        answer: EXAMPLE,
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = Request;
+    type Response = Reported;
+
+    fn read(input: &Input, _: &Operator) -> Result<Request> {
+        let deposit: NewDeposit = strict::body(input)?;
+        if deposit.reference.parse::<PartnerReference>().is_err() {
+            let reason = "reference: 1 to 255 characters, none of control";
+            return Err(Denial::unprocessable(reason).into());
+        }
+        let request_id = input.head.request_id.clone();
+        Ok(Request { code: input.param("code").to_owned(), deposit, request_id })
+    }
+
+    async fn call(core: &Core, operator: Operator, request: Request) -> Result<Reported> {
+        let Request { code, deposit, request_id } = request;
+        let NewDeposit { amount: JsonDecimal(amount), currency_code: currency, reference } =
+            deposit;
+        let plan = find(core, &code).await?;
+        let deposit = Deposit { amount, currency, reference: &reference };
+        if let Some(order) = existing_order(core, &plan, &deposit).await? {
+            return Ok(Reported::Before(detail(core, plan.client, order).await?));
+        }
+        check(core, &deposit)?;
+        let bought = quote(core, &plan, &deposit, &request_id).await?;
+        let mut tx = core.db.begin().await?;
+        let Some(order) = make_order(&mut tx, core, &plan, &deposit, &bought).await? else {
+            // Another report of the same deposit was faster.
+            tx.rollback().await?;
+            let order = existing_order(core, &plan, &deposit).await?;
+            let order = order.ok_or_else(|| Error::broken("find the order of a deposit"))?;
+            return Ok(Reported::Before(detail(core, plan.client, order).await?));
+        };
+        let entry = Entry {
+            actor: operator.actor(),
+            action: "dca.deposit",
+            target: &plan.code,
+            detail: json!({"order": order, "amount": JsonDecimal(amount),
+                "currencyCode": currency, "reference": reference}),
+        };
+        audit::record(&mut tx, &core.clock, entry).await?;
+        tx.commit().await?;
+        for cause in [Cause::Confirmed, Cause::PaymentReceived] {
+            core.metrics.orders.with_label_values(&[cause.as_str()]).inc();
+        }
+        Ok(Reported::Now(detail(core, plan.client, order).await?))
+    }
+}
+
+/// A deposit and the plan that it is to.
+#[derive(Debug)]
+pub struct Request {
+    code: String,
+    deposit: NewDeposit,
+    request_id: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct NewDeposit {
+    /// Above zero, in whole smallest units.
+    amount: JsonDecimal,
+    currency_code: CurrencyCode,
+    /// The bank's own reference: 1 to 255 characters, none a control character.
+    reference: String,
+}
+
+/// The order that a deposit has become.
+#[derive(Debug)]
+pub enum Reported {
+    /// By this report.
+    Now(Order),
+    /// By a report before.
+    Before(Order),
+}
+
+impl Respond for Reported {
+    fn respond(self) -> Result<Reply> {
+        match self {
+            Self::Now(order) => Reply::json(StatusCode::CREATED, &order),
+            Self::Before(order) => Reply::json(StatusCode::OK, &order),
+        }
+    }
+
+    fn successes(schemas: &mut SchemaGenerator) -> Vec<Success> {
+        let now = Success::json::<Order>(StatusCode::CREATED, schemas);
+        let before = Success::json::<Order>(StatusCode::OK, schemas);
+        vec![
+            Success { about: "The order of a deposit that was reported before.", ..before },
+            Success { about: "The deposit's new order.", ..now },
+        ]
+    }
+}
+
+async fn detail(core: &Core, client: ClientId, order: OrderId) -> Result<Order> {
+    OrderKey { client, side: Side::Buy, order }.detail(core).await
+}
+
+/// Refuses what is not a positive amount in whole smallest units of a fiat currency.
+fn check(core: &Core, deposit: &Deposit<'_>) -> Result<(), Denial> {
+    let snapshot = core.snapshots.current();
+    let currency = snapshot.catalogue.currencies.get(&deposit.currency);
+    let currency = currency
+        .filter(|currency| currency.crypto.is_none())
+        .ok_or_else(|| Denial::unprocessable("currencyCode: not a fiat currency we know"))?;
+    if deposit.amount <= Decimal::ZERO || !fits_decimals(deposit.amount, currency.scale()) {
+        return Err(Denial::unprocessable("amount: above zero, in whole smallest units"));
+    }
+    Ok(())
+}
+
+async fn find(core: &Core, text: &str) -> Result<DepositPlan> {
+    let unknown = || Denial::not_found("savings plan");
+    if !code::is_code(text) {
+        return Err(unknown().into());
+    }
+    let mut rows = sqlx::query!(
+        "select client_id, code, user_id, crypto_currency, wallet_address, destination_tag \
+         from dca_plan where code = $1 limit 2",
+        text,
+    )
+    .fetch_all(&core.db)
+    .await?;
+    let row = rows.pop().ok_or_else(unknown)?;
+    if !rows.is_empty() {
+        let reason = "several partners have a savings plan with this code";
+        return Err(Denial::conflict(reason).into());
+    }
+    let currency = row.crypto_currency.parse();
+    Ok(DepositPlan {
+        client: row.client_id.into(),
+        code: row.code,
+        user: row.user_id.into(),
+        crypto_currency: currency.map_err(|e| Error::internal("read a plan's currency", e))?,
+        wallet_address: row.wallet_address,
+        destination_tag: row.destination_tag,
+    })
+}
+
+/// The order that a deposit with this reference became before.
+///
+/// # Errors
+/// 409 when that deposit was another one.
+async fn existing_order(
+    core: &Core,
+    plan: &DepositPlan,
+    deposit: &Deposit<'_>,
+) -> Result<Option<OrderId>> {
+    let row = sqlx::query!(
+        "select code, amount, currency, order_id from dca_deposit \
+         where client_id = $1 and reference = $2",
+        plan.client.uuid(),
+        deposit.reference,
+    )
+    .fetch_optional(&core.db)
+    .await?;
+    let Some(row) = row else { return Ok(None) };
+    let same = row.code == plan.code
+        && row.amount == deposit.amount
+        && row.currency == deposit.currency.as_str();
+    if !same {
+        return Err(Denial::conflict("another deposit has this reference").into());
+    }
+    let order = OrderId::try_from(row.order_id);
+    Ok(Some(order.map_err(|e| Error::internal("read a deposit's order", e))?))
+}

@@ -1,0 +1,9 @@
+//! Public keys: of partners, which their policies may name, and of operators, which sign manifests.
+
+pub mod operators;
+pub mod verification;
+
+use crate::endpoint::openapi::doc::{Kind, Member, required};
+
+/// The path's `{name}`.
+const NAME: Member = required("name", Kind::Text, "The key's name.");

@@ -1,0 +1,204 @@
+//! `GET /admin/v1/pairs` and `PATCH /admin/v1/pairs/{pair}`
+
+use std::sync::Arc;
+
+use http::{Method, StatusCode};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{PAIR, outside_bounds, pair, publish};
+use crate::Core;
+use crate::endpoint::openapi::doc::{Doc, Shape};
+use crate::endpoint::{Body, Endpoint, Json};
+use crate::http::fields::strict;
+use crate::http::request::Input;
+use crate::operate::admin::operator::Operator;
+use crate::platform::audit::Entry;
+use crate::platform::error::{Denial, Result};
+use crate::trading::catalogue::PairStatus;
+use rampart_types::{JsonDecimal, PairCode};
+
+/// `GET /admin/v1/pairs`
+pub struct ListPairs;
+
+impl Endpoint for ListPairs {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/admin/v1/pairs";
+    const DOC: Doc = Doc {
+        summary: "List the currency pairs",
+        details: "With their prices and the status of both sides.",
+        answer: r#"[{"pair": "BTC-EUR", "price": 51234.56, "buy": "enabled", "sell": "enabled"}]"#,
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = ();
+    type Response = Json<Vec<Listed>>;
+
+    fn read(_: &Input, _: &Operator) -> Result<()> {
+        Ok(())
+    }
+
+    async fn call(core: &Core, _: Operator, (): ()) -> Result<Json<Vec<Listed>>> {
+        let catalogue = Arc::clone(&core.snapshots.current().catalogue);
+        let pairs = catalogue.pairs.values().map(|pair| Listed {
+            pair: pair.code,
+            price: pair.price.as_ref().map(|price| JsonDecimal(price.amount)),
+            buy: pair.buy.status,
+            sell: pair.sell.status,
+        });
+        Ok(Json(pairs.collect()))
+    }
+}
+
+/// `PATCH /admin/v1/pairs/{pair}`
+pub struct UpdatePair;
+
+impl Endpoint for UpdatePair {
+    const METHOD: Method = Method::PATCH;
+    const PATH: &'static str = "/admin/v1/pairs/{pair}";
+    const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND];
+    const BODY: Body = Body::StrictJson;
+    const DOC: Doc = Doc {
+        summary: "Update a currency pair",
+        details: "Members that are left out stay as they are. Every edge follows within a second.",
+        path: &[PAIR],
+        body: Shape::of::<ChangePair>(),
+        request: r#"{"buy": {"status": "maintenance"}, "spreadPercentage": 0.5}"#,
+        answer: r#"{"pair": "BTC-EUR", "buy": {"status": "maintenance", "min": 10, "max": 50000},
+            "sell": {"status": "enabled", "min": 10, "max": 50000}, "spreadPercentage": 0.5,
+            "networkFee": 1.25, "quoteLifetimeSeconds": 300, "priceMaxAgeSeconds": 60}"#,
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = Update;
+    type Response = Json<Pair>;
+
+    fn read(input: &Input, _: &Operator) -> Result<Update> {
+        let change = strict::body(input)?;
+        Ok(Update { change, pair: pair(input)?, detail: input.document.clone() })
+    }
+
+    /// The table checks the bounds.
+    async fn call(core: &Core, operator: Operator, update: Update) -> Result<Json<Pair>> {
+        let Update { pair, change, detail } = update;
+        let mut tx = core.db.begin().await?;
+        let row = sqlx::query!(
+            r#"
+            update currency_pair set
+                buy_status = coalesce($2, buy_status), buy_min = coalesce($3, buy_min),
+                buy_max = coalesce($4, buy_max),
+                sell_status = coalesce($5, sell_status), sell_min = coalesce($6, sell_min),
+                sell_max = coalesce($7, sell_max),
+                spread_percentage = coalesce($8, spread_percentage),
+                network_fee = coalesce($9, network_fee),
+                quote_lifetime_seconds = coalesce($10, quote_lifetime_seconds),
+                price_max_age_seconds = coalesce($11, price_max_age_seconds)
+            where pair = $1
+            returning *
+            "#,
+            pair.to_string(),
+            change.buy.status,
+            change.buy.min.map(|min| min.0),
+            change.buy.max.map(|max| max.0),
+            change.sell.status,
+            change.sell.min.map(|min| min.0),
+            change.sell.max.map(|max| max.0),
+            change.spread_percentage.map(|spread| spread.0),
+            change.network_fee.map(|fee| fee.0),
+            change.quote_lifetime_seconds,
+            change.price_max_age_seconds,
+        )
+        .fetch_optional(&mut *tx)
+        .await
+        .map_err(outside_bounds)?
+        .ok_or_else(|| Denial::not_found("pair"))?;
+        let actor = operator.actor();
+        let entry = Entry { actor, action: "pair.change", target: &row.pair, detail };
+        publish(core, tx, entry).await?;
+        let side = |status, min, max| Side { status, min: JsonDecimal(min), max: JsonDecimal(max) };
+        Ok(Json(Pair {
+            pair: row.pair,
+            buy: side(row.buy_status, row.buy_min, row.buy_max),
+            sell: side(row.sell_status, row.sell_min, row.sell_max),
+            spread_percentage: JsonDecimal(row.spread_percentage),
+            network_fee: JsonDecimal(row.network_fee),
+            quote_lifetime_seconds: row.quote_lifetime_seconds,
+            price_max_age_seconds: row.price_max_age_seconds,
+        }))
+    }
+}
+
+/// A change of one pair.
+#[derive(Debug)]
+pub struct Update {
+    pair: PairCode,
+    change: ChangePair,
+    /// The body, for the audit.
+    detail: Value,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(rename = "PairUpdate")]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+struct ChangePair {
+    buy: ChangeSide,
+    sell: ChangeSide,
+    spread_percentage: Option<JsonDecimal>,
+    /// In the pair's fiat currency.
+    network_fee: Option<JsonDecimal>,
+    quote_lifetime_seconds: Option<i32>,
+    /// Age at which a price is too old to quote; a price set by hand has none without it.
+    price_max_age_seconds: Option<i32>,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(rename = "PairSideUpdate")]
+#[serde(deny_unknown_fields, default)]
+struct ChangeSide {
+    #[schemars(with = "Option<PairStatus>")]
+    status: Option<String>,
+    /// Least fiat amount.
+    min: Option<JsonDecimal>,
+    /// Highest fiat amount.
+    max: Option<JsonDecimal>,
+}
+
+/// A pair's terms.
+#[derive(Debug, JsonSchema, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Pair {
+    pair: String,
+    buy: Side,
+    sell: Side,
+    spread_percentage: JsonDecimal,
+    /// In the pair's fiat currency.
+    network_fee: JsonDecimal,
+    /// The edge's default without one.
+    quote_lifetime_seconds: Option<i32>,
+    /// Age at which a price is too old to quote.
+    price_max_age_seconds: Option<i32>,
+}
+
+/// The terms of one side of a pair.
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "PairSide")]
+struct Side {
+    #[schemars(with = "PairStatus")]
+    status: String,
+    /// Least fiat amount.
+    min: JsonDecimal,
+    /// Highest fiat amount.
+    max: JsonDecimal,
+}
+
+/// A pair in the list.
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "ListedPair")]
+pub struct Listed {
+    pair: PairCode,
+    /// The mid price, if there is one.
+    price: Option<JsonDecimal>,
+    buy: PairStatus,
+    sell: PairStatus,
+}

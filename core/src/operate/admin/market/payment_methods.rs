@@ -1,0 +1,151 @@
+//! `PATCH /admin/v1/payment-methods/{code}`
+
+use http::{Method, StatusCode};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{outside_bounds, publish};
+use crate::Core;
+use crate::endpoint::openapi::doc::{Doc, Kind, Shape, required};
+use crate::endpoint::{Body, Endpoint, Json};
+use crate::http::fields::strict;
+use crate::http::request::Input;
+use crate::operate::admin::operator::Operator;
+use crate::platform::audit::Entry;
+use crate::platform::error::{Denial, Result};
+use rampart_types::JsonDecimal;
+
+/// Longest label of a payment method, in characters.
+const LABEL_CHARS_MAX: usize = 255;
+
+/// `PATCH /admin/v1/payment-methods/{code}`
+pub struct UpdatePaymentMethod;
+
+impl Endpoint for UpdatePaymentMethod {
+    const METHOD: Method = Method::PATCH;
+    const PATH: &'static str = "/admin/v1/payment-methods/{code}";
+    const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND];
+    const BODY: Body = Body::StrictJson;
+    const DOC: Doc = Doc {
+        summary: "Update a payment method",
+        details: "Members that are left out stay as they are. Every edge follows within a second.",
+        path: &[required("code", Kind::Text, "A payment method, such as `creditCard`.")],
+        body: Shape::of::<ChangeMethod>(),
+        request: r#"{"fees": {"fixed": 0.5}, "enabled": true}"#,
+        answer: r#"{"code": "creditCard", "enabled": true, "label": "Credit card", "limit": 5000,
+            "fees": {"fixed": 0.5, "percentage": 2.5}, "expirationPeriod": 1800,
+            "usesEstimatedQuote": false}"#,
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = Update;
+    type Response = Json<PaymentMethod>;
+
+    fn read(input: &Input, _: &Operator) -> Result<Update> {
+        let change: ChangeMethod = strict::body(input)?;
+        let label_chars = change.label.as_ref().map_or(1, |label| label.trim().chars().count());
+        if !(1..=LABEL_CHARS_MAX).contains(&label_chars) {
+            return Err(Denial::unprocessable("label: 1 to 255 characters").into());
+        }
+        Ok(Update { code: input.param("code").to_owned(), change, detail: input.document.clone() })
+    }
+
+    async fn call(core: &Core, operator: Operator, update: Update) -> Result<Json<PaymentMethod>> {
+        let Update { code, change, detail } = update;
+        let mut tx = core.db.begin().await?;
+        let row = sqlx::query!(
+            r#"
+            update payment_method set
+                enabled = coalesce($2, enabled), label = coalesce($3, label),
+                amount_limit = coalesce($4, amount_limit), fee_fixed = coalesce($5, fee_fixed),
+                fee_percentage = coalesce($6, fee_percentage),
+                expiration_period_seconds = coalesce($7, expiration_period_seconds),
+                uses_estimated_quote = coalesce($8, uses_estimated_quote)
+            where code = $1
+            returning *
+            "#,
+            code,
+            change.enabled,
+            change.label,
+            change.limit.map(|limit| limit.0),
+            change.fees.fixed.map(|fee| fee.0),
+            change.fees.percentage.map(|fee| fee.0),
+            change.expiration_period,
+            change.uses_estimated_quote,
+        )
+        .fetch_optional(&mut *tx)
+        .await
+        .map_err(outside_bounds)?
+        .ok_or_else(|| Denial::not_found("payment method"))?;
+        let actor = operator.actor();
+        let entry = Entry { actor, action: "payment-method.change", target: &row.code, detail };
+        publish(core, tx, entry).await?;
+        Ok(Json(PaymentMethod {
+            code: row.code,
+            enabled: row.enabled,
+            label: row.label,
+            limit: JsonDecimal(row.amount_limit),
+            fees: Fees {
+                fixed: JsonDecimal(row.fee_fixed),
+                percentage: JsonDecimal(row.fee_percentage),
+            },
+            expiration_period: row.expiration_period_seconds,
+            uses_estimated_quote: row.uses_estimated_quote,
+        }))
+    }
+}
+
+/// A change of one payment method.
+#[derive(Debug)]
+pub struct Update {
+    code: String,
+    change: ChangeMethod,
+    /// The body, for the audit.
+    detail: Value,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(rename = "PaymentMethodUpdate")]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+struct ChangeMethod {
+    enabled: Option<bool>,
+    /// 1 to 255 characters.
+    label: Option<String>,
+    /// Highest amount of one order, in euros.
+    limit: Option<JsonDecimal>,
+    fees: ChangeFees,
+    /// Seconds that a user has for the payment.
+    expiration_period: Option<i32>,
+    uses_estimated_quote: Option<bool>,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(rename = "PaymentMethodFeesUpdate")]
+#[serde(deny_unknown_fields, default)]
+struct ChangeFees {
+    fixed: Option<JsonDecimal>,
+    percentage: Option<JsonDecimal>,
+}
+
+/// A payment method's terms.
+#[derive(Debug, JsonSchema, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PaymentMethod {
+    code: String,
+    enabled: bool,
+    label: String,
+    /// Highest amount of one order, in euros.
+    limit: JsonDecimal,
+    fees: Fees,
+    /// Seconds that a user has for the payment.
+    expiration_period: i32,
+    uses_estimated_quote: bool,
+}
+
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "PaymentMethodFees")]
+struct Fees {
+    fixed: JsonDecimal,
+    percentage: JsonDecimal,
+}

@@ -1,0 +1,35 @@
+//! `GET /admin/v1/openapi.json`: the operators' API as an OpenAPI 3.1 document.
+
+use http::Method;
+
+use super::operator::Operator;
+use crate::Core;
+use crate::endpoint::Endpoint;
+use crate::endpoint::openapi::doc::Doc;
+use crate::http::request::Input;
+use crate::operate::system::openapi::Document;
+use crate::platform::error::Result;
+
+/// `GET /admin/v1/openapi.json`
+pub struct ReadOpenApi;
+
+impl Endpoint for ReadOpenApi {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/admin/v1/openapi.json";
+    const DOC: Doc = Doc {
+        summary: "Read this document",
+        details: "Describes every call of the operators' API.",
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = ();
+    type Response = Document;
+
+    fn read(_: &Input, _: &Operator) -> Result<()> {
+        Ok(())
+    }
+
+    async fn call(core: &Core, _: Operator, (): ()) -> Result<Document> {
+        Ok(Document(core.operators_api.document().to_string().into()))
+    }
+}

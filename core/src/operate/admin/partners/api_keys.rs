@@ -1,0 +1,166 @@
+//! `POST /admin/v1/partners/{slug}/api-keys` and `DELETE …/{id}`
+
+use chrono::{DateTime, Utc};
+use http::{Method, StatusCode};
+use ipnet::IpNet;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use uuid::Uuid;
+
+use super::{SLUG, find};
+use crate::Core;
+use crate::endpoint::openapi::doc::{Doc, Kind, Shape, required};
+use crate::endpoint::{Body, Created, Endpoint, NoContent};
+use crate::http::fields::strict;
+use crate::http::request::Input;
+use crate::operate::admin::operator::Operator;
+use crate::platform::audit::{self, Entry};
+use crate::platform::error::{Denial, Result};
+use crate::platform::revision;
+use crate::tenancy::tenants::ApiKey;
+
+/// Most live keys of one partner.
+const KEYS_MAX: i64 = 100;
+/// Most networks of one key.
+const NETWORKS_MAX: usize = 64;
+
+/// `POST /admin/v1/partners/{slug}/api-keys`
+pub struct IssueApiKey;
+
+impl Endpoint for IssueApiKey {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/admin/v1/partners/{slug}/api-keys";
+    const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
+    const BODY: Body = Body::StrictJson;
+    const DOC: Doc = Doc {
+        summary: "Issue an API key",
+        details: "Its text is shown in this answer only. A partner has at most 100 live keys.",
+        path: &[SLUG],
+        body: Shape::of::<NewKey>(),
+        request: r#"{"name": "office", "allowedAddresses": ["192.0.2.0/24"]}"#,
+        answer: r#"{"id": "0199a000-0000-7000-8000-000000000002",
+            "apiKey": "rk_test_4f1c2d3e_Zm9vYmFyYmF6"}"#,
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = (String, NewKey);
+    type Response = Created<IssuedKey>;
+
+    fn read(input: &Input, _: &Operator) -> Result<(String, NewKey)> {
+        let new: NewKey = strict::body(input)?;
+        if new.allowed_addresses.len() > NETWORKS_MAX {
+            return Err(Denial::unprocessable("allowedAddresses: at most 64 networks").into());
+        }
+        Ok((input.param("slug").to_owned(), new))
+    }
+
+    async fn call(
+        core: &Core,
+        operator: Operator,
+        (slug, new): (String, NewKey),
+    ) -> Result<Created<IssuedKey>> {
+        let (client, mode) = find(core, &slug).await?;
+        let mut key = ApiKey::make(&core.clock, mode)?;
+        key.name = new.name;
+        key.scopes = new.scopes;
+        key.expires_at = new.expires_at;
+        key.allowed_addresses = new.allowed_addresses.iter().map(ToString::to_string).collect();
+        let mut tx = core.db.begin().await?;
+        revision::client_changed(&mut tx, client).await?;
+        let live = sqlx::query_scalar!(
+            r#"select count(*) as "count!" from api_key where client_id = $1 and revoked_at is null"#,
+            client.uuid(),
+        )
+        .fetch_one(&mut *tx)
+        .await?;
+        if live >= KEYS_MAX {
+            return Err(Denial::conflict("the partner has 100 live keys already").into());
+        }
+        key.insert(&mut tx, client, core.clock.now()).await?;
+        let detail = json!({"apiKeyId": key.id, "name": key.name});
+        let actor = operator.actor();
+        let entry = Entry { actor, action: "api-key.issue", target: &slug, detail };
+        audit::record(&mut tx, &core.clock, entry).await?;
+        tx.commit().await?;
+        core.refresh().await?;
+        Ok(Created(IssuedKey { id: key.id.into(), api_key: key.text.expose().to_owned() }))
+    }
+}
+
+/// An API key to be issued.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(rename = "NewApiKey")]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct NewKey {
+    /// For people; not unique.
+    name: String,
+    scopes: Vec<String>,
+    /// The end of its validity; none without one.
+    expires_at: Option<DateTime<Utc>>,
+    /// Networks from which it is accepted, in CIDR notation, at most 64; any if empty.
+    #[schemars(with = "Vec<String>")]
+    allowed_addresses: Vec<IpNet>,
+}
+
+/// A new API key, in clear.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "IssuedApiKey")]
+#[serde(rename_all = "camelCase")]
+pub struct IssuedKey {
+    id: Uuid,
+    /// For `X-Api-Key`.
+    api_key: String,
+}
+
+/// `DELETE /admin/v1/partners/{slug}/api-keys/{id}`
+pub struct RevokeApiKey;
+
+impl Endpoint for RevokeApiKey {
+    const METHOD: Method = Method::DELETE;
+    const PATH: &'static str = "/admin/v1/partners/{slug}/api-keys/{id}";
+    const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND];
+    const DOC: Doc = Doc {
+        summary: "Revoke an API key",
+        details: "Every edge refuses it within a second.",
+        path: &[SLUG, required("id", Kind::Format("uuid"), "The key's id.")],
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = (String, String);
+    type Response = NoContent;
+
+    fn read(input: &Input, _: &Operator) -> Result<(String, String)> {
+        Ok((input.param("slug").to_owned(), input.param("id").to_owned()))
+    }
+
+    async fn call(
+        core: &Core,
+        operator: Operator,
+        (slug, id): (String, String),
+    ) -> Result<NoContent> {
+        let (client, _) = find(core, &slug).await?;
+        let id: Uuid = id.parse().map_err(|_| Denial::not_found("API key"))?;
+        let mut tx = core.db.begin().await?;
+        let revoked = sqlx::query!(
+            "update api_key set revoked_at = $3 \
+             where client_id = $1 and api_key_id = $2 and revoked_at is null",
+            client.uuid(),
+            id,
+            core.clock.now(),
+        )
+        .execute(&mut *tx)
+        .await?;
+        if revoked.rows_affected() == 0 {
+            return Err(Denial::not_found("API key").into());
+        }
+        revision::client_changed(&mut tx, client).await?;
+        let detail = json!({"apiKeyId": id});
+        let actor = operator.actor();
+        let entry = Entry { actor, action: "api-key.revoke", target: &slug, detail };
+        audit::record(&mut tx, &core.clock, entry).await?;
+        tx.commit().await?;
+        core.refresh().await?;
+        Ok(NoContent)
+    }
+}

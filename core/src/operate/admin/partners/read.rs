@@ -1,0 +1,199 @@
+//! `GET /admin/v1/partners` and `GET /admin/v1/partners/{slug}`
+
+use chrono::{DateTime, Utc};
+use http::{Method, StatusCode};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use super::{SLUG, SLUG_CHARS_MAX};
+use crate::Core;
+use crate::endpoint::openapi::doc::{Doc, Kind, optional};
+use crate::endpoint::{Endpoint, Json};
+use crate::http::fields::strict;
+use crate::http::request::Input;
+use crate::operate::admin::operator::Operator;
+use crate::platform::error::{Denial, Result};
+use rampart_types::{ClientId, JsonDecimal};
+
+/// Most partners of one answer.
+const PARTNERS_MAX: i64 = 1_000;
+
+/// A partner, for the OpenAPI document.
+pub(super) const EXAMPLE: &str = r#"{
+    "id": "0199a000-0000-7000-8000-000000000001", "slug": "acme", "name": "Acme Wallets",
+    "mode": "test", "status": "active", "username": "acme", "defaultFeePercentage": 1.5,
+    "feeCapPercentage": 3, "walletAddressRequired": false, "allowedCountries": ["NL", "DE"],
+    "rateLimits": {"quotes": "5/s burst 7"}, "policySignatureRequired": false,
+    "createdAt": "2026-03-01T12:00:00Z", "apiKeys": [{
+        "id": "0199a000-0000-7000-8000-000000000002", "name": "office", "scopes": [],
+        "allowedAddresses": ["192.0.2.0/24"], "expiresAt": null, "lastUsedAt": null
+    }]
+}"#;
+
+/// `GET /admin/v1/partners`
+pub struct ListPartners;
+
+impl Endpoint for ListPartners {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/admin/v1/partners";
+    const DOC: Doc = Doc {
+        summary: "List partners",
+        details: "In the order of their slugs, at most 1000; `after` continues.",
+        query: &[optional(
+            "after",
+            Kind::Sized(0, SLUG_CHARS_MAX),
+            "The last slug of the page before.",
+        )],
+        answer: r#"[{"slug": "acme", "name": "Acme Wallets", "mode": "test", "status": "active",
+            "createdAt": "2026-03-01T12:00:00Z"}]"#,
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = Page;
+    type Response = Json<Vec<Listed>>;
+
+    fn read(input: &Input, _: &Operator) -> Result<Page> {
+        strict::query(input)
+    }
+
+    async fn call(core: &Core, _: Operator, Page { after }: Page) -> Result<Json<Vec<Listed>>> {
+        let partners = sqlx::query_as!(
+            Listed,
+            "select slug, name, mode, status, created_at from client where slug > $1 \
+             order by slug limit $2",
+            after.unwrap_or_default(),
+            PARTNERS_MAX,
+        )
+        .fetch_all(&core.db)
+        .await?;
+        Ok(Json(partners))
+    }
+}
+
+/// A page of partners.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Page {
+    after: Option<String>,
+}
+
+/// A partner in the list.
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "ListedPartner")]
+#[serde(rename_all = "camelCase")]
+pub struct Listed {
+    slug: String,
+    name: String,
+    /// `test` or `live`.
+    mode: String,
+    /// `active` or `suspended`.
+    status: String,
+    created_at: DateTime<Utc>,
+}
+
+/// `GET /admin/v1/partners/{slug}`
+pub struct ReadPartner;
+
+impl Endpoint for ReadPartner {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/admin/v1/partners/{slug}";
+    const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND];
+    const DOC: Doc = Doc {
+        summary: "Read a partner",
+        details: "Its settings and its live API keys, without their secrets.",
+        path: &[SLUG],
+        answer: EXAMPLE,
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = String;
+    type Response = Json<Partner>;
+
+    fn read(input: &Input, _: &Operator) -> Result<String> {
+        Ok(input.param("slug").to_owned())
+    }
+
+    async fn call(core: &Core, _: Operator, slug: String) -> Result<Json<Partner>> {
+        Ok(Json(Partner::find(core, &slug).await?))
+    }
+}
+
+/// A partner's settings and live API keys.
+#[derive(Debug, JsonSchema, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Partner {
+    id: ClientId,
+    slug: String,
+    name: String,
+    /// `test` or `live`.
+    mode: String,
+    /// `active` or `suspended`.
+    status: String,
+    /// User name for `POST /api/v1/authenticate`.
+    username: String,
+    default_fee_percentage: JsonDecimal,
+    fee_cap_percentage: JsonDecimal,
+    /// `true` if an offer must name the wallet address.
+    wallet_address_required: bool,
+    /// ISO 3166-1 alpha-2 codes.
+    allowed_countries: Vec<String>,
+    /// Rates by bucket, such as `5/s burst 7`; the edge's default where none is set.
+    #[schemars(with = "Map<String, Value>")]
+    rate_limits: Value,
+    /// `true` if its policies change by signed manifests alone.
+    policy_signature_required: bool,
+    created_at: DateTime<Utc>,
+    api_keys: Vec<ApiKey>,
+}
+
+/// A live API key, without its secret.
+#[derive(Debug, JsonSchema, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ApiKey {
+    id: Uuid,
+    name: String,
+    scopes: Vec<String>,
+    /// Networks from which it is accepted, in CIDR notation; any if empty.
+    allowed_addresses: Vec<String>,
+    expires_at: Option<DateTime<Utc>>,
+    last_used_at: Option<DateTime<Utc>>,
+}
+
+impl Partner {
+    /// The partner with this slug.
+    ///
+    /// # Errors
+    /// 404 when there is none.
+    pub(super) async fn find(core: &Core, slug: &str) -> Result<Self> {
+        let row = sqlx::query!("select * from client where slug = $1", slug)
+            .fetch_optional(&core.db)
+            .await?
+            .ok_or_else(|| Denial::not_found("partner"))?;
+        let api_keys = sqlx::query_as!(
+            ApiKey,
+            "select api_key_id as id, name, scopes, allowed_addresses, expires_at, last_used_at \
+             from api_key where client_id = $1 and revoked_at is null order by created_at",
+            row.client_id,
+        )
+        .fetch_all(&core.db)
+        .await?;
+        Ok(Self {
+            id: row.client_id.into(),
+            slug: row.slug,
+            name: row.name,
+            mode: row.mode,
+            status: row.status,
+            username: row.username,
+            default_fee_percentage: JsonDecimal(row.default_fee_percentage),
+            fee_cap_percentage: JsonDecimal(row.fee_cap_percentage),
+            wallet_address_required: row.wallet_address_required,
+            allowed_countries: row.allowed_countries,
+            rate_limits: row.rate_limits,
+            policy_signature_required: row.policy_signature_required,
+            created_at: row.created_at,
+            api_keys,
+        })
+    }
+}

@@ -1,0 +1,116 @@
+//! `POST /admin/v1/partners/{slug}/secrets/rotate`
+
+use chrono::{DateTime, TimeDelta, Utc};
+use http::{Method, StatusCode};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::{SLUG, find};
+use crate::Core;
+use crate::endpoint::openapi::doc::{Doc, Shape};
+use crate::endpoint::{Body, Endpoint, Json};
+use crate::http::fields::strict;
+use crate::http::request::Input;
+use crate::operate::admin::operator::Operator;
+use crate::platform::audit::{self, Entry};
+use crate::platform::error::{Denial, Result};
+use crate::platform::revision;
+use crate::tenancy::tenants::create::{SecretKind, StoredSecret};
+
+/// Default overlap, in seconds.
+const OVERLAP_SECONDS: i64 = 86_400;
+/// Longest overlap, in seconds: 30 days.
+const OVERLAP_SECONDS_MAX: i64 = 2_592_000;
+
+/// `POST /admin/v1/partners/{slug}/secrets/rotate`
+pub struct RotateSecret;
+
+impl Endpoint for RotateSecret {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/admin/v1/partners/{slug}/secrets/rotate";
+    const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND];
+    const BODY: Body = Body::StrictJson;
+    const DOC: Doc = Doc {
+        summary: "Rotate a secret",
+        details: "Makes a new secret, shown in this answer only. The old one stays valid during \
+                  the overlap.",
+        path: &[SLUG],
+        body: Shape::of::<Members>(),
+        request: r#"{"kind": "signing", "overlapSeconds": 86400}"#,
+        answer: r#"{"kind": "signing", "secret": "c2lnbmluZyBzZWNyZXQ",
+            "previousValidUntil": "2026-03-02T12:00:00Z"}"#,
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = Rotation;
+    type Response = Json<Rotated>;
+
+    fn read(input: &Input, _: &Operator) -> Result<Rotation> {
+        let Members { kind, overlap_seconds } = strict::body(input)?;
+        let overlap = overlap_seconds.unwrap_or(OVERLAP_SECONDS);
+        if !(0..=OVERLAP_SECONDS_MAX).contains(&overlap) {
+            return Err(Denial::unprocessable("overlapSeconds: 0 to 2592000").into());
+        }
+        Ok(Rotation { slug: input.param("slug").to_owned(), kind, overlap })
+    }
+
+    async fn call(core: &Core, operator: Operator, rotation: Rotation) -> Result<Json<Rotated>> {
+        let Rotation { slug, kind, overlap } = rotation;
+        let (client, _) = find(core, &slug).await?;
+        let secret = kind.make(&core.clock)?;
+        let stored = StoredSecret::of(core, client, kind, &secret).await?;
+        let now = core.clock.now();
+        let valid_until = now + TimeDelta::seconds(overlap);
+        let mut tx = core.db.begin().await?;
+        // First the counter: its row lock makes two rotations at once follow each other.
+        revision::client_changed(&mut tx, client).await?;
+        sqlx::query!(
+            "update client_secret set valid_until = $3 \
+             where client_id = $1 and kind = $2 and valid_until is null",
+            client.uuid(),
+            kind.as_str(),
+            valid_until,
+        )
+        .execute(&mut *tx)
+        .await?;
+        stored.insert(&mut tx, client, now).await?;
+        let detail = json!({"kind": kind, "overlapSeconds": overlap});
+        let actor = operator.actor();
+        let entry = Entry { actor, action: "secret.rotate", target: &slug, detail };
+        audit::record(&mut tx, &core.clock, entry).await?;
+        tx.commit().await?;
+        core.refresh().await?;
+        let secret = secret.expose().to_owned();
+        Ok(Json(Rotated { kind, secret, previous_valid_until: valid_until }))
+    }
+}
+
+/// A rotation of one partner's secret.
+#[derive(Debug)]
+pub struct Rotation {
+    slug: String,
+    kind: SecretKind,
+    /// In seconds.
+    overlap: i64,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "SecretRotation")]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct Members {
+    kind: SecretKind,
+    /// 0 to 2592000, which is 30 days; 86400 if left out.
+    overlap_seconds: Option<i64>,
+}
+
+/// A new secret, in clear.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "RotatedSecret")]
+#[serde(rename_all = "camelCase")]
+pub struct Rotated {
+    kind: SecretKind,
+    secret: String,
+    /// The end of the overlap.
+    previous_valid_until: DateTime<Utc>,
+}

@@ -1,0 +1,176 @@
+//! `PATCH /admin/v1/partners/{slug}`
+
+use std::collections::BTreeMap;
+
+use http::{Method, StatusCode};
+use rust_decimal::Decimal;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::SLUG;
+use super::read::{EXAMPLE, Partner};
+use crate::Core;
+use crate::endpoint::openapi::doc::{Doc, Shape};
+use crate::endpoint::{Body, Endpoint, Json};
+use crate::http::fields::strict;
+use crate::http::request::Input;
+use crate::operate::admin::operator::Operator;
+use crate::platform::audit::{self, Entry};
+use crate::platform::error::{Denial, Result};
+use crate::platform::rate_limit::Quota;
+use crate::platform::revision;
+use crate::tenancy::tenants::RATE_BUCKETS;
+use rampart_types::{Country, JsonDecimal};
+
+/// Highest cap of a partner's fee, in percent.
+const FEE_CAP_PERCENTAGE_MAX: Decimal = Decimal::from_parts(20, 0, 0, false, 0);
+
+/// `PATCH /admin/v1/partners/{slug}`
+pub struct UpdatePartner;
+
+impl Endpoint for UpdatePartner {
+    const METHOD: Method = Method::PATCH;
+    const PATH: &'static str = "/admin/v1/partners/{slug}";
+    const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND];
+    const BODY: Body = Body::StrictJson;
+    const DOC: Doc = Doc {
+        summary: "Update a partner's settings",
+        details: "Members that are left out stay as they are. Every edge follows within a second.",
+        path: &[SLUG],
+        body: Shape::of::<Change>(),
+        request: r#"{"defaultFeePercentage": 1.5, "rateLimits": {"quotes": "5/s burst 7"}}"#,
+        answer: EXAMPLE,
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = Update;
+    type Response = Json<Partner>;
+
+    fn read(input: &Input, _: &Operator) -> Result<Update> {
+        let change: Change = strict::body(input)?;
+        change.check()?;
+        Ok(Update { slug: input.param("slug").to_owned(), change, detail: input.document.clone() })
+    }
+
+    async fn call(core: &Core, operator: Operator, update: Update) -> Result<Json<Partner>> {
+        let Update { slug, change, detail } = update;
+        let mut tx = core.db.begin().await?;
+        let revision = revision::next_client_revision(&mut tx).await?;
+        let changed = sqlx::query!(
+            r#"
+            update client set
+                status = coalesce($2, status),
+                default_fee_percentage = coalesce($3, default_fee_percentage),
+                fee_cap_percentage = coalesce($4, fee_cap_percentage),
+                wallet_address_required = coalesce($5, wallet_address_required),
+                allowed_countries = coalesce($6, allowed_countries),
+                rate_limits = coalesce($7, rate_limits),
+                revision = $8,
+                policy_signature_required = coalesce($9, policy_signature_required)
+            where slug = $1
+            "#,
+            slug,
+            change.status.map(Status::as_str),
+            change.default_fee_percentage.map(|fee| fee.0),
+            change.fee_cap_percentage.map(|cap| cap.0),
+            change.wallet_address_required,
+            change.allowed_countries.as_deref(),
+            change.rates(),
+            revision,
+            change.policy_signature_required,
+        )
+        .execute(&mut *tx)
+        .await?;
+        if changed.rows_affected() == 0 {
+            return Err(Denial::not_found("partner").into());
+        }
+        let actor = operator.actor();
+        let entry = Entry { actor, action: "partner.change", target: &slug, detail };
+        audit::record(&mut tx, &core.clock, entry).await?;
+        tx.commit().await?;
+        core.refresh().await?;
+        Ok(Json(Partner::find(core, &slug).await?))
+    }
+}
+
+/// A change of one partner's settings.
+#[derive(Debug)]
+pub struct Update {
+    slug: String,
+    change: Change,
+    /// The body, for the audit.
+    detail: Value,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "PartnerUpdate")]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct Change {
+    status: Option<Status>,
+    /// 0 to 20.
+    default_fee_percentage: Option<JsonDecimal>,
+    /// 0 to 20.
+    fee_cap_percentage: Option<JsonDecimal>,
+    /// `true` if an offer must name the wallet address.
+    wallet_address_required: Option<bool>,
+    /// ISO 3166-1 alpha-2 codes.
+    allowed_countries: Option<Vec<String>>,
+    /// Rates by bucket, such as `5/s burst 7` or `10/min`: `client`, `quotes`, `credentials`,
+    /// `login`, `uploads`.
+    #[schemars(with = "Option<BTreeMap<String, String>>")]
+    rate_limits: Option<BTreeMap<String, Quota>>,
+    /// `true` if its policies change by signed manifests alone.
+    policy_signature_required: Option<bool>,
+}
+
+/// A partner's status.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "PartnerStatus")]
+#[serde(rename_all = "lowercase")]
+enum Status {
+    Active,
+    Suspended,
+}
+
+impl Status {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Suspended => "suspended",
+        }
+    }
+}
+
+impl Change {
+    fn check(&self) -> Result<()> {
+        let cap = self.fee_cap_percentage.as_ref().map(|cap| cap.0);
+        if cap.is_some_and(|cap| cap < Decimal::ZERO || cap > FEE_CAP_PERCENTAGE_MAX) {
+            return Err(Denial::unprocessable("feeCapPercentage: 0 to 20").into());
+        }
+        let fee = self.default_fee_percentage.as_ref().map(|fee| fee.0);
+        if fee.is_some_and(|fee| fee < Decimal::ZERO || fee > FEE_CAP_PERCENTAGE_MAX) {
+            return Err(Denial::unprocessable("defaultFeePercentage: 0 to 20").into());
+        }
+        let mut countries = self.allowed_countries.iter().flatten();
+        if let Some(bad) = countries.find(|code| code.parse::<Country>().is_err()) {
+            let reason = format!("allowedCountries: {bad} is no country");
+            return Err(Denial::unprocessable(reason).into());
+        }
+        let mut buckets = self.rate_limits.iter().flatten();
+        match buckets.find(|(name, _)| !RATE_BUCKETS.contains(&name.as_str())) {
+            Some((name, _)) => {
+                Err(Denial::unprocessable(format!("rateLimits: no bucket {name}")).into())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The rates as stored.
+    fn rates(&self) -> Option<Value> {
+        self.rate_limits.as_ref().map(|rates| {
+            let texts = rates.iter().map(|(name, quota)| (name.clone(), quota.to_string().into()));
+            Value::Object(texts.collect())
+        })
+    }
+}

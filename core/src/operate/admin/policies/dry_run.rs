@@ -1,0 +1,161 @@
+//! `POST /admin/v1/partners/{slug}/policies/{kind}/dry-run`
+
+use http::{Method, StatusCode};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{PATH, Policy};
+use crate::Core;
+use crate::endpoint::openapi::doc::{Doc, Shape};
+use crate::endpoint::{Body, Endpoint, Json};
+use crate::http::fields::strict;
+use crate::http::request::Input;
+use crate::operate::admin::operator::Operator;
+use crate::platform::error::{Denial, Result};
+use crate::policies::dry_run::{self, Asked};
+
+/// `POST /admin/v1/partners/{slug}/policies/{kind}/dry-run`
+pub struct DryRunPolicy;
+
+impl Endpoint for DryRunPolicy {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/admin/v1/partners/{slug}/policies/{kind}/dry-run";
+    const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND];
+    const BODY: Body = Body::StrictJson;
+    const DOC: Doc = Doc {
+        summary: "Run a policy without effect",
+        details: "On one `input`, on several `inputs` (at most 1000), or on those `recorded` from \
+                  live requests: exactly one of the three. Members that an input leaves out take \
+                  ordinary values. A failure of the policy is an answer too.",
+        path: PATH,
+        body: Shape::of::<DryRun>(),
+        request: r#"{"input": {"fiatAmount": "100"}, "version": 2}"#,
+        answer: r#"{"decision": {"rule": "tier-1"}, "failure": null, "fuel": 5120,
+            "memoryBytes": 65536, "log": [{"level": "info", "text": "tier 1"}], "logDropped": 0,
+            "time": {"microseconds": 180}, "version": 2, "digest": "b5bb9d8014a0f9b1"}"#,
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = Request;
+    type Response = Json<Decided>;
+
+    fn read(input: &Input, _: &Operator) -> Result<Request> {
+        let DryRun { input: one, inputs, recorded, version, now } = strict::body(input)?;
+        let asked = match (one, inputs, recorded) {
+            (Some(one), None, false) => Asked::One(one),
+            (None, Some(inputs), false) => Asked::Several(inputs),
+            (None, None, true) => Asked::Recorded,
+            _ => return Err(Denial::unprocessable("one of input, inputs and recorded").into()),
+        };
+        Ok(Request { policy: Policy::read(input, None), asked, version, now })
+    }
+
+    async fn call(core: &Core, operator: Operator, request: Request) -> Result<Json<Decided>> {
+        let Request { policy, asked, version, now } = request;
+        let target = policy.target(core, operator).await?;
+        Ok(Json(Decided(dry_run::dry_run(core, target, (version, now), asked).await?)))
+    }
+}
+
+/// The inputs of a dry run.
+#[derive(Debug)]
+pub struct Request {
+    policy: Policy,
+    asked: Asked,
+    version: Option<i64>,
+    now: Option<u32>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct DryRun {
+    #[schemars(with = "Option<Map<String, Value>>")]
+    input: Option<Value>,
+    #[schemars(with = "Option<Vec<Map<String, Value>>>")]
+    inputs: Option<Vec<Value>>,
+    #[serde(default)]
+    recorded: bool,
+    /// The active version if left out.
+    version: Option<i64>,
+    /// The time that the policy sees, in seconds since 1970.
+    now: Option<u32>,
+}
+
+/// The decisions of a dry run.
+#[derive(Debug, JsonSchema, Serialize)]
+#[serde(transparent)]
+#[schemars(transparent)]
+pub struct Decided(#[schemars(with = "DryRunAnswer")] Value);
+
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "the form of the answer, for the OpenAPI document")]
+enum DryRunAnswer {
+    One(DryRunDecision),
+    Several(DryRunDecisions),
+}
+
+/// The decision on one input.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "the form of the answer, for the OpenAPI document")]
+struct DryRunDecision {
+    #[serde(flatten)]
+    decision: PolicyDecision,
+    time: DryRunTime,
+    version: i64,
+    /// SHA-256 of the component, in hex.
+    digest: String,
+}
+
+/// The decisions on several inputs, in their order; the same on every edge for the same `now`.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "the form of the answer, for the OpenAPI document")]
+struct DryRunDecisions {
+    version: i64,
+    /// SHA-256 of the component, in hex.
+    digest: String,
+    decisions: Vec<PolicyDecision>,
+}
+
+/// A policy's decision and its cost.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "the form of the answer, for the OpenAPI document")]
+struct PolicyDecision {
+    /// Null after a failure.
+    decision: Option<Map<String, Value>>,
+    /// Null after a decision.
+    failure: Option<PolicyFailure>,
+    fuel: u64,
+    memory_bytes: u64,
+    log: Vec<PolicyLogLine>,
+    /// Lines that were too many.
+    log_dropped: u64,
+}
+
+/// The failure of a policy.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "the form of the answer, for the OpenAPI document")]
+struct PolicyFailure {
+    /// Such as `trap` or `timeout`.
+    cause: String,
+    message: String,
+}
+
+/// A line that a policy logged.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "the form of the answer, for the OpenAPI document")]
+struct PolicyLogLine {
+    /// `debug`, `info` or `warn`.
+    level: String,
+    text: String,
+}
+
+/// The duration of a dry run.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "the form of the answer, for the OpenAPI document")]
+struct DryRunTime {
+    microseconds: u64,
+}

@@ -1,0 +1,149 @@
+//! `GET /admin/v1/partners/{slug}/policies/{kind}`
+
+use chrono::{DateTime, Utc};
+use http::{Method, StatusCode};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::trial::Trial;
+use super::{PATH, Policy};
+use crate::Core;
+use crate::endpoint::openapi::doc::Doc;
+use crate::endpoint::{Endpoint, Json};
+use crate::http::request::Input;
+use crate::operate::admin::operator::Operator;
+use crate::platform::error::Result;
+use crate::policies::lifecycle::Target;
+
+/// Most versions of one answer.
+const VERSIONS_MAX: i64 = 200;
+/// Most changes of one answer.
+const CHANGES_MAX: i64 = 200;
+
+/// `GET /admin/v1/partners/{slug}/policies/{kind}`
+pub struct ReadPolicy;
+
+impl Endpoint for ReadPolicy {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/admin/v1/partners/{slug}/policies/{kind}";
+    const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND];
+    const DOC: Doc = Doc {
+        summary: "Read a policy's versions and history",
+        details: "Versions and changes newest first, at most 200 of each.",
+        path: PATH,
+        answer: r#"{"kind": "fee", "active": 1, "trial": null,
+            "versions": [{"version": 1, "digest": "b5bb9d8014a0f9b1", "size": 48123,
+                "active": true, "rolledBack": false, "failClosed": false,
+                "config": {"tiers": ["0=20000"]},
+                "info": {"name": "tiered-fee", "version": "1.0.0", "summary": "Fee by amount.",
+                    "config": [{"key": "tiers", "type": "texts", "required": false,
+                        "help": "amount=ppm"}], "keys": []},
+                "reason": "new tariff", "signedBy": null, "createdBy": "admin",
+                "createdAt": "2026-03-01T12:00:00Z"}],
+            "changes": [{"at": "2026-03-01T12:00:00Z", "actor": "admin", "action": "policy.push",
+                "detail": {"kind": "fee", "version": 1, "reason": "new tariff"}}]}"#,
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = Policy;
+    type Response = Json<History>;
+
+    fn read(input: &Input, _: &Operator) -> Result<Policy> {
+        Ok(Policy::read(input, None))
+    }
+
+    async fn call(core: &Core, operator: Operator, policy: Policy) -> Result<Json<History>> {
+        let target = policy.target(core, operator).await?;
+        let versions = versions(core, target).await?;
+        let changes = changes(core, target).await?;
+        Ok(Json(History {
+            kind: target.kind.as_str(),
+            active: versions.iter().find(|version| version.active).map(|version| version.version),
+            trial: Trial::find(core, target).await?,
+            versions,
+            changes,
+        }))
+    }
+}
+
+async fn versions(core: &Core, target: Target<'_>) -> Result<Vec<Version>> {
+    let versions = sqlx::query_as!(
+        Version,
+        "select version, digest, size, active, rolled_back, fail_closed, config, info, \
+             reason, signed_by, created_by, created_at \
+         from policy_version where client_id = $1 and kind = $2 order by version desc limit $3",
+        target.client.uuid(),
+        target.kind.as_str(),
+        VERSIONS_MAX,
+    )
+    .fetch_all(&core.db)
+    .await?;
+    Ok(versions)
+}
+
+async fn changes(core: &Core, target: Target<'_>) -> Result<Vec<Change>> {
+    let changes = sqlx::query_as!(
+        Change,
+        "select at, actor, action, detail from audit \
+         where target = $1 and action like 'policy.%' and detail ->> 'kind' = $2 \
+         order by at desc, audit_id desc limit $3",
+        target.slug,
+        target.kind.as_str(),
+        CHANGES_MAX,
+    )
+    .fetch_all(&core.db)
+    .await?;
+    Ok(changes)
+}
+
+/// A policy's versions, its trial, and its changes.
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "PolicyHistory")]
+pub struct History {
+    /// `signature`, `fee` or `method-order`.
+    kind: &'static str,
+    /// The active version; null with the built-in rule.
+    active: Option<i64>,
+    trial: Option<Trial>,
+    versions: Vec<Version>,
+    changes: Vec<Change>,
+}
+
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "PolicyVersion")]
+#[serde(rename_all = "camelCase")]
+struct Version {
+    version: i64,
+    /// SHA-256 of the component, in hex.
+    digest: String,
+    /// Of the component, in bytes.
+    size: i64,
+    active: bool,
+    /// `true` if a rollback has left it.
+    rolled_back: bool,
+    /// `true` refuses requests when the policy fails, in place of the built-in rule.
+    fail_closed: bool,
+    #[schemars(with = "Map<String, Value>")]
+    config: Value,
+    /// The component's own description: `name`, `version`, `summary`, `config` and `keys`.
+    #[schemars(with = "Map<String, Value>")]
+    info: Value,
+    reason: Option<String>,
+    /// Name of the operator's key that signed its manifest.
+    signed_by: Option<String>,
+    created_by: String,
+    created_at: DateTime<Utc>,
+}
+
+/// An upload, or a change of the versions that serve.
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "PolicyChange")]
+struct Change {
+    at: DateTime<Utc>,
+    actor: String,
+    /// Such as `policy.activate`.
+    action: String,
+    #[schemars(with = "Map<String, Value>")]
+    detail: Value,
+}

@@ -1,0 +1,79 @@
+//! `POST /admin/v1/partners/{slug}/policies/{kind}/rollback` and `DELETE …/policies/{kind}`
+
+use http::{Method, StatusCode};
+
+use super::{Because, EXAMPLE, PATH, Policy};
+use crate::Core;
+use crate::endpoint::openapi::doc::{Doc, Shape};
+use crate::endpoint::{Body, Endpoint, Json, NoContent};
+use crate::http::fields::strict;
+use crate::http::request::Input;
+use crate::operate::admin::operator::Operator;
+use crate::platform::error::Result;
+use crate::policies::lifecycle::{self, Activated};
+
+/// `POST /admin/v1/partners/{slug}/policies/{kind}/rollback`
+pub struct RollBackPolicy;
+
+impl Endpoint for RollBackPolicy {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/admin/v1/partners/{slug}/policies/{kind}/rollback";
+    const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
+    const BODY: Body = Body::StrictJson;
+    const DOC: Doc = Doc {
+        summary: "Roll a policy back",
+        details: "One step: from a canary to the active version for everybody, otherwise to the \
+                  version that was active before, or to the last one after a removal. A trial \
+                  ends.",
+        path: PATH,
+        body: Shape::of::<Because>(),
+        request: r#"{"reason": "too dear"}"#,
+        answer: EXAMPLE,
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = Policy;
+    type Response = Json<Activated>;
+
+    fn read(input: &Input, _: &Operator) -> Result<Policy> {
+        let Because { reason } = strict::body(input)?;
+        Ok(Policy::read(input, reason))
+    }
+
+    async fn call(core: &Core, operator: Operator, policy: Policy) -> Result<Json<Activated>> {
+        let target = policy.target(core, operator).await?;
+        Ok(Json(lifecycle::roll_back(core, target).await?))
+    }
+}
+
+/// `DELETE /admin/v1/partners/{slug}/policies/{kind}`
+pub struct RemovePolicy;
+
+impl Endpoint for RemovePolicy {
+    const METHOD: Method = Method::DELETE;
+    const PATH: &'static str = "/admin/v1/partners/{slug}/policies/{kind}";
+    const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND];
+    const BODY: Body = Body::StrictJson;
+    const DOC: Doc = Doc {
+        summary: "Return to the built-in rule",
+        details: "Deactivates the policy; its versions stay. A trial ends.",
+        path: PATH,
+        body: Shape::of::<Because>(),
+        request: r#"{"reason": "contract ended"}"#,
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = Policy;
+    type Response = NoContent;
+
+    fn read(input: &Input, _: &Operator) -> Result<Policy> {
+        let Because { reason } = strict::body(input)?;
+        Ok(Policy::read(input, reason))
+    }
+
+    async fn call(core: &Core, operator: Operator, policy: Policy) -> Result<NoContent> {
+        let target = policy.target(core, operator).await?;
+        lifecycle::remove(core, target).await?;
+        Ok(NoContent)
+    }
+}

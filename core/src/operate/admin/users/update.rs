@@ -1,0 +1,169 @@
+//! `PATCH /admin/v1/users/{uuid}`
+
+mod members;
+
+use http::{Method, StatusCode};
+use serde_json::json;
+use sqlx::PgConnection;
+
+use self::members::{AddressCheck, Change, Check, Dac8, Document, Level};
+use super::read::{EXAMPLE, User};
+use super::{UUID, find};
+use crate::Core;
+use crate::endpoint::openapi::doc::{Doc, Shape};
+use crate::endpoint::{Body, Endpoint, Json};
+use crate::http::fields::strict;
+use crate::http::request::Input;
+use crate::notify::events::{self, EventType, NewEvent};
+use crate::operate::admin::operator::Operator;
+use crate::platform::audit::{self, Entry};
+use crate::platform::error::{Denial, Error, Result};
+use crate::users::account::{self, Account};
+use crate::users::erase::erase;
+use rampart_types::{ClientId, UserId};
+
+/// `PATCH /admin/v1/users/{uuid}`
+pub struct UpdateUser;
+
+impl Endpoint for UpdateUser {
+    const METHOD: Method = Method::PATCH;
+    const PATH: &'static str = "/admin/v1/users/{uuid}";
+    const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
+    const BODY: Body = Body::StrictJson;
+    const DOC: Doc = Doc {
+        summary: "Update a user's checks, level and limits",
+        details: "Members that are left out stay as they are. `deleted` erases the personal data, \
+                  for good; a deleted user is 409.",
+        path: &[UUID],
+        body: Shape::of::<Change>(),
+        request: r#"{"level": "silver", "verification": {"identity": "verified"},
+            "limitOverrides": {"user_day_limit": 250.5}}"#,
+        answer: EXAMPLE,
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = Update;
+    type Response = Json<User>;
+
+    fn read(input: &Input, _: &Operator) -> Result<Update> {
+        let change: Change = strict::body(input)?;
+        change.check()?;
+        Ok(Update { uuid: input.param("uuid").to_owned(), change })
+    }
+
+    async fn call(core: &Core, operator: Operator, update: Update) -> Result<Json<User>> {
+        let Update { uuid, change } = update;
+        let mut tx = core.db.begin().await?;
+        let (client, user) = find(&mut tx, &uuid).await?;
+        if !account::lock(&mut tx, client, user).await? {
+            return Err(Denial::conflict("the user is deleted").into());
+        }
+        let unknown = || Denial::not_found("user");
+        let before = Account::load(&mut tx, core, client, user).await?.ok_or_else(unknown)?;
+        write(&mut tx, core, (client, user), &change).await?;
+        for document in &change.documents {
+            write_document(&mut tx, (client, user), document).await?;
+        }
+        let after = Account::load(&mut tx, core, client, user).await?.ok_or_else(unknown)?;
+        record_events(&mut tx, core, &before, &after).await?;
+        if change.deleted == Some(true) {
+            erase(&mut tx, core, client, user).await?;
+        }
+        // Every member is a name of our own or a number: nothing of the person.
+        let detail = serde_json::to_value(&change)
+            .map_err(|error| Error::internal("write an audit row", error))?;
+        let (actor, target) = (operator.actor(), user.to_string());
+        let entry = Entry { actor, action: "user.change", target: &target, detail };
+        audit::record(&mut tx, &core.clock, entry).await?;
+        let shown = User::load(&mut tx, core, client, user).await?;
+        tx.commit().await?;
+        Ok(Json(shown))
+    }
+}
+
+/// A change of one user.
+pub struct Update {
+    uuid: String,
+    change: Change,
+}
+
+async fn write(
+    conn: &mut PgConnection,
+    core: &Core,
+    (client, user): (ClientId, UserId),
+    change: &Change,
+) -> Result<()> {
+    let checks = &change.verification;
+    let limits = change.limit_overrides.as_ref().map(|limits| json!(limits));
+    sqlx::query!(
+        "update end_user set \
+             disabled_at = case when $3::boolean is null then disabled_at \
+                 when $3 then coalesce(disabled_at, $4) end, \
+             level = coalesce($5, level), \
+             dac8_status = coalesce($6, dac8_status), \
+             email_status = coalesce($7, email_status), \
+             activated_at = case when $7 = 'verified' then coalesce(activated_at, $4) \
+                 else activated_at end, \
+             identity_status = coalesce($8, identity_status), \
+             amld5_status = coalesce($9, amld5_status), \
+             privacy_agreement_status = coalesce($10, privacy_agreement_status), \
+             residential_address_status = coalesce($11, residential_address_status), \
+             limit_overrides = coalesce($12, limit_overrides) \
+         where client_id = $1 and user_id = $2",
+        client.uuid(),
+        user.uuid(),
+        change.disabled,
+        core.clock.now(),
+        change.level.map(Level::as_str),
+        change.dac8_status.map(Dac8::as_str),
+        checks.email.map(Check::as_str),
+        checks.identity.map(Check::as_str),
+        checks.amld5.map(Check::as_str),
+        checks.privacy_agreement.map(Check::as_str),
+        checks.residential_address.map(AddressCheck::as_str),
+        limits,
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+async fn write_document(
+    conn: &mut PgConnection,
+    (client, user): (ClientId, UserId),
+    document: &Document,
+) -> Result<()> {
+    let written = sqlx::query!(
+        "update user_document set status = $5 \
+         where client_id = $1 and user_id = $2 and type = $3 and side = $4",
+        client.uuid(),
+        user.uuid(),
+        document.kind,
+        document.side,
+        document.status.as_str(),
+    )
+    .execute(conn)
+    .await?;
+    if written.rows_affected() == 0 {
+        return Err(Denial::unprocessable("documents: the user has sent no such side").into());
+    }
+    Ok(())
+}
+
+/// Records the events of the partner's log that follow from the change.
+async fn record_events(
+    conn: &mut PgConnection,
+    core: &Core,
+    before: &Account,
+    after: &Account,
+) -> Result<()> {
+    let disabled = before.disabled_at.is_none() && after.disabled_at.is_some();
+    let verified = !before.statuses.is_verified() && after.statuses.is_verified();
+    let events = [(disabled, EventType::UserDisabled), (verified, EventType::UserVerified)];
+    for (_, kind) in events.into_iter().filter(|(is_due, _)| *is_due) {
+        let payload = json!({ "uuid": after.user });
+        let event = NewEvent { kind, order_id: None, payload };
+        events::record(conn, core, after.client, event, None).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,128 @@
+//! The members of a user's update.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::platform::error::{Denial, Result};
+use rampart_types::JsonDecimal;
+
+/// Most documents that one call updates.
+const DOCUMENTS_MAX: usize = 32;
+/// Limits that may be set for one user (API document, user limits).
+const LIMITS: [&str; 6] = [
+    "user_day_limit",
+    "user_day_limit_fiat_to_coin",
+    "user_day_limit_coin_to_fiat",
+    "non_raised_limit_account_limit",
+    "new_limited_account_limit",
+    "number_of_non_raised_accounts_limit",
+];
+
+#[derive(Deserialize, JsonSchema, Serialize)]
+#[schemars(rename = "UserUpdate")]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct Change {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) disabled: Option<bool>,
+    /// `true` erases the personal data, for good; `false` is refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) deleted: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) level: Option<Level>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) dac8_status: Option<Dac8>,
+    #[serde(default, skip_serializing_if = "Verification::is_empty")]
+    pub(super) verification: Verification,
+    /// Sides that the user has sent, at most 32.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) documents: Vec<Document>,
+    /// Limits of this user alone, in place of all set before: `user_day_limit`,
+    /// `user_day_limit_fiat_to_coin`, `user_day_limit_coin_to_fiat`,
+    /// `non_raised_limit_account_limit`, `new_limited_account_limit`,
+    /// `number_of_non_raised_accounts_limit`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) limit_overrides: Option<BTreeMap<String, JsonDecimal>>,
+}
+
+#[derive(Default, Deserialize, JsonSchema, Serialize, PartialEq, Eq)]
+#[schemars(rename = "VerificationUpdate")]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct Verification {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) email: Option<Check>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) identity: Option<Check>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) amld5: Option<Check>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) privacy_agreement: Option<Check>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) residential_address: Option<AddressCheck>,
+}
+
+impl Verification {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+#[derive(Deserialize, JsonSchema, Serialize)]
+#[schemars(rename = "DocumentUpdate")]
+#[serde(deny_unknown_fields)]
+pub(super) struct Document {
+    #[serde(rename = "type")]
+    pub(super) kind: String,
+    pub(super) side: String,
+    pub(super) status: DocumentCheck,
+}
+
+/// Gives the values of a column their names, the same in JSON and as stored.
+macro_rules! names {
+    ($name:ident { $($value:ident $text:literal),+ }) => {
+        #[derive(Clone, Copy, Deserialize, JsonSchema, Serialize, PartialEq, Eq)]
+        pub(super) enum $name {
+            $(#[serde(rename = $text)] $value,)+
+        }
+
+        impl $name {
+            pub(super) const fn as_str(self) -> &'static str {
+                match self { $(Self::$value => $text,)+ }
+            }
+        }
+    };
+}
+
+names!(Level { Bronze "bronze", Silver "silver", Gold "gold" });
+names!(Dac8 { Unknown "unknown", Missing "missing", Pending "pending", Present "present" });
+names!(Check { Pending "pending", Verified "verified", Failed "failed", Blocked "blocked" });
+names!(AddressCheck {
+    Missing "missing", Present "present", Pending "pending", Verified "verified",
+    Failed "failed", Blocked "blocked"
+});
+names!(DocumentCheck {
+    Missing "missing", Pending "pending", Verified "verified", Failed "failed", Blocked "blocked"
+});
+
+impl Change {
+    pub(super) fn check(&self) -> Result<()> {
+        if self.deleted == Some(false) {
+            return Err(Denial::unprocessable("deleted: a user cannot be brought back").into());
+        }
+        if self.documents.len() > DOCUMENTS_MAX {
+            return Err(Denial::unprocessable("documents: at most 32").into());
+        }
+        for (name, amount) in self.limit_overrides.iter().flatten() {
+            if !LIMITS.contains(&name.as_str()) {
+                let reason = format!("limitOverrides: no limit {name}");
+                return Err(Denial::unprocessable(reason).into());
+            }
+            if amount.0.is_sign_negative() {
+                let reason = format!("limitOverrides: {name} is negative");
+                return Err(Denial::unprocessable(reason).into());
+            }
+        }
+        Ok(())
+    }
+}
