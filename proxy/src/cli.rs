@@ -14,7 +14,8 @@ use crate::commands::price::Price;
 use crate::config::Config;
 use crate::demo::Demo;
 use crate::logging;
-use crate::serve::{self, Fault};
+use crate::server;
+use crate::startup_error::StartupError;
 
 /// A multi-tenant edge for buying and selling crypto assets.
 #[derive(Debug, Parser)]
@@ -50,7 +51,7 @@ pub(crate) enum Command {
 impl Command {
     /// Exit status when it fails: 1 for a walk that found something wrong, 2 for what the
     /// operator can mend.
-    pub(crate) fn status_of_fault(&self) -> u8 {
+    pub(crate) fn failure_status(&self) -> u8 {
         if matches!(self, Self::Demo(_)) { 1 } else { 2 }
     }
 
@@ -58,7 +59,7 @@ impl Command {
     ///
     /// # Errors
     /// One sentence for the operator.
-    pub(crate) fn run(self) -> Result<(), Fault> {
+    pub(crate) fn run(self) -> Result<(), StartupError> {
         match self {
             Self::Serve(args) => args.run(),
             Self::Demo(command) => command.run(),
@@ -85,10 +86,10 @@ pub(crate) struct Serve {
 }
 
 impl Serve {
-    fn run(self) -> Result<(), Fault> {
+    fn run(self) -> Result<(), StartupError> {
         let config =
-            Config::load(self.config.as_deref()).map_err(|e| Fault::from(e.to_string()))?;
+            Config::load(self.config.as_deref()).map_err(|e| StartupError::from(e.to_string()))?;
         logging::start(&config.log)?;
-        serve::run(config, self.upgrade)
+        server::run(config, self.upgrade)
     }
 }

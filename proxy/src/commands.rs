@@ -16,7 +16,8 @@ use serde_json::Value;
 
 use crate::config::Config;
 use crate::operator::Operator;
-use crate::serve::{self, Fault};
+use crate::server;
+use crate::startup_error::StartupError;
 
 /// How a command finds the admin listener and its token.
 #[derive(Debug, Args)]
@@ -31,13 +32,13 @@ impl Target {
     ///
     /// # Errors
     /// One sentence for the operator.
-    pub(crate) fn run<F>(&self, work: impl FnOnce(Operator) -> F) -> Result<(), Fault>
+    pub(crate) fn run<F>(&self, work: impl FnOnce(Operator) -> F) -> Result<(), StartupError>
     where
-        F: Future<Output = Result<Value, Fault>>,
+        F: Future<Output = Result<Value, StartupError>>,
     {
         let config = self.load()?;
         let operator = Operator::of(&config)?;
-        let answer = serve::runtime(1)?.block_on(work(operator))?;
+        let answer = server::runtime(1)?.block_on(work(operator))?;
         print(&answer);
         Ok(())
     }
@@ -46,8 +47,9 @@ impl Target {
     ///
     /// # Errors
     /// One sentence that names what is wrong.
-    pub(crate) fn load(&self) -> Result<Config, Fault> {
-        Config::load_for_operator(self.config.as_deref()).map_err(|e| Fault::from(e.to_string()))
+    pub(crate) fn load(&self) -> Result<Config, StartupError> {
+        Config::load_for_operator(self.config.as_deref())
+            .map_err(|e| StartupError::from(e.to_string()))
     }
 }
 

@@ -15,7 +15,8 @@ use self::ground::Ground;
 use self::partner::Partner;
 use self::steps::Steps;
 use crate::logging;
-use crate::serve::{self, Fault};
+use crate::server;
+use crate::startup_error::StartupError;
 
 /// Arguments of `rampart demo`.
 #[derive(Debug, Args)]
@@ -39,25 +40,25 @@ impl Demo {
     ///
     /// # Errors
     /// One sentence: what could not be set up, or what the walk found wrong.
-    pub(crate) fn run(self) -> Result<(), Fault> {
+    pub(crate) fn run(self) -> Result<(), StartupError> {
         let mut steps = Steps::new();
         let ground = Ground::prepare(&self.state, self.postgres, &mut steps)?;
         logging::start(&ground.config.log)?;
-        let runtime = serve::runtime(ground.config.edge.threads)?;
+        let runtime = server::runtime(ground.config.edge.threads)?;
+        runtime.block_on(ground.create_database())?;
+        let starting = || server::start(ground.config.clone(), false);
+        let mut serving = steps.block("start the edge with TLS", starting)?;
         let walked = runtime.block_on(async {
-            ground.create_database().await?;
-            let starting = serve::start(ground.config.clone(), false);
-            let serving = steps.run("start the edge with TLS", starting).await?;
             let partner = Partner::seed(&ground, &serving, &self.guests, &mut steps).await?;
             ground.write_env(&partner.shell_variables(&ground))?;
             let receiver = walk::walk(&partner, &mut steps).await?;
-            Ok::<_, Fault>((serving, partner, receiver))
+            Ok::<_, StartupError>((partner, receiver))
         });
-        let (mut serving, partner, receiver) = walked?;
+        let (partner, receiver) = walked?;
         steps.done();
         if !self.exit {
             println!("{}", partner.try_it(&ground, &serving, receiver.address));
-            runtime.block_on(serving.until_stopped());
+            serving.until_stopped();
         }
         Ok(())
     }

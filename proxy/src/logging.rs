@@ -3,7 +3,7 @@
 use tracing_subscriber::EnvFilter;
 
 use crate::config::{Log, LogFormat};
-use crate::serve::Fault;
+use crate::startup_error::StartupError;
 
 /// Libraries that log what callers do wrong as errors of ours.
 const QUIET: &str = "pingora_core=off,pingora_proxy=off,rustls=off,h2=off,tokio_rustls=off";
@@ -12,14 +12,14 @@ const QUIET: &str = "pingora_core=off,pingora_proxy=off,rustls=off,h2=off,tokio_
 ///
 /// # Errors
 /// When `log.level` is not a filter, or there is a log already.
-pub(crate) fn start(log: &Log) -> Result<(), Fault> {
+pub(crate) fn start(log: &Log) -> Result<(), StartupError> {
     let what = format!("log.level = '{}' is not a level or a list of filters", log.level);
-    let filter =
-        EnvFilter::try_new(format!("{QUIET},{}", log.level)).map_err(|e| Fault::new(&what, &e))?;
+    let filter = EnvFilter::try_new(format!("{QUIET},{}", log.level))
+        .map_err(|e| StartupError::new(&what, &e))?;
     let base = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     let started = match log.format {
         LogFormat::Json => base.json().try_init(),
         LogFormat::Text => base.with_ansi(false).try_init(),
     };
-    started.map_err(|e| Fault::new("the log cannot be started", &e))
+    started.map_err(|e| StartupError::new("the log cannot be started", &e))
 }

@@ -1,37 +1,18 @@
 //! Rampart: a multi-tenant edge.
 //!
-//! Read `gateway.rs` first: the life of a request. `connection.rs` is the life of a connection,
-//! `serve.rs` that of the process, `config.rs` what can be set. Everything a request meets before
-//! and after the core is here; the API itself is in `rampart-core`.
+//! Read `gateway.rs` first: the life of a request. `server.rs` is that of the process and of its
+//! connections, `config.rs` what can be set. Everything a request meets before and after the core
+//! is here; the API itself is in `rampart-core`.
 
-mod access_log;
-mod admin;
 mod cli;
 mod commands;
 mod config;
-mod connection;
-mod context;
 mod demo;
-mod edge;
-mod exchange;
-mod framing;
 mod gateway;
-mod guard;
-mod lifecycle;
-mod listener;
-mod local;
 mod logging;
-mod normal_form;
 mod operator;
-mod ops;
-mod serve;
-mod signals;
-mod sockets;
-mod stream;
-mod tls;
-mod upgrade;
-mod whole;
-mod wire;
+mod server;
+mod startup_error;
 
 use std::process::ExitCode;
 
@@ -45,12 +26,12 @@ fn main() -> ExitCode {
     // Fails only when there is one already, which is then as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let command = cli::Cli::parse().command;
-    let status_of_fault = command.status_of_fault();
+    let failure_status = command.failure_status();
     match command.run() {
         Ok(()) => ExitCode::SUCCESS,
-        Err(fault) => {
-            eprintln!("rampart: {fault}");
-            ExitCode::from(status_of_fault)
+        Err(error) => {
+            eprintln!("rampart: {error}");
+            ExitCode::from(failure_status)
         }
     }
 }

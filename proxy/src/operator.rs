@@ -7,7 +7,7 @@ use reqwest::Client;
 use serde_json::Value;
 
 use crate::config::Config;
-use crate::serve::Fault;
+use crate::startup_error::StartupError;
 
 /// Longest wait for an answer: a policy's component is compiled within it.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
@@ -35,9 +35,11 @@ impl Operator {
     ///
     /// # Errors
     /// Without a token.
-    pub(crate) fn of(config: &Config) -> Result<Self, Fault> {
+    pub(crate) fn of(config: &Config) -> Result<Self, StartupError> {
         let token = config.admin.token.as_ref().ok_or_else(|| {
-            Fault::from("'admin.token' is not set (RAMPART__ADMIN__TOKEN or the file)".to_owned())
+            StartupError::from(
+                "'admin.token' is not set (RAMPART__ADMIN__TOKEN or the file)".to_owned(),
+            )
         })?;
         Self::at(format!("http://{}", config.admin.listen), token.expose().to_owned())
     }
@@ -46,12 +48,12 @@ impl Operator {
     ///
     /// # Errors
     /// When no HTTP client can be made.
-    pub(crate) fn at(base: String, token: String) -> Result<Self, Fault> {
+    pub(crate) fn at(base: String, token: String) -> Result<Self, StartupError> {
         let http = Client::builder()
             .timeout(ANSWER_MAX)
             .no_proxy()
             .build()
-            .map_err(|e| Fault::new("no HTTP client can be made", &e))?;
+            .map_err(|e| StartupError::new("no HTTP client can be made", &e))?;
         Ok(Self { http, base, token })
     }
 
@@ -64,7 +66,7 @@ impl Operator {
         method: Method,
         path: &str,
         body: Body,
-    ) -> Result<Value, Fault> {
+    ) -> Result<Value, StartupError> {
         let url = format!("{}/admin/v1/{path}", self.base);
         let mut request = self.http.request(method, url).bearer_auth(&self.token);
         request = match body {
@@ -72,7 +74,7 @@ impl Operator {
             Body::Json(value) => request.json(&value),
             Body::Component(wasm) => request.header("content-type", "application/wasm").body(wasm),
         };
-        let unreachable = |e| Fault::new("the admin listener does not answer", &e);
+        let unreachable = |e| StartupError::new("the admin listener does not answer", &e);
         let answer = request.send().await.map_err(unreachable)?;
         let status = answer.status();
         let bytes = answer.bytes().await.map_err(unreachable)?;
@@ -81,14 +83,14 @@ impl Operator {
             return Ok(value);
         }
         let reason = value["error"].as_str().unwrap_or("no reason was given");
-        Err(Fault::from(format!("{path}: {reason} ({})", status.as_u16())))
+        Err(StartupError::from(format!("{path}: {reason} ({})", status.as_u16())))
     }
 
     /// A call without a body.
     ///
     /// # Errors
     /// As [`Operator::call`].
-    pub(crate) async fn get(&self, path: &str) -> Result<Value, Fault> {
+    pub(crate) async fn get(&self, path: &str) -> Result<Value, StartupError> {
         self.call(Method::GET, path, Body::None).await
     }
 }

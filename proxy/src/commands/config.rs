@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind, Write as _};
 use clap::{Args, Subcommand};
 
 use crate::config::reference::{self, Section, Setting};
-use crate::serve::Fault;
+use crate::startup_error::StartupError;
 
 /// Begins the page that `--markdown` prints.
 const PAGE: &str = "\
@@ -29,7 +29,7 @@ impl ConfigCommand {
     ///
     /// # Errors
     /// One sentence for the operator.
-    pub(crate) fn run(self) -> Result<(), Fault> {
+    pub(crate) fn run(self) -> Result<(), StartupError> {
         match self {
             Self::Reference(reference) => reference.run(),
         }
@@ -48,7 +48,7 @@ pub(crate) struct Reference {
 }
 
 impl Reference {
-    fn run(&self) -> Result<(), Fault> {
+    fn run(&self) -> Result<(), StartupError> {
         let sections = reference::sections();
         let text = if self.json {
             json(&sections)?
@@ -60,15 +60,15 @@ impl Reference {
         match io::stdout().write_all(text.as_bytes()) {
             // The reader, such as `head`, has had enough.
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-            written => written.map_err(|e| Fault::new("the reference cannot be printed", &e)),
+            written => written.map_err(|e| StartupError::new("the reference cannot be printed", &e)),
         }
     }
 }
 
-fn json(sections: &[Section]) -> Result<String, Fault> {
+fn json(sections: &[Section]) -> Result<String, StartupError> {
     let settings: Vec<&Setting> = sections.iter().flat_map(|section| &section.settings).collect();
     let text = serde_json::to_string_pretty(&settings)
-        .map_err(|e| Fault::new("the reference cannot be printed", &e))?;
+        .map_err(|e| StartupError::new("the reference cannot be printed", &e))?;
     Ok(text + "\n")
 }
 

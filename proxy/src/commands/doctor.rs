@@ -9,8 +9,9 @@ use rampart_core::platform::clock::Clock;
 use super::Target;
 use crate::config::Config;
 use crate::operator::Operator;
-use crate::serve::{self, Fault};
-use crate::tls::Certificates;
+use crate::server;
+use crate::server::Certificates;
+use crate::startup_error::StartupError;
 
 /// Checks configuration, certificates, database, keys, prices, policies and the running edge.
 #[derive(Debug, Args)]
@@ -45,17 +46,19 @@ impl Doctor {
     ///
     /// # Errors
     /// When something stops an edge from serving.
-    pub(crate) fn run(self) -> Result<(), Fault> {
+    pub(crate) fn run(self) -> Result<(), StartupError> {
         let config = self.target.load()?;
         let mut findings = Findings::default();
         findings.good("configuration", "every key is known");
         look_at_settings(&config, &mut findings);
-        let runtime = serve::runtime(2)?;
+        let runtime = server::runtime(2)?;
         runtime.block_on(look_at_core(&config, &mut findings));
         runtime.block_on(look_at_edge(&config, &findings));
         match findings.broken {
             0 => Ok(()),
-            n => Err(Fault::from(format!("{n} of the checks above stop an edge from serving"))),
+            n => Err(StartupError::from(format!(
+                "{n} of the checks above stop an edge from serving"
+            ))),
         }
     }
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::Target;
 use crate::operator::Body;
-use crate::serve::Fault;
+use crate::startup_error::StartupError;
 
 /// API keys of a partner.
 #[derive(Debug, Subcommand)]
@@ -43,7 +43,7 @@ impl Key {
     ///
     /// # Errors
     /// One sentence for the operator.
-    pub(crate) fn run(self) -> Result<(), Fault> {
+    pub(crate) fn run(self) -> Result<(), StartupError> {
         match self {
             Self::Issue { slug, name, expires_at, allowed_addresses, target } => {
                 let body = Body::Json(json!({

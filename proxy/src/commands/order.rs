@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::Target;
 use crate::operator::Body;
-use crate::serve::Fault;
+use crate::startup_error::StartupError;
 
 /// Orders.
 #[derive(Debug, Subcommand)]
@@ -45,7 +45,7 @@ impl Order {
     ///
     /// # Errors
     /// One sentence for the operator.
-    pub(crate) fn run(self) -> Result<(), Fault> {
+    pub(crate) fn run(self) -> Result<(), StartupError> {
         match self {
             Self::Show { id, target } => target.run(async |o| o.get(&format!("orders/{id}")).await),
             Self::Replay { id, target } => {
@@ -61,18 +61,17 @@ impl Order {
     }
 }
 
-fn body(event: String, members: &[String]) -> Result<Value, Fault> {
+fn body(event: String, members: &[String]) -> Result<Value, StartupError> {
     let mut body = Map::new();
     body.insert("event".to_owned(), event.into());
     for member in members {
         let (name, value) = member
             .split_once('=')
-            .ok_or_else(|| Fault::from(format!("'{member}' is not MEMBER=VALUE")))?;
+            .ok_or_else(|| StartupError::from(format!("'{member}' is not MEMBER=VALUE")))?;
         // An amount is a JSON number on the wire, the others are texts.
         let value = match name {
-            "amount" => {
-                serde_json::from_str(value).map_err(|e| Fault::new("amount is not a number", &e))?
-            }
+            "amount" => serde_json::from_str(value)
+                .map_err(|e| StartupError::new("amount is not a number", &e))?,
             _ => Value::from(value),
         };
         body.insert(name.to_owned(), value);

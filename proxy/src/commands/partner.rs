@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::Target;
 use crate::operator::{Body, Operator};
-use crate::serve::Fault;
+use crate::startup_error::StartupError;
 
 /// Partners.
 #[derive(Debug, Subcommand)]
@@ -57,7 +57,7 @@ impl Partner {
     ///
     /// # Errors
     /// One sentence for the operator.
-    pub(crate) fn run(self) -> Result<(), Fault> {
+    pub(crate) fn run(self) -> Result<(), StartupError> {
         match self {
             Self::Add { slug, name, mode, target } => {
                 let name = name.unwrap_or_else(|| slug.clone());
@@ -78,7 +78,7 @@ impl Partner {
     }
 }
 
-async fn set_status(operator: &Operator, slug: &str, status: &str) -> Result<Value, Fault> {
+async fn set_status(operator: &Operator, slug: &str, status: &str) -> Result<Value, StartupError> {
     let body = Body::Json(json!({ "status": status }));
     operator.call(Method::PATCH, &format!("partners/{slug}"), body).await
 }

@@ -10,7 +10,7 @@ mod template;
 use clap::Subcommand;
 
 use self::lifecycle::Lifecycle;
-use crate::serve::Fault;
+use crate::startup_error::StartupError;
 
 /// A partner's policies: `signature`, `fee` and `method-order`.
 #[derive(Debug, Subcommand)]
@@ -30,7 +30,7 @@ impl Policy {
     ///
     /// # Errors
     /// One sentence for the operator.
-    pub(crate) fn run(self) -> Result<(), Fault> {
+    pub(crate) fn run(self) -> Result<(), StartupError> {
         match self {
             Self::New(new) => new.run(),
             Self::Build(build) => build.run(),
@@ -40,6 +40,7 @@ impl Policy {
     }
 }
 
-fn read(file: &std::path::Path) -> Result<Vec<u8>, Fault> {
-    std::fs::read(file).map_err(|e| Fault::new(&format!("'{}' cannot be read", file.display()), &e))
+fn read(file: &std::path::Path) -> Result<Vec<u8>, StartupError> {
+    std::fs::read(file)
+        .map_err(|e| StartupError::new(&format!("'{}' cannot be read", file.display()), &e))
 }

@@ -5,7 +5,7 @@ use http::Method;
 
 use super::Target;
 use crate::operator::Body;
-use crate::serve::Fault;
+use crate::startup_error::StartupError;
 
 /// Prices.
 #[derive(Debug, Subcommand)]
@@ -31,7 +31,7 @@ impl Price {
     ///
     /// # Errors
     /// One sentence for the operator.
-    pub(crate) fn run(self) -> Result<(), Fault> {
+    pub(crate) fn run(self) -> Result<(), StartupError> {
         match self {
             Self::Set { pair, price, target } => {
                 let body = Body::Json(serde_json::json!({ "price": price }));

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
-use crate::serve::Fault;
+use crate::startup_error::StartupError;
 
 /// Largest callback that is taken, in bytes.
 const BODY_BYTES_MAX: usize = 64 * 1024;
@@ -56,11 +56,12 @@ impl Receiver {
     ///
     /// # Errors
     /// When there is none.
-    pub(super) async fn start(secret: &str) -> Result<Self, Fault> {
+    pub(super) async fn start(secret: &str) -> Result<Self, StartupError> {
         let listener = TcpListener::bind("127.0.0.1:0")
             .await
-            .map_err(|e| Fault::new("no port for callbacks", &e))?;
-        let address = listener.local_addr().map_err(|e| Fault::new("no port for callbacks", &e))?;
+            .map_err(|e| StartupError::new("no port for callbacks", &e))?;
+        let address =
+            listener.local_addr().map_err(|e| StartupError::new("no port for callbacks", &e))?;
         let (callbacks, came) = (Mutex::default(), Notify::new());
         let kept = Arc::new(Kept { callbacks, came, secret: secret.to_owned() });
         tokio::spawn(accept(listener, Arc::clone(&kept)));
@@ -131,12 +132,13 @@ impl Received {
     ///
     /// # Errors
     /// What does not fit.
-    pub(super) fn verify(&self, secret: &str) -> Result<(), Fault> {
+    pub(super) fn verify(&self, secret: &str) -> Result<(), StartupError> {
         let header = |name: &str| {
             let value = self.headers.get(name).and_then(|value| value.to_str().ok());
-            value.ok_or_else(|| Fault::from(format!("the callback has no {name}")))
+            value.ok_or_else(|| StartupError::from(format!("the callback has no {name}")))
         };
-        let broken = || Fault::from("the webhook secret is not whsec_ and base64".to_owned());
+        let broken =
+            || StartupError::from("the webhook secret is not whsec_ and base64".to_owned());
         let secret = secret.strip_prefix("whsec_").ok_or_else(broken)?;
         let secret = STANDARD.decode(secret).map_err(|_| broken())?;
         let key = hmac::Key::new(hmac::HMAC_SHA256, &secret);
@@ -155,7 +157,7 @@ impl Received {
         if genuine {
             Ok(())
         } else {
-            Err(Fault::from("the callback's signature is wrong".to_owned()))
+            Err(StartupError::from("the callback's signature is wrong".to_owned()))
         }
     }
 }

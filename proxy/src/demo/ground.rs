@@ -15,7 +15,7 @@ use rampart_core::platform::private_postgres::{Options, PrivatePostgres, Use};
 
 use super::steps::Steps;
 use crate::config::Config;
-use crate::serve::Fault;
+use crate::startup_error::StartupError;
 
 const DATABASE: &str = "rampart_demo";
 
@@ -39,14 +39,14 @@ impl Ground {
         state: &Path,
         bin: Option<PathBuf>,
         steps: &mut Steps,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, StartupError> {
         let place = format!("'{}' cannot be used", state.display());
-        fs::create_dir_all(state).map_err(|e| Fault::new(&place, &e))?;
-        let state = state.canonicalize().map_err(|e| Fault::new(&place, &e))?;
+        fs::create_dir_all(state).map_err(|e| StartupError::new(&place, &e))?;
+        let state = state.canonicalize().map_err(|e| StartupError::new(&place, &e))?;
         let options = Options { state: state.join("postgres"), bin, purpose: Use::Demo };
         let postgres = steps
             .block("start a private Postgres", || PrivatePostgres::start(options))
-            .map_err(|e| Fault::from(e.to_string()))?;
+            .map_err(|e| StartupError::from(e.to_string()))?;
         let certificate = state.join("certificate.pem");
         let key = state.join("key.pem");
         steps.block("make a self-signed certificate", || make_certificate(&certificate, &key))?;
@@ -62,7 +62,7 @@ impl Ground {
     ///
     /// # Errors
     /// One sentence.
-    pub(super) fn write_env(&self, text: &str) -> Result<(), Fault> {
+    pub(super) fn write_env(&self, text: &str) -> Result<(), StartupError> {
         write_private(&self.settings.with_file_name("env"), text)
     }
 
@@ -70,16 +70,16 @@ impl Ground {
     ///
     /// # Errors
     /// One sentence.
-    pub(super) async fn create_database(&self) -> Result<(), Fault> {
+    pub(super) async fn create_database(&self) -> Result<(), StartupError> {
         db::recreate(&self.postgres.url("postgres"), DATABASE)
             .await
-            .map_err(|e| Fault::from(e.to_string()))
+            .map_err(|e| StartupError::from(e.to_string()))
     }
 }
 
-fn config(postgres: &PrivatePostgres, cert: &Path, key: &Path) -> Result<Config, Fault> {
+fn config(postgres: &PrivatePostgres, cert: &Path, key: &Path) -> Result<Config, StartupError> {
     let clock = Clock::system();
-    let no_entropy = |e| Fault::new("keys cannot be made", &e);
+    let no_entropy = |e| StartupError::new("keys cannot be made", &e);
     let mut config = Config::default();
     config.edge.listen = vec![free_or_any(8443)];
     config.admin.listen = free_or_any(9443);
@@ -105,22 +105,22 @@ fn free_or_any(port: u16) -> SocketAddr {
     }
 }
 
-fn make_certificate(cert: &Path, key: &Path) -> Result<(), Fault> {
+fn make_certificate(cert: &Path, key: &Path) -> Result<(), StartupError> {
     let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
     let made = rcgen::generate_simple_self_signed(names)
-        .map_err(|e| Fault::new("no certificate can be made", &e))?;
+        .map_err(|e| StartupError::new("no certificate can be made", &e))?;
     write_private(cert, &made.cert.pem())?;
     write_private(key, &made.signing_key.serialize_pem())
 }
 
 /// Writes a file that only its owner can read.
-fn write_private(path: &Path, text: &str) -> Result<(), Fault> {
+fn write_private(path: &Path, text: &str) -> Result<(), StartupError> {
     let write = || {
         let mut options = fs::OpenOptions::new();
         options.write(true).create(true).truncate(true).mode(0o600);
         options.open(path)?.write_all(text.as_bytes())
     };
-    write().map_err(|e| Fault::new(&format!("'{}' cannot be written", path.display()), &e))
+    write().map_err(|e| StartupError::new(&format!("'{}' cannot be written", path.display()), &e))
 }
 
 /// What the other commands need to reach this edge.

@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 use super::ground::Ground;
 use super::steps::Steps;
 use crate::operator::{Body, Operator};
-use crate::serve::{Fault, Serving};
+use crate::server::Serving;
+use crate::startup_error::StartupError;
 
 const SLUG: &str = "demo";
 /// The name by which the signature policy asks for the partner's key.
@@ -47,7 +48,7 @@ impl Partner {
         serving: &Serving,
         guests: &Path,
         steps: &mut Steps,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, StartupError> {
         let token = ground.config.admin.token.as_ref().map_or("", |token| token.expose());
         let operator = Operator::at(format!("http://{}", serving.admin), token.to_owned())?;
         let body = Body::Json(json!({"slug": SLUG, "name": "Demo partner", "mode": "test"}));
@@ -129,14 +130,14 @@ impl Partner {
     }
 }
 
-fn signing_key() -> Result<Ed25519KeyPair, Fault> {
-    let broken = |_| Fault::from("no Ed25519 key can be made".to_owned());
+fn signing_key() -> Result<Ed25519KeyPair, StartupError> {
+    let broken = |_| StartupError::from("no Ed25519 key can be made".to_owned());
     let pkcs8 = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).map_err(broken)?;
     Ed25519KeyPair::from_pkcs8(pkcs8.as_ref())
-        .map_err(|e| Fault::new("no Ed25519 key can be made", &e))
+        .map_err(|e| StartupError::new("no Ed25519 key can be made", &e))
 }
 
-async fn bind_key(operator: &Operator, key: &Ed25519KeyPair) -> Result<(), Fault> {
+async fn bind_key(operator: &Operator, key: &Ed25519KeyPair) -> Result<(), StartupError> {
     let der = [&SPKI_PREFIX[..], key.public_key().as_ref()].concat();
     let pem =
         format!("-----BEGIN PUBLIC KEY-----\n{}\n-----END PUBLIC KEY-----\n", STANDARD.encode(der));
@@ -145,15 +146,15 @@ async fn bind_key(operator: &Operator, key: &Ed25519KeyPair) -> Result<(), Fault
     operator.call(Method::PUT, &path, body).await.map(|_| ())
 }
 
-async fn push(operator: &Operator, kind: &str, file: &Path) -> Result<(), Fault> {
+async fn push(operator: &Operator, kind: &str, file: &Path) -> Result<(), StartupError> {
     let place = format!("'{}' cannot be read (run plugins/build)", file.display());
-    let wasm = std::fs::read(file).map_err(|e| Fault::new(&place, &e))?;
+    let wasm = std::fs::read(file).map_err(|e| StartupError::new(&place, &e))?;
     let path = format!("partners/{SLUG}/policies/{kind}");
     operator.call(Method::PUT, &path, Body::Component(wasm)).await.map(|_| ())
 }
 
-fn client(certificate: &Path) -> Result<reqwest::Client, Fault> {
-    let broken = |e: &dyn std::fmt::Display| Fault::new("no HTTPS client can be made", e);
+fn client(certificate: &Path) -> Result<reqwest::Client, StartupError> {
+    let broken = |e: &dyn std::fmt::Display| StartupError::new("no HTTPS client can be made", e);
     let pem = std::fs::read(certificate).map_err(|e| broken(&e))?;
     let root = reqwest::Certificate::from_pem(&pem).map_err(|e| broken(&e))?;
     reqwest::Client::builder()

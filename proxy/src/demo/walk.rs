@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::callback::Receiver;
 use super::partner::Partner;
 use super::steps::Steps;
-use crate::serve::Fault;
+use crate::startup_error::StartupError;
 
 /// A main-network address, as the sandbox wants it too (the genesis block's).
 const WALLET: &str = "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa";
@@ -28,7 +28,7 @@ const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b
 ///
 /// # Errors
 /// The first thing that is not as the contract says.
-pub(super) async fn walk(partner: &Partner, steps: &mut Steps) -> Result<Receiver, Fault> {
+pub(super) async fn walk(partner: &Partner, steps: &mut Steps) -> Result<Receiver, StartupError> {
     let receiver = Receiver::start(partner.credential("webhookSecret")).await?;
     let buyer = steps.run("authenticate", Buyer::authenticate(partner)).await?;
     let method = steps.run("list payment methods, in the policy's order", buyer.methods()).await?;
@@ -47,18 +47,22 @@ pub(super) async fn walk(partner: &Partner, steps: &mut Steps) -> Result<Receive
     Ok(receiver)
 }
 
-async fn receive(receiver: &Receiver, partner: &Partner, order: &Value) -> Result<(), Fault> {
+async fn receive(
+    receiver: &Receiver,
+    partner: &Partner,
+    order: &Value,
+) -> Result<(), StartupError> {
     let received = tokio::time::timeout(SETTLED_MAX, receiver.first())
         .await
-        .map_err(|_| Fault::from("no callback came".to_owned()))?;
+        .map_err(|_| StartupError::from("no callback came".to_owned()))?;
     received.verify(partner.credential("webhookSecret"))?;
     let body: Value = serde_json::from_slice(&received.body)
-        .map_err(|e| Fault::new("the callback is not JSON", &e))?;
+        .map_err(|e| StartupError::new("the callback is not JSON", &e))?;
     expect("type", &body["type"], &json!("order.completed"))?;
     expect("orderId", &body["data"]["orderId"], order)?;
     let wanted = format!("orderId={order}&status=success");
     if !received.target.ends_with(&wanted) {
-        return Err(Fault::from(format!("the callback's query is not {wanted}")));
+        return Err(StartupError::from(format!("the callback's query is not {wanted}")));
     }
     Ok(())
 }
@@ -70,7 +74,7 @@ struct Buyer<'a> {
 }
 
 impl<'a> Buyer<'a> {
-    async fn authenticate(partner: &'a Partner) -> Result<Self, Fault> {
+    async fn authenticate(partner: &'a Partner) -> Result<Self, StartupError> {
         let buyer = Self { partner, token: String::new() };
         let body = json!({
             "username": partner.credential("username"),
@@ -85,21 +89,21 @@ impl<'a> Buyer<'a> {
         format!("{}{path}", self.partner.base)
     }
 
-    async fn get(&self, path: &str) -> Result<Value, Fault> {
+    async fn get(&self, path: &str) -> Result<Value, StartupError> {
         answer(self.partner.http.get(self.url(path)).bearer_auth(&self.token)).await
     }
 
-    async fn post(&self, path: &str, body: &Value) -> Result<Value, Fault> {
+    async fn post(&self, path: &str, body: &Value) -> Result<Value, StartupError> {
         answer(self.partner.http.post(self.url(path)).bearer_auth(&self.token).json(body)).await
     }
 
     /// The method that the partner's policy puts first for the Netherlands.
-    async fn methods(&self) -> Result<String, Fault> {
+    async fn methods(&self) -> Result<String, StartupError> {
         let answer = self.get("/api/v2/buy/payment-methods?countryCode=nl").await?;
         text(&answer["paymentMethods"][0], "code")
     }
 
-    async fn quote(&self, method: &str) -> Result<Value, Fault> {
+    async fn quote(&self, method: &str) -> Result<Value, StartupError> {
         let body = json!({
             "currencyPair": "BTC-EUR", "paymentMethod": method, "fiatAmount": 250,
             "walletAddress": WALLET, "countryCode": "NL",
@@ -118,13 +122,13 @@ impl<'a> Buyer<'a> {
 
     /// The signature covers what is set, percent-encoded and in alphabetical order, then the time
     /// and a nonce: the scheme of the partner's own policy.
-    async fn offer(&self, method: &str, callback_url: &str) -> Result<String, Fault> {
+    async fn offer(&self, method: &str, callback_url: &str) -> Result<String, StartupError> {
         let encode = |value: &str| utf8_percent_encode(value, RESERVED).to_string();
         let nonce: [u8; 12] = self
             .partner
             .clock
             .random_bytes()
-            .map_err(|e| Fault::new("no nonce can be made", &e))?;
+            .map_err(|e| StartupError::new("no nonce can be made", &e))?;
         let nonce = URL_SAFE_NO_PAD.encode(nonce);
         let time = self.partner.clock.unix_seconds();
         let signed = format!(
@@ -143,24 +147,29 @@ impl<'a> Buyer<'a> {
         text(&self.post("/api/v2/buy/offer", &body).await?, "offerUuid")
     }
 
-    async fn confirm(&self, quote: &Value, offer: &str) -> Result<(Value, String), Fault> {
+    async fn confirm(&self, quote: &Value, offer: &str) -> Result<(Value, String), StartupError> {
         let body = json!({
             "quote": quote["quote"], "offerId": offer, "walletAddress": WALLET,
         });
         let confirmed = self.post("/api/v2/buy/confirm", &body).await?;
         if !confirmed["orderId"].is_number() {
-            return Err(Fault::from("the confirmation has no orderId".to_owned()));
+            return Err(StartupError::from("the confirmation has no orderId".to_owned()));
         }
         Ok((confirmed["orderId"].clone(), text(&confirmed, "paymentUrl")?))
     }
 
-    async fn confirm_again(&self, quote: &Value, offer: &str, order: &Value) -> Result<(), Fault> {
+    async fn confirm_again(
+        &self,
+        quote: &Value,
+        offer: &str,
+        order: &Value,
+    ) -> Result<(), StartupError> {
         let (again, _) = self.confirm(quote, offer).await?;
         expect("orderId of the repeated confirm", &again, order)
     }
 
-    async fn pay(&self, payment_url: &str) -> Result<(), Fault> {
-        let failed = |e: &dyn std::fmt::Display| Fault::new("the payment page", e);
+    async fn pay(&self, payment_url: &str) -> Result<(), StartupError> {
+        let failed = |e: &dyn std::fmt::Display| StartupError::new("the payment page", e);
         let page = self.partner.http.get(payment_url).send().await.map_err(|e| failed(&e))?;
         if !page.status().is_success() {
             return Err(failed(&page.status()));
@@ -178,7 +187,7 @@ impl<'a> Buyer<'a> {
         Err(failed(&paid.status()))
     }
 
-    async fn completed(&self, order: &Value) -> Result<(), Fault> {
+    async fn completed(&self, order: &Value) -> Result<(), StartupError> {
         let path = format!("/api/v2/buy/orders/{order}");
         let looking = async {
             let mut looks = tokio::time::interval(LOOK);
@@ -186,11 +195,11 @@ impl<'a> Buyer<'a> {
                 looks.tick().await;
                 let order = self.get(&path).await?;
                 if order["status"] == "completed" {
-                    return Ok::<_, Fault>(order);
+                    return Ok::<_, StartupError>(order);
                 }
             }
         };
-        let late = |_| Fault::from("the order was not completed in time".to_owned());
+        let late = |_| StartupError::from("the order was not completed in time".to_owned());
         let order: Value = tokio::time::timeout(SETTLED_MAX, looking).await.map_err(late)??;
         expect("partnerOrderIdentifier", &order["partnerOrderIdentifier"], &json!(REFERENCE))?;
         expect("fiatAmount", &order["fiatAmount"]["currencyCode"], &json!("EUR"))?;
@@ -199,31 +208,31 @@ impl<'a> Buyer<'a> {
 }
 
 /// The JSON of a success.
-async fn answer(request: reqwest::RequestBuilder) -> Result<Value, Fault> {
-    let failed = |e| Fault::new("the edge does not answer", &e);
+async fn answer(request: reqwest::RequestBuilder) -> Result<Value, StartupError> {
+    let failed = |e| StartupError::new("the edge does not answer", &e);
     let answer = request.send().await.map_err(failed)?;
     let status = answer.status();
     let body = answer.bytes().await.map_err(failed)?;
     if !status.is_success() {
-        return Err(Fault::from(format!("{status}: {}", String::from_utf8_lossy(&body))));
+        return Err(StartupError::from(format!("{status}: {}", String::from_utf8_lossy(&body))));
     }
-    serde_json::from_slice(&body).map_err(|e| Fault::new("the answer is not JSON", &e))
+    serde_json::from_slice(&body).map_err(|e| StartupError::new("the answer is not JSON", &e))
 }
 
-fn text(value: &Value, member: &str) -> Result<String, Fault> {
+fn text(value: &Value, member: &str) -> Result<String, StartupError> {
     let text = value[member].as_str().filter(|text| !text.is_empty());
-    text.map(str::to_owned).ok_or_else(|| Fault::from(format!("the answer has no {member}")))
+    text.map(str::to_owned).ok_or_else(|| StartupError::from(format!("the answer has no {member}")))
 }
 
-fn decimal(value: &Value) -> Result<Decimal, Fault> {
+fn decimal(value: &Value) -> Result<Decimal, StartupError> {
     let number = value.as_number().map(serde_json::Number::as_str).unwrap_or_default();
     Decimal::from_str_exact(number)
-        .map_err(|e| Fault::new(&format!("{value} is not an exact decimal"), &e))
+        .map_err(|e| StartupError::new(&format!("{value} is not an exact decimal"), &e))
 }
 
-fn expect(what: &str, found: &Value, wanted: &Value) -> Result<(), Fault> {
+fn expect(what: &str, found: &Value, wanted: &Value) -> Result<(), StartupError> {
     if found == wanted {
         return Ok(());
     }
-    Err(Fault::from(format!("{what} is {found}, not {wanted}")))
+    Err(StartupError::from(format!("{what} is {found}, not {wanted}")))
 }

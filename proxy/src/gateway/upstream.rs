@@ -12,7 +12,7 @@ use pingora_http::{RequestHeader, ResponseHeader};
 use rampart_core::trading::limits::upstream::{PassedOn, Protocol, Upstream};
 use tokio::time::timeout;
 
-use crate::exchange::declared_length;
+use super::body::declared_length;
 
 /// Time for finding the backend's address.
 const LOOKUP_MAX: Duration = Duration::from_secs(2);
@@ -23,7 +23,7 @@ const HANDSHAKE_MAX: Duration = Duration::from_secs(3);
 const STALL_MAX: Duration = Duration::from_secs(5);
 /// Time for the whole answer.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
-/// How long a connection is kept for the next request.
+/// Time for which a connection is kept for the next request.
 const IDLE_MAX: Duration = Duration::from_secs(60);
 /// Requests that share one HTTP/2 connection.
 const STREAMS_MAX: usize = 100;
@@ -45,21 +45,21 @@ const HOP_BY_HOP: [&str; 8] = [
 
 /// A request on its way to the backend, and what has come back.
 #[derive(Debug)]
-pub(crate) struct Passage {
+pub(super) struct UpstreamExchange {
     request: PassedOn,
     upstream: Upstream,
     began_ns: u64,
     seen: u64,
 }
 
-impl Passage {
+impl UpstreamExchange {
     /// `request` goes to `upstream` now.
-    pub(crate) const fn new(request: PassedOn, upstream: Upstream, began_ns: u64) -> Self {
+    pub(super) const fn new(request: PassedOn, upstream: Upstream, began_ns: u64) -> Self {
         Self { request, upstream, began_ns, seen: 0 }
     }
 
     /// Headers that a refusal carries too.
-    pub(crate) const fn answer_headers(&self) -> &HeaderMap {
+    pub(super) const fn answer_headers(&self) -> &HeaderMap {
         &self.request.answer
     }
 

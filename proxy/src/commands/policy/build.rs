@@ -12,7 +12,7 @@ use clap::Args;
 use serde_json::Value;
 
 use super::template::{CLANG_FLAGS, Language};
-use crate::serve::Fault;
+use crate::startup_error::StartupError;
 
 const WASM_TARGET: &str = "wasm32-unknown-unknown";
 /// Debian's compiler and the source of its standard library: for where rustup cannot fetch a target.
@@ -39,7 +39,7 @@ impl Build {
     ///
     /// # Errors
     /// One sentence; what a compiler says goes to standard error by itself.
-    pub(crate) fn run(&self) -> Result<(), Fault> {
+    pub(crate) fn run(&self) -> Result<(), StartupError> {
         let out = self.out()?;
         let module = match (&self.module, self.language()) {
             (Some(module), _) => read(module)?,
@@ -47,21 +47,25 @@ impl Build {
             (None, Some(Language::C)) => self.compile_c(&out)?,
             (None, None) => {
                 let folder = self.folder.display();
-                return Err(Fault::from(format!("'{folder}' has no Cargo.toml and no policy.c")));
+                return Err(StartupError::from(format!(
+                    "'{folder}' has no Cargo.toml and no policy.c"
+                )));
             }
         };
-        let component = componentize::component(&module).map_err(Fault::from)?;
-        fs::write(&out, &component)
-            .map_err(|e| Fault::new(&format!("'{}' cannot be written", out.display()), &e))?;
+        let component = componentize::component(&module).map_err(StartupError::from)?;
+        fs::write(&out, &component).map_err(|e| {
+            StartupError::new(&format!("'{}' cannot be written", out.display()), &e)
+        })?;
         println!("{}: {} bytes", out.display(), component.len());
         Ok(())
     }
 
-    fn out(&self) -> Result<PathBuf, Fault> {
+    fn out(&self) -> Result<PathBuf, StartupError> {
         if let Some(out) = &self.out {
             return Ok(out.clone());
         }
-        let unusable = |e| Fault::new(&format!("'{}' cannot be used", self.folder.display()), &e);
+        let unusable =
+            |e| StartupError::new(&format!("'{}' cannot be used", self.folder.display()), &e);
         let folder = self.folder.canonicalize().map_err(unusable)?;
         let name = folder.file_name().unwrap_or(OsStr::new("policy"));
         Ok(self.folder.join(name).with_extension("wasm"))
@@ -76,19 +80,20 @@ impl Build {
         }
     }
 
-    fn compile_rust(&self) -> Result<Vec<u8>, Fault> {
+    fn compile_rust(&self) -> Result<Vec<u8>, StartupError> {
         let mut cargo = cargo();
         cargo.args(["build", "--release", "--target", WASM_TARGET]);
         cargo.arg("--message-format=json-render-diagnostics").current_dir(&self.folder);
         // Flags for this machine's programs would be taken for the module's.
         cargo.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
         let messages = run("cargo", &mut cargo)?;
-        let artifact = module_of(&messages)
-            .ok_or_else(|| Fault::from("cargo made no module: is it a `cdylib`?".to_owned()))?;
+        let artifact = module_of(&messages).ok_or_else(|| {
+            StartupError::from("cargo made no module: is it a `cdylib`?".to_owned())
+        })?;
         read(&artifact)
     }
 
-    fn compile_c(&self, out: &Path) -> Result<Vec<u8>, Fault> {
+    fn compile_c(&self, out: &Path) -> Result<Vec<u8>, StartupError> {
         let module = out.with_extension("module.wasm");
         let mut clang = Command::new("clang");
         clang.args(CLANG_FLAGS.lines()).arg("-o").arg(&module);
@@ -122,15 +127,14 @@ fn cargo() -> Command {
 }
 
 /// Runs a compiler; what it wrote to standard output.
-fn run(name: &str, command: &mut Command) -> Result<Vec<u8>, Fault> {
-    let output = command
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
-        .output()
-        .map_err(|e| Fault::new(&format!("{name} cannot be run (is it installed?)"), &e))?;
+fn run(name: &str, command: &mut Command) -> Result<Vec<u8>, StartupError> {
+    let output =
+        command.stdin(Stdio::null()).stderr(Stdio::inherit()).output().map_err(|e| {
+            StartupError::new(&format!("{name} cannot be run (is it installed?)"), &e)
+        })?;
     match output.status.success() {
         true => Ok(output.stdout),
-        false => Err(Fault::from(format!("{name} could not compile the policy"))),
+        false => Err(StartupError::from(format!("{name} could not compile the policy"))),
     }
 }
 
@@ -146,8 +150,9 @@ fn module_of(messages: &[u8]) -> Option<PathBuf> {
     artifacts.next_back()
 }
 
-fn read(file: &Path) -> Result<Vec<u8>, Fault> {
-    fs::read(file).map_err(|e| Fault::new(&format!("'{}' cannot be read", file.display()), &e))
+fn read(file: &Path) -> Result<Vec<u8>, StartupError> {
+    fs::read(file)
+        .map_err(|e| StartupError::new(&format!("'{}' cannot be read", file.display()), &e))
 }
 
 #[cfg(test)]

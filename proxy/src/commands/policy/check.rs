@@ -6,7 +6,7 @@ use clap::Args;
 use rampart_core::policies::Checked;
 
 use super::read;
-use crate::serve::Fault;
+use crate::startup_error::StartupError;
 
 /// The file of vectors beside a component, unless another one is named.
 const VECTORS: &str = "vectors.json";
@@ -28,7 +28,7 @@ impl Check {
     ///
     /// # Errors
     /// Why an edge would refuse it, or how many vectors it answered otherwise than expected.
-    pub(crate) fn run(&self) -> Result<(), Fault> {
+    pub(crate) fn run(&self) -> Result<(), StartupError> {
         let vectors = match &self.vectors {
             Some(file) => Some(read(file)?),
             None => {
@@ -38,14 +38,16 @@ impl Check {
         };
         let component = read(&self.file)?;
         let checked = rampart_core::policies::check(&self.kind, component, vectors.as_deref());
-        let Checked { report, failed } = checked.map_err(Fault::from)?;
+        let Checked { report, failed } = checked.map_err(StartupError::from)?;
         crate::commands::print(&report);
         match failed {
             0 => Ok(()),
-            1 => Err(Fault::from("one vector was answered otherwise than expected".to_owned())),
-            _ => {
-                Err(Fault::from(format!("{failed} vectors were answered otherwise than expected")))
-            }
+            1 => Err(StartupError::from(
+                "one vector was answered otherwise than expected".to_owned(),
+            )),
+            _ => Err(StartupError::from(format!(
+                "{failed} vectors were answered otherwise than expected"
+            ))),
         }
     }
 }

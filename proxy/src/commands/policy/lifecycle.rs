@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use super::read;
 use crate::commands::Target;
 use crate::operator::{Body, Operator};
-use crate::serve::Fault;
+use crate::startup_error::StartupError;
 
 /// One kind of policy of one partner.
 #[derive(Debug, Args)]
@@ -193,7 +193,7 @@ impl Lifecycle {
     ///
     /// # Errors
     /// One sentence for the operator.
-    pub(crate) fn run(self) -> Result<(), Fault> {
+    pub(crate) fn run(self) -> Result<(), StartupError> {
         match self {
             Self::Push { which, file, beside } => push(&which, &beside, Some(read(&file)?)),
             Self::Configure { which, beside } => push(&which, &beside, None),
@@ -234,7 +234,7 @@ impl Lifecycle {
 }
 
 impl Signer {
-    fn run(self) -> Result<(), Fault> {
+    fn run(self) -> Result<(), StartupError> {
         let path = |name: &str| format!("operator-keys/{name}");
         match self {
             Self::Add { name, file, target } => {
@@ -250,12 +250,12 @@ impl Signer {
     }
 }
 
-fn post(target: &Target, path: &str, body: Body) -> Result<(), Fault> {
+fn post(target: &Target, path: &str, body: Body) -> Result<(), StartupError> {
     target.run(async |o| o.call(Method::POST, path, body).await)
 }
 
 /// The body of a dry run.
-fn asked(input: Option<&Path>, recorded: bool) -> Result<Value, Fault> {
+fn asked(input: Option<&Path>, recorded: bool) -> Result<Value, StartupError> {
     let Some(file) = input.filter(|_| !recorded) else { return Ok(json!({ "recorded": true })) };
     Ok(match document(file)? {
         Value::Array(inputs) => json!({ "inputs": inputs }),
@@ -264,7 +264,7 @@ fn asked(input: Option<&Path>, recorded: bool) -> Result<Value, Fault> {
 }
 
 /// Uploads a component, or the active one again, with what stands beside it.
-fn push(which: &Which, beside: &Beside, component: Option<Vec<u8>>) -> Result<(), Fault> {
+fn push(which: &Which, beside: &Beside, component: Option<Vec<u8>>) -> Result<(), StartupError> {
     let config = match &beside.settings {
         Some(file) => Some(object(document(file)?)?),
         None => None,
@@ -304,7 +304,7 @@ async fn at_once(
     beside: &Beside,
     config: Option<Map<String, Value>>,
     component: Option<Vec<u8>>,
-) -> Result<Value, Fault> {
+) -> Result<Value, StartupError> {
     let Some(component) = component else {
         let body = json!({"config": config, "failClosed": beside.fail_closed});
         let path = format!("{path}/config");
@@ -330,7 +330,7 @@ fn signed(
     (pem, history): (&str, &Value),
     config: Option<Map<String, Value>>,
     component: Option<&[u8]>,
-) -> Result<(Value, Value), Fault> {
+) -> Result<(Value, Value), StartupError> {
     let versions = history["versions"].as_array().map(Vec::as_slice).unwrap_or_default();
     let active = versions.iter().find(|version| version["active"] == true);
     let active = active.unwrap_or(&Value::Null);
@@ -339,7 +339,9 @@ fn signed(
         Some(component) => manifest::digest_hex(component),
         None => active["digest"]
             .as_str()
-            .ok_or_else(|| Fault::from("there is no active version to configure".to_owned()))?
+            .ok_or_else(|| {
+                StartupError::from("there is no active version to configure".to_owned())
+            })?
             .to_owned(),
     };
     let kept = || active["config"].as_object().cloned().unwrap_or_default();
@@ -352,23 +354,23 @@ fn signed(
         fail_closed: beside.fail_closed.unwrap_or(active["failClosed"] == true),
     };
     let (text, signature) =
-        manifest::sign(pem, &unsigned).map_err(|reason| Fault::from(reason.to_owned()))?;
+        manifest::sign(pem, &unsigned).map_err(|reason| StartupError::from(reason.to_owned()))?;
     Ok((text.into(), json!({"key": beside.signer, "value": STANDARD.encode(signature)})))
 }
 
-fn text(file: &Path) -> Result<String, Fault> {
+fn text(file: &Path) -> Result<String, StartupError> {
     String::from_utf8(read(file)?)
-        .map_err(|e| Fault::new(&format!("'{}' is not text", file.display()), &e))
+        .map_err(|e| StartupError::new(&format!("'{}' is not text", file.display()), &e))
 }
 
-fn document(file: &Path) -> Result<Value, Fault> {
+fn document(file: &Path) -> Result<Value, StartupError> {
     serde_json::from_slice(&read(file)?)
-        .map_err(|e| Fault::new(&format!("'{}' is not JSON", file.display()), &e))
+        .map_err(|e| StartupError::new(&format!("'{}' is not JSON", file.display()), &e))
 }
 
-fn object(value: Value) -> Result<Map<String, Value>, Fault> {
+fn object(value: Value) -> Result<Map<String, Value>, StartupError> {
     match value {
         Value::Object(members) => Ok(members),
-        _ => Err(Fault::from("the settings are not a JSON object".to_owned())),
+        _ => Err(StartupError::from("the settings are not a JSON object".to_owned())),
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::template::{Kind, Language, files};
-use crate::serve::Fault;
+use crate::startup_error::StartupError;
 
 /// Longest name of a project, in bytes.
 const NAME_BYTES_MAX: usize = 64;
@@ -29,11 +29,12 @@ impl New {
     ///
     /// # Errors
     /// One sentence: what is wrong with the name, or what cannot be written.
-    pub(crate) fn run(&self) -> Result<(), Fault> {
+    pub(crate) fn run(&self) -> Result<(), StartupError> {
         let (name, kind) = (self.name.as_str(), self.kind.name());
         check_name(name)?;
         let folder = Path::new(name);
-        fs::create_dir(folder).map_err(|e| Fault::new(&format!("'{name}' cannot be made"), &e))?;
+        fs::create_dir(folder)
+            .map_err(|e| StartupError::new(&format!("'{name}' cannot be made"), &e))?;
         for (path, text) in files(name, self.kind, self.lang) {
             write(&folder.join(path), &text)?;
         }
@@ -47,24 +48,24 @@ impl New {
 }
 
 /// What is a folder's name, a crate's and half a policy's.
-fn check_name(name: &str) -> Result<(), Fault> {
+fn check_name(name: &str) -> Result<(), StartupError> {
     let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     let fits = name.len() <= NAME_BYTES_MAX
         && name.starts_with(|c: char| c.is_ascii_lowercase())
         && name.bytes().all(allowed);
     match fits {
         true => Ok(()),
-        false => Err(Fault::from(format!(
+        false => Err(StartupError::from(format!(
             "'{name}' is no name: small letters, digits and hyphens, a letter first"
         ))),
     }
 }
 
-fn write(path: &PathBuf, text: &str) -> Result<(), Fault> {
+fn write(path: &PathBuf, text: &str) -> Result<(), StartupError> {
     let parent = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(parent)
         .and_then(|()| fs::write(path, text))
-        .map_err(|e| Fault::new(&format!("'{}' cannot be written", path.display()), &e))
+        .map_err(|e| StartupError::new(&format!("'{}' cannot be written", path.display()), &e))
 }
 
 #[cfg(test)]

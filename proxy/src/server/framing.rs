@@ -1,8 +1,6 @@
-//! Where a request's head ends and how long its body is, with nothing left to interpretation.
-//!
-//! What parses what passes here forgives what other servers read differently (a bare line
-//! feed, `Content-Length` beside `Transfer-Encoding`, spaces in the target); an edge must not:
-//! anything ambiguous is refused and the connection closed (RFC 9112, section 11.2).
+//! Pingora's parser forgives what other servers read differently: a bare line feed, `Content-Length`
+//! beside `Transfer-Encoding`, spaces in the target. An edge must not: here anything ambiguous about
+//! the end of a head or the length of its body is refused (RFC 9112, section 11.2).
 
 mod chunks;
 
@@ -11,7 +9,7 @@ use memchr::{memchr, memchr_iter};
 
 pub(crate) use self::chunks::Chunks;
 
-use self::Refused::Malformed;
+use self::HeadError::Malformed;
 
 /// Longest request target, in bytes (section 1 of the contract).
 pub(crate) const TARGET_BYTES_MAX: usize = 8 * 1024;
@@ -21,14 +19,14 @@ pub(crate) const HEADERS_BYTES_MAX: usize = 16 * 1024;
 pub(crate) const HEADERS_MAX: usize = 100;
 /// Longest method, in bytes.
 const METHOD_BYTES_MAX: usize = 32;
-/// What a request line holds besides the target: method, two spaces, version, line end.
+/// Bytes of a request line besides the target: method, two spaces, version, line end.
 const REQUEST_LINE_EXTRA: usize = METHOD_BYTES_MAX + 12;
 /// Digits of the largest `Content-Length` that is read at all, far above any body limit.
 const LENGTH_DIGITS_MAX: usize = 15;
 
-/// Why a head is not passed on.
+/// The reason for which a head is not passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
+pub(crate) enum HeadError {
     /// Not HTTP/1, or ambiguous; says what.
     Malformed(&'static str),
     /// The target is longer than [`TARGET_BYTES_MAX`].
@@ -37,7 +35,7 @@ pub(crate) enum Refused {
     HeadTooLarge,
 }
 
-impl Refused {
+impl HeadError {
     /// Status of the answer.
     pub(crate) fn status(self) -> StatusCode {
         match self {
@@ -47,7 +45,7 @@ impl Refused {
         }
     }
 
-    /// What to tell the caller.
+    /// The sentence for the caller.
     pub(crate) fn detail(self) -> &'static str {
         match self {
             Malformed(what) => what,
@@ -57,7 +55,7 @@ impl Refused {
     }
 }
 
-/// How the body of a request is delimited.
+/// The delimitation of a request's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Body {
     /// Neither `Content-Length` nor `Transfer-Encoding`.
@@ -80,7 +78,7 @@ pub(crate) struct Scan {
 impl Scan {
     /// Length of the head that `bytes` begins with, or `None` as long as it is incomplete.
     /// `bytes` holds all that arrived so far, of which only the end is new.
-    pub(crate) fn advance(&mut self, bytes: &[u8]) -> Result<Option<usize>, Refused> {
+    pub(crate) fn advance(&mut self, bytes: &[u8]) -> Result<Option<usize>, HeadError> {
         while let Some(offset) = bytes.get(self.seen..).and_then(|new| memchr(b'\n', new)) {
             let end = self.seen + offset;
             if end == self.line || bytes[end - 1] != b'\r' {
@@ -96,7 +94,7 @@ impl Scan {
                 None => self.fields_at = Some(end + 1),
                 Some(at) if empty => {
                     return if end + 1 - at > HEADERS_BYTES_MAX {
-                        Err(Refused::HeadTooLarge)
+                        Err(HeadError::HeadTooLarge)
                     } else {
                         Ok(Some(end + 1))
                     };
@@ -107,16 +105,16 @@ impl Scan {
         self.seen = bytes.len();
         match self.fields_at {
             None if bytes.len() - self.line > TARGET_BYTES_MAX + REQUEST_LINE_EXTRA => {
-                Err(Refused::TargetTooLong)
+                Err(HeadError::TargetTooLong)
             }
-            Some(at) if bytes.len() - at > HEADERS_BYTES_MAX => Err(Refused::HeadTooLarge),
+            Some(at) if bytes.len() - at > HEADERS_BYTES_MAX => Err(HeadError::HeadTooLarge),
             _ => Ok(None),
         }
     }
 }
 
 /// Checks a complete head, as [`Scan`] delimited it, and says how its body is delimited.
-pub(crate) fn check(head: &[u8]) -> Result<Body, Refused> {
+pub(crate) fn check(head: &[u8]) -> Result<Body, HeadError> {
     let head = head.strip_prefix(b"\r\n").unwrap_or(head);
     let mut begin = 0;
     let mut lines = memchr_iter(b'\n', head).map(|end| {
@@ -138,7 +136,7 @@ enum Version {
     Http11,
 }
 
-fn request_line(line: &[u8]) -> Result<(&[u8], Version), Refused> {
+fn request_line(line: &[u8]) -> Result<(&[u8], Version), HeadError> {
     let mut words = line.split(|&byte| byte == b' ');
     let (Some(method), Some(target), Some(version), None) =
         (words.next(), words.next(), words.next(), words.next())
@@ -149,7 +147,7 @@ fn request_line(line: &[u8]) -> Result<(&[u8], Version), Refused> {
         return Err(Malformed("not a method"));
     }
     if target.len() > TARGET_BYTES_MAX {
-        return Err(Refused::TargetTooLong);
+        return Err(HeadError::TargetTooLong);
     }
     if target.is_empty() || !target.iter().all(is_target) {
         return Err(Malformed("the target holds a character that no URL has"));
@@ -172,10 +170,10 @@ struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    fn read(&mut self, line: &'a [u8]) -> Result<(), Refused> {
+    fn read(&mut self, line: &'a [u8]) -> Result<(), HeadError> {
         self.count += 1;
         if self.count > HEADERS_MAX {
-            return Err(Refused::HeadTooLarge);
+            return Err(HeadError::HeadTooLarge);
         }
         if matches!(line.first(), Some(b' ' | b'\t')) {
             return Err(Malformed("a header may not go on in a second line"));
@@ -204,7 +202,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    fn judge(&self, target: &[u8], version: Version) -> Result<Body, Refused> {
+    fn judge(&self, target: &[u8], version: Version) -> Result<Body, HeadError> {
         if version == Version::Http11 && self.host.is_none() {
             return Err(Malformed("HTTP/1.1 needs a Host"));
         }
@@ -238,7 +236,7 @@ fn trimmed(value: &[u8]) -> &[u8] {
     &value[begin..end]
 }
 
-fn once<T>(slot: &mut Option<T>, value: T, twice: &'static str) -> Result<(), Refused> {
+fn once<T>(slot: &mut Option<T>, value: T, twice: &'static str) -> Result<(), HeadError> {
     match slot.replace(value) {
         None => Ok(()),
         Some(_) => Err(Malformed(twice)),
@@ -246,7 +244,7 @@ fn once<T>(slot: &mut Option<T>, value: T, twice: &'static str) -> Result<(), Re
 }
 
 /// A header value is UTF-8 without control characters other than the tabulator.
-fn check_value(value: &[u8]) -> Result<(), Refused> {
+fn check_value(value: &[u8]) -> Result<(), HeadError> {
     let control = |&byte: &u8| (byte < b' ' && byte != b'\t') || byte == 0x7f;
     // To the end in any case, so that the compiler takes many bytes at a time.
     if value.iter().fold(false, |found, byte| found | control(byte)) {
@@ -259,7 +257,7 @@ fn check_value(value: &[u8]) -> Result<(), Refused> {
 }
 
 /// A name or an address, IPv6 in brackets, and perhaps a port (RFC 9110, section 7.2).
-fn host(value: &[u8]) -> Result<&[u8], Refused> {
+fn host(value: &[u8]) -> Result<&[u8], HeadError> {
     let bracket = value.iter().position(|&byte| byte == b']');
     let end = match (value.first(), bracket) {
         (Some(b'['), Some(end)) => end + 1,
@@ -279,7 +277,7 @@ fn host(value: &[u8]) -> Result<&[u8], Refused> {
 }
 
 /// Digits only: no sign, no list, no blank (RFC 9110, section 8.6).
-fn length(value: &[u8]) -> Result<u64, Refused> {
+fn length(value: &[u8]) -> Result<u64, HeadError> {
     let plain = !value.is_empty()
         && value.len() <= LENGTH_DIGITS_MAX
         && value.iter().all(u8::is_ascii_digit);
@@ -304,14 +302,14 @@ fn target_fits(target: &[u8], host: Option<&[u8]>) -> bool {
 
 /// Checks the head of a request in HTTP/2, whose frames are sound already: the same bounds and the
 /// same characters as in HTTP/1, and one host (RFC 9113, section 8.3.1).
-pub(crate) fn check_parsed(target: &Uri, headers: &HeaderMap) -> Result<(), Refused> {
+pub(crate) fn check_parsed(target: &Uri, headers: &HeaderMap) -> Result<(), HeadError> {
     let mut bytes = 0;
     let (mut named, mut announced) = (None, None);
     for (count, (name, value)) in headers.iter().enumerate() {
         // Name, colon, blank, value, line end.
         bytes += name.as_str().len() + value.len() + 4;
         if count >= HEADERS_MAX || bytes > HEADERS_BYTES_MAX {
-            return Err(Refused::HeadTooLarge);
+            return Err(HeadError::HeadTooLarge);
         }
         check_value(value.as_bytes())?;
         if name == header::HOST {
@@ -336,7 +334,7 @@ fn is_token(byte: &u8) -> bool {
     TOKEN[usize::from(*byte)]
 }
 
-/// What a target may hold: visible ASCII without what a URL must escape, and without a fragment.
+/// A byte that a target may hold: visible ASCII without what a URL must escape, and without a fragment.
 /// The backslash goes on, to be refused as a path that is not in normal form.
 fn is_target(byte: &u8) -> bool {
     const TARGET: [bool; 256] = alphanumeric_or(b"!$%&'()*+,-./:;=?@[\\]_~");

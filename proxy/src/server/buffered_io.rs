@@ -1,14 +1,9 @@
-//! The byte stream of one connection: what a reply is made of leaves in one write, and a peer
-//! that does not read is given up.
-//!
-//! Pingora writes head and body of a reply one after the other. Over TLS each would be a record
-//! and a system call of its own; here they share both.
+//! Pingora writes head and body of an answer apart, a record and a system call each, and waits
+//! without end for a peer that takes neither; here they leave together, and such a peer is given up.
 
-use std::future::Future as _;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -20,103 +15,47 @@ use pingora_core::protocols::{
     ALPN, GetProxyDigest, GetSocketDigest, GetTimingDigest, Peek, Shutdown, SocketDigest, Ssl,
     Stream, TimingDigest, UniqueID, UniqueIDType,
 };
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
-use tokio::time::Sleep;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::time::timeout;
 
-use crate::framing::Chunks;
+use super::deadline::Deadline;
+use super::request_reader::RequestReader;
 
 /// Most bytes held back until a flush; the largest TLS record.
 const HELD_BYTES_MAX: usize = 16 * 1024;
-/// Bytes that are made room for when something is held; most replies fit. Behind a cork several
-/// are about to come, so there it is all that may be held.
+/// Bytes that are made room for when something is held; most answers fit.
 const HELD_BYTES: usize = 4 * 1024;
-/// How long the peer may take no byte while we have some to write.
+/// Time in which the peer may take no byte while we have some to write.
 const STALL_MAX: Duration = Duration::from_secs(10);
-/// How long the end of a connection may take.
+/// Time for the end of a connection.
 const SHUTDOWN_MAX: Duration = Duration::from_secs(1);
+/// Most bytes that are thrown away after the last answer.
+const LINGER_BYTES_MAX: usize = 1024 * 1024;
+/// Time in which they are thrown away.
+const LINGER_MAX: Duration = Duration::from_secs(1);
+/// Bytes of them that are read at once.
+const LINGER_BYTES: usize = 4 * 1024;
 
-/// A stream that gathers what is written until it is flushed.
+/// A stream that gathers what is written until it is flushed, and reads requests of HTTP/1 one by
+/// one.
 #[derive(Debug)]
-pub(crate) struct Wire {
+pub(super) struct BufferedIo {
     stream: Stream,
+    requests: Option<RequestReader>,
+    digest: Option<Arc<ProxyDigest>>,
     held: BytesMut,
-    stalled: Option<Pin<Box<Sleep>>>,
-    tap: Arc<Tap>,
-    cork: Cork,
+    stall: Deadline,
 }
 
-/// Keeps what is flushed from leaving, while more is about to be written. What waits is still
-/// bounded: more than [`HELD_BYTES_MAX`] leaves all the same.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Cork(Arc<AtomicBool>);
-
-impl Cork {
-    /// From now on nothing leaves.
-    pub(crate) fn hold(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    /// The next flush counts again.
-    pub(crate) fn release(&self) {
-        self.0.store(false, Ordering::Relaxed);
-    }
-
-    fn holds(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
-/// Looks at what is read, while a chunked body is.
-#[derive(Debug, Default)]
-pub(crate) struct Tap {
-    on: AtomicBool,
-    chunks: Mutex<Option<Chunks>>,
-}
-
-impl Tap {
-    /// From now on, what is read belongs to this body; or to none that needs watching.
-    pub(crate) fn follow(&self, chunks: Option<Chunks>) {
-        self.on.store(chunks.is_some(), Ordering::Release);
-        *self.chunks.lock().unwrap_or_else(PoisonError::into_inner) = chunks;
-    }
-
-    fn see(&self, bytes: &[u8]) -> io::Result<()> {
-        if !self.on.load(Ordering::Acquire) {
-            return Ok(());
-        }
-        let mut chunks = self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
-        match chunks.as_mut().map_or(Ok(None), |chunks| chunks.feed(bytes)) {
-            Ok(None) => Ok(()),
-            Ok(Some(_)) => {
-                // What comes behind it is not the body's; Pingora sees that and closes.
-                self.on.store(false, Ordering::Release);
-                Ok(())
-            }
-            Err(refused) => Err(io::Error::new(io::ErrorKind::InvalidData, refused.detail())),
-        }
-    }
-}
-
-impl Wire {
-    /// Gathers writes in front of `stream`.
-    pub(crate) fn new(stream: Stream) -> Self {
-        Self {
-            stream,
-            held: BytesMut::new(),
-            stalled: None,
-            tap: Arc::default(),
-            cork: Cork::default(),
-        }
-    }
-
-    /// For answering what came together in one write.
-    pub(crate) fn cork(&self) -> Cork {
-        self.cork.clone()
-    }
-
-    /// For saying what is read.
-    pub(crate) fn tap(&self) -> Arc<Tap> {
-        Arc::clone(&self.tap)
+impl BufferedIo {
+    /// In front of `stream`, whose sessions find `digest`. Without `requests` bytes are read as they
+    /// come.
+    pub(super) fn new(
+        stream: Stream,
+        requests: Option<RequestReader>,
+        digest: Option<Arc<ProxyDigest>>,
+    ) -> Self {
+        Self { stream, requests, digest, held: BytesMut::new(), stall: Deadline::default() }
     }
 
     /// Gives the held bytes to the stream.
@@ -135,37 +74,53 @@ impl Wire {
     }
 
     /// Turns a write that stays pending for [`STALL_MAX`] into an error.
-    #[expect(clippy::disallowed_methods, reason = "the named bound of a write that stalls")]
     fn timed<T>(
         &mut self,
         cx: &mut Context<'_>,
         write: Poll<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
         if write.is_ready() {
-            self.stalled = None;
+            self.stall.clear();
             return write;
         }
-        let stalled = self.stalled.get_or_insert_with(|| Box::pin(tokio::time::sleep(STALL_MAX)));
-        match stalled.as_mut().poll(cx) {
-            Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
-            Poll::Pending => Poll::Pending,
+        self.stall.poll(cx, STALL_MAX).map(|()| Err(io::ErrorKind::TimedOut.into()))
+    }
+
+    /// Throws away what the client still sends after a last answer, so that the answer is not lost
+    /// to the reset that unread bytes cause.
+    async fn linger(&mut self) {
+        let mut seen = 0;
+        let mut bytes = BytesMut::with_capacity(LINGER_BYTES);
+        while seen < LINGER_BYTES_MAX {
+            bytes.clear();
+            match self.stream.read_buf(&mut bytes).await {
+                Ok(read @ 1..) => seen += read,
+                _ => return,
+            }
         }
     }
 }
 
-impl AsyncRead for Wire {
+impl AsyncRead for BufferedIo {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        let Self { stream, requests: Some(requests), .. } = &mut *self else {
+            return Pin::new(&mut self.stream).poll_read(cx, buf);
+        };
         let before = buf.filled().len();
-        ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
-        Poll::Ready(self.tap.see(&buf.filled()[before..]))
+        ready!(requests.poll_read(cx, stream, buf))?;
+        if buf.filled().len() == before {
+            // Pingora drops a connection that has ended, without a word to the peer.
+            return self.poll_shutdown(cx);
+        }
+        Poll::Ready(Ok(()))
     }
 }
 
-impl AsyncWrite for Wire {
+impl AsyncWrite for BufferedIo {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -179,20 +134,19 @@ impl AsyncWrite for Wire {
             return self.timed(cx, written);
         }
         if self.held.is_empty() {
-            let room = if self.cork.holds() { HELD_BYTES_MAX } else { HELD_BYTES };
-            self.held.reserve(room);
+            self.held.reserve(HELD_BYTES);
         }
         self.held.extend_from_slice(bytes);
         Poll::Ready(Ok(bytes.len()))
     }
 
-    /// Past what is held. Where something is held already, or is to be, the first part is held too.
+    /// Past what is held. Where something is held already the first part is held too.
     fn poll_write_vectored(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         parts: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        if !self.held.is_empty() || self.cork.holds() {
+        if !self.held.is_empty() {
             let first = parts.iter().find(|part| !part.is_empty());
             return self.poll_write(cx, first.map_or(&[], |part| part));
         }
@@ -201,9 +155,6 @@ impl AsyncWrite for Wire {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.cork.holds() {
-            return Poll::Ready(Ok(()));
-        }
         ready!(self.poll_drain(cx))?;
         let flushed = Pin::new(&mut self.stream).poll_flush(cx);
         self.timed(cx, flushed)
@@ -217,20 +168,24 @@ impl AsyncWrite for Wire {
 }
 
 #[async_trait]
-impl Shutdown for Wire {
+impl Shutdown for BufferedIo {
     async fn shutdown(&mut self) {
         // The connection ends either way; a peer that is gone already is not worth a line.
-        let _ = tokio::time::timeout(SHUTDOWN_MAX, AsyncWriteExt::shutdown(self)).await;
+        let _ = timeout(SHUTDOWN_MAX, AsyncWriteExt::shutdown(self)).await;
+        if self.requests.is_some() {
+            // At the deadline it is closed all the same.
+            let _ = timeout(LINGER_MAX, self.linger()).await;
+        }
     }
 }
 
-impl UniqueID for Wire {
+impl UniqueID for BufferedIo {
     fn id(&self) -> UniqueIDType {
         self.stream.id()
     }
 }
 
-impl Ssl for Wire {
+impl Ssl for BufferedIo {
     fn get_ssl(&self) -> Option<&TlsRef> {
         self.stream.get_ssl()
     }
@@ -244,37 +199,36 @@ impl Ssl for Wire {
     }
 }
 
-impl GetTimingDigest for Wire {
+impl GetTimingDigest for BufferedIo {
     fn get_timing_digest(&self) -> Vec<Option<TimingDigest>> {
         self.stream.get_timing_digest()
     }
 }
 
-impl GetProxyDigest for Wire {
+impl GetProxyDigest for BufferedIo {
     fn get_proxy_digest(&self) -> Option<Arc<ProxyDigest>> {
-        self.stream.get_proxy_digest()
+        self.digest.clone()
     }
 }
 
-impl GetSocketDigest for Wire {
+impl GetSocketDigest for BufferedIo {
     fn get_socket_digest(&self) -> Option<Arc<SocketDigest>> {
         self.stream.get_socket_digest()
     }
 }
 
-impl Peek for Wire {}
+impl Peek for BufferedIo {}
 
 #[cfg(test)]
 mod tests {
     use pingora_core::protocols::l4::stream::Stream as Socket;
-    use tokio::io::AsyncReadExt as _;
     use tokio::net::UnixStream;
 
     use super::*;
 
-    fn pair() -> (Wire, UnixStream) {
+    fn pair() -> (BufferedIo, UnixStream) {
         let (near, far) = UnixStream::pair().unwrap();
-        (Wire::new(Box::new(Socket::from(near))), far)
+        (BufferedIo::new(Box::new(Socket::from(near)), None, None), far)
     }
 
     #[tokio::test]
@@ -303,23 +257,6 @@ mod tests {
         wire.flush().await.unwrap();
         let read = far.read(&mut bytes).await.unwrap();
         assert_eq!(&bytes[..read], b"held head ");
-    }
-
-    #[tokio::test]
-    async fn what_is_flushed_behind_a_cork_leaves_when_it_is_out() {
-        let (mut wire, mut far) = pair();
-        let cork = wire.cork();
-        cork.hold();
-        for part in [b"one ", b"two "] {
-            wire.write_all(part).await.unwrap();
-            wire.flush().await.unwrap();
-        }
-        let mut bytes = [0; 64];
-        assert!(far.try_read(&mut bytes).is_err());
-        cork.release();
-        wire.flush().await.unwrap();
-        let read = far.read(&mut bytes).await.unwrap();
-        assert_eq!(&bytes[..read], b"one two ");
     }
 
     #[tokio::test]

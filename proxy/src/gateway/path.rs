@@ -1,11 +1,11 @@
 //! Paths in normal form. Others are not found; they are never rewritten, so that no two servers
 //! can read one path differently (section 1.3 of the contract).
 
-/// Whether `path` means the same to everybody: it begins with a slash, has no empty segment but a
+/// A path that means the same to everybody: it begins with a slash, has no empty segment but a
 /// last one, no `.` or `..`, no backslash, no control character, and escapes neither slash,
 /// backslash nor dot, and nothing by halves. An escaped control character means the same to
 /// everybody: the endpoint says what it thinks of it (ER034).
-pub(crate) fn is_normal(path: &str) -> bool {
+pub(super) fn is_normal(path: &str) -> bool {
     let Some(segments) = path.strip_prefix('/') else {
         return false;
     };
@@ -44,7 +44,7 @@ fn digit(byte: u8) -> Option<u8> {
     }
 }
 
-/// What an escape may stand for inside a segment.
+/// A byte that an escape may stand for inside a segment.
 fn is_escapable(byte: u8) -> bool {
     !b"/\\.".contains(&byte)
 }

@@ -5,18 +5,18 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn judge(text: &str) -> Result<Body, Refused> {
+fn judge(text: &str) -> Result<Body, HeadError> {
     judge_bytes(text.as_bytes())
 }
 
-fn judge_bytes(bytes: &[u8]) -> Result<Body, Refused> {
+fn judge_bytes(bytes: &[u8]) -> Result<Body, HeadError> {
     match Scan::default().advance(bytes)? {
         Some(length) => check(&bytes[..length]),
         None => panic!("incomplete: {:?}", String::from_utf8_lossy(bytes)),
     }
 }
 
-fn with(headers: &str) -> Result<Body, Refused> {
+fn with(headers: &str) -> Result<Body, HeadError> {
     judge(&format!("POST /x HTTP/1.1\r\nHost: a.example\r\n{headers}\r\n"))
 }
 
@@ -146,12 +146,12 @@ fn request_lines_are_exact() {
 fn bounds_hold_before_the_head_is_complete() {
     let target = "a".repeat(TARGET_BYTES_MAX + REQUEST_LINE_EXTRA);
     let long = format!("GET /{target}");
-    assert_eq!(Scan::default().advance(long.as_bytes()), Err(Refused::TargetTooLong));
+    assert_eq!(Scan::default().advance(long.as_bytes()), Err(HeadError::TargetTooLong));
     let large = format!("GET / HTTP/1.1\r\nX: {}", "a".repeat(HEADERS_BYTES_MAX));
-    assert_eq!(Scan::default().advance(large.as_bytes()), Err(Refused::HeadTooLarge));
+    assert_eq!(Scan::default().advance(large.as_bytes()), Err(HeadError::HeadTooLarge));
     let exact = format!("GET /{} HTTP/1.1\r\nHost: a\r\n\r\n", "a".repeat(TARGET_BYTES_MAX));
-    assert_eq!(judge(&exact), Err(Refused::TargetTooLong));
-    assert_eq!(with(&"X: y\r\n".repeat(HEADERS_MAX)), Err(Refused::HeadTooLarge));
+    assert_eq!(judge(&exact), Err(HeadError::TargetTooLong));
+    assert_eq!(with(&"X: y\r\n".repeat(HEADERS_MAX)), Err(HeadError::HeadTooLarge));
 }
 
 proptest! {
@@ -192,7 +192,7 @@ fn a_table_says_of_every_byte_what_the_rule_says() {
 }
 
 /// A head of HTTP/2, as the h2 crate hands it over.
-fn parsed(target: &str, fields: &[(&'static str, &str)]) -> Result<(), Refused> {
+fn parsed(target: &str, fields: &[(&'static str, &str)]) -> Result<(), HeadError> {
     let mut headers = HeaderMap::new();
     for (name, value) in fields {
         headers.append(*name, HeaderValue::from_bytes(value.as_bytes()).unwrap());
@@ -233,12 +233,12 @@ fn a_head_of_http2_names_one_host_and_one_length() {
 fn a_head_of_http2_has_the_bounds_of_http1() {
     let many = |count| vec![("x", "y"); count];
     assert_eq!(parsed("https://a/", &many(HEADERS_MAX)), Ok(()));
-    assert_eq!(parsed("https://a/", &many(HEADERS_MAX + 1)), Err(Refused::HeadTooLarge));
+    assert_eq!(parsed("https://a/", &many(HEADERS_MAX + 1)), Err(HeadError::HeadTooLarge));
     let long = |bytes| "y".repeat(bytes);
     // Name, colon, blank and line end count.
     let room = HEADERS_BYTES_MAX - "x".len() - 4;
     assert_eq!(parsed("https://a/", &[("x", &long(room))]), Ok(()));
-    assert_eq!(parsed("https://a/", &[("x", &long(room + 1))]), Err(Refused::HeadTooLarge));
+    assert_eq!(parsed("https://a/", &[("x", &long(room + 1))]), Err(HeadError::HeadTooLarge));
     let text = HeaderValue::from_bytes(b"\xff").unwrap();
     let headers = HeaderMap::from_iter([(header::ACCEPT, text)]);
     assert!(matches!(check_parsed(&Uri::from_static("https://a/"), &headers), Err(Malformed(_))));

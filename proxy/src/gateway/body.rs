@@ -1,16 +1,14 @@
-//! A bounded body in, a reply out.
+//! The body of a request, bounded in size, memory and time.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http::{HeaderMap, Method, Response, StatusCode, header};
+use http::{HeaderMap, Version, header};
 use pingora_core::protocols::http::ServerSession;
-use pingora_error::{Error, ErrorType, Result};
-use pingora_http::ResponseHeader;
+use pingora_error::{Error, ErrorType};
 use rampart_core::Core;
 use rampart_core::endpoint::Route;
-use rampart_core::http::reply::Reply;
 use rampart_core::http::request::BODY_BYTES_MAX;
 use rampart_core::http::request::Entity;
 use rampart_core::http::upload::{self, Ended, Upload};
@@ -30,9 +28,9 @@ const DISCARD_MAX: Duration = Duration::from_secs(1);
 /// Most memory that is taken on the word of a `Content-Length`, before the bytes arrive.
 const TRUSTED_LENGTH: usize = 256 * 1024;
 
-/// How reading a body ended, when not with the body.
+/// Why there is no body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NoBody {
+pub(super) enum NoBody {
     /// More than its bound.
     TooLarge,
     /// Slower than 1 kB/s.
@@ -49,16 +47,16 @@ pub(crate) enum NoBody {
 
 /// Memory for bodies, shared by all requests.
 #[derive(Clone, Debug)]
-pub(crate) struct Budget(Arc<Semaphore>);
+pub(super) struct Budget(Arc<Semaphore>);
 
 impl Budget {
     /// `bytes` in memory at once.
-    pub(crate) fn new(bytes: usize) -> Self {
+    pub(super) fn new(bytes: usize) -> Self {
         Self(Arc::new(Semaphore::new((bytes / BUDGET_UNIT).clamp(1, Semaphore::MAX_PERMITS))))
     }
 
     /// Makes `share` cover `bytes`; `false` when there is not that much left.
-    pub(crate) fn cover(&self, share: &mut Option<OwnedSemaphorePermit>, bytes: usize) -> bool {
+    fn cover(&self, share: &mut Option<OwnedSemaphorePermit>, bytes: usize) -> bool {
         let held = share.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
         let missing = bytes.div_ceil(BUDGET_UNIT).saturating_sub(held);
         let Ok(missing @ 1..) = u32::try_from(missing) else {
@@ -80,87 +78,29 @@ impl Budget {
 
 /// A body, and the memory it takes of the budget: given back when the request is answered.
 #[derive(Debug)]
-pub(crate) struct Received<B = Bytes> {
-    /// What came.
-    pub(crate) body: B,
+pub(super) struct Received<B = Bytes> {
+    /// Its bytes, or the upload.
+    pub(super) body: B,
     /// Its part of the budget.
-    pub(crate) share: Option<OwnedSemaphorePermit>,
-}
-
-/// Where the body of a request comes from.
-pub(crate) trait Source: Send {
-    /// The announced length.
-    fn declared(&self) -> Option<u64>;
-
-    /// Whether nothing follows the head.
-    fn is_empty(&mut self) -> bool;
-
-    /// Whether it was read to its end.
-    fn is_done(&mut self) -> bool;
-
-    /// Asks for a body that its sender keeps back (RFC 9110, section 10.1.1).
-    ///
-    /// # Errors
-    /// When the sender has left.
-    fn invite(&mut self) -> impl Future<Output = std::result::Result<(), NoBody>> + Send;
-
-    /// What comes next; `None` at the end.
-    ///
-    /// # Errors
-    /// Why nothing comes any more.
-    fn next(&mut self) -> impl Future<Output = std::result::Result<Option<Bytes>, NoBody>> + Send;
-}
-
-impl Source for ServerSession {
-    fn declared(&self) -> Option<u64> {
-        declared_length(&self.req_header().headers)
-    }
-
-    fn is_empty(&mut self) -> bool {
-        self.is_body_empty()
-    }
-
-    fn is_done(&mut self) -> bool {
-        self.is_body_done()
-    }
-
-    /// Pingora turns keep-alive off whenever a header is written before the body is read; here the
-    /// body follows, so it is restored.
-    async fn invite(&mut self) -> std::result::Result<(), NoBody> {
-        let waits = self
-            .get_header(header::EXPECT)
-            .is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"));
-        if !waits || self.is_http2() {
-            return Ok(());
-        }
-        let keepalive = self.get_keepalive();
-        self.write_continue_response().await.map_err(|_| NoBody::Gone)?;
-        self.set_keepalive(keepalive);
-        Ok(())
-    }
-
-    async fn next(&mut self) -> std::result::Result<Option<Bytes>, NoBody> {
-        let read = self.read_request_body().await;
-        read.map_err(|error| if is_gone(&error) { NoBody::Gone } else { NoBody::Malformed })
-    }
+    pub(super) share: Option<OwnedSemaphorePermit>,
 }
 
 /// The announced length of the body. `framing` has seen that it is a number and there is one.
-pub(crate) fn declared_length(headers: &HeaderMap) -> Option<u64> {
+pub(super) fn declared_length(headers: &HeaderMap) -> Option<u64> {
     headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
 /// Reads a body of at most `max` bytes, and no slower than 1 kB/s averaged over 10 s.
 ///
 /// # Errors
-/// Why there is none; nothing more should be read from this source then.
-pub(crate) async fn read_body(
-    source: &mut impl Source,
+/// Why there is none; nothing more should be read from this session then.
+pub(super) async fn read_body(
+    session: &mut ServerSession,
     max: usize,
     budget: &Budget,
-) -> std::result::Result<Received, NoBody> {
-    let gathered = Gathered { max, ..Gathered::default() }.read(source, budget).await?;
-    let Gathered { first, whole, share, .. } = gathered;
+) -> Result<Received, NoBody> {
+    let partial = PartialBody { max, ..PartialBody::default() }.read(session, budget).await?;
+    let PartialBody { first, whole, share, .. } = partial;
     Ok(Received { body: first.unwrap_or_else(|| whole.freeze()), share })
 }
 
@@ -169,15 +109,15 @@ pub(crate) async fn read_body(
 ///
 /// # Errors
 /// As [`read_body`].
-pub(crate) async fn read_entity(
-    source: &mut impl Source,
+pub(super) async fn read_entity(
+    session: &mut ServerSession,
     route: &Route,
     (budget, uploads): (&Budget, &Budget),
     core: &Arc<Core>,
-) -> std::result::Result<Received<Entity>, NoBody> {
+) -> Result<Received<Entity>, NoBody> {
     let uploads = route.body.takes_images().then(|| (Arc::clone(core), uploads.clone()));
-    let gathered = Gathered { max: route.body.bound().0, uploads, ..Gathered::default() };
-    let Gathered { first, whole, upload, share, .. } = gathered.read(source, budget).await?;
+    let partial = PartialBody { max: route.body.bound().0, uploads, ..PartialBody::default() };
+    let PartialBody { first, whole, upload, share, .. } = partial.read(session, budget).await?;
     let body = match upload {
         Some(upload) => Entity::Upload(upload.finish().await.map_err(NoBody::Ended)?),
         None => first.unwrap_or_else(|| whole.freeze()).into(),
@@ -185,9 +125,9 @@ pub(crate) async fn read_entity(
     Ok(Received { body, share })
 }
 
-/// What has arrived of a body. One that comes in one chunk is not copied.
+/// The part of a body that has arrived. One that comes in one chunk is not copied.
 #[derive(Default)]
-struct Gathered {
+struct PartialBody {
     max: usize,
     declared: Option<u64>,
     first: Option<Bytes>,
@@ -198,7 +138,7 @@ struct Gathered {
     share: Option<OwnedSemaphorePermit>,
 }
 
-impl Gathered {
+impl PartialBody {
     fn len(&self) -> usize {
         match &self.upload {
             Some(upload) => upload.size(),
@@ -206,22 +146,18 @@ impl Gathered {
         }
     }
 
-    async fn read(
-        mut self,
-        source: &mut impl Source,
-        budget: &Budget,
-    ) -> std::result::Result<Self, NoBody> {
-        self.declared = source.declared();
+    async fn read(mut self, session: &mut ServerSession, budget: &Budget) -> Result<Self, NoBody> {
+        self.declared = declared_length(&session.req_header().headers);
         if self.declared.is_some_and(|length| length > self.max as u64) {
             return Err(NoBody::TooLarge);
         }
-        if source.is_empty() {
+        if session.is_body_empty() {
             return Ok(self);
         }
-        source.invite().await?;
+        invite(session).await?;
         loop {
             let before = self.len();
-            match timeout(PACE_WINDOW, self.fill(source, budget)).await {
+            match timeout(PACE_WINDOW, self.fill(session, budget)).await {
                 Ok(filled) => {
                     filled?;
                     return Ok(self);
@@ -233,23 +169,19 @@ impl Gathered {
     }
 
     /// Reads to the end. May be stopped and called again.
-    async fn fill(
-        &mut self,
-        source: &mut impl Source,
-        budget: &Budget,
-    ) -> std::result::Result<(), NoBody> {
+    async fn fill(&mut self, session: &mut ServerSession, budget: &Budget) -> Result<(), NoBody> {
         loop {
             if let Some(upload) = &mut self.upload {
                 upload.ready().await.map_err(NoBody::Ended)?;
             }
-            match source.next().await? {
+            match next(session).await? {
                 Some(chunk) => self.take(chunk, budget)?,
                 None => return Ok(()),
             }
         }
     }
 
-    fn take(&mut self, chunk: Bytes, budget: &Budget) -> std::result::Result<(), NoBody> {
+    fn take(&mut self, chunk: Bytes, budget: &Budget) -> Result<(), NoBody> {
         let seen = self.len() + chunk.len();
         if seen > self.max {
             return Err(NoBody::TooLarge);
@@ -287,51 +219,35 @@ impl Gathered {
     }
 }
 
-/// Whether reading ended because the client left, rather than because of what it sent.
-fn is_gone(error: &Error) -> bool {
-    let io = error.root_cause().downcast_ref::<std::io::Error>();
-    matches!(error.etype(), ErrorType::ReadError | ErrorType::ConnectionClosed | ErrorType::H2Error)
-        && io.is_none_or(|io| io.kind() != std::io::ErrorKind::InvalidData)
+/// Asks for a body that its sender keeps back (RFC 9110, section 10.1.1). Pingora turns keep-alive
+/// off whenever a header is written before the body is read; here the body follows.
+async fn invite(session: &mut ServerSession) -> Result<(), NoBody> {
+    let request = session.req_header();
+    let waits = request
+        .headers
+        .get(header::EXPECT)
+        .is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"));
+    if !waits || request.version == Version::HTTP_2 {
+        return Ok(());
+    }
+    let keepalive = session.get_keepalive();
+    session.write_continue_response().await.map_err(|_| NoBody::Gone)?;
+    session.set_keepalive(keepalive);
+    Ok(())
 }
 
-/// Writes `reply` as the answer to a request with `method`; to `HEAD` without its body.
-///
-/// # Errors
-/// When the client does not take it.
-pub(crate) async fn write(
-    session: &mut ServerSession,
-    method: &Method,
-    reply: Reply,
-) -> Result<()> {
-    let (mut head, ()) = Response::new(()).into_parts();
-    (head.status, head.headers) = (reply.status, reply.headers);
-    let mut head = ResponseHeader::from(head);
-    let has_body = has_body(reply.status);
-    if has_body {
-        head.insert_header(header::CONTENT_LENGTH, reply.body.len())?;
-    }
-    session.write_response_header(Box::new(head)).await?;
-    if !has_body || reply.body.is_empty() || method == Method::HEAD {
-        session.finish_body().await
-    } else {
-        session.write_response_body(reply.body, true).await
-    }
-}
-
-/// Whether an answer with this status has a body, be it an empty one.
-pub(crate) fn has_body(status: StatusCode) -> bool {
-    !matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
+/// The next part of the body; `None` at its end.
+async fn next(session: &mut ServerSession) -> Result<Option<Bytes>, NoBody> {
+    let read = session.read_request_body().await;
+    read.map_err(|error| if is_gone(&error) { NoBody::Gone } else { NoBody::Malformed })
 }
 
 /// Reads and throws away what the client still sends after it has its answer: unread bytes cause
 /// a reset, of the connection in HTTP/1 and of the stream in HTTP/2, and to that answers get lost.
-pub(crate) async fn discard(source: &mut impl Source) {
-    if source.is_done() {
-        return;
-    }
+pub(super) async fn discard(session: &mut ServerSession) {
     let drain = async {
         let mut seen = 0;
-        while let Ok(Some(chunk)) = source.next().await {
+        while let Ok(Some(chunk)) = next(session).await {
             seen += chunk.len();
             if seen > DISCARDED_MAX {
                 return;
@@ -340,6 +256,13 @@ pub(crate) async fn discard(source: &mut impl Source) {
     };
     // At the deadline it is reset all the same.
     let _ = timeout(DISCARD_MAX, drain).await;
+}
+
+/// Reading ended because the client left, rather than because of what it sent.
+fn is_gone(error: &Error) -> bool {
+    let io = error.root_cause().downcast_ref::<std::io::Error>();
+    matches!(error.etype(), ErrorType::ReadError | ErrorType::ConnectionClosed | ErrorType::H2Error)
+        && io.is_none_or(|io| io.kind() != std::io::ErrorKind::InvalidData)
 }
 
 #[cfg(test)]

@@ -1,16 +1,14 @@
-//! What one request carries through its phases, for the access log and the metrics.
+//! The context of a request: it goes through Pingora's phases, to the access log and the metrics.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use http::Method;
-use rampart_core::http::reply::Reply;
 use rampart_core::platform::clock::Clock;
 use rampart_core::platform::error::Code;
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::gateway::Passage;
-use crate::lifecycle::Busy;
+use super::upstream::UpstreamExchange;
+use crate::server::Busy;
 
 /// Longest request id that is taken over.
 const REQUEST_ID_BYTES_MAX: usize = 64;
@@ -21,56 +19,48 @@ const NO_ROUTE: &str = "none";
 #[derive(Debug)]
 pub(crate) struct Context {
     /// The caller's or a new one; empty until the head has been looked at.
-    pub(crate) request_id: String,
+    pub(super) request_id: String,
     /// Method as sent.
-    pub(crate) method: Method,
-    /// The other end of the connection.
-    pub(crate) peer: Option<IpAddr>,
+    pub(super) method: Method,
     /// Path of the route as declared, never the one that was asked for.
-    pub(crate) route: &'static str,
+    pub(super) route: &'static str,
     /// The client's slug; empty as long as nobody has proven to be one.
-    pub(crate) client: Arc<str>,
+    pub(super) client: Arc<str>,
     /// Codes of the error envelope.
-    pub(crate) codes: Vec<Code>,
+    pub(super) codes: Vec<Code>,
     /// Nanoseconds of the monotonic clock when the head was complete.
-    pub(crate) began_ns: u64,
+    pub(super) began_ns: u64,
     /// The same when the answer was written, before what is left of the body is thrown away.
-    pub(crate) ended_ns: Option<u64>,
-    /// A place in the core, given back as soon as the answer is written.
-    pub(crate) place: Option<OwnedSemaphorePermit>,
+    pub(super) ended_ns: Option<u64>,
+    /// One of those that may be in the core, given back as soon as the answer is written.
+    pub(super) permit: Option<OwnedSemaphorePermit>,
     /// The request on its way to a backend, if it goes to one.
-    pub(crate) passage: Option<Passage>,
+    pub(super) upstream: Option<UpstreamExchange>,
     /// Keeps the process from going before the answer is written.
     _busy: Busy,
 }
 
 impl Context {
     /// A request whose head is complete.
-    pub(crate) fn new(began_ns: u64, busy: Busy) -> Self {
+    pub(super) fn new(began_ns: u64, busy: Busy) -> Self {
         Self {
             request_id: String::new(),
             method: Method::default(),
-            peer: None,
             route: NO_ROUTE,
             client: "".into(),
             codes: Vec::new(),
             began_ns,
             ended_ns: None,
-            place: None,
-            passage: None,
+            permit: None,
+            upstream: None,
             _busy: busy,
         }
-    }
-
-    /// Remembers what is answered.
-    pub(crate) fn answered(&mut self, reply: &Reply) {
-        self.codes.clone_from(&reply.codes);
     }
 }
 
 /// The caller's id if it matches `[A-Za-z0-9._-]{1,64}`, else a new UUIDv7 (section 1.4 of the
 /// contract).
-pub(crate) fn request_id(sent: Option<&[u8]>, clock: &Clock) -> String {
+pub(super) fn request_id(sent: Option<&[u8]>, clock: &Clock) -> String {
     let fits = |id: &&[u8]| {
         (1..=REQUEST_ID_BYTES_MAX).contains(&id.len())
             && id.iter().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(byte))

@@ -1,4 +1,5 @@
-//! From ready to gone: the phases of a stop, and what is still in flight.
+//! Pingora stops accepting at once and then sleeps a fixed time; these are the phases of a stop, and
+//! what is still in flight.
 //!
 //! ```text
 //! Serving ──SIGTERM──▶ Draining ──nothing in flight──▶ Stopping ──nothing in flight──▶ Closing
@@ -14,11 +15,11 @@ use std::time::Duration;
 use rampart_core::platform::clock::Clock;
 use tokio::sync::{Notify, watch};
 
-/// How long no request may have begun before idle connections are closed under their clients.
-/// Who keeps asking is told to reconnect by the next answer instead, so that no request is lost.
+/// Time without a new request before idle connections are closed under their clients. A client that
+/// keeps asking is told to reconnect by the next answer instead, so that no request is lost.
 const QUIET: Duration = Duration::from_millis(300);
 
-/// Where the process is on its way out.
+/// The progress of a stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
     /// Ready.
@@ -53,7 +54,7 @@ impl Lifecycle {
         })
     }
 
-    /// Where we are.
+    /// The current phase.
     pub(crate) fn phase(&self) -> Phase {
         *self.phase.borrow()
     }
@@ -67,7 +68,7 @@ impl Lifecycle {
         });
     }
 
-    /// For waiting until a phase comes.
+    /// A watch of the phases to come.
     pub(crate) fn watch(&self) -> Reached {
         Reached(self.phase.subscribe())
     }

@@ -1,17 +1,13 @@
-//! Certificates: which one a connection gets, and how a changed file comes into use.
+//! Pingora's TLS settings neither choose certificates nor have ticket keys: which certificate a
+//! connection gets, and how a changed file comes into use.
 
-use std::any::Any;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use arc_swap::ArcSwap;
-use async_trait::async_trait;
-use pingora_core::listeners::TlsAccept;
-use pingora_core::listeners::tls::{Acceptor, TlsSettings};
-use pingora_core::protocols::tls::TlsRef;
-use pingora_core::tls::TlsAcceptor;
+use pingora_core::listeners::tls::Acceptor;
 use rustls::ServerConfig;
 use rustls::client::verify_server_name;
 use rustls::crypto::CryptoProvider;
@@ -21,9 +17,8 @@ use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
 use crate::config::KeyPair;
-use crate::connection::Connection;
 
-/// How often the files are looked at.
+/// Pause between two looks at the files.
 const RELOAD_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Why a certificate cannot be used; one sentence with the file's name.
@@ -44,7 +39,7 @@ impl BadCertificate {
     }
 }
 
-/// What shows that a file has changed: when, and its length. `None` for a file that is missing.
+/// Time of the last change and length of a file; `None` for one that is missing.
 type Stamp = Option<(SystemTime, u64)>;
 
 /// The certificates in use. The first one serves whoever names no host that another one is for.
@@ -137,7 +132,7 @@ impl ResolvesServerCert for Certificates {
     }
 }
 
-/// Whether the certificate's own alternative names cover `name`, wildcards included.
+/// The certificate's own alternative names cover `name`, wildcards included.
 fn serves(certified: &CertifiedKey, name: &ServerName<'_>) -> bool {
     certified
         .end_entity_cert()
@@ -169,7 +164,7 @@ fn bad(what: &str, path: &Path, why: &dyn fmt::Display) -> BadCertificate {
     BadCertificate(format!("the {what} in '{}' cannot be used: {why}", path.display()))
 }
 
-/// What a TLS handshake is made with: TLS 1.2 and 1.3, HTTP/2 before HTTP/1.1, no early data,
+/// The parameters of TLS handshakes: TLS 1.2 and 1.3, HTTP/2 before HTTP/1.1, no early data,
 /// resumption by tickets so that nothing is kept for a client that does not come back.
 ///
 /// # Errors
@@ -181,29 +176,12 @@ pub(crate) fn acceptor(certificates: Arc<Certificates>) -> Result<Acceptor, BadC
         .with_safe_default_protocol_versions()
         .map_err(|e| broken(&e))?
         .with_no_client_auth()
-        .with_cert_resolver(certificates.clone());
+        .with_cert_resolver(certificates);
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     config.ticketer = rustls::crypto::ring::Ticketer::new().map_err(|e| broken(&e))?;
     // A client that comes back has one, and gets a new one then.
     config.send_tls13_tickets = 1;
-    let mut settings = TlsSettings::with_callbacks(Box::new(Remember)).map_err(|e| broken(&e))?;
-    settings.set_cert_resolver(certificates);
-    let mut acceptor = settings.build();
-    acceptor.acceptor = TlsAcceptor::from(Arc::new(config));
-    Ok(acceptor)
-}
-
-/// Hangs what we remember of a connection on it, where every request of it finds it.
-struct Remember;
-
-#[async_trait]
-impl TlsAccept for Remember {
-    async fn handshake_complete_callback(
-        &self,
-        _tls: &TlsRef,
-    ) -> Option<Arc<dyn Any + Send + Sync>> {
-        Some(Arc::new(Connection::default()))
-    }
+    Ok(Acceptor::from_server_config(Arc::new(config)))
 }
 
 #[cfg(test)]

@@ -20,35 +20,35 @@ const LINES_MAX: usize = 16 * 1024;
 /// Most bytes gathered for one write.
 const WRITE_BYTES_MAX: usize = 64 * 1024;
 
-/// What is said of a request.
+/// One request.
 #[derive(Debug, Serialize)]
-pub(crate) struct Line<'a> {
-    /// When the answer was written, RFC 3339, UTC.
-    pub(crate) time: String,
+pub(super) struct Line<'a> {
+    /// The end of the answer, RFC 3339, UTC.
+    pub(super) time: String,
     /// Also in the answer's `X-Request-Id`, and in the log line of a failure.
-    pub(crate) request_id: &'a str,
+    pub(super) request_id: &'a str,
     /// Method as sent.
-    pub(crate) method: &'a str,
+    pub(super) method: &'a str,
     /// Path of the route as declared.
-    pub(crate) route: &'a str,
+    pub(super) route: &'a str,
     /// Status of the answer; 0 when the client did not wait for it.
-    pub(crate) status: u16,
+    pub(super) status: u16,
     /// Codes of the error envelope.
-    pub(crate) codes: Vec<&'static str>,
+    pub(super) codes: Vec<&'static str>,
     /// Microseconds from the head to the end of the answer.
-    pub(crate) duration_us: u64,
+    pub(super) duration_us: u64,
     /// Bytes of the request's body.
-    pub(crate) bytes_in: usize,
+    pub(super) bytes_in: usize,
     /// Bytes of the answer's body.
-    pub(crate) bytes_out: usize,
+    pub(super) bytes_out: usize,
     /// Slug of the client, empty as long as nobody has proven to be one.
-    pub(crate) client: &'a str,
+    pub(super) client: &'a str,
     /// The other end of the connection.
-    pub(crate) peer: Option<IpAddr>,
+    pub(super) peer: Option<IpAddr>,
     /// `HTTP/1.1`, `HTTP/2.0` ...
-    pub(crate) protocol: &'static str,
+    pub(super) protocol: &'static str,
     /// `TLSv1_3` ..., empty without TLS.
-    pub(crate) tls: &'a str,
+    pub(super) tls: &'a str,
 }
 
 impl Line<'_> {
@@ -78,7 +78,7 @@ impl Line<'_> {
     }
 }
 
-/// Where lines go.
+/// The queue of lines.
 #[derive(Debug)]
 pub(crate) struct AccessLog {
     format: LogFormat,
@@ -104,13 +104,13 @@ impl AccessLog {
         Ok(Self { format, queue: Some(queue), writer: Some(writer), dropped })
     }
 
-    /// Whether lines are written at all.
-    pub(crate) fn is_on(&self) -> bool {
+    /// Lines are written at all.
+    pub(super) fn is_on(&self) -> bool {
         self.queue.is_some()
     }
 
     /// Queues a line. Never waits.
-    pub(crate) fn write(&self, line: &Line<'_>) {
+    pub(super) fn write(&self, line: &Line<'_>) {
         let (Some(queue), Some(bytes)) = (&self.queue, line.write(self.format)) else {
             return;
         };

@@ -1,15 +1,15 @@
-//! Where a chunked body ends, read more strictly than by Pingora, which forgives an empty size
-//! and blanks behind one. Others would see another end there.
+//! Pingora forgives an empty chunk size and blanks behind one, where others would see another end of
+//! the body; here the end of a chunked body is read strictly.
 
-use super::Refused::{self, Malformed};
+use super::HeadError::{self, Malformed};
 
 /// Digits of the largest chunk size that is read at all.
 const SIZE_DIGITS_MAX: u8 = 8;
 /// Most bytes of extensions and trailers of one body together.
 const EXTRA_BYTES_MAX: u16 = 4 * 1024;
-const BROKEN: Refused = Malformed("the body is not delimited as chunks are");
+const BROKEN: HeadError = Malformed("the body is not delimited as chunks are");
 
-/// Follows a chunked body while it arrives (RFC 9112, section 7.1).
+/// A reader that follows a chunked body while it arrives (RFC 9112, section 7.1).
 #[derive(Debug)]
 pub(crate) struct Chunks {
     at: At,
@@ -18,7 +18,7 @@ pub(crate) struct Chunks {
     extra: u16,
 }
 
-/// What comes next.
+/// The expected part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum At {
     Size,
@@ -44,7 +44,7 @@ impl Chunks {
     ///
     /// # Errors
     /// When they are not what the body must go on with.
-    pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<Option<usize>, Refused> {
+    pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<Option<usize>, HeadError> {
         let mut index = 0;
         while let Some(&byte) = bytes.get(index) {
             if self.at == At::Bytes {
@@ -66,7 +66,7 @@ impl Chunks {
         Ok(None)
     }
 
-    fn step(&mut self, byte: u8) -> Result<At, Refused> {
+    fn step(&mut self, byte: u8) -> Result<At, HeadError> {
         match (self.at, byte) {
             (At::Size, b';') if self.digits > 0 => Ok(At::Extension),
             (At::Size, b'\r') if self.digits > 0 => Ok(At::SizeLineFeed),
@@ -89,7 +89,7 @@ impl Chunks {
         }
     }
 
-    fn digit(&mut self, byte: u8) -> Result<At, Refused> {
+    fn digit(&mut self, byte: u8) -> Result<At, HeadError> {
         let digit = char::from(byte).to_digit(16).ok_or(BROKEN)?;
         if self.digits == SIZE_DIGITS_MAX {
             return Err(BROKEN);
@@ -100,7 +100,7 @@ impl Chunks {
         Ok(At::Size)
     }
 
-    fn count(&mut self, byte: u8, next: At) -> Result<At, Refused> {
+    fn count(&mut self, byte: u8, next: At) -> Result<At, HeadError> {
         self.extra += 1;
         let plain = byte == b'\t' || (byte >= b' ' && byte != 0x7f);
         if plain && self.extra < EXTRA_BYTES_MAX { Ok(next) } else { Err(BROKEN) }
@@ -113,7 +113,7 @@ mod tests {
 
     use super::*;
 
-    fn feed(body: &str) -> Result<Option<usize>, Refused> {
+    fn feed(body: &str) -> Result<Option<usize>, HeadError> {
         Chunks::new().feed(body.as_bytes())
     }
 

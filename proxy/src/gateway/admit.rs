@@ -1,0 +1,129 @@
+//! Everything that the head alone decides, in the order of section 1.5 of the contract.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use http::{Method, StatusCode, Version};
+use pingora_http::RequestHeader;
+use rampart_core::endpoint::admission::Admission;
+use rampart_core::http::reply::Reply;
+use rampart_core::http::request::Head;
+use rampart_core::platform::error::Code;
+
+use super::body::{NoBody, declared_length};
+use super::context::Context;
+use super::path;
+use super::{Gateway, PublicListener};
+use crate::server::{ConnectionInfo, HeadError, TARGET_BYTES_MAX, check_parsed};
+
+/// A body that every route takes; only above it the route's own bound is looked up.
+const SMALLEST_BOUND: u64 = rampart_core::http::request::BODY_BYTES_MAX as u64;
+
+impl Gateway {
+    /// Gives the request as the core takes it, admitted: its size and its path are sound, its route
+    /// is known, its address and its client are within their rates.
+    ///
+    /// # Errors
+    /// The finished answer.
+    pub(super) fn admit(
+        &self,
+        public: &PublicListener,
+        request: &RequestHeader,
+        connection: &ConnectionInfo,
+        context: &mut Context,
+    ) -> Result<(Head, Admission), Box<Reply>> {
+        self.check_size(request, context)?;
+        self.check_address(public, connection, context)?;
+        if request.method == Method::CONNECT || !path::is_normal(request.uri.path()) {
+            return Err(Box::new(self.nowhere(context)));
+        }
+        let head = head(request, connection.peer, context);
+        let admission = self.core.admit(&head)?;
+        context.route = admission.route.path;
+        context.client = admission.slug();
+        Ok((head, admission))
+    }
+
+    fn check_size(&self, request: &RequestHeader, context: &Context) -> Result<(), Box<Reply>> {
+        let refused = |why| Box::new(self.refuse_head(context, why));
+        if request.raw_path().len() > TARGET_BYTES_MAX {
+            return Err(refused(HeadError::TargetTooLong));
+        }
+        if request.version == Version::HTTP_2 {
+            check_parsed(&request.uri, &request.headers).map_err(refused)?;
+        }
+        let declared = declared_length(&request.headers).unwrap_or(0);
+        if declared > SMALLEST_BOUND {
+            let (bound, code) = self.core.body_bound(&request.method, request.uri.path());
+            if declared > bound as u64 {
+                return Err(Box::new(self.no_body(context, NoBody::TooLarge, code)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks the rate of an address, before anybody has proven who they are.
+    fn check_address(
+        &self,
+        public: &PublicListener,
+        connection: &ConnectionInfo,
+        context: &Context,
+    ) -> Result<(), Box<Reply>> {
+        let now = self.core.clock.monotonic_ns();
+        let bucket = connection.bucket(now, || public.addresses.bucket(network(connection.peer)));
+        let decision = bucket.take(self.core.settings.ratelimit.address, now);
+        if decision.allowed {
+            return Ok(());
+        }
+        self.core.metrics.rate_limited.with_label_values(&["address", ""]).inc();
+        Err(Box::new(self.core.refuse_rate(&context.request_id, &decision)))
+    }
+
+    fn nowhere(&self, context: &Context) -> Reply {
+        let id = &context.request_id;
+        if context.method == Method::CONNECT {
+            let status = StatusCode::METHOD_NOT_ALLOWED;
+            let mut reply =
+                self.core.refuse(id, status, Code::RouteNotFound, "there are no tunnels");
+            reply.set("allow", "");
+            return reply;
+        }
+        let detail = "the path is not in normal form";
+        self.core.refuse(id, StatusCode::NOT_FOUND, Code::RouteNotFound, detail)
+    }
+}
+
+/// The head of a request, as the core takes it.
+pub(super) fn head(request: &RequestHeader, peer: IpAddr, context: &Context) -> Head {
+    Head {
+        method: request.method.clone(),
+        path: request.uri.path().to_owned(),
+        query: request.uri.query().map(str::to_owned),
+        headers: request.headers.clone(),
+        peer,
+        request_id: context.request_id.clone(),
+    }
+}
+
+/// The addresses that share one rate: an IPv4 address, or the /64 network that one IPv6 customer gets.
+fn network(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => address,
+        IpAddr::V6(v6) => {
+            let [a, b, c, d, ..] = v6.segments();
+            Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_one_network_share_a_rate() {
+        let of = |text: &str| network(text.parse().unwrap());
+        assert_eq!(of("2001:db8:1:2::3"), of("2001:db8:1:2:ffff::4"));
+        assert_ne!(of("2001:db8:1:2::3"), of("2001:db8:1:3::3"));
+        assert_ne!(of("192.0.2.1"), of("192.0.2.2"));
+    }
+}

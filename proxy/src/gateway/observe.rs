@@ -1,0 +1,52 @@
+//! The metrics and the access log of a request that is over: the one place of accounting.
+
+use std::time::Duration;
+
+use chrono::SecondsFormat;
+use http::Version;
+use pingora_core::protocols::http::ServerSession;
+
+use super::access_log::Line;
+use super::context::Context;
+use super::{Gateway, Listener};
+use crate::server::ConnectionInfo;
+
+impl Gateway {
+    /// Counts and logs a request that is over, however it ended. Private listeners have neither.
+    pub(super) fn observe(&self, session: &ServerSession, context: &Context) {
+        let Listener::Public(public) = &self.listener else { return };
+        let core = &self.core;
+        let status = session.response_written().map_or(0, |head| head.status.as_u16());
+        let ended = context.ended_ns.unwrap_or_else(|| core.clock.monotonic_ns());
+        let took = ended.saturating_sub(context.began_ns);
+        let duration = Duration::from_nanos(took);
+        core.metrics.request(context.route, &context.client, status, duration, &context.codes);
+        if !public.log.is_on() {
+            return;
+        }
+        let connection = ConnectionInfo::for_session(session);
+        public.log.write(&Line {
+            time: core.clock.now().to_rfc3339_opts(SecondsFormat::Micros, true),
+            request_id: &context.request_id,
+            method: context.method.as_str(),
+            route: context.route,
+            status,
+            codes: context.codes.iter().map(|code| code.as_str()).collect(),
+            duration_us: took / 1_000,
+            bytes_in: session.body_bytes_read(),
+            bytes_out: session.body_bytes_sent(),
+            client: &context.client,
+            peer: connection.map(|connection| connection.peer),
+            protocol: protocol(session.req_header().version),
+            tls: connection.map_or("", |connection| &connection.tls),
+        });
+    }
+}
+
+fn protocol(version: Version) -> &'static str {
+    match version {
+        Version::HTTP_10 => "HTTP/1.0",
+        Version::HTTP_2 => "HTTP/2.0",
+        _ => "HTTP/1.1",
+    }
+}

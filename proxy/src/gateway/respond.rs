@@ -1,0 +1,247 @@
+//! The answer to a request: decided here, written here, on every listener.
+
+use std::pin::pin;
+
+use http::{Method, Response, StatusCode, header};
+use pingora_core::protocols::http::ServerSession;
+use pingora_error::{Error, ErrorType, Result};
+use pingora_http::ResponseHeader;
+use rampart_core::endpoint::admission::Admission;
+use rampart_core::http::reply::Reply;
+use rampart_core::http::request::Head;
+use rampart_core::platform::error::Code;
+use rampart_core::trading::limits::upstream::Upstream;
+use tokio::time::timeout;
+
+use super::body::{NoBody, Received, declared_length, discard, read_entity};
+use super::concurrency::{WorkFailure, contain, unless_reset};
+use super::context::{Context, request_id};
+use super::private_listener::error;
+use super::upstream::UpstreamExchange;
+use super::{Gateway, Listener, PublicListener};
+use crate::server::{ConnectionInfo, HeadError, Phase};
+
+/// Largest body that is read and thrown away to keep the connection after a refusal.
+const SKIPPED_BYTES_MAX: u64 = 64 * 1024;
+
+impl Gateway {
+    /// Answers; `false` when an upstream is to.
+    ///
+    /// # Errors
+    /// When the client does not wait for the answer.
+    pub(super) async fn respond(
+        &self,
+        session: &mut ServerSession,
+        context: &mut Context,
+    ) -> Result<bool> {
+        let decided = self.decide(session, context).await?;
+        // What follows CONNECT is not HTTP; what follows a stop should go to the next process.
+        let closing =
+            context.method == Method::CONNECT || self.lifecycle.phase() >= self.closes_from();
+        if closing {
+            session.set_keepalive(None);
+        }
+        let Some(mut reply) = decided else { return Ok(false) };
+        if let Listener::Private(_) = self.listener {
+            reply.set("x-request-id", &context.request_id);
+            reply.set("cache-control", "no-store");
+        }
+        if !closing && can_skip_body(session) {
+            session.set_close_on_response_before_downstream_finish(false);
+        }
+        write(session, context, reply).await.map_err(|e| e.into_down())?;
+        context.ended_ns = Some(self.core.clock.monotonic_ns());
+        context.permit = None;
+        if session.get_keepalive().is_none() {
+            discard(session).await;
+        }
+        Ok(true)
+    }
+
+    /// The phase from which on each answer closes its connection. Who watches a process that stops
+    /// may do so to the end.
+    fn closes_from(&self) -> Phase {
+        match self.listener {
+            Listener::Public(_) => Phase::Draining,
+            Listener::Private(_) => Phase::Stopping,
+        }
+    }
+
+    /// Everything up to the answer; `None` when an upstream is to answer.
+    async fn decide(
+        &self,
+        session: &mut ServerSession,
+        context: &mut Context,
+    ) -> Result<Option<Reply>> {
+        let connection = ConnectionInfo::for_session(session).cloned().ok_or_else(gone)?;
+        let request = session.req_header();
+        context.method.clone_from(&request.method);
+        let sent = request.headers.get("x-request-id").map(|value| value.as_bytes());
+        context.request_id = request_id(sent, &self.core.clock);
+        if let Some(refused) = connection.head_error.get() {
+            return Ok(Some(self.refuse_head(context, *refused)));
+        }
+        match &self.listener {
+            Listener::Public(public) => {
+                self.decide_public(public, session, &connection, context).await
+            }
+            Listener::Private(listener) => {
+                self.decide_private(*listener, session, &connection, context).await.map(Some)
+            }
+        }
+    }
+
+    async fn decide_public(
+        &self,
+        public: &PublicListener,
+        session: &mut ServerSession,
+        connection: &ConnectionInfo,
+        context: &mut Context,
+    ) -> Result<Option<Reply>> {
+        let request = session.req_header();
+        let (head, admission) = match self.admit(public, request, connection, context) {
+            Ok(admitted) => admitted,
+            Err(reply) => return Ok(Some(*reply)),
+        };
+        let upstream = self.core.upstream_of(&admission).cloned();
+        if upstream.is_some() {
+            // Pingora waits for a body that it has not seen itself.
+            session.enable_retry_buffering();
+        }
+        let budgets = (&self.budget, &public.uploads);
+        let (route, code) = (admission.route, admission.route.body.bound().1);
+        let received = match read_entity(session, route, budgets, &self.core).await {
+            Ok(received) => received,
+            Err(NoBody::Gone) => return Err(gone()),
+            Err(why) => {
+                // Where the next request would begin is not known any more.
+                session.set_keepalive(None);
+                return Ok(Some(self.no_body(context, why, code)));
+            }
+        };
+        if let Err(reply) = self.acquire_permit(public, context) {
+            return Ok(Some(*reply));
+        }
+        match upstream {
+            Some(_) if session.retry_buffer_truncated() => {
+                Ok(Some(self.no_body(context, NoBody::TooLarge, code)))
+            }
+            // Boxed: what no upstream answers does not carry its room around.
+            Some(upstream) => {
+                Ok(Box::pin(self.pass_on(public, context, upstream, (&admission, head))).await)
+            }
+            None => {
+                let Received { body, share: _share } = received;
+                let work = self.core.answer(admission, head, body);
+                let work = pin!(contain(work, public.answer_max));
+                // HTTP/1 has no reset; there the client is not looked at before the answer.
+                let watched = route.is_safe() && session.is_custom();
+                let done = unless_reset(session.read_body_or_idle(true), watched, work).await;
+                let answer = done.ok_or_else(gone)?;
+                Ok(Some(answer.unwrap_or_else(|failure| self.failed(context, failure))))
+            }
+        }
+    }
+
+    /// Proves who calls, before `upstream` may answer; a reply when it may not.
+    async fn pass_on(
+        &self,
+        public: &PublicListener,
+        context: &mut Context,
+        upstream: Upstream,
+        (admission, head): (&Admission, Head),
+    ) -> Option<Reply> {
+        let proving = self.core.pass_on(&upstream, admission, head);
+        match timeout(public.answer_max, proving).await {
+            Ok(Ok(request)) => {
+                let now = self.core.clock.monotonic_ns();
+                context.upstream = Some(UpstreamExchange::new(request, upstream, now));
+                None
+            }
+            Ok(Err(reply)) => Some(*reply),
+            Err(_) => Some(self.unavailable(context, "prove the user in time")),
+        }
+    }
+
+    fn failed(&self, context: &Context, failure: WorkFailure) -> Reply {
+        if failure == WorkFailure::TimedOut {
+            return self.unavailable(context, "answer in time");
+        }
+        tracing::error!(request_id = context.request_id, "an endpoint panicked");
+        let status = StatusCode::INTERNAL_SERVER_ERROR;
+        self.core.refuse(&context.request_id, status, Code::GeneralError, "")
+    }
+
+    /// The answer to a head that is refused.
+    pub(super) fn refuse_head(&self, context: &Context, refused: HeadError) -> Reply {
+        let (status, detail) = (refused.status(), refused.detail());
+        match self.listener {
+            Listener::Public(_) => {
+                self.core.refuse(&context.request_id, status, Code::RequestMalformed, detail)
+            }
+            Listener::Private(_) => error(status, detail),
+        }
+    }
+
+    pub(super) fn unavailable(&self, context: &Context, doing: &'static str) -> Reply {
+        let status = StatusCode::SERVICE_UNAVAILABLE;
+        self.core.refuse(&context.request_id, status, Code::GeneralError, doing)
+    }
+
+    pub(super) fn no_body(&self, context: &Context, why: NoBody, too_large: Code) -> Reply {
+        let (status, code, detail) = match why {
+            NoBody::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, too_large, "the body is too large"),
+            NoBody::TooSlow => {
+                let detail = "the body comes slower than 1 kB/s";
+                (StatusCode::REQUEST_TIMEOUT, Code::RequestMalformed, detail)
+            }
+            NoBody::Ended(ended) => {
+                return self.core.refuse_upload(&context.request_id, ended, too_large);
+            }
+            NoBody::NoMemory => return self.unavailable(context, "hold one more body"),
+            NoBody::Malformed | NoBody::Gone => {
+                let detail = "the body is not delimited as announced";
+                (StatusCode::BAD_REQUEST, Code::RequestMalformed, detail)
+            }
+        };
+        self.core.refuse(&context.request_id, status, code, detail)
+    }
+}
+
+/// The rest of the body may be read and thrown away after the answer, so that the connection can go
+/// on. Not when the client waits for `100 Continue`: nobody knows whether the body still comes
+/// (RFC 9110, section 10.1.1).
+fn can_skip_body(session: &ServerSession) -> bool {
+    let headers = &session.req_header().headers;
+    !headers.contains_key(header::EXPECT)
+        && declared_length(headers).is_some_and(|length| length <= SKIPPED_BYTES_MAX)
+}
+
+/// Writes `reply`; to `HEAD` without its body.
+///
+/// # Errors
+/// When the client does not take it.
+pub(super) async fn write(
+    session: &mut ServerSession,
+    context: &mut Context,
+    reply: Reply,
+) -> Result<()> {
+    context.codes = reply.codes;
+    let (mut head, ()) = Response::new(()).into_parts();
+    (head.status, head.headers) = (reply.status, reply.headers);
+    let mut head = ResponseHeader::from(head);
+    let has_body = !matches!(reply.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+    if has_body {
+        head.insert_header(header::CONTENT_LENGTH, reply.body.len())?;
+    }
+    session.write_response_header(Box::new(head)).await?;
+    if !has_body || reply.body.is_empty() || context.method == Method::HEAD {
+        session.finish_body().await
+    } else {
+        session.write_response_body(reply.body, true).await
+    }
+}
+
+pub(super) fn gone() -> Box<Error> {
+    Error::explain(ErrorType::ConnectionClosed, "the client left").into_down()
+}

@@ -1,0 +1,359 @@
+//! From a configuration to a serving edge, and to its end. `rampart serve` and `rampart demo` both
+//! start here.
+//!
+//! Pingora gives each service a runtime, and a connection of the database's pool works only as long
+//! as the runtime on which it was opened: so the core and all listeners are one service.
+
+mod buffered_io;
+mod connection_info;
+mod connection_limits;
+mod deadline;
+mod framing;
+mod http2;
+mod lifecycle;
+mod request_reader;
+mod shutdown;
+mod sockets;
+mod tls;
+mod upgrade;
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use pingora_core::apps::HttpServerOptions;
+use pingora_core::listeners::{L4BufferSettings, ListenerConfig};
+use pingora_core::server::configuration::{Opt, ServerConf};
+use pingora_core::server::{Fds, ListenFds, RunArgs, Server, ShutdownWatch};
+use pingora_core::services::Service;
+use pingora_core::services::listening::Service as Listening;
+use pingora_proxy::HttpProxy;
+use rampart_core::Core;
+use rampart_core::platform::clock::Clock;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use tokio::runtime::Runtime;
+use tokio::sync::{Notify, Semaphore, watch};
+
+pub(crate) use self::connection_info::ConnectionInfo;
+use self::connection_limits::{ConnectionLimits, Tls};
+pub(crate) use self::framing::{HeadError, TARGET_BYTES_MAX, check_parsed};
+pub(crate) use self::lifecycle::{Busy, Lifecycle, Phase};
+use self::request_reader::Timeouts;
+use self::shutdown::{Shutdown, Stage, Watch};
+use self::sockets::{Bound, Sockets};
+pub(crate) use self::tls::Certificates;
+use self::upgrade::UpgradePeer;
+use crate::config::Config;
+use crate::gateway::{AccessLog, Gateway};
+use crate::startup_error::StartupError;
+
+/// Most connections of each private listener.
+const PRIVATE_CONNECTIONS_MAX: usize = 256;
+/// Requests after which an HTTP/1 connection is closed, so that its memory comes back.
+const REQUESTS_MAX: u32 = 10_000;
+/// Attempts to send a request to an upstream. It is sent again only when the upstream has closed a
+/// kept connection meanwhile, and it only reads.
+const UPSTREAM_TRIES: usize = 2;
+/// Seconds that runtimes wait for threads that still block when everything else has ended.
+const RUNTIME_END_SECONDS: u64 = 1;
+
+/// Serves until told to stop. Blocks; `upgrade` takes the listeners over from a running process.
+///
+/// # Errors
+/// One sentence: what is wrong, and where.
+pub(crate) fn run(config: Config, upgrade: bool) -> Result<(), StartupError> {
+    let mut serving = start(config, upgrade)?;
+    println!("{}", serving.addresses());
+    serving.until_stopped();
+    Ok(())
+}
+
+/// A runtime for what is no edge.
+///
+/// # Errors
+/// When the operating system gives no threads.
+pub(crate) fn runtime(threads: usize) -> Result<Runtime, StartupError> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(threads)
+        .thread_name("rampart")
+        .enable_all()
+        .build()
+        .map_err(|e| StartupError::new("threads cannot be started", &e))
+}
+
+/// A serving edge.
+pub(crate) struct Serving {
+    /// The core behind the listeners.
+    pub(crate) core: Arc<Core>,
+    /// Addresses of the public listeners.
+    pub(crate) edge: Vec<SocketAddr>,
+    /// Address of the operators' listener.
+    pub(crate) admin: SocketAddr,
+    /// Address of metrics and health.
+    pub(crate) ops: SocketAddr,
+    running: Running,
+}
+
+/// Starts everything and returns when the listeners accept. Blocks.
+///
+/// # Errors
+/// One sentence: a certificate, an address, the database or the old process.
+pub(crate) fn start(mut config: Config, upgrade: bool) -> Result<Serving, StartupError> {
+    config.settle().map_err(sentence)?;
+    let certificates = Certificates::load(config.edge.certificates()).map_err(sentence)?;
+    let (peer, mut fds) = inherit(&config, upgrade)?;
+    let sockets = Sockets::open(&config, &mut fds)?;
+    if config.edge.public_url.is_none() {
+        config.core.public_url = sockets.public_url();
+    }
+    let log = AccessLog::start(config.log.format, config.log.access)
+        .map_err(|e| StartupError::new("the access log cannot be started", &e))?;
+    let (log, clock) = (Arc::new(log), Clock::system());
+    let edge = &config.edge;
+    let shutdown = Arc::new(Shutdown {
+        lifecycle: Lifecycle::new(clock.clone()),
+        certificates,
+        fds: OnceLock::new(),
+        upgrade_socket: edge.upgrade_socket.clone(),
+        drain: Duration::from_secs(edge.drain_seconds),
+        unready: Duration::from_secs(edge.shutdown_delay_seconds),
+        stage: watch::Sender::new(Stage::Starting),
+        stop: Notify::new(),
+    });
+    let mut server = Server::new_with_opt_and_conf(None::<Opt>, pingora_conf(&config)?);
+    let (started, core) = sync_channel(1);
+    server.add_service(EdgeService {
+        conf: Arc::clone(&server.configuration),
+        config,
+        clock,
+        log: Arc::clone(&log),
+        sockets: sockets.clone(),
+        fds: Some(fds),
+        shutdown: Arc::clone(&shutdown),
+        started,
+    });
+    let shutdown_signal = Watch(Arc::clone(&shutdown));
+    let run = move || server.run(RunArgs { shutdown_signal: Box::new(shutdown_signal) });
+    let server = std::thread::Builder::new().name("server".into()).spawn(run);
+    let running = Running {
+        server: Some(server.map_err(|e| StartupError::new("threads cannot be started", &e))?),
+        shutdown,
+        _log: log,
+    };
+    let ended = |_| StartupError::from("the edge ended while it started; see above".to_owned());
+    let serving = Serving {
+        core: core.recv().map_err(ended)??,
+        edge: sockets.edge.iter().map(|bound| bound.address).collect(),
+        admin: sockets.admin.address,
+        ops: sockets.ops.address,
+        running,
+    };
+    if let Some(peer) = peer
+        && let Err(error) = peer.accepting()
+    {
+        tracing::warn!(%error, "the old process ended before it was told to");
+    }
+    Ok(serving)
+}
+
+fn sentence(error: impl fmt::Display) -> StartupError {
+    StartupError::from(error.to_string())
+}
+
+/// The listeners of the process that runs, if we are to take them over.
+fn inherit(config: &Config, upgrade: bool) -> Result<(Option<UpgradePeer>, Fds), StartupError> {
+    if !upgrade {
+        return Ok((None, Fds::new()));
+    }
+    let Some(path) = &config.edge.upgrade_socket else {
+        return Err(StartupError::from("--upgrade needs 'edge.upgrade_socket'".to_owned()));
+    };
+    tracing::info!(socket = %path.display(), "waiting for the listeners of the running process");
+    let (peer, fds) = upgrade::inherit(path).map_err(|e| {
+        StartupError::new(&format!("no listeners were handed over at '{}'", path.display()), &e)
+    })?;
+    Ok((Some(peer), fds))
+}
+
+/// Pingora's configuration. Its grace period is none: [`Watch`] returns when everything has ended.
+fn pingora_conf(config: &Config) -> Result<ServerConf, StartupError> {
+    Ok(ServerConf {
+        threads: config.edge.threads,
+        max_retries: UPSTREAM_TRIES,
+        ca_file: upstream_ca(config)?,
+        grace_period_seconds: Some(0),
+        graceful_shutdown_timeout_seconds: Some(RUNTIME_END_SECONDS),
+        ..ServerConf::default()
+    })
+}
+
+/// The file with the upstream's authorities, once it is seen to hold some.
+fn upstream_ca(config: &Config) -> Result<Option<String>, StartupError> {
+    let Some(path) = &config.core.limits.upstream_ca else { return Ok(None) };
+    let shown = path.display();
+    let wrong = |why: &dyn fmt::Display| {
+        StartupError::new(&format!("'limits.upstream_ca' is not usable: '{shown}'"), why)
+    };
+    let certificates = CertificateDer::pem_file_iter(path).map_err(|e| wrong(&e))?;
+    let certificates: Result<Vec<_>, _> = certificates.collect();
+    if certificates.map_err(|e| wrong(&e))?.is_empty() {
+        return Err(wrong(&"it holds no certificate"));
+    }
+    Ok(Some(shown.to_string()))
+}
+
+impl Serving {
+    /// The listening addresses, in one line that a program can read.
+    pub(crate) fn addresses(&self) -> String {
+        let edge: Vec<String> = self.edge.iter().map(SocketAddr::to_string).collect();
+        format!("listening edge={} admin={} ops={}", edge.join(","), self.admin, self.ops)
+    }
+
+    /// Waits until a signal has ended it.
+    pub(crate) fn until_stopped(&mut self) {
+        self.running.join();
+    }
+}
+
+/// Pingora's server on its thread; stopped when this is dropped.
+struct Running {
+    server: Option<JoinHandle<()>>,
+    shutdown: Arc<Shutdown>,
+    /// Kept to the end, so that the lines of the last requests are written.
+    _log: Arc<AccessLog>,
+}
+
+impl Running {
+    fn join(&mut self) {
+        if self.server.take().is_some_and(|server| server.join().is_err()) {
+            tracing::error!("the server ended early");
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.shutdown.stop.notify_one();
+        self.join();
+    }
+}
+
+/// Pingora's service: the core, its background work and all listeners.
+struct EdgeService {
+    conf: Arc<ServerConf>,
+    config: Config,
+    clock: Clock,
+    log: Arc<AccessLog>,
+    sockets: Sockets,
+    fds: Option<Fds>,
+    shutdown: Arc<Shutdown>,
+    started: SyncSender<Result<Arc<Core>, StartupError>>,
+}
+
+#[async_trait]
+impl Service for EdgeService {
+    fn name(&self) -> &'static str {
+        "rampart"
+    }
+
+    async fn start_service(&mut self, fds: Option<ListenFds>, _: ShutdownWatch, tasks: usize) {
+        let core = self.listen(fds, tasks).await;
+        let work = core.as_ref().ok().map(|core| {
+            let (stop, stopped) = watch::channel(false);
+            (stop, tokio::spawn(Arc::clone(core).work(stopped)))
+        });
+        // Who started it waits for this.
+        let _ = self.started.send(core);
+        if let Some((stop, work)) = work {
+            self.shutdown.enter(Stage::Serving);
+            self.shutdown.reach(Stage::Ending).await;
+            stop.send_replace(true);
+            if work.await.is_err() {
+                tracing::error!("background work ended early");
+            }
+        }
+        self.shutdown.enter(Stage::Ended);
+    }
+}
+
+impl EdgeService {
+    /// Starts the core, and the listeners in front of it.
+    async fn listen(
+        &mut self,
+        fds: Option<ListenFds>,
+        tasks: usize,
+    ) -> Result<Arc<Core>, StartupError> {
+        let core = Core::start(self.config.core.clone(), self.clock.clone()).await;
+        let core = core.map_err(sentence)?;
+        if let Some((table, fds)) = fds.as_ref().zip(self.fds.take()) {
+            *table.lock() = fds;
+            // Empty until now: a service is started once.
+            let _ = self.shutdown.fds.set(Arc::clone(table));
+        }
+        let (edge, lifecycle) = (&self.config.edge, &self.shutdown.lifecycle);
+        let certificates = &self.shutdown.certificates;
+        let acceptor = tls::acceptor(Arc::clone(certificates)).map_err(sentence)?;
+        let tls = Tls { acceptor, metrics: core.metrics.clone() };
+        let public =
+            Gateway::public(Arc::clone(&core), edge, Arc::clone(lifecycle), Arc::clone(&self.log));
+        let operators = Gateway::operators(Arc::clone(&core), Arc::clone(lifecycle));
+        let operations = Gateway::operations(Arc::clone(&core), Arc::clone(lifecycle));
+        let private = PRIVATE_CONNECTIONS_MAX;
+        let listeners = [
+            self.listener(public, &self.sockets.edge, edge.connections_max, Some(tls)),
+            self.listener(operators, [&self.sockets.admin], private, None),
+            self.listener(operations, [&self.sockets.ops], private, None),
+        ];
+        let (stop, stopping) = watch::channel(false);
+        for mut listener in listeners {
+            let (fds, stopping) = (fds.clone(), stopping.clone());
+            tokio::spawn(async move {
+                Service::start_service(&mut listener, fds, stopping, tasks).await;
+            });
+        }
+        let mut phase = lifecycle.watch();
+        tokio::spawn(async move {
+            phase.at_least(Phase::Stopping).await;
+            stop.send_replace(true);
+        });
+        tokio::spawn(Arc::clone(certificates).watch());
+        Ok(core)
+    }
+
+    /// Pingora's listening service on `sockets`.
+    fn listener<'a>(
+        &self,
+        gateway: Gateway,
+        sockets: impl IntoIterator<Item = &'a Bound>,
+        connections: usize,
+        tls: Option<Tls>,
+    ) -> Listening<ConnectionLimits> {
+        let mut proxy = HttpProxy::new(gateway, Arc::clone(&self.conf));
+        proxy.handle_init_modules();
+        let mut options = HttpServerOptions::default();
+        // CONNECT gets our own 405 instead of Pingora's, which is no envelope.
+        options.allow_connect_method_proxying = true;
+        options.keepalive_request_limit = Some(REQUESTS_MAX);
+        proxy.server_options = Some(options);
+        let edge = &self.config.edge;
+        let limits = ConnectionLimits {
+            proxy: Arc::new(proxy),
+            permits: Semaphore::new(connections),
+            timeouts: Timeouts { head: edge.request_header_timeout(), idle: edge.keepalive_timeout() },
+            tls,
+            lifecycle: Arc::clone(&self.shutdown.lifecycle),
+        };
+        let mut service = Listening::new("rampart".to_owned(), limits);
+        for socket in sockets {
+            // TLS and `BufferedIo` have buffers of their own.
+            let listener = ListenerConfig::tcp(&socket.name);
+            service.add_listener(listener.l4_buffer(L4BufferSettings::unbuffered()));
+        }
+        service
+    }
+}

@@ -1,0 +1,142 @@
+//! Pingora hands a session nothing of its connection but digests; the one of proxies carries a value,
+//! with or without TLS, and here that is the state all requests of a connection share.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use pingora_core::protocols::Stream;
+use pingora_core::protocols::http::ServerSession;
+use pingora_core::protocols::raw_connect::ProxyDigest;
+use pingora_error::Result;
+use pingora_http::ResponseHeader;
+use rampart_core::platform::rate_limit::Gcra;
+use tokio::sync::Notify;
+
+use super::framing::HeadError;
+
+/// Streams that a client may reset before their answer; a client that changes its mind this
+/// often is attacking (CVE-2023-44487).
+const RESETS_MAX: u32 = 100;
+/// Nanoseconds for which a connection uses the bucket of its address without asking for it. Much
+/// less than the time after which an unused one is forgotten.
+const BUCKET_KEPT_NS: u64 = 1_000_000_000;
+
+/// Peer, TLS and state of a connection.
+#[derive(Debug)]
+pub(crate) struct ConnectionInfo {
+    /// The other end; 0.0.0.0 for one that the operating system has forgotten already.
+    pub(crate) peer: IpAddr,
+    /// Version of TLS; empty without.
+    pub(crate) tls: String,
+    /// Why the head was refused that the current request stands for.
+    pub(crate) head_error: OnceLock<HeadError>,
+    answering: AtomicBool,
+    resets: AtomicU32,
+    hostile: Notify,
+    bucket: Mutex<Option<KeptBucket>>,
+}
+
+/// The bucket of a connection's address, and until when it is used without a look.
+#[derive(Debug)]
+struct KeptBucket {
+    bucket: Arc<Gcra>,
+    until_ns: u64,
+}
+
+impl ConnectionInfo {
+    /// Reads peer and TLS version off `stream`.
+    pub(super) fn new(stream: &Stream) -> Arc<Self> {
+        let socket = stream.get_socket_digest();
+        let peer = socket.as_ref().and_then(|socket| socket.peer_addr()?.as_inet());
+        let peer = peer.map_or(Ipv4Addr::UNSPECIFIED.into(), |peer| peer.ip().to_canonical());
+        let tls = stream.get_ssl_digest().map_or_else(String::new, |tls| tls.version.to_string());
+        Arc::new(Self::with(peer, tls))
+    }
+
+    fn with(peer: IpAddr, tls: String) -> Self {
+        Self {
+            peer,
+            tls,
+            head_error: OnceLock::new(),
+            answering: AtomicBool::new(false),
+            resets: AtomicU32::new(0),
+            hostile: Notify::new(),
+            bucket: Mutex::new(None),
+        }
+    }
+
+    /// The digest in which [`ConnectionInfo::for_session`] finds it.
+    ///
+    /// # Errors
+    /// When Pingora does not take 200 for a status.
+    pub(super) fn digest(self: &Arc<Self>) -> Result<Arc<ProxyDigest>> {
+        let none = Box::new(ResponseHeader::build_no_case(200, Some(0))?);
+        Ok(Arc::new(ProxyDigest::new(none, Some(Box::new(Arc::clone(self))))))
+    }
+
+    /// The connection that `session` belongs to.
+    pub(crate) fn for_session(session: &ServerSession) -> Option<&Arc<Self>> {
+        session.digest()?.proxy_digest.as_ref()?.user_data.as_ref()?.downcast_ref()
+    }
+
+    /// Gives what `find` gives, or gave less than [`BUCKET_KEPT_NS`] before `now_ns`: the address of
+    /// a connection stays the same.
+    pub(crate) fn bucket(&self, now_ns: u64, find: impl FnOnce() -> Arc<Gcra>) -> Arc<Gcra> {
+        let mut kept = self.bucket.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*kept {
+            Some(kept) if now_ns < kept.until_ns => Arc::clone(&kept.bucket),
+            _ => {
+                let bucket = find();
+                let until_ns = now_ns.saturating_add(BUCKET_KEPT_NS);
+                *kept = Some(KeptBucket { bucket: Arc::clone(&bucket), until_ns });
+                bucket
+            }
+        }
+    }
+
+    /// Marks the begin and the end of a request of HTTP/1: only after it the next one is read.
+    pub(crate) fn set_answering(&self, answering: bool) {
+        self.answering.store(answering, Ordering::Release);
+    }
+
+    /// A request of HTTP/1 has been read and not been answered.
+    pub(super) fn is_answering(&self) -> bool {
+        self.answering.load(Ordering::Acquire)
+    }
+
+    /// Counts a stream whose client did not wait for the answer.
+    pub(crate) fn abandoned(&self) {
+        if self.resets.fetch_add(1, Ordering::Relaxed) + 1 == RESETS_MAX {
+            self.hostile.notify_one();
+        }
+    }
+
+    /// Waits until the client has abandoned too many streams.
+    pub(super) async fn hostile(&self) {
+        self.hostile.notified().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+
+    #[test]
+    fn the_bucket_of_an_address_is_looked_for_again_after_a_while() {
+        let info = ConnectionInfo::with(Ipv4Addr::LOCALHOST.into(), String::new());
+        let found = AtomicUsize::new(0);
+        let bucket = |now_ns| {
+            info.bucket(now_ns, || {
+                found.fetch_add(1, Ordering::Relaxed);
+                Arc::default()
+            })
+        };
+        let first = bucket(5);
+        assert!(Arc::ptr_eq(&first, &bucket(4 + BUCKET_KEPT_NS)));
+        assert!(!Arc::ptr_eq(&first, &bucket(5 + BUCKET_KEPT_NS)));
+        assert_eq!(found.load(Ordering::Relaxed), 2);
+    }
+}

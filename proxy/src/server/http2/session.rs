@@ -1,0 +1,401 @@
+//! Pingora makes its own session of a stream only after it has answered what it does not like, so
+//! this one gives it a stream of HTTP/2 as the h2 crate has it.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::Stream;
+use h2::server::SendResponse;
+use h2::{RecvStream, SendStream};
+use http::{HeaderMap, Request, Response, header};
+use pingora_core::protocols::Digest;
+use pingora_core::protocols::http::HttpTask;
+use pingora_core::protocols::http::custom::CustomMessageWrite;
+use pingora_core::protocols::http::custom::server::Session;
+use pingora_core::protocols::http::date::get_cached_date;
+use pingora_core::protocols::l4::socket::SocketAddr;
+use pingora_error::{Error, ErrorType, OrErr as _, Result};
+use pingora_http::{RequestHeader, ResponseHeader};
+use tokio::time::timeout;
+
+/// Time for one step of an answer whose client may close its window.
+const WRITE_MAX: Duration = Duration::from_secs(10);
+/// Largest body of a request that goes on to an upstream.
+const RETRY_BYTES_MAX: usize = 64 * 1024;
+/// Headers that HTTP/2 has no use for (RFC 9113, section 8.2.2).
+const CONNECTION_FIELDS: [&str; 5] =
+    ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"];
+/// Headers whose value is another one in every answer: in the connection's table (RFC 7541, section
+/// 2.3.2) they would only push out what repeats. The h2 crate leaves out what is sensitive.
+const FRESH_FIELDS: [&str; 2] = ["x-request-id", "ratelimit"];
+
+type Messages = Box<dyn Stream<Item = Result<Bytes>> + Unpin + Send + Sync + 'static>;
+
+/// A request, and where its answer goes.
+pub(super) struct Http2Session {
+    head: RequestHeader,
+    body: RecvStream,
+    answer: SendResponse<Bytes>,
+    /// The head of the answer, until its body begins or is known to be empty.
+    unsent: Option<Response<()>>,
+    answer_body: Option<SendStream<Bytes>>,
+    written: Option<Box<ResponseHeader>>,
+    ended: bool,
+    bytes_read: usize,
+    bytes_sent: usize,
+    digest: Arc<Digest>,
+}
+
+impl Http2Session {
+    /// Takes what a connection has accepted.
+    pub(super) fn new(
+        request: Request<RecvStream>,
+        answer: SendResponse<Bytes>,
+        digest: Arc<Digest>,
+    ) -> Self {
+        let (head, body) = request.into_parts();
+        Self {
+            head: head.into(),
+            body,
+            answer,
+            unsent: None,
+            answer_body: None,
+            written: None,
+            ended: false,
+            bytes_read: 0,
+            bytes_sent: 0,
+            digest,
+        }
+    }
+
+    fn send_head(&mut self, end: bool) -> Result<()> {
+        if let Some(head) = self.unsent.take() {
+            let sent = self.answer.send_response(head, end);
+            self.answer_body = Some(sent.or_err(ErrorType::WriteError, "send a head")?);
+            self.ended = end;
+        }
+        Ok(())
+    }
+
+    /// Sends as much as the client takes, each step within [`WRITE_MAX`].
+    async fn send_body(&mut self, mut data: Bytes, end: bool) -> Result<()> {
+        let lost = || Error::explain(ErrorType::WriteError, "a body without a head");
+        let stream = self.answer_body.as_mut().ok_or_else(lost)?;
+        while !data.is_empty() {
+            stream.reserve_capacity(data.len());
+            if stream.capacity() == 0 {
+                match timeout(WRITE_MAX, poll_fn(|cx| stream.poll_capacity(cx))).await {
+                    Ok(Some(Ok(_))) => continue,
+                    _ => return Error::e_explain(ErrorType::WriteTimedout, "send a body"),
+                }
+            }
+            let part = data.split_to(stream.capacity().min(data.len()));
+            let (bytes, last) = (part.len(), end && data.is_empty());
+            stream.send_data(part, last).or_err(ErrorType::WriteError, "send a body")?;
+            self.bytes_sent += bytes;
+            self.ended = last;
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Session for Http2Session {
+    fn req_header(&self) -> &RequestHeader {
+        &self.head
+    }
+
+    fn req_header_mut(&mut self) -> &mut RequestHeader {
+        &mut self.head
+    }
+
+    /// A broken body ends its stream or the connection: nobody waits for an answer then.
+    async fn read_body_bytes(&mut self) -> Result<Option<Bytes>> {
+        let Some(part) = self.body.data().await else { return Ok(None) };
+        let part = part.or_err(ErrorType::H2Error, "read a body")?;
+        self.bytes_read += part.len();
+        let released = self.body.flow_control().release_capacity(part.len());
+        released.or_err(ErrorType::H2Error, "read a body")?;
+        Ok(Some(part))
+    }
+
+    async fn drain_request_body(&mut self) -> Result<()> {
+        while self.read_body_bytes().await?.is_some() {}
+        Ok(())
+    }
+
+    async fn write_response_header(
+        &mut self,
+        mut head: Box<ResponseHeader>,
+        end: bool,
+    ) -> Result<()> {
+        if self.written.is_some() || head.status.is_informational() {
+            return Ok(());
+        }
+        for name in CONNECTION_FIELDS {
+            head.remove_header(name);
+        }
+        let mut parts = head.as_owned_parts();
+        parts.headers.insert(header::DATE, get_cached_date());
+        for name in FRESH_FIELDS {
+            if let Some(value) = parts.headers.get_mut(name) {
+                value.set_sensitive(true);
+            }
+        }
+        self.unsent = Some(Response::from_parts(parts, ()));
+        self.written = Some(head);
+        if end { self.send_head(true) } else { Ok(()) }
+    }
+
+    async fn write_response_header_ref(&mut self, head: &ResponseHeader, end: bool) -> Result<()> {
+        self.write_response_header(Box::new(head.clone()), end).await
+    }
+
+    async fn write_body(&mut self, data: Bytes, end: bool) -> Result<()> {
+        if !data.is_empty() {
+            self.send_head(false)?;
+            self.send_body(data, end).await?;
+        }
+        if end { self.finish().await } else { Ok(()) }
+    }
+
+    async fn write_trailers(&mut self, trailers: HeaderMap) -> Result<()> {
+        self.send_head(false)?;
+        if let Some(stream) = self.answer_body.as_mut().filter(|_| !self.ended) {
+            stream.send_trailers(trailers).or_err(ErrorType::WriteError, "send trailers")?;
+            self.ended = true;
+        }
+        Ok(())
+    }
+
+    async fn response_duplex_vec(&mut self, tasks: Vec<HttpTask>) -> Result<bool> {
+        let mut ended = false;
+        for task in tasks {
+            ended |= match task {
+                HttpTask::Header(head, end) => {
+                    self.write_response_header(head, false).await?;
+                    end
+                }
+                HttpTask::Body(data, end) => {
+                    self.write_body(data.unwrap_or_default(), false).await?;
+                    end
+                }
+                HttpTask::Trailer(Some(trailers)) => {
+                    self.write_trailers(*trailers).await?;
+                    true
+                }
+                HttpTask::Trailer(None) | HttpTask::Done => true,
+                HttpTask::Failed(error) => return Err(error),
+                HttpTask::UpgradedBody(..) => {
+                    return Error::e_explain(ErrorType::InternalError, "an upgrade in HTTP/2");
+                }
+            };
+        }
+        if ended {
+            self.finish().await?;
+        }
+        Ok(ended)
+    }
+
+    /// Both directions have bounds of their own.
+    fn set_read_timeout(&mut self, _: Option<Duration>) {}
+
+    fn get_read_timeout(&self) -> Option<Duration> {
+        None
+    }
+
+    fn set_write_timeout(&mut self, _: Option<Duration>) {}
+
+    fn get_write_timeout(&self) -> Option<Duration> {
+        Some(WRITE_MAX)
+    }
+
+    fn set_total_drain_timeout(&mut self, _: Option<Duration>) {}
+
+    fn get_total_drain_timeout(&self) -> Option<Duration> {
+        None
+    }
+
+    fn request_summary(&self) -> String {
+        format!("{} {}", self.head.method, self.head.uri.path())
+    }
+
+    fn response_written(&self) -> Option<&ResponseHeader> {
+        self.written.as_deref()
+    }
+
+    async fn shutdown(&mut self, _: u32, _: &str) {
+        if !self.ended {
+            self.answer.send_reset(h2::Reason::INTERNAL_ERROR);
+        }
+    }
+
+    fn is_body_done(&mut self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    async fn finish(&mut self) -> Result<()> {
+        self.send_head(true)?;
+        if let Some(stream) = self.answer_body.as_mut().filter(|_| !self.ended) {
+            let sent = stream.send_data(Bytes::new(), true);
+            sent.or_err(ErrorType::WriteError, "end a body")?;
+            self.ended = true;
+        }
+        Ok(())
+    }
+
+    fn is_body_empty(&mut self) -> bool {
+        self.bytes_read == 0 && self.body.is_end_stream()
+    }
+
+    /// Without a body, ends when the client has reset the stream or the connection has ended.
+    async fn read_body_or_idle(&mut self, no_body_expected: bool) -> Result<Option<Bytes>> {
+        if !no_body_expected && !self.body.is_end_stream() {
+            return self.read_body_bytes().await;
+        }
+        // However it ended, nobody waits any more.
+        let _ = match &mut self.answer_body {
+            Some(stream) => poll_fn(|cx| stream.poll_reset(cx)).await,
+            None => poll_fn(|cx| self.answer.poll_reset(cx)).await,
+        };
+        Error::e_explain(ErrorType::H2Error, "the client left")
+    }
+
+    fn body_bytes_sent(&self) -> usize {
+        self.bytes_sent
+    }
+
+    fn body_bytes_read(&self) -> usize {
+        self.bytes_read
+    }
+
+    fn digest(&self) -> Option<&Digest> {
+        Some(&self.digest)
+    }
+
+    fn digest_mut(&mut self) -> Option<&mut Digest> {
+        None
+    }
+
+    fn client_addr(&self) -> Option<&SocketAddr> {
+        self.digest.socket_digest.as_ref()?.peer_addr()
+    }
+
+    fn server_addr(&self) -> Option<&SocketAddr> {
+        self.digest.socket_digest.as_ref()?.local_addr()
+    }
+
+    fn pseudo_raw_h1_request_header(&self) -> Bytes {
+        Bytes::new()
+    }
+
+    /// A body never goes on to an upstream; only its size counts.
+    fn enable_retry_buffering(&mut self) {}
+
+    fn retry_buffer_truncated(&self) -> bool {
+        self.bytes_read > RETRY_BYTES_MAX
+    }
+
+    fn get_retry_buffer(&self) -> Option<Bytes> {
+        Some(Bytes::new())
+    }
+
+    async fn finish_custom(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn take_custom_message_reader(&mut self) -> Option<Messages> {
+        None
+    }
+
+    fn restore_custom_message_reader(&mut self, _: Messages) -> Result<()> {
+        Ok(())
+    }
+
+    fn take_custom_message_writer(&mut self) -> Option<Box<dyn CustomMessageWrite>> {
+        None
+    }
+
+    fn restore_custom_message_writer(&mut self, _: Box<dyn CustomMessageWrite>) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{Method, StatusCode};
+    use tokio::task::JoinHandle;
+
+    use super::*;
+
+    /// Bytes that the client takes before it gives more room.
+    const WINDOW: u32 = 10;
+
+    /// A client's answer, not read yet, and the bytes of `body` that the server sent in the end.
+    async fn answered(
+        method: Method,
+        status: StatusCode,
+        body: &'static str,
+    ) -> (Response<RecvStream>, JoinHandle<usize>) {
+        let (near, far) = tokio::io::duplex(4096);
+        let serving = tokio::spawn(async move {
+            let mut connection = h2::server::handshake(near).await.unwrap();
+            let (request, answer) = connection.accept().await.unwrap().unwrap();
+            tokio::spawn(async move { while connection.accept().await.is_some() {} });
+            let mut session = Http2Session::new(request, answer, Arc::default());
+            assert!(session.is_body_empty() && session.read_body_bytes().await.unwrap().is_none());
+            let head = ResponseHeader::build(status, None).unwrap();
+            session.write_response_header(Box::new(head), false).await.unwrap();
+            // Fails where the client takes no more.
+            let _ = session.write_body(Bytes::from_static(body.as_bytes()), true).await;
+            session.body_bytes_sent()
+        });
+        let mut client = h2::client::Builder::new();
+        let handshake = client.initial_window_size(WINDOW).handshake::<_, Bytes>(far);
+        let (mut sender, connection) = handshake.await.unwrap();
+        tokio::spawn(connection);
+        let uri = "https://a/";
+        let request = Request::builder().method(method).uri(uri).body(()).unwrap();
+        let answer = sender.send_request(request, true).unwrap().0.await.unwrap();
+        (answer, serving)
+    }
+
+    #[tokio::test]
+    async fn an_answer_larger_than_the_window_arrives_whole() {
+        let text = "three times as long as the window";
+        let (answer, serving) = answered(Method::GET, StatusCode::OK, text).await;
+        assert!(answer.headers().contains_key(header::DATE));
+        let (mut body, mut seen) = (answer.into_body(), Vec::new());
+        while let Some(part) = body.data().await {
+            let part = part.unwrap();
+            body.flow_control().release_capacity(part.len()).unwrap();
+            seen.extend_from_slice(&part);
+        }
+        assert_eq!(seen, text.as_bytes());
+        assert_eq!(serving.await.unwrap(), text.len());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_takes_nothing_is_given_up() {
+        let text = "longer than the window";
+        let (answer, serving) = answered(Method::GET, StatusCode::OK, text).await;
+        assert_eq!(serving.await.unwrap(), usize::try_from(WINDOW).unwrap());
+        let mut body = answer.into_body();
+        assert_eq!(body.data().await.unwrap().unwrap(), text.as_bytes()[..10]);
+        assert!(body.data().await.unwrap().unwrap_err().is_reset());
+    }
+
+    #[tokio::test]
+    async fn an_answer_without_a_body_says_so_at_once() {
+        for (method, status) in
+            [(Method::HEAD, StatusCode::OK), (Method::GET, StatusCode::NO_CONTENT)]
+        {
+            let (answer, serving) = answered(method, status, "").await;
+            assert!(answer.body().is_end_stream(), "{status}");
+            assert_eq!(serving.await.unwrap(), 0);
+        }
+    }
+}

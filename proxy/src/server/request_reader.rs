@@ -1,0 +1,322 @@
+//! Pingora bounds neither the time nor the ambiguity of a head, so it sees one only when it is whole
+//! and sound, and nothing behind its request before that is answered.
+//!
+//! In the place of a head that is refused it reads [`PLACEHOLDER`]; the handler finds the reason in
+//! [`ConnectionInfo`] and answers that.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::{Buf as _, BytesMut};
+use http::header::HOST;
+use pingora_core::protocols::Stream;
+use pingora_core::protocols::http::authority::validate_request_authority;
+use pingora_http::RequestHeader;
+use tokio::io::{AsyncRead as _, ReadBuf};
+
+use super::connection_info::ConnectionInfo;
+use super::deadline::Deadline;
+use super::framing::{self, Body, Chunks, HEADERS_MAX, HeadError, Scan};
+
+/// The request that Pingora reads where a head was refused.
+const PLACEHOLDER: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+/// Most bytes that are read ahead while a request is answered.
+const AHEAD_BYTES_MAX: usize = 4 * 1024;
+
+/// Bounds of a connection's waits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timeouts {
+    /// From the first byte of a head to its last, and from the connection to the first byte.
+    pub(super) head: Duration,
+    /// From the end of an answer to the first byte of the next request.
+    pub(super) idle: Duration,
+}
+
+/// Reads the requests of one connection of HTTP/1.
+#[derive(Debug)]
+pub(super) struct RequestReader {
+    info: Arc<ConnectionInfo>,
+    timeouts: Timeouts,
+    deadline: Deadline,
+    /// Arrived and not given to Pingora.
+    held: BytesMut,
+    /// Bytes at the beginning of `held` that belong to the current request.
+    released: usize,
+    scan: Scan,
+    rest: Rest,
+    first: bool,
+}
+
+/// The part of the current request's body that has not arrived.
+#[derive(Debug)]
+enum Rest {
+    None,
+    Length(u64),
+    Chunks(Chunks),
+}
+
+impl RequestReader {
+    pub(super) fn new(info: Arc<ConnectionInfo>, timeouts: Timeouts) -> Self {
+        Self {
+            info,
+            timeouts,
+            deadline: Deadline::default(),
+            held: BytesMut::new(),
+            released: 0,
+            scan: Scan::default(),
+            rest: Rest::None,
+            first: true,
+        }
+    }
+
+    /// Fills `buf` with bytes of the current request, or of the next one when that is expected; with
+    /// none at the end of the connection, be it that the client takes too long.
+    ///
+    /// # Errors
+    /// When the connection is broken, or the body is not delimited as chunks are.
+    pub(super) fn poll_read(
+        &mut self,
+        cx: &mut Context<'_>,
+        stream: &mut Stream,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        loop {
+            if self.released > 0 {
+                self.give(buf);
+                return Poll::Ready(Ok(()));
+            }
+            let before = buf.filled().len();
+            if !matches!(self.rest, Rest::None) {
+                ready!(Pin::new(stream).poll_read(cx, buf))?;
+                let own = self.rest.follow(&buf.filled()[before..]).map_err(broken)?;
+                self.held.extend_from_slice(&buf.filled()[before + own..]);
+                buf.set_filled(before + own);
+                return Poll::Ready(Ok(()));
+            }
+            let answering = self.info.is_answering();
+            if !answering && !self.held.is_empty() && self.examine() {
+                continue;
+            }
+            if answering && self.held.len() >= AHEAD_BYTES_MAX {
+                return Poll::Pending;
+            }
+            let read = Pin::new(&mut *stream).poll_read(cx, buf);
+            if read.is_pending() && !answering {
+                ready!(self.deadline.poll(cx, self.wait()));
+                return Poll::Ready(Ok(()));
+            }
+            ready!(read)?;
+            let arrived = &buf.filled()[before..];
+            if arrived.is_empty() {
+                return Poll::Ready(Ok(()));
+            }
+            if self.held.is_empty() {
+                self.deadline.clear();
+            }
+            self.held.extend_from_slice(arrived);
+            buf.set_filled(before);
+        }
+    }
+
+    /// The first head must be complete soon after the connection; later ones may first idle.
+    fn wait(&self) -> Duration {
+        if self.held.is_empty() && !self.first { self.timeouts.idle } else { self.timeouts.head }
+    }
+
+    fn give(&mut self, buf: &mut ReadBuf<'_>) {
+        let given = self.released.min(buf.remaining());
+        buf.put_slice(&self.held[..given]);
+        self.held.advance(given);
+        self.released -= given;
+        if self.held.is_empty() {
+            // Nothing is kept: most connections wait for a request most of the time.
+            self.held = BytesMut::new();
+        }
+    }
+
+    /// Looks for a head at the beginning of what is held, and releases its request if there is one.
+    fn examine(&mut self) -> bool {
+        let released = match self.scan.advance(&self.held) {
+            Ok(None) => return false,
+            Ok(Some(head)) => self.begin(head),
+            Err(error) => Err(error),
+        };
+        self.released = released.unwrap_or_else(|error| {
+            // The cell is empty: a connection does not go on after a refusal.
+            let _ = self.info.head_error.set(error);
+            self.held = BytesMut::from(PLACEHOLDER);
+            PLACEHOLDER.len()
+        });
+        self.scan = Scan::default();
+        self.deadline.clear();
+        self.first = false;
+        self.info.set_answering(true);
+        true
+    }
+
+    /// Checks the head of this length and says how many of the held bytes its request has.
+    fn begin(&mut self, head: usize) -> Result<usize, HeadError> {
+        let (head, body) = self.held.split_at(head);
+        let delimited = framing::check(head)?;
+        if !is_understood(head) {
+            return Err(HeadError::Malformed("not an HTTP request"));
+        }
+        self.rest = match delimited {
+            Body::None => Rest::None,
+            Body::Length(length) => Rest::Length(length),
+            Body::Chunked => Rest::Chunks(Chunks::new()),
+        };
+        Ok(head.len() + self.rest.follow(body)?)
+    }
+}
+
+impl Rest {
+    /// The number of `bytes` that belong to the body; what is left of it changes accordingly.
+    fn follow(&mut self, bytes: &[u8]) -> Result<usize, HeadError> {
+        let own = match self {
+            Self::None => 0,
+            Self::Length(left) => {
+                let own = bytes.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
+                *left -= own as u64;
+                if *left > 0 {
+                    return Ok(own);
+                }
+                own
+            }
+            Self::Chunks(chunks) => match chunks.feed(bytes)? {
+                Some(own) => own,
+                None => return Ok(bytes.len()),
+            },
+        };
+        *self = Self::None;
+        Ok(own)
+    }
+}
+
+fn broken(error: HeadError) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error.detail())
+}
+
+/// Pingora takes the target of this sound head. What it refuses, it would answer itself.
+fn is_understood(head: &[u8]) -> bool {
+    let mut fields = [httparse::EMPTY_HEADER; HEADERS_MAX];
+    let target = head.split(|&byte| byte == b' ').nth(1).unwrap_or_default();
+    if target.starts_with(b"/") || target == b"*" {
+        return true;
+    }
+    let mut parsed = httparse::Request::new(&mut fields);
+    if parsed.parse(head).is_err() {
+        return false;
+    }
+    let host = parsed.headers.iter().find(|field| field.name.eq_ignore_ascii_case("host"));
+    let request = RequestHeader::build(parsed.method.unwrap_or_default(), target, Some(1));
+    let request = request.and_then(|mut request| {
+        if let Some(host) = host {
+            request.insert_header(HOST, host.value)?;
+        }
+        validate_request_authority(&request)
+    });
+    request.is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use pingora_core::protocols::l4::stream::Stream as Socket;
+    use tokio::io::AsyncWriteExt as _;
+    use tokio::net::UnixStream;
+    use tokio::time::timeout;
+
+    use super::*;
+
+    const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+    const TIMEOUTS: Timeouts =
+        Timeouts { head: Duration::from_secs(10), idle: Duration::from_secs(60) };
+
+    struct Near(Stream, RequestReader);
+
+    fn pair() -> (Near, UnixStream) {
+        let (near, far) = UnixStream::pair().unwrap();
+        let stream: Stream = Box::new(Socket::from(near));
+        let reader = RequestReader::new(ConnectionInfo::new(&stream), TIMEOUTS);
+        (Near(stream, reader), far)
+    }
+
+    impl Near {
+        async fn read(&mut self) -> io::Result<Vec<u8>> {
+            let mut room = [0; 4096];
+            let mut buf = ReadBuf::new(&mut room);
+            let Self(stream, reader) = self;
+            poll_fn(|cx| reader.poll_read(cx, stream, &mut buf)).await?;
+            Ok(buf.filled().to_vec())
+        }
+    }
+
+    #[tokio::test]
+    async fn requests_sent_together_are_given_one_by_one() {
+        let (mut near, mut far) = pair();
+        let post = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab";
+        let chunked = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
+        let all: [&[u8]; 4] = [GET, post, chunked, GET];
+        far.write_all(&all.concat()).await.unwrap();
+        for expected in all {
+            assert_eq!(near.read().await.unwrap(), expected);
+            let early = timeout(Duration::from_millis(1), near.read()).await;
+            assert!(early.is_err(), "before it is answered");
+            near.1.info.set_answering(false);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_goes_on_to_its_end_and_no_further() {
+        let (mut near, mut far) = pair();
+        far.write_all(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\na").await.unwrap();
+        assert!(near.read().await.unwrap().ends_with(b"\r\n\r\na"));
+        far.write_all(&[b"bc", GET].concat()).await.unwrap();
+        assert_eq!(near.read().await.unwrap(), b"bc");
+        near.1.info.set_answering(false);
+        assert_eq!(near.read().await.unwrap(), GET);
+    }
+
+    #[tokio::test]
+    async fn a_placeholder_stands_for_what_is_refused() {
+        for head in ["GET / HTTP/1.1\r\n\r\n", "GET https://A/ HTTP/1.1\r\nHost: a\r\n\r\n"] {
+            let (mut near, mut far) = pair();
+            far.write_all(head.as_bytes()).await.unwrap();
+            assert_eq!(near.read().await.unwrap(), PLACEHOLDER);
+            assert!(near.1.info.head_error.get().is_some(), "{head}");
+        }
+    }
+
+    #[tokio::test]
+    async fn chunks_that_are_broken_later_are_an_error() {
+        let (mut near, mut far) = pair();
+        let head = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+        far.write_all(head).await.unwrap();
+        assert_eq!(near.read().await.unwrap(), head);
+        far.write_all(b"x\r\n").await.unwrap();
+        assert_eq!(near.read().await.unwrap_err().kind(), io::ErrorKind::InvalidData);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_head_that_trickles_in_is_given_up() {
+        let (mut near, mut far) = pair();
+        let trickle = tokio::spawn(async move {
+            for byte in GET {
+                if far.write_all(&[*byte]).await.is_err() {
+                    return;
+                }
+                let second = timeout(Duration::from_secs(1), std::future::pending::<()>());
+                assert!(second.await.is_err());
+            }
+        });
+        let read = timeout(Duration::from_secs(12), near.read()).await.unwrap();
+        assert!(read.unwrap().is_empty());
+        drop(near);
+        trickle.await.unwrap();
+    }
+}

@@ -1,0 +1,213 @@
+//! Pingora knows no second signal, no SIGHUP and no stop that ends as soon as nothing is in flight;
+//! this is the watch of signals that its server asks when to shut down.
+
+use std::future::poll_fn;
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+use std::task::Poll;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use pingora_core::server::{ListenFds, ShutdownSignal, ShutdownSignalWatch};
+use tokio::signal::unix::{self, SignalKind};
+use tokio::sync::{Notify, oneshot, watch};
+
+use super::lifecycle::{Lifecycle, Phase};
+use super::tls::Certificates;
+use super::upgrade;
+
+/// Time that background work gets to end.
+const WORK_END_MAX: Duration = Duration::from_secs(5);
+
+/// SIGTERM: finish, then end.
+const TERMINATE: SignalKind = SignalKind::terminate();
+/// SIGINT: end.
+const INTERRUPT: SignalKind = SignalKind::interrupt();
+/// SIGQUIT: hand over to a new process, then finish and end.
+const UPGRADE: SignalKind = SignalKind::quit();
+/// SIGHUP: read the certificates again.
+const RELOAD: SignalKind = SignalKind::hangup();
+const ENDS: [SignalKind; 2] = [INTERRUPT, TERMINATE];
+const ALL: [SignalKind; 4] = [INTERRUPT, TERMINATE, UPGRADE, RELOAD];
+
+/// The progress of the service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Stage {
+    Starting,
+    Serving,
+    /// Its work is to end.
+    Ending,
+    Ended,
+}
+
+/// When and how the process ends.
+pub(super) struct Shutdown {
+    pub(super) lifecycle: Arc<Lifecycle>,
+    pub(super) certificates: Arc<Certificates>,
+    /// Pingora's table of sockets, once the service has it.
+    pub(super) fds: OnceLock<ListenFds>,
+    pub(super) upgrade_socket: Option<PathBuf>,
+    pub(super) drain: Duration,
+    pub(super) unready: Duration,
+    pub(super) stage: watch::Sender<Stage>,
+    /// Asks for an end without a signal.
+    pub(super) stop: Notify,
+}
+
+/// The one that Pingora owns.
+pub(super) struct Watch(pub(super) Arc<Shutdown>);
+
+#[async_trait]
+impl ShutdownSignalWatch for Watch {
+    /// Returns when everything has ended that Pingora does not know of.
+    async fn recv(&self) -> ShutdownSignal {
+        let Self(shutdown) = self;
+        let told = match Signals::install() {
+            Ok(signals) => tokio::select! {
+                at_once = shutdown.until_left(signals) => {
+                    if at_once {
+                        return ShutdownSignal::GracefulTerminate;
+                    }
+                    true
+                }
+                () = shutdown.reach(Stage::Ended) => false,
+                () = shutdown.stop.notified() => false,
+            },
+            Err(error) => {
+                tracing::error!(%error, "signals cannot be watched");
+                false
+            }
+        };
+        shutdown.enter(Stage::Ending);
+        if tokio::time::timeout(WORK_END_MAX, shutdown.reach(Stage::Ended)).await.is_err() {
+            tracing::warn!("background work did not end in time");
+        }
+        if told {
+            tracing::info!("stopped");
+        }
+        ShutdownSignal::GracefulTerminate
+    }
+}
+
+impl Shutdown {
+    /// Goes on to `stage`; never back.
+    pub(super) fn enter(&self, stage: Stage) {
+        self.stage.send_modify(|now| *now = stage.max(*now));
+    }
+
+    /// Waits for `stage` or a later one.
+    pub(super) async fn reach(&self, stage: Stage) {
+        // The sender is this very value: the wait does not fail.
+        let _ = self.stage.subscribe().wait_for(|now| *now >= stage).await;
+    }
+
+    /// Serves until a signal says otherwise: SIGTERM drains, SIGINT ends at once, SIGQUIT hands
+    /// the listeners to a new process and drains, SIGHUP reads the certificates again. Gives the
+    /// signal that ends it.
+    async fn until_told(&self, signals: &mut Signals) -> SignalKind {
+        self.reach(Stage::Serving).await;
+        let mut next = signals.next(&ALL).await;
+        while next != TERMINATE && next != INTERRUPT {
+            if next == RELOAD {
+                self.certificates.reload();
+            } else {
+                let handed = tokio::select! {
+                    handed = self.hand_over() => Ok(handed),
+                    end = signals.next(&ENDS) => Err(end),
+                };
+                match handed {
+                    Ok(true) => {
+                        tracing::info!("the new process accepts; finishing what is in flight");
+                        self.lifecycle.enter(Phase::Stopping);
+                        return UPGRADE;
+                    }
+                    Ok(false) => {}
+                    Err(end) => {
+                        next = end;
+                        continue;
+                    }
+                }
+            }
+            next = signals.next(&ALL).await;
+        }
+        next
+    }
+
+    /// Says whether a new process accepts on our sockets now. Until it does, nothing changes here.
+    async fn hand_over(&self) -> bool {
+        let (Some(path), Some(fds)) = (self.upgrade_socket.clone(), self.fds.get().cloned()) else {
+            tracing::error!("'edge.upgrade_socket' is not set: going on");
+            return false;
+        };
+        let (sender, handed) = oneshot::channel();
+        // A thread that the end of the process does not wait for.
+        std::thread::spawn(move || {
+            // Nobody listens any more when the process was told to end meanwhile.
+            let _ = sender.send(upgrade::hand_over(&path, &fds.lock()));
+        });
+        match handed.await.map_err(io::Error::other).flatten() {
+            Ok(()) => true,
+            Err(error) => {
+                tracing::error!(%error, "nobody took the listeners over: going on");
+                false
+            }
+        }
+    }
+
+    /// Serves until told to stop, and finishes what is in flight unless told to stop at once.
+    async fn until_left(&self, mut signals: Signals) -> bool {
+        match self.until_told(&mut signals).await {
+            INTERRUPT => return true,
+            TERMINATE => {
+                tracing::info!("stopping: not ready any more, finishing what is in flight");
+                self.lifecycle.enter(Phase::Draining);
+            }
+            _ => {}
+        }
+        tokio::select! {
+            () = self.leave() => {}
+            // Whoever asks twice does not want to wait.
+            _ = signals.next(&ENDS) => {}
+        }
+        false
+    }
+
+    /// From draining (or stopping, after an upgrade) to closing. The first half of `drain` at most
+    /// is spent accepting, the second finishing.
+    async fn leave(&self) {
+        let Self { lifecycle, drain, unready, .. } = self;
+        if lifecycle.phase() < Phase::Stopping {
+            let stopping = lifecycle.watch();
+            // Nothing ends this early: it is the balancer's time to notice.
+            let _ = tokio::time::timeout(*unready, { stopping }.at_least(Phase::Stopping)).await;
+            lifecycle.quiet(*drain / 2).await;
+            lifecycle.enter(Phase::Stopping);
+        }
+        lifecycle.quiet(*drain / 2).await;
+        lifecycle.enter(Phase::Closing);
+    }
+}
+
+/// The signals that are caught, from when this was made.
+struct Signals(Vec<(SignalKind, unix::Signal)>);
+
+impl Signals {
+    fn install() -> io::Result<Self> {
+        let installed = ALL.map(|kind| Ok((kind, unix::signal(kind)?)));
+        installed.into_iter().collect::<io::Result<_>>().map(Self)
+    }
+
+    /// The next one of `kinds`.
+    async fn next(&mut self, kinds: &[SignalKind]) -> SignalKind {
+        poll_fn(|cx| {
+            let mut caught = self.0.iter_mut().filter(|(kind, _)| kinds.contains(kind));
+            match caught.find_map(|(kind, signal)| signal.poll_recv(cx).is_ready().then_some(*kind))
+            {
+                Some(kind) => Poll::Ready(kind),
+                None => Poll::Pending,
+            }
+        })
+        .await
+    }
+}

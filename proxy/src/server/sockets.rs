@@ -1,0 +1,79 @@
+//! Pingora binds after the services have started, waits half a minute for an address that is taken
+//! and panics then, and does not say which port it got: sockets are bound here, or inherited.
+
+use std::collections::HashSet;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::IntoRawFd as _;
+
+use pingora_core::protocols::SocketDigest;
+use pingora_core::server::Fds;
+
+use crate::config::Config;
+use crate::startup_error::StartupError;
+
+/// A bound socket in Pingora's table.
+#[derive(Clone, Debug)]
+pub(super) struct Bound {
+    /// Purpose and configured address; the same in the process that inherits it.
+    pub(super) name: String,
+    /// Its address, the port included.
+    pub(super) address: SocketAddr,
+}
+
+/// The addresses of all sockets.
+#[derive(Clone, Debug)]
+pub(super) struct Sockets {
+    /// Public; at least one.
+    pub(super) edge: Vec<Bound>,
+    /// For operators.
+    pub(super) admin: Bound,
+    /// For metrics and health.
+    pub(super) ops: Bound,
+}
+
+impl Sockets {
+    /// Takes what is configured out of `fds`, and binds the rest into it. What was inherited and is
+    /// not configured any more is closed.
+    ///
+    /// # Errors
+    /// One sentence: which address is taken or not ours.
+    pub(super) fn open(config: &Config, fds: &mut Fds) -> Result<Self, StartupError> {
+        let edge = config.edge.listen.iter();
+        let sockets = Self {
+            edge: edge.map(|address| open("edge", *address, fds)).collect::<Result<_, _>>()?,
+            admin: open("admin", config.admin.listen, fds)?,
+            ops: open("ops", config.ops.listen, fds)?,
+        };
+        let all = sockets.edge.iter().chain([&sockets.admin, &sockets.ops]);
+        fds.close_unclaimed(&all.map(|bound| bound.name.clone()).collect::<HashSet<_>>());
+        Ok(sockets)
+    }
+
+    /// The address of the first public one as a URL, for who configured none.
+    pub(super) fn public_url(&self) -> String {
+        self.edge.first().map_or_else(String::new, |first| format!("https://{}", first.address))
+    }
+}
+
+fn open(purpose: &str, configured: SocketAddr, fds: &mut Fds) -> Result<Bound, StartupError> {
+    let name = format!("{purpose}={configured}");
+    let address = match fds.get(&name) {
+        Some(fd) => {
+            let digest = SocketDigest::from_raw_fd(*fd);
+            let address = digest.local_addr().and_then(|address| address.as_inet()).copied();
+            address.ok_or_else(|| io::ErrorKind::NotConnected.into())
+        }
+        None => bind(&name, configured, fds),
+    };
+    let taken = |e| StartupError::new(&format!("{purpose}.listen = {configured} is not free"), &e);
+    Ok(Bound { address: address.map_err(taken)?, name })
+}
+
+fn bind(name: &str, configured: SocketAddr, fds: &mut Fds) -> io::Result<SocketAddr> {
+    let socket = TcpListener::bind(configured)?;
+    socket.set_nonblocking(true)?;
+    let address = socket.local_addr()?;
+    fds.add(name.to_owned(), socket.into_raw_fd());
+    Ok(address)
+}

@@ -1,0 +1,179 @@
+//! Pingora hands its sockets over, but stops then whether anybody took them or not; here the old
+//! process goes on serving until the new one says that it accepts, so that no connection is refused.
+//!
+//! The new process (`rampart serve --upgrade`) waits at `edge.upgrade_socket`. The old one, told by
+//! SIGQUIT, sends Pingora's table of sockets there and waits for the answer at a socket beside it.
+//! Should anything fail, the old one goes on as if nothing had happened.
+
+use std::fs;
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use pingora_core::server::Fds;
+
+/// Time that each side waits for the other.
+const HANDOVER_MAX: Duration = Duration::from_secs(60);
+/// Pause between two attempts to find the other.
+const RETRY: Duration = Duration::from_millis(50);
+/// Attempts within [`HANDOVER_MAX`], and those of Pingora, which take six seconds each.
+const ATTEMPTS: u32 = 1_200;
+const TRANSFERS: u32 = 10;
+/// Most sockets, and bytes of their names, that Pingora hands over.
+const SOCKETS_MAX: usize = 32;
+const NAMES_BYTES_MAX: usize = 2 * 1024;
+/// Sent by the new process when it accepts.
+const ACCEPTING: &[u8] = b"accepting\n";
+
+/// The old process, waiting for the new one.
+#[derive(Debug)]
+pub(super) struct UpgradePeer(UnixStream);
+
+/// Waits until the old process has sent its sockets. Blocks.
+///
+/// # Errors
+/// When none came in time, or the folder of `path` is not private.
+pub(super) fn inherit(path: &Path) -> io::Result<(UpgradePeer, Fds)> {
+    private_folder(path)?;
+    // Pingora panics where it cannot bind.
+    drop(bind(path)?);
+    let mut fds = Fds::new();
+    attempt(TRANSFERS, || fds.get_from_sock(name(path)?).map_err(io::Error::from))?;
+    let peer = attempt(ATTEMPTS, || UnixStream::connect(answers_at(path)))?;
+    Ok((UpgradePeer(peer), fds))
+}
+
+impl UpgradePeer {
+    /// Tells the old process that it may go.
+    ///
+    /// # Errors
+    /// When it is gone already.
+    pub(super) fn accepting(mut self) -> io::Result<()> {
+        self.0.write_all(ACCEPTING)
+    }
+}
+
+/// Sends `fds` to the process that waits at `path`, and returns when it accepts. Blocks.
+///
+/// # Errors
+/// When there is none, or it gave up; the sockets are then still ours alone.
+pub(super) fn hand_over(path: &Path, fds: &Fds) -> io::Result<()> {
+    private_folder(path)?;
+    let names = fds.serialize().0;
+    let bytes: usize = names.iter().map(|name| name.len() + 1).sum();
+    if names.len() > SOCKETS_MAX || bytes > NAMES_BYTES_MAX {
+        return Err(io::Error::other("more than 32 listeners"));
+    }
+    let answers = bind(&answers_at(path))?;
+    let taken = attempt(TRANSFERS, || fds.send_to_sock(name(path)?).map_err(io::Error::from));
+    let peer = taken.and_then(|_| attempt(ATTEMPTS, || answers.accept()));
+    // The next upgrade makes its own; a file that stays behind does no harm.
+    let _ = fs::remove_file(answers_at(path));
+    let mut peer = peer?.0;
+    peer.set_nonblocking(false)?;
+    peer.set_read_timeout(Some(HANDOVER_MAX))?;
+    let mut answer = [0; ACCEPTING.len()];
+    peer.read_exact(&mut answer)?;
+    if answer == *ACCEPTING { Ok(()) } else { Err(ErrorKind::InvalidData.into()) }
+}
+
+fn answers_at(path: &Path) -> PathBuf {
+    path.with_added_extension("accepting")
+}
+
+fn name(path: &Path) -> io::Result<&str> {
+    path.to_str().ok_or_else(|| io::Error::other("edge.upgrade_socket is not UTF-8"))
+}
+
+/// Listens at `path`, in the place of what a former process left there.
+fn bind(path: &Path) -> io::Result<UnixListener> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let listener = UnixListener::bind(path)?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+/// Whoever can write to the folder could take the sockets: it must be ours alone.
+fn private_folder(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.ok_or_else(|| io::Error::other("edge.upgrade_socket names no folder"))?;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    if fs::metadata(folder)?.permissions().mode() & 0o077 != 0 {
+        let why = format!("'{}' must be accessible to its owner alone", folder.display());
+        return Err(io::Error::other(why));
+    }
+    Ok(())
+}
+
+/// Tries until the other side is there.
+#[expect(clippy::disallowed_methods, reason = "a thread of its own, which serves nobody, polls")]
+fn attempt<T>(times: u32, mut try_once: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    let mut last = io::Error::from(ErrorKind::TimedOut);
+    for _ in 0..times {
+        match try_once() {
+            Ok(found) => return Ok(found),
+            Err(error) => match error.kind() {
+                ErrorKind::WouldBlock | ErrorKind::NotFound | ErrorKind::ConnectionRefused => {
+                    last = error;
+                    std::thread::sleep(RETRY);
+                }
+                _ => return Err(error),
+            },
+        }
+    }
+    Err(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::os::fd::IntoRawFd as _;
+
+    use pingora_core::protocols::SocketDigest;
+
+    use super::*;
+
+    fn socket_path(name: &str) -> std::path::PathBuf {
+        let id = rampart_core::platform::clock::Clock::system().uuid().unwrap();
+        std::env::temp_dir().join(format!("rampart-upgrade-{id}")).join(name)
+    }
+
+    #[test]
+    fn sockets_keep_listening_through_a_change_of_owner() {
+        let path = socket_path("upgrade.sock");
+        let old = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = old.local_addr().unwrap();
+        let mut fds = Fds::new();
+        fds.add("edge=127.0.0.1:0".to_owned(), old.into_raw_fd());
+        let waiting = std::thread::spawn({
+            let path = path.clone();
+            move || {
+                let (peer, fds) = inherit(&path).unwrap();
+                peer.accepting().unwrap();
+                fds
+            }
+        });
+        hand_over(&path, &fds).unwrap();
+        let fds = waiting.join().unwrap();
+        let digest = SocketDigest::from_raw_fd(*fds.get("edge=127.0.0.1:0").unwrap());
+        assert_eq!(digest.local_addr().unwrap().as_inet(), Some(&address));
+        assert!(std::net::TcpStream::connect(address).is_ok());
+        fs::remove_dir_all(path.parent().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn a_folder_that_others_may_enter_is_refused() {
+        let path = socket_path("upgrade.sock");
+        let folder = path.parent().unwrap();
+        fs::create_dir(folder).unwrap();
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).unwrap();
+        let error = hand_over(&path, &Fds::new()).unwrap_err();
+        assert!(error.to_string().contains("owner alone"), "{error}");
+        fs::remove_dir(folder).unwrap();
+    }
+}
