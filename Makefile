@@ -1,37 +1,38 @@
 # `make demo` and `make test` do everything on a fresh Debian or Ubuntu with Rust. `make help` lists.
+# Both build in the dev profile and without --package, so that one build serves both: cargo gives a
+# dependency other features, and compiles it again, when another set of packages is built.
 
 CACHE := $(or $(RAMPART_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/rampart)
 export RAMPART_CACHE := $(CACHE)
 export PATH := $(CACHE)/tools/bin:$(PATH)
-TARGET := $(or $(CARGO_TARGET_DIR),target)
 GUESTS := plugins/guests/Cargo.toml
 
-.PHONY: help demo test conformance bench profile check prepare openapi setup
+.PHONY: help demo test conformance release bench profile check prepare openapi setup
 
 help: ## This list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 13
 
-demo: setup ## Build, start everything, walk one purchase, keep serving (ARGS=--exit: do not)
-	deploy/optimised cargo build --release --locked --package rampart
-	plugins/build
-	"$(TARGET)/release/rampart" demo --state "$(TARGET)/demo" --guests "$(TARGET)/guests" $(ARGS)
+demo: ## Build, start everything, make one purchase, keep serving (ARGS=--exit: do not)
+	@deploy/demo $(ARGS)
 
 test: ## Every test: unit, contract, end to end, browser, policies (ARGS: a filter, or cargo's own)
 	@deploy/setup --test
 	plugins/build
-	cargo build --locked --package rampart
+	cargo build --locked --bin rampart
 	cargo test --workspace --locked --no-fail-fast $(ARGS)
 
 conformance: ## Hold the edge to its OpenAPI document with 20,000 generated cases (ARGS: how many)
 	@deploy/setup --test
-	cargo build --locked --package rampart
+	cargo build --locked --bin rampart
 	RAMPART_CASES=$(or $(ARGS),20000) cargo test --workspace --locked --test e2e \
 	    the_service_is_as_its_document_says -- --nocapture
 
-bench: setup ## Side by side with nginx, Envoy, HAProxy, hyper and pgbench (ARGS="--quick", "--only quote --rounds 3")
+release: setup ## The binary that is shipped and measured, optimised with the profile (release/rampart)
+	deploy/optimised cargo build --release --locked --package rampart
+
+bench: release ## Side by side with nginx, Envoy, HAProxy, hyper and pgbench (ARGS="--quick", "--only quote", "--against PATH")
 	deploy/bench-setup
 	plugins/build
-	deploy/optimised cargo build --release --locked --package rampart
 	@ulimit -n 16384 2>/dev/null || true; \
 	    PATH="$$PATH:/usr/sbin" cargo bench --locked --package rampart-tests --bench side-by-side -- $(ARGS)
 

@@ -1,17 +1,17 @@
 //! `rampart demo`: everything at once on one machine. A private Postgres, an edge with TLS, a
-//! partner with three policies, one purchase walked from end to end; then it keeps serving.
+//! partner with three policies, one purchase from end to end; then it keeps serving.
 
 mod callback;
-mod ground;
+mod environment;
 mod partner;
+mod purchase;
 mod steps;
-mod walk;
 
 use std::path::PathBuf;
 
 use clap::Args;
 
-use self::ground::Ground;
+use self::environment::Environment;
 use self::partner::Partner;
 use self::steps::Steps;
 use crate::logging;
@@ -21,7 +21,7 @@ use crate::startup_error::StartupError;
 /// Arguments of `rampart demo`.
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
-    /// End after the walk: status 0 when all of it went well, 1 otherwise.
+    /// End after the purchase: status 0 when all of it went well, 1 otherwise.
     #[arg(long)]
     exit: bool,
     /// Folder for the database, the certificate and the settings.
@@ -33,31 +33,35 @@ pub(crate) struct Demo {
     /// Folder with Postgres's programs; found by itself if not given.
     #[arg(long, value_name = "DIR", env = "RAMPART_PG_BIN")]
     postgres: Option<PathBuf>,
+    /// Seconds that the build before it took, for the total.
+    #[arg(long, value_name = "SECONDS", hide = true)]
+    built_in: Option<u64>,
 }
 
 impl Demo {
-    /// Sets everything up, walks, and serves on unless told to exit.
+    /// Sets everything up, makes a purchase, and serves on unless told to exit.
     ///
     /// # Errors
-    /// One sentence: what could not be set up, or what the walk found wrong.
+    /// One sentence: what could not be set up, or what was wrong with the purchase.
     pub(crate) fn run(self) -> Result<(), StartupError> {
         let mut steps = Steps::new();
-        let ground = Ground::prepare(&self.state, self.postgres, &mut steps)?;
-        logging::start(&ground.config.log)?;
-        let runtime = server::runtime(ground.config.edge.threads)?;
-        runtime.block_on(ground.create_database())?;
-        let starting = || server::start(ground.config.clone(), false);
-        let mut serving = steps.block("start the edge with TLS", starting)?;
-        let walked = runtime.block_on(async {
-            let partner = Partner::seed(&ground, &serving, &self.guests, &mut steps).await?;
-            ground.write_env(&partner.shell_variables(&ground))?;
-            let receiver = walk::walk(&partner, &mut steps).await?;
+        let environment = Environment::prepare(&self.state, self.postgres, &mut steps)?;
+        logging::start(&environment.config.log)?;
+        let runtime = server::runtime(environment.config.edge.threads)?;
+        let database = steps.run("create an empty database", environment.create_database());
+        runtime.block_on(database)?;
+        let starting = || server::start(environment.config.clone(), false);
+        let mut serving = steps.block("migrate it and start the edge with TLS", starting)?;
+        let purchased = runtime.block_on(async {
+            let partner = Partner::seed(&environment, &serving, &self.guests, &mut steps).await?;
+            environment.write_env(&partner.shell_variables(&environment))?;
+            let receiver = purchase::make(&partner, &mut steps).await?;
             Ok::<_, StartupError>((partner, receiver))
         });
-        let (partner, receiver) = walked?;
-        steps.done();
+        let (partner, receiver) = purchased?;
+        steps.done(self.built_in);
         if !self.exit {
-            println!("{}", partner.try_it(&ground, &serving, receiver.address));
+            println!("{}", partner.try_it(&environment, &serving, receiver.address));
             serving.until_stopped();
         }
         Ok(())

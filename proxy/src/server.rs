@@ -344,7 +344,10 @@ impl EdgeService {
         let limits = ConnectionLimits {
             proxy: Arc::new(proxy),
             permits: Semaphore::new(connections),
-            timeouts: Timeouts { head: edge.request_header_timeout(), idle: edge.keepalive_timeout() },
+            timeouts: Timeouts {
+                head: edge.request_header_timeout(),
+                idle: edge.keepalive_timeout(),
+            },
             tls,
             lifecycle: Arc::clone(&self.shutdown.lifecycle),
         };

@@ -1,4 +1,4 @@
-//! What the benchmark can be told.
+//! The benchmark's command line.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 
 use crate::comparison::Row;
+use crate::paths::against;
 
 /// Rounds of a whole run.
 const ROUNDS: usize = 9;
@@ -16,7 +17,8 @@ const QUICK_ROUNDS: usize = 3;
 /// Rampart beside its peers.
 #[derive(Debug, Parser)]
 pub(crate) struct Arguments {
-    /// Only paths with this letter, or this word in their name; may be repeated.
+    /// Only paths with this letter, or this word in their name; `against` selects all rows of the
+    /// other binary. May be repeated.
     #[arg(long, value_name = "PATH")]
     only: Vec<String>,
     /// Rounds a row.
@@ -28,27 +30,33 @@ pub(crate) struct Arguments {
     /// Instructions a request as well, under valgrind; takes some minutes.
     #[arg(long)]
     pub(crate) instructions: bool,
+    /// Another binary of Rampart, such as an older version's: rows a, b, c, d, f and g of this build
+    /// in terms of it.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) against: Option<PathBuf>,
     /// Envoy's program; deploy/bench-setup fetches it.
     #[arg(long, value_name = "FILE", default_value = "envoy")]
     pub(crate) envoy: PathBuf,
-    /// What cargo tells every benchmark.
+    /// Given by cargo to every benchmark.
     #[arg(long, hide = true)]
     bench: bool,
     #[command(subcommand)]
     pub(crate) task: Option<Task>,
 }
 
-/// What this program does besides.
+/// Other tasks of this program.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {
     /// Serves a fixed body over TLS with hyper and rustls: one of the peers.
     HyperPeer(HyperPeer),
+    /// Has an edge answer every kind of request: the load of deploy/profile.
+    Train,
 }
 
 /// Arguments of that peer.
 #[derive(Debug, Args)]
 pub(crate) struct HyperPeer {
-    /// Where to listen.
+    /// Address to listen on.
     #[arg(long)]
     pub(crate) listen: SocketAddr,
     /// Folder with `cert.pem`, `key.pem` and `body.json`.
@@ -57,10 +65,14 @@ pub(crate) struct HyperPeer {
 }
 
 impl Arguments {
-    /// Whether a row is asked for.
+    /// True for a row that is to be measured.
     pub(crate) fn wants(&self, row: &Row) -> bool {
         let words = row.what.split([' ', ',']);
-        let named = |name: &String| row.path == name || words.clone().any(|word| word == name);
+        let named = |name: &String| {
+            row.path == name
+                || words.clone().any(|word| word == name)
+                || (name == "against" && row.peer == against::PEER)
+        };
         if self.only.is_empty() {
             !(self.quick && row.left_out)
         } else {
@@ -68,7 +80,7 @@ impl Arguments {
         }
     }
 
-    /// Whether everything is asked for, as it is by default.
+    /// True when all rows are to be measured in full, as by default.
     pub(crate) fn is_whole(&self) -> bool {
         self.only.is_empty() && self.rounds.is_none() && !self.quick
     }
@@ -85,7 +97,7 @@ impl Arguments {
         if self.quick { 0 } else { rounds.div_ceil(3) }
     }
 
-    /// How long each of the two is measured in a round.
+    /// Time for which each of the two is measured in a round.
     pub(crate) fn time(&self) -> Duration {
         Duration::from_secs(if self.quick { 1 } else { 2 })
     }

@@ -11,33 +11,43 @@ use crate::processes::Load;
 /// Rounds that a row has even when the run is late.
 const ROUNDS_MIN: usize = 5;
 
-/// What is compared, and how good it should be.
+/// A comparison and its target.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
     /// The letter of the path.
     pub(crate) path: &'static str,
-    /// What happens on it.
+    /// The operation.
     pub(crate) what: &'static str,
-    /// What it is held against.
+    /// The other side of the comparison.
     pub(crate) peer: &'static str,
-    /// What is counted.
+    /// The quantity that is measured.
     pub(crate) unit: &'static str,
-    /// Which way is good.
+    /// The good direction.
     pub(crate) better: Better,
-    /// How the two become one figure.
+    /// The arithmetic that makes one figure of two.
     pub(crate) combine: Combine,
-    /// What must hold.
+    /// The bound that must hold; [`ANY`] or zero where none is set.
     pub(crate) reach: f64,
-    /// What we are after.
+    /// The bound that is hoped for.
     pub(crate) aim: f64,
-    /// Whether a quick run leaves it out: what takes minutes by itself, as all that needs the large
+    /// True when a quick run leaves it out: what takes minutes by itself, as all that needs the large
     /// database, and what seldom moves alone.
     pub(crate) left_out: bool,
     /// Most rounds: fewer where a round takes long and hardly differs from the others.
     pub(crate) rounds_max: usize,
 }
 
-/// Which way is good.
+/// The reach of a cost that is only told.
+pub(crate) const ANY: f64 = f64::INFINITY;
+
+impl Row {
+    /// True when it has a bound that must hold.
+    pub(crate) fn has_reach(&self) -> bool {
+        self.reach.is_finite() && self.reach > 0.0
+    }
+}
+
+/// The good direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Better {
     /// Costs.
@@ -46,12 +56,12 @@ pub(crate) enum Better {
     Higher,
 }
 
-/// How two measurements of one round become a figure.
+/// The arithmetic that makes one figure of two measurements of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Combine {
     /// Ours in terms of the peer's.
     Ratio,
-    /// What ours has on top.
+    /// Ours less the peer's.
     Difference,
 }
 
@@ -60,7 +70,7 @@ pub(crate) type Measure<'a> = Box<dyn FnMut(Duration) -> f64 + 'a>;
 
 /// A row and its two sides.
 pub(crate) struct Comparison<'a> {
-    /// What is compared.
+    /// The comparison.
     pub(crate) row: Row,
     /// Rampart.
     pub(crate) ours: Measure<'a>,
@@ -68,7 +78,7 @@ pub(crate) struct Comparison<'a> {
     pub(crate) peer: Measure<'a>,
 }
 
-/// What was measured of both in one round.
+/// Measurements of both in one round.
 struct Round {
     ours: f64,
     theirs: f64,
@@ -77,9 +87,9 @@ struct Round {
 /// A row with its result.
 #[derive(Clone, Debug)]
 pub(crate) struct Measured {
-    /// What was compared.
+    /// The comparison.
     pub(crate) row: Row,
-    /// What the rounds say.
+    /// The ratio or difference over all rounds.
     pub(crate) summary: Summary,
     /// The median of what ours was, in the unit of the measurement.
     pub(crate) ours: f64,
@@ -89,12 +99,12 @@ pub(crate) struct Measured {
     pub(crate) rounds: usize,
     /// Rounds that were thrown away because others were busy.
     pub(crate) discarded: usize,
-    /// Whether rounds had to count although others were busy.
+    /// True when rounds had to count although others were busy.
     pub(crate) disturbed: bool,
 }
 
 impl Measured {
-    /// Whether the reach holds with all of the interval.
+    /// True when the reach holds with all of the interval.
     pub(crate) fn holds(&self) -> bool {
         let Summary { low, high, .. } = self.summary;
         self.reaches(match self.row.better {
@@ -103,7 +113,7 @@ impl Measured {
         })
     }
 
-    /// Whether it holds with the median at least.
+    /// True when it holds with the median at least.
     pub(crate) fn middle_holds(&self) -> bool {
         self.reaches(self.summary.middle)
     }

@@ -24,7 +24,7 @@ use crate::processes::pin_this_thread;
 /// Bytes that are read at once at most.
 const READ_BYTES: usize = 16 * 1024;
 
-/// What an answer was.
+/// An answer and its latency.
 pub(crate) struct Answered {
     /// Its status.
     pub(crate) status: u16,
@@ -236,8 +236,8 @@ pub(crate) fn paced_awake(
     f64::from(u32::try_from(asking.join().unwrap()).unwrap())
 }
 
-/// Opens connections one after the other, several at a time, with one request on each, for a time.
-/// How many.
+/// Opens connections one after the other, several at a time, with one request on each, for a time;
+/// returns their number.
 pub(crate) async fn handshakes(
     address: SocketAddr,
     count: usize,

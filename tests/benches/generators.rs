@@ -16,13 +16,13 @@ const HTTP2_STREAMS: usize = 8;
 pub(crate) struct Target {
     /// `https` or `http`.
     pub(crate) scheme: &'static str,
-    /// Who answers.
+    /// The server.
     pub(crate) address: SocketAddr,
     /// Path and query.
     pub(crate) path: String,
     /// Header that carries the credential, as `name: value`.
     pub(crate) credential: Option<String>,
-    /// What makes the requests over HTTP/1.1, where they are no plain GET.
+    /// A script of wrk that makes the requests over HTTP/1.1, where they are no plain GET.
     pub(crate) script: Option<PathBuf>,
     /// The addresses that each connection of HTTP/2 asks for in turn, where there are several.
     pub(crate) list: Option<PathBuf>,
@@ -123,7 +123,7 @@ pub(crate) struct Pgbench {
     pub(crate) database: String,
     /// The script.
     pub(crate) script: PathBuf,
-    /// Where it may write.
+    /// Folder of its logs.
     pub(crate) folder: PathBuf,
 }
 

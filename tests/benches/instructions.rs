@@ -11,8 +11,8 @@ use rampart_tests::caller::{Caller, Protocol};
 use rampart_tests::edge::Edge;
 
 use crate::driver::{each, request};
-use crate::ground::{self, Database, FIRST_ORDER, Ground};
-use crate::paths::{CATALOGUE, QUOTE};
+use crate::environment::{Database, Environment, FIRST_ORDER};
+use crate::paths::{CATALOGUE, PRICES, QUOTE};
 use crate::peers;
 use crate::side::header;
 
@@ -22,15 +22,15 @@ const WARM: usize = 300;
 const COUNTED: usize = 1_000;
 
 /// Prints the instructions of a request on some paths, and what the peer takes.
-pub(crate) fn count(ground: &Ground, database: &Database) {
-    let counts = ground.folder.join("instructions");
+pub(crate) fn count(environment: &Environment, database: &Database) {
+    let counts = environment.folder.join("instructions");
     let _ = fs::remove_dir_all(&counts);
     fs::create_dir(&counts).unwrap();
     println!("\ninstructions a request, under valgrind (profiles in {})", counts.display());
-    let edge = start(ground, database, &counts);
+    let edge = start(environment, database, &counts);
     let made = &database.plain;
     let key = |made: &serde_json::Value| format!("x-api-key: {}", made["apiKey"].as_str().unwrap());
-    let token = ground.runtime.block_on(async {
+    let token = environment.runtime.block_on(async {
         let caller = Caller::new(edge.address, Protocol::Http1, made.clone());
         header(caller.authenticated().await.credential())
     });
@@ -39,6 +39,7 @@ pub(crate) fn count(ground: &Ground, database: &Database) {
     let asked = [
         ("a", "catalogue", request(&read, &[&key(made)], "")),
         ("a2", "catalogue with a policy", request(&read, &[&key(&database.ruled)], "")),
+        ("a3", "prices", request(&format!("GET {PRICES}"), &[&key(made)], "")),
         ("b", "order read", request(&order, &[&token], "")),
         ("c", "quote", request("POST /api/v1/buy/quote", &[&key(made)], QUOTE)),
         (
@@ -47,17 +48,17 @@ pub(crate) fn count(ground: &Ground, database: &Database) {
             request("POST /api/v1/buy/quote", &[&key(&database.ruled)], QUOTE),
         ),
     ];
-    let body = ground.runtime.block_on(each(edge.address, 1, vec![asked[0].2.clone()])).0;
+    let body = environment.runtime.block_on(each(edge.address, 1, vec![asked[0].2.clone()])).0;
     let body = body.into_iter().next().expect("one answer").ok().body;
     for (path, what, request) in asked {
-        let counted = counted(ground, edge.process.id(), edge.address, &request, &counts);
+        let counted = counted(environment, edge.process.id(), edge.address, &request, &counts);
         println!("{path:<3} {what:<32} {counted:>9}");
     }
     let mut command = Command::new("valgrind");
     command.args(arguments(&counts)).arg("nginx").args(["-g", "master_process off;"]);
-    let (nginx, _) = peers::nginx_under(ground, &body, command);
+    let (nginx, _) = peers::nginx_under(environment, &body, command);
     let read = request("GET /", &[], "");
-    let counted = counted(ground, nginx.process(), nginx.address, &read, &counts);
+    let counted = counted(environment, nginx.process(), nginx.address, &read, &counts);
     println!("    {:<32} {counted:>9}", "nginx, fixed body");
 }
 
@@ -66,8 +67,8 @@ fn arguments(counts: &Path) -> [String; 3] {
     ["--tool=callgrind".to_owned(), "--instr-atstart=no".to_owned(), out]
 }
 
-fn start(ground: &Ground, database: &Database, counts: &Path) -> Edge {
-    let mut setup = ground::setup(&database.url);
+fn start(environment: &Environment, database: &Database, counts: &Path) -> Edge {
+    let mut setup = database.setup();
     let arguments = arguments(counts);
     let mut command = vec!["valgrind"];
     command.extend(arguments.iter().map(String::as_str));
@@ -75,18 +76,19 @@ fn start(ground: &Ground, database: &Database, counts: &Path) -> Edge {
     setup.set("edge.threads", "1");
     // Valgrind's own address space is small.
     setup.set("policy.live_max", "1");
-    ground.runtime.block_on(Edge::of(setup))
+    environment.runtime.block_on(Edge::of(setup))
 }
 
 /// Instructions of one of many requests over one connection.
 fn counted(
-    ground: &Ground,
+    environment: &Environment,
     process: u32,
     address: SocketAddr,
     request: &Bytes,
     counts: &Path,
 ) -> u64 {
-    let ask = |count| ground.runtime.block_on(each(address, 1, vec![request.clone(); count])).0;
+    let ask =
+        |count| environment.runtime.block_on(each(address, 1, vec![request.clone(); count])).0;
     ask(WARM).into_iter().for_each(|answer| drop(answer.ok()));
     let before = dumps(counts);
     control(process, "--instr=on");

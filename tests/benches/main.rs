@@ -1,8 +1,9 @@
 //! Rampart beside its peers on one machine: the same work in the same minute, and what one costs
 //! in terms of the other. `make bench` runs it; the README says how to read what it prints.
 //!
-//! `ground` is what everything stands on, `peers` who it is compared with, `paths` what is
-//! compared, `comparison` how rounds become a row, `report` how rows are shown.
+//! `environment` has the folder and the databases, `peers` the other servers, `paths` what is
+//! compared, `comparison` the arithmetic from rounds to a row, `report` the output, `training` the
+//! load for the profile of the release build.
 
 #![expect(
     clippy::disallowed_methods,
@@ -16,8 +17,8 @@
 mod arguments;
 mod comparison;
 mod driver;
+mod environment;
 mod generators;
-mod ground;
 mod hyper_peer;
 mod instructions;
 mod paths;
@@ -25,6 +26,7 @@ mod peers;
 mod processes;
 mod report;
 mod side;
+mod training;
 
 use std::time::Duration;
 
@@ -38,13 +40,14 @@ fn main() {
     let arguments = Arguments::parse();
     match arguments.task {
         Some(Task::HyperPeer(peer)) => hyper_peer::serve(&peer),
+        Some(Task::Train) => training::run(&Clock::system()),
         None => {
             let clock = Clock::system();
             let began = clock.monotonic_ns();
             let rows = paths::run(&arguments, &clock);
             assert!(!rows.is_empty(), "no path has a name like that");
             let took = Duration::from_nanos(clock.monotonic_ns() - began);
-            report::write(&rows, took, &ground::folder());
+            report::write(&rows, took, &environment::folder());
         }
     }
 }

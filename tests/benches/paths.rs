@@ -1,5 +1,6 @@
-//! What is compared, path by path. Each file has its rows, and how they are measured.
+//! The paths that are compared. Each file has its rows and their measurement.
 
+pub(crate) mod against;
 mod callbacks;
 mod catalogue;
 mod confirms;
@@ -18,13 +19,16 @@ use rampart_core::platform::clock::Clock;
 
 use crate::arguments::Arguments;
 use crate::comparison::{Comparison, Measured, Row};
-use crate::ground::{Database, Ground, LARGE, RULED, SMALL};
+use crate::environment::{Database, Environment, LARGE, OTHER, RULED, SMALL};
 use crate::instructions;
 use crate::report;
 use crate::side::{Cores, Side};
 
 /// A read of the catalogue as partners' pages make it.
 pub(crate) const CATALOGUE: &str = "/api/v2/buy/payment-methods?countryCode=nl";
+
+/// A read of the prices.
+pub(crate) const PRICES: &str = "/api/v1/prices";
 
 /// A quote, the same again and again: each answer is a new one.
 pub(crate) const QUOTE: &str =
@@ -43,37 +47,42 @@ pub(crate) fn run(arguments: &Arguments, clock: &Clock) -> Vec<Measured> {
         [&orders::ROWS[..], &confirms::ROWS, &passwords::ROWS, &hostile::ROWS, &callbacks::ROWS]
             .concat();
     let (ruled, large) = (own_policies::ROWS, growth::ROWS);
-    let all = [&on_one_core[..], &on_all_cores, &ruled, &large].concat();
+    let against = if arguments.against.is_some() { &against::ROWS[..] } else { &[] };
+    let all = [&on_one_core[..], &on_all_cores, &ruled, against, &large].concat();
     run.wanted = all.iter().filter(|row| arguments.wants(row)).count();
     if run.wanted == 0 {
         return run.rows;
     }
-    let ground = Ground::prepare();
-    let small = Database::open(&ground, SMALL);
+    let environment = Environment::prepare();
+    let small = Database::open(&environment, SMALL);
     if run.wants(&on_one_core) {
-        let side = Side::start(&ground, &small, Cores::First);
+        let side = Side::start(&environment, &small, Cores::First);
         catalogue::compare(&mut run, &side);
         quotes::compare(&mut run, &side);
         connections::compare(&mut run, &side);
     }
     if run.wants(&ruled) {
-        let ruled = Database::open(&ground, RULED);
-        own_policies::compare(&mut run, &ground, (&small, &ruled));
+        let ruled = Database::open(&environment, RULED);
+        own_policies::compare(&mut run, &environment, (&small, &ruled));
     }
     if run.wants(&on_all_cores) {
-        let side = Side::start(&ground, &small, Cores::Any);
+        let side = Side::start(&environment, &small, Cores::Any);
         orders::compare(&mut run, &side);
         confirms::compare(&mut run, &side);
         passwords::compare(&mut run, &side);
         hostile::compare(&mut run, &side);
         callbacks::compare(&mut run, &side);
     }
+    if let Some(binary) = arguments.against.as_deref().filter(|_| run.wants(against)) {
+        let other = Database::open_for(&environment, OTHER, Some(binary));
+        against::compare(&mut run, &environment, (&small, &other));
+    }
     if run.wants(&large) {
-        let large = Database::open(&ground, LARGE);
-        growth::compare(&mut run, &ground, (&small, &large));
+        let large = Database::open(&environment, LARGE);
+        growth::compare(&mut run, &environment, (&small, &large));
     }
     if arguments.instructions {
-        instructions::count(&ground, &small);
+        instructions::count(&environment, &small);
     }
     run.rows
 }
@@ -83,18 +92,18 @@ pub(crate) struct Run<'a> {
     arguments: &'a Arguments,
     clock: &'a Clock,
     began_ns: u64,
-    /// How many it will be.
+    /// Rows in all.
     wanted: usize,
     rows: Vec<Measured>,
 }
 
 impl Run<'_> {
-    /// Whether one of the rows is asked for.
+    /// True when one of the rows is to be measured.
     fn wants(&self, rows: &[Row]) -> bool {
         rows.iter().any(|row| self.arguments.wants(row))
     }
 
-    /// Whether the rows so far, and this one, have had their part of [`ROWS_TIME`].
+    /// True when the rows so far, and this one, have had their part of [`ROWS_TIME`].
     fn is_late(&self) -> bool {
         let begun = u32::try_from(self.rows.len() + 1).expect("some rows");
         let wanted = u32::try_from(self.wanted).expect("some rows");

@@ -1,4 +1,4 @@
-//! Who Rampart is compared with, each with its own configuration in `peers/`, on the first core.
+//! The peers that Rampart is compared with, each with its configuration in `peers/`, on the first core.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -11,10 +11,10 @@ use rampart_tests::deadline::{SOON, until};
 use rampart_tests::process::Process;
 use ring::hmac;
 
+use crate::environment::Environment;
 use crate::generators::Target;
-use crate::ground::Ground;
 
-/// What Envoy's tokens are signed with.
+/// The key that signs Envoy's tokens.
 const SECRET: &[u8] = b"the secret of the tokens of a peer in a benchmark";
 /// Bytes that nginx takes as one word of its configuration.
 const NGINX_WORD_MAX: usize = 4_000;
@@ -22,7 +22,7 @@ const NGINX_WORD_MAX: usize = 4_000;
 /// A peer that serves the body over TLS.
 pub(crate) struct Peer {
     process: Process,
-    /// Where it answers over TLS.
+    /// Its address over TLS.
     pub(crate) address: SocketAddr,
 }
 
@@ -37,14 +37,14 @@ impl Peer {
         Target::get(self.address, "/", None)
     }
 
-    fn start(ground: &Ground, name: &str, address: SocketAddr, command: Command) -> Self {
+    fn start(environment: &Environment, name: &str, address: SocketAddr, command: Command) -> Self {
         let process = Process::spawn(command);
         let accepts = async || {
             let ended = process.status().map(|status| (status, process.err()));
             assert!(ended.is_none(), "{name} ended: {ended:?}");
             TcpStream::connect(address).ok()
         };
-        ground.runtime.block_on(until(name, SOON, accepts));
+        environment.runtime.block_on(until(name, SOON, accepts));
         Self { process, address }
     }
 }
@@ -61,13 +61,13 @@ fn free() -> SocketAddr {
 }
 
 /// nginx, and where it takes callbacks over plain HTTP.
-pub(crate) fn nginx(ground: &Ground, body: &[u8]) -> (Peer, SocketAddr) {
-    nginx_under(ground, body, pinned(Path::new("nginx")))
+pub(crate) fn nginx(environment: &Environment, body: &[u8]) -> (Peer, SocketAddr) {
+    nginx_under(environment, body, pinned(Path::new("nginx")))
 }
 
 /// The same, run by this command.
 pub(crate) fn nginx_under(
-    ground: &Ground,
+    environment: &Environment,
     body: &[u8],
     mut command: Command,
 ) -> (Peer, SocketAddr) {
@@ -76,51 +76,52 @@ pub(crate) fn nginx_under(
     let fits = body.len() <= NGINX_WORD_MAX && !body.contains(['\'', '$', '\\']);
     assert!(fits, "nginx cannot have this body in its configuration: {body}");
     let values = [
-        ("folder", ground.folder.to_str().unwrap()),
+        ("folder", environment.folder.to_str().unwrap()),
         ("tls", &tls.port().to_string()),
         ("plain", &plain.port().to_string()),
         ("body", &body),
     ];
-    let settings = ground.write("nginx.conf", include_str!("peers/nginx.conf"), &values);
-    command.arg("-c").arg(settings).arg("-p").arg(&ground.folder);
-    (Peer::start(ground, "nginx", tls, command), plain)
+    let settings = environment.write("nginx.conf", include_str!("peers/nginx.conf"), &values);
+    command.arg("-c").arg(settings).arg("-p").arg(&environment.folder);
+    (Peer::start(environment, "nginx", tls, command), plain)
 }
 
 /// HAProxy, with the body in a file.
-pub(crate) fn haproxy(ground: &Ground, body: &[u8]) -> Peer {
-    fs::write(ground.folder.join("body.json"), body).unwrap();
+pub(crate) fn haproxy(environment: &Environment, body: &[u8]) -> Peer {
+    fs::write(environment.folder.join("body.json"), body).unwrap();
     let tls = free();
-    let values = [("folder", ground.folder.to_str().unwrap()), ("tls", &tls.port().to_string())];
-    let settings = ground.write("haproxy.cfg", include_str!("peers/haproxy.cfg"), &values);
+    let values =
+        [("folder", environment.folder.to_str().unwrap()), ("tls", &tls.port().to_string())];
+    let settings = environment.write("haproxy.cfg", include_str!("peers/haproxy.cfg"), &values);
     let mut command = pinned(Path::new("haproxy"));
     command.args(["-db", "-f"]).arg(settings);
-    Peer::start(ground, "HAProxy", tls, command)
+    Peer::start(environment, "HAProxy", tls, command)
 }
 
 /// hyper over rustls: this very program with another task.
-pub(crate) fn hyper(ground: &Ground, body: &[u8]) -> Peer {
-    fs::write(ground.folder.join("body.json"), body).unwrap();
+pub(crate) fn hyper(environment: &Environment, body: &[u8]) -> Peer {
+    fs::write(environment.folder.join("body.json"), body).unwrap();
     let tls = free();
     let mut command = pinned(&std::env::current_exe().unwrap());
     command.arg("hyper-peer").arg("--listen").arg(tls.to_string());
-    command.arg("--folder").arg(&ground.folder);
-    Peer::start(ground, "hyper", tls, command)
+    command.arg("--folder").arg(&environment.folder);
+    Peer::start(environment, "hyper", tls, command)
 }
 
 /// Envoy, and the header with a token that it lets in.
-pub(crate) fn envoy(ground: &Ground, body: &[u8], program: &Path) -> (Peer, String) {
-    fs::write(ground.folder.join("body.json"), body).unwrap();
+pub(crate) fn envoy(environment: &Environment, body: &[u8], program: &Path) -> (Peer, String) {
+    fs::write(environment.folder.join("body.json"), body).unwrap();
     let tls = free();
     let values = [
-        ("folder", ground.folder.to_str().unwrap()),
+        ("folder", environment.folder.to_str().unwrap()),
         ("tls", &tls.port().to_string()),
         ("secret", &URL_SAFE_NO_PAD.encode(SECRET)),
     ];
-    let settings = ground.write("envoy.yaml", include_str!("peers/envoy.yaml"), &values);
+    let settings = environment.write("envoy.yaml", include_str!("peers/envoy.yaml"), &values);
     let mut command = pinned(program);
     command.args(["--concurrency", "1", "--disable-hot-restart", "-l", "error", "-c"]);
     command.arg(settings);
-    (Peer::start(ground, "Envoy", tls, command), format!("authorization: Bearer {}", token()))
+    (Peer::start(environment, "Envoy", tls, command), format!("authorization: Bearer {}", token()))
 }
 
 /// A token like those that Rampart gives its clients.

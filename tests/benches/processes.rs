@@ -1,4 +1,4 @@
-//! What the operating system says of processes: CPU time, memory, who else was busy.
+//! Processes as `/proc` shows them: CPU time, memory, load by others.
 
 use std::collections::HashMap;
 use std::fs;
@@ -9,7 +9,7 @@ use std::time::Duration;
 /// The unit of CPU times in `/proc`, fixed by Linux's interface to programs.
 const TICK: Duration = Duration::from_millis(10);
 
-/// What `/proc/<pid>/stat` says of a process.
+/// A process's `/proc/<pid>/stat`.
 struct Stat {
     parent: u32,
     /// Its own CPU time, and that of children that ended and were waited for.
@@ -116,7 +116,7 @@ impl Load {
         Self { busy, stolen, total, ours: cpu_of(std::process::id()) }
     }
 
-    /// What others took since, the hypervisor included, in thousandths of the machine.
+    /// CPU time of others since then, the hypervisor included, in thousandths of the machine.
     pub(crate) fn foreign_since(self) -> Foreign {
         let now = Self::now();
         let total = (now.total - self.total).max(1);
@@ -126,7 +126,7 @@ impl Load {
     }
 }
 
-/// What others took, in thousandths of the machine.
+/// CPU time of others, in thousandths of the machine.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Foreign {
     /// Processes that are not ours.
@@ -141,7 +141,7 @@ const BUSY_MAX: u64 = 150;
 const STOLEN_MAX: u64 = 20;
 
 impl Foreign {
-    /// Whether what was measured meanwhile says more about others than about us.
+    /// True when others disturbed what was measured meanwhile.
     pub(crate) fn disturbs(self) -> bool {
         self.busy > BUSY_MAX || self.stolen > STOLEN_MAX
     }

@@ -1,4 +1,4 @@
-//! How rows are shown: a line each as they are measured, and two files for later.
+//! The output of rows: a line each as they are measured, and two files for later.
 
 mod json;
 mod svg;
@@ -42,6 +42,9 @@ fn short(figure: f64) -> String {
 
 /// `≤ 1.4`
 fn bound(row: &Row, figure: f64) -> String {
+    if !figure.is_finite() || figure == 0.0 {
+        return "none".to_owned();
+    }
     match row.better {
         Better::Lower => format!("≤ {figure}"),
         Better::Higher => format!("≥ {figure}"),
@@ -49,6 +52,9 @@ fn bound(row: &Row, figure: f64) -> String {
 }
 
 fn verdict(measured: &Measured) -> &'static str {
+    if !measured.row.has_reach() {
+        return "-";
+    }
     match (measured.holds(), measured.middle_holds()) {
         (true, _) => "yes",
         (false, true) => "median only",
@@ -76,21 +82,23 @@ pub(crate) fn write(rows: &[Measured], took: Duration, folder: &Path) {
     let (json, svg) = (folder.join("result.json"), folder.join("result.svg"));
     fs::write(&json, json::of(rows)).unwrap();
     fs::write(&svg, svg::of(rows)).unwrap();
-    let held = rows.iter().filter(|row| row.holds()).count();
+    let bound = rows.iter().filter(|measured| measured.row.has_reach());
+    let held = bound.clone().filter(|row| row.holds()).count();
     let (minutes, seconds) = (took.as_secs() / 60, took.as_secs() % 60);
     println!(
         "\n{held} of {} reaches hold with all of their interval; {minutes} min {seconds} s.",
-        rows.len()
+        bound.count()
     );
     println!("{}\n{}", json.display(), svg.display());
 }
 
 /// A figure in terms of its reach, so that all rows have one scale: 1 is the reach, above it is
-/// better. A difference that vanishes is better than any.
+/// better. Without a reach, 1 is the peer's figure. A difference that vanishes is better than any.
 fn score(row: &Row, figure: f64) -> f64 {
-    let floor = if row.combine == Combine::Difference { row.reach / 100.0 } else { 1e-9 };
+    let reach = if row.has_reach() { row.reach } else { 1.0 };
+    let floor = if row.combine == Combine::Difference { reach / 100.0 } else { 1e-9 };
     match row.better {
-        Better::Lower => row.reach / figure.max(floor),
-        Better::Higher => figure / row.reach,
+        Better::Lower => reach / figure.max(floor),
+        Better::Higher => figure / reach,
     }
 }

@@ -8,11 +8,11 @@ use rampart_tests::caller::{Caller, Protocol};
 use rampart_tests::edge::Edge;
 use serde_json::Value;
 
+use crate::environment::{Database, Environment};
 use crate::generators::Target;
-use crate::ground::{self, Database, Ground};
 use crate::processes::{cpu_of, pin};
 
-/// Where an edge may run.
+/// Cores on which an edge may run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cores {
     /// One thread on the first core, as every peer whose CPU time is counted.
@@ -23,8 +23,8 @@ pub(crate) enum Cores {
 
 /// An edge and its two partners.
 pub(crate) struct Side<'a> {
-    /// What it stands on.
-    pub(crate) ground: &'a Ground,
+    /// Its environment.
+    pub(crate) environment: &'a Environment,
     /// Its database.
     pub(crate) database: &'a Database,
     /// The edge.
@@ -39,10 +39,14 @@ pub(crate) struct Side<'a> {
 
 impl<'a> Side<'a> {
     /// Starts an edge.
-    pub(crate) fn start(ground: &'a Ground, database: &'a Database, cores: Cores) -> Self {
-        let mut setup = ground::setup(&database.url);
+    pub(crate) fn start(
+        environment: &'a Environment,
+        database: &'a Database,
+        cores: Cores,
+    ) -> Self {
+        let mut setup = database.setup();
         setup.set("edge.threads", if cores == Cores::First { "1" } else { "2" });
-        let (edge, token) = ground.runtime.block_on(async {
+        let (edge, token) = environment.runtime.block_on(async {
             let edge = Edge::of(setup).await;
             let caller = Caller::new(edge.address, Protocol::Http1, database.plain.clone());
             let token = header(caller.authenticated().await.credential());
@@ -53,10 +57,10 @@ impl<'a> Side<'a> {
         }
         let key = |made: &Value| header(("x-api-key", made["apiKey"].as_str().expect("a key")));
         let (plain, ruled) = (key(&database.plain), key(&database.ruled));
-        Self { ground, database, edge, plain, ruled, token }
+        Self { environment, database, edge, plain, ruled, token }
     }
 
-    /// Where it answers.
+    /// Its address.
     pub(crate) fn address(&self) -> SocketAddr {
         self.edge.address
     }
@@ -71,15 +75,15 @@ impl<'a> Side<'a> {
         Target::get(self.address(), path, Some(credential.to_owned()))
     }
 
-    /// What it says of itself.
+    /// Its metrics.
     pub(crate) fn metrics(&self) -> String {
-        let answer = self.ground.runtime.block_on(self.edge.ops("/metrics"));
+        let answer = self.environment.runtime.block_on(self.edge.ops("/metrics"));
         answer.assert_status(200).text().to_owned()
     }
 
     /// The body that a partner gets for a path.
     pub(crate) fn body(&self, path: &str) -> Vec<u8> {
-        self.ground.runtime.block_on(async {
+        self.environment.runtime.block_on(async {
             let made = self.database.plain.clone();
             let answer = Caller::new(self.address(), Protocol::Http1, made).get(path).await;
             answer.assert_status(200);
@@ -93,7 +97,7 @@ impl Drop for Side<'_> {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             self.edge.process.signal(Signal::SIGINT);
-            self.ground.runtime.block_on(self.edge.process.ended());
+            self.environment.runtime.block_on(self.edge.process.ended());
         }
     }
 }

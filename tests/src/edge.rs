@@ -39,6 +39,7 @@ pub struct Setup {
     settings: BTreeMap<String, String>,
     arguments: Vec<String>,
     wrapper: Vec<String>,
+    binary: Option<PathBuf>,
     folder: Arc<Folder>,
     start_within: Duration,
 }
@@ -53,6 +54,7 @@ impl Setup {
             settings: BTreeMap::new(),
             arguments: Vec::new(),
             wrapper: Vec::new(),
+            binary: None,
             folder: Arc::clone(&folder),
             start_within: SOON,
         };
@@ -110,6 +112,12 @@ impl Setup {
         self
     }
 
+    /// Runs this binary in place of the one that cargo built.
+    pub fn binary(&mut self, path: &Path) -> &mut Self {
+        self.binary = Some(path.to_owned());
+        self
+    }
+
     /// How long its start may take, where that is longer than usual.
     pub fn start_within(&mut self, time: Duration) -> &mut Self {
         self.start_within = time;
@@ -123,13 +131,14 @@ impl Setup {
 
     /// `rampart serve` with these settings, started.
     pub fn spawn(&self) -> Process {
+        let binary = self.binary.clone().unwrap_or_else(binary);
         let mut command = match self.wrapper.split_first() {
             Some((tool, arguments)) => {
                 let mut command = Command::new(tool);
-                command.args(arguments).arg(binary());
+                command.args(arguments).arg(binary);
                 command
             }
-            None => Command::new(binary()),
+            None => Command::new(binary),
         };
         command.env_clear().arg("serve").args(&self.arguments).current_dir(self.folder.path());
         for (key, value) in &self.settings {

@@ -15,15 +15,19 @@ use crate::deadline::{SOON, until};
 /// sees to when this process is gone.
 const GUARD: &str = r#"read -r line; kill -KILL "$1" 2>/dev/null"#;
 
-/// The binary as cargo built it: beside the folder of the test that runs.
+/// The binary as cargo built it: beside the folder of the test that runs, of the same profile.
 ///
 /// # Panics
-/// When it was not built: cargo builds it for `cargo test --workspace`, not for this package alone.
+/// When it was not built: no `cargo test` does so.
 pub fn binary() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let profile = test.parent().and_then(|deps| deps.parent()).unwrap();
     let binary = profile.join("rampart");
-    assert!(binary.is_file(), "{} is missing: run `cargo build` first", binary.display());
+    assert!(
+        binary.is_file(),
+        "{} is missing: run `cargo build --bin rampart` first",
+        binary.display()
+    );
     binary
 }
 

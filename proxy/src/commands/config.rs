@@ -60,7 +60,9 @@ impl Reference {
         match io::stdout().write_all(text.as_bytes()) {
             // The reader, such as `head`, has had enough.
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-            written => written.map_err(|e| StartupError::new("the reference cannot be printed", &e)),
+            written => {
+                written.map_err(|e| StartupError::new("the reference cannot be printed", &e))
+            }
         }
     }
 }

@@ -23,7 +23,7 @@ use crate::startup_error::StartupError;
 /// Largest callback that is taken, in bytes.
 const BODY_BYTES_MAX: usize = 64 * 1024;
 /// Callbacks that are kept; the oldest makes room.
-const KEPT_MAX: usize = 100;
+const CALLBACKS_MAX: usize = 100;
 
 /// A callback as it arrived.
 #[derive(Clone)]
@@ -38,16 +38,16 @@ pub(super) struct Received {
 
 /// Takes callbacks on loopback as long as the demo runs: a POST is kept, a GET shows what was kept.
 pub(super) struct Receiver {
-    /// Where it listens.
+    /// The address on which it listens.
     pub(super) address: SocketAddr,
-    kept: Arc<Kept>,
+    inbox: Arc<Inbox>,
 }
 
 /// The last callbacks, the oldest first.
-struct Kept {
+struct Inbox {
     callbacks: Mutex<VecDeque<Received>>,
-    came: Notify,
-    /// What genuine callbacks are signed with.
+    arrived: Notify,
+    /// The secret that signs genuine callbacks.
     secret: String,
 }
 
@@ -55,43 +55,43 @@ impl Receiver {
     /// Listens on a free loopback port.
     ///
     /// # Errors
-    /// When there is none.
+    /// No port is free.
     pub(super) async fn start(secret: &str) -> Result<Self, StartupError> {
         let listener = TcpListener::bind("127.0.0.1:0")
             .await
             .map_err(|e| StartupError::new("no port for callbacks", &e))?;
         let address =
             listener.local_addr().map_err(|e| StartupError::new("no port for callbacks", &e))?;
-        let (callbacks, came) = (Mutex::default(), Notify::new());
-        let kept = Arc::new(Kept { callbacks, came, secret: secret.to_owned() });
-        tokio::spawn(accept(listener, Arc::clone(&kept)));
-        Ok(Self { address, kept })
+        let (callbacks, arrived) = (Mutex::default(), Notify::new());
+        let inbox = Arc::new(Inbox { callbacks, arrived, secret: secret.to_owned() });
+        tokio::spawn(accept(listener, Arc::clone(&inbox)));
+        Ok(Self { address, inbox })
     }
 
     /// The first callback, once it is there.
     pub(super) async fn first(&self) -> Received {
         loop {
-            let came = self.kept.came.notified();
-            if let Some(callback) = self.kept.lock().front() {
+            let arrived = self.inbox.arrived.notified();
+            if let Some(callback) = self.inbox.lock().front() {
                 return callback.clone();
             }
-            came.await;
+            arrived.await;
         }
     }
 }
 
-impl Kept {
+impl Inbox {
     fn lock(&self) -> MutexGuard<'_, VecDeque<Received>> {
         self.callbacks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn keep(&self, callback: Received) {
+    fn push(&self, callback: Received) {
         let mut callbacks = self.lock();
-        if callbacks.len() == KEPT_MAX {
+        if callbacks.len() == CALLBACKS_MAX {
             callbacks.pop_front();
         }
         callbacks.push_back(callback);
-        self.came.notify_waiters();
+        self.arrived.notify_waiters();
     }
 
     /// A line of JSON for each.
@@ -105,24 +105,24 @@ impl Kept {
     }
 }
 
-async fn accept(listener: TcpListener, kept: Arc<Kept>) {
+async fn accept(listener: TcpListener, inbox: Arc<Inbox>) {
     while let Ok((stream, _)) = listener.accept().await {
-        let kept = Arc::clone(&kept);
-        let service = service_fn(move |request| answer(request, Arc::clone(&kept)));
+        let inbox = Arc::clone(&inbox);
+        let service = service_fn(move |request| answer(request, Arc::clone(&inbox)));
         tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
     }
 }
 
 async fn answer(
     request: Request<Incoming>,
-    kept: Arc<Kept>,
+    inbox: Arc<Inbox>,
 ) -> Result<Response<Full<Bytes>>, Box<dyn std::error::Error + Send + Sync>> {
     if request.method() == Method::GET {
-        return Ok(Response::new(kept.show().into()));
+        return Ok(Response::new(inbox.show().into()));
     }
     let (head, body) = request.into_parts();
     let body = Limited::new(body, BODY_BYTES_MAX).collect().await?.to_bytes();
-    kept.keep(Received { target: head.uri.to_string(), headers: head.headers, body });
+    inbox.push(Received { target: head.uri.to_string(), headers: head.headers, body });
     Ok(Response::new(Full::default()))
 }
 
@@ -131,7 +131,7 @@ impl Received {
     /// and body under the secret behind `whsec_`.
     ///
     /// # Errors
-    /// What does not fit.
+    /// The part of the signature that does not fit.
     pub(super) fn verify(&self, secret: &str) -> Result<(), StartupError> {
         let header = |name: &str| {
             let value = self.headers.get(name).and_then(|value| value.to_str().ok());

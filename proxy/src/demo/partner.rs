@@ -11,7 +11,7 @@ use ring::rand::SystemRandom;
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use serde_json::{Value, json};
 
-use super::ground::Ground;
+use super::environment::Environment;
 use super::steps::Steps;
 use crate::operator::{Body, Operator};
 use crate::server::Serving;
@@ -20,7 +20,7 @@ use crate::startup_error::StartupError;
 const SLUG: &str = "demo";
 /// The name by which the signature policy asks for the partner's key.
 const KEY_NAME: &str = "partner-ed25519";
-/// What stands before an Ed25519 key in a SubjectPublicKeyInfo (RFC 8410).
+/// The bytes before an Ed25519 key in a SubjectPublicKeyInfo (RFC 8410).
 const SPKI_PREFIX: [u8; 12] =
     [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
 
@@ -30,7 +30,7 @@ pub(super) struct Partner {
     pub(super) http: reqwest::Client,
     /// `https://127.0.0.1:8443`
     pub(super) base: String,
-    /// What the admin API answered when it was made.
+    /// Response of the admin API to its creation.
     pub(super) credentials: Value,
     /// The key that signs its offers.
     pub(super) signing_key: Ed25519KeyPair,
@@ -44,12 +44,12 @@ impl Partner {
     /// # Errors
     /// One sentence.
     pub(super) async fn seed(
-        ground: &Ground,
+        environment: &Environment,
         serving: &Serving,
         guests: &Path,
         steps: &mut Steps,
     ) -> Result<Self, StartupError> {
-        let token = ground.config.admin.token.as_ref().map_or("", |token| token.expose());
+        let token = environment.config.admin.token.as_ref().map_or("", |token| token.expose());
         let operator = Operator::at(format!("http://{}", serving.admin), token.to_owned())?;
         let body = Body::Json(json!({"slug": SLUG, "name": "Demo partner", "mode": "test"}));
         let made = operator.call(Method::POST, "partners", body);
@@ -65,9 +65,9 @@ impl Partner {
             let step = format!("push its {kind} policy, a Wasm component");
             steps.run(&step, push(&operator, kind, &file)).await?;
         }
-        let edge = serving.edge.first().copied().unwrap_or(ground.config.admin.listen);
+        let edge = serving.edge.first().copied().unwrap_or(environment.config.admin.listen);
         Ok(Self {
-            http: client(&ground.certificate)?,
+            http: client(&environment.certificate)?,
             base: format!("https://{edge}"),
             credentials,
             signing_key,
@@ -80,32 +80,32 @@ impl Partner {
         self.credentials[name].as_str().unwrap_or_default()
     }
 
-    /// What a shell needs to know of this edge, for the guide to policies.
-    pub(super) fn shell_variables(&self, ground: &Ground) -> String {
+    /// Shell variables that describe this edge, for the guide to policies.
+    pub(super) fn shell_variables(&self, environment: &Environment) -> String {
         let variables = [
             ("EDGE", self.base.clone()),
-            ("CERTIFICATE", ground.certificate.display().to_string()),
+            ("CERTIFICATE", environment.certificate.display().to_string()),
             ("API_KEY", self.credential("apiKey").to_owned()),
-            ("CONFIG", ground.settings.display().to_string()),
+            ("CONFIG", environment.settings.display().to_string()),
         ];
         let line =
             |(name, value): (&str, String)| format!("{name}='{}'\n", value.replace('\'', "'\\''"));
         variables.map(line).concat()
     }
 
-    /// What to try next, ready to paste: first of all the credentials, as the README's page wants
+    /// Requests to try next, ready to paste: first of all the credentials, as the README's page wants
     /// them.
     pub(super) fn try_it(
         &self,
-        ground: &Ground,
+        environment: &Environment,
         serving: &Serving,
         receiver: SocketAddr,
     ) -> String {
         let (base, key) = (&self.base, self.credential("apiKey"));
         let (user, password) = (self.credential("username"), self.credential("password"));
-        let ca = ground.certificate.display();
-        let settings = ground.settings.display();
-        let token = ground.config.admin.token.as_ref().map_or("", |token| token.expose());
+        let ca = environment.certificate.display();
+        let settings = environment.settings.display();
+        let token = environment.config.admin.token.as_ref().map_or("", |token| token.expose());
         let binary = std::env::current_exe().unwrap_or_else(|_| "rampart".into());
         let binary = binary.display();
         let (admin, ops) = (serving.admin, serving.ops);
@@ -118,7 +118,7 @@ impl Partner {
              export USERNAME='{user}' PASSWORD='{password}'\n\
              export ADMIN='http://{admin}' ADMIN_TOKEN='{token}'\n\
              export RECEIVER='http://{receiver}'\n\n\
-             Read {base}/docs, walk the README's page, or try:\n\n\
+             Read {base}/docs, follow the README's page, or try:\n\n\
              curl --cacert {ca} -H 'X-Api-Key: {key}' {base}/api/v2/prices\n\n\
              curl --http2 --cacert {ca} -H 'X-Api-Key: {key}' \
              '{base}/api/v2/buy/payment-methods?countryCode=nl'\n\n\

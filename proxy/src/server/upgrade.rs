@@ -138,7 +138,7 @@ mod tests {
 
     use super::*;
 
-    fn socket_path(name: &str) -> std::path::PathBuf {
+    fn socket_path(name: &str) -> PathBuf {
         let id = rampart_core::platform::clock::Clock::system().uuid().unwrap();
         std::env::temp_dir().join(format!("rampart-upgrade-{id}")).join(name)
     }

@@ -39,13 +39,13 @@ pub(super) fn compare(run: &mut Run<'_>, side: &Side<'_>) {
     if !run.wants(&ROWS) {
         return;
     }
-    let (_nginx, sink) = peers::nginx(side.ground, &side.body(CATALOGUE));
-    let script = side.ground.write("callback.lua", include_str!("../peers/callback.lua"), &[]);
+    let (_nginx, sink) = peers::nginx(side.environment, &side.body(CATALOGUE));
+    let script = side.environment.write("callback.lua", include_str!("../peers/callback.lua"), &[]);
     let wrk = Target { scheme: "http", ..Target::get(sink, "/", None) };
     let wrk = wrk.scripted(&script).anywhere();
     run.compare(Comparison {
         row: DELIVER,
-        ours: Box::new(|_| side.ground.runtime.block_on(delivered(side, sink))),
+        ours: Box::new(|_| side.environment.runtime.block_on(delivered(side, sink))),
         peer: Box::new(|time| {
             let (answers, seconds) = wrk.http1(time);
             answers / seconds

@@ -1,12 +1,12 @@
-//! Paths a and a2: a cached read of the catalogue with credential, limits and settings, without and
-//! with a policy that orders the methods.
+//! Paths a, a2 and a3: a cached read of the catalogue with credential, limits and settings, without
+//! and with a policy that orders the methods; the prices, a shorter body of the same kind.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::{CATALOGUE, Run};
+use super::{CATALOGUE, PRICES, Run};
 use crate::comparison::{Better, Combine, Comparison, Row};
 use crate::driver::{paced_awake, request};
 use crate::generators::Target;
@@ -25,13 +25,13 @@ const NGINX: Row = Row {
     unit: "CPU per request, HTTP/1.1",
     better: Better::Lower,
     combine: Combine::Ratio,
-    reach: 1.4,
+    reach: 1.35,
     aim: 1.0,
     left_out: false,
     rounds_max: usize::MAX,
 };
-const NGINX_HTTP2: Row = Row { unit: "CPU per request, HTTP/2", reach: 1.8, aim: 1.3, ..NGINX };
-const ENVOY: Row = Row { peer: "Envoy, JWT and rate limit", reach: 0.4, aim: 0.25, ..NGINX };
+const NGINX_HTTP2: Row = Row { unit: "CPU per request, HTTP/2", reach: 1.5, aim: 1.3, ..NGINX };
+const ENVOY: Row = Row { peer: "Envoy, JWT and rate limit", reach: 0.3, aim: 0.25, ..NGINX };
 const HAPROXY: Row = Row { peer: "HAProxy, fixed body", left_out: true, ..NGINX };
 const HYPER: Row = Row { peer: "hyper and rustls, fixed body", left_out: true, ..NGINX };
 const POLICY: Row = Row {
@@ -45,43 +45,51 @@ const POLICY: Row = Row {
     ..NGINX
 };
 
+const PRICES_READ: Row =
+    Row { path: "a3", what: "prices", peer: "a", reach: 1.0, aim: 0.9, ..NGINX };
+
 /// The rows.
-pub(super) const ROWS: [Row; 6] = [NGINX, NGINX_HTTP2, ENVOY, HAPROXY, HYPER, POLICY];
+pub(super) const ROWS: [Row; 7] = [NGINX, NGINX_HTTP2, ENVOY, HAPROXY, HYPER, POLICY, PRICES_READ];
 
 /// Measures them.
 pub(super) fn compare(run: &mut Run<'_>, side: &Side<'_>) {
-    let ground = side.ground;
+    let environment = side.environment;
     let body = side.body(CATALOGUE);
     let plain = side.get(CATALOGUE, &side.plain);
     if run.wants(&[NGINX, NGINX_HTTP2]) {
-        let (nginx, _) = peers::nginx(ground, &body);
+        let (nginx, _) = peers::nginx(environment, &body);
         run.compare(http1(NGINX, side, &plain, &nginx, nginx.get()));
         run.compare(Comparison {
             row: NGINX_HTTP2,
-            ours: Box::new(|time| cpu_per_answer(&[side.process()], time, |t| plain.http2(t).0)),
+            ours: Box::new(|time| http2_cpu(side, &plain, time)),
             peer: Box::new(|time| {
                 cpu_per_answer(&[nginx.process()], time, |time| nginx.get().http2(time).0)
             }),
         });
     }
     if run.wants(&[ENVOY]) {
-        let (envoy, token) = peers::envoy(ground, &body, &run.arguments.envoy);
+        let (envoy, token) = peers::envoy(environment, &body, &run.arguments.envoy);
         let asked = Target { credential: Some(token), ..envoy.get() };
         let ours = side.get(CATALOGUE, &side.token);
         run.compare(http1(ENVOY, side, &ours, &envoy, asked));
     }
     if run.wants(&[HAPROXY]) {
-        let haproxy = peers::haproxy(ground, &body);
+        let haproxy = peers::haproxy(environment, &body);
         run.compare(http1(HAPROXY, side, &plain, &haproxy, haproxy.get()));
     }
     if run.wants(&[HYPER]) {
-        let hyper = peers::hyper(ground, &body);
+        let hyper = peers::hyper(environment, &body);
         run.compare(http1(HYPER, side, &plain, &hyper, hyper.get()));
     }
     if run.wants(&[POLICY]) {
         let read = |key: &str| request(&format!("GET {CATALOGUE}"), &[key], "");
         run.compare(more(POLICY, side, read(&side.ruled), read(&side.plain)));
     }
+    run.compare(Comparison {
+        row: PRICES_READ,
+        ours: Box::new(|time| http1_cpu(side, &side.get(PRICES, &side.plain), time)),
+        peer: Box::new(|time| http1_cpu(side, &plain, time)),
+    });
 }
 
 /// CPU of both over HTTP/1.1.
@@ -95,16 +103,24 @@ pub(super) fn http1<'a>(
     let ours = ours.clone();
     Comparison {
         row,
-        ours: Box::new(move |time| {
-            cpu_per_answer(&[side.process()], time, |time| ours.http1(time).0)
-        }),
+        ours: Box::new(move |time| http1_cpu(side, &ours, time)),
         peer: Box::new(move |time| {
             cpu_per_answer(&[peer.process()], time, |time| asked.http1(time).0)
         }),
     }
 }
 
-/// What requests of one kind cost more than those of another, at the same edge. Both come at the
+/// CPU of an edge for each answer to these requests over HTTP/1.1.
+pub(super) fn http1_cpu(side: &Side<'_>, asked: &Target, time: Duration) -> f64 {
+    cpu_per_answer(&[side.process()], time, |time| asked.http1(time).0)
+}
+
+/// The same over HTTP/2.
+pub(super) fn http2_cpu(side: &Side<'_>, asked: &Target, time: Duration) -> f64 {
+    cpu_per_answer(&[side.process()], time, |time| asked.http2(time).0)
+}
+
+/// Extra cost of requests of one kind over those of another, at the same edge. Both come at the
 /// same pace from a thread that never sleeps: as fast as each can be answered, the slower ones would
 /// wake the load generator more often, and the edge would pay for that.
 pub(super) fn more<'a>(

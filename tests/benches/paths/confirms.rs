@@ -18,7 +18,7 @@ use crate::generators::Pgbench;
 use crate::side::Side;
 
 /// Clients that confirm at once.
-const CLIENTS: usize = 64;
+pub(super) const CLIENTS: usize = 64;
 /// Clients that ask for the quotes before.
 const QUOTERS: usize = 16;
 /// Confirms of the first round; later ones take as many as fit into their time.
@@ -83,7 +83,7 @@ pub(super) fn compare(run: &mut Run<'_>, side: &Side<'_>) {
 }
 
 fn compare_users(run: &mut Run<'_>, side: &Side<'_>) {
-    let identifiers = side.ground.runtime.block_on(prepare(side));
+    let identifiers = side.environment.runtime.block_on(prepare(side));
     peer::prepare(side);
     let pgbench = pgbench(side, peer::of_users(side));
     run.compare(Comparison {
@@ -100,7 +100,7 @@ fn compare_users(run: &mut Run<'_>, side: &Side<'_>) {
         ours: Box::new(|time| {
             let count = ALONE * usize::try_from(time.as_secs().max(1)).unwrap();
             let confirms = confirms(side, Buyers::Users(&identifiers), count);
-            let (answers, _) = side.ground.runtime.block_on(each(side.address(), 1, confirms));
+            let (answers, _) = side.environment.runtime.block_on(each(side.address(), 1, confirms));
             age(side);
             median(answers.into_iter().map(|answer| answer.ok().seconds).collect())
         }),
@@ -121,7 +121,7 @@ fn many<'a>(side: &'a Side<'_>, buyers: Buyers<'a>) -> Box<dyn FnMut(Duration) -
         let confirms = confirms(side, buyers, fitting(expected, time));
         let count = f64::from(u32::try_from(confirms.len()).unwrap());
         let (answers, seconds) =
-            side.ground.runtime.block_on(each(side.address(), CLIENTS, confirms));
+            side.environment.runtime.block_on(each(side.address(), CLIENTS, confirms));
         answers.into_iter().for_each(|answer| drop(answer.ok()));
         age(side);
         expected = count / seconds;
@@ -130,7 +130,7 @@ fn many<'a>(side: &'a Side<'_>, buyers: Buyers<'a>) -> Box<dyn FnMut(Duration) -
 }
 
 fn pgbench(side: &Side<'_>, script: std::path::PathBuf) -> Pgbench {
-    let (database, folder) = (side.database.url.clone(), side.ground.folder.clone());
+    let (database, folder) = (side.database.url.clone(), side.environment.folder.clone());
     Pgbench { database, script, folder }
 }
 
@@ -165,7 +165,7 @@ fn age(side: &Side<'_>) {
 }
 
 fn execute(side: &Side<'_>, statement: &'static str) {
-    side.ground.runtime.block_on(sqlx::query(statement).execute(&side.database.pool)).unwrap();
+    side.environment.runtime.block_on(sqlx::query(statement).execute(&side.database.pool)).unwrap();
 }
 
 /// Confirms that fit into a time at this rate.
@@ -180,7 +180,7 @@ fn median(seconds: Vec<f64>) -> f64 {
 
 /// Who confirms.
 #[derive(Clone, Copy)]
-enum Buyers<'a> {
+pub(super) enum Buyers<'a> {
     /// Nobody in particular.
     Guests,
     /// Users, by their identifiers in turn.
@@ -188,12 +188,12 @@ enum Buyers<'a> {
 }
 
 /// Confirms of quotes that were made for them.
-fn confirms(side: &Side<'_>, buyers: Buyers<'_>, count: usize) -> Vec<Bytes> {
+pub(super) fn confirms(side: &Side<'_>, buyers: Buyers<'_>, count: usize) -> Vec<Bytes> {
     let asked =
         json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 250});
     let ask = request("POST /api/v1/buy/quote", &[&side.token], &asked.to_string());
     let quoting = each(side.address(), QUOTERS, vec![ask; count]);
-    let (quotes, _) = side.ground.runtime.block_on(quoting);
+    let (quotes, _) = side.environment.runtime.block_on(quoting);
     let clock = Clock::system();
     let confirm = |(number, body): (usize, Vec<u8>)| {
         let quote: Value = serde_json::from_slice(&body).unwrap();

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::{CATALOGUE, Run};
 use crate::comparison::{Better, Combine, Comparison, Row};
 use crate::driver::{handshakes, hold, request};
-use crate::ground::Ground;
+use crate::environment::Environment;
 use crate::peers;
 use crate::processes::memory_of;
 use crate::side::{Cores, Side, cpu_per_answer};
@@ -47,7 +47,7 @@ pub(super) fn compare(run: &mut Run<'_>, side: &Side<'_>) {
     if !run.wants(&ROWS) {
         return;
     }
-    let ground = side.ground;
+    let environment = side.environment;
     let body = side.body(CATALOGUE);
     let ours = request(&format!("GET {CATALOGUE}"), &[&side.plain], "");
     let theirs = request("GET /", &[], "");
@@ -56,45 +56,53 @@ pub(super) fn compare(run: &mut Run<'_>, side: &Side<'_>) {
     };
     let ours_closing = closing(&format!("GET {CATALOGUE}"), &[&side.plain]);
     let theirs_closing = closing("GET /", &[]);
-    let (nginx, _) = peers::nginx(ground, &body);
+    let (nginx, _) = peers::nginx(environment, &body);
     run.compare(Comparison {
         row: HANDSHAKE,
-        ours: Box::new(|time| opening(ground, side.process(), side.address(), &ours_closing, time)),
+        ours: Box::new(|time| {
+            opening(environment, side.process(), side.address(), &ours_closing, time)
+        }),
         peer: Box::new(|time| {
-            opening(ground, nginx.process(), nginx.address, &theirs_closing, time)
+            opening(environment, nginx.process(), nginx.address, &theirs_closing, time)
         }),
     });
     // Fresh processes: memory that was freed before would hide what a connection takes.
     run.compare(Comparison {
         row: MEMORY,
         ours: Box::new(|_| {
-            let fresh = Side::start(ground, side.database, Cores::First);
-            idle(ground, fresh.process(), fresh.address(), &ours)
+            let fresh = Side::start(environment, side.database, Cores::First);
+            idle(environment, fresh.process(), fresh.address(), &ours)
         }),
         peer: Box::new(|_| {
-            let (fresh, _) = peers::nginx(ground, &body);
-            idle(ground, fresh.process(), fresh.address, &theirs)
+            let (fresh, _) = peers::nginx(environment, &body);
+            idle(environment, fresh.process(), fresh.address, &theirs)
         }),
     });
 }
 
-fn opening(
-    ground: &Ground,
+/// CPU of a process for each connection, from the handshake to the end of one request.
+pub(super) fn opening(
+    environment: &Environment,
     process: u32,
     address: SocketAddr,
     request: &Bytes,
     time: Duration,
 ) -> f64 {
     let opening = |time| handshakes(address, OPENING, request.clone(), time);
-    cpu_per_answer(&[process], time, |time| ground.runtime.block_on(opening(time)))
+    cpu_per_answer(&[process], time, |time| environment.runtime.block_on(opening(time)))
 }
 
 /// Bytes that each of many idle connections takes.
-fn idle(ground: &Ground, process: u32, address: SocketAddr, request: &Bytes) -> f64 {
+pub(super) fn idle(
+    environment: &Environment,
+    process: u32,
+    address: SocketAddr,
+    request: &Bytes,
+) -> f64 {
     // What the first request takes is not the connections'.
-    drop(ground.runtime.block_on(hold(address, 1, request)));
+    drop(environment.runtime.block_on(hold(address, 1, request)));
     let before = memory_of(process);
-    let open = ground.runtime.block_on(hold(address, IDLE, request));
+    let open = environment.runtime.block_on(hold(address, IDLE, request));
     let taken = memory_of(process).saturating_sub(before);
     let (taken, count) = (u32::try_from(taken).unwrap(), u32::try_from(open.len()).unwrap());
     f64::from(taken) / f64::from(count)

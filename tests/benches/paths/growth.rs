@@ -3,8 +3,8 @@
 use super::orders::reads;
 use super::{CATALOGUE, Run};
 use crate::comparison::{Better, Combine, Comparison, Measure, Row};
+use crate::environment::{Database, Environment};
 use crate::generators::Target;
-use crate::ground::{Database, Ground};
 use crate::side::{Cores, Side, cpu_per_answer};
 
 const PARTNERS: Row = Row {
@@ -30,19 +30,23 @@ const ORDERS: Row = Row {
 pub(super) const ROWS: [Row; 2] = [PARTNERS, ORDERS];
 
 /// Measures them: the large database is ours, the small one the peer's.
-pub(super) fn compare(run: &mut Run<'_>, ground: &Ground, (small, large): (&Database, &Database)) {
+pub(super) fn compare(
+    run: &mut Run<'_>,
+    environment: &Environment,
+    (small, large): (&Database, &Database),
+) {
     if run.wants(&[ORDERS]) {
         // A server that has run for a day has read its orders before.
-        ground.runtime.block_on(async { tokio::join!(read(small), read(large)) });
+        environment.runtime.block_on(async { tokio::join!(read(small), read(large)) });
     }
-    let small = Side::start(ground, small, Cores::First);
-    let large = Side::start(ground, large, Cores::First);
+    let small = Side::start(environment, small, Cores::First);
+    let large = Side::start(environment, large, Cores::First);
     run.compare(Comparison {
         row: PARTNERS,
         ours: cpu(vec![large.process()], large.get(CATALOGUE, &large.plain)),
         peer: cpu(vec![small.process()], small.get(CATALOGUE, &small.plain)),
     });
-    let postgres = ground.postgres();
+    let postgres = environment.postgres();
     run.compare(Comparison {
         row: ORDERS,
         ours: cpu(vec![large.process(), postgres], reads(&large)),

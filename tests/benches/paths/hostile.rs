@@ -13,7 +13,7 @@ use crate::comparison::{Better, Combine, Comparison, Row};
 use crate::driver::{paced, request};
 use crate::side::{Side, header};
 
-/// What the policies do, as settings of the hostile guest: a partner each.
+/// Misbehaviour of the policies, as settings of the hostile guest: a partner each.
 const MODES: [&str; 3] = ["loop", "panic", "allocate"];
 /// The country in which they do it: an admission asks about others.
 const COUNTRY: &str = "NL";
@@ -96,7 +96,7 @@ struct Hostile<'a> {
 
 impl<'a> Hostile<'a> {
     fn make(side: &'a Side<'a>) -> Self {
-        let keys = side.ground.runtime.block_on(async {
+        let keys = side.environment.runtime.block_on(async {
             let mut keys = Vec::new();
             for mode in MODES {
                 let partner = side.edge.partner(mode).await;
@@ -112,7 +112,7 @@ impl<'a> Hostile<'a> {
 
     /// Has the policies misbehave in [`COUNTRY`], or nowhere.
     fn set(&self, misbehaving: bool) {
-        self.side.ground.runtime.block_on(async {
+        self.side.environment.runtime.block_on(async {
             for mode in MODES {
                 let path = format!("/admin/v1/partners/{mode}/policies/fee/config");
                 let chosen = if misbehaving { format!("{mode}@{COUNTRY}") } else { String::new() };

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::Run;
 use crate::comparison::{Better, Combine, Comparison, Row};
+use crate::environment::{Environment, FIRST_ORDER, Size};
 use crate::generators::{Pgbench, Target};
-use crate::ground::{FIRST_ORDER, Ground, Size};
 use crate::side::Side;
 
 /// Connections of pgbench, as many as the edge's pool may have.
@@ -42,8 +42,8 @@ pub(super) fn compare(run: &mut Run<'_>, side: &Side<'_>) {
     let values = [("first", &*first), ("last", &last), ("client", side.database.client())];
     let pgbench = Pgbench {
         database: side.database.url.clone(),
-        script: side.ground.write("order.sql", include_str!("../peers/order.sql"), &values),
-        folder: side.ground.folder.clone(),
+        script: side.environment.write("order.sql", include_str!("../peers/order.sql"), &values),
+        folder: side.environment.folder.clone(),
     };
     let listed = ours.clone().listed(&list(side));
     run.compare(by_rate(READ, &pgbench, |time| ours.http1(time)));
@@ -68,7 +68,7 @@ fn by_rate<'a>(
 
 /// Reads of orders all over the database.
 pub(super) fn reads(side: &Side<'_>) -> Target {
-    side.get("/", &side.token).scripted(&script(side.ground, side.database.size))
+    side.get("/", &side.token).scripted(&script(side.environment, side.database.size))
 }
 
 /// Addresses of orders all over the database.
@@ -76,11 +76,11 @@ fn list(side: &Side<'_>) -> std::path::PathBuf {
     let count = side.database.size.orders;
     let numbers = (0..count.min(LISTED_MAX)).map(|n| FIRST_ORDER + n * LIST_STRIDE % count);
     let address = |number| format!("https://{}/api/v2/buy/orders/{number}\n", side.address());
-    side.ground.write("orders.txt", &numbers.map(address).collect::<String>(), &[])
+    side.environment.write("orders.txt", &numbers.map(address).collect::<String>(), &[])
 }
 
-fn script(ground: &Ground, size: Size) -> std::path::PathBuf {
+fn script(environment: &Environment, size: Size) -> std::path::PathBuf {
     let values = [("first", &*FIRST_ORDER.to_string()), ("count", &size.orders.to_string())];
     let name = format!("order-{}.lua", size.name);
-    ground.write(&name, include_str!("../peers/order.lua"), &values)
+    environment.write(&name, include_str!("../peers/order.lua"), &values)
 }

@@ -4,8 +4,8 @@
 use super::{CATALOGUE, Run};
 use crate::comparison::{Better, Combine, Comparison, Measure, Row};
 use crate::driver::{each, request};
+use crate::environment::{Database, Environment};
 use crate::generators::Target;
-use crate::ground::{Database, Ground};
 use crate::processes::memory_of;
 use crate::side::{Cores, Side};
 
@@ -44,9 +44,13 @@ pub(super) const ROWS: [Row; 3] = [MEMORY, ONE, ALL];
 /// component of its own. The time of a call is what the edge says of it: an instance is made, asked
 /// and thrown away. In turn, so many partners' code and memory are cold to the processor: what the
 /// machine costs is in that row too.
-pub(super) fn compare(run: &mut Run<'_>, ground: &Ground, (few, many): (&Database, &Database)) {
+pub(super) fn compare(
+    run: &mut Run<'_>,
+    environment: &Environment,
+    (few, many): (&Database, &Database),
+) {
     if run.wants(&[MEMORY]) {
-        let many = Partners::of(ground, many);
+        let many = Partners::of(environment, many);
         run.compare(Comparison {
             row: MEMORY,
             ours: Box::new(|_| many.memory_of_each(true)),
@@ -55,7 +59,7 @@ pub(super) fn compare(run: &mut Run<'_>, ground: &Ground, (few, many): (&Databas
         many.activate(true);
     }
     if run.wants(&[ONE, ALL]) {
-        let partners = [many, few].map(|database| Partners::of(ground, database));
+        let partners = [many, few].map(|database| Partners::of(environment, database));
         let [many, few] = partners.each_ref().map(|partners| (partners, partners.edge()));
         for (row, count) in [(ONE, 1), (ALL, usize::MAX)] {
             run.compare(Comparison {
@@ -69,25 +73,25 @@ pub(super) fn compare(run: &mut Run<'_>, ground: &Ground, (few, many): (&Databas
 
 /// Clients of a database that have a policy of their own.
 struct Partners<'a> {
-    ground: &'a Ground,
+    environment: &'a Environment,
     database: &'a Database,
     /// Their API keys.
     keys: Vec<String>,
 }
 
 impl<'a> Partners<'a> {
-    fn of(ground: &'a Ground, database: &'a Database) -> Self {
+    fn of(environment: &'a Environment, database: &'a Database) -> Self {
         let keys = "select 'rk_test_' || public_id || '_' || slug from api_key \
              join client using (client_id) join policy_version using (client_id) \
              where slug like 'client-%' order by slug";
         let keys = sqlx::query_scalar(keys).fetch_all(&database.pool);
-        let keys = ground.runtime.block_on(keys).unwrap();
-        Self { ground, database, keys }
+        let keys = environment.runtime.block_on(keys).unwrap();
+        Self { environment, database, keys }
     }
 
     /// An edge that serves them.
     fn edge(&self) -> Side<'a> {
-        Side::start(self.ground, self.database, Cores::First)
+        Side::start(self.environment, self.database, Cores::First)
     }
 
     /// Has edges that start from now on use their policies, or not.
@@ -95,7 +99,7 @@ impl<'a> Partners<'a> {
         let switch = "update policy_version set active = $1 from client \
              where client.client_id = policy_version.client_id and slug like 'client-%'";
         let switch = sqlx::query(switch).bind(active).execute(&self.database.pool);
-        self.ground.runtime.block_on(switch).unwrap();
+        self.environment.runtime.block_on(switch).unwrap();
     }
 
     /// KiB that a new edge has for each of them, once all have asked.
@@ -106,7 +110,7 @@ impl<'a> Partners<'a> {
         let read = |key: &String| request(&read, &[&format!("x-api-key: {key}")], "");
         let reads = self.keys.iter().map(read).collect();
         let reading = each(side.address(), CONNECTIONS, reads);
-        let (answers, _) = self.ground.runtime.block_on(reading);
+        let (answers, _) = self.environment.runtime.block_on(reading);
         answers.into_iter().for_each(|answer| drop(answer.ok()));
         let expected = if active { float(self.keys.len()) } else { 0.0 };
         assert_eq!(Calls::of(&side).count, expected, "a call for each partner");
@@ -117,10 +121,10 @@ impl<'a> Partners<'a> {
     fn calls<'b>(&self, side: &'b Side<'_>, count: usize) -> Measure<'b> {
         let keys = &self.keys[..self.keys.len().min(count)];
         let name = format!("keys-{}", keys.len());
-        let keys = self.ground.write(&name, &keys.join("\n"), &[]);
+        let keys = self.environment.write(&name, &keys.join("\n"), &[]);
         let values = [("keys", keys.to_str().unwrap())];
         let script = include_str!("../peers/keys.lua");
-        let script = self.ground.write(&format!("{name}.lua"), script, &values);
+        let script = self.environment.write(&format!("{name}.lua"), script, &values);
         let target = Target::get(side.address(), CATALOGUE, None).scripted(&script);
         Box::new(move |time| {
             let before = Calls::of(side);

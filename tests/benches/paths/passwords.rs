@@ -46,7 +46,7 @@ pub(super) fn compare(run: &mut Run<'_>, side: &Side<'_>) {
     let secret = |name: &str| side.database.plain[name].clone();
     let body = json!({"username": secret("username"), "password": secret("password")});
     let login = request("POST /api/v1/authenticate", &[], &body.to_string());
-    let runtime = &side.ground.runtime;
+    let runtime = &side.environment.runtime;
     run.compare(Comparison {
         row: RATE,
         ours: Box::new(|time| {

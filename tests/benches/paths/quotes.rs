@@ -5,6 +5,7 @@ use super::catalogue::{cpu_at_pace, http1, more};
 use super::{CATALOGUE, QUOTE, Run};
 use crate::comparison::{Better, Combine, Comparison, Row};
 use crate::driver::request;
+use crate::generators::Target;
 use crate::peers;
 use crate::side::Side;
 
@@ -17,7 +18,7 @@ const NGINX: Row = Row {
     unit: "CPU per request, HTTP/1.1",
     better: Better::Lower,
     combine: Combine::Ratio,
-    reach: 2.0,
+    reach: 1.8,
     aim: 1.4,
     left_out: false,
     rounds_max: usize::MAX,
@@ -40,15 +41,20 @@ const NGINX_PACED: Row = Row { unit: "CPU per request, 8,000 a second", left_out
 /// The rows.
 pub(super) const ROWS: [Row; 3] = [NGINX, NGINX_PACED, POLICY];
 
+/// Quotes of the partner without policies.
+pub(super) fn quotes(side: &Side<'_>) -> Target {
+    let script = include_str!("../peers/quote.lua");
+    let script = side.environment.write("quote.lua", script, &[("body", QUOTE)]);
+    side.get(PATH, &side.plain).scripted(&script)
+}
+
 /// Measures them.
 pub(super) fn compare(run: &mut Run<'_>, side: &Side<'_>) {
-    let script =
-        side.ground.write("quote.lua", include_str!("../peers/quote.lua"), &[("body", QUOTE)]);
-    let plain = side.get(PATH, &side.plain).scripted(&script);
+    let plain = quotes(side);
     let ask = |key: &str| request(&format!("POST {PATH}"), &[key], QUOTE);
     if run.wants(&[NGINX, NGINX_PACED]) {
         // The answer of path a, so that the peer is the same.
-        let (nginx, _) = peers::nginx(side.ground, &side.body(CATALOGUE));
+        let (nginx, _) = peers::nginx(side.environment, &side.body(CATALOGUE));
         run.compare(http1(NGINX, side, &plain, &nginx, nginx.get()));
         let read = request("GET /", &[], "");
         run.compare(Comparison {

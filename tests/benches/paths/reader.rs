@@ -12,7 +12,7 @@ use crate::side::Side;
 /// Its connections, and the time between two of its requests, all connections together.
 const CONNECTIONS: usize = 8;
 const PACE: Duration = Duration::from_millis(1);
-/// How much longer than other measurements it reads: fewer requests have no p99 to speak of.
+/// Factor by which it reads longer than other measurements: few requests have no meaningful p99.
 const LONGER: u32 = 2;
 
 /// A partner without policies.
@@ -34,7 +34,7 @@ impl<'a> Reader<'a> {
         let reading =
             paced(self.side.address(), CONNECTIONS, vec![self.read.clone()], (PACE, time));
         let both = async { tokio::join!(reading, meanwhile(time)).0 };
-        let seconds = self.side.ground.runtime.block_on(both);
+        let seconds = self.side.environment.runtime.block_on(both);
         quantile(&seconds, 99, 100).expect("some were read")
     }
 }

@@ -45,6 +45,7 @@ fn row(svg: &mut String, measured: &Measured, y: f64) {
     let Measured { row, summary, .. } = measured;
     let Row { path, what, peer, .. } = row;
     let color = match (measured.holds(), measured.middle_holds()) {
+        _ if !row.has_reach() => "#57606a",
         (true, _) => "#1a7f37",
         (false, true) => "#bf8700",
         (false, false) => "#cf222e",
@@ -65,12 +66,12 @@ fn row(svg: &mut String, measured: &Measured, y: f64) {
     );
 }
 
-/// What stands before the first comma.
+/// Text before the first comma.
 fn short(peer: &str) -> &str {
     peer.split(',').next().unwrap_or(peer)
 }
 
-/// Where a score is on the scale; beyond its ends, at them.
+/// Position of a score on the scale, clamped to its ends.
 fn place(score: f64) -> f64 {
     let along = (score.max(1e-3).log10() + DECADES / 2.0) / DECADES;
     SCALE.mul_add(along.clamp(0.0, 1.0), NAMES + MARGIN)

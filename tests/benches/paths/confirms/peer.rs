@@ -19,7 +19,7 @@ const USER: &str = "lpad(to_hex(:user::bigint), 32, '0')::uuid";
 /// The script of guests' confirms.
 pub(super) fn of_guests(side: &Side<'_>) -> PathBuf {
     let insert = insert(side, &json!({}), "");
-    side.ground.write(
+    side.environment.write(
         "confirm.sql",
         include_str!("../../peers/confirm.sql"),
         &[("statement", &insert)],
@@ -63,7 +63,11 @@ pub(super) fn of_users(side: &Side<'_>) -> PathBuf {
         ("lock", &lock),
         ("insert", &insert(side, &own, &drawn)),
     ];
-    side.ground.write("confirm_user.sql", include_str!("../../peers/confirm_user.sql"), &values)
+    side.environment.write(
+        "confirm_user.sql",
+        include_str!("../../peers/confirm_user.sql"),
+        &values,
+    )
 }
 
 /// Makes the users that pgbench draws.
@@ -76,7 +80,7 @@ pub(super) fn prepare(side: &Side<'_>) {
         side.database.client(),
     );
     let making = sqlx::raw_sql(AssertSqlSafe(statement));
-    side.ground.runtime.block_on(making.execute(&side.database.pool)).unwrap();
+    side.environment.runtime.block_on(making.execute(&side.database.pool)).unwrap();
 }
 
 /// The statement that makes an order, with the row of one: members of its own, and what differs

@@ -1,4 +1,4 @@
-//! What the demo stands on: a folder, a certificate, a Postgres of its own, settings.
+//! The demo's environment: a folder, a certificate, a Postgres of its own, settings.
 
 use std::fs;
 use std::io::Write as _;
@@ -20,7 +20,7 @@ use crate::startup_error::StartupError;
 const DATABASE: &str = "rampart_demo";
 
 /// Everything that must exist before the edge starts, and lives as long as it.
-pub(super) struct Ground {
+pub(super) struct Environment {
     /// Settings of the edge.
     pub(super) config: Config,
     /// The certificate that a client must trust.
@@ -30,7 +30,7 @@ pub(super) struct Ground {
     postgres: PrivatePostgres,
 }
 
-impl Ground {
+impl Environment {
     /// Prepares folder, certificate, Postgres and settings.
     ///
     /// # Errors
@@ -123,7 +123,7 @@ fn write_private(path: &Path, text: &str) -> Result<(), StartupError> {
     write().map_err(|e| StartupError::new(&format!("'{}' cannot be written", path.display()), &e))
 }
 
-/// What the other commands need to reach this edge.
+/// Settings with which the other commands reach this edge.
 fn settings_text(config: &Config) -> String {
     let token = config.admin.token.as_ref().map_or("", Secret::expose);
     format!("[admin]\nlisten = \"{}\"\ntoken = \"{token}\"\n", config.admin.listen)

@@ -19,16 +19,16 @@ const RETURN_URL: &str = "https://partner.example/thanks";
 const REFERENCE: &str = "demo-order-1";
 /// Longest wait for the sandbox to settle the order, and for the callback after it.
 const SETTLED_MAX: Duration = Duration::from_secs(20);
-/// Pause between two looks at the order.
-const LOOK: Duration = Duration::from_millis(100);
+/// Time between two reads of the order.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Everything but the unreserved characters of RFC 3986.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// Walks the purchase. The receiver of its callback takes more of them as long as it is kept.
+/// Makes the purchase. The receiver of its callback takes more of them as long as it is kept.
 ///
 /// # Errors
-/// The first thing that is not as the contract says.
-pub(super) async fn walk(partner: &Partner, steps: &mut Steps) -> Result<Receiver, StartupError> {
+/// The first deviation from the contract.
+pub(super) async fn make(partner: &Partner, steps: &mut Steps) -> Result<Receiver, StartupError> {
     let receiver = Receiver::start(partner.credential("webhookSecret")).await?;
     let buyer = steps.run("authenticate", Buyer::authenticate(partner)).await?;
     let method = steps.run("list payment methods, in the policy's order", buyer.methods()).await?;
@@ -189,10 +189,10 @@ impl<'a> Buyer<'a> {
 
     async fn completed(&self, order: &Value) -> Result<(), StartupError> {
         let path = format!("/api/v2/buy/orders/{order}");
-        let looking = async {
-            let mut looks = tokio::time::interval(LOOK);
+        let polling = async {
+            let mut ticks = tokio::time::interval(POLL_INTERVAL);
             loop {
-                looks.tick().await;
+                ticks.tick().await;
                 let order = self.get(&path).await?;
                 if order["status"] == "completed" {
                     return Ok::<_, StartupError>(order);
@@ -200,7 +200,7 @@ impl<'a> Buyer<'a> {
             }
         };
         let late = |_| StartupError::from("the order was not completed in time".to_owned());
-        let order: Value = tokio::time::timeout(SETTLED_MAX, looking).await.map_err(late)??;
+        let order: Value = tokio::time::timeout(SETTLED_MAX, polling).await.map_err(late)??;
         expect("partnerOrderIdentifier", &order["partnerOrderIdentifier"], &json!(REFERENCE))?;
         expect("fiatAmount", &order["fiatAmount"]["currencyCode"], &json!("EUR"))?;
         text(&order["blockchainInfo"], "transactionId").map(|_| ())

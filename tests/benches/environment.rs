@@ -1,4 +1,4 @@
-//! What everything stands on: a folder, a durable Postgres, and databases with partners and orders
+//! The environment of a run: a folder, a durable Postgres, and databases with partners and orders
 //! in them.
 
 use std::fs;
@@ -25,7 +25,7 @@ const ORDERS_AT_ONCE: u64 = 250_000;
 /// Longest that an edge may take to start: one of them compiles a thousand policies first.
 const START_TIME_MAX: Duration = Duration::from_secs(120);
 
-/// Where results and state are: beside the programs that cargo built.
+/// Folder of results and state, beside the programs that cargo built.
 pub(crate) fn folder() -> PathBuf {
     let program = std::env::current_exe().unwrap();
     let target = program.ancestors().nth(3).expect("cargo put the benchmark below its folder");
@@ -33,7 +33,7 @@ pub(crate) fn folder() -> PathBuf {
 }
 
 /// A folder, a Postgres, a runtime for the driver.
-pub(crate) struct Ground {
+pub(crate) struct Environment {
     /// Drives what speaks over the network.
     pub(crate) runtime: Runtime,
     /// Certificate, settings of peers, scripts.
@@ -41,7 +41,7 @@ pub(crate) struct Ground {
     postgres: PrivatePostgres,
 }
 
-impl Ground {
+impl Environment {
     /// Makes the folder and starts Postgres, durable as in production.
     pub(crate) fn prepare() -> Self {
         let folder = folder();
@@ -74,7 +74,7 @@ impl Ground {
     }
 }
 
-/// How much is in a database.
+/// Contents of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Size {
     /// Its name.
@@ -83,31 +83,36 @@ pub(crate) struct Size {
     pub(crate) clients: u64,
     /// Orders of the partner without policies.
     pub(crate) orders: u64,
-    /// Whether each of the clients has a policy of its own.
+    /// True when each of the clients has a policy of its own.
     pub(crate) policies: bool,
-    /// Whether it is kept for the next run, because it takes long to make.
+    /// True when it is kept for the next run, because it takes long to make.
     pub(crate) kept: bool,
 }
 
-/// What most paths run on.
+/// The database of most paths.
 pub(crate) const SMALL: Size =
     Size { name: "bench_small", clients: 10, orders: 10_000, policies: true, kept: false };
-/// Where many partners have a policy.
+/// The database in which many partners have a policy.
 pub(crate) const RULED: Size =
     Size { name: "bench_ruled", clients: 1_000, orders: 0, policies: true, kept: false };
-/// What growth is measured on.
+/// The database on which growth is measured.
 pub(crate) const LARGE: Size =
     Size { name: "bench_large", clients: 10_000, orders: 5_000_000, policies: false, kept: true };
 
+/// The database of the other binary.
+pub(crate) const OTHER: Size = Size { name: "bench_other", ..SMALL };
+
 /// A database with two partners, one with policies and one without.
 pub(crate) struct Database {
-    /// How much is in it.
+    /// Its contents.
     pub(crate) size: Size,
+    /// The binary whose schema it has, where that is not the one that cargo built.
+    pub(crate) binary: Option<PathBuf>,
     /// Its URL.
     pub(crate) url: String,
     /// A pool for a look of our own.
     pub(crate) pool: PgPool,
-    /// What the admin listener answered when the partner without policies was made.
+    /// Response of the admin listener to the creation of the partner without policies.
     pub(crate) plain: Value,
     /// The same of the one with policies.
     pub(crate) ruled: Value,
@@ -115,19 +120,29 @@ pub(crate) struct Database {
 
 impl Database {
     /// A database of this size: the one of the last run where it is kept and whole.
-    pub(crate) fn open(ground: &Ground, size: Size) -> Self {
-        let url = ground.postgres.url(size.name);
-        let note = ground.folder.join(format!("{}.json", size.name));
+    pub(crate) fn open(environment: &Environment, size: Size) -> Self {
+        Self::open_for(environment, size, None)
+    }
+
+    /// The same for this binary.
+    pub(crate) fn open_for(environment: &Environment, size: Size, binary: Option<&Path>) -> Self {
+        let url = environment.postgres.url(size.name);
+        let note = environment.folder.join(format!("{}.json", size.name));
         let partners = known(&note).filter(|_| size.kept).unwrap_or_else(|| {
-            let admin = ground.postgres.url("postgres");
+            let admin = environment.postgres.url("postgres");
             let _ = fs::remove_file(&note);
-            let made = ground.runtime.block_on(fill(&admin, &url, size));
+            let made = environment.runtime.block_on(fill(&admin, size, &setup(&url, binary)));
             fs::write(&note, made.to_string()).unwrap();
             made
         });
-        let pool = ground.runtime.block_on(cluster::pool(&url));
+        let pool = environment.runtime.block_on(cluster::pool(&url));
         let [plain, ruled] = ["plain", "ruled"].map(|name| partners[name].clone());
-        Self { size, url, pool, plain, ruled }
+        Self { size, binary: binary.map(Path::to_owned), url, pool, plain, ruled }
+    }
+
+    /// An edge over it.
+    pub(crate) fn setup(&self) -> Setup {
+        setup(&self.url, self.binary.as_deref())
     }
 
     /// The id of the partner without policies.
@@ -141,17 +156,16 @@ fn known(note: &Path) -> Option<Value> {
     serde_json::from_str(&fs::read_to_string(note).ok()?).ok()
 }
 
-/// Makes the database, and its partners as an operator would.
-async fn fill(admin: &str, url: &str, size: Size) -> Value {
+/// Makes the database, and its partners as an operator would. The edge migrates it.
+async fn fill(admin: &str, size: Size, setup: &Setup) -> Value {
     eprintln!("making {}: {} clients, {} orders", size.name, size.clients, size.orders);
     db::recreate(admin, size.name).await.unwrap();
-    let pool = cluster::pool(url).await;
-    db::MIGRATIONS.run(&pool).await.unwrap();
+    let edge = Edge::of(setup.clone()).await;
+    let pool = cluster::pool(setup.database()).await;
     let clients = include_str!("peers/clients.sql")
         .replace("@count@", &size.clients.to_string())
         .replace("@rate@", UNLIMITED);
     sqlx::raw_sql(AssertSqlSafe(clients)).execute(&pool).await.unwrap();
-    let edge = Edge::of(setup(url)).await;
     let plain = partner(&edge, "plain").await;
     let ruled = partner(&edge, "ruled").await;
     for (kind, guest) in [("fee", "tiered-fee"), ("method-order", "country-order")] {
@@ -188,12 +202,19 @@ async fn partner(edge: &Edge, slug: &str) -> Value {
 }
 
 /// An edge as in production, but for its rates and its access log: no peer writes one either.
-pub(crate) fn setup(database: &str) -> Setup {
+fn setup(database: &str, binary: Option<&Path>) -> Setup {
     let mut setup = Setup::over(database);
+    if let Some(binary) = binary {
+        setup.binary(binary);
+    }
+    let native_code = if binary.is_some() { "native-code-other" } else { "native-code" };
+    for rate in ["ratelimit.login", "ratelimit.uploads"] {
+        setup.set(rate, UNLIMITED);
+    }
     setup.set("log.access", "false");
     setup.set("log.level", "warn");
     setup.set("database.connections_max", "16");
-    setup.set("policy.cache_folder", folder().join("native-code").display().to_string());
+    setup.set("policy.cache_folder", folder().join(native_code).display().to_string());
     setup.start_within(START_TIME_MAX);
     setup
 }
