@@ -10,6 +10,7 @@
 
 pub(crate) mod account;
 pub(crate) mod checks;
+mod context;
 pub(crate) mod order;
 pub(crate) mod request;
 pub(crate) mod terms;
@@ -20,23 +21,19 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use self::account::NamedAccount;
-use self::order::{ExistingOrder, NewOrder};
+use self::context::{ConfirmContext, Standing};
 pub use self::request::Confirm;
 use self::request::{MEMBERS, Terms, V1_MEMBERS, V2_MEMBERS};
 use self::terms::{Destination, OfferTerms};
-use super::insert::{InsertOutcome, ORDER_ID_TRIES_MAX};
 use super::payment_link::payment_url;
-use super::status::Cause;
 use crate::Core;
-use crate::auth::caller::{Client, Reader};
+use crate::auth::caller::Reader;
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, ClaimedKey, Endpoint, Json, Respond};
-use crate::http::reply::Reply;
 use crate::http::request::Input;
-use crate::platform::error::{Code, Error, Refusal, Result, joined};
-use crate::trading::limits;
-use crate::trading::quotes::{Quote, Side, token};
-use rampart_types::{ClientId, OrderId, UserId};
+use crate::platform::error::{Code, Result, joined};
+use crate::trading::quotes::{Side, token};
+use rampart_types::{ClientId, OrderId};
 
 const DETAILS: &str = "Send the user to `paymentUrl`. Confirming the quote again in the same terms \
                        answers the same order, so that a lost answer can be asked for again; in \
@@ -255,7 +252,7 @@ where
     // The quote may have become an order before, whatever a new one would be refused for.
     let confirmed = if expired {
         context.existing_order(core).await?.ok_or(Code::QuoteExpired)?
-    } else if context.validate(core, offer.as_ref(), &Standing::Deferred).is_empty() {
+    } else if context.validate(core, offer.as_ref(), Standing::Deferred).is_empty() {
         let answer = |confirmed| Json(A::from(confirmed)).respond();
         context.place(core, offer.as_ref(), key.map(|key| (key, answer))).await?
     } else {
@@ -265,154 +262,4 @@ where
         }
     };
     Ok(Json(confirmed.into()))
-}
-
-/// A confirm whose quote is open.
-struct ConfirmContext {
-    client: Client,
-    /// Whose order it becomes.
-    user: Option<UserId>,
-    /// The account that pays.
-    account: NamedAccount,
-    quote: Quote,
-    request: Confirm,
-    destination: Destination,
-}
-
-/// The order's user as limits know it.
-enum Standing {
-    /// The statement that makes the order decides.
-    Deferred,
-    /// As read, for an order of a user.
-    Read(Option<checks::UserStanding>),
-}
-
-impl ConfirmContext {
-    /// Preconditions of a new order that do not hold.
-    fn validate(&self, core: &Core, offer: Option<&OfferTerms>, standing: &Standing) -> Refusal {
-        let mut refusal = Refusal::new();
-        checks::market(&self.client.catalogue, &self.quote, &mut refusal);
-        self.account.check(&self.quote, &mut refusal);
-        if let Standing::Read(standing) = standing {
-            checks::standing(standing.as_ref(), &mut refusal);
-            if let Some(standing) = standing {
-                checks::limit(standing, &self.quote, &mut refusal);
-            }
-        }
-        if matches!(self.request.terms, Terms::Offer { .. }) {
-            match offer.filter(|offer| offer.is_for(self.user)) {
-                Some(offer) => {
-                    offer.check(&self.quote, &self.destination, core.clock.now(), &mut refusal);
-                }
-                None => refusal.add(Code::OfferNotFound, None),
-            }
-        }
-        refusal
-    }
-
-    /// The same, the user's standing included.
-    async fn refusal(&self, core: &Core, offer: Option<&OfferTerms>) -> Result<Refusal> {
-        let standing = match self.user {
-            Some(user) => Standing::Read(limits::standing(core, self.client.id(), user).await?),
-            None => Standing::Deferred,
-        };
-        Ok(self.validate(core, offer, &standing))
-    }
-
-    /// Makes the order, with the answer saved under its key.
-    async fn place(
-        &self,
-        core: &Core,
-        offer: Option<&OfferTerms>,
-        key: Option<(&ClaimedKey, impl Fn(Confirmed) -> Result<Reply>)>,
-    ) -> Result<Confirmed> {
-        let order = NewOrder::new(core, self, offer)?;
-        for _ in 0..ORDER_ID_TRIES_MAX {
-            let id = OrderId::from_entropy(core.clock.random_u64()?);
-            let confirmed = Confirmed::new(core, self.client.id(), id, order.expires_at)?;
-            let answer = match &key {
-                Some((key, answer)) => Some(key.answer(core, &answer(confirmed.clone())?)?),
-                None => None,
-            };
-            match core.order_inserts.submit(order.row(core, id, answer)?).await? {
-                InsertOutcome::Placed => {
-                    core.metrics.orders.with_label_values(&[Cause::Confirmed.as_str()]).inc();
-                    if let Some((key, _)) = &key {
-                        key.mark_saved();
-                    }
-                    return Ok(confirmed);
-                }
-                InsertOutcome::Conflict => {
-                    if let Some(confirmed) = self.existing_order(core).await? {
-                        return Ok(confirmed);
-                    }
-                    // It was the number that was taken.
-                }
-                InsertOutcome::OfferTaken => {
-                    return self.resolve_conflict(core, (Code::OfferAlreadyConfirmed, None)).await;
-                }
-                InsertOutcome::Forbidden => {
-                    let limit_reached = (Code::FiatAmountInvalid, Some(checks::LIMIT_REACHED));
-                    return self.resolve_conflict(core, limit_reached).await;
-                }
-                InsertOutcome::Unavailable => return Err(Error::unavailable("place an order")),
-                InsertOutcome::Failed(error) => return Err(error.into()),
-                // The statement may have been carried out. The quote's order says so, or will when
-                // the client asks again; another statement could not tell.
-                InsertOutcome::Unknown => {
-                    return match self.existing_order(core).await {
-                        Ok(Some(confirmed)) => Ok(confirmed),
-                        _ => Err(Error::unavailable("learn whether an order was placed")),
-                    };
-                }
-            }
-        }
-        Err(Error::broken("find a free order number"))
-    }
-
-    /// The order that this quote became before, in the same terms.
-    ///
-    /// # Errors
-    /// ER007 when it became one in other terms.
-    async fn existing_order(&self, core: &Core) -> Result<Option<Confirmed>> {
-        let client = self.client.id();
-        let existing = ExistingOrder::find(core, client, self.quote.id).await?;
-        let Some(existing) = existing else { return Ok(None) };
-        if existing.terms_digest != self.terms_digest() {
-            return Err(Code::QuoteInvalid.into());
-        }
-        Confirmed::new(core, client, existing.order_id, existing.expires_at).map(Some)
-    }
-
-    /// The answer to a confirm that the statement refused: the order of another confirm of the same
-    /// quote that was faster, or else the preconditions that do not hold any more, or the code that
-    /// the statement stands for.
-    async fn resolve_conflict(
-        &self,
-        core: &Core,
-        (code, detail): (Code, Option<&'static str>),
-    ) -> Result<Confirmed> {
-        if let Some(confirmed) = self.existing_order(core).await? {
-            return Ok(confirmed);
-        }
-        let offer = match &self.request.terms {
-            Terms::Offer { id, .. } => OfferTerms::find(core, self.client.id(), *id).await?,
-            Terms::Stated { .. } => None,
-        };
-        let mut refusal = self.refusal(core, offer.as_ref()).await?;
-        if refusal.is_empty() {
-            refusal.add(code, detail.map(Into::into));
-        }
-        Err(refusal.into())
-    }
-
-    fn terms_digest(&self) -> [u8; 32] {
-        let Confirm { partner_reference, terms, .. } = &self.request;
-        let offer = match terms {
-            Terms::Offer { id, .. } => Some(*id),
-            Terms::Stated { .. } => None,
-        };
-        let reference = partner_reference.as_ref();
-        terms::digest(&self.destination, offer, reference, self.user, &self.account)
-    }
 }

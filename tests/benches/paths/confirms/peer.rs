@@ -118,7 +118,7 @@ fn insert(side: &Side<'_>, own: &Value, drawn: &str) -> String {
     }
     // With spaces behind its colons: pgbench takes a colon with a letter for a variable.
     let order = serde_json::to_string_pretty(&order).unwrap();
-    let ids = vec!["gen_random_uuid()"; 10].join(", ");
+    let ids = ["gen_random_uuid()"; 10].join(", ");
     let row = format!(
         "jsonb_build_array('{order}'::jsonb || jsonb_build_object({drawn} \
          'order_id', :number::bigint, 'created_at', now(), \

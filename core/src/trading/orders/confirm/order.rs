@@ -4,7 +4,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::ConfirmContext;
+use super::context::ConfirmContext;
 use super::request::Terms;
 use super::terms::OfferTerms;
 use crate::Core;

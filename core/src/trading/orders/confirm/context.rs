@@ -1,0 +1,172 @@
+//! A confirm whose quote is open: what it is refused for, and how it becomes an order.
+
+use super::account::NamedAccount;
+use super::order::{ExistingOrder, NewOrder};
+use super::request::{Confirm, Terms};
+use super::terms::{self, Destination, OfferTerms};
+use super::{Confirmed, checks};
+use crate::Core;
+use crate::auth::caller::Client;
+use crate::endpoint::ClaimedKey;
+use crate::http::reply::Reply;
+use crate::platform::error::{Code, Error, Refusal, Result};
+use crate::trading::limits;
+use crate::trading::orders::insert::{InsertOutcome, ORDER_ID_TRIES_MAX};
+use crate::trading::orders::status::Cause;
+use crate::trading::quotes::Quote;
+use rampart_types::{OrderId, UserId};
+
+/// A confirm whose quote is open.
+pub(super) struct ConfirmContext {
+    pub(super) client: Client,
+    /// Whose order it becomes.
+    pub(super) user: Option<UserId>,
+    /// The account that pays.
+    pub(super) account: NamedAccount,
+    pub(super) quote: Quote,
+    pub(super) request: Confirm,
+    pub(super) destination: Destination,
+}
+
+/// The order's user as limits know it.
+pub(super) enum Standing<'a> {
+    /// The statement that makes the order decides.
+    Deferred,
+    /// As read, for an order of a user.
+    Read(Option<&'a checks::UserStanding>),
+}
+
+impl ConfirmContext {
+    /// Preconditions of a new order that do not hold.
+    pub(super) fn validate(
+        &self,
+        core: &Core,
+        offer: Option<&OfferTerms>,
+        standing: Standing<'_>,
+    ) -> Refusal {
+        let mut refusal = Refusal::new();
+        checks::market(&self.client.catalogue, &self.quote, &mut refusal);
+        self.account.check(&self.quote, &mut refusal);
+        if let Standing::Read(standing) = standing {
+            checks::standing(standing, &mut refusal);
+            if let Some(standing) = standing {
+                checks::limit(standing, &self.quote, &mut refusal);
+            }
+        }
+        if matches!(self.request.terms, Terms::Offer { .. }) {
+            match offer.filter(|offer| offer.is_for(self.user)) {
+                Some(offer) => {
+                    offer.check(&self.quote, &self.destination, core.clock.now(), &mut refusal);
+                }
+                None => refusal.add(Code::OfferNotFound, None),
+            }
+        }
+        refusal
+    }
+
+    /// The same, the user's standing included.
+    pub(super) async fn refusal(&self, core: &Core, offer: Option<&OfferTerms>) -> Result<Refusal> {
+        let Some(user) = self.user else {
+            return Ok(self.validate(core, offer, Standing::Deferred));
+        };
+        let standing = limits::standing(core, self.client.id(), user).await?;
+        Ok(self.validate(core, offer, Standing::Read(standing.as_ref())))
+    }
+
+    /// Makes the order, with the answer saved under its key.
+    pub(super) async fn place(
+        &self,
+        core: &Core,
+        offer: Option<&OfferTerms>,
+        key: Option<(&ClaimedKey, impl Fn(Confirmed) -> Result<Reply>)>,
+    ) -> Result<Confirmed> {
+        let order = NewOrder::new(core, self, offer)?;
+        for _ in 0..ORDER_ID_TRIES_MAX {
+            let id = OrderId::from_entropy(core.clock.random_u64()?);
+            let confirmed = Confirmed::new(core, self.client.id(), id, order.expires_at)?;
+            let answer = match &key {
+                Some((key, answer)) => Some(key.answer(core, &answer(confirmed.clone())?)?),
+                None => None,
+            };
+            match core.order_inserts.submit(order.row(core, id, answer)?).await? {
+                InsertOutcome::Placed => {
+                    core.metrics.orders.with_label_values(&[Cause::Confirmed.as_str()]).inc();
+                    if let Some((key, _)) = &key {
+                        key.mark_saved();
+                    }
+                    return Ok(confirmed);
+                }
+                InsertOutcome::Conflict => {
+                    if let Some(confirmed) = self.existing_order(core).await? {
+                        return Ok(confirmed);
+                    }
+                    // It was the number that was taken.
+                }
+                InsertOutcome::OfferTaken => {
+                    return self.resolve_conflict(core, (Code::OfferAlreadyConfirmed, None)).await;
+                }
+                InsertOutcome::Forbidden => {
+                    let limit_reached = (Code::FiatAmountInvalid, Some(checks::LIMIT_REACHED));
+                    return self.resolve_conflict(core, limit_reached).await;
+                }
+                InsertOutcome::Unavailable => return Err(Error::unavailable("place an order")),
+                InsertOutcome::Failed(error) => return Err(error.into()),
+                // The statement may have been carried out. The quote's order says so, or will when
+                // the client asks again; another statement could not tell.
+                InsertOutcome::Unknown => {
+                    return match self.existing_order(core).await {
+                        Ok(Some(confirmed)) => Ok(confirmed),
+                        _ => Err(Error::unavailable("learn whether an order was placed")),
+                    };
+                }
+            }
+        }
+        Err(Error::broken("find a free order number"))
+    }
+
+    /// The order that this quote became before, in the same terms.
+    ///
+    /// # Errors
+    /// ER007 when it became one in other terms.
+    pub(super) async fn existing_order(&self, core: &Core) -> Result<Option<Confirmed>> {
+        let client = self.client.id();
+        let existing = ExistingOrder::find(core, client, self.quote.id).await?;
+        let Some(existing) = existing else { return Ok(None) };
+        if existing.terms_digest != self.terms_digest() {
+            return Err(Code::QuoteInvalid.into());
+        }
+        Confirmed::new(core, client, existing.order_id, existing.expires_at).map(Some)
+    }
+
+    /// The answer to a confirm that the statement refused: the order of another confirm of the same
+    /// quote that was faster, or else the preconditions that do not hold any more, or the code that
+    /// the statement stands for.
+    async fn resolve_conflict(
+        &self,
+        core: &Core,
+        (code, detail): (Code, Option<&'static str>),
+    ) -> Result<Confirmed> {
+        if let Some(confirmed) = self.existing_order(core).await? {
+            return Ok(confirmed);
+        }
+        let offer = match &self.request.terms {
+            Terms::Offer { id, .. } => OfferTerms::find(core, self.client.id(), *id).await?,
+            Terms::Stated { .. } => None,
+        };
+        let mut refusal = self.refusal(core, offer.as_ref()).await?;
+        if refusal.is_empty() {
+            refusal.add(code, detail.map(Into::into));
+        }
+        Err(refusal.into())
+    }
+
+    pub(super) fn terms_digest(&self) -> [u8; 32] {
+        let Confirm { partner_reference, terms, .. } = &self.request;
+        let offer = match terms {
+            Terms::Offer { id, .. } => Some(*id),
+            Terms::Stated { .. } => None,
+        };
+        let reference = partner_reference.as_ref();
+        terms::digest(&self.destination, offer, reference, self.user, &self.account)
+    }
+}
