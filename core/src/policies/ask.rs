@@ -8,9 +8,9 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use rampart_plugins::contract::{
-    CallContext, ConfigEntry, FeeKind, FeeRequest, OrderRequest, PolicyKind, SignedPayload, Verdict,
+    CallContext, ConfigEntry, FeeKind, FeeRequest, PolicyKind, RankRequest, SignedPayload, Verdict,
 };
-use rampart_plugins::{Called, Charge, FeeSchedule, KeyRing, Lane, Policy, Ranking};
+use rampart_plugins::{CallClass, CallReport, Charge, FeeSchedule, KeyRing, Policy, Ranking};
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
@@ -40,7 +40,12 @@ pub(super) trait Ask: Send + Sized + 'static {
     const SAMPLED: bool;
 
     /// Asks; `None` for a policy of another kind.
-    fn ask(&self, lane: Lane, policy: &Policy, told: Told<'_>) -> Option<Called<Self::Answer>>;
+    fn ask(
+        &self,
+        lane: CallClass,
+        policy: &Policy,
+        told: Told<'_>,
+    ) -> Option<CallReport<Self::Answer>>;
 
     /// The question as an operator would write it.
     fn as_json(&self) -> Value;
@@ -70,7 +75,12 @@ impl Ask for FeeRequest {
     const KIND: PolicyKind = PolicyKind::Fee;
     const SAMPLED: bool = true;
 
-    fn ask(&self, lane: Lane, policy: &Policy, told: Told<'_>) -> Option<Called<FeeSchedule>> {
+    fn ask(
+        &self,
+        lane: CallClass,
+        policy: &Policy,
+        told: Told<'_>,
+    ) -> Option<CallReport<FeeSchedule>> {
         let Policy::Fee(policy) = policy else { return None };
         Some(policy.price_in(lane, told.context, told.config, self))
     }
@@ -139,12 +149,12 @@ impl Ask for FeeRequest {
 }
 
 /// Shared, because it is the same for many.
-impl Ask for Arc<OrderRequest> {
+impl Ask for Arc<RankRequest> {
     type Answer = Ranking;
     const KIND: PolicyKind = PolicyKind::MethodOrder;
     const SAMPLED: bool = true;
 
-    fn ask(&self, lane: Lane, policy: &Policy, told: Told<'_>) -> Option<Called<Ranking>> {
+    fn ask(&self, lane: CallClass, policy: &Policy, told: Told<'_>) -> Option<CallReport<Ranking>> {
         let Policy::MethodOrder(policy) = policy else { return None };
         Some(policy.rank_in(lane, told.context, told.config, self))
     }
@@ -172,7 +182,7 @@ impl Ask for SignedPayload {
     const KIND: PolicyKind = PolicyKind::Signature;
     const SAMPLED: bool = false;
 
-    fn ask(&self, lane: Lane, policy: &Policy, told: Told<'_>) -> Option<Called<Verdict>> {
+    fn ask(&self, lane: CallClass, policy: &Policy, told: Told<'_>) -> Option<CallReport<Verdict>> {
         let Policy::Signature(policy) = policy else { return None };
         Some(policy.verify_in(lane, told.context, told.config, self, told.keys))
     }

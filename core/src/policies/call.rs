@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rampart_plugins::contract::{CallContext, PolicyKind};
-use rampart_plugins::{Called, Lane};
+use rampart_plugins::{CallClass, CallReport};
 use serde_json::{Value, json};
 
 use super::ask::{Ask, Told};
@@ -87,13 +87,13 @@ fn once<Q: Ask>(
     let context = context(core, client);
     let keys = &client.tenant.policies.verification_keys;
     let told = Told { context: &context, config: &active.config, keys };
-    let Called { outcome, fuel, .. } = question.ask(Lane::Serving, policy, told)?;
+    let CallReport { outcome, fuel, .. } = question.ask(CallClass::Live, policy, told)?;
     let ended = core.clock.monotonic_ns();
     let kind = active.kind.as_str();
     let meters =
         active.meters.get_or_init(|| core.metrics.policy_meters(kind, &client.tenant.slug));
     meters.cost(Duration::from_nanos(ended.saturating_sub(started)), fuel);
-    let cause = outcome.as_ref().err().map(|failure| failure.cause);
+    let cause = outcome.as_ref().err().map(|failure| failure.kind);
     let opened = active.breaker.record(ended / NS_PER_MS, cause);
     match outcome {
         Ok(answer) => {
@@ -106,7 +106,7 @@ fn once<Q: Ask>(
             Some(Answered { answer, decision })
         }
         Err(failure) => {
-            count(core, client, active.kind, failure.cause.as_str());
+            count(core, client, active.kind, failure.kind.as_str());
             let now_ms = ended / NS_PER_MS;
             if let Some(silent) = active.log.line(now_ms, opened) {
                 tracing::warn!(
@@ -114,7 +114,7 @@ fn once<Q: Ask>(
                     partner = &*client.tenant.slug,
                     kind,
                     version = active.version,
-                    cause = failure.cause.as_str(),
+                    cause = failure.kind.as_str(),
                     message = scrubbed(&failure.message),
                     fuel,
                     breaker_opened = opened,

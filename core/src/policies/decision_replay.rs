@@ -116,7 +116,7 @@ fn asked<Q: Ask>(subject: &Subject, question: &Q, context: &CallContext) -> Valu
         }),
         Err(failure) => json!({
             "fuel": called.fuel,
-            "failure": format!("{}: {}", failure.cause.as_str(), failure.message),
+            "failure": format!("{}: {}", failure.kind.as_str(), failure.message),
         }),
     }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rampart_plugins::contract::{CallContext, ConfigEntry};
-use rampart_plugins::{Called, KeyRing, Lane, Policy};
+use rampart_plugins::{CallClass, CallReport, KeyRing, Policy};
 use serde_json::{Map, Value, json};
 
 use self::question::Question;
@@ -168,9 +168,9 @@ impl Subject {
         &self,
         question: &Q,
         context: &CallContext,
-    ) -> Option<Called<Q::Answer>> {
+    ) -> Option<CallReport<Q::Answer>> {
         let told = Told { context, config: &self.config, keys: &self.keys };
-        question.ask(Lane::Aside, &self.policy, told)
+        question.ask(CallClass::Background, &self.policy, told)
     }
 
     /// SHA-256 of its component, in lower-case hex.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rampart_plugins::Ranking;
-use rampart_plugins::contract::{Method, MethodKind, OrderRequest};
+use rampart_plugins::contract::{Method, MethodKind, RankRequest};
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive as _;
 
@@ -27,7 +27,7 @@ pub fn rank(
     core: &Core,
     client: &Client,
     user: Option<UserId>,
-    request: Arc<OrderRequest>,
+    request: Arc<RankRequest>,
 ) -> Option<Ranking> {
     let user = user.map(|user| user.uuid());
     let answered = run(core, client, user.as_ref().map(|user| &user.as_bytes()[..]), request);

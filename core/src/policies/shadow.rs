@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rampart_plugins::contract::{CallContext, PolicyKind};
-use rampart_plugins::{Called, Cause, Lane};
+use rampart_plugins::{CallClass, CallReport, FailureKind};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -86,7 +86,7 @@ pub(super) fn shadow<Q: Ask>(
     let run = move || {
         let Some(policy) = candidate.policy() else { return Compared::Skipped };
         let told = Told { context: &context, config: &candidate.config, keys: &keys };
-        match question.ask(Lane::Aside, policy, told) {
+        match question.ask(CallClass::Background, policy, told) {
             Some(called) => compare(&question, active.as_ref(), called),
             None => Compared::Skipped,
         }
@@ -100,7 +100,7 @@ pub(super) fn shadow<Q: Ask>(
 fn compare<Q: Ask>(
     question: &Q,
     active: Option<&Q::Answer>,
-    candidate: Called<Q::Answer>,
+    candidate: CallReport<Q::Answer>,
 ) -> Compared {
     let difference = |answer: Value| {
         json!({
@@ -112,9 +112,9 @@ fn compare<Q: Ask>(
     match candidate.outcome {
         Ok(answer) if active == Some(&answer) => Compared::Same,
         Ok(answer) => Compared::Different(difference(Q::answer_as_json(&answer))),
-        Err(failure) if failure.cause == Cause::Capacity => Compared::Skipped,
+        Err(failure) if failure.kind == FailureKind::Capacity => Compared::Skipped,
         Err(failure) => Compared::Failed(difference(json!({
-            "failure": {"cause": failure.cause.as_str(), "message": scrubbed(&failure.message)},
+            "failure": {"cause": failure.kind.as_str(), "message": scrubbed(&failure.message)},
         }))),
     }
 }

@@ -1,6 +1,6 @@
 //! Questions as JSON, in the form that operators write them and `dry_run::question` reads them.
 
-use rampart_plugins::contract::{FeeRequest, Method, MethodKind, Money, OrderRequest, Side, Stage};
+use rampart_plugins::contract::{FeeRequest, Method, MethodKind, Money, RankRequest, Side, Stage};
 use serde_json::{Map, Value, json};
 
 pub(super) fn fee(request: &FeeRequest) -> Value {
@@ -27,7 +27,7 @@ pub(super) fn fee(request: &FeeRequest) -> Value {
     Value::Object(members)
 }
 
-pub(super) fn order(request: &OrderRequest) -> Value {
+pub(super) fn order(request: &RankRequest) -> Value {
     let user = &request.user;
     json!({
         "side": side(request.side),

@@ -18,7 +18,7 @@
 use std::collections::BTreeMap;
 
 use rampart_plugins::contract::CallContext;
-use rampart_plugins::{Admitted, BoundKey, Cause, KeyRing, VerificationKey, check_config};
+use rampart_plugins::{Admitted, BoundKey, FailureKind, KeyRing, VerificationKey, check_config};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -81,7 +81,7 @@ impl Vectors {
             return Err(format!("more than {VECTORS_MAX} vectors"));
         }
         for Vector { name, decision, failure, .. } in &vectors.vectors {
-            let causes = Cause::ALL.map(Cause::as_str);
+            let causes = FailureKind::ALL.map(FailureKind::as_str);
             if decision.is_some() == failure.is_some() {
                 return Err(format!("vector `{name}`: either `decision` or `failure`"));
             }

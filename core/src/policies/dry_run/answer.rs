@@ -1,7 +1,7 @@
 //! What a policy answers, as JSON, with what the answer cost.
 
 use rampart_plugins::contract::{CallContext, ConfigEntry, Level};
-use rampart_plugins::{Called, KeyRing, Lane, LogLine, Policy};
+use rampart_plugins::{CallClass, CallReport, KeyRing, LogLine, Policy};
 use serde_json::{Map, Value, json};
 
 use super::question::Question;
@@ -27,14 +27,14 @@ pub(in crate::policies) fn ask(
 }
 
 fn asked<Q: Ask>(policy: &Policy, question: &Q, told: Told<'_>) -> Option<Map<String, Value>> {
-    question.ask(Lane::Aside, policy, told).map(written::<Q>)
+    question.ask(CallClass::Background, policy, told).map(written::<Q>)
 }
 
-fn written<Q: Ask>(called: Called<Q::Answer>) -> Map<String, Value> {
+fn written<Q: Ask>(called: CallReport<Q::Answer>) -> Map<String, Value> {
     let (decision, failure) = match called.outcome {
         Ok(answer) => (Q::answer_as_json(&answer), Value::Null),
         Err(failure) => {
-            let cause = failure.cause.as_str();
+            let cause = failure.kind.as_str();
             (Value::Null, json!({"cause": cause, "message": failure.message}))
         }
     };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rampart_plugins::contract::{
-    FeeRequest, Field, Header, Method, Money, OrderRequest, PolicyKind, Purpose, Side,
+    FeeRequest, Field, Header, Method, Money, PolicyKind, Purpose, RankRequest, Side,
     SignedPayload, Stage, UserFacts,
 };
 use serde::Deserialize;
@@ -16,7 +16,7 @@ use crate::trading::catalogue::Catalogue;
 /// A question to a policy of each kind.
 pub(in crate::policies) enum Question {
     Fee(FeeRequest),
-    MethodOrder(Arc<OrderRequest>),
+    MethodOrder(Arc<RankRequest>),
     Signature(SignedPayload),
 }
 
@@ -221,7 +221,7 @@ impl Default for Order {
 }
 
 impl Order {
-    fn into_request(self, catalogue: &Catalogue) -> OrderRequest {
+    fn into_request(self, catalogue: &Catalogue) -> RankRequest {
         let offered = |method: Offered| Method {
             id: method.id,
             kind: method_kind(&method.kind),
@@ -246,7 +246,7 @@ impl Order {
             channel: self.user.channel,
         };
         let amount = self.amount.map(Into::into);
-        OrderRequest { side: self.side.into(), amount, user, methods }
+        RankRequest { side: self.side.into(), amount, user, methods }
     }
 }
 

@@ -243,7 +243,7 @@ fn limits(settings: &settings::Policy) -> PolicyLimits {
         memory_bytes_max: settings.memory_bytes,
         live_calls_max: settings.live_max,
         // Whoever has room for few calls has no more for those that no request waits for.
-        asides_max: defaults.asides_max.min(settings.live_max),
+        background_calls_max: defaults.background_calls_max.min(settings.live_max),
         admissions_max: defaults.admissions_max.min(settings.live_max),
         ..defaults
     }

@@ -1,4 +1,4 @@
-//! What one call of a policy came to.
+//! The report of one call: outcome and cost.
 
 use std::fmt;
 
@@ -10,40 +10,40 @@ const MESSAGE_BYTES_MAX: usize = 256;
 
 /// One call: its outcome and what it cost.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Called<T> {
-    /// The checked answer, or why there is none.
+pub struct CallReport<T> {
+    /// The checked output, or the failure.
     pub outcome: Result<T, Failure>,
-    /// Fuel burnt; the same for the same input on every machine.
+    /// Fuel burnt: the same for the same input on every machine.
     pub fuel: u64,
     /// Largest linear memory seen, in bytes.
     pub memory_bytes: usize,
-    /// What the policy logged, within the limits.
+    /// Lines the policy logged, within the limits.
     pub log: Vec<LogLine>,
-    /// Lines it logged over the limits.
+    /// Number of lines dropped, being over the limits.
     pub log_dropped: u32,
 }
 
-/// A line a policy wrote. It is the partner's text: it may carry what the policy was told.
+/// A line a policy logged. It is the partner's text and may quote the input.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogLine {
-    /// As the policy rated it.
+    /// Level set by the policy.
     pub level: Level,
     /// One line, without control characters.
     pub text: String,
 }
 
-/// Why a policy gave no usable answer. A refusal (`rejected`) is an answer, not a failure.
+/// A call without usable output. A refusal (`rejected`) is output, not a failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// What to count and to decide by.
-    pub cause: Cause,
+    /// Its kind, for metrics and decisions.
+    pub kind: FailureKind,
     /// For the operator; bounded, one line, may quote the policy.
     pub message: String,
 }
 
-/// What stopped a policy.
+/// Kinds of failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Cause {
+pub enum FailureKind {
     /// It crashed: a panic, an exhausted stack, a read out of bounds.
     Trap,
     /// It used up its fuel, or asked the host for too many signatures.
@@ -52,35 +52,35 @@ pub enum Cause {
     Deadline,
     /// It wanted more memory than it may have.
     Memory,
-    /// Its answer breaks the contract.
-    Answer,
-    /// The host could not take the call: no free slot, or a request larger than allowed. Says
-    /// nothing about the policy.
+    /// Its output breaks the contract.
+    InvalidOutput,
+    /// The host could not run the call: no free slot, or a request larger than allowed. Not the
+    /// policy's fault.
     Capacity,
-    /// It said itself that it cannot answer.
+    /// It returned an error.
     Error,
 }
 
-impl Cause {
-    /// All of them, for a metric that wants every label to exist from the start.
+impl FailureKind {
+    /// All kinds, for metrics that create every label at start.
     pub const ALL: [Self; 7] = [
         Self::Trap,
         Self::Fuel,
         Self::Deadline,
         Self::Memory,
-        Self::Answer,
+        Self::InvalidOutput,
         Self::Capacity,
         Self::Error,
     ];
 
-    /// The label in metrics and audit rows.
+    /// Its label in metrics and audit rows.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Trap => "trap",
             Self::Fuel => "fuel",
             Self::Deadline => "deadline",
             Self::Memory => "memory",
-            Self::Answer => "answer",
+            Self::InvalidOutput => "answer",
             Self::Capacity => "capacity",
             Self::Error => "error",
         }
@@ -88,24 +88,24 @@ impl Cause {
 }
 
 impl Failure {
-    pub(crate) fn new(cause: Cause, message: impl AsRef<str>) -> Self {
-        Self { cause, message: one_line(message.as_ref(), MESSAGE_BYTES_MAX) }
+    pub(crate) fn new(kind: FailureKind, message: impl AsRef<str>) -> Self {
+        Self { kind, message: one_line(message.as_ref(), MESSAGE_BYTES_MAX) }
     }
 
-    pub(crate) fn said_by_policy(error: &PolicyError) -> Self {
-        let (kind, text) = match error {
+    pub(crate) fn from_policy(error: &PolicyError) -> Self {
+        let (case, text) = match error {
             PolicyError::InvalidConfig(text) => ("invalid-config", text),
             PolicyError::InvalidInput(text) => ("invalid-input", text),
             PolicyError::Unsupported(text) => ("unsupported", text),
             PolicyError::Internal(text) => ("internal", text),
         };
-        Self::new(Cause::Error, format!("{kind}: {text}"))
+        Self::new(FailureKind::Error, format!("{case}: {text}"))
     }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.cause.as_str(), self.message)
+        write!(f, "{}: {}", self.kind.as_str(), self.message)
     }
 }
 
@@ -129,12 +129,15 @@ mod tests {
     fn a_message_is_one_bounded_line() {
         assert_eq!(one_line("a\nb\u{1b}[31m\u{202e}c", 100), "a b [31m c");
         assert_eq!(one_line("ééé", 3), "é");
-        assert_eq!(Failure::new(Cause::Trap, "x".repeat(5_000)).message.len(), MESSAGE_BYTES_MAX);
+        assert_eq!(
+            Failure::new(FailureKind::Trap, "x".repeat(5_000)).message.len(),
+            MESSAGE_BYTES_MAX
+        );
     }
 
     #[test]
-    fn what_the_policy_said_keeps_its_kind() {
-        let failure = Failure::said_by_policy(&PolicyError::Unsupported("XOF".into()));
+    fn an_error_of_the_policy_keeps_its_case() {
+        let failure = Failure::from_policy(&PolicyError::Unsupported("XOF".into()));
         assert_eq!(failure.to_string(), "error: unsupported: XOF");
     }
 }

@@ -3,7 +3,7 @@
 use ring::{digest, hmac, signature};
 
 use crate::bindings::crypto::{Algorithm, CryptoError, DigestAlgorithm};
-use crate::keys::{KeyRing, Material, Scheme, VerificationKey};
+use crate::host::keys::{KeyRing, Material, Scheme, VerificationKey};
 
 /// Longest ASN.1 form of a P-256 signature, in bytes (its usual form is 64).
 const P256_ASN1_BYTES_MAX: usize = 72;

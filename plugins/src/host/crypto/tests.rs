@@ -2,8 +2,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use super::*;
-use crate::keys::BoundKey;
-use crate::keys::tests::{P256_PEM, RSA_PEM, ed25519_pem};
+use crate::host::keys::BoundKey;
+use crate::host::keys::tests::{P256_PEM, RSA_PEM, ed25519_pem};
 
 /// Made with OpenSSL for `RSA_PEM`: the message `rampart`, PKCS #1 v1.5.
 const RSA_PKCS1: &str = "\

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use crate::failure::Cause;
+use crate::host::report::FailureKind;
 
 /// A circuit breaker for one policy of one partner; share it between threads.
 ///
@@ -66,20 +66,20 @@ impl Breaker {
     /// Takes the outcome of a call; answers whether this one opened the breaker, so that it is
     /// logged once.
     ///
-    /// A failure for [`Cause::Capacity`] counts neither way: the policy did not run.
-    pub fn record(&self, now_ms: u64, failure: Option<Cause>) -> bool {
+    /// A failure for [`FailureKind::Capacity`] counts neither way: the policy did not run.
+    pub fn record(&self, now_ms: u64, failure: Option<FailureKind>) -> bool {
         let open = State::Open { until_ms: now_ms.saturating_add(self.pause_ms) };
         self.change(|state| match (state, failure) {
             (State::Probing { .. }, None) => (State::CLOSED, false),
             (State::Closed { costly, since_ms, .. }, None) => {
                 (State::Closed { in_a_row: 0, costly, since_ms }, false)
             }
-            (State::Probing { .. }, Some(Cause::Capacity)) => {
+            (State::Probing { .. }, Some(FailureKind::Capacity)) => {
                 (State::Open { until_ms: now_ms }, false)
             }
             (State::Probing { .. }, Some(_)) => (open, false),
             (State::Closed { in_a_row, costly, since_ms }, Some(cause))
-                if cause != Cause::Capacity =>
+                if cause != FailureKind::Capacity =>
             {
                 let in_a_row = in_a_row.saturating_add(1);
                 let over = now_ms.saturating_sub(since_ms) >= self.pause_ms;
@@ -119,8 +119,8 @@ impl State {
 }
 
 /// Whether a failure took all that a bound left it.
-fn is_costly(cause: Cause) -> bool {
-    matches!(cause, Cause::Fuel | Cause::Deadline | Cause::Memory)
+fn is_costly(cause: FailureKind) -> bool {
+    matches!(cause, FailureKind::Fuel | FailureKind::Deadline | FailureKind::Memory)
 }
 
 impl Default for Breaker {
@@ -133,7 +133,7 @@ impl Default for Breaker {
 mod tests {
     use super::*;
 
-    const TRAP: Option<Cause> = Some(Cause::Trap);
+    const TRAP: Option<FailureKind> = Some(FailureKind::Trap);
 
     /// Opened at 1,000 for 500 ms.
     fn opened() -> Breaker {
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn half_as_many_that_run_into_a_bound_are_enough_whatever_is_between_them() {
-        for cause in [Cause::Fuel, Cause::Deadline, Cause::Memory] {
+        for cause in [FailureKind::Fuel, FailureKind::Deadline, FailureKind::Memory] {
             let breaker = Breaker::new(5, 500);
             assert!(!breaker.record(1_000, Some(cause)));
             assert!(!breaker.record(1_100, None));
@@ -181,7 +181,7 @@ mod tests {
     fn those_that_run_into_a_bound_now_and_then_are_borne() {
         let breaker = Breaker::new(5, 500);
         for now in [1_000, 1_300, 1_500, 1_700, 2_000, 2_300, 2_500] {
-            assert!(!breaker.record(now, Some(Cause::Fuel)), "{now}");
+            assert!(!breaker.record(now, Some(FailureKind::Fuel)), "{now}");
             assert!(!breaker.record(now, None));
         }
         assert!(breaker.allows(2_500));
@@ -216,12 +216,12 @@ mod tests {
     #[test]
     fn lack_of_capacity_counts_neither_way() {
         let breaker = Breaker::new(1, 500);
-        assert!(!breaker.record(0, Some(Cause::Capacity)));
+        assert!(!breaker.record(0, Some(FailureKind::Capacity)));
         assert!(breaker.allows(0));
 
         let breaker = opened();
         assert!(breaker.allows(1_500));
-        assert!(!breaker.record(1_500, Some(Cause::Capacity)));
+        assert!(!breaker.record(1_500, Some(FailureKind::Capacity)));
         assert!(breaker.allows(1_500));
     }
 

@@ -1,43 +1,42 @@
 //! One call: a fresh instance in a store of its own, metered, that is thrown away after it.
 //!
-//! A trap poisons its store for good, and a policy must not remember; both say one store per call.
+//! A trap poisons its store for good, and a policy must keep no state: hence one store per call.
 
-use wasmtime::component::{HasSelf, Instance, InstancePre, Linker};
+use wasmtime::component::{Instance, InstancePre};
 use wasmtime::{PoolConcurrencyLimitError, ResourceLimiter, Store, Trap};
 
 use crate::bindings::crypto::{self, Algorithm, CryptoError, DigestAlgorithm};
 use crate::bindings::log::{self, Level};
-use crate::bindings::meta::PolicyKind;
 use crate::bindings::types::PolicyError;
-use crate::crypto as host_crypto;
-use crate::engine::Shared;
-use crate::failure::{Called, Cause, Failure, LogLine, one_line};
-use crate::keys::KeyRing;
-use crate::limits::PolicyLimits;
+use crate::host::crypto as host_crypto;
+use crate::host::keys::KeyRing;
+use crate::host::limits::PolicyLimits;
+use crate::host::report::{CallReport, Failure, FailureKind, LogLine, one_line};
+use crate::host::runtime::Runtime;
 
 /// Component handles a call may hold. The contract has no resources, so any use is a mistake.
 const HANDLES_MAX: usize = 16;
 
-/// On whose account a call runs.
+/// The class of a call, which decides its slot and its limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lane {
-    /// A request waits for it: in a serving slot, within the serving budget.
-    Serving,
-    /// Nobody's request waits for it (a shadow run, a dry run, a replay): in a slot of its own kind,
-    /// within the fuel of serving, so that it ends as a serving call would.
-    Aside,
-    /// At admission, whose place the engine holds: within the larger budget.
+pub enum CallClass {
+    /// A request waits for it: a live slot, the limits of live calls.
+    Live,
+    /// A shadow run, dry run or replay: a background slot, and the fuel of live calls, so that it
+    /// ends as a live call would.
+    Background,
+    /// At admission, whose slot the engine holds: the larger limits.
     Admission,
 }
 
-/// What the host knows during one call.
+/// State of the host during one call.
 pub(crate) struct Call {
     limits: PolicyLimits,
     log: Vec<LogLine>,
     log_bytes: usize,
     log_dropped: u32,
     memory_bytes: usize,
-    /// It asked for more memory than it may have; a crash after that is about memory.
+    /// It asked for more memory than it may have: a crash after that counts as memory.
     memory_refused: bool,
     now: u32,
     keys: KeyRing,
@@ -61,7 +60,7 @@ impl Call {
         }
     }
 
-    /// Signatures the host found genuine during this call.
+    /// Signatures that the host found genuine during this call.
     pub(crate) fn verified(&self) -> &[(String, Algorithm)] {
         &self.verified
     }
@@ -75,85 +74,82 @@ impl Call {
     }
 }
 
-/// The imports a policy of this kind may have.
-pub(crate) fn linker(shared: &Shared, kind: PolicyKind) -> wasmtime::Result<Linker<Call>> {
-    let mut linker = Linker::new(&shared.wasm);
-    log::add_to_linker::<Call, HasSelf<Call>>(&mut linker, |call| call)?;
-    if kind == PolicyKind::Signature {
-        crypto::add_to_linker::<Call, HasSelf<Call>>(&mut linker, |call| call)?;
-    }
-    Ok(linker)
-}
-
-/// Runs `enter` in a fresh instance and `check` on what it answered.
+/// Runs `enter` in a fresh instance and `check` on its output.
 pub(crate) fn run<A, T>(
-    shared: &Shared,
+    runtime: &Runtime,
     policy: &InstancePre<Call>,
-    lane: Lane,
+    class: CallClass,
     call: Call,
     enter: impl FnOnce(&mut Store<Call>, &Instance) -> wasmtime::Result<Result<A, PolicyError>>,
     check: impl FnOnce(A, &Call) -> Result<T, String>,
-) -> Called<T> {
-    let (fuel_max, deadline_ms) = match lane {
-        Lane::Serving => (shared.limits.fuel_max, shared.limits.deadline_ms),
-        Lane::Aside => (shared.limits.fuel_max, shared.limits.admission_deadline_ms),
-        Lane::Admission => (shared.limits.admission_fuel_max, shared.limits.admission_deadline_ms),
+) -> CallReport<T> {
+    let (fuel_max, deadline_ms) = match class {
+        CallClass::Live => (runtime.limits.fuel_max, runtime.limits.deadline_ms),
+        CallClass::Background => (runtime.limits.fuel_max, runtime.limits.admission_deadline_ms),
+        CallClass::Admission => {
+            (runtime.limits.admission_fuel_max, runtime.limits.admission_deadline_ms)
+        }
     };
-    let slot = match lane {
-        Lane::Serving => Some(shared.slots.try_acquire()),
-        Lane::Aside => Some(shared.asides.try_acquire()),
-        Lane::Admission => None,
+    let slot = match class {
+        CallClass::Live => Some(runtime.live_slots.try_acquire()),
+        CallClass::Background => Some(runtime.background_slots.try_acquire()),
+        CallClass::Admission => None,
     };
     let Ok(slot) = slot.transpose() else {
-        return not_called(Failure::new(Cause::Capacity, "every slot is taken"));
+        return not_called(Failure::new(FailureKind::Capacity, "every slot is taken"));
     };
-    let mut store = Store::new(&shared.wasm, call);
-    let deadline_ticks = shared.clock.begin(deadline_ms);
+    let mut store = Store::new(&runtime.engine, call);
+    let deadline_ticks = runtime.deadlines.begin(deadline_ms);
     let ran = metered(&mut store, fuel_max, deadline_ticks).and_then(|()| {
         let instance = policy.instantiate(&mut store)?;
         enter(&mut store, &instance)
     });
     let fuel = fuel_max.saturating_sub(store.get_fuel().unwrap_or(fuel_max));
     let outcome = match ran {
-        Ok(Ok(answer)) => {
-            check(answer, store.data()).map_err(|problem| Failure::new(Cause::Answer, problem))
-        }
-        Ok(Err(error)) => Err(Failure::said_by_policy(&error)),
-        Err(error) => Err(broken(&error, store.data())),
+        Ok(Ok(output)) => check(output, store.data())
+            .map_err(|problem| Failure::new(FailureKind::InvalidOutput, problem)),
+        Ok(Err(error)) => Err(Failure::from_policy(&error)),
+        Err(error) => Err(engine_failure(&error, store.data())),
     };
     let Call { log, log_dropped, memory_bytes, .. } = store.into_data();
     drop(slot);
-    Called { outcome, fuel, memory_bytes, log, log_dropped }
+    CallReport { outcome, fuel, memory_bytes, log, log_dropped }
 }
 
 /// A call that never ran.
-pub(crate) fn not_called<T>(failure: Failure) -> Called<T> {
-    Called { outcome: Err(failure), fuel: 0, memory_bytes: 0, log: Vec::new(), log_dropped: 0 }
+pub(crate) fn not_called<T>(failure: Failure) -> CallReport<T> {
+    CallReport { outcome: Err(failure), fuel: 0, memory_bytes: 0, log: Vec::new(), log_dropped: 0 }
+}
+
+/// A request larger than a policy may be given.
+pub(crate) fn too_large<T>(size: usize) -> CallReport<T> {
+    let message = format!("a request of {size} bytes is more than a policy may be given");
+    not_called(Failure::new(FailureKind::Capacity, message))
 }
 
 fn metered(store: &mut Store<Call>, fuel_max: u64, deadline_ticks: u64) -> wasmtime::Result<()> {
     store.limiter(|call| call);
-    // Both start at nothing left, so a forgotten one stops every call instead of none.
+    // Fuel and deadline both start at zero: one that is not set stops every call.
     store.set_fuel(fuel_max)?;
     store.set_epoch_deadline(deadline_ticks);
     store.epoch_deadline_trap();
-    store.set_hostcall_fuel(store.data().limits.answer_bytes_max);
+    store.set_hostcall_fuel(store.data().limits.output_bytes_max);
     store.set_max_component_handles(HANDLES_MAX);
     Ok(())
 }
 
-/// Sorts what the engine reports. What is not a trap came up while an answer was read: too large,
-/// not UTF-8, out of bounds.
-fn broken(error: &wasmtime::Error, call: &Call) -> Failure {
-    let cause = match error.downcast_ref::<Trap>() {
-        Some(Trap::OutOfFuel) => Cause::Fuel,
-        Some(Trap::Interrupt) => Cause::Deadline,
-        _ if call.memory_refused => Cause::Memory,
-        Some(_) => Cause::Trap,
-        None if error.is::<PoolConcurrencyLimitError>() => Cause::Capacity,
-        None => Cause::Answer,
+/// Classifies an error of the engine. One that is not a trap came up while output was read: too
+/// large, not UTF-8, out of bounds.
+fn engine_failure(error: &wasmtime::Error, call: &Call) -> Failure {
+    let kind = match error.downcast_ref::<Trap>() {
+        Some(Trap::OutOfFuel) => FailureKind::Fuel,
+        Some(Trap::Interrupt) => FailureKind::Deadline,
+        _ if call.memory_refused => FailureKind::Memory,
+        Some(_) => FailureKind::Trap,
+        None if error.is::<PoolConcurrencyLimitError>() => FailureKind::Capacity,
+        None => FailureKind::InvalidOutput,
     };
-    Failure::new(cause, error.root_cause().to_string())
+    Failure::new(kind, error.root_cause().to_string())
 }
 
 impl log::Host for Call {
@@ -179,12 +175,12 @@ impl crypto::Host for Call {
         signature: Vec<u8>,
     ) -> wasmtime::Result<Result<bool, CryptoError>> {
         self.count_crypto_call()?;
-        let answer =
+        let result =
             host_crypto::verify(&self.keys, self.now, &key, algorithm, &message, &signature);
-        if answer == Ok(true) {
+        if result == Ok(true) {
             self.verified.push((key, algorithm));
         }
-        Ok(answer)
+        Ok(result)
     }
 
     fn digest(&mut self, algorithm: DigestAlgorithm, data: Vec<u8>) -> wasmtime::Result<Vec<u8>> {
@@ -194,7 +190,7 @@ impl crypto::Host for Call {
 }
 
 impl ResourceLimiter for Call {
-    /// Also sees the memory a policy starts with.
+    /// Also called for the memory a policy starts with.
     fn memory_growing(
         &mut self,
         _current: usize,

@@ -2,7 +2,7 @@
 //! `wit/` and the host become, they run as they did.
 
 use rampart_plugins::contract::{
-    Algorithm, Field, Method, MethodKind, OrderRequest, PolicyKind, Purpose, Side, SignedPayload,
+    Algorithm, Field, Method, MethodKind, PolicyKind, Purpose, RankRequest, Side, SignedPayload,
     UserFacts, Verdict,
 };
 use rampart_plugins::{Admitted, BoundKey, Charge, KeyRing, Policy, VerificationKey};
@@ -45,7 +45,7 @@ fn a_method_order_policy_of_the_first_contract_still_ranks() {
         cost: None,
         settles_in: Some(60),
     };
-    let request = OrderRequest {
+    let request = RankRequest {
         side: Side::Buy,
         amount: None,
         user: UserFacts {

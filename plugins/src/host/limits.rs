@@ -34,7 +34,7 @@ pub struct PolicyLimits {
     /// WebAssembly stack, in bytes.
     pub stack_bytes_max: usize,
     /// Bytes a policy may hand to the host at a time: its answer, or the arguments of one host call.
-    pub answer_bytes_max: usize,
+    pub output_bytes_max: usize,
     /// Text of one fee or method-order request with its configuration, in bytes.
     pub request_bytes_max: usize,
     /// Text of one signature request with its configuration, in bytes.
@@ -45,10 +45,10 @@ pub struct PolicyLimits {
     pub log_lines_max: usize,
     /// Log text kept of one call, in bytes.
     pub log_bytes_max: usize,
-    /// Calls under way at once; one more fails with `Cause::Capacity`.
+    /// Calls under way at once; one more fails with `FailureKind::Capacity`.
     pub live_calls_max: u32,
-    /// Calls under way at once that no request waits for; one more fails with `Cause::Capacity`.
-    pub asides_max: u32,
+    /// Calls under way at once that no request waits for; one more fails with `FailureKind::Capacity`.
+    pub background_calls_max: u32,
     /// Memory kept warm between calls for each slot, in bytes; more than a policy uses is waste.
     pub resident_bytes: usize,
 }
@@ -72,14 +72,14 @@ impl PolicyLimits {
             table_elements_max: 20_000,
             core_instances_max: 16,
             stack_bytes_max: 256 << 10,
-            answer_bytes_max: 64 << 10,
+            output_bytes_max: 64 << 10,
             request_bytes_max: 64 << 10,
             signature_request_bytes_max: 256 << 10,
             crypto_calls_max: 16,
             log_lines_max: 16,
             log_bytes_max: 4 << 10,
             live_calls_max: threads.saturating_mul(LIVE_CALLS_PER_THREAD),
-            asides_max: 4,
+            background_calls_max: 4,
             resident_bytes: 256 << 10,
         }
     }
