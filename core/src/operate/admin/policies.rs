@@ -13,8 +13,8 @@ use serde_json::{Map, Value, json};
 
 use super::{Answer, Input, Refused, api_keys, done, ok};
 use crate::Core;
-use crate::policies::dry_run::{self, Asked};
-use crate::policies::lifecycle::{self, NotDone, REASON_CHARS_MAX, Settings, Target};
+use crate::policies::dry_run::{self, DryRunInput};
+use crate::policies::lifecycle::{self, LifecycleError, REASON_CHARS_MAX, Target, VersionSettings};
 
 /// Most versions of one answer.
 const VERSIONS_MAX: i64 = 200;
@@ -41,7 +41,7 @@ pub(super) async fn push(core: &Arc<Core>, input: Input) -> Answer {
         Some(_) => return Err(Refused::unprocessable("failClosed: true or false")),
     };
     let target = because(target(core, &input).await?, reason.as_deref())?;
-    let settings = Settings { config, fail_closed };
+    let settings = VersionSettings { config, fail_closed };
     ok(&lifecycle::push(core, target, input.bytes().clone(), settings).await?)
 }
 
@@ -64,7 +64,7 @@ struct Configure {
 pub(super) async fn configure(core: &Arc<Core>, input: Input) -> Answer {
     let Configure { config, fail_closed, reason } = input.json()?;
     let target = because(target(core, &input).await?, reason.as_deref())?;
-    ok(&lifecycle::configure(core, target, Settings { config, fail_closed }).await?)
+    ok(&lifecycle::configure(core, target, VersionSettings { config, fail_closed }).await?)
 }
 
 #[derive(Serialize)]
@@ -162,9 +162,9 @@ struct DryRun {
 pub(super) async fn dry_run(core: &Arc<Core>, input: Input) -> Answer {
     let DryRun { input: one, inputs, recorded, version, now } = input.json()?;
     let asked = match (one, inputs, recorded) {
-        (Some(one), None, false) => Asked::One(one),
-        (None, Some(inputs), false) => Asked::Several(inputs),
-        (None, None, true) => Asked::Recorded,
+        (Some(one), None, false) => DryRunInput::Single(one),
+        (None, Some(inputs), false) => DryRunInput::Batch(inputs),
+        (None, None, true) => DryRunInput::Recorded,
         _ => return Err(Refused::unprocessable("one of input, inputs and recorded")),
     };
     let target = target(core, &input).await?;
@@ -206,13 +206,13 @@ pub(super) async fn target<'a>(core: &Core, input: &'a Input) -> Result<Target<'
     Ok(Target { actor: input.actor(), slug, client, kind, reason: None })
 }
 
-impl From<NotDone> for Refused {
-    fn from(not_done: NotDone) -> Self {
-        match not_done {
-            NotDone::Unfit(reason) => Self::unprocessable(reason),
-            NotDone::Missing(what) => Self::not_found(what),
-            NotDone::Conflict(reason) => Self::conflict(reason),
-            NotDone::Failed(error) => error.into(),
+impl From<LifecycleError> for Refused {
+    fn from(error: LifecycleError) -> Self {
+        match error {
+            LifecycleError::Invalid(reason) => Self::unprocessable(reason),
+            LifecycleError::NotFound(object) => Self::not_found(object),
+            LifecycleError::Conflict(reason) => Self::conflict(reason),
+            LifecycleError::Internal(error) => error.into(),
         }
     }
 }

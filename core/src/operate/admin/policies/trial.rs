@@ -79,6 +79,6 @@ pub(in crate::operate::admin) async fn read(core: &Arc<Core>, input: Input) -> A
 pub(in crate::operate::admin) async fn end(core: &Arc<Core>, input: Input) -> Answer {
     let Because { reason } = input.json()?;
     let target = because(target(core, &input).await?, reason.as_deref())?;
-    lifecycle::end_trial(core, target).await?;
+    lifecycle::end_rollout(core, target).await?;
     done()
 }

@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 use super::{Because, because, target};
 use crate::Core;
 use crate::operate::admin::{Answer, Input, Refused, created, ok};
-use crate::policies::lifecycle::{self, Settings, Staging};
-use crate::policies::manifest::Signed;
+use crate::policies::lifecycle::{self, StageRequest, VersionSettings};
+use crate::policies::manifest::SignedManifest;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -47,7 +47,7 @@ pub(in crate::operate::admin) async fn stage(core: &Arc<Core>, input: Input) -> 
     let signed = match (stage.manifest, stage.signature) {
         (Some(manifest), Some(Signature { key, value })) => {
             let signature = bytes("signature", value)?;
-            Some(Signed { manifest, key, signature })
+            Some(SignedManifest { manifest, key, signature })
         }
         (None, None) => None,
         _ => return Err(Refused::unprocessable("manifest and signature: both or neither")),
@@ -55,9 +55,9 @@ pub(in crate::operate::admin) async fn stage(core: &Arc<Core>, input: Input) -> 
     if signed.is_some() && (stage.config.is_some() || stage.fail_closed.is_some()) {
         return Err(Refused::unprocessable("config and failClosed: the manifest says them"));
     }
-    let staging = Staging {
+    let staging = StageRequest {
         component: stage.component.map(|text| bytes("component", text)).transpose()?,
-        settings: Settings { config: stage.config, fail_closed: stage.fail_closed },
+        settings: VersionSettings { config: stage.config, fail_closed: stage.fail_closed },
         signed,
         activate: stage.activate,
     };
@@ -79,7 +79,7 @@ pub(in crate::operate::admin) async fn activate(core: &Arc<Core>, input: Input) 
     let target = because(target(core, &input).await?, reason.as_deref())?;
     ok(&match percentage {
         None | Some(100) => lifecycle::activate(core, target, version).await?,
-        Some(share @ 1..100) => lifecycle::share(core, target, version, share).await?,
+        Some(share @ 1..100) => lifecycle::start_canary(core, target, version, share).await?,
         Some(_) => return Err(Refused::unprocessable("percentage: 1 to 100")),
     })
 }
@@ -89,7 +89,7 @@ pub(in crate::operate::admin) async fn shadow(core: &Arc<Core>, input: Input) ->
     let Because { reason } = input.json()?;
     let version = number(&input)?;
     let target = because(target(core, &input).await?, reason.as_deref())?;
-    ok(&lifecycle::shadow(core, target, version).await?)
+    ok(&lifecycle::start_shadow(core, target, version).await?)
 }
 
 fn number(input: &Input) -> Result<i64, Refused> {

@@ -1,4 +1,4 @@
-//! What an operator wants a policy to be asked: the records of `wit/` as JSON, in camel case.
+//! Requests of dry runs: the records of `wit/` as JSON, in camel case.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,44 +10,44 @@ use rampart_plugins::contract::{
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::policies::{method_kind, policy_methods};
+use crate::policies::method_order::{method_kind, policy_methods};
 use crate::trading::catalogue::Catalogue;
 
-/// A question to a policy of each kind.
-pub(in crate::policies) enum Question {
+/// A request to a policy of any kind.
+pub(in crate::policies) enum DryRunRequest {
     Fee(FeeRequest),
     MethodOrder(Arc<RankRequest>),
     Signature(SignedPayload),
 }
 
-impl Question {
-    /// Reads an operator's input. What it leaves out takes an ordinary value; the methods to order
-    /// are then those of the catalogue.
+impl DryRunRequest {
+    /// Reads an operator's input. Missing members have defaults; the default methods to rank are those
+    /// of the catalogue.
     ///
     /// # Errors
-    /// What does not fit, an unknown member included.
+    /// The member that is invalid or unknown.
     pub(in crate::policies) fn read(
         kind: PolicyKind,
         input: Value,
         catalogue: &Catalogue,
     ) -> Result<Self, String> {
-        let wrong = |error: serde_json::Error| error.to_string();
+        let invalid = |error: serde_json::Error| error.to_string();
         Ok(match kind {
             PolicyKind::Fee => {
-                Self::Fee(serde_json::from_value::<Fee>(input).map_err(wrong)?.into())
+                Self::Fee(serde_json::from_value::<Fee>(input).map_err(invalid)?.into())
             }
             PolicyKind::MethodOrder => {
-                let order: Order = serde_json::from_value(input).map_err(wrong)?;
-                Self::MethodOrder(Arc::new(order.into_request(catalogue)))
+                let rank: Rank = serde_json::from_value(input).map_err(invalid)?;
+                Self::MethodOrder(Arc::new(rank.into_request(catalogue)))
             }
             PolicyKind::Signature => {
-                Self::Signature(serde_json::from_value::<Payload>(input).map_err(wrong)?.into())
+                Self::Signature(serde_json::from_value::<Payload>(input).map_err(invalid)?.into())
             }
         })
     }
 }
 
-/// A text, or a JSON number as the text that was sent.
+/// A string, or a JSON number in the digits that were sent.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Text {
@@ -90,14 +90,14 @@ impl From<SideName> for Side {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Sum {
+struct Amount {
     amount: Text,
     currency: String,
 }
 
-impl From<Sum> for Money {
-    fn from(sum: Sum) -> Self {
-        Self { amount: sum.amount.into(), currency: sum.currency }
+impl From<Amount> for Money {
+    fn from(amount: Amount) -> Self {
+        Self { amount: amount.amount.into(), currency: amount.currency }
     }
 }
 
@@ -113,7 +113,7 @@ enum StageName {
 struct Fee {
     stage: StageName,
     side: SideName,
-    pay: Sum,
+    pay: Amount,
     #[serde(alias = "receive-currency")]
     receive_currency: String,
     #[serde(alias = "mid-rate")]
@@ -134,7 +134,7 @@ impl Default for Fee {
         Self {
             stage: StageName::Quote,
             side: SideName::Buy,
-            pay: Sum { amount: "100".into(), currency: "EUR".to_owned() },
+            pay: Amount { amount: "100".into(), currency: "EUR".to_owned() },
             receive_currency: "BTC".to_owned(),
             mid_rate: "0.00001".into(),
             payment_method: "creditCard".to_owned(),
@@ -191,7 +191,7 @@ impl Default for User {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct Offered {
+struct OfferedMethod {
     id: String,
     #[serde(default)]
     kind: String,
@@ -207,22 +207,22 @@ struct Offered {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Order {
+struct Rank {
     side: SideName,
-    amount: Option<Sum>,
+    amount: Option<Amount>,
     user: User,
-    methods: Option<Vec<Offered>>,
+    methods: Option<Vec<OfferedMethod>>,
 }
 
-impl Default for Order {
+impl Default for Rank {
     fn default() -> Self {
         Self { side: SideName::Buy, amount: None, user: User::default(), methods: None }
     }
 }
 
-impl Order {
+impl Rank {
     fn into_request(self, catalogue: &Catalogue) -> RankRequest {
-        let offered = |method: Offered| Method {
+        let offered = |method: OfferedMethod| Method {
             id: method.id,
             kind: method_kind(&method.kind),
             currencies: method.currencies,
@@ -315,8 +315,8 @@ mod tests {
 
     use super::*;
 
-    fn read(kind: PolicyKind, input: Value) -> Result<Question, String> {
-        Question::read(kind, input, &Catalogue::default())
+    fn read(kind: PolicyKind, input: Value) -> Result<DryRunRequest, String> {
+        DryRunRequest::read(kind, input, &Catalogue::default())
     }
 
     #[test]
@@ -324,7 +324,7 @@ mod tests {
         let input = crate::http::fields::parse(
             br#"{"pay":{"amount":12.50,"currency":"EUR"},"mid-rate":"0.10","volume30d":1000}"#,
         );
-        let Ok(Question::Fee(request)) = read(PolicyKind::Fee, input.unwrap()) else {
+        let Ok(DryRunRequest::Fee(request)) = read(PolicyKind::Fee, input.unwrap()) else {
             panic!("not a fee request")
         };
         assert_eq!((&*request.pay.amount, &*request.mid_rate), ("12.50", "0.10"));
@@ -336,7 +336,7 @@ mod tests {
     fn the_members_of_a_payload_are_sorted() {
         let input =
             json!({"fields": {"returnUrl": "app:a", "fee": 1, "a": true}, "signature": "x"});
-        let Ok(Question::Signature(payload)) = read(PolicyKind::Signature, input) else {
+        let Ok(DryRunRequest::Signature(payload)) = read(PolicyKind::Signature, input) else {
             panic!("not a payload")
         };
         let fields: Vec<_> = payload.fields.iter().map(|f| (&*f.name, &*f.value)).collect();

@@ -1,8 +1,9 @@
-//! Questions as JSON, in the form that operators write them and `dry_run::question` reads them.
+//! Requests as JSON, in the form that `dry_run::request` reads.
 
 use rampart_plugins::contract::{FeeRequest, Method, MethodKind, Money, RankRequest, Side, Stage};
 use serde_json::{Map, Value, json};
 
+/// A fee request as JSON.
 pub(super) fn fee(request: &FeeRequest) -> Value {
     let mut members = Map::new();
     let mut set = |name: &str, value: Value| members.insert(name.to_owned(), value);
@@ -27,7 +28,8 @@ pub(super) fn fee(request: &FeeRequest) -> Value {
     Value::Object(members)
 }
 
-pub(super) fn order(request: &RankRequest) -> Value {
+/// A rank request as JSON.
+pub(super) fn ranking(request: &RankRequest) -> Value {
     let user = &request.user;
     json!({
         "side": side(request.side),

@@ -1,5 +1,5 @@
-//! Signed payloads kept for a replay: whole, because a signature covers bytes, and sealed, because
-//! partners put in them what they like.
+//! Signed payloads stored for replay: whole, because a signature covers bytes, and sealed, because
+//! they may hold personal data.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,11 +12,11 @@ use crate::auth::caller::Client;
 use crate::platform::error::{Error, Result};
 use rampart_types::ClientId;
 
-/// Largest payload that is kept, in bytes of its JSON. Offers have a few hundred.
-const KEPT_BYTES_MAX: usize = 16 << 10;
+/// Largest payload that is stored, in bytes of its JSON. Offers have a few hundred.
+const STORED_BYTES_MAX: usize = 16 << 10;
 
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct StoredPayload {
     offer: bool,
     fields: Vec<(String, String)>,
     claimed: Option<String>,
@@ -32,9 +32,9 @@ fn context(client: ClientId) -> String {
     format!("signed_payload/{client}")
 }
 
-/// The payload in base64 under the key for storage; null when it is too large to keep.
-pub(super) fn sealed(core: &Core, client: &Client, payload: &SignedPayload) -> Value {
-    let kept = Kept {
+/// The payload, sealed and in base64; null when it is too large to store.
+pub(super) fn seal(core: &Core, client: &Client, payload: &SignedPayload) -> Value {
+    let stored = StoredPayload {
         offer: payload.purpose == Purpose::Offer,
         fields: payload.fields.iter().map(|f| (f.name.clone(), f.value.clone())).collect(),
         claimed: payload.claimed.clone(),
@@ -48,8 +48,8 @@ pub(super) fn sealed(core: &Core, client: &Client, payload: &SignedPayload) -> V
             .collect(),
         body: STANDARD.encode(&payload.body),
     };
-    let Ok(plain) = serde_json::to_vec(&kept) else { return Value::Null };
-    if plain.len() > KEPT_BYTES_MAX {
+    let Ok(plain) = serde_json::to_vec(&stored) else { return Value::Null };
+    if plain.len() > STORED_BYTES_MAX {
         return Value::Null;
     }
     match core.keys.seal(&core.clock, &context(client.id()), &plain) {
@@ -61,7 +61,7 @@ pub(super) fn sealed(core: &Core, client: &Client, payload: &SignedPayload) -> V
     }
 }
 
-/// The payload that [`sealed`] kept for this client.
+/// Opens a payload that [`seal`] sealed for this client.
 ///
 /// # Errors
 /// When it was sealed for another client or under another key, or was altered.
@@ -72,17 +72,17 @@ pub(in crate::policies) fn open_payload(
 ) -> Result<SignedPayload> {
     let bytes = |text: &str| STANDARD.decode(text).map_err(|e| Error::internal("read base64", e));
     let plain = core.keys.open(&context(client), &bytes(sealed)?)?;
-    let kept: Kept =
+    let stored: StoredPayload =
         serde_json::from_slice(&plain).map_err(|e| Error::internal("read a payload", e))?;
     let header = |(name, value): (String, String)| Ok(Header { name, value: bytes(&value)? });
     Ok(SignedPayload {
-        purpose: if kept.offer { Purpose::Offer } else { Purpose::Onboarding },
-        fields: kept.fields.into_iter().map(|(name, value)| Field { name, value }).collect(),
-        claimed: kept.claimed,
-        method: kept.method,
-        path: kept.path,
-        query: kept.query,
-        headers: kept.headers.into_iter().map(header).collect::<Result<_>>()?,
-        body: bytes(&kept.body)?,
+        purpose: if stored.offer { Purpose::Offer } else { Purpose::Onboarding },
+        fields: stored.fields.into_iter().map(|(name, value)| Field { name, value }).collect(),
+        claimed: stored.claimed,
+        method: stored.method,
+        path: stored.path,
+        query: stored.query,
+        headers: stored.headers.into_iter().map(header).collect::<Result<_>>()?,
+        body: bytes(&stored.body)?,
     })
 }
