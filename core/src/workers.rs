@@ -133,7 +133,7 @@ impl Core {
 
     async fn care_for_policies(&self) -> Result<()> {
         self.compile_policies().await?;
-        self.forget_replay_tokens().await
+        self.delete_expired_replay_tokens().await
     }
 
     async fn read_prices(&self, stop: watch::Receiver<bool>) {

@@ -1,8 +1,8 @@
 //! An operator's configuration against what the policy declared.
 
-use crate::answer::decimal;
 use crate::bindings::meta::{ConfigField, ConfigType};
 use crate::bindings::types::{ConfigEntry, ConfigValue};
+use crate::kinds::scalars::parse_decimal;
 
 /// Checks that `config` is what `fields` asks for, so that a policy may rely on it: keys sorted,
 /// unique and declared, types as declared, nothing required missing.
@@ -17,7 +17,7 @@ pub fn check_config(fields: &[ConfigField], config: &[ConfigEntry]) -> Result<()
         let field = fields.iter().find(|field| field.key == *key);
         let field = field.ok_or_else(|| format!("the policy has no configuration `{key}`"))?;
         let fits = match (field.type_, value) {
-            (ConfigType::Decimal, ConfigValue::Decimal(text)) => decimal(text).is_ok(),
+            (ConfigType::Decimal, ConfigValue::Decimal(text)) => parse_decimal(text).is_ok(),
             (ConfigType::Text, ConfigValue::Text(_))
             | (ConfigType::Flag, ConfigValue::Flag(_))
             | (ConfigType::Integer, ConfigValue::Integer(_))

@@ -4,6 +4,8 @@
 
 #[path = "policies/admission.rs"]
 mod admission;
+#[path = "policies/compatibility.rs"]
+mod compatibility;
 #[path = "policies/floods.rs"]
 mod floods;
 #[path = "policies/forged.rs"]
@@ -14,14 +16,12 @@ mod generated;
 mod guest;
 #[path = "policies/hostile.rs"]
 mod hostile;
+#[path = "policies/isolation.rs"]
+mod isolation;
 #[path = "policies/mirror.rs"]
 mod mirror;
 #[path = "policies/native_code.rs"]
 mod native_code;
-#[path = "policies/next_life.rs"]
-mod next_life;
-#[path = "policies/older.rs"]
-mod older;
 #[path = "policies/shipped.rs"]
 mod shipped;
 

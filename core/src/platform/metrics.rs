@@ -180,7 +180,7 @@ impl Core {
         for (state, connections) in [("idle", idle), ("busy", busy)] {
             self.metrics.db_pool.with_label_values(&[state]).set(connections.into());
         }
-        self.show_breakers();
+        self.update_breaker_gauges();
         self.metrics.render()
     }
 }

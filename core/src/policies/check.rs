@@ -1,5 +1,4 @@
-//! A component tried as an edge would at upload, and with its author's test vectors, without an
-//! edge: `rampart policy check`.
+//! Admission checks and test vectors of a component, without an edge: `rampart policy check`.
 
 mod vectors;
 
@@ -11,29 +10,33 @@ use self::vectors::Vectors;
 use crate::platform::clock::Clock;
 use crate::policies::runtime::configuration::{entries, info_as_json};
 
-/// Instances started to measure one; the median counts.
+/// Instances started to measure the median.
 const STARTS: usize = 25;
 
 /// A component that an edge would admit.
 #[derive(Debug)]
-pub struct Checked {
-    /// What it is and costs, and what became of each vector.
+pub struct CheckedComponent {
+    /// Description and cost of the component, and the result of each vector.
     pub report: Value,
-    /// Vectors that it answered otherwise than expected.
+    /// Number of vectors that failed.
     pub failed: usize,
 }
 
-/// Whether a component would be admitted with the configuration of `vectors` (or none), what it
-/// costs, and whether it answers each vector as expected. Blocks while it compiles.
+/// Admits a component with the configuration of `vectors` (or none), measures its cost, and runs each
+/// vector. Blocks while it compiles.
 ///
 /// # Errors
-/// Why it would be refused, or what is wrong with the vectors, in one line.
-pub fn check(kind: &str, wasm: Vec<u8>, vectors: Option<&[u8]>) -> Result<Checked, String> {
+/// The reason it is refused, or the problem with the vectors, in one line.
+pub fn check(
+    kind: &str,
+    wasm: Vec<u8>,
+    vectors: Option<&[u8]>,
+) -> Result<CheckedComponent, String> {
     let kind = PolicyKind::from_name(kind)
         .ok_or_else(|| format!("'{kind}' is not signature, fee or method-order"))?;
     let vectors = vectors.map(Vectors::read).transpose()?.unwrap_or_default();
     let defaults = PolicyLimits::default();
-    // Nobody waits for the answer, and the author's machine may be busy: fuel decides here.
+    // The author's machine may be busy, and no request waits: only fuel is limiting here.
     let limits = PolicyLimits { deadline_ms: defaults.admission_deadline_ms, ..defaults };
     let engine = PolicyEngine::new(limits)
         .map_err(|error| format!("no policy can run on this machine: {error:#}"))?;
@@ -57,11 +60,11 @@ pub fn check(kind: &str, wasm: Vec<u8>, vectors: Option<&[u8]>) -> Result<Checke
         "about": info_as_json(&admitted.info),
         "vectors": outcomes,
     });
-    Ok(Checked { report, failed })
+    Ok(CheckedComponent { report, failed })
 }
 
-/// What an instance costs before it is asked: the same fuel and memory everywhere, and the time it
-/// took here.
+/// Cost of an instance before any call: fuel and memory, equal on every machine, and the time taken
+/// on this one.
 fn start(policy: &Policy) -> Value {
     let clock = Clock::system();
     let mut times = [0; STARTS];

@@ -1,5 +1,5 @@
-//! An order's decisions made again: the same component with the same configuration, asked the same
-//! question, must give the same answer for the same fuel.
+//! Replay of an order's decisions: the same component with the same configuration and request must
+//! give the same output for the same fuel.
 
 use std::sync::Arc;
 
@@ -7,15 +7,16 @@ use rampart_plugins::contract::{CallContext, PolicyKind};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::ask::{Ask, open_payload};
-use super::dry_run::Subject;
-use super::dry_run::question::Question;
-use super::lifecycle::{NotDone, Target};
+use super::dry_run::LoadedVersion;
+use super::dry_run::request::DryRunRequest;
+use super::lifecycle::error::LifecycleError;
+use super::lifecycle::target::Target;
+use super::request::{PolicyRequest, open_payload};
 use crate::Core;
 use crate::platform::error::Error;
 use rampart_types::ClientId;
 
-/// A decision as it was kept. The host's own, such as a clamped built-in fee, is none.
+/// A stored decision of a policy. Records of the host, such as a clamped built-in fee, do not parse.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Decision {
@@ -30,8 +31,8 @@ struct Decision {
     input: Option<Value>,
 }
 
-/// What policies decided about an order, and what they decide now. A signature is judged with the
-/// keys that the partner has today.
+/// Stored and replayed decisions of an order. A signature is verified with the partner's current
+/// keys.
 ///
 /// # Errors
 /// When the database cannot be read, or a payload cannot be opened.
@@ -39,21 +40,21 @@ pub(crate) async fn replay(
     core: &Core,
     (client, slug): (ClientId, &str),
     decisions: &Value,
-) -> Result<Value, NotDone> {
+) -> Result<Value, LifecycleError> {
     let mut replayed = Vec::new();
-    for kept in decisions.as_array().into_iter().flatten() {
-        let Ok(decision) = Decision::deserialize(kept) else { continue };
+    for stored in decisions.as_array().into_iter().flatten() {
+        let Ok(decision) = Decision::deserialize(stored) else { continue };
         let Some(kind) = PolicyKind::from_name(&decision.kind) else { continue };
         let target = Target { actor: "", slug, client, kind, reason: None };
-        replayed.push(decision.again(core, target).await?);
+        replayed.push(decision.replay(core, target).await?);
     }
     let same = replayed.iter().all(|decision| decision["same"] == true);
     Ok(json!({"same": same, "decisions": replayed}))
 }
 
 impl Decision {
-    async fn again(self, core: &Core, target: Target<'_>) -> Result<Value, NotDone> {
-        let shown = |same: bool, now: Value| {
+    async fn replay(self, core: &Core, target: Target<'_>) -> Result<Value, LifecycleError> {
+        let report = |same: bool, now: Value| {
             json!({
                 "kind": self.kind,
                 "version": self.version,
@@ -65,11 +66,11 @@ impl Decision {
         };
         let (Some(input), Some(now), Some(request_id)) = (&self.input, self.now, &self.request_id)
         else {
-            return Ok(shown(false, json!({"failure": "the question was not kept"})));
+            return Ok(report(false, json!({"failure": "the question was not kept"})));
         };
-        let question = question(core, target, input)?;
-        let subject = Subject::find(core, target, Some(self.version)).await?;
-        if subject.digest() != self.digest {
+        let request = stored_request(core, target, input)?;
+        let loaded = LoadedVersion::find(core, target, Some(self.version)).await?;
+        if loaded.digest() != self.digest {
             return Err(Error::broken("find the component that decided").into());
         }
         let context = CallContext {
@@ -79,11 +80,11 @@ impl Decision {
             rehearsal: true,
             attributes: Vec::new(),
         };
-        let _place = core.policies.dry_run_permit().await?;
-        let run = move || match &question {
-            Question::Fee(question) => asked(&subject, question, &context),
-            Question::MethodOrder(question) => asked(&subject, question, &context),
-            Question::Signature(question) => asked(&subject, question, &context),
+        let _permit = core.policies.dry_run_permit().await?;
+        let run = move || match &request {
+            DryRunRequest::Fee(request) => call(&loaded, request, &context),
+            DryRunRequest::MethodOrder(request) => call(&loaded, request, &context),
+            DryRunRequest::Signature(request) => call(&loaded, request, &context),
         };
         let now = tokio::task::spawn_blocking(run)
             .await
@@ -91,32 +92,36 @@ impl Decision {
         let same = now["answer"].is_string()
             && now["answer"].as_str() == self.answer.as_deref()
             && now["fuel"] == self.fuel;
-        Ok(shown(same, now))
+        Ok(report(same, now))
     }
 }
 
-fn question(core: &Core, target: Target<'_>, input: &Value) -> Result<Question, NotDone> {
+fn stored_request(
+    core: &Core,
+    target: Target<'_>,
+    input: &Value,
+) -> Result<DryRunRequest, LifecycleError> {
     if target.kind == PolicyKind::Signature {
         let payload = open_payload(core, target.client, input.as_str().unwrap_or_default())?;
-        return Ok(Question::Signature(payload));
+        return Ok(DryRunRequest::Signature(payload));
     }
     let catalogue = Arc::clone(&core.snapshots.current().catalogue);
-    let read = Question::read(target.kind, input.clone(), &catalogue);
-    read.map_err(|_| Error::broken("read a question that was kept").into())
+    let read = DryRunRequest::read(target.kind, input.clone(), &catalogue);
+    read.map_err(|_| Error::broken("read a stored request").into())
 }
 
-fn asked<Q: Ask>(subject: &Subject, question: &Q, context: &CallContext) -> Value {
-    let Some(called) = subject.ask(question, context) else { return Value::Null };
-    match called.outcome {
-        Ok(answer) => json!({
-            "rule": Q::rule(&answer),
-            "fuel": called.fuel,
-            "answer": Q::fingerprint(&answer),
-            "decision": Q::answer_as_json(&answer),
+fn call<R: PolicyRequest>(loaded: &LoadedVersion, request: &R, context: &CallContext) -> Value {
+    let Some(report) = loaded.call(request, context) else { return Value::Null };
+    match report.outcome {
+        Ok(output) => json!({
+            "rule": R::rule(&output),
+            "fuel": report.fuel,
+            "answer": R::output_digest(&output),
+            "decision": R::output_as_json(&output),
         }),
         Err(failure) => json!({
-            "fuel": called.fuel,
-            "failure": format!("{}: {}", failure.cause.as_str(), failure.message),
+            "fuel": report.fuel,
+            "failure": format!("{}: {}", failure.kind.as_str(), failure.message),
         }),
     }
 }

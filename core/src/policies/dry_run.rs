@@ -1,94 +1,96 @@
-//! Dry runs: a version asked by an operator. Nothing is stored, and nothing of it counts for the
-//! breaker or the metrics of live calls.
+//! Dry runs: calls of a version by an operator. Nothing is stored, and neither the breaker nor the
+//! metrics of live calls count them.
 //!
-//! `question` and `answer` are how both are written in JSON; `check` reads its vectors with them.
-//! `recorded`: what live requests asked.
+//! `request` and `report` are the JSON forms of both, also of test vectors; `recorded`: recorded
+//! requests of live calls.
 
-pub(super) mod answer;
-pub(super) mod question;
 mod recorded;
+pub(super) mod report;
+pub(super) mod request;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use rampart_plugins::contract::{CallContext, ConfigEntry};
-use rampart_plugins::{Called, KeyRing, Lane, Policy};
+use rampart_plugins::{CallClass, CallReport, KeyRing, Policy};
 use serde_json::{Map, Value, json};
 
-use self::question::Question;
-use super::ask::{Ask, Told};
-use super::lifecycle::{NotDone, Target};
+use self::request::DryRunRequest;
+use super::lifecycle::error::LifecycleError;
+use super::lifecycle::target::Target;
+use super::request::{CallInputs, PolicyRequest};
 use crate::Core;
 use crate::platform::error::Error;
 use crate::policies::runtime::TenantPolicies;
 use crate::policies::runtime::configuration;
 
-/// Most questions of one dry run.
-pub(crate) const QUESTIONS_MAX: usize = 1_000;
+/// Most requests of one dry run.
+pub(crate) const REQUESTS_MAX: usize = 1_000;
 
-/// What a dry run asks.
+/// Input of a dry run.
 #[derive(Debug)]
-pub(crate) enum Asked {
-    /// One question, as the operator wrote it.
-    One(Value),
-    /// Several, at most [`QUESTIONS_MAX`].
-    Several(Vec<Value>),
-    /// What live requests asked: questions of this kind that were recorded.
+pub(crate) enum DryRunInput {
+    /// One request, in the operator's JSON.
+    Single(Value),
+    /// Several requests, at most [`REQUESTS_MAX`].
+    Batch(Vec<Value>),
+    /// Recorded requests of live calls of this kind.
     Recorded,
 }
 
-/// What a version decides, with its cost and its log; a malfunction is an answer too. `version` is
-/// the active one where it is left out, `now` what it takes for the time. Members that an input
-/// leaves out take ordinary values.
+/// Decisions of a version with their cost and log; a failure is reported too. `version` defaults to
+/// the active one, `now` to the current time. Members missing from an input have defaults.
 ///
-/// One question is answered by itself; several by a list that is the same wherever it is made, for
-/// the same `now`.
+/// A single request gives one report, a batch a list, which is the same on every edge for the same
+/// `now`.
 pub(crate) async fn dry_run(
     core: &Core,
     target: Target<'_>,
     (version, now): (Option<i64>, Option<u32>),
-    asked: Asked,
-) -> Result<Value, NotDone> {
+    input: DryRunInput,
+) -> Result<Value, LifecycleError> {
     core.refresh().await?;
-    let subject = Subject::find(core, target, version).await?;
+    let loaded = LoadedVersion::find(core, target, version).await?;
     let catalogue = Arc::clone(&core.snapshots.current().catalogue);
     let read = |input| {
-        Question::read(target.kind, input, &catalogue)
-            .map_err(|problem| NotDone::Unfit(format!("input: {problem}")))
+        DryRunRequest::read(target.kind, input, &catalogue)
+            .map_err(|problem| LifecycleError::Invalid(format!("input: {problem}")))
     };
-    let (one, questions) = match asked {
-        Asked::One(input) => (true, vec![read(input)?]),
-        Asked::Several(inputs) if inputs.len() > QUESTIONS_MAX => {
-            return Err(NotDone::Unfit(format!("inputs: at most {QUESTIONS_MAX}")));
+    let (is_single, requests) = match input {
+        DryRunInput::Single(input) => (true, vec![read(input)?]),
+        DryRunInput::Batch(inputs) if inputs.len() > REQUESTS_MAX => {
+            return Err(LifecycleError::Invalid(format!("inputs: at most {REQUESTS_MAX}")));
         }
-        Asked::Several(inputs) => (false, inputs.into_iter().map(read).collect::<Result<_, _>>()?),
-        Asked::Recorded => (false, recorded::questions(core, target, &catalogue).await?),
+        DryRunInput::Batch(inputs) => {
+            (false, inputs.into_iter().map(read).collect::<Result<_, _>>()?)
+        }
+        DryRunInput::Recorded => (false, recorded::requests(core, target, &catalogue).await?),
     };
-    let (version, digest) = (subject.version, subject.digest().to_owned());
+    let (version, digest) = (loaded.version, loaded.digest().to_owned());
     let context = context(core, target, now);
     let clock = core.clock.clone();
-    let _place = core.policies.dry_run_permit().await?;
+    let _permit = core.policies.dry_run_permit().await?;
     let run = move || {
         let started = clock.monotonic_ns();
-        let answers: Vec<_> =
-            questions.iter().map(|question| subject.answer(question, &context)).collect();
-        (answers, Duration::from_nanos(clock.monotonic_ns().saturating_sub(started)))
+        let reports: Vec<_> =
+            requests.iter().map(|request| loaded.report(request, &context)).collect();
+        (reports, Duration::from_nanos(clock.monotonic_ns().saturating_sub(started)))
     };
-    let (mut answers, took) = tokio::task::spawn_blocking(run)
+    let (mut reports, elapsed) = tokio::task::spawn_blocking(run)
         .await
         .map_err(|error| Error::internal("run a policy", error))?;
-    if !one {
-        return Ok(json!({"version": version, "digest": digest, "decisions": answers}));
+    if !is_single {
+        return Ok(json!({"version": version, "digest": digest, "decisions": reports}));
     }
-    let mut answer = answers.pop().unwrap_or_default();
-    let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-    answer.insert("time".into(), json!({ "microseconds": micros }));
-    answer.insert("version".into(), version.into());
-    answer.insert("digest".into(), digest.into());
-    Ok(Value::Object(answer))
+    let mut report = reports.pop().unwrap_or_default();
+    let micros = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX);
+    report.insert("time".into(), json!({ "microseconds": micros }));
+    report.insert("version".into(), version.into());
+    report.insert("digest".into(), digest.into());
+    Ok(Value::Object(report))
 }
 
-/// What policies are told in a rehearsal.
+/// The context of a dry run.
 fn context(core: &Core, target: Target<'_>, now: Option<u32>) -> CallContext {
     CallContext {
         partner: target.slug.to_owned(),
@@ -99,49 +101,54 @@ fn context(core: &Core, target: Target<'_>, now: Option<u32>) -> CallContext {
     }
 }
 
-/// A version that is asked.
-pub(super) struct Subject {
+/// A version loaded for dry runs.
+pub(super) struct LoadedVersion {
     version: i64,
     policy: Policy,
     config: Vec<ConfigEntry>,
     keys: KeyRing,
 }
 
-impl Subject {
-    /// The version, compiled: the active one where none is named.
+impl LoadedVersion {
+    /// The version, compiled; defaults to the active one.
     ///
     /// # Errors
-    /// [`NotDone::Missing`] when there is none, [`NotDone::Unfit`] when it does not fit this edge.
+    /// [`LifecycleError::NotFound`] when there is none, [`LifecycleError::Invalid`] when it exceeds this edge's limits.
     pub(super) async fn find(
         core: &Core,
         target: Target<'_>,
         version: Option<i64>,
-    ) -> Result<Self, NotDone> {
+    ) -> Result<Self, LifecycleError> {
         let snapshot = core.snapshots.current();
-        let tenant = snapshot.tenants.get(&target.client).ok_or(NotDone::Missing("partner"))?;
+        let tenant =
+            snapshot.tenants.get(&target.client).ok_or(LifecycleError::NotFound("partner"))?;
         let TenantPolicies { verification_keys, .. } = &tenant.policies;
         let keys = verification_keys.clone();
-        let known = match version {
-            None => {
-                Some(tenant.policies.get(target.kind).ok_or(NotDone::Missing("active policy"))?)
-            }
+        let in_use = match version {
+            None => Some(
+                tenant
+                    .policies
+                    .get(target.kind)
+                    .ok_or(LifecycleError::NotFound("active policy"))?,
+            ),
             Some(version) => tenant.policies.version(target.kind, version),
         };
-        let Some(known) = known else {
-            return Self::stored(core, target, version.unwrap_or_default(), keys).await;
+        let Some(in_use) = in_use else {
+            return Self::load(core, target, version.unwrap_or_default(), keys).await;
         };
-        let policy = known.policy().ok_or(NotDone::Missing("compiled policy on this edge"))?;
-        let (policy, config) = (policy.clone(), known.config.clone());
-        Ok(Self { version: known.version, policy, config, keys })
+        let policy =
+            in_use.policy().ok_or(LifecycleError::NotFound("compiled policy on this edge"))?;
+        let (policy, config) = (policy.clone(), in_use.config.clone());
+        Ok(Self { version: in_use.version, policy, config, keys })
     }
 
-    /// A version that serves nobody, compiled for this.
-    async fn stored(
+    /// An inactive version, compiled for the dry run.
+    async fn load(
         core: &Core,
         target: Target<'_>,
         version: i64,
         keys: KeyRing,
-    ) -> Result<Self, NotDone> {
+    ) -> Result<Self, LifecycleError> {
         let row = sqlx::query!(
             "select digest, info, config from policy_version \
              where client_id = $1 and kind = $2 and version = $3",
@@ -151,26 +158,26 @@ impl Subject {
         )
         .fetch_optional(&core.db)
         .await?
-        .ok_or(NotDone::Missing("version"))?;
-        let config =
-            configuration::entries_of_stored(&row.info, &row.config).map_err(NotDone::Unfit)?;
+        .ok_or(LifecycleError::NotFound("version"))?;
+        let config = configuration::entries_of_stored(&row.info, &row.config)
+            .map_err(LifecycleError::Invalid)?;
         let policy = core.policies.compiled(target.kind, &row.digest, &core.db).await?;
-        Ok(Self { version, policy: policy.map_err(NotDone::Unfit)?, config, keys })
+        Ok(Self { version, policy: policy.map_err(LifecycleError::Invalid)?, config, keys })
     }
 
-    /// What it answers; a question is read for its kind.
-    fn answer(&self, question: &Question, context: &CallContext) -> Map<String, Value> {
-        answer::ask(&self.policy, context, &self.config, question, &self.keys).unwrap_or_default()
+    /// Calls it, for a report; the request is of its kind.
+    fn report(&self, request: &DryRunRequest, context: &CallContext) -> Map<String, Value> {
+        report::call(&self.policy, context, &self.config, request, &self.keys).unwrap_or_default()
     }
 
-    /// Asks; `None` for a policy of another kind. Blocks: not for a serving thread.
-    pub(super) fn ask<Q: Ask>(
+    /// Calls it; `None` for a policy of another kind. Blocks: not for a serving thread.
+    pub(super) fn call<R: PolicyRequest>(
         &self,
-        question: &Q,
+        request: &R,
         context: &CallContext,
-    ) -> Option<Called<Q::Answer>> {
-        let told = Told { context, config: &self.config, keys: &self.keys };
-        question.ask(Lane::Aside, &self.policy, told)
+    ) -> Option<CallReport<R::Output>> {
+        let inputs = CallInputs { context, config: &self.config, keys: &self.keys };
+        request.call(CallClass::Background, &self.policy, inputs)
     }
 
     /// SHA-256 of its component, in lower-case hex.

@@ -1,9 +1,9 @@
-//! Keys that a signature policy may name and never sees. Sealed at rest.
+//! Verification keys, which a signature policy can name and never read. Sealed at rest.
 
 use rampart_plugins::VerificationKey;
 use serde_json::json;
 
-use super::lifecycle::NotDone;
+use super::lifecycle::error::LifecycleError;
 use crate::Core;
 use crate::platform::audit::{self, Entry};
 use crate::platform::crypto::Secret;
@@ -16,24 +16,24 @@ const NAME_BYTES_MAX: usize = 64;
 /// Most keys of one partner.
 const KEYS_MAX: i64 = 100;
 
-/// Gives the partner's signature policy a key by this name, or another one.
+/// Stores a key under this name, replacing another.
 ///
 /// # Errors
-/// [`NotDone::Unfit`] with what is wrong, without quoting the key.
+/// [`LifecycleError::Invalid`] with the problem, without quoting the key.
 pub(crate) async fn put(
     core: &Core,
     actor: &str,
     (client, slug): (ClientId, &str),
     name: &str,
     (algorithm, key): (&str, &Secret),
-) -> Result<(), NotDone> {
+) -> Result<(), LifecycleError> {
     check_name(name)?;
     let known = runtime::algorithm(algorithm).ok_or_else(|| {
         let names: Vec<_> = ALGORITHMS.iter().map(|(name, _)| *name).collect();
-        NotDone::Unfit(format!("algorithm: one of {}", names.join(", ")))
+        LifecycleError::Invalid(format!("algorithm: one of {}", names.join(", ")))
     })?;
     VerificationKey::parse(known, key.expose())
-        .map_err(|problem| NotDone::Unfit(format!("key: {problem}")))?;
+        .map_err(|problem| LifecycleError::Invalid(format!("key: {problem}")))?;
     let context = seal_context(client.uuid(), name);
     let sealed = core.keys.seal(&core.clock, &context, key.expose().as_bytes())?;
     let mut tx = core.db.begin().await?;
@@ -46,7 +46,9 @@ pub(crate) async fn put(
     .fetch_one(&mut *tx)
     .await?;
     if others >= KEYS_MAX {
-        return Err(NotDone::Unfit("the partner has 100 verification keys already".into()));
+        return Err(LifecycleError::Invalid(
+            "the partner has 100 verification keys already".into(),
+        ));
     }
     sqlx::query!(
         "insert into verification_key (client_id, name, algorithm, sealed, created_at) \
@@ -68,28 +70,28 @@ pub(crate) async fn put(
     Ok(core.refresh().await?)
 }
 
-/// Refuses what is no name of a key.
+/// Checks the name of a key.
 ///
 /// # Errors
-/// [`NotDone::Unfit`] with what a name is.
-pub(super) fn check_name(name: &str) -> Result<(), NotDone> {
+/// [`LifecycleError::Invalid`] with the allowed form.
+pub(super) fn check_name(name: &str) -> Result<(), LifecycleError> {
     let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
     match (1..=NAME_BYTES_MAX).contains(&name.len()) && name.bytes().all(allowed) {
         true => Ok(()),
-        false => Err(NotDone::Unfit("name: 1 to 64 of a-z, A-Z, 0-9, -, _ and .".into())),
+        false => Err(LifecycleError::Invalid("name: 1 to 64 of a-z, A-Z, 0-9, -, _ and .".into())),
     }
 }
 
-/// Takes a key away: what it signed is refused from then on.
+/// Deletes a key: payloads it signed are refused from then on.
 ///
 /// # Errors
-/// [`NotDone::Missing`] when there is none of this name.
+/// [`LifecycleError::NotFound`] when there is none of this name.
 pub(crate) async fn delete(
     core: &Core,
     actor: &str,
     (client, slug): (ClientId, &str),
     name: &str,
-) -> Result<(), NotDone> {
+) -> Result<(), LifecycleError> {
     let mut tx = core.db.begin().await?;
     revision::client_changed(&mut tx, client).await?;
     let deleted = sqlx::query!(
@@ -100,7 +102,7 @@ pub(crate) async fn delete(
     .execute(&mut *tx)
     .await?;
     if deleted.rows_affected() == 0 {
-        return Err(NotDone::Missing("verification key"));
+        return Err(LifecycleError::NotFound("verification key"));
     }
     let detail = json!({ "name": name });
     let entry = Entry { actor, action: "verification-key.delete", target: slug, detail };

@@ -1,8 +1,8 @@
-//! What an operator signs: which component is which version of whose policy, with which
-//! configuration. A stolen admin token alone then changes no policy.
+//! Manifests, signed by operators: the component and configuration of one version of one partner's
+//! policy. A stolen admin token alone then changes no policy.
 //!
 //! The signature is Ed25519 (RFC 8032) over [`DOMAIN`] and the text of the manifest, byte for byte.
-//! The manifest names the number that the version will have, so that it cannot be sent twice.
+//! A manifest has the number of its version, so that it cannot be replayed.
 
 use ring::signature::Ed25519KeyPair;
 use rustls::pki_types::PrivatePkcs8KeyDer;
@@ -11,18 +11,19 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use sqlx::PgConnection;
 
-use super::lifecycle::{NotDone, Target};
+use super::lifecycle::error::LifecycleError;
+use super::lifecycle::target::Target;
 use super::operator_keys;
 use crate::Core;
 use crate::platform::crypto::digest_of;
 use crate::platform::error::Result;
 
-/// What stands before the manifest in what is signed, so that no other signature of the key counts.
+/// Domain separation: prefix of the signed text, so that no other signature of the key is valid.
 const DOMAIN: &str = "rampart policy manifest 1\n";
-/// Largest manifest, in bytes: a configuration is what it is made of.
+/// Largest manifest, in bytes; most of it is configuration.
 const MANIFEST_BYTES_MAX: usize = 64 << 10;
 
-/// A manifest whose signature was found good.
+/// A manifest with a verified signature.
 #[derive(Debug)]
 pub(super) struct Manifest {
     pub(super) text: String,
@@ -49,9 +50,9 @@ struct Members {
     fail_closed: bool,
 }
 
-/// A manifest as it was sent, not proven yet.
+/// A manifest as received, not verified yet.
 #[derive(Debug)]
-pub(crate) struct Signed {
+pub(crate) struct SignedManifest {
     /// The JSON text that was signed.
     pub(crate) manifest: String,
     /// Name of the operator's key.
@@ -60,29 +61,33 @@ pub(crate) struct Signed {
     pub(crate) signature: Vec<u8>,
 }
 
-impl Signed {
-    /// The manifest, if its signature is good and it is about `target`.
+impl SignedManifest {
+    /// Verifies the signature, and that the manifest is about `target`.
     ///
     /// # Errors
-    /// [`NotDone::Unfit`] with what is wrong.
-    pub(super) async fn proven(self, core: &Core, target: Target<'_>) -> Result<Manifest, NotDone> {
-        let unfit = |reason: String| NotDone::Unfit(format!("manifest: {reason}"));
+    /// [`LifecycleError::Invalid`] with the problem.
+    pub(super) async fn verify(
+        self,
+        core: &Core,
+        target: Target<'_>,
+    ) -> Result<Manifest, LifecycleError> {
+        let invalid = |reason: String| LifecycleError::Invalid(format!("manifest: {reason}"));
         if self.manifest.len() > MANIFEST_BYTES_MAX {
-            return Err(unfit(format!("it has at most {MANIFEST_BYTES_MAX} bytes")));
+            return Err(invalid(format!("it has at most {MANIFEST_BYTES_MAX} bytes")));
         }
         let key = operator_keys::find(core, &self.key)
             .await?
-            .ok_or_else(|| unfit("its key is not registered".to_owned()))?;
+            .ok_or_else(|| invalid("its key is not registered".to_owned()))?;
         let message = [DOMAIN, &self.manifest].concat();
         if key.public.verifies(message.as_bytes(), &self.signature) != Some(true) {
-            return Err(unfit("its signature is not good".to_owned()));
+            return Err(invalid("its signature is not good".to_owned()));
         }
         let document = crate::http::fields::parse(self.manifest.as_bytes())
-            .map_err(|_| unfit("it is not JSON".to_owned()))?;
+            .map_err(|_| invalid("it is not JSON".to_owned()))?;
         let members: Members =
-            serde_json::from_value(document).map_err(|error| unfit(error.to_string()))?;
+            serde_json::from_value(document).map_err(|error| invalid(error.to_string()))?;
         if (&*members.partner, &*members.kind) != (target.slug, target.kind.as_str()) {
-            return Err(unfit("it is about another policy".to_owned()));
+            return Err(invalid("it is about another policy".to_owned()));
         }
         Ok(Manifest {
             text: self.manifest,
@@ -96,9 +101,9 @@ impl Signed {
     }
 }
 
-/// What [`sign`] makes a manifest of.
+/// The content of a manifest to [`sign`].
 #[derive(Debug)]
-pub struct Unsigned<'a> {
+pub struct ManifestContent<'a> {
     /// The partner's short name.
     pub partner: &'a str,
     /// signature, fee or method-order.
@@ -107,9 +112,9 @@ pub struct Unsigned<'a> {
     pub version: i64,
     /// SHA-256 of the component, in lower-case hex.
     pub digest: &'a str,
-    /// What it is configured with.
+    /// Its configuration.
     pub config: Map<String, Value>,
-    /// Whether a malfunction refuses the request.
+    /// True to refuse the request when the policy fails.
     pub fail_closed: bool,
 }
 
@@ -117,18 +122,18 @@ pub struct Unsigned<'a> {
 ///
 /// # Errors
 /// When the text is no such key.
-pub fn sign(pem: &str, unsigned: &Unsigned<'_>) -> Result<(String, Vec<u8>), &'static str> {
+pub fn sign(pem: &str, content: &ManifestContent<'_>) -> Result<(String, Vec<u8>), &'static str> {
     let not_a_key = "the key is not an Ed25519 key in PKCS #8 PEM";
     let der = PrivatePkcs8KeyDer::from_pem_slice(pem.as_bytes()).map_err(|_| not_a_key)?;
     let pair = Ed25519KeyPair::from_pkcs8_maybe_unchecked(der.secret_pkcs8_der())
         .map_err(|_| not_a_key)?;
     let manifest = json!({
-        "partner": unsigned.partner,
-        "kind": unsigned.kind,
-        "version": unsigned.version,
-        "digest": unsigned.digest,
-        "config": unsigned.config,
-        "failClosed": unsigned.fail_closed,
+        "partner": content.partner,
+        "kind": content.kind,
+        "version": content.version,
+        "digest": content.digest,
+        "config": content.config,
+        "failClosed": content.fail_closed,
     })
     .to_string();
     let signature = pair.sign([DOMAIN, &manifest].concat().as_bytes());
@@ -140,33 +145,38 @@ pub fn digest_hex(bytes: &[u8]) -> String {
     hex::encode(ring::digest::digest(&ring::digest::SHA256, bytes))
 }
 
-/// Name of a key that no other key can have.
+/// Unique fingerprint of a key.
 pub(super) fn fingerprint(pem: &str) -> String {
     hex::encode(digest_of(pem.trim()))
 }
 
-/// Refuses a change without a manifest where the platform or the partner requires one.
+/// Checks that neither the platform nor the partner requires a manifest.
 ///
 /// # Errors
-/// [`NotDone::Unfit`] where one is required.
-pub(super) async fn check_unsigned(core: &Core, target: Target<'_>) -> Result<(), NotDone> {
+/// [`LifecycleError::Invalid`] where one is required.
+pub(super) async fn check_unsigned_allowed(
+    core: &Core,
+    target: Target<'_>,
+) -> Result<(), LifecycleError> {
     let mut conn = core.db.acquire().await?;
     match is_required(core, &mut conn, target).await? {
-        true => Err(NotDone::Unfit("a signed manifest is required here: push a version".into())),
+        true => Err(LifecycleError::Invalid(
+            "a signed manifest is required here: push a version".into(),
+        )),
         false => Ok(()),
     }
 }
 
-/// Refuses a stored version that no registered key has signed, where a signature is required.
+/// Checks that a registered key has signed a stored version, where a signature is required.
 ///
 /// # Errors
-/// [`NotDone::Conflict`] where one is required.
-pub(super) async fn check_stored(
+/// [`LifecycleError::Conflict`] where one is required.
+pub(super) async fn check_stored_signature(
     core: &Core,
     conn: &mut PgConnection,
     target: Target<'_>,
     signed_with: Option<&str>,
-) -> Result<(), NotDone> {
+) -> Result<(), LifecycleError> {
     if !is_required(core, conn, target).await? {
         return Ok(());
     }
@@ -176,7 +186,7 @@ pub(super) async fn check_stored(
     };
     match signed {
         true => Ok(()),
-        false => Err(NotDone::Conflict("no registered key has signed the version")),
+        false => Err(LifecycleError::Conflict("no registered key has signed the version")),
     }
 }
 

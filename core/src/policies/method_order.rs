@@ -1,37 +1,37 @@
-//! The order in which a partner's policy wants payment methods shown.
+//! Ranking of payment methods by the partner's policy.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rampart_plugins::Ranking;
-use rampart_plugins::contract::{Method, MethodKind, OrderRequest};
+use rampart_plugins::contract::{Method, MethodKind, RankRequest};
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive as _;
 
-use super::call::run;
+use super::evaluate::evaluate;
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::trading::catalogue::{Catalogue, PaymentMethod};
 use rampart_types::UserId;
 use rampart_types::money::percent_of;
 
-/// The purchase that tells a policy what a method costs, in fiat.
+/// The purchase from which a method's cost is computed, in fiat.
 const REFERENCE_AMOUNT: Decimal = Decimal::ONE_HUNDRED;
 
-/// What to show, best first; `None` when the built-in order applies, because there is no policy for
-/// this user or it malfunctioned. A policy that hides everything is not obeyed: the order of
-/// `request` stands.
+/// The methods to show, best first; `None` when the built-in order applies: there is no policy for
+/// this user, or it failed. A policy that hides everything is ignored: the order of `request` stands.
 ///
-/// At most 64 methods; more is a malfunction.
+/// At most 64 methods; more is a failure.
 pub fn rank(
     core: &Core,
     client: &Client,
     user: Option<UserId>,
-    request: Arc<OrderRequest>,
+    request: Arc<RankRequest>,
 ) -> Option<Ranking> {
     let user = user.map(|user| user.uuid());
-    let answered = run(core, client, user.as_ref().map(|user| &user.as_bytes()[..]), request);
-    Some(answered.ok()??.answer)
+    let evaluation =
+        evaluate(core, client, user.as_ref().map(|user| &user.as_bytes()[..]), request);
+    Some(evaluation.ok()??.output)
 }
 
 /// The kind of that name in `wit/method-order.wit`, which is also the catalogue's.
@@ -46,7 +46,7 @@ pub(crate) fn method_kind(name: &str) -> MethodKind {
     }
 }
 
-/// Every method of the catalogue as a policy is told of it, in the catalogue's order.
+/// Every method of the catalogue in the form of the contract, in the catalogue's order.
 pub(crate) fn policy_methods(catalogue: &Catalogue) -> Vec<Method> {
     let pairs = catalogue.pairs.values();
     let currencies: BTreeSet<_> = pairs.map(|pair| pair.quote.code().to_string()).collect();
@@ -61,7 +61,7 @@ pub(crate) fn policy_methods(catalogue: &Catalogue) -> Vec<Method> {
     facts.collect()
 }
 
-/// What a purchase of [`REFERENCE_AMOUNT`] costs with this method, in parts per million of it.
+/// Cost of a purchase of [`REFERENCE_AMOUNT`] with this method, in parts per million of it.
 fn cost_ppm(method: &PaymentMethod) -> Option<i32> {
     let percentage = percent_of(REFERENCE_AMOUNT, method.fee_percentage)?;
     let cost = method.fee_fixed.checked_add(percentage)?.checked_div(REFERENCE_AMOUNT)?;
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_policy_is_told_what_a_purchase_of_100_costs() {
+    fn the_cost_is_that_of_a_purchase_of_100() {
         let mut method = PaymentMethod {
             code: "a".to_owned(),
             label: "a".to_owned(),

@@ -1,4 +1,4 @@
-//! Keys of operators, which sign what becomes of partners' policies.
+//! Public keys of operators, which sign manifests of partners' policies.
 
 use chrono::{DateTime, Utc};
 use rampart_plugins::VerificationKey;
@@ -9,7 +9,7 @@ use serde_json::json;
 use sqlx::PgConnection;
 
 use super::keys::check_name;
-use super::lifecycle::NotDone;
+use super::lifecycle::error::LifecycleError;
 use super::manifest::fingerprint;
 use crate::Core;
 use crate::platform::audit::{self, Entry};
@@ -48,20 +48,20 @@ pub(crate) async fn list(core: &Core) -> Result<Vec<OperatorKey>> {
     Ok(keys)
 }
 
-/// Registers a key: a PEM `PUBLIC KEY` of Ed25519. A name has one key for good, so that nobody
-/// takes another's place unseen.
+/// Registers a key: a PEM `PUBLIC KEY` of Ed25519. A name keeps its key, so that no operator can be
+/// impersonated unnoticed.
 ///
 /// # Errors
-/// [`NotDone::Unfit`] with what is wrong, [`NotDone::Conflict`] when the name has another key.
+/// [`LifecycleError::Invalid`] with the problem, [`LifecycleError::Conflict`] when the name has another key.
 pub(crate) async fn register(
     core: &Core,
     actor: &str,
     name: &str,
     pem: &str,
-) -> Result<(), NotDone> {
+) -> Result<(), LifecycleError> {
     check_name(name)?;
     VerificationKey::parse(Algorithm::Ed25519, pem)
-        .map_err(|problem| NotDone::Unfit(format!("publicKey: {problem}")))?;
+        .map_err(|problem| LifecycleError::Invalid(format!("publicKey: {problem}")))?;
     let fingerprint = fingerprint(pem);
     let mut tx = core.db.begin().await?;
     let registered = sqlx::query_scalar!(
@@ -80,7 +80,9 @@ pub(crate) async fn register(
     .fetch_optional(&mut *tx)
     .await?;
     if registered.is_none() {
-        return Err(NotDone::Conflict("the name has another key, or there are 100 keys already"));
+        return Err(LifecycleError::Conflict(
+            "the name has another key, or there are 100 keys already",
+        ));
     }
     let detail = json!({"name": name, "fingerprint": fingerprint});
     let entry = Entry { actor, action: "operator-key.register", target: name, detail };
@@ -89,17 +91,17 @@ pub(crate) async fn register(
     Ok(())
 }
 
-/// Takes a key away: what it signed serves on, and cannot be activated again where a signature is
-/// required.
+/// Removes a key: versions it signed keep serving, and cannot be activated again where a signature
+/// is required.
 ///
 /// # Errors
-/// [`NotDone::Missing`] when there is none of this name.
-pub(crate) async fn remove(core: &Core, actor: &str, name: &str) -> Result<(), NotDone> {
+/// [`LifecycleError::NotFound`] when there is none of this name.
+pub(crate) async fn remove(core: &Core, actor: &str, name: &str) -> Result<(), LifecycleError> {
     let mut tx = core.db.begin().await?;
     let removed =
         sqlx::query!("delete from operator_key where name = $1", name).execute(&mut *tx).await?;
     if removed.rows_affected() == 0 {
-        return Err(NotDone::Missing("operator key"));
+        return Err(LifecycleError::NotFound("operator key"));
     }
     let detail = json!({ "name": name });
     let entry = Entry { actor, action: "operator-key.remove", target: name, detail };
@@ -109,7 +111,7 @@ pub(crate) async fn remove(core: &Core, actor: &str, name: &str) -> Result<(), N
 }
 
 /// A registered key, to verify with.
-pub(super) struct Found {
+pub(super) struct RegisteredKey {
     pub(super) public: VerificationKey,
     pub(super) fingerprint: String,
 }
@@ -118,7 +120,7 @@ pub(super) struct Found {
 ///
 /// # Errors
 /// When the database cannot be read.
-pub(super) async fn find(core: &Core, name: &str) -> Result<Option<Found>> {
+pub(super) async fn find(core: &Core, name: &str) -> Result<Option<RegisteredKey>> {
     let row =
         sqlx::query!("select public_key, fingerprint from operator_key where name = $1", name)
             .fetch_optional(&core.db)
@@ -126,10 +128,10 @@ pub(super) async fn find(core: &Core, name: &str) -> Result<Option<Found>> {
     let Some(row) = row else { return Ok(None) };
     let public = VerificationKey::parse(Algorithm::Ed25519, &row.public_key)
         .map_err(|error| Error::internal("read an operator's key", error))?;
-    Ok(Some(Found { public, fingerprint: row.fingerprint }))
+    Ok(Some(RegisteredKey { public, fingerprint: row.fingerprint }))
 }
 
-/// Whether a key with this fingerprint is registered, by any name.
+/// True if a key with this fingerprint is registered, by any name.
 ///
 /// # Errors
 /// When the database cannot be read.

@@ -1,7 +1,7 @@
-//! What a snapshot holds of a tenant's policies: versions in use, their native code, their keys.
+//! A tenant's policies in a snapshot: versions in use, their native code, their keys.
 //!
-//! Lower than the rest of the room: tenants hold [`TenantPolicies`], and evaluation, which needs the
-//! caller, stands above both.
+//! Below the rest of the room: tenants hold [`TenantPolicies`], and evaluation, which needs the
+//! caller, is above both.
 
 mod active;
 mod compiled;

@@ -1,5 +1,5 @@
-//! What live questions are good for once they are answered: shadow runs and samples. It is set
-//! aside in a bounded queue, off the caller's path, and a worker's turn takes all of it.
+//! Shadow runs and request sampling, off the request path: jobs go to a bounded queue, which a
+//! worker drains at each run.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -7,12 +7,13 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rampart_plugins::contract::{CallContext, PolicyKind};
-use rampart_plugins::{Called, Cause, Lane};
+use rampart_plugins::{CallClass, CallReport, FailureKind};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::ask::{Ask, Told};
-use super::call::{NS_PER_MS, context, scrubbed};
+use super::evaluate::context::{NS_PER_MS, live_context};
+use super::evaluate::redaction::redacted;
+use super::request::{CallInputs, PolicyRequest};
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::platform::error::{Error, Result};
@@ -20,20 +21,20 @@ use crate::policies::runtime::ActivePolicy;
 use crate::policies::runtime::Rollout;
 use rampart_types::ClientId;
 
-/// Most jobs set aside between two turns. What finds no room is counted as skipped.
+/// Queue capacity. Shadow runs over it are counted as skipped.
 const JOBS_MAX: usize = 512;
-/// Differences kept of a trial: the newest.
+/// Differences stored of a rollout: the newest.
 const DIFFERENCES_MAX: u64 = 20;
 
-/// Shadow runs and samples that wait for the worker's next turn.
+/// Shadow runs and samples that wait for the worker.
 #[derive(Default)]
 pub struct ShadowQueue(Mutex<Vec<Job>>);
 
 enum Job {
     Shadow {
         client: ClientId,
-        trial: Arc<Rollout>,
-        run: Box<dyn FnOnce() -> Compared + Send>,
+        rollout: Arc<Rollout>,
+        run: Box<dyn FnOnce() -> Comparison + Send>,
     },
     Sample {
         client: ClientId,
@@ -43,91 +44,95 @@ enum Job {
     },
 }
 
-/// What a shadow run came to.
-enum Compared {
+/// Result of a shadow run.
+enum Comparison {
     Same,
-    /// Another answer; what was asked, where that names nobody, and both answers.
+    /// The outputs differ: request, if without personal data, and both outputs.
     Different(Value),
-    /// No usable answer; the same, with the failure.
+    /// The shadow failed: the same, with the failure as its output.
     Failed(Value),
     /// It did not run.
     Skipped,
 }
 
 impl ShadowQueue {
-    /// Takes a job if there is room.
+    /// Adds a job if there is capacity.
     fn push(&self, job: Job) -> bool {
         // A list of whole jobs: a panic elsewhere cannot have left it half written.
         let mut jobs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let room = jobs.len() < JOBS_MAX;
-        if room {
+        let has_capacity = jobs.len() < JOBS_MAX;
+        if has_capacity {
             jobs.push(job);
         }
-        room
+        has_capacity
     }
 
-    fn take(&self) -> Vec<Job> {
+    fn drain(&self) -> Vec<Job> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// Lets the version on trial answer the question too, later; `active` is what the active version
-/// answered, if it did.
-pub(super) fn shadow<Q: Ask>(
+/// Queues a shadow run of the request; `active` is the output of the active version, if any.
+pub(super) fn shadow<R: PolicyRequest>(
     core: &Core,
     client: &Client,
-    trial: &Arc<Rollout>,
-    question: Q,
-    active: Option<Q::Answer>,
+    rollout: &Arc<Rollout>,
+    request: R,
+    active: Option<R::Output>,
 ) {
-    let context = CallContext { rehearsal: true, ..context(core, client) };
+    let context = CallContext { rehearsal: true, ..live_context(core, client) };
     let keys = client.tenant.policies.verification_keys.clone();
-    let candidate = Arc::clone(&trial.policy);
+    let candidate = Arc::clone(&rollout.policy);
     let run = move || {
-        let Some(policy) = candidate.policy() else { return Compared::Skipped };
-        let told = Told { context: &context, config: &candidate.config, keys: &keys };
-        match question.ask(Lane::Aside, policy, told) {
-            Some(called) => compare(&question, active.as_ref(), called),
-            None => Compared::Skipped,
+        let Some(policy) = candidate.policy() else { return Comparison::Skipped };
+        let inputs = CallInputs { context: &context, config: &candidate.config, keys: &keys };
+        match request.call(CallClass::Background, policy, inputs) {
+            Some(report) => compare(&request, active.as_ref(), report),
+            None => Comparison::Skipped,
         }
     };
-    let job = Job::Shadow { client: client.id(), trial: Arc::clone(trial), run: Box::new(run) };
+    let job = Job::Shadow { client: client.id(), rollout: Arc::clone(rollout), run: Box::new(run) };
     if !core.policy_shadows.push(job) {
-        trial.skipped.fetch_add(1, Ordering::Relaxed);
+        rollout.skipped.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-fn compare<Q: Ask>(
-    question: &Q,
-    active: Option<&Q::Answer>,
-    candidate: Called<Q::Answer>,
-) -> Compared {
-    let difference = |answer: Value| {
+fn compare<R: PolicyRequest>(
+    request: &R,
+    active: Option<&R::Output>,
+    candidate: CallReport<R::Output>,
+) -> Comparison {
+    let difference = |output: Value| {
         json!({
-            "input": question.as_json(),
-            "active": active.map(Q::answer_as_json),
-            "candidate": answer,
+            "input": request.to_json(),
+            "active": active.map(R::output_as_json),
+            "candidate": output,
         })
     };
     match candidate.outcome {
-        Ok(answer) if active == Some(&answer) => Compared::Same,
-        Ok(answer) => Compared::Different(difference(Q::answer_as_json(&answer))),
-        Err(failure) if failure.cause == Cause::Capacity => Compared::Skipped,
-        Err(failure) => Compared::Failed(difference(json!({
-            "failure": {"cause": failure.cause.as_str(), "message": scrubbed(&failure.message)},
+        Ok(output) if active == Some(&output) => Comparison::Same,
+        Ok(output) => Comparison::Different(difference(R::output_as_json(&output))),
+        Err(failure) if failure.kind == FailureKind::Capacity => Comparison::Skipped,
+        Err(failure) => Comparison::Failed(difference(json!({
+            "failure": {"cause": failure.kind.as_str(), "message": redacted(&failure.message)},
         }))),
     }
 }
 
-/// Keeps a question to `active` once in [`SAMPLE_PAUSE_MS`].
-pub(super) fn sample<Q: Ask>(core: &Core, client: &Client, active: &ActivePolicy, question: Q) {
-    if let Some(slot) = active.samples.slot(core.clock.monotonic_ns() / NS_PER_MS) {
-        let input = Box::new(move || question.as_json());
-        core.policy_shadows.push(Job::Sample { client: client.id(), kind: Q::KIND, slot, input });
+/// Stores the request as a sample, at the rate of the policy's throttle.
+pub(super) fn sample<R: PolicyRequest>(
+    core: &Core,
+    client: &Client,
+    active: &ActivePolicy,
+    request: R,
+) {
+    if let Some(slot) = active.sample_throttle.next_slot(core.clock.monotonic_ns() / NS_PER_MS) {
+        let input = Box::new(move || request.to_json());
+        core.policy_shadows.push(Job::Sample { client: client.id(), kind: R::KIND, slot, input });
     }
 }
 
-/// What one turn adds to a trial.
+/// Counts of one worker run for a rollout.
 #[derive(Default)]
 struct Tally {
     same: i64,
@@ -139,55 +144,54 @@ struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, trial: &Rollout, compared: Compared) {
-        let detail = match compared {
-            Compared::Same => {
+    fn add(&mut self, rollout: &Rollout, comparison: Comparison) {
+        let detail = match comparison {
+            Comparison::Same => {
                 self.same += 1;
                 return;
             }
-            Compared::Skipped => {
+            Comparison::Skipped => {
                 self.skipped += 1;
                 return;
             }
-            Compared::Different(detail) => {
+            Comparison::Different(detail) => {
                 self.different += 1;
                 detail
             }
-            Compared::Failed(detail) => {
+            Comparison::Failed(detail) => {
                 self.failed += 1;
                 detail
             }
         };
-        let slot = trial.differences.fetch_add(1, Ordering::Relaxed) % DIFFERENCES_MAX;
+        let slot = rollout.differences.fetch_add(1, Ordering::Relaxed) % DIFFERENCES_MAX;
         self.differences.insert(i16::try_from(slot).unwrap_or(0), detail);
     }
 }
 
-/// What one turn has to write.
+/// Results of one worker run.
 #[derive(Default)]
-struct Done {
+struct Results {
     tallies: HashMap<Uuid, (ClientId, Arc<Rollout>, Tally)>,
     samples: Vec<(ClientId, PolicyKind, i16, Value)>,
 }
 
 impl Core {
-    /// Runs what was set aside, one job after the other, and writes what came of it: a turn of a
-    /// worker.
+    /// Runs the queued jobs one after the other and stores their results.
     ///
     /// # Errors
-    /// When the database cannot be written; the counts of this turn are lost then.
+    /// When the database cannot be written; the counts of this run are then lost.
     pub async fn run_policy_shadows(&self) -> Result<()> {
-        let jobs = self.policy_shadows.take();
+        let jobs = self.policy_shadows.drain();
         if jobs.is_empty() {
             return Ok(());
         }
-        let done = tokio::task::spawn_blocking(move || run(jobs))
+        let results = tokio::task::spawn_blocking(move || run(jobs))
             .await
-            .map_err(|error| Error::internal("run what was set aside", error))?;
-        for (client, trial, tally) in done.tallies.into_values() {
-            self.write_tally(client, &trial, tally).await?;
+            .map_err(|error| Error::internal("run shadow jobs", error))?;
+        for (client, rollout, tally) in results.tallies.into_values() {
+            self.write_tally(client, &rollout, tally).await?;
         }
-        for (client, kind, slot, input) in done.samples {
+        for (client, kind, slot, input) in results.samples {
             sqlx::query!(
                 "insert into policy_sample (client_id, kind, slot, input, at) \
                  values ($1, $2, $3, $4, $5) on conflict (client_id, kind, slot) do update \
@@ -204,17 +208,17 @@ impl Core {
         Ok(())
     }
 
-    /// Adds to the trial, unless it has ended.
-    async fn write_tally(&self, client: ClientId, trial: &Rollout, tally: Tally) -> Result<()> {
-        self.count_shadow(client, trial, &tally);
+    /// Adds the counts to the rollout, unless it has ended.
+    async fn write_tally(&self, client: ClientId, rollout: &Rollout, tally: Tally) -> Result<()> {
+        self.count_shadow(client, rollout, &tally);
         let Tally { same, different, failed, skipped, differences } = tally;
-        let written = sqlx::query!(
+        let updated = sqlx::query!(
             "update policy_trial set calls = calls + $4, same = same + $5, \
                  different = different + $6, failed = failed + $7, skipped = skipped + $8 \
              where client_id = $1 and kind = $2 and trial_id = $3",
             client.uuid(),
-            trial.policy.kind.as_str(),
-            trial.id,
+            rollout.policy.kind.as_str(),
+            rollout.id,
             same + different + failed + skipped,
             same,
             different,
@@ -223,7 +227,7 @@ impl Core {
         )
         .execute(&self.db)
         .await?;
-        if written.rows_affected() == 0 {
+        if updated.rows_affected() == 0 {
             return Ok(());
         }
         for (slot, detail) in differences {
@@ -234,7 +238,7 @@ impl Core {
                  on conflict (client_id, trial_id, slot) do update \
                  set detail = excluded.detail, at = excluded.at",
                 client.uuid(),
-                trial.id,
+                rollout.id,
                 slot,
                 detail,
                 self.clock.now(),
@@ -245,10 +249,10 @@ impl Core {
         Ok(())
     }
 
-    fn count_shadow(&self, client: ClientId, trial: &Rollout, tally: &Tally) {
+    fn count_shadow(&self, client: ClientId, rollout: &Rollout, tally: &Tally) {
         let snapshot = self.snapshots.current();
         let Some(tenant) = snapshot.tenants.get(&client) else { return };
-        let kind = trial.policy.kind.as_str();
+        let kind = rollout.policy.kind.as_str();
         for (outcome, runs) in [
             ("same", tally.same),
             ("different", tally.different),
@@ -262,27 +266,28 @@ impl Core {
     }
 }
 
-fn run(jobs: Vec<Job>) -> Done {
-    let mut done = Done::default();
+fn run(jobs: Vec<Job>) -> Results {
+    let mut results = Results::default();
     for job in jobs {
         match job {
-            Job::Shadow { client, trial, run } => {
-                let entry = done.tallies.entry(trial.id);
-                let compared = run();
-                let (_, trial, tally) = entry.or_insert_with(|| (client, trial, Tally::default()));
-                tally.add(trial, compared);
+            Job::Shadow { client, rollout, run } => {
+                let entry = results.tallies.entry(rollout.id);
+                let comparison = run();
+                let (_, rollout, tally) =
+                    entry.or_insert_with(|| (client, rollout, Tally::default()));
+                tally.add(rollout, comparison);
             }
             Job::Sample { client, kind, slot, input } => {
                 let slot = i16::try_from(slot).unwrap_or(0);
-                done.samples.push((client, kind, slot, input()));
+                results.samples.push((client, kind, slot, input()));
             }
         }
     }
-    for (_, trial, tally) in done.tallies.values_mut() {
-        let skipped = trial.skipped.swap(0, Ordering::Relaxed);
+    for (_, rollout, tally) in results.tallies.values_mut() {
+        let skipped = rollout.skipped.swap(0, Ordering::Relaxed);
         tally.skipped = tally.skipped.saturating_add_unsigned(skipped);
     }
-    done
+    results
 }
 
 impl fmt::Debug for ShadowQueue {

@@ -1,4 +1,4 @@
-//! Whether a partner's policy finds a signed payload authentic.
+//! Verification of signed payloads by the partner's policy.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,20 +10,20 @@ use rampart_plugins::contract::{
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::call::{count, run};
-use super::replay;
+use super::evaluate::{count_outcome, evaluate};
+use super::replay_tokens;
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Error, Result};
 use crate::policies::runtime;
 
-/// How far a claimed signing time may lie from now, either way.
+/// Longest distance of a claimed signing time from now, either way.
 const SIGNED_AT_WINDOW: TimeDelta = TimeDelta::seconds(300);
-/// How long a replay token is remembered when the payload claims no signing time.
-const REPLAY_MEMORY: TimeDelta = TimeDelta::days(365);
+/// Lifetime of a replay token when the payload claims no signing time.
+const REPLAY_TOKEN_LIFETIME: TimeDelta = TimeDelta::days(365);
 
-/// Headers that a policy may see: what signature schemes use, never a credential.
+/// Headers passed to a policy: those of signature schemes, never a credential.
 const VISIBLE_HEADERS: [&str; 12] = [
     "content-digest",
     "content-type",
@@ -47,10 +47,10 @@ pub struct SignatureDecision {
     pub decision: Value,
 }
 
-/// A request as a signature policy sees it: the members of its JSON body that are set, those that
-/// are neither object nor array, without `signature`, which becomes `claimed`.
+/// A request in the form of the contract. Its fields are the members of the JSON body that are set
+/// and neither object nor array, without `signature`, which becomes `claimed`.
 pub fn signed_payload(purpose: Purpose, input: &Input) -> SignedPayload {
-    // The parsed document spells exponents anew; a signature covers what was sent.
+    // The parsed document rewrites exponents; a signature covers the bytes sent.
     let members: BTreeMap<String, &RawValue> =
         serde_json::from_slice(&input.body).unwrap_or_default();
     let fields = members.into_iter().filter(|(name, _)| name != "signature");
@@ -75,7 +75,7 @@ pub fn signed_payload(purpose: Purpose, input: &Input) -> SignedPayload {
     }
 }
 
-/// A string as it is, a number as it was sent, a boolean as its name.
+/// A string unchanged, a number in the digits sent, a boolean as its name.
 fn scalar(value: &Value, raw: &RawValue) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -85,14 +85,15 @@ fn scalar(value: &Value, raw: &RawValue) -> Option<String> {
     }
 }
 
-/// Asks the partner's signature policy; `None` when there is none and the built-in scheme applies.
+/// Verifies a payload with the partner's policy; `None` when there is none and the built-in scheme
+/// applies.
 ///
-/// An accepted replay token is used up here, whatever becomes of the request.
+/// An accepted replay token is consumed here, even if the request fails later.
 ///
 /// # Errors
-/// ER339 without a signature, ER338 for one the policy cannot read, ER336 for one that is not
-/// good: wrong, of an unknown key, outside the window of time, used before, or not covering what
-/// it must. ER324 when the policy malfunctioned: a signature fails closed.
+/// ER339 without a signature, ER338 for one the policy cannot read, ER336 for an
+/// invalid one: wrong, of an unknown key, outside the time window, reused, or not covering the
+/// required members. ER324 when the policy fails: a signature fails closed.
 pub async fn verify_signature(
     core: &Core,
     client: &Client,
@@ -100,24 +101,24 @@ pub async fn verify_signature(
 ) -> Result<Option<SignatureDecision>> {
     let identifier = payload.fields.iter().find(|field| field.name == "identifier");
     let identifier = identifier.map(|field| field.value.clone());
-    let answered = run(core, client, identifier.as_ref().map(String::as_bytes), payload);
-    let Some(answered) = answered.map_err(|_| Code::SignaturePolicyFailed)? else {
+    let evaluation = evaluate(core, client, identifier.as_ref().map(String::as_bytes), payload);
+    let Some(evaluation) = evaluation.map_err(|_| Code::SignaturePolicyFailed)? else {
         return Ok(None);
     };
-    match &answered.answer {
-        Verdict::Rejected(rejection) => Err(refusal(*rejection)),
+    match &evaluation.output {
+        Verdict::Rejected(rejection) => Err(rejection_error(*rejection)),
         Verdict::Authentic(signer) => {
-            if let Err(rejection) = check_time_and_reuse(core, client, signer).await? {
-                count(core, client, PolicyKind::Signature, "refused");
+            if let Err(rejection) = check_freshness(core, client, signer).await? {
+                count_outcome(core, client, PolicyKind::Signature, "refused");
                 return Err(rejection);
             }
-            Ok(Some(explained(answered.decision, signer)))
+            Ok(Some(with_signer(evaluation.decision, signer)))
         }
     }
 }
 
-/// What only the host can know: the time, and what was seen before.
-async fn check_time_and_reuse(
+/// Checks left to the host: the signing time, and reuse of the replay token.
+async fn check_freshness(
     core: &Core,
     client: &Client,
     signer: &Signer,
@@ -125,18 +126,18 @@ async fn check_time_and_reuse(
     let now = core.clock.now();
     let signed_at = signer.signed_at.and_then(|at| DateTime::<Utc>::from_timestamp(at.into(), 0));
     if signed_at.is_some_and(|at| (now - at).abs() > SIGNED_AT_WINDOW) {
-        return Ok(Err(refusal(Rejection::Stale)));
+        return Ok(Err(rejection_error(Rejection::Stale)));
     }
     let Some(token) = &signer.replay_token else { return Ok(Ok(())) };
-    // From then on the window refuses it.
-    let until = signed_at.map_or(now + REPLAY_MEMORY, |at| at + SIGNED_AT_WINDOW * 2);
-    match replay::take(core, client.id(), token, until).await? {
+    // After that the time window refuses it.
+    let until = signed_at.map_or(now + REPLAY_TOKEN_LIFETIME, |at| at + SIGNED_AT_WINDOW * 2);
+    match replay_tokens::consume(core, client.id(), token, until).await? {
         true => Ok(Ok(())),
         false => Ok(Err(Error::with_detail(Code::SignatureInvalid, "it was used before"))),
     }
 }
 
-fn explained(mut decision: Value, signer: &Signer) -> SignatureDecision {
+fn with_signer(mut decision: Value, signer: &Signer) -> SignatureDecision {
     if let Value::Object(members) = &mut decision {
         members.insert("key".into(), signer.key.clone().into());
         members.insert("algorithm".into(), runtime::algorithm_name(signer.algorithm).into());
@@ -144,19 +145,7 @@ fn explained(mut decision: Value, signer: &Signer) -> SignatureDecision {
     SignatureDecision { decision }
 }
 
-/// A rejection's name, as in `wit/signature.wit`.
-pub(super) const fn rejection_name(rejection: Rejection) -> &'static str {
-    match rejection {
-        Rejection::MissingSignature => "missing-signature",
-        Rejection::MalformedSignature => "malformed-signature",
-        Rejection::UnknownKey => "unknown-key",
-        Rejection::BadSignature => "bad-signature",
-        Rejection::Stale => "stale",
-        Rejection::NotCovered => "not-covered",
-    }
-}
-
-fn refusal(rejection: Rejection) -> Error {
+fn rejection_error(rejection: Rejection) -> Error {
     let (code, detail): (Code, Cow<'static, str>) = match rejection {
         Rejection::MissingSignature => return Code::SignatureRequired.into(),
         Rejection::MalformedSignature => {
@@ -211,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_has_what_was_sent_sorted_and_no_credential() {
+    fn a_payload_has_the_sent_members_sorted_and_no_credential() {
         let body = r#"{"returnUrl":"app:a","fee":1.50,"rate":1E0,"signature":"ab","fixedAmount":true,
             "callbackUrl":null,"extra":{"a":1}}"#;
         let payload = signed_payload(Purpose::Offer, &input(body));
@@ -237,7 +226,7 @@ mod tests {
             (Rejection::Stale, Code::SignatureInvalid),
             (Rejection::NotCovered, Code::SignatureInvalid),
         ] {
-            assert!(refusal(rejection).is(code), "{rejection:?}");
+            assert!(rejection_error(rejection).is(code), "{rejection:?}");
         }
     }
 }

@@ -97,7 +97,7 @@ impl Endpoint for V2 {
                 None => policy_input(&methods, &context, &order).into(),
             };
             if let Some(ranking) = policies::rank(core, &client, user, input) {
-                let shown = ranking.places.iter().filter_map(|place| order.get(*place).copied());
+                let shown = ranking.indices.iter().filter_map(|index| order.get(*index).copied());
                 return methods.list(&shown.collect::<Vec<_>>());
             }
         }

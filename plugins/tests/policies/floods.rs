@@ -1,13 +1,13 @@
 //! A signature policy, written instruction by instruction, that asks the host for too much.
 
 use rampart_plugins::contract::{PolicyKind, Purpose, Rejection, SignedPayload, Verdict};
-use rampart_plugins::{Called, Cause, KeyRing, Policy};
+use rampart_plugins::{CallReport, FailureKind, KeyRing, Policy};
 
 use crate::forged::words;
 use crate::{ENGINE, context};
 
 /// Rejects everything as badly signed, once `asks` has run.
-fn verdict(asks: &str) -> Called<Verdict> {
+fn verdict(asks: &str) -> CallReport<Verdict> {
     let info = words(&[1200, 6, 1206, 5, 1200, 6, 1100, 1, 1100, 0, 1100, 0]);
     let answer = words(&[0, 1, 3, 0, 0, 0, 0, 0, 0, 0]);
     let text = format!(
@@ -63,7 +63,7 @@ fn as_many_host_calls_as_are_allowed_are_answered() {
         let called = verdict(&ask.repeat(most));
         assert_eq!(called.outcome, Ok(Verdict::Rejected(Rejection::BadSignature)));
         let failure = verdict(&ask.repeat(most + 1)).outcome.expect_err("one more");
-        assert_eq!(failure.cause, Cause::Fuel, "{failure}");
+        assert_eq!(failure.kind, FailureKind::Fuel, "{failure}");
     }
 }
 
@@ -71,7 +71,7 @@ fn as_many_host_calls_as_are_allowed_are_answered() {
 fn a_flood_of_host_calls_is_stopped_by_their_number() {
     for ask in [VERIFY, DIGEST] {
         let called = verdict(&format!("(loop $again {ask} (br $again))"));
-        assert_eq!(called.outcome.expect_err("it never ends").cause, Cause::Fuel);
+        assert_eq!(called.outcome.expect_err("it never ends").kind, FailureKind::Fuel);
         assert!(called.fuel < 100_000, "{}", called.fuel);
     }
 }
@@ -97,6 +97,9 @@ fn what_a_host_call_is_given_is_bounded() {
         ),
     ] {
         let failure = verdict(ask).outcome.expect_err(lie);
-        assert!(matches!(failure.cause, Cause::Answer | Cause::Trap), "{lie}: {failure}");
+        assert!(
+            matches!(failure.kind, FailureKind::InvalidOutput | FailureKind::Trap),
+            "{lie}: {failure}"
+        );
     }
 }

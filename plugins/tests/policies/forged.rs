@@ -4,7 +4,9 @@
 use std::time::{Duration, Instant};
 
 use rampart_plugins::contract::PolicyKind;
-use rampart_plugins::{Called, Cause, FeePolicy, FeeSchedule, Policy, PolicyEngine, PolicyLimits};
+use rampart_plugins::{
+    CallReport, FailureKind, FeePolicy, FeeSchedule, Policy, PolicyEngine, PolicyLimits,
+};
 
 use crate::{ENGINE, context, engine, patient, purchase};
 
@@ -104,7 +106,7 @@ pub(crate) fn words(words: &[u32]) -> String {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the bound is of real time")]
-fn bounded(policy: &FeePolicy) -> Called<FeeSchedule> {
+fn bounded(policy: &FeePolicy) -> CallReport<FeeSchedule> {
     let start = Instant::now();
     let called = policy.price(&context(), &[], &purchase("100"));
     let took = start.elapsed();
@@ -123,7 +125,7 @@ fn what_is_forged_well_is_a_policy_like_any_other() {
 #[test]
 fn a_trap_or_a_loop_in_any_hook_ends_the_call_and_nothing_else() {
     let behaved = bounded(&BEHAVED.load(&ENGINE));
-    for (body, cause) in [("(unreachable)", Cause::Trap), (LOOP, Cause::Fuel)] {
+    for (body, cause) in [("(unreachable)", FailureKind::Trap), (LOOP, FailureKind::Fuel)] {
         for (hook, forged) in [
             ("start", Forged { start: body, ..BEHAVED }),
             ("realloc", Forged { realloc: body, ..BEHAVED }),
@@ -132,7 +134,7 @@ fn a_trap_or_a_loop_in_any_hook_ends_the_call_and_nothing_else() {
         ] {
             let called = bounded(&forged.load(&ENGINE));
             let failure = called.outcome.expect_err(hook);
-            assert_eq!(failure.cause, cause, "{hook}: {failure}");
+            assert_eq!(failure.kind, cause, "{hook}: {failure}");
             assert_eq!(bounded(&BEHAVED.load(&ENGINE)), behaved, "after {hook}");
         }
     }
@@ -191,7 +193,7 @@ fn pointers_and_values_that_cannot_be_are_no_answer() {
     ] {
         let called = bounded(&Forged { price, ..BEHAVED }.load(&ENGINE));
         let failure = called.outcome.expect_err(lie);
-        assert_eq!(failure.cause, Cause::Answer, "{lie}: {failure}");
+        assert_eq!(failure.kind, FailureKind::InvalidOutput, "{lie}: {failure}");
     }
 }
 
@@ -203,7 +205,7 @@ fn a_text_of_all_its_memory_is_too_much() {
         ..BEHAVED
     };
     let failure = bounded(&forged.load(&ENGINE)).outcome.expect_err("it is too much");
-    assert_eq!(failure.cause, Cause::Answer, "{failure}");
+    assert_eq!(failure.kind, FailureKind::InvalidOutput, "{failure}");
     assert!(failure.message.contains("too much data"), "{failure}");
 }
 
@@ -216,7 +218,10 @@ fn an_allocation_that_cannot_be_is_refused() {
     ] {
         let called = bounded(&Forged { realloc, ..BEHAVED }.load(&ENGINE));
         let failure = called.outcome.expect_err(lie);
-        assert!(matches!(failure.cause, Cause::Answer | Cause::Trap), "{lie}: {failure}");
+        assert!(
+            matches!(failure.kind, FailureKind::InvalidOutput | FailureKind::Trap),
+            "{lie}: {failure}"
+        );
     }
 }
 
@@ -228,7 +233,7 @@ fn memory_and_tables_without_end_are_refused() {
         ..BEHAVED
     };
     let called = bounded(&grow.load(&ENGINE));
-    assert_eq!(called.outcome.expect_err("it never stops").cause, Cause::Memory);
+    assert_eq!(called.outcome.expect_err("it never stops").kind, FailureKind::Memory);
     assert_eq!(called.memory_bytes, ENGINE.limits().memory_bytes_max);
 
     let at_once =
@@ -252,7 +257,7 @@ fn memory_and_tables_without_end_are_refused() {
 fn recursion_without_end_is_a_trap() {
     let forged = Forged { price: "(call $price (local.get 0))", ..BEHAVED };
     let failure = bounded(&forged.load(&ENGINE)).outcome.expect_err("it never returns");
-    assert_eq!(failure.cause, Cause::Trap);
+    assert_eq!(failure.kind, FailureKind::Trap);
 }
 
 #[test]
@@ -271,8 +276,8 @@ fn a_flood_of_log_lines_ends_with_the_fuel_or_the_deadline() {
         ),
     ] {
         let called = bounded(&Forged { price, ..BEHAVED }.load(&engine));
-        let cause = called.outcome.as_ref().expect_err(flood).cause;
-        assert!(matches!(cause, Cause::Fuel | Cause::Deadline), "{flood}: {called:?}");
+        let cause = called.outcome.as_ref().expect_err(flood).kind;
+        assert!(matches!(cause, FailureKind::Fuel | FailureKind::Deadline), "{flood}: {called:?}");
         assert!(called.log.len() <= 16 && called.log_dropped > 0, "{flood}");
     }
 }
@@ -292,7 +297,10 @@ fn a_host_call_with_lies_is_no_answer() {
         let price = format!("{call} (i32.const 1300)").leak();
         let called = bounded(&Forged { price, ..BEHAVED }.load(&ENGINE));
         let failure = called.outcome.expect_err(lie);
-        assert!(matches!(failure.cause, Cause::Answer | Cause::Trap), "{lie}: {failure}");
+        assert!(
+            matches!(failure.kind, FailureKind::InvalidOutput | FailureKind::Trap),
+            "{lie}: {failure}"
+        );
         assert!(called.log.is_empty(), "{lie}");
     }
 }

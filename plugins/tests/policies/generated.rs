@@ -6,7 +6,7 @@ use std::thread;
 
 use arbitrary::Unstructured;
 use rampart_plugins::contract::PolicyKind;
-use rampart_plugins::{Cause, Policy, PolicyEngine, PolicyLimits};
+use rampart_plugins::{FailureKind, Policy, PolicyEngine, PolicyLimits};
 use wasm_smith::{Config, Module};
 
 use crate::forged::BEHAVED;
@@ -78,7 +78,7 @@ fn called(engine: &PolicyEngine, component: &[u8]) -> String {
     match engine.load(PolicyKind::Fee, component) {
         Ok(Policy::Fee(policy)) => {
             let called = policy.price(&context(), &[], &purchase("100"));
-            called.outcome.map_or_else(|f| f.cause.as_str().to_owned(), |_| "answered".to_owned())
+            called.outcome.map_or_else(|f| f.kind.as_str().to_owned(), |_| "answered".to_owned())
         }
         Ok(_) => panic!("another kind"),
         Err(reason) => reason.to_string().split(" (at").next().unwrap_or_default().to_owned(),
@@ -116,7 +116,7 @@ fn generated_modules_and_parts_of_them_break_nothing_at_upload() {
     // To refuse them unread would be easy: most of those that were called must have run.
     let ran: usize = outcomes
         .iter()
-        .filter(|(o, _)| Cause::ALL.iter().any(|c| c.as_str() == *o))
+        .filter(|(o, _)| FailureKind::ALL.iter().any(|c| c.as_str() == *o))
         .map(|(_, n)| n)
         .sum();
     assert!(ran > MODULES / CALLED_EVERY / 2, "{outcomes:#?}");

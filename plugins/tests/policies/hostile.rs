@@ -4,18 +4,18 @@
 use std::time::{Duration, Instant};
 
 use rampart_plugins::contract::Level;
-use rampart_plugins::{Called, Cause, FeePolicy, FeeSchedule, PolicyLimits};
+use rampart_plugins::{CallReport, FailureKind, FeePolicy, FeeSchedule, PolicyLimits};
 
 use crate::{ENGINE, context, engine, fee_policy, patient, purchase, text};
 
-fn misbehave(policy: &FeePolicy, mode: &str) -> Called<FeeSchedule> {
+fn misbehave(policy: &FeePolicy, mode: &str) -> CallReport<FeeSchedule> {
     policy.price(&context(), &[text("mode", mode)], &purchase("100"))
 }
 
-fn cause_of(mode: &str) -> (Cause, String) {
+fn cause_of(mode: &str) -> (FailureKind, String) {
     let called = misbehave(&fee_policy(&ENGINE, "hostile"), mode);
     let failure = called.outcome.expect_err(mode);
-    (failure.cause, failure.message)
+    (failure.kind, failure.message)
 }
 
 #[test]
@@ -26,7 +26,7 @@ fn a_loop_is_stopped_within_50_ms() {
     let fastest = (0..5).map(|_| {
         let start = Instant::now();
         let failure = misbehave(&policy, "loop").outcome.expect_err("it never ends");
-        assert!(matches!(failure.cause, Cause::Fuel | Cause::Deadline), "{failure}");
+        assert!(matches!(failure.kind, FailureKind::Fuel | FailureKind::Deadline), "{failure}");
         start.elapsed()
     });
     let fastest = fastest.min().expect("five runs");
@@ -37,7 +37,7 @@ fn a_loop_is_stopped_within_50_ms() {
 fn fuel_stops_a_loop_after_the_same_number_of_steps() {
     let policy = fee_policy(&ENGINE, "hostile");
     let first = misbehave(&policy, "loop");
-    assert_eq!(first.outcome.as_ref().expect_err("it never ends").cause, Cause::Fuel);
+    assert_eq!(first.outcome.as_ref().expect_err("it never ends").kind, FailureKind::Fuel);
     assert!(first.fuel >= ENGINE.limits().fuel_max);
     assert_eq!(first, misbehave(&policy, "loop"));
 }
@@ -47,20 +47,20 @@ fn the_deadline_stops_what_fuel_does_not() {
     let limits = PolicyLimits { fuel_max: u64::MAX / 2, deadline_ms: 3, ..patient() };
     let policy = fee_policy(&engine(limits), "hostile");
     let failure = misbehave(&policy, "loop").outcome.expect_err("it never ends");
-    assert_eq!(failure.cause, Cause::Deadline);
+    assert_eq!(failure.kind, FailureKind::Deadline);
 }
 
 #[test]
 fn a_component_that_never_starts_is_stopped() {
     let policy = fee_policy(&ENGINE, "hostile-start");
     let failure = misbehave(&policy, "").outcome.expect_err("it never starts");
-    assert_eq!(failure.cause, Cause::Fuel);
+    assert_eq!(failure.kind, FailureKind::Fuel);
 }
 
 #[test]
 fn a_panic_is_a_trap_and_its_place_is_logged() {
     let called = misbehave(&fee_policy(&ENGINE, "hostile"), "panic");
-    assert_eq!(called.outcome.expect_err("it panics").cause, Cause::Trap);
+    assert_eq!(called.outcome.expect_err("it panics").kind, FailureKind::Trap);
     assert_eq!(called.log.len(), 1);
     assert_eq!(called.log[0].level, Level::Warn);
     assert!(called.log[0].text.contains("the tariff of DE is missing"), "{}", called.log[0].text);
@@ -69,7 +69,7 @@ fn a_panic_is_a_trap_and_its_place_is_logged() {
 #[test]
 fn memory_without_end_is_refused() {
     let called = misbehave(&fee_policy(&ENGINE, "hostile"), "allocate");
-    assert_eq!(called.outcome.expect_err("it never stops").cause, Cause::Memory);
+    assert_eq!(called.outcome.expect_err("it never stops").kind, FailureKind::Memory);
     let most = ENGINE.limits().memory_bytes_max;
     assert!(
         called.memory_bytes <= most && called.memory_bytes > most / 2,
@@ -80,8 +80,8 @@ fn memory_without_end_is_refused() {
 
 #[test]
 fn recursion_and_wild_reads_are_traps() {
-    assert_eq!(cause_of("recurse").0, Cause::Trap);
-    assert_eq!(cause_of("read-outside").0, Cause::Trap);
+    assert_eq!(cause_of("recurse").0, FailureKind::Trap);
+    assert_eq!(cause_of("read-outside").0, FailureKind::Trap);
 }
 
 #[test]
@@ -94,14 +94,14 @@ fn an_answer_that_breaks_the_contract_is_refused() {
         ("bounds", "at-least 2 is above at-most 1"),
     ] {
         let (cause, message) = cause_of(mode);
-        assert_eq!(cause, Cause::Answer, "{mode}: {message}");
+        assert_eq!(cause, FailureKind::InvalidOutput, "{mode}: {message}");
         assert!(message.contains(problem), "{mode}: {message}");
     }
 }
 
 #[test]
 fn what_a_policy_cannot_answer_is_an_error_in_one_line() {
-    assert_eq!(cause_of("error"), (Cause::Error, "unsupported: this and that".into()));
+    assert_eq!(cause_of("error"), (FailureKind::Error, "unsupported: this and that".into()));
 }
 
 #[test]
@@ -128,14 +128,14 @@ fn a_request_too_large_is_not_the_policys_fault() {
     let mut request = purchase("100");
     request.promo_code = Some("x".repeat(ENGINE.limits().request_bytes_max));
     let called = fee_policy(&ENGINE, "hostile").price(&context(), &[], &request);
-    assert_eq!(called.outcome.expect_err("it is too large").cause, Cause::Capacity);
+    assert_eq!(called.outcome.expect_err("it is too large").kind, FailureKind::Capacity);
 }
 
 #[test]
 fn a_call_without_a_free_slot_fails_at_once() {
     let limits = PolicyLimits { live_calls_max: 0, ..patient() };
     let called = misbehave(&fee_policy(&engine(limits), "hostile"), "behave");
-    assert_eq!(called.outcome.expect_err("no slot").cause, Cause::Capacity);
+    assert_eq!(called.outcome.expect_err("no slot").kind, FailureKind::Capacity);
     assert_eq!(called.fuel, 0);
 }
 

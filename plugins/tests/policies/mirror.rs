@@ -5,10 +5,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rampart_plugins::contract::{
     Algorithm, ConfigEntry, ConfigType, ConfigValue, FeeKind, Field, Header, Level, Method,
-    MethodKind, Money, OrderRequest, PolicyKind, Purpose, Rejection, Side, SignedPayload, Stage,
+    MethodKind, Money, PolicyKind, Purpose, RankRequest, Rejection, Side, SignedPayload, Stage,
     UserFacts, Verdict,
 };
-use rampart_plugins::{BoundKey, Cause, Charge, KeyRing, LogLine, Policy, VerificationKey};
+use rampart_plugins::{BoundKey, Charge, FailureKind, KeyRing, LogLine, Policy, VerificationKey};
 use ring::hmac;
 
 use crate::{NOW, admitted, context, purchase, text, texts};
@@ -72,14 +72,17 @@ fn every_field_of_a_fee_request_arrives_in_c_and_every_charge_comes_back() {
 
     request.country = "XX".into();
     let failure = policy.price(&context, &config, &request).outcome.expect_err("no such country");
-    assert_eq!((failure.cause, &*failure.message), (Cause::Error, "unsupported: no such country"));
+    assert_eq!(
+        (failure.kind, &*failure.message),
+        (FailureKind::Error, "unsupported: no such country")
+    );
 }
 
 #[test]
 fn every_field_of_an_order_request_arrives_in_c_and_the_placements_come_back() {
     let mirror = admitted(PolicyKind::MethodOrder, "mirror-order", Vec::new());
     let Policy::MethodOrder(policy) = mirror.policy else { panic!("another kind") };
-    let mut request = OrderRequest {
+    let mut request = RankRequest {
         side: Side::Sell,
         amount: Some(Money { amount: "12.5".into(), currency: "CHF".into() }),
         user: UserFacts {

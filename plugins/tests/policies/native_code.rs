@@ -26,7 +26,7 @@ impl Drop for Folder {
     }
 }
 
-fn priced(engine: &PolicyEngine) -> rampart_plugins::Called<rampart_plugins::FeeSchedule> {
+fn priced(engine: &PolicyEngine) -> rampart_plugins::CallReport<rampart_plugins::FeeSchedule> {
     fee_policy(engine, "tiered-fee").price(&context(), &[], &purchase("100.00"))
 }
 

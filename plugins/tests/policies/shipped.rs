@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rampart_plugins::contract::PolicyKind;
 use rampart_plugins::contract::{
-    Algorithm, ConfigEntry, ConfigValue, Field, Method, MethodKind, OrderRequest, Purpose,
+    Algorithm, ConfigEntry, ConfigValue, Field, Method, MethodKind, Purpose, RankRequest,
     Rejection, Side, SignedPayload, UserFacts, Verdict,
 };
 use rampart_plugins::{
@@ -125,7 +125,7 @@ fn rank(config: &[ConfigEntry], country: &str, last_used: Option<&str>) -> Ranki
         cost: None,
         settles_in: None,
     };
-    let request = OrderRequest {
+    let request = RankRequest {
         side: Side::Buy,
         amount: None,
         user: UserFacts {

@@ -17,7 +17,7 @@ use crate::Core;
 use crate::endpoint::openapi::doc::{Kind, Member, required};
 use crate::http::request::Input;
 use crate::platform::error::{Denial, Error, Result};
-use crate::policies::lifecycle::{NotDone, REASON_CHARS_MAX, Target};
+use crate::policies::lifecycle::{LifecycleError, REASON_CHARS_MAX, Target};
 
 /// The path's `{kind}`.
 const KIND: Member =
@@ -74,13 +74,13 @@ struct Because {
     reason: Option<String>,
 }
 
-impl From<NotDone> for Error {
-    fn from(not_done: NotDone) -> Self {
-        match not_done {
-            NotDone::Unfit(reason) => Denial::unprocessable(reason).into(),
-            NotDone::Missing(subject) => Denial::not_found(subject).into(),
-            NotDone::Conflict(reason) => Denial::conflict(reason).into(),
-            NotDone::Failed(error) => error,
+impl From<LifecycleError> for Error {
+    fn from(error: LifecycleError) -> Self {
+        match error {
+            LifecycleError::Invalid(reason) => Denial::unprocessable(reason).into(),
+            LifecycleError::NotFound(subject) => Denial::not_found(subject).into(),
+            LifecycleError::Conflict(reason) => Denial::conflict(reason).into(),
+            LifecycleError::Internal(error) => error,
         }
     }
 }

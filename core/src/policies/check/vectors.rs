@@ -1,4 +1,4 @@
-//! An author's test vectors: what a policy is asked, and what it must answer. One JSON file beside
+//! An author's test vectors: requests to a policy and its expected decisions, in one JSON file beside
 //! the component:
 //!
 //! ```json
@@ -12,23 +12,23 @@
 //! }
 //! ```
 //!
-//! `input`, `decision` and the cause in `failure` are those of a dry run; `config` of a vector takes
-//! the place of the one above.
+//! `input`, `decision` and the cause in `failure` are those of a dry run; `config` of a vector
+//! replaces the one above.
 
 use std::collections::BTreeMap;
 
 use rampart_plugins::contract::CallContext;
-use rampart_plugins::{Admitted, BoundKey, Cause, KeyRing, VerificationKey, check_config};
+use rampart_plugins::{Admitted, BoundKey, FailureKind, KeyRing, VerificationKey, check_config};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::policies::dry_run::answer::ask;
-use crate::policies::dry_run::question::Question;
+use crate::policies::dry_run::report;
+use crate::policies::dry_run::request::DryRunRequest;
 use crate::policies::runtime;
 use crate::policies::runtime::configuration::entries;
 use crate::trading::catalogue::Catalogue;
 
-/// 2026-01-01T00:00:00Z, unless a vector says another time.
+/// 2026-01-01T00:00:00Z, unless a vector sets another time.
 const NOW: u32 = 1_767_225_600;
 /// Most vectors in a file.
 const VECTORS_MAX: usize = 1_000;
@@ -59,13 +59,13 @@ struct Vector {
     name: String,
     config: Option<Map<String, Value>>,
     now: Option<u32>,
-    #[serde(default = "nothing")]
+    #[serde(default = "empty_input")]
     input: Value,
     decision: Option<Value>,
     failure: Option<String>,
 }
 
-fn nothing() -> Value {
+fn empty_input() -> Value {
     json!({})
 }
 
@@ -73,7 +73,7 @@ impl Vectors {
     /// Reads a file.
     ///
     /// # Errors
-    /// What is wrong with it, in one line.
+    /// The problem, in one line.
     pub(super) fn read(text: &[u8]) -> Result<Self, String> {
         let vectors: Self =
             serde_json::from_slice(text).map_err(|error| format!("the vectors: {error}"))?;
@@ -81,7 +81,7 @@ impl Vectors {
             return Err(format!("more than {VECTORS_MAX} vectors"));
         }
         for Vector { name, decision, failure, .. } in &vectors.vectors {
-            let causes = Cause::ALL.map(Cause::as_str);
+            let causes = FailureKind::ALL.map(FailureKind::as_str);
             if decision.is_some() == failure.is_some() {
                 return Err(format!("vector `{name}`: either `decision` or `failure`"));
             }
@@ -92,15 +92,14 @@ impl Vectors {
         Ok(vectors)
     }
 
-    /// Asks the component every vector; what it answered beside what it should have where the two
-    /// differ.
+    /// Runs every vector; a result has both outcomes where they differ.
     ///
     /// # Errors
-    /// A vector, or a key, that cannot be used, by name.
+    /// The name of a vector or key that cannot be used.
     pub(super) fn run(&self, admitted: &Admitted) -> Result<Vec<Value>, String> {
         let keys = self.key_ring()?;
         let run = |vector: &Vector| {
-            self.ask(vector, admitted, &keys)
+            self.run_vector(vector, admitted, &keys)
                 .map_err(|problem| format!("vector `{}`: {problem}", vector.name))
         };
         self.vectors.iter().map(run).collect()
@@ -117,12 +116,17 @@ impl Vectors {
         self.keys.iter().map(key).collect::<Result<Vec<_>, String>>().map(KeyRing::new)
     }
 
-    fn ask(&self, vector: &Vector, admitted: &Admitted, keys: &KeyRing) -> Result<Value, String> {
+    fn run_vector(
+        &self,
+        vector: &Vector,
+        admitted: &Admitted,
+        keys: &KeyRing,
+    ) -> Result<Value, String> {
         let fields = &admitted.info.config;
         let config = entries(fields, vector.config.as_ref().unwrap_or(&self.config))?;
         check_config(fields, &config)?;
         let kind = admitted.policy.kind();
-        let question = Question::read(kind, vector.input.clone(), &Catalogue::default())
+        let request = DryRunRequest::read(kind, vector.input.clone(), &Catalogue::default())
             .map_err(|problem| format!("input: {problem}"))?;
         let context = CallContext {
             partner: "example".to_owned(),
@@ -131,25 +135,25 @@ impl Vectors {
             rehearsal: true,
             attributes: Vec::new(),
         };
-        let answered = ask(&admitted.policy, &context, &config, &question, keys)
+        let report = report::call(&admitted.policy, &context, &config, &request, keys)
             .ok_or("it is for another kind of policy")?;
-        let failed = !answered["failure"].is_null();
-        let got = match (failed, &vector.failure) {
-            (false, _) => json!({"decision": answered["decision"]}),
-            // Only the cause is expected; where a decision was, the message helps.
-            (true, Some(_)) => json!({"failure": answered["failure"]["cause"]}),
-            (true, None) => json!({"failure": answered["failure"]}),
+        let failed = !report["failure"].is_null();
+        let actual = match (failed, &vector.failure) {
+            (false, _) => json!({"decision": report["decision"]}),
+            // Only the cause is expected; for an unexpected failure the message helps.
+            (true, Some(_)) => json!({"failure": report["failure"]["cause"]}),
+            (true, None) => json!({"failure": report["failure"]}),
         };
         let expected = match &vector.decision {
             Some(decision) => json!({ "decision": decision }),
             None => json!({ "failure": vector.failure }),
         };
-        let passed = expected == got;
-        let mut outcome = json!({"name": vector.name, "passed": passed, "fuel": answered["fuel"]});
+        let passed = expected == actual;
+        let mut outcome = json!({"name": vector.name, "passed": passed, "fuel": report["fuel"]});
         if !passed {
             outcome["expected"] = expected;
-            outcome["answered"] = got;
-            outcome["log"] = answered["log"].clone();
+            outcome["answered"] = actual;
+            outcome["log"] = report["log"].clone();
         }
         Ok(outcome)
     }

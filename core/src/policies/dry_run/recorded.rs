@@ -1,37 +1,38 @@
-//! Questions that live requests asked: samples of the kinds that name nobody, and for `signature`
-//! the sealed payloads of the newest offers, which no answer shows.
+//! Recorded requests of live calls: samples for kinds without personal data, and for `signature` the
+//! sealed payloads of the newest offers, which no report shows.
 
 use rampart_plugins::contract::PolicyKind;
 use serde_json::Value;
 
 use crate::Core;
 use crate::platform::error::{Error, Result};
-use crate::policies::ask::open_payload;
-use crate::policies::dry_run::question::Question;
-use crate::policies::lifecycle::{NotDone, Target};
+use crate::policies::dry_run::request::DryRunRequest;
+use crate::policies::lifecycle::error::LifecycleError;
+use crate::policies::lifecycle::target::Target;
+use crate::policies::request::open_payload;
 use crate::policies::runtime::SAMPLES_MAX;
 use crate::trading::catalogue::Catalogue;
 
-/// The newest first.
-pub(super) async fn questions(
+/// The recorded requests, newest first.
+pub(super) async fn requests(
     core: &Core,
     target: Target<'_>,
     catalogue: &Catalogue,
-) -> Result<Vec<Question>, NotDone> {
-    let questions = match target.kind {
+) -> Result<Vec<DryRunRequest>, LifecycleError> {
+    let requests = match target.kind {
         PolicyKind::Signature => payloads(core, target).await?,
         kind => {
             let inputs = samples(core, target).await?.into_iter();
             let read = |input| {
-                Question::read(kind, input, catalogue)
-                    .map_err(|_| Error::broken("read a sample that was written"))
+                DryRunRequest::read(kind, input, catalogue)
+                    .map_err(|_| Error::broken("read a stored sample"))
             };
             inputs.map(read).collect::<Result<_>>()?
         }
     };
-    match questions.is_empty() {
-        true => Err(NotDone::Conflict("nothing has been recorded yet")),
-        false => Ok(questions),
+    match requests.is_empty() {
+        true => Err(LifecycleError::Conflict("nothing has been recorded yet")),
+        false => Ok(requests),
     }
 }
 
@@ -48,7 +49,7 @@ async fn samples(core: &Core, target: Target<'_>) -> Result<Vec<Value>> {
     Ok(samples)
 }
 
-async fn payloads(core: &Core, target: Target<'_>) -> Result<Vec<Question>> {
+async fn payloads(core: &Core, target: Target<'_>) -> Result<Vec<DryRunRequest>> {
     let sealed = sqlx::query_scalar!(
         r#"
         select signature_decision ->> 'input' as "input!" from offer
@@ -62,5 +63,5 @@ async fn payloads(core: &Core, target: Target<'_>) -> Result<Vec<Question>> {
     .fetch_all(&core.db)
     .await?;
     let open = |sealed: &String| open_payload(core, target.client, sealed);
-    sealed.iter().map(|sealed| Ok(Question::Signature(open(sealed)?))).collect()
+    sealed.iter().map(|sealed| Ok(DryRunRequest::Signature(open(sealed)?))).collect()
 }

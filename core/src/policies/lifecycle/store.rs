@@ -1,39 +1,52 @@
-//! The row of a version, and which one is active. All of it happens behind `client_changed`, whose
-//! row lock makes changes of policies follow each other.
+//! Rows of versions and rollouts. Callers hold the row lock of `client_changed`, which serializes
+//! changes of policies.
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::Value;
 use sqlx::PgConnection;
 
-use super::{Activated, NotDone, Target};
+use super::error::LifecycleError;
+use super::target::Target;
 use crate::Core;
 use crate::platform::error::Error;
 use crate::policies::manifest::Manifest;
 
-/// A version to be.
-pub(super) struct Version<'a> {
+/// A version, as returned to operators.
+#[derive(Debug, JsonSchema, PartialEq, Eq, Serialize)]
+#[schemars(rename = "StoredVersion")]
+pub struct VersionSummary {
+    pub(super) version: i64,
+    pub(super) digest: String,
+    pub(super) kind: &'static str,
+    pub(super) size: i64,
+}
+
+/// A version to insert.
+pub(super) struct NewVersion<'a> {
     pub(super) info: Value,
     pub(super) config: Value,
     pub(super) digest: &'a str,
     pub(super) fail_closed: bool,
-    pub(super) proof: Option<&'a Manifest>,
+    pub(super) manifest: Option<&'a Manifest>,
     /// Size of the component.
-    pub(super) bytes: usize,
+    pub(super) size_bytes: usize,
 }
 
-impl Version<'_> {
-    /// Takes the next number. It is not active yet.
+impl NewVersion<'_> {
+    /// Inserts it with the next number, inactive.
     ///
     /// # Errors
-    /// [`NotDone::Conflict`] when the manifest names another number.
+    /// [`LifecycleError::Conflict`] when the manifest names another number.
     pub(super) async fn insert(
         self,
         core: &Core,
         conn: &mut PgConnection,
         target: Target<'_>,
-    ) -> Result<Activated, NotDone> {
+    ) -> Result<VersionSummary, LifecycleError> {
         let kind = target.kind.as_str();
-        let size =
-            i64::try_from(self.bytes).map_err(|e| Error::internal("measure a component", e))?;
+        let size = i64::try_from(self.size_bytes)
+            .map_err(|e| Error::internal("measure a component", e))?;
         let version = sqlx::query_scalar!(
             "insert into policy_version (client_id, kind, version, digest, size, info, config, \
                  fail_closed, active, reason, manifest, signed_by, signed_with, created_by, \
@@ -50,28 +63,28 @@ impl Version<'_> {
             self.config,
             self.fail_closed,
             target.reason,
-            self.proof.map(|manifest| manifest.text.as_str()),
-            self.proof.map(|manifest| manifest.signer.as_str()),
-            self.proof.map(|manifest| manifest.fingerprint.as_str()),
+            self.manifest.map(|manifest| manifest.text.as_str()),
+            self.manifest.map(|manifest| manifest.signer.as_str()),
+            self.manifest.map(|manifest| manifest.fingerprint.as_str()),
             target.actor,
             core.clock.now(),
         )
         .fetch_one(conn)
         .await?;
-        if self.proof.is_some_and(|manifest| manifest.version != version) {
-            return Err(NotDone::Conflict("the manifest's version is not the next one"));
+        if self.manifest.is_some_and(|manifest| manifest.version != version) {
+            return Err(LifecycleError::Conflict("the manifest's version is not the next one"));
         }
-        Ok(Activated { version, digest: self.digest.to_owned(), kind, size })
+        Ok(VersionSummary { version, digest: self.digest.to_owned(), kind, size })
     }
 }
 
-/// Makes a version the active one, of all users: a trial of its kind ends.
-pub(super) async fn switch_to(
+/// Makes a version the active one for all users. A rollout of its kind ends.
+pub(super) async fn make_active(
     conn: &mut PgConnection,
     target: Target<'_>,
     version: i64,
-) -> Result<(), NotDone> {
-    drop_trial(conn, target).await?;
+) -> Result<(), LifecycleError> {
+    delete_rollout(conn, target).await?;
     sqlx::query!(
         "update policy_version set active = false where client_id = $1 and kind = $2 and active",
         target.client.uuid(),
@@ -93,17 +106,17 @@ pub(super) async fn switch_to(
     Ok(())
 }
 
-/// A trial that has ended.
-pub(super) struct Ended {
+/// A rollout that has ended.
+pub(super) struct EndedRollout {
     pub(super) version: i64,
-    pub(super) share: Option<i16>,
+    pub(super) canary_percentage: Option<i16>,
 }
 
-/// Ends the trial of this kind, with its differences.
-pub(super) async fn drop_trial(
+/// Deletes the rollout of this kind with its differences.
+pub(super) async fn delete_rollout(
     conn: &mut PgConnection,
     target: Target<'_>,
-) -> Result<Option<Ended>, NotDone> {
+) -> Result<Option<EndedRollout>, LifecycleError> {
     let ended = sqlx::query!(
         "delete from policy_trial where client_id = $1 and kind = $2 \
          returning trial_id, version, share",
@@ -120,5 +133,5 @@ pub(super) async fn drop_trial(
     )
     .execute(conn)
     .await?;
-    Ok(Some(Ended { version: ended.version, share: ended.share }))
+    Ok(Some(EndedRollout { version: ended.version, canary_percentage: ended.share }))
 }

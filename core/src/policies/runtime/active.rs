@@ -12,7 +12,7 @@ use super::rollout::Rollout;
 use super::sample_throttle::SampleThrottle;
 use crate::platform::metrics::PolicyMeters;
 
-/// What a tenant has put in the place of the built-in rules; `None` is the built-in.
+/// Policies that replace a tenant's built-in rules; `None` is the built-in.
 #[derive(Clone, Debug, Default)]
 pub struct TenantPolicies {
     /// Decides whether offers and onboarding requests are authentic.
@@ -23,14 +23,14 @@ pub struct TenantPolicies {
     pub method_order: Option<Arc<ActivePolicy>>,
     /// Keys that the signature policy may name.
     pub verification_keys: KeyRing,
-    /// What is tried beside the active ones, at most one of a kind.
-    pub(crate) trials: Vec<Arc<Rollout>>,
+    /// Canaries and shadow runs, at most one of a kind.
+    pub(crate) rollouts: Vec<Arc<Rollout>>,
 }
 
 impl TenantPolicies {
-    /// Whether a policy of this kind may have a say: for all users, or for a share of them.
+    /// True if a policy of this kind serves all users or some of them.
     pub fn has(&self, kind: PolicyKind) -> bool {
-        self.get(kind).is_some() || self.trial(kind).is_some()
+        self.get(kind).is_some() || self.rollout(kind).is_some()
     }
 
     /// The active policy of a kind.
@@ -43,53 +43,54 @@ impl TenantPolicies {
         .as_ref()
     }
 
-    /// What is tried beside it.
-    pub(crate) fn trial(&self, kind: PolicyKind) -> Option<&Arc<Rollout>> {
-        self.trials.iter().find(|trial| trial.policy.kind == kind)
+    /// The rollout of a kind.
+    pub(crate) fn rollout(&self, kind: PolicyKind) -> Option<&Arc<Rollout>> {
+        self.rollouts.iter().find(|rollout| rollout.policy.kind == kind)
     }
 
-    /// A version that is active or on trial.
+    /// A version that is active or in a rollout.
     pub(crate) fn version(&self, kind: PolicyKind, version: i64) -> Option<&Arc<ActivePolicy>> {
-        let tried = self.trial(kind).map(|trial| &trial.policy);
-        self.get(kind).into_iter().chain(tried).find(|policy| policy.version == version)
+        let rollout = self.rollout(kind).map(|rollout| &rollout.policy);
+        self.get(kind).into_iter().chain(rollout).find(|policy| policy.version == version)
     }
 
+    /// Makes a version the active one of its kind.
     pub(crate) fn set(&mut self, policy: Arc<ActivePolicy>) {
-        let place = match policy.kind {
+        let active = match policy.kind {
             PolicyKind::Signature => &mut self.signature,
             PolicyKind::Fee => &mut self.fee,
             PolicyKind::MethodOrder => &mut self.method_order,
         };
-        *place = Some(policy);
+        *active = Some(policy);
     }
 
-    /// Those that are active or on trial, of any kind.
+    /// Every version that is active or in a rollout.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<ActivePolicy>> {
         let active = PolicyKind::ALL.into_iter().filter_map(|kind| self.get(kind));
-        active.chain(self.trials.iter().map(|trial| &trial.policy))
+        active.chain(self.rollouts.iter().map(|rollout| &rollout.policy))
     }
 }
 
-/// One version of a tenant's policy. It never changes, so it outlives reloads together with its
-/// breaker for as long as it is active or on trial.
+/// One version of a tenant's policy. It is immutable, so it survives reloads with its breaker while
+/// it is active or in a rollout.
 pub struct ActivePolicy {
     /// Its kind.
     pub kind: PolicyKind,
     /// Its number among the tenant's versions of this kind, from 1.
     pub version: i64,
-    /// Whether a malfunction refuses the request instead of taking the built-in rule.
+    /// True to refuse the request when the policy fails, instead of falling back to the built-in rule.
     pub fail_closed: bool,
-    /// What the operator configured, as the policy gets it.
+    /// The operator's configuration in the form of the contract.
     pub(crate) config: Vec<ConfigEntry>,
     pub(crate) slot: Arc<Slot>,
     pub(crate) breaker: Breaker,
-    /// Questions on the request path of this edge that are kept.
-    pub(crate) samples: SampleThrottle,
-    /// What its calls move, found by the first.
+    /// Rate limit of sampled requests on this edge.
+    pub(crate) sample_throttle: SampleThrottle,
+    /// Metrics of its calls, looked up by the first.
     pub(crate) meters: OnceLock<PolicyMeters>,
-    /// Its malfunctions in the log: not more often than once in a while.
-    pub(crate) log: LogThrottle,
-    /// What serves until this one is compiled here.
+    /// Rate limit of logged failures.
+    pub(crate) log_throttle: LogThrottle,
+    /// The version that serves until this one is compiled here.
     pub(crate) previous: Option<Arc<Self>>,
 }
 

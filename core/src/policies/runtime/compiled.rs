@@ -1,5 +1,5 @@
-//! Native code of policies: compiled off the serving threads, once for all partners that share a
-//! component, and kept for as long as one of them uses it.
+//! Native code of policies: compiled off the serving threads, shared by all partners with the same
+//! component, and dropped when none uses it.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -18,34 +18,34 @@ use crate::platform::settings;
 
 /// Components compiled at once, each on one thread.
 const COMPILES_MAX: usize = 2;
-/// Longest that a reload waits for compilers before it publishes what it has. Components take
-/// milliseconds; a monster must not hold up another tenant's suspension.
+/// Longest wait of a reload for compilers. Components take milliseconds; an oversized one must not
+/// delay another tenant's suspension.
 const RELOAD_WAIT: Duration = Duration::from_millis(500);
-/// Calls that operators wait for, at once; the engine has room for them and for shadow runs.
+/// Concurrent dry runs; the engine has slots for them and for shadow runs.
 const DRY_RUNS_MAX: usize = 2;
-/// Components of replaced versions that are kept compiled: a small one has 150 KiB.
+/// Replaced versions that stay compiled: a small one takes 150 KiB.
 const REPLACED_MAX: usize = 64;
 /// Stack of a compiling thread, in bytes: its depth follows the nesting of the uploaded code.
 const THREAD_STACK_BYTES: usize = 16 << 20;
 
-/// The policy engine of this edge, and what it has compiled.
+/// The policy engine of this edge and its compiled components.
 pub struct Policies {
     pub(crate) engine: PolicyEngine,
-    /// As many as there are components of active policies.
+    /// One per component in use.
     slots: Mutex<HashMap<SlotKey, Weak<Slot>>>,
-    /// The newest replaced versions: one step back waits for no compiler.
+    /// The newest replaced versions, so that a rollback waits for no compiler.
     replaced: Mutex<VecDeque<Arc<Slot>>>,
     compiles: Arc<Semaphore>,
-    /// The engine refuses an upload that finds no place; here it waits for one.
+    /// The engine refuses an upload without a free slot; this one makes it wait.
     admissions: Semaphore,
-    /// The same for calls that an operator waits for.
+    /// The same for dry runs.
     dry_runs: Semaphore,
 }
 
 /// A component by kind and digest.
 type SlotKey = (&'static str, Arc<str>);
 
-/// A component, and its native code once there is any.
+/// A component and its native code, once compiled.
 pub(crate) struct Slot {
     pub(crate) kind: PolicyKind,
     pub(crate) digest: Arc<str>,
@@ -54,7 +54,7 @@ pub(crate) struct Slot {
 }
 
 impl Policies {
-    /// Reserves what policies run in.
+    /// Reserves the memory that policies run in.
     ///
     /// # Errors
     /// When the system refuses the address space, or the limits contradict each other.
@@ -98,21 +98,21 @@ impl Policies {
         slot
     }
 
-    /// Keeps the code of a version that another one replaces.
-    pub(crate) fn keep_replaced(&self, slot: Arc<Slot>) {
+    /// Retains the code of a replaced version.
+    pub(crate) fn retain_replaced(&self, slot: Arc<Slot>) {
         // A list of whole entries: a panic elsewhere cannot have left it half written.
         let mut replaced = self.replaced.lock().unwrap_or_else(PoisonError::into_inner);
-        replaced.retain(|kept| !Arc::ptr_eq(kept, &slot));
+        replaced.retain(|retained| !Arc::ptr_eq(retained, &slot));
         if replaced.len() == REPLACED_MAX {
             replaced.pop_front();
         }
         replaced.push_back(slot);
     }
 
-    /// A component's code, compiled now if no active policy has it: for a dry run.
+    /// A component's code, compiled now if no active policy has it, for a dry run.
     ///
     /// # Errors
-    /// When the component cannot be read; the inner error says why it does not compile.
+    /// When the component cannot be read; the inner error is that of the compiler.
     pub(crate) async fn compiled(
         &self,
         kind: PolicyKind,
@@ -124,15 +124,15 @@ impl Policies {
         Ok(slot.code.get().cloned().unwrap_or_else(|| Err("it is not compiled".to_owned())))
     }
 
-    /// The slot of a component that was compiled to be admitted.
+    /// The slot of a component that was compiled at admission.
     pub(crate) fn admitted(&self, policy: Policy) -> Arc<Slot> {
         let slot = self.slot(policy.kind(), policy.digest());
-        // Filled already: equal code from an earlier upload.
+        // Set already: equal code from an earlier upload.
         drop(slot.code.set(Ok(policy)));
         slot
     }
 
-    /// Compiles what is not compiled, for [`RELOAD_WAIT`]; what takes longer goes on by itself.
+    /// Compiles pending components and waits up to [`RELOAD_WAIT`]; the rest continue in the background.
     pub(crate) async fn compile_within_reload(&self, db: &PgPool, slots: Vec<Arc<Slot>>) {
         let pending: Vec<_> = slots.into_iter().filter(|slot| slot.is_pending()).collect();
         if pending.is_empty() {
@@ -154,12 +154,11 @@ impl Policies {
 }
 
 impl Core {
-    /// Compiles every active policy that is not compiled yet: at start, and for what a reload had
-    /// to leave behind.
+    /// Compiles every active policy that is not compiled yet, at start and after a reload.
     ///
     /// # Errors
-    /// When the database cannot be read. A component that does not compile is no error here: it is
-    /// logged, and its calls are malfunctions.
+    /// When the database cannot be read. A component that does not compile is not an error here: it
+    /// is logged, and its calls fail.
     pub(crate) async fn compile_policies(&self) -> Result<()> {
         let Policies { engine, compiles, .. } = &self.policies;
         let pending = self.pending_slots();
@@ -167,7 +166,7 @@ impl Core {
         Ok(())
     }
 
-    /// Active policies that this edge has not compiled yet.
+    /// Number of active policies that this edge has not compiled yet.
     pub fn policies_pending(&self) -> usize {
         self.pending_slots().len()
     }
@@ -180,13 +179,13 @@ impl Core {
 }
 
 impl Slot {
-    /// A slot that never gets any code.
+    /// A slot without code, for good.
     pub(crate) fn broken(kind: PolicyKind, digest: &str, reason: String) -> Arc<Self> {
         let code = OnceCell::new_with(Some(Err(reason)));
         Arc::new(Self { kind, digest: digest.into(), code })
     }
 
-    /// Whether it is not known yet if the component compiles.
+    /// True until the component has been compiled or refused.
     pub(crate) fn is_pending(&self) -> bool {
         !self.code.initialized()
     }
@@ -195,10 +194,10 @@ impl Slot {
         self.code.get()?.as_ref().ok()
     }
 
-    /// Reads and compiles the component, unless that is done or under way.
+    /// Reads and compiles the component once.
     async fn fill(&self, engine: &PolicyEngine, compiles: &Semaphore, db: &PgPool) -> Result<()> {
         let compile = || async {
-            let _place = compiles.acquire().await.map_err(|e| Error::internal("compile", e))?;
+            let _permit = compiles.acquire().await.map_err(|e| Error::internal("compile", e))?;
             let component = sqlx::query_scalar!(
                 "select component from policy_component where digest = $1",
                 &*self.digest,
@@ -216,7 +215,7 @@ impl Slot {
     }
 }
 
-/// Compiles on a thread of its own, whose stack is deep enough.
+/// Compiles on a thread with a stack that is deep enough.
 async fn compile(
     engine: PolicyEngine,
     kind: PolicyKind,
@@ -234,7 +233,7 @@ async fn compile(
     }
 }
 
-/// The settings' limits; what they do not name is the engine's default.
+/// The engine's limits with those of the settings.
 fn limits(settings: &settings::Policy) -> PolicyLimits {
     let defaults = PolicyLimits::default();
     PolicyLimits {
@@ -242,8 +241,8 @@ fn limits(settings: &settings::Policy) -> PolicyLimits {
         deadline_ms: settings.deadline_ms,
         memory_bytes_max: settings.memory_bytes,
         live_calls_max: settings.live_max,
-        // Whoever has room for few calls has no more for those that no request waits for.
-        asides_max: defaults.asides_max.min(settings.live_max),
+        // Background calls and admissions get no more slots than live calls.
+        background_calls_max: defaults.background_calls_max.min(settings.live_max),
         admissions_max: defaults.admissions_max.min(settings.live_max),
         ..defaults
     }

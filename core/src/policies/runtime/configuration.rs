@@ -1,5 +1,5 @@
-//! An operator's configuration: a JSON object outside and in the database, typed entries for the
-//! policy. What each member must be is what the policy says of itself at admission.
+//! An operator's configuration: a JSON object in the API and the database, typed entries for the
+//! policy. The types are those of the policy's description of itself.
 
 use rampart_plugins::contract::{ConfigEntry, ConfigField, ConfigType, ConfigValue, PolicyInfo};
 use serde_json::{Map, Value, json};
@@ -15,7 +15,7 @@ const TYPES: [ConfigType; 5] = [
     ConfigType::Texts,
 ];
 
-/// What is kept of a policy's description of itself.
+/// A policy's description of itself, as stored.
 pub(crate) fn info_as_json(info: &PolicyInfo) -> Value {
     let field = |field: &ConfigField| {
         json!({
@@ -34,10 +34,10 @@ pub(crate) fn info_as_json(info: &PolicyInfo) -> Value {
     })
 }
 
-/// The entries of a configuration, sorted as the contract wants them.
+/// The entries of a configuration, sorted as the contract requires.
 ///
 /// # Errors
-/// The first member that does not fit, by name.
+/// The first member of another type, by name.
 pub(crate) fn entries(
     fields: &[ConfigField],
     config: &Map<String, Value>,
@@ -45,8 +45,8 @@ pub(crate) fn entries(
     let entry = |(key, value): (&String, &Value)| {
         let field = fields.iter().find(|field| field.key == *key);
         let field = field.ok_or_else(|| format!("the policy has no configuration `{key}`"))?;
-        let wanted = type_name(field.type_);
-        let value = read(field.type_, value).ok_or_else(|| format!("`{key}` is not {wanted}"))?;
+        let expected = type_name(field.type_);
+        let value = read(field.type_, value).ok_or_else(|| format!("`{key}` is not {expected}"))?;
         Ok(ConfigEntry { key: key.clone(), value })
     };
     let mut entries = config.iter().map(entry).collect::<Result<Vec<_>, String>>()?;
@@ -54,10 +54,10 @@ pub(crate) fn entries(
     Ok(entries)
 }
 
-/// The same from what was stored at admission.
+/// The entries of a stored configuration.
 ///
 /// # Errors
-/// When the two no longer fit each other, which only a change by hand can do.
+/// When it does not match the stored description, which only a manual change can cause.
 pub(crate) fn entries_of_stored(info: &Value, config: &Value) -> Result<Vec<ConfigEntry>, String> {
     let config = config.as_object().ok_or("the configuration is not an object")?;
     entries(&stored_fields(info), config)
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_named() {
+    fn a_member_of_another_type_is_named() {
         for (config, named) in [
             (json!({"other": 1}), "no configuration `other`"),
             (json!({"rate": 1.5}), "`rate` is not integer"),

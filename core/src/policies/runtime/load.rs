@@ -18,11 +18,12 @@ use crate::Core;
 use crate::platform::error::Result;
 
 /// The policies of the current snapshot, by client.
-pub(crate) type Known<'a> = HashMap<Uuid, &'a TenantPolicies>;
+pub(crate) type CurrentPolicies<'a> = HashMap<Uuid, &'a TenantPolicies>;
 
-/// A version that is active or on trial, as stored.
+/// A stored version that is active or in a rollout.
 struct Row {
-    trial: Option<(Uuid, Option<u8>)>,
+    /// Id and canary percentage.
+    rollout: Option<(Uuid, Option<u8>)>,
     client_id: Uuid,
     kind: PolicyKind,
     version: i64,
@@ -33,15 +34,15 @@ struct Row {
 }
 
 impl TenantPolicies {
-    /// The policies of these clients. A version that `known` gives for its client is taken from there.
+    /// The policies of these clients. Versions in `current` are reused.
     ///
     /// # Errors
-    /// When the database cannot be read. A policy that cannot be made ready is no error: its calls
-    /// are malfunctions, and the edge serves everybody else.
+    /// When the database cannot be read. A policy that does not compile is not an error: its calls
+    /// fail, and the edge serves everybody else.
     pub(crate) async fn load(
         core: &Core,
         ids: &[Uuid],
-        known: &Known<'_>,
+        current: &CurrentPolicies<'_>,
     ) -> Result<HashMap<Uuid, Self>> {
         let mut policies: HashMap<_, Self> = HashMap::new();
         for (id, ring) in verification_keys::load(core, ids).await? {
@@ -49,13 +50,13 @@ impl TenantPolicies {
         }
         let mut changed = Vec::new();
         for row in rows(core, ids).await? {
-            match known_version(known, &row) {
+            match current_version(current, &row) {
                 Some(policy) => {
-                    place(policies.entry(row.client_id).or_default(), known, &row, policy)
+                    insert(policies.entry(row.client_id).or_default(), current, &row, policy)
                 }
                 None => {
-                    if let Some(replaced) = known_policy(known, row.client_id, row.kind) {
-                        core.policies.keep_replaced(Arc::clone(&replaced.slot));
+                    if let Some(replaced) = current_policy(current, row.client_id, row.kind) {
+                        core.policies.retain_replaced(Arc::clone(&replaced.slot));
                     }
                     changed.push((core.policies.slot(row.kind, &row.digest), row));
                 }
@@ -65,35 +66,43 @@ impl TenantPolicies {
         core.policies.compile_within_reload(&core.db, slots).await;
         for (slot, row) in changed {
             let entry = policies.entry(row.client_id).or_default();
-            let policy = Arc::new(activate(slot, &row, known));
-            place(entry, known, &row, policy);
+            let policy = Arc::new(activate(slot, &row, current));
+            insert(entry, current, &row, policy);
         }
         Ok(policies)
     }
 }
 
-/// Puts a version where its row says: in the place of the active one, or on trial.
-fn place(policies: &mut TenantPolicies, known: &Known<'_>, row: &Row, policy: Arc<ActivePolicy>) {
-    let Some((id, share)) = row.trial else { return policies.set(policy) };
-    let same = |trial: &&Arc<Rollout>| trial.id == id && Arc::ptr_eq(&trial.policy, &policy);
-    let current = known.get(&row.client_id).and_then(|policies| policies.trial(row.kind));
-    let trial = current.filter(same).cloned();
-    policies.trials.push(trial.unwrap_or_else(|| Arc::new(Rollout::new(id, policy, share))));
+/// Adds a version as its row states: active, or in a rollout.
+fn insert(
+    policies: &mut TenantPolicies,
+    current: &CurrentPolicies<'_>,
+    row: &Row,
+    policy: Arc<ActivePolicy>,
+) {
+    let Some((id, canary_percentage)) = row.rollout else { return policies.set(policy) };
+    let is_same =
+        |rollout: &&Arc<Rollout>| rollout.id == id && Arc::ptr_eq(&rollout.policy, &policy);
+    let running = current.get(&row.client_id).and_then(|policies| policies.rollout(row.kind));
+    let rollout = running.filter(is_same).cloned();
+    policies
+        .rollouts
+        .push(rollout.unwrap_or_else(|| Arc::new(Rollout::new(id, policy, canary_percentage))));
 }
 
-fn known_policy<'a>(
-    known: &Known<'a>,
+fn current_policy<'a>(
+    current: &CurrentPolicies<'a>,
     client: Uuid,
     kind: PolicyKind,
 ) -> Option<&'a Arc<ActivePolicy>> {
-    known.get(&client)?.get(kind)
+    current.get(&client)?.get(kind)
 }
 
-fn known_version(known: &Known<'_>, row: &Row) -> Option<Arc<ActivePolicy>> {
-    known.get(&row.client_id)?.version(row.kind, row.version).cloned()
+fn current_version(current: &CurrentPolicies<'_>, row: &Row) -> Option<Arc<ActivePolicy>> {
+    current.get(&row.client_id)?.version(row.kind, row.version).cloned()
 }
 
-fn activate(slot: Arc<Slot>, row: &Row, known: &Known<'_>) -> ActivePolicy {
+fn activate(slot: Arc<Slot>, row: &Row, current: &CurrentPolicies<'_>) -> ActivePolicy {
     let (slot, config) = match configuration::entries_of_stored(&row.info, &row.config) {
         Ok(config) => (slot, config),
         Err(reason) => {
@@ -102,8 +111,8 @@ fn activate(slot: Arc<Slot>, row: &Row, known: &Known<'_>) -> ActivePolicy {
             (Slot::broken(row.kind, &row.digest, reason), Vec::new())
         }
     };
-    let previous = known_policy(known, row.client_id, row.kind)
-        .filter(|_| slot.is_pending() && row.trial.is_none())
+    let previous = current_policy(current, row.client_id, row.kind)
+        .filter(|_| slot.is_pending() && row.rollout.is_none())
         .map(|policy| Arc::clone(policy.serving()));
     ActivePolicy {
         kind: row.kind,
@@ -112,9 +121,9 @@ fn activate(slot: Arc<Slot>, row: &Row, known: &Known<'_>) -> ActivePolicy {
         config,
         slot,
         breaker: Breaker::default(),
-        samples: SampleThrottle::default(),
+        sample_throttle: SampleThrottle::default(),
         meters: OnceLock::new(),
-        log: LogThrottle::default(),
+        log_throttle: LogThrottle::default(),
         previous,
     }
 }
@@ -133,13 +142,13 @@ async fn rows(core: &Core, ids: &[Uuid]) -> Result<Vec<Row>> {
     )
     .fetch_all(&core.db)
     .await?;
-    let mut known = Vec::with_capacity(rows.len());
+    let mut parsed = Vec::with_capacity(rows.len());
     for row in rows {
         // The table's check knows the same three kinds.
         let Some(kind) = PolicyKind::from_name(&row.kind) else { continue };
-        let share = row.share.and_then(|share| u8::try_from(share).ok());
-        known.push(Row {
-            trial: row.trial_id.map(|trial| (trial, share)),
+        let percentage = row.share.and_then(|share| u8::try_from(share).ok());
+        parsed.push(Row {
+            rollout: row.trial_id.map(|id| (id, percentage)),
             client_id: row.client_id,
             kind,
             version: row.version,
@@ -149,5 +158,5 @@ async fn rows(core: &Core, ids: &[Uuid]) -> Result<Vec<Row>> {
             fail_closed: row.fail_closed,
         });
     }
-    Ok(known)
+    Ok(parsed)
 }

@@ -1,4 +1,4 @@
-//! Keys that a signature policy may name and never sees, opened for a snapshot.
+//! Verification keys, unsealed for a snapshot.
 
 use std::collections::HashMap;
 
@@ -21,12 +21,12 @@ pub(crate) const ALGORITHMS: [(&str, Algorithm); 6] = [
 
 /// The algorithm of this name.
 pub(crate) fn algorithm(name: &str) -> Option<Algorithm> {
-    ALGORITHMS.iter().find(|(known, _)| *known == name).map(|(_, algorithm)| *algorithm)
+    ALGORITHMS.iter().find(|(listed, _)| *listed == name).map(|(_, algorithm)| *algorithm)
 }
 
 /// The algorithm's name.
 pub(crate) fn algorithm_name(algorithm: Algorithm) -> &'static str {
-    ALGORITHMS.iter().find(|(_, known)| *known == algorithm).map_or("", |(name, _)| name)
+    ALGORITHMS.iter().find(|(_, listed)| *listed == algorithm).map_or("", |(name, _)| name)
 }
 
 /// The context that the sealed key of a row is bound to.
@@ -34,8 +34,8 @@ pub(crate) fn seal_context(client: Uuid, name: &str) -> String {
     format!("verification_key/{client}/{name}")
 }
 
-/// The key rings of these clients. A key that cannot be opened or read is left out and logged: a
-/// signature that needs it is refused.
+/// The key rings of these clients. A key that cannot be unsealed or parsed is left out and logged:
+/// signatures that need it are refused.
 ///
 /// # Errors
 /// When the database cannot be read.
@@ -67,11 +67,12 @@ fn open(
     core: &Core,
     client: Uuid,
     name: &str,
-    named: &str,
+    algorithm_name: &str,
     sealed: &[u8],
 ) -> Result<VerificationKey> {
     let plain = core.keys.open(&seal_context(client, name), sealed)?;
     let text = String::from_utf8(plain).map_err(|e| Error::internal("read a key", e))?;
-    let algorithm = algorithm(named).ok_or_else(|| Error::broken("know a key's algorithm"))?;
+    let algorithm =
+        algorithm(algorithm_name).ok_or_else(|| Error::broken("know a key's algorithm"))?;
     VerificationKey::parse(algorithm, &text).map_err(|e| Error::internal("read a key", e))
 }

@@ -4,7 +4,7 @@
 use std::array;
 use std::sync::{Arc, OnceLock};
 
-use rampart_plugins::contract::OrderRequest;
+use rampart_plugins::contract::RankRequest;
 
 use super::RankingContext;
 use super::cache::CatalogueMethods;
@@ -23,7 +23,7 @@ pub(super) struct CountryMethods {
     /// Their places in the catalogue, in the built-in order.
     pub(super) order: Vec<usize>,
     list: OnceLock<MethodList>,
-    input: OnceLock<Arc<OrderRequest>>,
+    input: OnceLock<Arc<RankRequest>>,
 }
 
 impl Default for CountryCache {
@@ -75,7 +75,7 @@ impl CountryMethods {
         &self,
         methods: &CatalogueMethods,
         context: &RankingContext,
-    ) -> Arc<OrderRequest> {
+    ) -> Arc<RankRequest> {
         let build = || Arc::new(policy_input(methods, context, &self.order));
         Arc::clone(self.input.get_or_init(build))
     }

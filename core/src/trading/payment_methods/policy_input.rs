@@ -1,6 +1,6 @@
 //! The input of a method-order policy.
 
-use rampart_plugins::contract::{OrderRequest, Side, UserFacts};
+use rampart_plugins::contract::{RankRequest, Side, UserFacts};
 
 use super::RankingContext;
 use super::cache::CatalogueMethods;
@@ -10,9 +10,9 @@ pub(super) fn policy_input(
     methods: &CatalogueMethods,
     context: &RankingContext,
     order: &[usize],
-) -> OrderRequest {
+) -> RankRequest {
     let all = methods.policy_methods();
-    OrderRequest {
+    RankRequest {
         side: Side::Buy,
         amount: None,
         user: UserFacts {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use rampart_core::policies::Checked;
+use rampart_core::policies::CheckedComponent;
 
 use super::read;
 use crate::startup_error::StartupError;
@@ -38,7 +38,7 @@ impl Check {
         };
         let component = read(&self.file)?;
         let checked = rampart_core::policies::check(&self.kind, component, vectors.as_deref());
-        let Checked { report, failed } = checked.map_err(StartupError::from)?;
+        let CheckedComponent { report, failed } = checked.map_err(StartupError::from)?;
         crate::commands::print(&report);
         match failed {
             0 => Ok(()),

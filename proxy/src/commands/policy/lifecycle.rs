@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use clap::{Args, Subcommand};
 use http::Method;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use rampart_core::policies::manifest::{self, Unsigned};
+use rampart_core::policies::manifest::{self, ManifestContent};
 use serde_json::{Map, Value, json};
 
 use super::read;
@@ -345,7 +345,7 @@ fn signed(
             .to_owned(),
     };
     let kept = || active["config"].as_object().cloned().unwrap_or_default();
-    let unsigned = Unsigned {
+    let unsigned = ManifestContent {
         partner: &which.slug,
         kind: &which.kind,
         version: newest + 1,

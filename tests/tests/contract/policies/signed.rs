@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::Method;
-use rampart_core::policies::manifest::{self, Unsigned};
+use rampart_core::policies::manifest::{self, ManifestContent};
 use rampart_tests::answer::Answer;
 use rampart_tests::guests::component;
 use rampart_tests::keys::ed25519;
@@ -132,7 +132,7 @@ async fn what_the_command_signs_is_accepted() {
     let config = json!({"tiers": ["0=20000"]}).as_object().unwrap().clone();
     let (partner, kind) = ("acme", "fee");
     let unsigned =
-        Unsigned { partner, kind, version: 1, digest: &digest, config, fail_closed: true };
+        ManifestContent { partner, kind, version: 1, digest: &digest, config, fail_closed: true };
     let (text, signature) = manifest::sign(&pem, &unsigned).unwrap();
     let signature = json!({"key": "release", "value": STANDARD.encode(signature)});
     let members = json!({"manifest": text, "signature": signature, "activate": true});

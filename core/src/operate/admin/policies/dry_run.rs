@@ -13,7 +13,7 @@ use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
 use crate::platform::error::{Denial, Result};
-use crate::policies::dry_run::{self, Asked};
+use crate::policies::dry_run::{self, DryRunInput};
 
 /// `POST /admin/v1/partners/{slug}/policies/{kind}/dry-run`
 pub struct DryRunPolicy;
@@ -41,20 +41,20 @@ impl Endpoint for DryRunPolicy {
     type Response = Json<Decided>;
 
     fn read(input: &Input, _: &Operator) -> Result<Request> {
-        let DryRun { input: one, inputs, recorded, version, now } = strict::body(input)?;
-        let asked = match (one, inputs, recorded) {
-            (Some(one), None, false) => Asked::One(one),
-            (None, Some(inputs), false) => Asked::Several(inputs),
-            (None, None, true) => Asked::Recorded,
+        let DryRun { input: single, inputs, recorded, version, now } = strict::body(input)?;
+        let inputs = match (single, inputs, recorded) {
+            (Some(single), None, false) => DryRunInput::Single(single),
+            (None, Some(inputs), false) => DryRunInput::Batch(inputs),
+            (None, None, true) => DryRunInput::Recorded,
             _ => return Err(Denial::unprocessable("one of input, inputs and recorded").into()),
         };
-        Ok(Request { policy: Policy::read(input, None), asked, version, now })
+        Ok(Request { policy: Policy::read(input, None), inputs, version, now })
     }
 
     async fn call(core: &Core, operator: Operator, request: Request) -> Result<Json<Decided>> {
-        let Request { policy, asked, version, now } = request;
+        let Request { policy, inputs, version, now } = request;
         let target = policy.target(core, operator).await?;
-        Ok(Json(Decided(dry_run::dry_run(core, target, (version, now), asked).await?)))
+        Ok(Json(Decided(dry_run::dry_run(core, target, (version, now), inputs).await?)))
     }
 }
 
@@ -62,7 +62,7 @@ impl Endpoint for DryRunPolicy {
 #[derive(Debug)]
 pub struct Request {
     policy: Policy,
-    asked: Asked,
+    inputs: DryRunInput,
     version: Option<i64>,
     now: Option<u32>,
 }

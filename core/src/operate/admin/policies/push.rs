@@ -14,7 +14,7 @@ use crate::http::fields::{self, strict};
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
 use crate::platform::error::{Denial, Result};
-use crate::policies::lifecycle::{self, Activated, Settings};
+use crate::policies::lifecycle::{self, VersionSettings, VersionSummary};
 
 /// `PUT /admin/v1/partners/{slug}/policies/{kind}`
 pub struct PushPolicy;
@@ -47,7 +47,7 @@ impl Endpoint for PushPolicy {
     };
     type Caller = Operator;
     type Request = Push;
-    type Response = Json<Activated>;
+    type Response = Json<VersionSummary>;
 
     fn read(input: &Input, _: &Operator) -> Result<Push> {
         let PushQuery { config, fail_closed, reason } = strict::query(input)?;
@@ -58,11 +58,11 @@ impl Endpoint for PushPolicy {
             Some("false") => Some(false),
             Some(_) => return Err(Denial::unprocessable("failClosed: true or false").into()),
         };
-        let settings = Settings { config, fail_closed };
+        let settings = VersionSettings { config, fail_closed };
         Ok(Push { policy: Policy::read(input, reason), component: input.body.clone(), settings })
     }
 
-    async fn call(core: &Core, operator: Operator, push: Push) -> Result<Json<Activated>> {
+    async fn call(core: &Core, operator: Operator, push: Push) -> Result<Json<VersionSummary>> {
         let Push { policy, component, settings } = push;
         let target = policy.target(core, operator).await?;
         Ok(Json(lifecycle::push(core, target, component, settings).await?))
@@ -74,7 +74,7 @@ impl Endpoint for PushPolicy {
 pub struct Push {
     policy: Policy,
     component: Bytes,
-    settings: Settings,
+    settings: VersionSettings,
 }
 
 #[derive(Deserialize)]
@@ -112,11 +112,11 @@ impl Endpoint for ConfigurePolicy {
     };
     type Caller = Operator;
     type Request = (Policy, Configuration);
-    type Response = Json<Activated>;
+    type Response = Json<VersionSummary>;
 
     fn read(input: &Input, _: &Operator) -> Result<(Policy, Configuration)> {
         let Configure { config, fail_closed, reason } = strict::body(input)?;
-        let settings = Configuration(Settings { config, fail_closed });
+        let settings = Configuration(VersionSettings { config, fail_closed });
         Ok((Policy::read(input, reason), settings))
     }
 
@@ -124,7 +124,7 @@ impl Endpoint for ConfigurePolicy {
         core: &Core,
         operator: Operator,
         (policy, Configuration(settings)): (Policy, Configuration),
-    ) -> Result<Json<Activated>> {
+    ) -> Result<Json<VersionSummary>> {
         let target = policy.target(core, operator).await?;
         Ok(Json(lifecycle::configure(core, target, settings).await?))
     }
@@ -132,7 +132,7 @@ impl Endpoint for ConfigurePolicy {
 
 /// The settings of a policy.
 #[derive(Debug)]
-pub struct Configuration(Settings);
+pub struct Configuration(VersionSettings);
 
 #[derive(Deserialize, JsonSchema)]
 #[schemars(rename = "PolicyConfiguration")]

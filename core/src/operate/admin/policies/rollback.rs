@@ -10,7 +10,7 @@ use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
 use crate::platform::error::Result;
-use crate::policies::lifecycle::{self, Activated};
+use crate::policies::lifecycle::{self, VersionSummary};
 
 /// `POST /admin/v1/partners/{slug}/policies/{kind}/rollback`
 pub struct RollBackPolicy;
@@ -33,14 +33,14 @@ impl Endpoint for RollBackPolicy {
     };
     type Caller = Operator;
     type Request = Policy;
-    type Response = Json<Activated>;
+    type Response = Json<VersionSummary>;
 
     fn read(input: &Input, _: &Operator) -> Result<Policy> {
         let Because { reason } = strict::body(input)?;
         Ok(Policy::read(input, reason))
     }
 
-    async fn call(core: &Core, operator: Operator, policy: Policy) -> Result<Json<Activated>> {
+    async fn call(core: &Core, operator: Operator, policy: Policy) -> Result<Json<VersionSummary>> {
         let target = policy.target(core, operator).await?;
         Ok(Json(lifecycle::roll_back(core, target).await?))
     }

@@ -141,7 +141,7 @@ impl Endpoint for EndTrial {
 
     async fn call(core: &Core, operator: Operator, policy: Policy) -> Result<NoContent> {
         let target = policy.target(core, operator).await?;
-        lifecycle::end_trial(core, target).await?;
+        lifecycle::end_rollout(core, target).await?;
         Ok(NoContent)
     }
 }

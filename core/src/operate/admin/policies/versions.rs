@@ -17,8 +17,8 @@ use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::partners::SLUG;
 use crate::platform::error::{Denial, Result};
-use crate::policies::lifecycle::{self, Activated, Settings, Staging};
-use crate::policies::manifest::Signed;
+use crate::policies::lifecycle::{self, StageRequest, VersionSettings, VersionSummary};
+use crate::policies::manifest::SignedManifest;
 
 /// `POST /admin/v1/partners/{slug}/policies/{kind}/versions`
 pub struct StageVersion;
@@ -41,7 +41,7 @@ impl Endpoint for StageVersion {
     };
     type Caller = Operator;
     type Request = Upload;
-    type Response = Created<Activated>;
+    type Response = Created<VersionSummary>;
 
     fn read(input: &Input, _: &Operator) -> Result<Upload> {
         let mut stage: Stage = strict::body(input)?;
@@ -49,7 +49,11 @@ impl Endpoint for StageVersion {
         Ok(Upload { policy, staging: stage.into_staging()? })
     }
 
-    async fn call(core: &Core, operator: Operator, upload: Upload) -> Result<Created<Activated>> {
+    async fn call(
+        core: &Core,
+        operator: Operator,
+        upload: Upload,
+    ) -> Result<Created<VersionSummary>> {
         let target = upload.policy.target(core, operator).await?;
         Ok(Created(lifecycle::stage(core, target, upload.staging).await?))
     }
@@ -59,7 +63,7 @@ impl Endpoint for StageVersion {
 #[derive(Debug)]
 pub struct Upload {
     policy: Policy,
-    staging: Staging,
+    staging: StageRequest,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -93,7 +97,7 @@ struct Signature {
 }
 
 impl Stage {
-    fn into_staging(self) -> Result<Staging, Denial> {
+    fn into_staging(self) -> Result<StageRequest, Denial> {
         let bytes = |name: &str, text: String| {
             let decoded = STANDARD.decode(text);
             decoded.map_err(|_| Denial::unprocessable(format!("{name}: not base64")))
@@ -101,7 +105,7 @@ impl Stage {
         let signed = match (self.manifest, self.signature) {
             (Some(manifest), Some(Signature { key, value })) => {
                 let signature = bytes("signature", value)?;
-                Some(Signed { manifest, key, signature })
+                Some(SignedManifest { manifest, key, signature })
             }
             (None, None) => None,
             _ => return Err(Denial::unprocessable("manifest and signature: both or neither")),
@@ -109,9 +113,9 @@ impl Stage {
         if signed.is_some() && (self.config.is_some() || self.fail_closed.is_some()) {
             return Err(Denial::unprocessable("config and failClosed: the manifest says them"));
         }
-        Ok(Staging {
+        Ok(StageRequest {
             component: self.component.map(|text| bytes("component", text)).transpose()?,
-            settings: Settings { config: self.config, fail_closed: self.fail_closed },
+            settings: VersionSettings { config: self.config, fail_closed: self.fail_closed },
             signed,
             activate: self.activate,
         })
@@ -139,7 +143,7 @@ impl Endpoint for ActivateVersion {
     };
     type Caller = Operator;
     type Request = (Policy, i64, Option<i16>);
-    type Response = Json<Activated>;
+    type Response = Json<VersionSummary>;
 
     fn read(input: &Input, _: &Operator) -> Result<(Policy, i64, Option<i16>)> {
         let Activate { percentage, reason } = strict::body(input)?;
@@ -150,11 +154,11 @@ impl Endpoint for ActivateVersion {
         core: &Core,
         operator: Operator,
         (policy, version, percentage): (Policy, i64, Option<i16>),
-    ) -> Result<Json<Activated>> {
+    ) -> Result<Json<VersionSummary>> {
         let target = policy.target(core, operator).await?;
         Ok(Json(match percentage {
             None | Some(100) => lifecycle::activate(core, target, version).await?,
-            Some(share @ 1..100) => lifecycle::share(core, target, version, share).await?,
+            Some(share @ 1..100) => lifecycle::start_canary(core, target, version, share).await?,
             Some(_) => return Err(Denial::unprocessable("percentage: 1 to 100").into()),
         }))
     }
@@ -191,7 +195,7 @@ impl Endpoint for ShadowVersion {
     };
     type Caller = Operator;
     type Request = (Policy, i64);
-    type Response = Json<Activated>;
+    type Response = Json<VersionSummary>;
 
     fn read(input: &Input, _: &Operator) -> Result<(Policy, i64)> {
         let Because { reason } = strict::body(input)?;
@@ -202,9 +206,9 @@ impl Endpoint for ShadowVersion {
         core: &Core,
         operator: Operator,
         (policy, version): (Policy, i64),
-    ) -> Result<Json<Activated>> {
+    ) -> Result<Json<VersionSummary>> {
         let target = policy.target(core, operator).await?;
-        Ok(Json(lifecycle::shadow(core, target, version).await?))
+        Ok(Json(lifecycle::start_shadow(core, target, version).await?))
     }
 }
 

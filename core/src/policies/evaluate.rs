@@ -1,0 +1,159 @@
+//! Evaluation of a policy on the serving thread: the version for this user, behind its breaker,
+//! measured, and logged when it fails.
+
+pub(super) mod context;
+pub(super) mod redaction;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rampart_plugins::contract::{CallContext, PolicyKind};
+use rampart_plugins::{CallClass, CallReport};
+use serde_json::{Value, json};
+
+use self::context::{NS_PER_MS, live_context};
+use self::redaction::redacted;
+use super::request::{CallInputs, PolicyRequest};
+use super::shadow;
+use crate::Core;
+use crate::auth::caller::Client;
+use crate::policies::runtime::ActivePolicy;
+
+/// Usable output of a policy.
+pub(super) struct Evaluation<T> {
+    pub(super) output: T,
+    /// The audit record stored beside an offer, a quote or an order; enough to replay the call.
+    pub(super) decision: Value,
+}
+
+/// A policy gave no usable output. It is counted and logged already.
+pub(super) struct PolicyFailure {
+    /// True if the operator wants the request refused in this case.
+    pub(super) fail_closed: bool,
+}
+
+/// Calls the version that serves `subject`; `None` when the built-in rule does.
+///
+/// When a canary fails, the active version is called.
+pub(super) fn evaluate<R: PolicyRequest>(
+    core: &Core,
+    client: &Client,
+    subject: Option<&[u8]>,
+    request: R,
+) -> Result<Option<Evaluation<R::Output>>, PolicyFailure> {
+    let policies = &client.tenant.policies;
+    let rollout = policies.rollout(R::KIND);
+    let mut fail_closed = false;
+    if let Some(rollout) = rollout.filter(|rollout| rollout.includes(client.id(), subject)) {
+        let evaluation = call_version(core, client, rollout.policy.serving(), &request);
+        if evaluation.is_some() {
+            return Ok(evaluation);
+        }
+        fail_closed = rollout.policy.fail_closed;
+        if policies.get(R::KIND).is_none() {
+            return Err(PolicyFailure { fail_closed });
+        }
+    }
+    let Some(active) = policies.get(R::KIND) else { return Ok(None) };
+    let evaluation = call_version(core, client, active.serving(), &request);
+    fail_closed |= active.fail_closed;
+    if let Some(shadow) = rollout.filter(|rollout| rollout.canary_percentage.is_none()) {
+        let output = evaluation.as_ref().map(|evaluation| evaluation.output.clone());
+        shadow::shadow(core, client, shadow, request, output);
+    } else if R::SAMPLED {
+        shadow::sample(core, client, active, request);
+    }
+    evaluation.map(Some).ok_or(PolicyFailure { fail_closed })
+}
+
+/// Calls one version; `None` is a failure.
+fn call_version<R: PolicyRequest>(
+    core: &Core,
+    client: &Client,
+    active: &Arc<ActivePolicy>,
+    request: &R,
+) -> Option<Evaluation<R::Output>> {
+    let Some(policy) = active.policy() else {
+        count_outcome(core, client, active.kind, "load");
+        return None;
+    };
+    let started = core.clock.monotonic_ns();
+    if !active.breaker.allows(started / NS_PER_MS) {
+        count_outcome(core, client, active.kind, "breaker");
+        return None;
+    }
+    let context = live_context(core, client);
+    let keys = &client.tenant.policies.verification_keys;
+    let inputs = CallInputs { context: &context, config: &active.config, keys };
+    let CallReport { outcome, fuel, .. } = request.call(CallClass::Live, policy, inputs)?;
+    let ended = core.clock.monotonic_ns();
+    let kind = active.kind.as_str();
+    let meters =
+        active.meters.get_or_init(|| core.metrics.policy_meters(kind, &client.tenant.slug));
+    meters.cost(Duration::from_nanos(ended.saturating_sub(started)), fuel);
+    let failure = outcome.as_ref().err().map(|failure| failure.kind);
+    let opened = active.breaker.record(ended / NS_PER_MS, failure);
+    match outcome {
+        Ok(output) => {
+            match R::outcome(&output) {
+                "ok" => meters.ok.inc(),
+                outcome => count_outcome(core, client, active.kind, outcome),
+            }
+            let input = request.stored_input(core, client);
+            let decision = decision::<R>(active, &context, &output, fuel, input);
+            Some(Evaluation { output, decision })
+        }
+        Err(failure) => {
+            count_outcome(core, client, active.kind, failure.kind.as_str());
+            let now_ms = ended / NS_PER_MS;
+            if let Some(suppressed) = active.log_throttle.try_log(now_ms, opened) {
+                tracing::warn!(
+                    request_id = &*client.request_id,
+                    partner = &*client.tenant.slug,
+                    kind,
+                    version = active.version,
+                    cause = failure.kind.as_str(),
+                    message = redacted(&failure.message),
+                    fuel,
+                    breaker_opened = opened,
+                    not_logged = suppressed,
+                    "a policy malfunctioned"
+                );
+            }
+            None
+        }
+    }
+}
+
+/// The audit record of a call: version, rule, cost, digest of the output and stored input.
+fn decision<R: PolicyRequest>(
+    active: &ActivePolicy,
+    context: &CallContext,
+    output: &R::Output,
+    fuel: u64,
+    input: Value,
+) -> Value {
+    if R::KIND == PolicyKind::MethodOrder {
+        return Value::Null;
+    }
+    let mut decision = json!({
+        "kind": active.kind.as_str(),
+        "version": active.version,
+        "digest": active.digest(),
+        "rule": R::rule(output),
+        "fuel": fuel,
+        "answer": R::output_digest(output),
+        "now": context.now,
+        "requestId": context.request_id,
+    });
+    if let (Value::Object(members), false) = (&mut decision, input.is_null()) {
+        members.insert("input".to_owned(), input);
+    }
+    decision
+}
+
+/// Counts one outcome of a call.
+pub(super) fn count_outcome(core: &Core, client: &Client, kind: PolicyKind, outcome: &str) {
+    let labels = [kind.as_str(), &*client.tenant.slug, outcome];
+    core.metrics.policy_calls.with_label_values(&labels).inc();
+}

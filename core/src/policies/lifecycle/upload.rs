@@ -1,0 +1,237 @@
+//! Uploads: admission of a component, or of another configuration, as a new version.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use rampart_plugins::Admitted;
+use rampart_plugins::contract::PolicyKind;
+use serde_json::{Map, Value, json};
+
+use super::audit::record_change;
+use super::error::LifecycleError;
+use super::store::{NewVersion, VersionSummary, make_active};
+use super::target::Target;
+use crate::Core;
+use crate::platform::error::{Error, Result};
+use crate::platform::revision;
+use crate::policies::manifest::{self, Manifest, SignedManifest};
+use crate::policies::runtime::configuration;
+
+/// Settings of a version beside its component; those left out stay as they are.
+#[derive(Debug, Default)]
+pub(crate) struct VersionSettings {
+    pub(crate) config: Option<Map<String, Value>>,
+    pub(crate) fail_closed: Option<bool>,
+}
+
+/// Admits a component and makes it the active version.
+pub(crate) async fn push(
+    core: &Core,
+    target: Target<'_>,
+    component: Bytes,
+    settings: VersionSettings,
+) -> Result<VersionSummary, LifecycleError> {
+    manifest::check_unsigned_allowed(core, target).await?;
+    let (config, fail_closed) = match active(core, target).await? {
+        Some(current) => current.updated(settings),
+        None => (settings.config.unwrap_or_default(), settings.fail_closed.unwrap_or(false)),
+    };
+    let component = component.into();
+    let upload = Upload { component, config, fail_closed, manifest: None, activate: true };
+    upload.store(core, target, "policy.push").await
+}
+
+/// Gives the active component another configuration, as a new version.
+pub(crate) async fn configure(
+    core: &Core,
+    target: Target<'_>,
+    settings: VersionSettings,
+) -> Result<VersionSummary, LifecycleError> {
+    manifest::check_unsigned_allowed(core, target).await?;
+    let current = active(core, target).await?.ok_or(LifecycleError::NotFound("active policy"))?;
+    let component = stored_component(core, &current.digest).await?;
+    let component = component.ok_or(LifecycleError::NotFound("component"))?;
+    let (config, fail_closed) = current.updated(settings);
+    let upload = Upload { component, config, fail_closed, manifest: None, activate: true };
+    upload.store(core, target, "policy.configure").await
+}
+
+/// Input of [`stage`].
+#[derive(Debug)]
+pub(crate) struct StageRequest {
+    /// The component; without one, the stored one that the manifest names, or the active one.
+    pub(crate) component: Option<Vec<u8>>,
+    /// Settings of an unsigned upload; a manifest has its own.
+    pub(crate) settings: VersionSettings,
+    /// The manifest and its signature.
+    pub(crate) signed: Option<SignedManifest>,
+    /// True to activate the version at once.
+    pub(crate) activate: bool,
+}
+
+/// Admits a component as a new version, inactive unless it is to be activated at once.
+pub(crate) async fn stage(
+    core: &Core,
+    target: Target<'_>,
+    request: StageRequest,
+) -> Result<VersionSummary, LifecycleError> {
+    let StageRequest { component, settings, signed, activate } = request;
+    let current = active(core, target).await?;
+    let manifest = match signed {
+        Some(signed) => Some(signed.verify(core, target).await?),
+        None => {
+            manifest::check_unsigned_allowed(core, target).await?;
+            None
+        }
+    };
+    let digest = match (&manifest, &current) {
+        (Some(manifest), _) => Some(manifest.digest.as_str()),
+        (None, current) => current.as_ref().map(|current| current.digest.as_str()),
+    };
+    let component = match (component, digest) {
+        (Some(component), _) => Some(component),
+        (None, Some(digest)) => stored_component(core, digest).await?,
+        (None, None) => None,
+    };
+    let component = component.ok_or_else(|| {
+        LifecycleError::Invalid("component: there is none, and none is stored that is meant".into())
+    })?;
+    let (config, fail_closed) = match (&manifest, current) {
+        (Some(manifest), _) => (manifest.config.clone(), manifest.fail_closed),
+        (None, Some(current)) => current.updated(settings),
+        (None, None) => {
+            (settings.config.unwrap_or_default(), settings.fail_closed.unwrap_or(false))
+        }
+    };
+    let upload = Upload { component, config, fail_closed, manifest, activate };
+    let action = if activate { "policy.push" } else { "policy.stage" };
+    upload.store(core, target, action).await
+}
+
+/// The active version as stored.
+struct Active {
+    digest: String,
+    config: Value,
+    fail_closed: bool,
+}
+
+impl Active {
+    fn updated(&self, settings: VersionSettings) -> (Map<String, Value>, bool) {
+        let unchanged = || self.config.as_object().cloned().unwrap_or_default();
+        let fail_closed = settings.fail_closed.unwrap_or(self.fail_closed);
+        (settings.config.unwrap_or_else(unchanged), fail_closed)
+    }
+}
+
+async fn active(core: &Core, target: Target<'_>) -> Result<Option<Active>> {
+    let active = sqlx::query_as!(
+        Active,
+        "select digest, config, fail_closed from policy_version \
+         where client_id = $1 and kind = $2 and active",
+        target.client.uuid(),
+        target.kind.as_str(),
+    )
+    .fetch_optional(&core.db)
+    .await?;
+    Ok(active)
+}
+
+async fn stored_component(core: &Core, digest: &str) -> Result<Option<Vec<u8>>> {
+    let component =
+        sqlx::query_scalar!("select component from policy_component where digest = $1", digest)
+            .fetch_optional(&core.db)
+            .await?;
+    Ok(component)
+}
+
+/// A requested version, not examined yet.
+struct Upload {
+    component: Vec<u8>,
+    config: Map<String, Value>,
+    fail_closed: bool,
+    /// The manifest, if signed; its signature is verified.
+    manifest: Option<Manifest>,
+    activate: bool,
+}
+
+impl Upload {
+    /// Examines the component with its configuration, and stores what passes.
+    async fn store(
+        self,
+        core: &Core,
+        target: Target<'_>,
+        action: &'static str,
+    ) -> Result<VersionSummary, LifecycleError> {
+        if self.fail_closed && target.kind == PolicyKind::MethodOrder {
+            let reason =
+                "failClosed: a method-order policy always falls back to the built-in order";
+            return Err(LifecycleError::Invalid(reason.to_owned()));
+        }
+        let (admitted, component) =
+            admit(core, target.kind, self.component, self.config.clone()).await?;
+        if self.manifest.as_ref().is_some_and(|manifest| manifest.digest != admitted.digest) {
+            return Err(LifecycleError::Invalid(
+                "manifest: its digest is not the component's".to_owned(),
+            ));
+        }
+        let mut tx = core.db.begin().await?;
+        sqlx::query!(
+            "insert into policy_component (digest, component, created_at) values ($1, $2, $3) \
+             on conflict (digest) do nothing",
+            admitted.digest,
+            &*component,
+            core.clock.now(),
+        )
+        .execute(&mut *tx)
+        .await?;
+        // The row lock of the revision serializes concurrent pushes from here on.
+        revision::client_changed(&mut tx, target.client).await?;
+        let version = NewVersion {
+            info: configuration::info_as_json(&admitted.info),
+            config: self.config.into(),
+            digest: &admitted.digest,
+            fail_closed: self.fail_closed,
+            manifest: self.manifest.as_ref(),
+            size_bytes: component.len(),
+        };
+        let stored = version.insert(core, &mut tx, target).await?;
+        if self.activate {
+            make_active(&mut tx, target, stored.version).await?;
+        }
+        let detail = json!({
+            "version": stored.version,
+            "digest": stored.digest,
+            "failClosed": self.fail_closed,
+            "fuel": admitted.fuel,
+            "signedBy": self.manifest.as_ref().map(|manifest| manifest.signer.as_str()),
+        });
+        record_change(core, &mut tx, target, action, detail).await?;
+        tx.commit().await?;
+        // Held until the reload has found it, so that it is not compiled again.
+        let slot = core.policies.admitted(admitted.policy);
+        core.refresh().await?;
+        drop(slot);
+        Ok(stored)
+    }
+}
+
+/// Runs the admission off the serving threads.
+async fn admit(
+    core: &Core,
+    kind: PolicyKind,
+    component: Vec<u8>,
+    config: Map<String, Value>,
+) -> Result<(Admitted, Arc<[u8]>), LifecycleError> {
+    let _permit = core.policies.admission_permit().await?;
+    let engine = core.policies.engine.clone();
+    let stored: Arc<[u8]> = component.as_slice().into();
+    let examine = move || {
+        engine
+            .admit_with(kind, component, move |info| configuration::entries(&info.config, &config))
+    };
+    let admitted = tokio::task::spawn_blocking(examine)
+        .await
+        .map_err(|error| Error::internal("examine a component", error))?
+        .map_err(|rejection| LifecycleError::Invalid(rejection.to_string()))?;
+    Ok((admitted, stored))
+}

@@ -1,0 +1,129 @@
+//! Compilation of a component, with the checks that make the result safe to call.
+
+use std::fmt;
+use std::sync::Arc;
+
+use ring::digest;
+use wasmtime::component::Component;
+
+use crate::bindings::meta::PolicyKind;
+use crate::host::report::one_line;
+use crate::host::runtime::Runtime;
+use crate::kinds::Policy;
+use crate::kinds::compiled::Linked;
+
+/// The package of every import and export of a policy, and the track of it that this host supports.
+const PACKAGE: &str = "rampart:policy/";
+const TRACK: &str = "0.1.";
+
+const REASON_BYTES_MAX: usize = 512;
+
+/// The reason a component was not accepted: one line for the operator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rejection(String);
+
+impl Rejection {
+    pub(crate) fn new(reason: impl AsRef<str>) -> Self {
+        Self(one_line(reason.as_ref(), REASON_BYTES_MAX))
+    }
+}
+
+impl fmt::Display for Rejection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Rejection {}
+
+/// Compiles and links a component.
+pub(crate) fn load(
+    runtime: &Arc<Runtime>,
+    kind: PolicyKind,
+    wasm: &[u8],
+) -> Result<Policy, Rejection> {
+    check_size(runtime, wasm)?;
+    let component = Component::from_binary(&runtime.engine, wasm)
+        .map_err(|e| Rejection::new(format!("not a component this host can run: {e:#}")))?;
+    check_imports(runtime, kind, &component)?;
+    check_exports(runtime, kind, &component)?;
+    check_resources(runtime, &component)?;
+    let mismatch = |e: wasmtime::Error| Rejection::new(format!("breaks the contract: {e:#}"));
+    let instance = kind
+        .linker(&runtime.engine)
+        .and_then(|linker| linker.instantiate_pre(&component))
+        .map_err(mismatch)?;
+    let digest = hex::encode(digest::digest(&digest::SHA256, wasm)).into();
+    Policy::new(kind, Linked { runtime: Arc::clone(runtime), instance, digest }).map_err(mismatch)
+}
+
+pub(crate) fn check_size(runtime: &Runtime, wasm: &[u8]) -> Result<(), Rejection> {
+    let max = runtime.limits.component_bytes_max;
+    match wasm.len() <= max {
+        true => Ok(()),
+        false => Err(Rejection::new(format!("{} bytes, at most {max} are accepted", wasm.len()))),
+    }
+}
+
+/// The interface of that name, if it is of this package and track.
+fn interface(name: &str) -> Option<&str> {
+    let (interface, version) = name.strip_prefix(PACKAGE)?.split_once('@')?;
+    version.starts_with(TRACK).then_some(interface)
+}
+
+fn check_imports(
+    runtime: &Runtime,
+    kind: PolicyKind,
+    component: &Component,
+) -> Result<(), Rejection> {
+    let granted = kind.granted_imports();
+    for (name, _) in component.component_type().imports(&runtime.engine) {
+        if !interface(name).is_some_and(|i| granted.contains(&i)) {
+            return Err(Rejection::new(format!("the import `{name}` is not granted")));
+        }
+    }
+    Ok(())
+}
+
+fn check_exports(
+    runtime: &Runtime,
+    kind: PolicyKind,
+    component: &Component,
+) -> Result<(), Rejection> {
+    let ty = component.component_type();
+    let exports: Vec<&str> =
+        ty.exports(&runtime.engine).filter_map(|(n, _)| interface(n)).collect();
+    let kinds: Vec<&str> = PolicyKind::ALL
+        .map(PolicyKind::as_str)
+        .into_iter()
+        .filter(|k| exports.contains(k))
+        .collect();
+    if kinds != [kind.as_str()] {
+        let found = if kinds.is_empty() { "no policy".into() } else { kinds.join(" and ") };
+        return Err(Rejection::new(format!(
+            "the component exports {found}, not exactly {}",
+            kind.as_str()
+        )));
+    }
+    match exports.contains(&"meta") {
+        true => Ok(()),
+        false => Err(Rejection::new("the component does not export `meta`")),
+    }
+}
+
+fn check_resources(runtime: &Runtime, component: &Component) -> Result<(), Rejection> {
+    let required = component
+        .resources_required()
+        .ok_or_else(|| Rejection::new("the component imports modules or components"))?;
+    let limits = &runtime.limits;
+    let memory = usize::try_from(required.max_initial_memory_size.unwrap_or(0));
+    let table = usize::try_from(required.max_initial_table_size.unwrap_or(0));
+    let fits = required.num_memories <= limits.memories_max
+        && required.num_tables <= limits.tables_max
+        && memory.is_ok_and(|bytes| bytes <= limits.memory_bytes_max)
+        && table.is_ok_and(|elements| elements <= limits.table_elements_max);
+    match fits {
+        true => Ok(()),
+        false => Err(Rejection::new("the component needs more memory or tables than it may have")),
+    }
+}

@@ -1,0 +1,94 @@
+//! The bounds of a policy.
+
+/// Every bound a policy lives within. The defaults are those of the operator's manual.
+///
+/// Fuel is the limit that decides, because the same call burns the same fuel on every machine.
+/// The deadline is a backstop for what fuel does not count (host calls), and it is wide on purpose:
+/// it counts wall clock, so a narrow one would fail good policies whenever the machine is busy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PolicyLimits {
+    /// Largest component accepted, in bytes.
+    pub component_bytes_max: usize,
+    /// Longest admission (compiling and trial runs together), in milliseconds.
+    pub admission_ms_max: u64,
+    /// Admissions under way at once; one more is refused.
+    pub admissions_max: u32,
+    /// Fuel of one call that serves a request (one unit is about one instruction).
+    pub fuel_max: u64,
+    /// Fuel of one call at admission, where the real cost is still unknown.
+    pub admission_fuel_max: u64,
+    /// Deadline of one call that serves a request, in milliseconds.
+    pub deadline_ms: u64,
+    /// Deadline of one call at admission, in milliseconds.
+    pub admission_deadline_ms: u64,
+    /// Linear memory of one call, in bytes.
+    pub memory_bytes_max: usize,
+    /// Linear memories in one component.
+    pub memories_max: u32,
+    /// Tables in one component.
+    pub tables_max: u32,
+    /// Elements in one table.
+    pub table_elements_max: usize,
+    /// Core instances in one component.
+    pub core_instances_max: u32,
+    /// WebAssembly stack, in bytes.
+    pub stack_bytes_max: usize,
+    /// Bytes a policy may hand to the host at a time: its answer, or the arguments of one host call.
+    pub output_bytes_max: usize,
+    /// Text of one fee or method-order request with its configuration, in bytes.
+    pub request_bytes_max: usize,
+    /// Text of one signature request with its configuration, in bytes.
+    pub signature_request_bytes_max: usize,
+    /// Signatures checked and digests made for one call.
+    pub crypto_calls_max: u32,
+    /// Log lines kept of one call.
+    pub log_lines_max: usize,
+    /// Log text kept of one call, in bytes.
+    pub log_bytes_max: usize,
+    /// Calls under way at once; one more fails with `FailureKind::Capacity`.
+    pub live_calls_max: u32,
+    /// Calls under way at once that no request waits for; one more fails with `FailureKind::Capacity`.
+    pub background_calls_max: u32,
+    /// Memory kept warm between calls for each slot, in bytes; more than a policy uses is waste.
+    pub resident_bytes: usize,
+}
+
+const LIVE_CALLS_PER_THREAD: u32 = 4;
+
+impl PolicyLimits {
+    /// The defaults, with room for `threads` threads that serve requests.
+    pub const fn for_threads(threads: u32) -> Self {
+        Self {
+            component_bytes_max: 2 << 20,
+            admission_ms_max: 10_000,
+            admissions_max: 2,
+            fuel_max: 5_000_000,
+            admission_fuel_max: 50_000_000,
+            deadline_ms: 20,
+            admission_deadline_ms: 500,
+            memory_bytes_max: 16 << 20,
+            memories_max: 4,
+            tables_max: 4,
+            table_elements_max: 20_000,
+            core_instances_max: 16,
+            stack_bytes_max: 256 << 10,
+            output_bytes_max: 64 << 10,
+            request_bytes_max: 64 << 10,
+            signature_request_bytes_max: 256 << 10,
+            crypto_calls_max: 16,
+            log_lines_max: 16,
+            log_bytes_max: 4 << 10,
+            live_calls_max: threads.saturating_mul(LIVE_CALLS_PER_THREAD),
+            background_calls_max: 4,
+            resident_bytes: 256 << 10,
+        }
+    }
+}
+
+impl Default for PolicyLimits {
+    /// Room for one serving thread per processor.
+    fn default() -> Self {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        Self::for_threads(u32::try_from(threads).unwrap_or(u32::MAX))
+    }
+}

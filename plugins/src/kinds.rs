@@ -1,0 +1,136 @@
+//! The policy kinds. Everything that differs by kind is in one file each; this one dispatches.
+
+pub(crate) mod compiled;
+pub(crate) mod fee;
+pub(crate) mod method_order;
+pub(crate) mod probes;
+pub(crate) mod request_size;
+pub(crate) mod scalars;
+pub(crate) mod signature;
+
+use wasmtime::Engine;
+use wasmtime::component::{HasSelf, Linker};
+
+use self::compiled::Linked;
+use self::fee::FeePolicy;
+use self::method_order::MethodOrderPolicy;
+use self::signature::SignaturePolicy;
+use crate::bindings::log;
+use crate::bindings::meta::PolicyKind;
+use crate::bindings::types::ConfigEntry;
+use crate::host::call::{Call, CallClass, run};
+use crate::host::keys::KeyRing;
+use crate::host::report::CallReport;
+
+/// A compiled policy of any kind. A call runs on the calling thread, in microseconds for a small
+/// policy and at most until its deadline.
+#[derive(Clone)]
+pub enum Policy {
+    /// Decides whether a payload is authentic.
+    Signature(SignaturePolicy),
+    /// States fees.
+    Fee(FeePolicy),
+    /// Orders payment methods.
+    MethodOrder(MethodOrderPolicy),
+}
+
+impl Policy {
+    /// Looks up the exports of a kind.
+    ///
+    /// # Errors
+    /// When an export is missing or has another type.
+    pub(crate) fn new(kind: PolicyKind, linked: Linked) -> wasmtime::Result<Self> {
+        Ok(match kind {
+            PolicyKind::Signature => Self::Signature(SignaturePolicy::new(linked)?),
+            PolicyKind::Fee => Self::Fee(FeePolicy::new(linked)?),
+            PolicyKind::MethodOrder => Self::MethodOrder(MethodOrderPolicy::new(linked)?),
+        })
+    }
+
+    /// Its kind.
+    pub fn kind(&self) -> PolicyKind {
+        match self {
+            Self::Signature(_) => PolicyKind::Signature,
+            Self::Fee(_) => PolicyKind::Fee,
+            Self::MethodOrder(_) => PolicyKind::MethodOrder,
+        }
+    }
+
+    /// SHA-256 of the component, in lower-case hex.
+    pub fn digest(&self) -> &str {
+        &self.linked().digest
+    }
+
+    /// The interfaces it imports, as `rampart:policy/log@0.1.0`.
+    pub fn imports(&self) -> Vec<String> {
+        let Linked { runtime, instance, .. } = self.linked();
+        let ty = instance.component().component_type();
+        ty.imports(&runtime.engine).map(|(name, _)| name.to_owned()).collect()
+    }
+
+    /// Creates an instance and drops it: the fixed cost of every call.
+    pub fn start(&self) -> CallReport<()> {
+        let Linked { runtime, instance, .. } = self.linked();
+        let call = Call::new(runtime.limits, 0, KeyRing::default());
+        run(runtime, instance, CallClass::Admission, call, |_, _| Ok(Ok(())), |(), _| Ok(()))
+    }
+
+    pub(crate) fn linked(&self) -> &Linked {
+        match self {
+            Self::Signature(policy) => &policy.0.linked,
+            Self::Fee(policy) => &policy.0.linked,
+            Self::MethodOrder(policy) => &policy.0.linked,
+        }
+    }
+
+    /// Runs every probe of its kind twice; the most fuel that one burnt.
+    ///
+    /// # Errors
+    /// The probe that failed or was not deterministic.
+    pub(crate) fn probe(&self, config: &[ConfigEntry]) -> Result<u64, String> {
+        match self {
+            Self::Signature(policy) => policy.probe(config),
+            Self::Fee(policy) => policy.probe(config),
+            Self::MethodOrder(policy) => policy.probe(config),
+        }
+    }
+}
+
+impl PolicyKind {
+    /// All kinds.
+    pub const ALL: [Self; 3] = [Self::Signature, Self::Fee, Self::MethodOrder];
+
+    /// Its name in paths, rows and metrics.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Signature => "signature",
+            Self::Fee => "fee",
+            Self::MethodOrder => "method-order",
+        }
+    }
+
+    /// The kind of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+
+    /// Interfaces of the package that a policy of this kind may import.
+    pub(crate) const fn granted_imports(self) -> &'static [&'static str] {
+        match self {
+            Self::Signature => signature::IMPORTS,
+            Self::Fee => fee::IMPORTS,
+            Self::MethodOrder => method_order::IMPORTS,
+        }
+    }
+
+    /// The host functions behind those imports.
+    pub(crate) fn linker(self, engine: &Engine) -> wasmtime::Result<Linker<Call>> {
+        let mut linker = Linker::new(engine);
+        log::add_to_linker::<Call, HasSelf<Call>>(&mut linker, |call| call)?;
+        match self {
+            Self::Signature => signature::add_to_linker(&mut linker)?,
+            Self::Fee | Self::MethodOrder => {}
+        }
+        Ok(linker)
+    }
+}

@@ -1,0 +1,174 @@
+//! Method-order policies: ranks the payment methods offered to one user.
+
+use super::compiled::{Compiled, Linked};
+use super::probes::{self, burnt_fuel};
+use super::request_size::{ELEMENT_BYTES, RequestSize};
+use super::scalars::check_rule;
+use crate::bindings::method_order::{
+    self, GuestIndices, Method, MethodKind, OrderRequest as RankRequest, Placement, UserFacts,
+};
+use crate::bindings::types::{CallContext, ConfigEntry, Money, Side};
+use crate::host::call::{Call, CallClass, not_called, run, too_large};
+use crate::host::keys::KeyRing;
+use crate::host::report::{CallReport, Failure, FailureKind};
+
+/// Interfaces it may import.
+pub(crate) const IMPORTS: &[&str] = &["types", "log"];
+
+/// Most methods in one request (`wit/method-order.wit`).
+const METHODS_MAX: usize = 64;
+
+/// Orders the payment methods of one user. Cheap to clone, to be shared by threads.
+#[derive(Clone)]
+pub struct MethodOrderPolicy(pub(crate) Compiled<GuestIndices>);
+
+impl MethodOrderPolicy {
+    pub(crate) fn new(linked: Linked) -> wasmtime::Result<Self> {
+        let exports = GuestIndices::new(&linked.instance)?;
+        Ok(Self(Compiled { linked, exports }))
+    }
+
+    /// The methods to show to one user, in order. At most 64 methods, with unique ids.
+    pub fn rank(
+        &self,
+        context: &CallContext,
+        config: &[ConfigEntry],
+        request: &RankRequest,
+    ) -> CallReport<Ranking> {
+        self.rank_in(CallClass::Live, context, config, request)
+    }
+
+    /// [`MethodOrderPolicy::rank`] in another class of calls.
+    pub fn rank_in(
+        &self,
+        class: CallClass,
+        context: &CallContext,
+        config: &[ConfigEntry],
+        request: &RankRequest,
+    ) -> CallReport<Ranking> {
+        let Compiled { linked: Linked { runtime, instance, .. }, exports } = &self.0;
+        let size = context.size_bytes() + config.size_bytes() + request.size_bytes();
+        if size > runtime.limits.request_bytes_max {
+            return too_large(size);
+        }
+        if request.methods.len() > METHODS_MAX {
+            return not_called(Failure::new(
+                FailureKind::Capacity,
+                format!("more than {METHODS_MAX} methods"),
+            ));
+        }
+        let call = Call::new(runtime.limits, context.now, KeyRing::default());
+        run(
+            runtime,
+            instance,
+            class,
+            call,
+            |store, instance| {
+                exports.load(&mut *store, instance)?.call_rank(store, context, config, request)
+            },
+            |ranking, _| check_ranking(ranking, request),
+        )
+    }
+
+    pub(crate) fn probe(&self, config: &[ConfigEntry]) -> Result<u64, String> {
+        burnt_fuel(&probe_requests(), |(context, request)| {
+            self.rank_in(CallClass::Admission, context, config, request)
+        })
+    }
+}
+
+/// Every method that is to be shown, best first.
+///
+/// The host's part of the contract is applied: a method the policy did not name follows in the
+/// host's order, and a policy that hides everything is ignored (the host's order stands).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ranking {
+    /// Ids of the request, each at most once; never empty unless the request was.
+    pub shown: Vec<Placement>,
+    /// Index in the request of each shown method.
+    pub indices: Vec<usize>,
+    /// The rule of the policy that fired, for the audit row; `[a-z0-9-]{0,64}`.
+    pub rule: String,
+}
+
+/// `request` has at most [`METHODS_MAX`] methods.
+fn check_ranking(ranking: method_order::Ranking, request: &RankRequest) -> Result<Ranking, String> {
+    let method_order::Ranking { mut shown, hidden, rule } = ranking;
+    let rule = check_rule(rule)?;
+    let mut named = [false; METHODS_MAX];
+    let mut indices = Vec::with_capacity(request.methods.len());
+    for id in shown.iter().map(|p| &p.id).chain(&hidden) {
+        let index = request.methods.iter().position(|m| m.id == *id);
+        match index.filter(|index| named.get(*index) == Some(&false)) {
+            Some(index) => {
+                named[index] = true;
+                indices.push(index);
+            }
+            None => return Err("an id is repeated or was not in the request".into()),
+        }
+    }
+    indices.truncate(shown.len());
+    let hides_everything = hidden.len() == request.methods.len();
+    for (index, method) in request.methods.iter().enumerate() {
+        if hides_everything || !named[index] {
+            shown.push(Placement { id: method.id.clone(), badge: None });
+            indices.push(index);
+        }
+    }
+    Ok(Ranking { shown, indices, rule })
+}
+
+impl RequestSize for RankRequest {
+    fn size_bytes(&self) -> usize {
+        let methods =
+            self.methods.iter().map(|m| ELEMENT_BYTES + m.id.len() + m.currencies.size_bytes());
+        let user = &self.user;
+        self.amount.size_bytes()
+            + user.country.len()
+            + user.tier.len()
+            + user.last_used.size_bytes()
+            + user.channel.len()
+            + methods.sum::<usize>()
+    }
+}
+
+fn probe_requests() -> Vec<(CallContext, RankRequest)> {
+    let kinds = [
+        MethodKind::Card,
+        MethodKind::BankTransfer,
+        MethodKind::Wallet,
+        MethodKind::InstantTransfer,
+        MethodKind::Cash,
+        MethodKind::Other,
+    ];
+    let method = |index: usize| Method {
+        id: format!("method{index}"),
+        kind: kinds[index % kinds.len()],
+        currencies: vec!["EUR".into(), "USD".into()],
+        success_rate: index.is_multiple_of(2).then_some(950_000),
+        cost: index.is_multiple_of(3).then_some(12_000),
+        settles_in: index.is_multiple_of(5).then_some(86_400),
+    };
+    let request = |methods: usize, last_used: Option<String>| RankRequest {
+        side: Side::Buy,
+        amount: Some(Money { amount: "100.00".into(), currency: "EUR".into() }),
+        user: UserFacts {
+            country: "DE".into(),
+            tier: "basic".into(),
+            returning: last_used.is_some(),
+            last_used,
+            channel: "web".into(),
+        },
+        methods: (0..methods).map(method).collect(),
+    };
+    let requests = [
+        request(0, None),
+        request(4, Some("method2".into())),
+        request(4, Some("gone".into())),
+        request(METHODS_MAX, None),
+    ];
+    requests.into_iter().map(|request| (probes::context("method-order"), request)).collect()
+}
+
+#[cfg(test)]
+mod tests;
