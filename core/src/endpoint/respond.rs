@@ -75,7 +75,7 @@ impl<T: JsonSchema + Serialize + Send> Respond for Created<T> {
     }
 }
 
-/// An empty object: the request is carried out, and there is nothing to report.
+/// An empty object: what was asked for is done, and there is nothing to tell about it.
 #[derive(Debug, JsonSchema, Serialize)]
 pub struct Done {}
 

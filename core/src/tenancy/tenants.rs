@@ -86,6 +86,7 @@ impl Tenant {
 
 /// Test or live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, schemars::JsonSchema, serde::Deserialize)]
+#[schemars(rename = "PartnerMode")]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// Payments and coins are simulated.

@@ -17,6 +17,7 @@ use rampart_types::{ClientId, Country, EmailAddress, PhoneNumber, UserId};
 /// What is known of a person or a business. Sealed as one object; a member that is not known is
 /// absent.
 #[derive(Clone, Default, JsonSchema, Serialize, Deserialize)]
+#[schemars(rename = "PersonalData")]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Personal {
     pub(crate) email: Option<EmailAddress>,

@@ -19,8 +19,8 @@ pub(super) fn write(route: &Route, tag: &str, schemas: &mut Schemas) -> Value {
         operation["description"] = json!(doc.details);
     }
     operation["security"] = match route.surface {
-        Surface::Partners => security::ways_in(route),
-        Surface::Operators => operators::ways_in(),
+        Surface::Partners => security::alternatives(route),
+        Surface::Operators => operators::alternatives(),
     };
     let parameters = parameters(route);
     if !parameters.is_empty() {

@@ -97,6 +97,6 @@ pub(super) fn schemes() -> Value {
 }
 
 /// The credentials of every operation.
-pub(super) fn ways_in() -> Value {
+pub(super) fn alternatives() -> Value {
     json!([{ "OperatorToken": [] }])
 }

@@ -1,4 +1,4 @@
-//! Who may call, in the document's terms: one way in is a set of credentials that come together.
+//! Credentials in the document's terms: an alternative is a set of credentials that come together.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::endpoint::Route;
 const CLIENT: [&str; 2] = ["ClientToken", "ApiKey"];
 const USER: [&str; 2] = ["UserToken", "UserIdentifier"];
 
-/// Every credential there is.
+/// Every credential of the partners' API.
 pub(super) fn schemes() -> Value {
     json!({
         "ClientToken": {
@@ -39,8 +39,8 @@ pub(super) fn schemes() -> Value {
     })
 }
 
-/// The ways in.
-pub(super) fn ways_in(route: &Route) -> Value {
+/// The alternatives of an endpoint.
+pub(super) fn alternatives(route: &Route) -> Value {
     if !route.client {
         return json!([]);
     }

@@ -1,4 +1,4 @@
-//! What partners receive: the requests that go out, as the document's `webhooks`.
+//! Requests to partners, as the document's `webhooks`.
 
 use serde_json::{Value, json};
 

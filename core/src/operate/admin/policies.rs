@@ -67,7 +67,7 @@ impl Policy {
 
 /// The members of a call that takes a reason alone.
 #[derive(Deserialize, JsonSchema)]
-#[schemars(rename = "ReasonGiven")]
+#[schemars(rename = "Reason")]
 #[serde(deny_unknown_fields)]
 struct Because {
     /// For the history, at most 500 characters.

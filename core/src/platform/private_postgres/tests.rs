@@ -173,7 +173,7 @@ fn an_owner_that_waits_to_be_killed() {
 async fn killing_the_owner_ends_the_server_and_keeps_the_data() {
     let state = State::new();
     let mut owner = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "private_postgres::tests::an_owner_that_waits_to_be_killed"])
+        .args(["--exact", "platform::private_postgres::tests::an_owner_that_waits_to_be_killed"])
         .arg("--nocapture")
         .env(OWNER_OF, &state.0)
         .stdout(Stdio::piped())

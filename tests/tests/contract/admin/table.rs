@@ -56,8 +56,7 @@ async fn a_body_that_is_not_json_is_400_everywhere() {
     for route in with_json() {
         for body in ["{", "nonsense", r#"{"a":1,"a":2}"#, "\u{0}"] {
             let path = some_path(route);
-            let answer = world.admin_bytes(route.method.clone(), &path, body.into());
-            let answer = answer.await;
+            let answer = world.admin_bytes(route.method.clone(), &path, body.into()).await;
             assert_eq!(answer.status(), 400, "{route:?} {body:?}");
             assert_eq!(answer.text(), r#"{"error":"the body is not valid JSON"}"#);
         }
@@ -84,8 +83,8 @@ async fn an_oversized_body_is_413_everywhere() {
     let body = Bytes::from(vec![b' '; BODY_BYTES_MAX + 1]);
     for route in OPERATOR_ENDPOINTS {
         let path = some_path(route);
-        let answer = world.admin_bytes(route.method.clone(), &path, body.clone());
-        assert_eq!(answer.await.status(), 413, "{route:?}");
+        let answer = world.admin_bytes(route.method.clone(), &path, body.clone()).await;
+        assert_eq!(answer.status(), 413, "{route:?}");
     }
 }
 

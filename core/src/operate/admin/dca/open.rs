@@ -160,7 +160,7 @@ impl Owner {
 }
 
 impl NewPlan {
-    /// Where the coins are to go.
+    /// The currency, the address and the tag that coins go to.
     fn destination(
         &self,
         catalogue: &Catalogue,

@@ -56,10 +56,12 @@ impl Endpoint for ReplayDecisions {
 /// The decisions of an order's policies, then and now.
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(transparent)]
-#[schemars(transparent)]
+#[schemars(inline)]
 pub struct Replayed(#[schemars(with = "Replay")] Value);
 
+/// Recorded decisions of policies, beside those that they make now.
 #[derive(JsonSchema)]
+#[schemars(rename = "ReplayResult")]
 #[expect(dead_code, reason = "the form of the answer, for the OpenAPI document")]
 struct Replay {
     /// `true` if every decision is the same.

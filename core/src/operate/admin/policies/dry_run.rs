@@ -68,6 +68,7 @@ pub struct Request {
 }
 
 #[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "NewDryRun")]
 #[serde(deny_unknown_fields)]
 struct DryRun {
     #[schemars(with = "Option<Map<String, Value>>")]
@@ -85,13 +86,13 @@ struct DryRun {
 /// The decisions of a dry run.
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(transparent)]
-#[schemars(transparent)]
-pub struct Decided(#[schemars(with = "DryRunAnswer")] Value);
+#[schemars(inline)]
+pub struct Decided(#[schemars(with = "DryRunResult")] Value);
 
 #[derive(JsonSchema)]
 #[serde(untagged)]
 #[expect(dead_code, reason = "the form of the answer, for the OpenAPI document")]
-enum DryRunAnswer {
+enum DryRunResult {
     One(DryRunDecision),
     Several(DryRunDecisions),
 }

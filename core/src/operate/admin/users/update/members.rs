@@ -80,8 +80,9 @@ pub(super) struct Document {
 
 /// Gives the values of a column their names, the same in JSON and as stored.
 macro_rules! names {
-    ($name:ident { $($value:ident $text:literal),+ }) => {
+    ($name:ident as $component:literal { $($value:ident $text:literal),+ }) => {
         #[derive(Clone, Copy, Deserialize, JsonSchema, Serialize, PartialEq, Eq)]
+        #[schemars(rename = $component)]
         pub(super) enum $name {
             $(#[serde(rename = $text)] $value,)+
         }
@@ -94,14 +95,14 @@ macro_rules! names {
     };
 }
 
-names!(Level { Bronze "bronze", Silver "silver", Gold "gold" });
-names!(Dac8 { Unknown "unknown", Missing "missing", Pending "pending", Present "present" });
-names!(Check { Pending "pending", Verified "verified", Failed "failed", Blocked "blocked" });
-names!(AddressCheck {
+names!(Level as "UserLevel" { Bronze "bronze", Silver "silver", Gold "gold" });
+names!(Dac8 as "Dac8Status" { Unknown "unknown", Missing "missing", Pending "pending", Present "present" });
+names!(Check as "CheckStatus" { Pending "pending", Verified "verified", Failed "failed", Blocked "blocked" });
+names!(AddressCheck as "AddressStatus" {
     Missing "missing", Present "present", Pending "pending", Verified "verified",
     Failed "failed", Blocked "blocked"
 });
-names!(DocumentCheck {
+names!(DocumentCheck as "DocumentStatus" {
     Missing "missing", Pending "pending", Verified "verified", Failed "failed", Blocked "blocked"
 });
 
