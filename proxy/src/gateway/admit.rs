@@ -9,7 +9,7 @@ use rampart_core::http::reply::Reply;
 use rampart_core::http::request::Head;
 use rampart_core::platform::error::Code;
 
-use super::body::{NoBody, declared_length};
+use super::body::{BodyError, content_length};
 use super::context::Context;
 use super::path;
 use super::{Gateway, PublicListener};
@@ -34,7 +34,7 @@ impl Gateway {
         self.check_size(request, context)?;
         self.check_address(public, connection, context)?;
         if request.method == Method::CONNECT || !path::is_normal(request.uri.path()) {
-            return Err(Box::new(self.nowhere(context)));
+            return Err(Box::new(self.no_route(context)));
         }
         let head = head(request, connection.peer, context);
         let admission = self.core.admit(&head)?;
@@ -51,11 +51,11 @@ impl Gateway {
         if request.version == Version::HTTP_2 {
             check_parsed(&request.uri, &request.headers).map_err(refused)?;
         }
-        let declared = declared_length(&request.headers).unwrap_or(0);
+        let declared = content_length(&request.headers).unwrap_or(0);
         if declared > SMALLEST_BOUND {
             let (bound, code) = self.core.body_bound(&request.method, request.uri.path());
             if declared > bound as u64 {
-                return Err(Box::new(self.no_body(context, NoBody::TooLarge, code)));
+                return Err(Box::new(self.refuse_body(context, BodyError::TooLarge, code)));
             }
         }
         Ok(())
@@ -78,7 +78,7 @@ impl Gateway {
         Err(Box::new(self.core.refuse_rate(&context.request_id, &decision)))
     }
 
-    fn nowhere(&self, context: &Context) -> Reply {
+    fn no_route(&self, context: &Context) -> Reply {
         let id = &context.request_id;
         if context.method == Method::CONNECT {
             let status = StatusCode::METHOD_NOT_ALLOWED;

@@ -30,7 +30,7 @@ const TRUSTED_LENGTH: usize = 256 * 1024;
 
 /// Why there is no body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum NoBody {
+pub(super) enum BodyError {
     /// More than its bound.
     TooLarge,
     /// Slower than 1 kB/s.
@@ -78,7 +78,7 @@ impl Budget {
 
 /// A body, and the memory it takes of the budget: given back when the request is answered.
 #[derive(Debug)]
-pub(super) struct Received<B = Bytes> {
+pub(super) struct ReceivedBody<B = Bytes> {
     /// Its bytes, or the upload.
     pub(super) body: B,
     /// Its part of the budget.
@@ -86,7 +86,7 @@ pub(super) struct Received<B = Bytes> {
 }
 
 /// The announced length of the body. `framing` has seen that it is a number and there is one.
-pub(super) fn declared_length(headers: &HeaderMap) -> Option<u64> {
+pub(super) fn content_length(headers: &HeaderMap) -> Option<u64> {
     headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
@@ -98,10 +98,10 @@ pub(super) async fn read_body(
     session: &mut ServerSession,
     max: usize,
     budget: &Budget,
-) -> Result<Received, NoBody> {
+) -> Result<ReceivedBody, BodyError> {
     let partial = PartialBody { max, ..PartialBody::default() }.read(session, budget).await?;
     let PartialBody { first, whole, share, .. } = partial;
-    Ok(Received { body: first.unwrap_or_else(|| whole.freeze()), share })
+    Ok(ReceivedBody { body: first.unwrap_or_else(|| whole.freeze()), share })
 }
 
 /// The same for a route that takes images: above the bound of an ordinary body it is an upload, with
@@ -114,15 +114,15 @@ pub(super) async fn read_entity(
     route: &Route,
     (budget, uploads): (&Budget, &Budget),
     core: &Arc<Core>,
-) -> Result<Received<Entity>, NoBody> {
+) -> Result<ReceivedBody<Entity>, BodyError> {
     let uploads = route.body.takes_images().then(|| (Arc::clone(core), uploads.clone()));
     let partial = PartialBody { max: route.body.bound().0, uploads, ..PartialBody::default() };
     let PartialBody { first, whole, upload, share, .. } = partial.read(session, budget).await?;
     let body = match upload {
-        Some(upload) => Entity::Upload(upload.finish().await.map_err(NoBody::Ended)?),
+        Some(upload) => Entity::Upload(upload.finish().await.map_err(BodyError::Ended)?),
         None => first.unwrap_or_else(|| whole.freeze()).into(),
     };
-    Ok(Received { body, share })
+    Ok(ReceivedBody { body, share })
 }
 
 /// The part of a body that has arrived. One that comes in one chunk is not copied.
@@ -146,15 +146,19 @@ impl PartialBody {
         }
     }
 
-    async fn read(mut self, session: &mut ServerSession, budget: &Budget) -> Result<Self, NoBody> {
-        self.declared = declared_length(&session.req_header().headers);
+    async fn read(
+        mut self,
+        session: &mut ServerSession,
+        budget: &Budget,
+    ) -> Result<Self, BodyError> {
+        self.declared = content_length(&session.req_header().headers);
         if self.declared.is_some_and(|length| length > self.max as u64) {
-            return Err(NoBody::TooLarge);
+            return Err(BodyError::TooLarge);
         }
         if session.is_body_empty() {
             return Ok(self);
         }
-        invite(session).await?;
+        send_continue(session).await?;
         loop {
             let before = self.len();
             match timeout(PACE_WINDOW, self.fill(session, budget)).await {
@@ -162,17 +166,21 @@ impl PartialBody {
                     filled?;
                     return Ok(self);
                 }
-                Err(_) if self.len() - before < PACE_BYTES => return Err(NoBody::TooSlow),
+                Err(_) if self.len() - before < PACE_BYTES => return Err(BodyError::TooSlow),
                 Err(_) => {}
             }
         }
     }
 
     /// Reads to the end. May be stopped and called again.
-    async fn fill(&mut self, session: &mut ServerSession, budget: &Budget) -> Result<(), NoBody> {
+    async fn fill(
+        &mut self,
+        session: &mut ServerSession,
+        budget: &Budget,
+    ) -> Result<(), BodyError> {
         loop {
             if let Some(upload) = &mut self.upload {
-                upload.ready().await.map_err(NoBody::Ended)?;
+                upload.ready().await.map_err(BodyError::Ended)?;
             }
             match next(session).await? {
                 Some(chunk) => self.take(chunk, budget)?,
@@ -181,29 +189,29 @@ impl PartialBody {
         }
     }
 
-    fn take(&mut self, chunk: Bytes, budget: &Budget) -> Result<(), NoBody> {
+    fn take(&mut self, chunk: Bytes, budget: &Budget) -> Result<(), BodyError> {
         let seen = self.len() + chunk.len();
         if seen > self.max {
-            return Err(NoBody::TooLarge);
+            return Err(BodyError::TooLarge);
         }
         if let Some(upload) = &mut self.upload {
-            return upload.take(&chunk).map_err(NoBody::Ended);
+            return upload.take(&chunk).map_err(BodyError::Ended);
         }
         if let Some((core, uploads)) = self.uploads.as_ref().filter(|_| seen > BODY_BYTES_MAX) {
             self.share = None;
             if !uploads.cover(&mut self.share, upload::MEMORY_BYTES) {
-                return Err(NoBody::NoMemory);
+                return Err(BodyError::NoMemory);
             }
             let mut upload = Upload::begin(core);
             let before = self.first.take().unwrap_or_else(|| self.whole.split().freeze());
             for bytes in [before, chunk] {
-                upload.take(&bytes).map_err(NoBody::Ended)?;
+                upload.take(&bytes).map_err(BodyError::Ended)?;
             }
             self.upload = Some(upload);
             return Ok(());
         }
         if !budget.cover(&mut self.share, seen) {
-            return Err(NoBody::NoMemory);
+            return Err(BodyError::NoMemory);
         }
         match self.first.take() {
             None if self.whole.is_empty() => self.first = Some(chunk),
@@ -221,7 +229,7 @@ impl PartialBody {
 
 /// Asks for a body that its sender keeps back (RFC 9110, section 10.1.1). Pingora turns keep-alive
 /// off whenever a header is written before the body is read; here the body follows.
-async fn invite(session: &mut ServerSession) -> Result<(), NoBody> {
+async fn send_continue(session: &mut ServerSession) -> Result<(), BodyError> {
     let request = session.req_header();
     let waits = request
         .headers
@@ -231,15 +239,15 @@ async fn invite(session: &mut ServerSession) -> Result<(), NoBody> {
         return Ok(());
     }
     let keepalive = session.get_keepalive();
-    session.write_continue_response().await.map_err(|_| NoBody::Gone)?;
+    session.write_continue_response().await.map_err(|_| BodyError::Gone)?;
     session.set_keepalive(keepalive);
     Ok(())
 }
 
 /// The next part of the body; `None` at its end.
-async fn next(session: &mut ServerSession) -> Result<Option<Bytes>, NoBody> {
+async fn next(session: &mut ServerSession) -> Result<Option<Bytes>, BodyError> {
     let read = session.read_request_body().await;
-    read.map_err(|error| if is_gone(&error) { NoBody::Gone } else { NoBody::Malformed })
+    read.map_err(|error| if is_gone(&error) { BodyError::Gone } else { BodyError::Malformed })
 }
 
 /// Reads and throws away what the client still sends after it has its answer: unread bytes cause

@@ -9,10 +9,10 @@ use pingora_error::Result;
 use rampart_core::http::reply::Reply;
 use rampart_core::http::request::Head;
 
-use super::body::{NoBody, read_body};
+use super::body::{BodyError, read_body};
 use super::concurrency::{WorkFailure, contain};
 use super::context::Context;
-use super::respond::gone;
+use super::respond::client_gone;
 use super::{Gateway, admit, path};
 use crate::server::ConnectionInfo;
 
@@ -57,7 +57,7 @@ impl Gateway {
             Ok(received) => received,
             Err(why) => {
                 session.set_keepalive(None);
-                return no_body(why).ok_or_else(gone);
+                return refuse_body(why).ok_or_else(client_gone);
             }
         };
         let mut head = admit::head(session.req_header(), connection.peer, context);
@@ -83,15 +83,17 @@ impl Gateway {
     }
 }
 
-fn no_body(why: NoBody) -> Option<Reply> {
+fn refuse_body(why: BodyError) -> Option<Reply> {
     Some(match why {
-        NoBody::TooLarge => error(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large"),
-        NoBody::TooSlow => error(StatusCode::REQUEST_TIMEOUT, "the body comes too slowly"),
-        NoBody::NoMemory | NoBody::Ended(_) => {
+        BodyError::TooLarge => error(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large"),
+        BodyError::TooSlow => error(StatusCode::REQUEST_TIMEOUT, "the body comes too slowly"),
+        BodyError::NoMemory | BodyError::Ended(_) => {
             error(StatusCode::SERVICE_UNAVAILABLE, "too many bodies at once")
         }
-        NoBody::Malformed => error(StatusCode::BAD_REQUEST, "the body is not delimited properly"),
-        NoBody::Gone => return None,
+        BodyError::Malformed => {
+            error(StatusCode::BAD_REQUEST, "the body is not delimited properly")
+        }
+        BodyError::Gone => return None,
     })
 }
 

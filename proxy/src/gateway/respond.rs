@@ -13,7 +13,7 @@ use rampart_core::platform::error::Code;
 use rampart_core::trading::limits::upstream::Upstream;
 use tokio::time::timeout;
 
-use super::body::{NoBody, Received, declared_length, discard, read_entity};
+use super::body::{BodyError, ReceivedBody, content_length, discard, read_entity};
 use super::concurrency::{WorkFailure, contain, unless_reset};
 use super::context::{Context, request_id};
 use super::private_listener::error;
@@ -73,7 +73,7 @@ impl Gateway {
         session: &mut ServerSession,
         context: &mut Context,
     ) -> Result<Option<Reply>> {
-        let connection = ConnectionInfo::for_session(session).cloned().ok_or_else(gone)?;
+        let connection = ConnectionInfo::for_session(session).cloned().ok_or_else(client_gone)?;
         let request = session.req_header();
         context.method.clone_from(&request.method);
         let sent = request.headers.get("x-request-id").map(|value| value.as_bytes());
@@ -112,11 +112,11 @@ impl Gateway {
         let (route, code) = (admission.route, admission.route.body.bound().1);
         let received = match read_entity(session, route, budgets, &self.core).await {
             Ok(received) => received,
-            Err(NoBody::Gone) => return Err(gone()),
+            Err(BodyError::Gone) => return Err(client_gone()),
             Err(why) => {
                 // Where the next request would begin is not known any more.
                 session.set_keepalive(None);
-                return Ok(Some(self.no_body(context, why, code)));
+                return Ok(Some(self.refuse_body(context, why, code)));
             }
         };
         if let Err(reply) = self.acquire_permit(public, context) {
@@ -124,20 +124,20 @@ impl Gateway {
         }
         match upstream {
             Some(_) if session.retry_buffer_truncated() => {
-                Ok(Some(self.no_body(context, NoBody::TooLarge, code)))
+                Ok(Some(self.refuse_body(context, BodyError::TooLarge, code)))
             }
             // Boxed: what no upstream answers does not carry its room around.
             Some(upstream) => {
                 Ok(Box::pin(self.pass_on(public, context, upstream, (&admission, head))).await)
             }
             None => {
-                let Received { body, share: _share } = received;
+                let ReceivedBody { body, share: _share } = received;
                 let work = self.core.answer(admission, head, body);
                 let work = pin!(contain(work, public.answer_max));
                 // HTTP/1 has no reset; there the client is not looked at before the answer.
                 let watched = route.is_safe() && session.is_custom();
                 let done = unless_reset(session.read_body_or_idle(true), watched, work).await;
-                let answer = done.ok_or_else(gone)?;
+                let answer = done.ok_or_else(client_gone)?;
                 Ok(Some(answer.unwrap_or_else(|failure| self.failed(context, failure))))
             }
         }
@@ -188,18 +188,20 @@ impl Gateway {
         self.core.refuse(&context.request_id, status, Code::GeneralError, doing)
     }
 
-    pub(super) fn no_body(&self, context: &Context, why: NoBody, too_large: Code) -> Reply {
+    pub(super) fn refuse_body(&self, context: &Context, why: BodyError, too_large: Code) -> Reply {
         let (status, code, detail) = match why {
-            NoBody::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, too_large, "the body is too large"),
-            NoBody::TooSlow => {
+            BodyError::TooLarge => {
+                (StatusCode::PAYLOAD_TOO_LARGE, too_large, "the body is too large")
+            }
+            BodyError::TooSlow => {
                 let detail = "the body comes slower than 1 kB/s";
                 (StatusCode::REQUEST_TIMEOUT, Code::RequestMalformed, detail)
             }
-            NoBody::Ended(ended) => {
+            BodyError::Ended(ended) => {
                 return self.core.refuse_upload(&context.request_id, ended, too_large);
             }
-            NoBody::NoMemory => return self.unavailable(context, "hold one more body"),
-            NoBody::Malformed | NoBody::Gone => {
+            BodyError::NoMemory => return self.unavailable(context, "hold one more body"),
+            BodyError::Malformed | BodyError::Gone => {
                 let detail = "the body is not delimited as announced";
                 (StatusCode::BAD_REQUEST, Code::RequestMalformed, detail)
             }
@@ -214,7 +216,7 @@ impl Gateway {
 fn can_skip_body(session: &ServerSession) -> bool {
     let headers = &session.req_header().headers;
     !headers.contains_key(header::EXPECT)
-        && declared_length(headers).is_some_and(|length| length <= SKIPPED_BYTES_MAX)
+        && content_length(headers).is_some_and(|length| length <= SKIPPED_BYTES_MAX)
 }
 
 /// Writes `reply`; to `HEAD` without its body.
@@ -242,6 +244,6 @@ pub(super) async fn write(
     }
 }
 
-pub(super) fn gone() -> Box<Error> {
+pub(super) fn client_gone() -> Box<Error> {
     Error::explain(ErrorType::ConnectionClosed, "the client left").into_down()
 }

@@ -12,7 +12,7 @@ use pingora_http::{RequestHeader, ResponseHeader};
 use rampart_core::trading::limits::upstream::{PassedOn, Protocol, Upstream};
 use tokio::time::timeout;
 
-use super::body::declared_length;
+use super::body::content_length;
 
 /// Time for finding the backend's address.
 const LOOKUP_MAX: Duration = Duration::from_secs(2);
@@ -66,7 +66,7 @@ impl UpstreamExchange {
     /// Whom to connect to.
     ///
     /// # Errors
-    /// When the backend's name leads nowhere.
+    /// When the backend's name leads no_route.
     pub(super) async fn peer(&self) -> Result<Box<HttpPeer>> {
         let Upstream { host, port, protocol, .. } = &self.upstream;
         let looking = tokio::net::lookup_host((host.as_str(), *port));
@@ -124,7 +124,7 @@ impl UpstreamExchange {
     /// # Errors
     /// When the answer is too large.
     pub(super) fn answer(&self, answer: &mut ResponseHeader) -> Result<()> {
-        if declared_length(&answer.headers).is_some_and(|length| length > ANSWER_BYTES_MAX) {
+        if content_length(&answer.headers).is_some_and(|length| length > ANSWER_BYTES_MAX) {
             return Err(too_large());
         }
         let named = answer.headers.get_all(header::CONNECTION).iter();

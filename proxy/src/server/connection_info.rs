@@ -20,7 +20,7 @@ use super::framing::HeadError;
 const RESETS_MAX: u32 = 100;
 /// Nanoseconds for which a connection uses the bucket of its address without asking for it. Much
 /// less than the time after which an unused one is forgotten.
-const BUCKET_KEPT_NS: u64 = 1_000_000_000;
+const BUCKET_CACHE_NS: u64 = 1_000_000_000;
 
 /// Peer, TLS and state of a connection.
 #[derive(Debug)]
@@ -34,12 +34,12 @@ pub(crate) struct ConnectionInfo {
     answering: AtomicBool,
     resets: AtomicU32,
     hostile: Notify,
-    bucket: Mutex<Option<KeptBucket>>,
+    bucket: Mutex<Option<CachedBucket>>,
 }
 
 /// The bucket of a connection's address, and until when it is used without a look.
 #[derive(Debug)]
-struct KeptBucket {
+struct CachedBucket {
     bucket: Arc<Gcra>,
     until_ns: u64,
 }
@@ -80,7 +80,7 @@ impl ConnectionInfo {
         session.digest()?.proxy_digest.as_ref()?.user_data.as_ref()?.downcast_ref()
     }
 
-    /// Gives what `find` gives, or gave less than [`BUCKET_KEPT_NS`] before `now_ns`: the address of
+    /// Gives what `find` gives, or gave less than [`BUCKET_CACHE_NS`] before `now_ns`: the address of
     /// a connection stays the same.
     pub(crate) fn bucket(&self, now_ns: u64, find: impl FnOnce() -> Arc<Gcra>) -> Arc<Gcra> {
         let mut kept = self.bucket.lock().unwrap_or_else(PoisonError::into_inner);
@@ -88,8 +88,8 @@ impl ConnectionInfo {
             Some(kept) if now_ns < kept.until_ns => Arc::clone(&kept.bucket),
             _ => {
                 let bucket = find();
-                let until_ns = now_ns.saturating_add(BUCKET_KEPT_NS);
-                *kept = Some(KeptBucket { bucket: Arc::clone(&bucket), until_ns });
+                let until_ns = now_ns.saturating_add(BUCKET_CACHE_NS);
+                *kept = Some(CachedBucket { bucket: Arc::clone(&bucket), until_ns });
                 bucket
             }
         }
@@ -135,8 +135,8 @@ mod tests {
             })
         };
         let first = bucket(5);
-        assert!(Arc::ptr_eq(&first, &bucket(4 + BUCKET_KEPT_NS)));
-        assert!(!Arc::ptr_eq(&first, &bucket(5 + BUCKET_KEPT_NS)));
+        assert!(Arc::ptr_eq(&first, &bucket(4 + BUCKET_CACHE_NS)));
+        assert!(!Arc::ptr_eq(&first, &bucket(5 + BUCKET_CACHE_NS)));
         assert_eq!(found.load(Ordering::Relaxed), 2);
     }
 }

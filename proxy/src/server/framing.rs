@@ -127,7 +127,7 @@ pub(crate) fn check(head: &[u8]) -> Result<Body, HeadError> {
     for line in lines.filter(|line| !line.is_empty()) {
         fields.read(line)?;
     }
-    fields.judge(target, version)
+    fields.validate(target, version)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -202,7 +202,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    fn judge(&self, target: &[u8], version: Version) -> Result<Body, HeadError> {
+    fn validate(&self, target: &[u8], version: Version) -> Result<Body, HeadError> {
         if version == Version::Http11 && self.host.is_none() {
             return Err(Malformed("HTTP/1.1 needs a Host"));
         }

@@ -74,7 +74,7 @@ pub(super) async fn serve<A: HttpServerApp + Send + Sync + 'static>(
         };
         let Some(Ok((request, answer))) = accepted else { return };
         used = true;
-        let ticket = Ticket::new(&running);
+        let running_stream = RunningStream::new(&running);
         if running.load(Ordering::Acquire) > RUNNING_MAX {
             return;
         }
@@ -85,7 +85,7 @@ pub(super) async fn serve<A: HttpServerApp + Send + Sync + 'static>(
             let serving = AssertUnwindSafe(app.process_new_http(session, &shutdown));
             // A panic, which is in the log, ends the stream alone.
             let _ = serving.catch_unwind().await;
-            drop(ticket);
+            drop(running_stream);
         });
     }
 }
@@ -101,16 +101,16 @@ fn options() -> H2Options {
 }
 
 /// A running stream.
-struct Ticket(Arc<AtomicUsize>);
+struct RunningStream(Arc<AtomicUsize>);
 
-impl Ticket {
+impl RunningStream {
     fn new(running: &Arc<AtomicUsize>) -> Self {
         running.fetch_add(1, Ordering::AcqRel);
         Self(Arc::clone(running))
     }
 }
 
-impl Drop for Ticket {
+impl Drop for RunningStream {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::AcqRel);
     }

@@ -63,9 +63,9 @@ impl ShutdownSignalWatch for Watch {
     /// Returns when everything has ended that Pingora does not know of.
     async fn recv(&self) -> ShutdownSignal {
         let Self(shutdown) = self;
-        let told = match Signals::install() {
+        let signalled = match Signals::install() {
             Ok(signals) => tokio::select! {
-                at_once = shutdown.until_left(signals) => {
+                at_once = shutdown.run(signals) => {
                     if at_once {
                         return ShutdownSignal::GracefulTerminate;
                     }
@@ -83,7 +83,7 @@ impl ShutdownSignalWatch for Watch {
         if tokio::time::timeout(WORK_END_MAX, shutdown.reach(Stage::Ended)).await.is_err() {
             tracing::warn!("background work did not end in time");
         }
-        if told {
+        if signalled {
             tracing::info!("stopped");
         }
         ShutdownSignal::GracefulTerminate
@@ -105,7 +105,7 @@ impl Shutdown {
     /// Serves until a signal says otherwise: SIGTERM drains, SIGINT ends at once, SIGQUIT hands
     /// the listeners to a new process and drains, SIGHUP reads the certificates again. Gives the
     /// signal that ends it.
-    async fn until_told(&self, signals: &mut Signals) -> SignalKind {
+    async fn stop_signal(&self, signals: &mut Signals) -> SignalKind {
         self.reach(Stage::Serving).await;
         let mut next = signals.next(&ALL).await;
         while next != TERMINATE && next != INTERRUPT {
@@ -156,8 +156,8 @@ impl Shutdown {
     }
 
     /// Serves until told to stop, and finishes what is in flight unless told to stop at once.
-    async fn until_left(&self, mut signals: Signals) -> bool {
-        match self.until_told(&mut signals).await {
+    async fn run(&self, mut signals: Signals) -> bool {
+        match self.stop_signal(&mut signals).await {
             INTERRUPT => return true,
             TERMINATE => {
                 tracing::info!("stopping: not ready any more, finishing what is in flight");

@@ -300,7 +300,7 @@ impl Session for Http2Session {
     }
 
     fn get_retry_buffer(&self) -> Option<Bytes> {
-        Some(Bytes::new())
+        (self.bytes_read > 0).then(Bytes::new)
     }
 
     async fn finish_custom(&mut self) -> Result<()> {
