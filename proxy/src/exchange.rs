@@ -13,7 +13,7 @@ use rampart_core::endpoint::Route;
 use rampart_core::http::reply::Reply;
 use rampart_core::http::request::BODY_BYTES_MAX;
 use rampart_core::http::request::Entity;
-use rampart_core::http::upload::{self, Ended, Upload};
+use rampart_core::http::upload::{self, Upload, UploadError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
@@ -40,7 +40,7 @@ pub(crate) enum NoBody {
     /// Too many other bodies are in memory.
     NoMemory,
     /// An upload that cannot go on.
-    Ended(Ended),
+    Upload(UploadError),
     /// Not delimited as announced.
     Malformed,
     /// The client left.
@@ -179,7 +179,7 @@ pub(crate) async fn read_entity(
     let gathered = Gathered { max: route.body.bound().0, uploads, ..Gathered::default() };
     let Gathered { first, whole, upload, share, .. } = gathered.read(source, budget).await?;
     let body = match upload {
-        Some(upload) => Entity::Upload(upload.finish().await.map_err(NoBody::Ended)?),
+        Some(upload) => Entity::Upload(upload.finish().await.map_err(NoBody::Upload)?),
         None => first.unwrap_or_else(|| whole.freeze()).into(),
     };
     Ok(Received { body, share })
@@ -240,7 +240,7 @@ impl Gathered {
     ) -> std::result::Result<(), NoBody> {
         loop {
             if let Some(upload) = &mut self.upload {
-                upload.ready().await.map_err(NoBody::Ended)?;
+                upload.ready().await.map_err(NoBody::Upload)?;
             }
             match source.next().await? {
                 Some(chunk) => self.take(chunk, budget)?,
@@ -255,7 +255,7 @@ impl Gathered {
             return Err(NoBody::TooLarge);
         }
         if let Some(upload) = &mut self.upload {
-            return upload.take(&chunk).map_err(NoBody::Ended);
+            return upload.take(&chunk).map_err(NoBody::Upload);
         }
         if let Some((core, uploads)) = self.uploads.as_ref().filter(|_| seen > BODY_BYTES_MAX) {
             self.share = None;
@@ -265,7 +265,7 @@ impl Gathered {
             let mut upload = Upload::begin(core);
             let before = self.first.take().unwrap_or_else(|| self.whole.split().freeze());
             for bytes in [before, chunk] {
-                upload.take(&bytes).map_err(NoBody::Ended)?;
+                upload.take(&bytes).map_err(NoBody::Upload)?;
             }
             self.upload = Some(upload);
             return Ok(());

@@ -228,8 +228,8 @@ impl Gateway {
                 let detail = "the body comes slower than 1 kB/s";
                 (StatusCode::REQUEST_TIMEOUT, Code::RequestMalformed, detail)
             }
-            NoBody::Ended(ended) => {
-                return self.core.refuse_upload(&context.request_id, ended, too_large);
+            NoBody::Upload(error) => {
+                return self.core.refuse_upload(&context.request_id, error, too_large);
             }
             NoBody::NoMemory => return self.unavailable(context, "hold one more body"),
             NoBody::Malformed | NoBody::Gone => {

@@ -122,7 +122,7 @@ fn no_body(why: NoBody) -> Option<Reply> {
     Some(match why {
         NoBody::TooLarge => error(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large"),
         NoBody::TooSlow => error(StatusCode::REQUEST_TIMEOUT, "the body comes too slowly"),
-        NoBody::NoMemory | NoBody::Ended(_) => {
+        NoBody::NoMemory | NoBody::Upload(_) => {
             error(StatusCode::SERVICE_UNAVAILABLE, "too many bodies at once")
         }
         NoBody::Malformed => error(StatusCode::BAD_REQUEST, "the body is not delimited properly"),

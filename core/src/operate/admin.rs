@@ -31,7 +31,7 @@ use crate::api::segments;
 use crate::auth::client_credentials::bearer;
 use crate::http::reply::Reply;
 use crate::http::request::Head;
-use crate::platform::crypto::{digest_of, equal};
+use crate::platform::crypto::{constant_time_eq, digest_of};
 use crate::platform::error::Error;
 
 /// Every call, a line each.
@@ -350,7 +350,7 @@ impl Core {
         let given = head.header("authorization").and_then(bearer).map(digest_of);
         let wanted = self.settings.admin_token.as_ref().map(|token| digest_of(token.expose()));
         match (given, wanted) {
-            (Some(given), Some(wanted)) if equal(&given, &wanted) => Ok(()),
+            (Some(given), Some(wanted)) if constant_time_eq(&given, &wanted) => Ok(()),
             _ => Err(Refused::new(StatusCode::UNAUTHORIZED, "the admin token is missing or wrong")),
         }
     }

@@ -13,7 +13,7 @@ use crate::auth::caller::Client;
 use crate::endpoint::openapi::doc::{Kind, Member, required};
 use crate::http::request::Input;
 use crate::platform::batch::{Gather, Work};
-use crate::platform::db::Kept;
+use crate::platform::db::HeldConnection;
 use crate::platform::error::sqlstate::is_unavailable;
 use crate::platform::error::{Code, Error, Result};
 use rampart_types::{OrderId, PartnerReference, UserId};
@@ -95,23 +95,23 @@ struct Reading {
 impl Work for Reading {
     type Ask = Asked;
     type Answer = Result<Option<OrderRow>>;
-    type Tool = Kept;
+    type Tool = HeldConnection;
     const TOGETHER_MAX: usize = 64;
     /// More would take smaller shares, and connections from everybody else.
     const LANES: usize = 2;
     const DOING: &'static str = "read an order";
 
-    async fn run(&self, kept: &mut Kept, asked: Vec<Asked>) -> Vec<Self::Answer> {
+    async fn run(&self, kept: &mut HeldConnection, asked: Vec<Asked>) -> Vec<Self::Answer> {
         match self.all(kept, &asked).await {
             Ok(rows) => rows.into_iter().map(Ok).collect(),
             Err(error) if is_unavailable(&error) => {
-                kept.give_back();
+                kept.release();
                 tracing::error!(%error, orders = asked.len(), "orders could not be read");
                 asked.iter().map(|_| Err(Error::unavailable(Self::DOING))).collect()
             }
             // Whatever is wrong with one of them is not the others' business.
             Err(_) => {
-                kept.give_back();
+                kept.release();
                 let mut answers = Vec::with_capacity(asked.len());
                 for alone in &asked {
                     answers.push(one(&self.db, alone).await.map_err(Into::into));
@@ -126,14 +126,14 @@ impl Reading {
     /// On the kept connection; on another one when that has broken.
     async fn all(
         &self,
-        kept: &mut Kept,
+        kept: &mut HeldConnection,
         asked: &[Asked],
     ) -> Result<Vec<Option<OrderRow>>, sqlx::Error> {
         let found = each(kept.connection(&self.db).await?, asked).await;
         if !found.as_ref().is_err_and(may_have_run) {
             return found;
         }
-        kept.give_back();
+        kept.release();
         each(kept.connection(&self.db).await?, asked).await
     }
 }

@@ -23,7 +23,7 @@ use crate::Core;
 use crate::notify::events::EventType;
 use crate::notify::webhooks;
 use crate::platform::batch::{Gather, Work};
-use crate::platform::db::{Kept, retrying_statement};
+use crate::platform::db::{HeldConnection, retrying_statement};
 use crate::platform::error::sqlstate::{is_retryable, is_unavailable};
 use crate::platform::error::{Error, Result};
 use crate::trading::orders::status::{Cause, OrderStatus};
@@ -175,13 +175,13 @@ pub(super) struct Placing {
 impl Work for Placing {
     type Ask = Row;
     type Answer = Fate;
-    type Tool = Kept;
+    type Tool = HeldConnection;
     const TOGETHER_MAX: usize = 64;
     /// While one waits for the disk another one gathers; more would only make them smaller.
     const LANES: usize = 2;
     const DOING: &'static str = "place an order";
 
-    async fn run(&self, kept: &mut Kept, mut asked: Vec<Row>) -> Vec<Fate> {
+    async fn run(&self, kept: &mut HeldConnection, mut asked: Vec<Row>) -> Vec<Fate> {
         let names: Vec<(Uuid, i64)> =
             asked.iter().map(|row| (row.client_id, row.order_id)).collect();
         // Two statements that hold the same quotes wait for each other in one direction only.
@@ -192,7 +192,7 @@ impl Work for Placing {
             Err(error) => Err(error),
         };
         if outcome.is_err() {
-            kept.give_back();
+            kept.release();
         }
         if outcome.as_ref().is_err_and(is_retryable) {
             outcome = retrying_statement(|| insert(&self.db, &rows)).await;
