@@ -7,7 +7,7 @@ use crate::api::{OPERATORS_API, PARTNERS_API};
 use crate::auth::passwords::Passwords;
 use crate::auth::tokens::Tokens;
 use crate::endpoint::KeyClaims;
-use crate::http::images::Images;
+use crate::http::images::ImageProcessor;
 use crate::notify::callbacks::Outbound;
 use crate::partners::Attempts;
 use crate::platform::clock::Clock;
@@ -16,7 +16,7 @@ use crate::platform::db;
 use crate::platform::error::{Error, Result};
 use crate::platform::mail::Mailer;
 use crate::platform::metrics::Metrics;
-use crate::platform::object_store::Documents;
+use crate::platform::object_store::DocumentStore;
 use crate::platform::settings::Settings;
 use crate::policies::ShadowQueue;
 use crate::policies::runtime::Policies;
@@ -91,8 +91,8 @@ impl Core {
             upstream,
             snapshots,
             passwords,
-            documents: Documents::new(&settings.documents),
-            images: Images::default(),
+            documents: DocumentStore::new(&settings.documents),
+            images: ImageProcessor::default(),
             method_cache: MethodCache::default(),
             attempts: Attempts::default(),
             user_attempts: users::Attempts::default(),

@@ -1,5 +1,5 @@
-//! Plain HTTP values: a request, a reply, the error envelope, fields, uploads, HTML pages. Serving
-//! them is the edge's business.
+//! HTTP values without a server: request, reply, error envelope, fields, uploads, HTML pages. The
+//! edge serves them.
 
 mod error_envelope;
 pub mod fields;

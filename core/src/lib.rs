@@ -25,14 +25,14 @@ use crate::auth::passwords::Passwords;
 use crate::auth::tokens::Tokens;
 use crate::endpoint::KeyClaims;
 use crate::endpoint::router::ServedApi;
-use crate::http::images::Images;
+use crate::http::images::ImageProcessor;
 use crate::notify::callbacks::Outbound;
 use crate::partners::Attempts;
 use crate::platform::clock::Clock;
 use crate::platform::crypto::MasterKey;
 use crate::platform::mail::Mailer;
 use crate::platform::metrics::Metrics;
-use crate::platform::object_store::Documents;
+use crate::platform::object_store::DocumentStore;
 use crate::platform::settings::Settings;
 use crate::policies::ShadowQueue;
 use crate::policies::runtime::Policies;
@@ -77,9 +77,9 @@ pub struct Core {
     /// Password hashing, bounded.
     pub passwords: Passwords,
     /// Where images of documents and proofs are kept.
-    pub documents: Documents,
+    pub documents: DocumentStore,
     /// Work on images, bounded.
-    pub images: Images,
+    pub images: ImageProcessor,
     /// Tries of client credentials, by who tries.
     pub attempts: Attempts,
     /// Tries of users' e-mail addresses.

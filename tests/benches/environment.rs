@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use http::Method;
 use rampart_core::platform::db;
-use rampart_core::platform::private_postgres::{Options, PrivatePostgres, Use};
+use rampart_core::platform::private_postgres::{Options, PrivatePostgres, Profile};
 use rampart_tests::certificate::CERTIFICATE;
 use rampart_tests::cluster;
 use rampart_tests::edge::{Edge, Setup, UNLIMITED};
@@ -51,7 +51,7 @@ impl Environment {
         fs::write(folder.join("both.pem"), both.map(Result::unwrap).concat()).unwrap();
         let bin = std::env::var_os("RAMPART_PG_BIN").map(Into::into);
         let state = folder.join("postgres");
-        let options = Options { state, bin, purpose: Use::Measured };
+        let options = Options { state, bin, profile: Profile::Benchmark };
         let postgres = PrivatePostgres::start(options).unwrap();
         let mut runtime = tokio::runtime::Builder::new_multi_thread();
         let runtime = runtime.worker_threads(2).enable_all().build().unwrap();

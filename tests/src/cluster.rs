@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use rampart_core::platform::private_postgres::{Options, PrivatePostgres, Use};
+use rampart_core::platform::private_postgres::{Options, PrivatePostgres, Profile};
 use sqlx::postgres::PgPoolOptions;
 use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool};
 
@@ -57,7 +57,7 @@ async fn url(database: &str) -> String {
             let options = Options {
                 state: std::env::temp_dir().join(name),
                 bin: postgres_programs(),
-                purpose: Use::Once,
+                profile: Profile::Ephemeral,
             };
             PrivatePostgres::start(options).unwrap()
         });

@@ -13,7 +13,7 @@ use argon2::{Algorithm, Argon2, Block, Params, Version};
 use tokio::sync::oneshot;
 
 use crate::platform::clock::Clock;
-use crate::platform::crypto::{Secret, equal};
+use crate::platform::crypto::{Secret, constant_time_eq};
 use crate::platform::error::{Error, Result};
 
 /// Memory of one hash in KiB, which is also its number of blocks.
@@ -158,7 +158,7 @@ impl Hasher {
         let params = Params::try_from(&stored).map_err(|_| foreign())?;
         let argon2 = Argon2::new(Algorithm::Argon2id, version, params);
         let output = self.compute(&argon2, password, &salt)?;
-        Ok(equal(&output, hash.as_bytes()))
+        Ok(constant_time_eq(&output, hash.as_bytes()))
     }
 
     fn compute(

@@ -14,7 +14,7 @@ use crate::endpoint::{Body, Bucket, Cache, Route};
 use crate::http::reply::{Reply, entity_tag};
 use crate::http::request::BODY_BYTES_MAX;
 use crate::http::request::{Entity, Head, Input};
-use crate::http::upload::{Ended, Upload, Uploaded};
+use crate::http::upload::{Upload, UploadError, UploadedBody};
 use crate::platform::error::{Code, Error, Result};
 use crate::platform::rate_limit::Decision;
 
@@ -144,14 +144,17 @@ impl Core {
                 }
                 match self.uploaded(&body).await {
                     Ok(upload) => self.answer(admission, head, Entity::Upload(upload)).await,
-                    Err(ended) => self.refuse_upload(&head.request_id, ended, code),
+                    Err(error) => self.refuse_upload(&head.request_id, error, code),
                 }
             }
             Err(reply) => *reply,
         }
     }
 
-    async fn uploaded(self: &Arc<Self>, body: &[u8]) -> std::result::Result<Uploaded, Ended> {
+    async fn uploaded(
+        self: &Arc<Self>,
+        body: &[u8],
+    ) -> std::result::Result<UploadedBody, UploadError> {
         let mut upload = Upload::begin(self);
         for chunk in body.chunks(BODY_BYTES_MAX) {
             upload.take(chunk)?;
@@ -161,12 +164,12 @@ impl Core {
     }
 
     /// The answer to an upload that ended early.
-    pub fn refuse_upload(&self, request_id: &str, ended: Ended, too_large: Code) -> Reply {
-        let (status, code, detail) = match ended {
-            Ended::TooLarge => {
+    pub fn refuse_upload(&self, request_id: &str, error: UploadError, too_large: Code) -> Reply {
+        let (status, code, detail) = match error {
+            UploadError::TooLarge => {
                 (StatusCode::PAYLOAD_TOO_LARGE, too_large, "only images may be large")
             }
-            Ended::NoRoom => {
+            UploadError::Unavailable => {
                 (StatusCode::SERVICE_UNAVAILABLE, Code::GeneralError, "keep one more upload")
             }
         };

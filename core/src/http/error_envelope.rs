@@ -29,7 +29,7 @@ impl Refusal {
 }
 
 impl Error {
-    /// The reply for the partner. A failure's cause is logged here, once.
+    /// The reply to the partner. The cause of a failure is logged here, once.
     pub fn reply(&self, request_id: &str) -> Reply {
         match self {
             Self::Refused(refusal) => refusal.reply(),

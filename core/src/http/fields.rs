@@ -1,7 +1,7 @@
-//! A request read member by member: every violation of the stage is found, none is read twice.
+//! Reading of a request's members, which collects every violation of the stage.
 //!
-//! JSON is read strictly (section 1 of the contract): UTF-8, one document, no duplicate member,
-//! depth at most [`DEPTH_MAX`], numbers kept as the decimal text that was sent.
+//! JSON is parsed strictly (section 1 of the contract): UTF-8, one document, no duplicate member,
+//! depth at most [`DEPTH_MAX`], numbers with their exact decimal text.
 
 mod json;
 pub(crate) mod strict;
@@ -13,10 +13,10 @@ use serde_json::{Map, Value};
 pub use self::json::{DEPTH_MAX, parse};
 use crate::platform::error::{Code, Refusal, Result};
 
-/// Most members among which a name is looked for by comparing; above it, hashing takes less time.
-const COMPARED_MAX: usize = 16;
+/// Most members for a linear search of a name; above it, hashing is faster.
+const LINEAR_SEARCH_MAX: usize = 16;
 
-/// The members of a request, and what was found wrong with them so far.
+/// The members of a request and the violations found so far.
 #[derive(Debug)]
 pub struct Fields<'a> {
     members: Cow<'a, Map<String, Value>>,
@@ -30,7 +30,7 @@ impl<'a> Fields<'a> {
     /// ER048 when the document is not an object.
     pub fn of(document: &'a Value) -> Result<Self> {
         match document {
-            Value::Object(members) => Ok(Self::over(Cow::Borrowed(members))),
+            Value::Object(members) => Ok(Self::new(Cow::Borrowed(members))),
             _ => Err(crate::platform::error::Error::with_detail(
                 Code::RequestMalformed,
                 "send a JSON object",
@@ -38,21 +38,21 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The parameters of a query; of several with one name the first counts.
+    /// The parameters of a query; the first of several with the same name.
     pub fn of_query(query: Option<&str>) -> Self {
         let mut members = Map::new();
         for (name, value) in url::form_urlencoded::parse(query.unwrap_or("").as_bytes()) {
             members.entry(name).or_insert_with(|| Value::String(value.into_owned()));
         }
-        Self::over(Cow::Owned(members))
+        Self::new(Cow::Owned(members))
     }
 
-    fn over(members: Cow<'a, Map<String, Value>>) -> Self {
+    fn new(members: Cow<'a, Map<String, Value>>) -> Self {
         Self { members, refusal: Refusal::new() }
     }
 
     fn get(&self, name: &str) -> Option<&Value> {
-        if self.members.len() > COMPARED_MAX {
+        if self.members.len() > LINEAR_SEARCH_MAX {
             return self.members.get(name);
         }
         self.members.iter().find(|(sent, _)| *sent == name).map(|(_, value)| value)
@@ -63,7 +63,7 @@ impl<'a> Fields<'a> {
         self.get(name).filter(|value| !value.is_null())
     }
 
-    /// The member, told apart: absent, null, or a value. For merge-patch bodies (RFC 7396).
+    /// The member of a merge-patch body (RFC 7396): absent, null, or a value.
     pub fn member(&self, name: &str) -> Member<'_> {
         match self.get(name) {
             None => Member::Absent,
@@ -77,22 +77,22 @@ impl<'a> Fields<'a> {
         self.members.keys().map(String::as_str)
     }
 
-    /// Notes a violation.
+    /// Adds a violation.
     pub fn refuse(&mut self, code: Code) {
         self.refusal.add(code, None);
     }
 
-    /// Notes a violation with a detail for the solution's text.
+    /// Adds a violation with a detail for the solution's text.
     pub fn refuse_with(&mut self, code: Code, detail: impl Into<Cow<'static, str>>) {
         self.refusal.add(code, Some(detail.into()));
     }
 
-    /// Whether anything was found so far.
+    /// True if no violation was found so far.
     pub fn is_clean(&self) -> bool {
         self.refusal.is_empty()
     }
 
-    /// A text that must be there: absent, null, empty or not a string is `code`.
+    /// A required text: absent, null, empty or not a string is `code`.
     pub fn text(&mut self, name: &'static str, code: Code) -> Option<String> {
         match self.get(name) {
             Some(Value::String(text)) if !text.is_empty() => Some(text.clone()),
@@ -103,7 +103,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A text that may be absent or null; anything else that is not a string is `code`.
+    /// An optional text, absent or null; any other value that is not a string is `code`.
     pub fn text_or_null(&mut self, name: &'static str, code: Code) -> Option<String> {
         match self.get(name) {
             None | Some(Value::Null) => None,
@@ -115,7 +115,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A value that must be there and pass `read`; `code` otherwise.
+    /// A required value that passes `read`; `code` otherwise.
     pub fn required<T>(
         &mut self,
         name: &'static str,
@@ -129,7 +129,7 @@ impl<'a> Fields<'a> {
         value
     }
 
-    /// A value that may be absent or null, and must pass `read` otherwise; `code` if it does not.
+    /// An optional value, absent or null; any other must pass `read`, else it is `code`.
     pub fn optional<T>(
         &mut self,
         name: &'static str,
@@ -144,7 +144,8 @@ impl<'a> Fields<'a> {
         read
     }
 
-    /// What a member of a merge-patch body asks for; a value must pass `read`, `code` if it does not.
+    /// The change that a member of a merge-patch body requests; a value must pass `read`, else it is
+    /// `code`.
     pub fn change<T>(
         &mut self,
         name: &'static str,
@@ -158,10 +159,10 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The request, once every member was read.
+    /// The request, after every member was read.
     ///
     /// # Errors
-    /// All violations noted. `None` without a violation is ER048: a rule forgot to name its code.
+    /// All violations found. `None` without a violation is ER048: a rule did not add its code.
     pub fn finish<T>(self, request: Option<T>) -> Result<T> {
         match request {
             Some(request) if self.refusal.is_empty() => Ok(request),
@@ -182,24 +183,24 @@ pub enum Member<'a> {
     Value(&'a Value),
 }
 
-/// What a member of a merge-patch body does to what is stored.
+/// The change of a stored value by a member of a merge-patch body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change<T> {
-    /// It stays.
+    /// The value stays.
     Keep,
-    /// It goes.
+    /// The value is removed.
     Clear,
-    /// This takes its place.
+    /// The value is replaced.
     Set(T),
 }
 
 impl<T> Change<T> {
-    /// Whether anything is to be written.
+    /// True if the value changes.
     pub const fn is_sent(&self) -> bool {
         !matches!(self, Self::Keep)
     }
 
-    /// What is to be written: nothing where it goes.
+    /// The new value, if any.
     pub fn value(self) -> Option<T> {
         match self {
             Self::Keep | Self::Clear => None,
@@ -257,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn absent_null_and_value_are_three_things() {
+    fn absent_null_and_value_are_distinguished() {
         let document = json!({"null": null, "value": 7, "wrong": "x"});
         let mut fields = Fields::of(&document).unwrap();
         let mut change = |name| fields.change(name, Code::IntendedAmountInvalid, integer);
@@ -270,7 +271,7 @@ mod tests {
 
     #[test]
     fn a_member_is_found_among_few_and_among_many() {
-        for count in [0, 1, COMPARED_MAX, COMPARED_MAX + 1, 100] {
+        for count in [0, 1, LINEAR_SEARCH_MAX, LINEAR_SEARCH_MAX + 1, 100] {
             let names = (0..count).map(|at| (format!("m{at}"), Value::from(at)));
             let document = Value::Object(names.collect());
             let fields = Fields::of(&document).unwrap();
@@ -290,7 +291,7 @@ mod tests {
         ]
     }
 
-    /// An object of these members; what is absent is not in it.
+    /// An object of the members that are not absent.
     fn object(members: &[Option<Value>; 3]) -> Value {
         let named = ["a", "b", "c"].into_iter().zip(members);
         let present = named.filter_map(|(name, value)| Some((name.to_owned(), value.clone()?)));
@@ -308,8 +309,8 @@ mod tests {
         target
     }
 
-    /// What the changes of a patch make of an object.
-    fn changed(mut target: Map<String, Value>, patch: &Value) -> Map<String, Value> {
+    /// Applies the changes of a patch to an object.
+    fn apply(mut target: Map<String, Value>, patch: &Value) -> Map<String, Value> {
         let mut fields = Fields::of(patch).unwrap();
         for name in ["a", "b", "c"] {
             match fields.change(name, Code::IntendedAmountInvalid, integer) {
@@ -330,9 +331,9 @@ mod tests {
             let stored = object(&stored.map(|n| Some(n.into())));
             let stored = stored.as_object().unwrap().clone();
             let patch = object(&patch);
-            let once = changed(stored.clone(), &patch);
+            let once = apply(stored.clone(), &patch);
             prop_assert_eq!(&once, &merge_patch(stored, &patch));
-            prop_assert_eq!(&changed(once.clone(), &patch), &once, "a patch again changes nothing");
+            prop_assert_eq!(&apply(once.clone(), &patch), &once, "a patch is idempotent");
         }
     }
 }

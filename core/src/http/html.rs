@@ -1,5 +1,5 @@
-//! What a browser gets: plain HTML that works without script, under a policy that lets nothing else
-//! run or load.
+//! HTML pages that work without scripts, under a content security policy that lets nothing else run
+//! or load.
 
 use std::sync::LazyLock;
 
@@ -13,7 +13,7 @@ use url::Url;
 use crate::http::reply::Reply;
 use rampart_types::ReturnUrl;
 
-/// The whole style of every page; its digest stands in the content security policy.
+/// The style sheet of every page; its digest is in the content security policy.
 const STYLE: &str = "\
 :root{color-scheme:light dark;font:1.0625rem/1.5 system-ui,sans-serif}\
 body{margin:0;display:grid;place-items:center;min-height:100vh}\
@@ -37,14 +37,15 @@ static STYLE_SOURCE: LazyLock<String> = LazyLock::new(|| {
     format!("'sha256-{}'", STANDARD.encode(digest))
 });
 
-/// A page with its policy. A form may lead to us and on to the partner, and nowhere else.
-pub(crate) fn guarded(
+/// Renders a page with its content security policy. A form may submit to this service and redirect
+/// to the partner, nowhere else.
+pub(crate) fn render_page(
     status: StatusCode,
     title: &str,
     body: &Markup,
     return_url: Option<&ReturnUrl>,
 ) -> Reply {
-    let page = html! {
+    let document = html! {
         (DOCTYPE)
         html lang="en" {
             head {
@@ -64,7 +65,7 @@ pub(crate) fn guarded(
         "default-src 'none'; style-src {style}; form-action 'self'{form_action}; \
          base-uri 'none'; frame-ancestors 'none'"
     );
-    let mut reply = Reply::html(status, page.into_string());
+    let mut reply = Reply::html(status, document.into_string());
     reply.set("content-security-policy", &policy);
     reply.set("referrer-policy", "no-referrer");
     reply.set("x-content-type-options", "nosniff");
@@ -73,23 +74,23 @@ pub(crate) fn guarded(
     reply
 }
 
-/// For a link that is used, has ended or is none of ours: which of them is not told. `hint` says how
-/// to get another one.
+/// The page of a link that is used, expired or invalid, without telling which. `hint` explains how
+/// to get a new one.
 pub(crate) fn dead_link(hint: &str) -> Reply {
     const TITLE: &str = "This link does not work any more";
-    guarded(StatusCode::NOT_FOUND, TITLE, &html! { h1 { (TITLE) } p { (hint) } }, None)
+    render_page(StatusCode::NOT_FOUND, TITLE, &html! { h1 { (TITLE) } p { (hint) } }, None)
 }
 
-/// Sends the browser back to the partner. 303 makes it a GET, so that a reload repeats nothing.
-pub(crate) fn leave(return_url: &ReturnUrl) -> Reply {
+/// Redirects the browser to the partner. 303 makes it a GET, so that a reload repeats nothing.
+pub(crate) fn redirect(return_url: &ReturnUrl) -> Reply {
     let mut reply = Reply::empty(StatusCode::SEE_OTHER);
     reply.set("location", &return_url.to_ascii());
     reply.set("referrer-policy", "no-referrer");
     reply
 }
 
-/// The source expression that lets a form's redirect reach the URL: its origin where that can be
-/// written in a policy without a doubt, its scheme otherwise (CSP level 3, section 2.3.1).
+/// The CSP source expression that allows a form's redirect to the URL: its origin if that can be
+/// expressed, else its scheme (CSP level 3, section 2.3.1).
 fn form_source(url: &ReturnUrl) -> Option<String> {
     let url = Url::parse(url.as_str()).ok()?;
     let origin = url.origin();
@@ -111,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_may_lead_to_the_partner_and_nowhere_else() {
+    fn a_form_may_redirect_to_the_partner_only() {
         for (url, source) in [
             ("https://shop.example/done?x=1", "https://shop.example"),
             ("https://shop.example:8443/", "https://shop.example:8443"),
@@ -124,8 +125,8 @@ mod tests {
     }
 
     #[test]
-    fn the_style_is_the_one_that_the_policy_names() {
-        let reply = guarded(StatusCode::OK, "Title", &html! { h1 { "Title" } }, None);
+    fn the_policy_allows_the_style_of_the_page() {
+        let reply = render_page(StatusCode::OK, "Title", &html! { h1 { "Title" } }, None);
         let style = text(&reply).split("<style>").nth(1).unwrap().split("</style>").next().unwrap();
         let digest = STANDARD.encode(digest::digest(&digest::SHA256, style.as_bytes()));
         let policy = reply.headers["content-security-policy"].to_str().unwrap();

@@ -1,9 +1,9 @@
-//! Images as they come in requests: base64 in JSON, told by their first bytes.
+//! Images in requests: base64 in JSON, recognised by their first bytes.
 //!
-//! A small one is decoded where it is read. A large one was decoded and sealed while it came
-//! ([`crate::http::upload`]); either is a [`Picture`], and [`Picture::keep`] puts it into the store.
+//! A small image is decoded when its member is read; a large one was decoded and sealed while it
+//! arrived. Either is a [`ReceivedImage`], and [`ReceivedImage::store`] moves it to the object store.
 
-mod decoding;
+mod image_scanner;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,84 +11,85 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinHandle;
 
-pub(crate) use self::decoding::{Decoding, Image, Look, without_url_head};
+pub(crate) use self::image_scanner::{
+    Base64Decoder, ImageInfo, ImageScanner, strip_data_url_header,
+};
 use crate::Core;
-use crate::http::upload::Uploaded;
 use crate::platform::crypto::personal_data_key::PersonalDataKey;
 use crate::platform::error::{Error, Result};
-use crate::platform::object_store::{Documents, Kept, Part};
+use crate::platform::object_store::{DocumentStore, ObjectWriter, StoredObject};
 use crate::platform::rate_limit::{Decision, KeyedGcra, Quota};
 use rampart_types::{ClientId, UserId};
 
-/// Most pieces of images that are worked on at a time; the others wait their turn.
-const AT_ONCE_MAX: usize = 2;
-/// Most bytes of large bodies that are on their way in at a time. More are refused with 503.
+/// Most image jobs that run concurrently; others are queued.
+const CONCURRENCY_MAX: usize = 2;
+/// Most bytes of uploads in progress. More are refused with 503.
 const INCOMING_BYTES_MAX: usize = 4 * 1024 * 1024 * 1024;
-/// Bytes behind one permit of them.
-const INCOMING_UNIT: usize = 64 * 1024;
-/// Most users whose uploads are counted at a time.
-const COUNTED_MAX: u64 = 65_536;
-/// How long a user who uploads no more is remembered: the bucket is full again by then.
-const REMEMBERED: Duration = Duration::from_secs(3_600);
+/// Bytes per permit of `incoming`.
+const BYTES_PER_PERMIT: usize = 64 * 1024;
+/// Most users with an upload bucket.
+const USERS_MAX: u64 = 65_536;
+/// Idle time after which a user's bucket is evicted: it is full again by then.
+const BUCKET_IDLE: Duration = Duration::from_secs(3_600);
 
-/// Work on images, bounded in number, in size and in rate.
+/// Image processing with limits on concurrency, size and rate.
 #[derive(Debug)]
-pub struct Images {
-    at_once: Arc<Semaphore>,
+pub struct ImageProcessor {
+    jobs: Arc<Semaphore>,
     incoming: Arc<Semaphore>,
     by_user: KeyedGcra<(ClientId, UserId)>,
 }
 
-impl Default for Images {
+impl Default for ImageProcessor {
     fn default() -> Self {
         Self {
-            at_once: Arc::new(Semaphore::new(AT_ONCE_MAX)),
-            incoming: Arc::new(Semaphore::new(INCOMING_BYTES_MAX / INCOMING_UNIT)),
-            by_user: KeyedGcra::new(COUNTED_MAX, REMEMBERED),
+            jobs: Arc::new(Semaphore::new(CONCURRENCY_MAX)),
+            incoming: Arc::new(Semaphore::new(INCOMING_BYTES_MAX / BYTES_PER_PERMIT)),
+            by_user: KeyedGcra::new(USERS_MAX, BUCKET_IDLE),
         }
     }
 }
 
-impl Images {
-    /// Starts work on an image off the threads that serve.
+impl ImageProcessor {
+    /// Starts a job on a blocking thread.
     pub(crate) fn start<T: Send + 'static>(
         &self,
-        work: impl FnOnce() -> T + Send + 'static,
+        job: impl FnOnce() -> T + Send + 'static,
     ) -> JoinHandle<Result<T>> {
-        let at_once = Arc::clone(&self.at_once);
+        let jobs = Arc::clone(&self.jobs);
         tokio::spawn(async move {
-            let doing = "work on an image";
-            let _permit = at_once.acquire().await.map_err(|e| Error::internal(doing, e))?;
-            tokio::task::spawn_blocking(work).await.map_err(|e| Error::internal(doing, e))
+            let operation = "work on an image";
+            let _permit = jobs.acquire().await.map_err(|e| Error::internal(operation, e))?;
+            tokio::task::spawn_blocking(job).await.map_err(|e| Error::internal(operation, e))
         })
     }
 
-    /// Runs work on an image off the threads that serve.
+    /// Runs a job on a blocking thread.
     ///
     /// # Errors
-    /// When the work panics, which is our fault.
+    /// An internal error when the job panics.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
-        work: impl FnOnce() -> T + Send + 'static,
+        job: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T> {
-        self.start(work).await.map_err(|e| Error::internal("work on an image", e))?
+        self.start(job).await.map_err(|e| Error::internal("work on an image", e))?
     }
 
-    /// Room for a large body that has `bytes` by now, in place of `room`; `false` when there is none.
-    pub(crate) fn make_room(&self, room: &mut Option<OwnedSemaphorePermit>, bytes: usize) -> bool {
-        let held = room.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
-        let missing = bytes.div_ceil(INCOMING_UNIT).saturating_sub(held);
+    /// Extends the permit of an upload to `bytes`; `false` when the limit is reached.
+    pub(crate) fn reserve(&self, permit: &mut Option<OwnedSemaphorePermit>, bytes: usize) -> bool {
+        let held = permit.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
+        let missing = bytes.div_ceil(BYTES_PER_PERMIT).saturating_sub(held);
         let more = u32::try_from(missing)
             .ok()
             .and_then(|missing| Arc::clone(&self.incoming).try_acquire_many_owned(missing).ok());
-        match (more, room) {
+        match (more, permit) {
             (None, _) => false,
-            (Some(more), Some(room)) => {
-                room.merge(more);
+            (Some(more), Some(permit)) => {
+                permit.merge(more);
                 true
             }
-            (Some(more), room) => {
-                *room = Some(more);
+            (Some(more), permit) => {
+                *permit = Some(more);
                 true
             }
         }
@@ -100,16 +101,16 @@ impl Images {
     }
 }
 
-/// An image that came in a request.
+/// An image received in a request.
 #[derive(Debug)]
-pub(crate) struct Picture {
-    pub(crate) image: Image,
+pub(crate) struct ReceivedImage {
+    pub(crate) info: ImageInfo,
     content: Content,
 }
 
 enum Content {
     Bytes(Vec<u8>),
-    Part(Part),
+    Stored(ObjectWriter),
 }
 
 impl std::fmt::Debug for Content {
@@ -118,53 +119,50 @@ impl std::fmt::Debug for Content {
     }
 }
 
-impl Picture {
-    /// The image that a member of a request is, whose body was this upload or none; `None` unless it is a JPEG, PNG or PDF.
-    pub(crate) fn of(upload: Option<&Uploaded>, text: &str) -> Option<Self> {
-        match upload {
-            Some(upload) if upload.stands_in(text) => upload.picture(text),
-            _ => Self::read(text),
-        }
-    }
-
-    /// Reads base64 (a data URL's head before it is ignored); `None` unless it is a JPEG, PNG or
+impl ReceivedImage {
+    /// Decodes base64, with or without the header of a data URL; `None` unless it is a JPEG, PNG or
     /// PDF by its first bytes.
-    pub(crate) fn read(text: &str) -> Option<Self> {
-        let encoded = without_url_head(text.as_bytes())?;
-        let (mut decoding, mut look, mut bytes) = (Decoding::default(), Look::default(), vec![]);
-        decoding.push(encoded, &mut bytes)?;
-        decoding.finish(&mut bytes)?;
-        look.push(&bytes);
-        Some(Self { image: look.finish()?, content: Content::Bytes(bytes) })
+    pub(crate) fn decode(text: &str) -> Option<Self> {
+        let encoded = strip_data_url_header(text.as_bytes())?;
+        let (mut decoder, mut scanner) = (Base64Decoder::default(), ImageScanner::default());
+        let mut bytes = Vec::new();
+        decoder.push(encoded, &mut bytes)?;
+        decoder.finish(&mut bytes)?;
+        scanner.push(&bytes);
+        Some(Self { info: scanner.finish()?, content: Content::Bytes(bytes) })
     }
 
-    /// The image that stands in a finished part.
-    pub(crate) const fn in_part(image: Image, part: Part) -> Self {
-        Self { image, content: Content::Part(part) }
+    /// An image that was decoded into a finished object.
+    pub(crate) const fn from_object(info: ImageInfo, object: ObjectWriter) -> Self {
+        Self { info, content: Content::Stored(object) }
     }
 
-    /// Puts the image into the store, readable with the vault.
+    /// Moves the image to the object store, sealed with the user's key.
     ///
     /// # Errors
     /// When the store cannot be written.
-    pub(crate) async fn keep(self, core: &Core, vault: &PersonalDataKey) -> Result<(Image, Kept)> {
-        let Self { image, content } = self;
+    pub(crate) async fn store(
+        self,
+        core: &Core,
+        personal_key: &PersonalDataKey,
+    ) -> Result<(ImageInfo, StoredObject)> {
+        let Self { info, content } = self;
         let (store, clock) = (core.documents.clone(), core.clock.clone());
-        let part = match content {
-            Content::Part(part) => part,
+        let object = match content {
+            Content::Stored(object) => object,
             Content::Bytes(bytes) => {
                 let (store, clock) = (store.clone(), clock.clone());
-                let writing = move || {
-                    let mut part = store.begin(&clock)?;
-                    part.push(&clock, &bytes)?;
-                    part.finish(&clock)?;
-                    Ok::<_, Error>(part)
+                let write = move || {
+                    let mut writer = store.create(&clock)?;
+                    writer.push(&clock, &bytes)?;
+                    writer.finish(&clock)?;
+                    Ok::<_, Error>(writer)
                 };
-                core.images.run(writing).await??
+                core.images.run(write).await??
             }
         };
-        let head = Documents::head(&clock, vault, &part)?;
-        let kept = core.images.run(move || store.keep(part, &head)).await??;
-        Ok((image, kept))
+        let header = DocumentStore::header(&clock, personal_key, &object)?;
+        let stored = core.images.run(move || store.store(object, &header)).await??;
+        Ok((info, stored))
     }
 }

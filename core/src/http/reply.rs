@@ -1,4 +1,4 @@
-//! A reply as the core hands it to a listener.
+//! A reply as the core passes it to a listener.
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -8,17 +8,17 @@ use serde::Serialize;
 
 use crate::platform::error::{Code, Error, Result};
 
-/// Header fields of most answers, those of the listener among them.
-const FIELDS: usize = 12;
-/// Bytes of most answers in JSON: an order, a quote, a sale.
-const JSON_BYTES: usize = 2 * 1024;
+/// Initial capacity for header fields, including those of the listener.
+const HEADERS_CAPACITY: usize = 12;
+/// Initial capacity of a JSON body: that of most orders and quotes.
+const JSON_CAPACITY: usize = 2 * 1024;
 
-/// An answer, ready to be written. The listener adds only connection headers and the length.
+/// A complete response. The listener adds only connection headers and the length.
 #[derive(Clone, Debug)]
 pub struct Reply {
     /// HTTP status.
     pub status: StatusCode,
-    /// Headers of the answer, `Content-Length` excepted.
+    /// Headers, except `Content-Length`.
     pub headers: HeaderMap,
     /// Body, empty for 204 and 304.
     pub body: Bytes,
@@ -27,18 +27,18 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// An answer without a body.
+    /// A reply without a body.
     pub fn empty(status: StatusCode) -> Self {
-        let headers = HeaderMap::with_capacity(FIELDS);
+        let headers = HeaderMap::with_capacity(HEADERS_CAPACITY);
         Self { status, headers, body: Bytes::new(), codes: Vec::new() }
     }
 
-    /// A JSON answer.
+    /// A JSON reply.
     ///
     /// # Errors
-    /// When `value` cannot be written as JSON, which is our fault.
+    /// An internal error when `value` cannot be serialized.
     pub fn json(status: StatusCode, value: &impl Serialize) -> Result<Self> {
-        let mut body = Vec::with_capacity(JSON_BYTES);
+        let mut body = Vec::with_capacity(JSON_CAPACITY);
         serde_json::to_writer(&mut body, value)
             .map_err(|e| Error::internal("write the reply", e))?;
         Ok(Self::with_body(status, "application/json", body.into()))
@@ -49,14 +49,14 @@ impl Reply {
         Self::with_body(status, "text/html; charset=utf-8", page.into())
     }
 
-    /// An answer with a body of the given media type.
+    /// A reply with a body of this media type.
     pub fn with_body(status: StatusCode, media_type: &'static str, body: Bytes) -> Self {
         let mut reply = Self { body, ..Self::empty(status) };
         reply.headers.insert(http::header::CONTENT_TYPE, HeaderValue::from_static(media_type));
         reply
     }
 
-    /// Sets a header whose value we made; one that HTTP cannot carry is left out and logged.
+    /// Sets a header; an invalid value is logged and left out.
     pub fn set(&mut self, name: &'static str, value: &str) {
         match HeaderValue::from_str(value) {
             Ok(value) => {
@@ -67,10 +67,10 @@ impl Reply {
     }
 }
 
-/// The strong tag of a body: half of its SHA-256.
+/// The strong entity tag of a body: half of its SHA-256.
 pub(crate) fn entity_tag(body: &[u8]) -> HeaderValue {
     let digest = digest::digest(&digest::SHA256, body);
     let tag = format!("\"{}\"", hex::encode(&digest.as_ref()[..16]));
-    // Digits and quotes are always a header's value.
+    // Hexadecimal digits and quotes are a valid header value.
     HeaderValue::try_from(tag).unwrap_or(HeaderValue::from_static("\"\""))
 }

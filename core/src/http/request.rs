@@ -1,4 +1,4 @@
-//! A request as a listener hands it to the core: plain values, no server types.
+//! A request as a listener passes it to the core: plain values, no server types.
 
 use std::net::IpAddr;
 
@@ -7,23 +7,23 @@ use chrono::{DateTime, Utc};
 use http::Method;
 use http::header::HeaderMap;
 
-use crate::http::upload::Uploaded;
+use crate::http::upload::body::UploadedBody;
 
 /// Largest body of an ordinary endpoint, in bytes (section 1 of the contract).
 pub const BODY_BYTES_MAX: usize = 256 * 1024;
 
-/// The head of a request, as a listener has checked it: framing sound, path in normal form.
+/// The head of a request, as validated by a listener: framing checked, path normalized.
 #[derive(Clone, Debug)]
 pub struct Head {
     /// Method as sent.
     pub method: Method,
-    /// Path as sent, in normal form, at most 8 KiB together with the query.
+    /// Normalized path, at most 8 KiB together with the query.
     pub path: String,
     /// Query as sent, without the question mark. Never logged: it may hold personal data.
     pub query: Option<String>,
     /// Headers, at most 16 KiB together.
     pub headers: HeaderMap,
-    /// Address of the connection's other end.
+    /// Address of the peer.
     pub peer: IpAddr,
     /// The caller's `X-Request-Id` if it is well formed, else a new one.
     pub request_id: String,
@@ -43,8 +43,8 @@ impl Head {
 pub enum Entity {
     /// In memory.
     Bytes(Bytes),
-    /// Too large for that.
-    Upload(Uploaded),
+    /// A large body with images.
+    Upload(UploadedBody),
 }
 
 impl From<Bytes> for Entity {
@@ -53,20 +53,20 @@ impl From<Bytes> for Entity {
     }
 }
 
-/// What an endpoint gets besides its caller.
+/// The input of an endpoint, besides its caller.
 #[derive(Debug)]
 pub struct Input {
     /// The request's head.
     pub head: Head,
-    /// Body as received, byte for byte; of an upload, the JSON without its long strings.
+    /// Body as received, byte for byte; of an upload, the JSON with placeholders for its long strings.
     pub body: Bytes,
-    /// What was taken out of a large body.
-    pub upload: Option<Uploaded>,
+    /// The upload that a large body came as.
+    pub upload: Option<UploadedBody>,
     /// The body as JSON, for endpoints that take one; `Null` otherwise.
     pub document: serde_json::Value,
     /// Decoded `{name}` segments of the route's path, in order.
     pub params: Vec<(&'static str, String)>,
-    /// When the request is judged, for rules about time that a member must keep.
+    /// Time of the request, for rules about time.
     pub now: DateTime<Utc>,
 }
 

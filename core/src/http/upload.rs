@@ -1,157 +1,152 @@
-//! A large body on its way in: JSON with images in it, of which never more than a piece is in
-//! memory.
+//! Streaming upload of large JSON bodies with images, of which at most a chunk is in memory.
 //!
 //! ```text
-//! chunk ─▶ Reading ─┬─ everything but long strings ─▶ text, which is parsed like any other body
-//!                   └─ long strings ─▶ Unescaped ─▶ base64 ─▶ digest, sealed part of the store
+//! chunk ─▶ JsonStream ─┬─ all but long strings ─▶ text, which is parsed like any other body
+//!                      └─ long strings ─▶ StringDecoder ─▶ base64 ─▶ digest, sealed object
 //! ```
 //!
-//! In the text a long string is replaced by a stand-in ([`stand_in`]), under which an endpoint finds
-//! its image ([`Uploaded::picture`]). All rules of JSON hold: those of structure for the text, those
-//! of a string for what was taken out of it.
+//! In the text a long string is replaced by a placeholder, by which an endpoint finds its image
+//! ([`body::image`]). All rules of JSON are checked: those of structure in the text, those of strings
+//! in the long strings.
 //!
-//! A slow body costs its buffers and what it has on the disk. Work is done for a batch that has
-//! arrived, a few at a time, so nobody waits for a client.
+//! A slow body occupies only its buffers and disk space. Batches are processed once they have
+//! arrived, a few at a time, so no job waits for a client.
 
-mod reading;
-mod unescaped;
+pub(crate) mod body;
+mod json_stream;
+mod string_decoder;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinHandle;
 
-use self::reading::{Reading, stood_for};
+pub use self::body::UploadedBody;
+use self::json_stream::JsonStream;
 use crate::Core;
-use crate::http::images::Picture;
 use crate::platform::error::{Error, Result};
 
-/// Bytes that are worked on at a time.
+/// Bytes that are processed at once.
 const BATCH_BYTES: usize = 64 * 1024;
-/// Memory that an upload takes as long as it comes, in bytes: a batch that waits with the chunk that
-/// filled it, a piece that is not full yet, and the text, of which there is little. Work on a batch
-/// takes more, but only a few are worked on at a time.
+/// Memory of an upload in progress, in bytes: a pending batch with the chunk that filled it, an
+/// incomplete chunk of the object, and the text, which is small. Processing takes more, but only a
+/// few batches are processed concurrently.
 pub const MEMORY_BYTES: usize = 384 * 1024;
 
-/// Why an upload cannot go on.
+/// The reason an upload fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// There is more in it than images.
+pub enum UploadError {
+    /// The body without its images is too large.
     TooLarge,
-    /// It cannot be kept at the moment; the log says why.
-    NoRoom,
+    /// It cannot be stored at the moment; the cause is logged.
+    Unavailable,
 }
 
-/// A large body on its way in.
+/// An upload in progress.
 #[derive(Debug)]
 pub struct Upload {
     core: Arc<Core>,
     size: usize,
-    waiting: BytesMut,
-    work: Work,
-    room: Option<OwnedSemaphorePermit>,
+    pending: BytesMut,
+    state: State,
+    permit: Option<OwnedSemaphorePermit>,
 }
 
 #[derive(Debug)]
-enum Work {
-    Idle(Box<Reading>),
-    Busy(JoinHandle<Result<Advanced>>),
-    Over(Ended),
+enum State {
+    Idle(Box<JsonStream>),
+    Processing(JoinHandle<Result<Processed>>),
+    Failed(UploadError),
 }
 
-/// The reading after a batch, and whether it goes on.
-type Advanced = (Box<Reading>, Result<(), Ended>);
+/// The stream after a batch, and the result of the batch.
+type Processed = (Box<JsonStream>, Result<(), UploadError>);
 
 impl Upload {
-    /// Nothing of it has come yet.
+    /// Starts an empty upload.
     pub fn begin(core: &Arc<Core>) -> Self {
-        let reading = Reading::new(core.documents.clone(), core.clock.clone());
+        let stream = JsonStream::new(core.documents.clone(), core.clock.clone());
         Self {
             core: Arc::clone(core),
             size: 0,
-            waiting: BytesMut::new(),
-            work: Work::Idle(Box::new(reading)),
-            room: None,
+            pending: BytesMut::new(),
+            state: State::Idle(Box::new(stream)),
+            permit: None,
         }
     }
 
-    /// Bytes that have come.
+    /// Bytes received.
     pub const fn size(&self) -> usize {
         self.size
     }
 
-    /// Takes the next bytes. Call [`Upload::ready`] before more are read from the wire.
+    /// Buffers the next bytes. Call [`Upload::ready`] before reading more from the connection.
     ///
     /// # Errors
-    /// When there is no room for them.
-    pub fn take(&mut self, chunk: &[u8]) -> Result<(), Ended> {
+    /// When the limit of uploads in progress is reached.
+    pub fn take(&mut self, chunk: &[u8]) -> Result<(), UploadError> {
         self.size += chunk.len();
-        if !self.core.images.make_room(&mut self.room, self.size) {
-            tracing::warn!("uploads take all the room there is for them");
-            return Err(Ended::NoRoom);
+        if !self.core.images.reserve(&mut self.permit, self.size) {
+            tracing::warn!("the limit of uploads in progress is reached");
+            return Err(UploadError::Unavailable);
         }
-        self.waiting.extend_from_slice(chunk);
+        self.pending.extend_from_slice(chunk);
         Ok(())
     }
 
-    /// Waits until more can be taken. May be stopped and called again.
+    /// Waits until more bytes can be buffered. Cancel safe.
     ///
     /// # Errors
-    /// When it cannot go on.
-    pub async fn ready(&mut self) -> Result<(), Ended> {
-        while self.waiting.len() >= BATCH_BYTES {
+    /// When the upload has failed.
+    pub async fn ready(&mut self) -> Result<(), UploadError> {
+        while self.pending.len() >= BATCH_BYTES {
             self.idle().await?;
-            self.work_on_what_waits();
+            self.process_pending();
         }
         Ok(())
     }
 
-    /// The whole, once nothing more comes.
+    /// Completes the upload after its last byte.
     ///
     /// # Errors
-    /// When it cannot be kept.
-    pub async fn finish(mut self) -> Result<Uploaded, Ended> {
+    /// When it cannot be stored.
+    pub async fn finish(mut self) -> Result<UploadedBody, UploadError> {
         self.idle().await?;
-        self.work_on_what_waits();
+        self.process_pending();
         self.idle().await?;
-        let Work::Idle(reading) = self.work else { return Err(Ended::NoRoom) };
-        // Not among the few that work at a time: it only waits for the disk.
-        let finishing = tokio::task::spawn_blocking(move || reading.finish()).await;
+        let State::Idle(stream) = self.state else { return Err(UploadError::Unavailable) };
+        // Outside the concurrency limit of image jobs, because it only waits for the disk.
+        let finishing = tokio::task::spawn_blocking(move || stream.finish()).await;
         let finished = finishing.map_err(|e| Error::internal("finish an upload", e)).flatten();
-        let whole = finished.map_err(|error| lost(&error))?;
-        Ok(Uploaded {
-            text: whole.text.into(),
-            digest: whole.digest,
-            pictures: Mutex::new(whole.pictures),
-            _room: self.room,
-        })
+        let parsed = finished.map_err(|error| internal(&error))?;
+        Ok(UploadedBody::new(parsed.text, parsed.digest, parsed.images, self.permit))
     }
 
-    /// Waits until nothing is being worked on.
-    async fn idle(&mut self) -> Result<(), Ended> {
-        if let Work::Busy(handle) = &mut self.work {
+    /// Waits until no batch is being processed.
+    async fn idle(&mut self) -> Result<(), UploadError> {
+        if let State::Processing(handle) = &mut self.state {
             let done = handle.await.map_err(|e| Error::internal("read an upload", e)).flatten();
-            self.work = match done {
-                Ok((reading, Ok(()))) => Work::Idle(reading),
-                Ok((_, Err(ended))) => Work::Over(ended),
-                Err(error) => Work::Over(lost(&error)),
+            self.state = match done {
+                Ok((stream, Ok(()))) => State::Idle(stream),
+                Ok((_, Err(error))) => State::Failed(error),
+                Err(error) => State::Failed(internal(&error)),
             };
         }
-        match self.work {
-            Work::Over(ended) => Err(ended),
+        match self.state {
+            State::Failed(error) => Err(error),
             _ => Ok(()),
         }
     }
 
-    fn work_on_what_waits(&mut self) {
-        let nothing = Work::Over(Ended::NoRoom);
-        self.work = match std::mem::replace(&mut self.work, nothing) {
-            Work::Idle(mut reading) => {
-                let batch = std::mem::take(&mut self.waiting);
-                Work::Busy(self.core.images.start(move || {
-                    let advanced = reading.advance(&batch);
-                    (reading, advanced)
+    fn process_pending(&mut self) {
+        let placeholder = State::Failed(UploadError::Unavailable);
+        self.state = match std::mem::replace(&mut self.state, placeholder) {
+            State::Idle(mut stream) => {
+                let batch = std::mem::take(&mut self.pending);
+                State::Processing(self.core.images.start(move || {
+                    let result = stream.push(&batch);
+                    (stream, result)
                 }))
             }
             other => other,
@@ -159,32 +154,8 @@ impl Upload {
     }
 }
 
-/// What an upload ends with when we could not do our part.
-fn lost(error: &Error) -> Ended {
-    tracing::error!(%error, "an upload was lost");
-    Ended::NoRoom
-}
-
-/// A large body that has come whole.
-#[derive(Debug)]
-pub struct Uploaded {
-    /// The JSON without its long strings.
-    pub(crate) text: Bytes,
-    /// SHA-256 of the body as it came.
-    pub(crate) digest: Vec<u8>,
-    pictures: Mutex<Vec<Option<Picture>>>,
-    _room: Option<OwnedSemaphorePermit>,
-}
-
-impl Uploaded {
-    /// Whether a text stands for one that was too long to be kept in memory.
-    pub(crate) fn stands_in(&self, text: &str) -> bool {
-        stood_for(text).is_some()
-    }
-
-    /// The image for which a text stands in. It is given away once.
-    pub(crate) fn picture(&self, text: &str) -> Option<Picture> {
-        let mut pictures = self.pictures.lock().unwrap_or_else(PoisonError::into_inner);
-        pictures.get_mut(stood_for(text)?)?.take()
-    }
+/// Logs an internal error of an upload.
+fn internal(error: &Error) -> UploadError {
+    tracing::error!(%error, "an upload failed");
+    UploadError::Unavailable
 }

@@ -1,4 +1,4 @@
-//! Who changed what. Every write of an operator leaves a row, in the write's own transaction.
+//! The audit log. Every write of an operator leaves a row, in the write's own transaction.
 
 use serde_json::Value;
 use sqlx::PgConnection;
@@ -6,20 +6,20 @@ use sqlx::PgConnection;
 use crate::platform::clock::Clock;
 use crate::platform::error::Result;
 
-/// What an operator did. No secret and no personal data may be in it.
+/// An operator's action. It must hold no secret and no personal data.
 #[derive(Debug)]
 pub struct Entry<'a> {
-    /// Who: today the holder of the admin token.
+    /// The operator: today the holder of the admin token.
     pub actor: &'a str,
-    /// What, such as `partner.create`.
+    /// The action, such as `partner.create`.
     pub action: &'static str,
-    /// To what, such as a slug or an order id.
+    /// The object, such as a slug or an order id.
     pub target: &'a str,
     /// The change itself.
     pub detail: Value,
 }
 
-/// Writes the row.
+/// Inserts the audit row.
 ///
 /// # Errors
 /// When the database cannot be written: the operator's change must then not be committed either.

@@ -1,4 +1,4 @@
-//! The only place that reads the time or draws randomness, so that a test can move both.
+//! Time and entropy. Nothing else reads either, so that tests can control both.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ impl Clock {
         Self { started: Instant::now(), offset_ms: Arc::default() }
     }
 
-    /// Now, in UTC, to the microsecond: what Postgres can store and give back unchanged.
+    /// Now, in UTC, to the microsecond, which Postgres stores without loss.
     #[expect(clippy::disallowed_methods, reason = "this is the one place that may read it")]
     pub fn now(&self) -> DateTime<Utc> {
         let offset = TimeDelta::milliseconds(self.offset_ms.load(Ordering::Relaxed));
@@ -41,7 +41,7 @@ impl Clock {
         self.now().timestamp()
     }
 
-    /// Nanoseconds since this clock was made; never goes back, moved by [`Clock::advance`].
+    /// Monotonic nanoseconds since this clock was created, plus the offset of [`Clock::advance`].
     pub fn monotonic_ns(&self) -> u64 {
         let offset = self.offset_ms.load(Ordering::Relaxed).max(0).unsigned_abs();
         let elapsed = u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
@@ -56,19 +56,19 @@ impl Clock {
     /// `N` bytes from the operating system's generator.
     ///
     /// # Errors
-    /// When the operating system cannot give entropy; nothing may go on with less.
+    /// When the operating system provides no entropy; there is no fallback.
     pub fn random_bytes<const N: usize>(&self) -> Result<[u8; N], NoEntropy> {
         let mut bytes = [0; N];
         getrandom::fill(&mut bytes).map_err(|_| NoEntropy)?;
         Ok(bytes)
     }
 
-    /// `N` random bytes that are no secret: a nonce.
+    /// `N` random bytes for a nonce, which is not secret.
     ///
     /// # Errors
     /// As [`Clock::random_bytes`].
     pub fn nonce<const N: usize>(&self) -> Result<[u8; N], NoEntropy> {
-        DRAWN.with_borrow_mut(Drawn::take::<N>)
+        ENTROPY.with_borrow_mut(EntropyPool::take::<N>)
     }
 
     /// 64 random bits.
@@ -84,7 +84,7 @@ impl Clock {
     /// # Errors
     /// As [`Clock::random_bytes`].
     pub fn uuid(&self) -> Result<Uuid, NoEntropy> {
-        let random = DRAWN.with_borrow_mut(Drawn::take::<IDENTIFIER_BYTES>)?;
+        let random = ENTROPY.with_borrow_mut(EntropyPool::take::<IDENTIFIER_BYTES>)?;
         let millis = u64::try_from(self.now().timestamp_millis()).unwrap_or(0);
         Ok(uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid())
     }
@@ -92,36 +92,36 @@ impl Clock {
 
 /// Random bytes of an identifier.
 const IDENTIFIER_BYTES: usize = 10;
-/// Random bytes that are drawn at once: those of 128 identifiers.
-const AHEAD_BYTES: usize = 128 * IDENTIFIER_BYTES;
+/// Random bytes per system call: those of 128 identifiers.
+const POOL_BYTES: usize = 128 * IDENTIFIER_BYTES;
 
 thread_local! {
-    static DRAWN: RefCell<Drawn> = const { RefCell::new(Drawn::nothing()) };
+    static ENTROPY: RefCell<EntropyPool> = const { RefCell::new(EntropyPool::empty()) };
 }
 
-/// Random bytes that were drawn ahead on this thread: a system call for each identifier would cost
-/// more than all the rest of it.
-struct Drawn {
-    bytes: [u8; AHEAD_BYTES],
-    left: usize,
+/// A per-thread buffer of random bytes. A system call for each identifier would cost more than all
+/// other work on it.
+struct EntropyPool {
+    bytes: [u8; POOL_BYTES],
+    remaining: usize,
 }
 
-impl Drawn {
-    const fn nothing() -> Self {
-        Self { bytes: [0; AHEAD_BYTES], left: 0 }
+impl EntropyPool {
+    const fn empty() -> Self {
+        Self { bytes: [0; POOL_BYTES], remaining: 0 }
     }
 
-    /// Bytes that nobody got before, and that are kept no longer.
+    /// Takes `N` unused bytes and erases them from the pool.
     fn take<const N: usize>(&mut self) -> Result<[u8; N], NoEntropy> {
-        const { assert!(N <= AHEAD_BYTES) };
-        if self.left < N {
+        const { assert!(N <= POOL_BYTES) };
+        if self.remaining < N {
             getrandom::fill(&mut self.bytes).map_err(|_| NoEntropy)?;
-            self.left = AHEAD_BYTES;
+            self.remaining = POOL_BYTES;
         }
         let mut taken = [0; N];
-        let drawn = &mut self.bytes[self.left - N..self.left];
-        taken.swap_with_slice(drawn);
-        self.left -= N;
+        let unused = &mut self.bytes[self.remaining - N..self.remaining];
+        taken.swap_with_slice(unused);
+        self.remaining -= N;
         Ok(taken)
     }
 }
@@ -158,18 +158,18 @@ mod tests {
         let (a, b) = (clock.uuid().unwrap(), clock.uuid().unwrap());
         assert_eq!(a.get_version_num(), 7);
         assert_ne!(a, b);
-        // More than are drawn at once, on more threads than one.
-        let draw = || {
-            (0..3 * AHEAD_BYTES / IDENTIFIER_BYTES).map(|_| clock.uuid().unwrap().as_u128() << 64)
+        // More than one pool holds, on several threads.
+        let generate = || {
+            (0..3 * POOL_BYTES / IDENTIFIER_BYTES).map(|_| clock.uuid().unwrap().as_u128() << 64)
         };
         let threads = std::thread::scope(|scope| {
-            let running = [(); 4].map(|()| scope.spawn(|| draw().collect::<Vec<_>>()));
+            let running = [(); 4].map(|()| scope.spawn(|| generate().collect::<Vec<_>>()));
             running.map(|thread| thread.join().unwrap())
         });
         let random: std::collections::HashSet<_> = threads.concat().into_iter().collect();
         assert_eq!(
             random.len(),
-            4 * 3 * AHEAD_BYTES / IDENTIFIER_BYTES,
+            4 * 3 * POOL_BYTES / IDENTIFIER_BYTES,
             "some were handed out twice"
         );
     }

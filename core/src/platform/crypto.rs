@@ -1,6 +1,6 @@
 //! Secrets, and the keys derived from the master key (HKDF-SHA256, RFC 5869).
 //!
-//! A key is derived, never stored: every edge with the same master key opens what another sealed.
+//! Keys are derived, never stored: edges with the same master key open each other's sealed values.
 
 pub mod day_key;
 pub(crate) mod jwe;
@@ -17,17 +17,17 @@ use serde::{Deserialize, Deserializer};
 use crate::platform::clock::Clock;
 use crate::platform::error::{Error, Result};
 
-/// A text that must not be printed. `Debug` shows nothing of it.
+/// A secret text, redacted in `Debug`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Keeps `text` from being printed.
+    /// Wraps `text`.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The text itself, for the place that needs it.
+    /// The text itself.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -62,35 +62,35 @@ pub fn digest_of(secret: &str) -> [u8; 32] {
     bytes
 }
 
-/// Whether two byte strings are equal, in a time that tells nothing of where they differ.
-pub fn equal(a: &[u8], b: &[u8]) -> bool {
+/// Compares two byte strings in constant time.
+pub fn constant_time_eq(a: &[u8], b: &[u8]) -> bool {
     subtle::ConstantTimeEq::ct_eq(a, b).into()
 }
 
-/// What a derived key is for. The label is part of the derivation: it never changes.
+/// The purpose of a derived key. Its label is part of the derivation and never changes.
 #[derive(Clone, Copy, Debug)]
 pub enum Purpose {
-    /// Client and user tokens of one day.
+    /// Signs client and user tokens of one day.
     Tokens {
         /// Days since 1970.
         day: i64,
     },
-    /// Quotes of one client and one day.
+    /// Seals quotes of one tenant and one day.
     Quotes {
         /// Days since 1970.
         day: i64,
-        /// The client whose quotes these are.
+        /// The tenant.
         client: uuid::Uuid,
     },
-    /// Links to pages, such as the payment page.
-    Pages,
-    /// Secrets at rest in the database.
+    /// Signs links to pages, such as the payment page.
+    SignedLinks,
+    /// Seals secrets at rest in the database.
     Storage,
-    /// Lookups of personal values without the value (blind index).
+    /// Blind index: lookup of personal values by their MAC.
     BlindIndex,
-    /// Partners' identifiers of users, sealed for a URL.
+    /// Seals partners' user identifiers for a URL.
     Identifiers,
-    /// Deposit addresses of the sandbox.
+    /// Derives deposit addresses of the sandbox.
     SandboxDeposits,
 }
 
@@ -99,7 +99,7 @@ impl Purpose {
         match self {
             Self::Tokens { day } => format!("rampart tokens {day}"),
             Self::Quotes { day, client } => format!("rampart quotes {day} {client}"),
-            Self::Pages => "rampart pages".to_owned(),
+            Self::SignedLinks => "rampart pages".to_owned(),
             Self::Storage => "rampart storage".to_owned(),
             Self::BlindIndex => "rampart blind index".to_owned(),
             Self::Identifiers => "rampart identifiers".to_owned(),
@@ -108,7 +108,7 @@ impl Purpose {
     }
 }
 
-/// The master key. Every other key comes from it.
+/// The master key, from which all other keys are derived.
 #[derive(Clone)]
 pub struct MasterKey(hkdf::Prk);
 
@@ -122,7 +122,7 @@ impl std::fmt::Debug for MasterKey {
 }
 
 impl MasterKey {
-    /// A master key from 32 bytes in base64; `None` when it is not that.
+    /// Parses a master key of 32 bytes in base64; `None` if it is malformed.
     pub fn parse(text: &Secret) -> Option<Self> {
         let bytes = STANDARD.decode(text.expose().trim()).ok()?;
         (bytes.len() == KEY_BYTES).then(|| Self::from_bytes(&bytes))
@@ -156,7 +156,7 @@ impl MasterKey {
         Ok(hmac::sign(&key, message))
     }
 
-    /// Seals a secret for the database under the key for storage, as [`DataKey::seal`] does.
+    /// Seals a secret for the database with [`Purpose::Storage`], as [`DataKey::seal`] does.
     ///
     /// # Errors
     /// Without entropy for the nonce.
@@ -164,7 +164,7 @@ impl MasterKey {
         self.sealing_key(Purpose::Storage)?.seal(clock, context, plain)
     }
 
-    /// Opens what [`MasterKey::seal`] sealed for the same context.
+    /// Opens a value that [`MasterKey::seal`] sealed for the same context.
     ///
     /// # Errors
     /// When it was sealed under another master key or for another row, or was altered.
@@ -181,8 +181,8 @@ impl MasterKey {
     }
 }
 
-/// A key that seals values at rest (AES-256-GCM). One of a user's own is random and stored sealed:
-/// without it, nothing that it sealed can be read again.
+/// A key that seals values at rest (AES-256-GCM). A user's own data key is random and stored
+/// wrapped: once it is deleted, no value sealed with it can be read again.
 pub struct DataKey([u8; KEY_BYTES]);
 
 impl std::fmt::Debug for DataKey {
@@ -200,7 +200,7 @@ impl DataKey {
         Ok(Self(clock.random_bytes()?))
     }
 
-    /// The key itself, sealed by the master key.
+    /// The key, sealed with the master key.
     ///
     /// # Errors
     /// As [`MasterKey::seal`].
@@ -208,7 +208,7 @@ impl DataKey {
         master.seal(clock, context, &self.0)
     }
 
-    /// The key that [`DataKey::wrap`] sealed for the same context.
+    /// Opens a key that [`DataKey::wrap`] sealed for the same context.
     ///
     /// # Errors
     /// As [`MasterKey::open`].
@@ -229,7 +229,7 @@ impl DataKey {
         self.seal(clock, context, &key.0)
     }
 
-    /// The key that [`DataKey::seal_key`] sealed for the same context.
+    /// Opens a key that [`DataKey::seal_key`] sealed for the same context.
     ///
     /// # Errors
     /// As [`DataKey::open`].
@@ -237,7 +237,7 @@ impl DataKey {
         Self::from_bytes(self.open(context, sealed)?)
     }
 
-    /// Seals a value: nonce, ciphertext and tag. `context` is authenticated: what was sealed for
+    /// Seals a value as nonce, ciphertext and tag. `context` is authenticated, so a value sealed for
     /// one row cannot be opened for another.
     ///
     /// # Errors
@@ -256,7 +256,7 @@ impl DataKey {
         Ok([&nonce[..], &sealed, tag.as_ref()].concat())
     }
 
-    /// Opens what [`DataKey::seal`] sealed for the same context.
+    /// Opens a value that [`DataKey::seal`] sealed for the same context.
     ///
     /// # Errors
     /// When it was sealed under another key or for another row, or was altered.
@@ -284,19 +284,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn purposes_and_days_have_keys_of_their_own() {
+    fn purposes_and_days_have_separate_keys() {
         let master = MasterKey::from_bytes(&[7; 32]);
         let key = |purpose| master.derive(purpose).unwrap();
         assert_ne!(key(Purpose::Tokens { day: 1 }), key(Purpose::Tokens { day: 2 }));
-        assert_ne!(key(Purpose::Pages), key(Purpose::Storage));
+        assert_ne!(key(Purpose::SignedLinks), key(Purpose::Storage));
         assert_eq!(
-            key(Purpose::Pages),
-            MasterKey::from_bytes(&[7; 32]).derive(Purpose::Pages).unwrap()
+            key(Purpose::SignedLinks),
+            MasterKey::from_bytes(&[7; 32]).derive(Purpose::SignedLinks).unwrap()
         );
     }
 
     #[test]
-    fn what_is_sealed_opens_only_in_its_context() {
+    fn a_sealed_value_opens_only_in_its_context() {
         let (master, clock) = (MasterKey::from_bytes(&[7; 32]), Clock::system());
         let sealed = master.seal(&clock, "client_secret/a", b"whsec").unwrap();
         assert_eq!(master.open("client_secret/a", &sealed).unwrap(), b"whsec");
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_data_key_comes_back_only_through_its_own_wrapping() {
+    fn a_data_key_unwraps_only_in_its_context() {
         let (master, clock) = (MasterKey::from_bytes(&[7; 32]), Clock::system());
         let key = DataKey::random(&clock).unwrap();
         let wrapped = key.wrap(&master, &clock, "user/a").unwrap();

@@ -1,4 +1,4 @@
-//! The pool: its limits, its timeouts, the migrations.
+//! The connection pool with its limits and timeouts, and the migrations.
 
 use std::time::Duration;
 
@@ -12,17 +12,17 @@ use crate::platform::settings;
 /// Oldest Postgres that the statements are tested with.
 const SERVER_VERSION_MIN: i32 = 150_000;
 
-/// Lifetime of a connection, so that a failed-over address is noticed.
+/// Lifetime of a connection; bounds the time until a failover by address takes effect.
 const CONNECTION_LIFETIME: Duration = Duration::from_secs(30 * 60);
 
-/// How long a connection is taken for alive after it came back to the pool, which has looked at it
-/// then. Looking again costs a round trip before every statement.
-const ALIVE_FOR: Duration = Duration::from_millis(100);
+/// Idle time up to which a connection is used without a ping. The pool checks a connection when it
+/// is returned; another check costs a round trip before every statement.
+const PING_AFTER_IDLE: Duration = Duration::from_millis(100);
 
 /// The schema, embedded: `rampart serve` brings a database up to date before it accepts anything.
 pub static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("../migrations");
 
-/// Why the database cannot be used. One sentence for the operator, without the password.
+/// The reason the database cannot be used: one sentence for the operator, without the password.
 #[derive(Debug)]
 pub struct DatabaseError(String);
 
@@ -44,7 +44,7 @@ pub async fn open(settings: &settings::Database) -> Result<PgPool, DatabaseError
     let url = settings.url.as_ref().ok_or_else(|| {
         DatabaseError("database.url is not set (RAMPART__DATABASE__URL or the file)".to_owned())
     })?;
-    // The parser takes any scheme.
+    // The parser accepts any scheme.
     let scheme = url.expose().split_once("://").map(|(scheme, _)| scheme);
     let options: PgConnectOptions = scheme
         .filter(|scheme| ["postgres", "postgresql"].contains(scheme))
@@ -54,23 +54,23 @@ pub async fn open(settings: &settings::Database) -> Result<PgPool, DatabaseError
     let wait = Duration::from_millis(settings.acquire_timeout_ms);
     check_server(&options, wait)
         .await
-        .map_err(|why| DatabaseError(format!("Postgres at {at} cannot be used: {why}")))?;
+        .map_err(|reason| DatabaseError(format!("Postgres at {at} cannot be used: {reason}")))?;
     let timeout = settings.statement_timeout_ms.to_string();
     let pool = PgPoolOptions::new()
         .max_connections(settings.connections_max)
         .acquire_timeout(wait)
         .max_lifetime(CONNECTION_LIFETIME)
         .test_before_acquire(false)
-        .before_acquire(|connection, seen| {
+        .before_acquire(|connection, metadata| {
             Box::pin(async move {
-                if seen.idle_for > ALIVE_FOR {
+                if metadata.idle_for > PING_AFTER_IDLE {
                     connection.ping().await?;
                 }
                 Ok(true)
             })
         })
         .connect_with(options.application_name("rampart").options([
-            // Remarks, such as what a migration finds done already, are no news of ours.
+            // Hides notices, such as those of a migration that finds an object in place.
             ("client_min_messages", "warning"),
             ("statement_timeout", timeout.as_str()),
             ("idle_in_transaction_session_timeout", "10000"),
@@ -81,13 +81,13 @@ pub async fn open(settings: &settings::Database) -> Result<PgPool, DatabaseError
     Ok(pool)
 }
 
-/// Looks at the server on a connection of its own, because the pool tries again until its time is
-/// over and then does not say what was in the way.
+/// Checks the server on a separate connection, because the pool retries until its timeout and then
+/// hides the cause.
 ///
 /// # Errors
-/// Why it cannot be used.
+/// The reason it cannot be used.
 async fn check_server(options: &PgConnectOptions, wait: Duration) -> Result<(), String> {
-    let looking = async {
+    let check = async {
         let mut server = PgConnection::connect_with(options).await?;
         let version = sqlx::query_scalar("select current_setting('server_version_num')")
             .fetch_one(&mut server)
@@ -95,8 +95,8 @@ async fn check_server(options: &PgConnectOptions, wait: Duration) -> Result<(), 
         server.close().await?;
         Ok::<String, sqlx::Error>(version)
     };
-    let version = match tokio::time::timeout(wait, looking).await {
-        Ok(seen) => seen.map_err(|error| error.to_string())?,
+    let version = match tokio::time::timeout(wait, check).await {
+        Ok(checked) => checked.map_err(|error| error.to_string())?,
         Err(_) => return Err(format!("it does not answer within {} ms", wait.as_millis())),
     };
     if version.parse().unwrap_or(0) < SERVER_VERSION_MIN {
@@ -105,7 +105,7 @@ async fn check_server(options: &PgConnectOptions, wait: Duration) -> Result<(), 
     Ok(())
 }
 
-/// Makes an empty database in the place of one with this name, on the server behind `url`.
+/// Drops a database of this name and creates an empty one, on the server behind `url`.
 ///
 /// # Errors
 /// One sentence.
@@ -113,7 +113,7 @@ pub async fn recreate(url: &str, name: &str) -> Result<(), DatabaseError> {
     let failed = |error| DatabaseError(format!("database {name} cannot be made: {error}"));
     let mut server = PgConnection::connect(url).await.map_err(failed)?;
     for statement in ["drop database if exists", "create database"] {
-        // A name cannot be a parameter; quoting makes any text a name.
+        // A name cannot be a bind parameter, so it is quoted.
         let statement = format!("{statement} \"{}\"", name.replace('"', "\"\""));
         sqlx::query(AssertSqlSafe(statement)).execute(&mut server).await.map_err(failed)?;
     }
@@ -165,11 +165,11 @@ impl HeldConnection {
     }
 }
 
-/// Most tries of a transaction that the engine asks to repeat.
-const TRANSACTION_TRIES_MAX: u32 = 4;
+/// Most attempts of a transaction that Postgres reports as retryable.
+const TRANSACTION_ATTEMPTS_MAX: u32 = 4;
 
-/// Runs `transaction` again while the engine asks for it (40001 serialization failure, 40P01
-/// deadlock). The closure must hold the whole transaction and have no other effect.
+/// Runs `transaction`, again after 40001 (serialization failure) or 40P01 (deadlock). The closure
+/// must hold the whole transaction and have no other effect.
 ///
 /// # Errors
 /// The last error.
@@ -181,7 +181,7 @@ where
     retrying_statement(transaction).await.map_err(Into::into)
 }
 
-/// The same for callers that need the error itself.
+/// Like [`retrying`], with the database's own error.
 ///
 /// # Errors
 /// The last error.
@@ -191,10 +191,12 @@ where
     F: FnMut() -> Fut,
     Fut: Future<Output = Result<T, E>>,
 {
-    let mut tries = 1;
+    let mut attempts = 1;
     loop {
         match transaction().await {
-            Err(error) if tries < TRANSACTION_TRIES_MAX && error.is_retryable() => tries += 1,
+            Err(error) if attempts < TRANSACTION_ATTEMPTS_MAX && error.is_retryable() => {
+                attempts += 1
+            }
             result => return result,
         }
     }

@@ -1,9 +1,9 @@
-//! What can go wrong, as the partner sees it and as the log sees it.
+//! Errors, as reported to the partner and to the log.
 //!
-//! A [`Refusal`] is the partner's business: codes of the catalogue, all that one stage found.
-//! A [`Denial`] is the operator's: a status and a reason in words.
-//! A [`Failure`] is ours: its cause goes into the log once, with the request id, and the partner
-//! gets ER999 without a word of the inside.
+//! A [`Refusal`] is the partner's error: all codes of the catalogue that one stage found.
+//! A [`Denial`] is the operator's error: a status and a reason.
+//! A [`Failure`] is an internal error: its cause is logged once, with the request id, and the
+//! partner gets ER999 without details.
 
 mod catalogue;
 mod denial;
@@ -20,7 +20,7 @@ pub use self::denial::Denial;
 /// Shorthand for results of the core.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// The codes of several lists in one, for a declaration; `N` is how many they are together.
+/// Concatenates lists of codes in a declaration; `N` is their total length.
 pub const fn joined<const N: usize>(lists: &[&[Code]]) -> [Code; N] {
     let mut all = [Code::GeneralError; N];
     let (mut at, mut list) = (0, 0);
@@ -33,25 +33,25 @@ pub const fn joined<const N: usize>(lists: &[&[Code]]) -> [Code; N] {
         }
         list += 1;
     }
-    assert!(at == N, "N is another number than that of the codes");
+    assert!(at == N, "N is not the number of codes");
     all
 }
 
 /// Seconds after which a partner may try again when a dependency is down.
 const UNAVAILABLE_RETRY_SECONDS: u64 = 2;
 
-/// Why a request got no success.
+/// The reason a request did not succeed.
 #[derive(Debug)]
 pub enum Error {
-    /// The request cannot be granted; nothing has changed.
+    /// The request was refused; nothing has changed.
     Refused(Box<Refusal>),
     /// An operator's request cannot be granted; nothing has changed.
     Denied(Box<Denial>),
-    /// We could not do our part.
+    /// An internal error.
     Failed(Box<Failure>),
 }
 
-/// Codes of one stage of checks, in the order in which they were found.
+/// Codes of one stage of checks, in the order found.
 #[derive(Debug, Default)]
 pub struct Refusal {
     violations: Vec<(Code, Option<Cow<'static, str>>)>,
@@ -59,18 +59,18 @@ pub struct Refusal {
     retry_after_seconds: Option<u64>,
 }
 
-/// Our own fault, or that of something we depend on.
+/// An internal error, or one of a dependency.
 #[derive(Debug)]
 pub struct Failure {
-    /// What was being done, for the log.
+    /// The failed operation, for the log.
     pub doing: &'static str,
-    /// Whether it is a dependency that is down or overloaded: 503 instead of 500.
+    /// True if a dependency is down or overloaded: 503 instead of 500.
     pub unavailable: bool,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
 impl Refusal {
-    /// No violation yet.
+    /// A refusal without a violation.
     pub fn new() -> Self {
         Self::default()
     }
@@ -82,32 +82,32 @@ impl Refusal {
         }
     }
 
-    /// Whether the code was found already.
+    /// True if the code was added already.
     pub fn has(&self, code: Code) -> bool {
         self.violations.iter().any(|(c, _)| *c == code)
     }
 
-    /// Whether nothing was found.
+    /// True if no code was added.
     pub fn is_empty(&self) -> bool {
         self.violations.is_empty()
     }
 
-    /// Codes found, in order.
+    /// The codes, in order.
     pub fn codes(&self) -> impl Iterator<Item = Code> + '_ {
         self.violations.iter().map(|(code, _)| *code)
     }
 
-    /// Seconds after which the same may be tried again, where that is known.
+    /// Seconds after which the request may be retried, if known.
     pub fn retry_after_seconds(&self) -> Option<u64> {
         self.retry_after_seconds
     }
 
-    /// Codes found, in order, with their details.
+    /// The codes with their details, in order.
     pub(crate) fn violations(&self) -> &[(Code, Option<Cow<'static, str>>)] {
         &self.violations
     }
 
-    /// HTTP status: that of the first code, unless the contract sets the case apart.
+    /// HTTP status: that of the first code, unless the contract defines another for this case.
     pub(crate) fn status(&self) -> StatusCode {
         self.status.unwrap_or_else(|| {
             let code = self.violations.first().map_or(500, |(code, _)| code.status());
@@ -117,7 +117,7 @@ impl Refusal {
 }
 
 impl Failure {
-    /// The refusal that a partner gets: ER999 without a word of the inside.
+    /// The refusal sent to the partner: ER999 without details.
     pub(crate) fn refusal(&self) -> Refusal {
         let mut refusal = Refusal::new();
         refusal.add(Code::GeneralError, None);
@@ -137,7 +137,7 @@ impl Error {
         refusal.into()
     }
 
-    /// A refusal whose status the contract sets apart from the code's own.
+    /// A refusal with another status than the code's own, as the contract defines for some cases.
     pub fn with_status(
         code: Code,
         status: StatusCode,
@@ -157,28 +157,28 @@ impl Error {
         refusal.into()
     }
 
-    /// Our fault: 500.
+    /// An internal error: 500.
     pub fn internal(doing: &'static str, source: impl StdError + Send + Sync + 'static) -> Self {
         Self::Failed(Box::new(Failure { doing, unavailable: false, source: Some(source.into()) }))
     }
 
-    /// Our fault, without an error below it: 500.
+    /// An internal error without a source: 500.
     pub fn broken(doing: &'static str) -> Self {
         Self::Failed(Box::new(Failure { doing, unavailable: false, source: None }))
     }
 
-    /// A dependency is down, or we shed load: 503 with `Retry-After`.
+    /// A dependency is down, or load is shed: 503 with `Retry-After`.
     pub fn unavailable(doing: &'static str) -> Self {
         Self::Failed(Box::new(Failure { doing, unavailable: true, source: None }))
     }
 
-    /// Whether this is a refusal with the code.
+    /// True if this is a refusal with the code.
     pub fn is(&self, code: Code) -> bool {
         matches!(self, Self::Refused(refusal) if refusal.has(code))
     }
 }
 
-/// The causes of a failure, outermost first, in one line.
+/// Formats the causes of a failure, outermost first, in one line.
 pub(crate) struct Chain<'a>(pub(crate) &'a Failure);
 
 impl std::fmt::Display for Chain<'_> {
@@ -246,9 +246,9 @@ impl From<sqlx::Error> for Error {
     }
 }
 
-/// A named constraint becomes a code, so that uniqueness is decided once, by Postgres.
+/// Maps a violation of a named constraint to a code, so that Postgres alone decides uniqueness.
 pub trait OnConstraint<T> {
-    /// Turns a violation of `constraint` into `code`.
+    /// Maps a violation of `constraint` to `code`.
     ///
     /// # Errors
     /// `code` for that constraint, the database's error otherwise.

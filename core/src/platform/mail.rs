@@ -1,6 +1,6 @@
-//! Mail to users: written to the outbox in the transaction of what it tells of. Address and text
-//! are sealed; only operators read them back (`GET /admin/v1/mail`). With a mail server they are sent
-//! from there by a worker.
+//! Mail to users, written to an outbox in the transaction that causes it. Address and text are
+//! sealed; only operators read them (`GET /admin/v1/mail`). A worker sends the outbox if a mail
+//! server is configured.
 
 mod send;
 
@@ -13,7 +13,7 @@ use crate::Core;
 use crate::platform::error::{Error, Result};
 use rampart_types::{ClientId, EmailAddress, UserId};
 
-/// What a mail is for.
+/// The purpose of a mail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A code that proves the address.
@@ -31,7 +31,7 @@ impl Kind {
     }
 }
 
-/// A mail as it is sealed.
+/// The sealed content of a mail.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Message {
     pub(crate) to: EmailAddress,
@@ -46,12 +46,12 @@ impl std::fmt::Debug for Message {
 }
 
 impl Message {
-    /// Puts the mail into the outbox. With nobody to have the address it is kept but withheld: that
-    /// costs the same, and strangers get no mail.
+    /// Adds the mail to the outbox. Without a user of this address it is stored as withheld: that takes
+    /// the same time, and strangers get no mail.
     ///
     /// # Errors
     /// When the database cannot be written.
-    pub(crate) async fn post(
+    pub(crate) async fn enqueue(
         &self,
         conn: &mut PgConnection,
         core: &Core,
@@ -78,10 +78,10 @@ impl Message {
         Ok(())
     }
 
-    /// The mail of a row.
+    /// Opens the mail of a row.
     ///
     /// # Errors
-    /// When it is another row's, or was altered.
+    /// When it belongs to another row or was altered.
     pub(crate) fn open(core: &Core, client: ClientId, id: Uuid, sealed: &[u8]) -> Result<Self> {
         let plain = core.keys.open(&context(client, id), sealed)?;
         serde_json::from_slice(&plain).map_err(|_| Error::broken("read a mail"))

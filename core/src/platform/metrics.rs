@@ -1,5 +1,5 @@
-//! Every metric, in one table. Labels come from the route table and the known clients, never
-//! from request bytes, so that their number is bounded.
+//! All metrics, in one table. Labels come from the route table and the known tenants, never from
+//! request bytes, so that their cardinality is bounded.
 
 use std::time::Duration;
 
@@ -11,21 +11,21 @@ use prometheus::{
 use crate::Core;
 use crate::platform::error::Code;
 
-/// Seconds at which the buckets of request and callback times end.
+/// Upper bounds of the buckets of request and callback times, in seconds.
 const SECONDS: &[f64] =
     &[0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
-/// Seconds at which the buckets of policy calls end.
+/// Upper bounds of the buckets of policy calls, in seconds.
 const POLICY_SECONDS: &[f64] = &[
     0.000_005, 0.000_01, 0.000_025, 0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.0025, 0.005,
     0.01, 0.025,
 ];
-/// Fuel at which the buckets of policy calls end.
+/// Upper bounds of the buckets of policy calls, in fuel.
 const FUEL: &[f64] = &[1e3, 2e3, 5e3, 1e4, 5e4, 1e5, 5e5, 1e6, 5e6, 5e7];
 
-/// Declares the struct, its registration and the help texts in one line a family.
+/// Declares the struct, its registration and the help texts, one entry per family.
 macro_rules! families {
     ($($(#[doc = $help:literal])+ $field:ident: $kind:ident $name:literal [$($label:literal),*] $($buckets:ident)?;)*) => {
-        /// The families, ready to be observed.
+        /// The metric families.
         #[derive(Clone, Debug)]
         pub struct Metrics {
             registry: Registry,
@@ -37,15 +37,15 @@ macro_rules! families {
             &[$(($name, concat!($($help),+), type_of!($kind))),*];
 
         impl Metrics {
-            /// A registry of its own with all families.
+            /// A new registry with all families.
             ///
             /// # Errors
-            /// Only if two families had one name.
+            /// Only if two families had the same name.
             pub fn new() -> prometheus::Result<Self> {
                 let registry = Registry::new();
                 $(
                     let help = concat!($($help),+).trim();
-                    let $field = make!($kind $name help [$($label),*] $($buckets)?)?;
+                    let $field = build_metric!($kind $name help [$($label),*] $($buckets)?)?;
                     registry.register(Box::new($field.clone()))?;
                 )*
                 Ok(Self { registry, $($field,)* })
@@ -66,7 +66,7 @@ macro_rules! type_of {
     };
 }
 
-macro_rules! make {
+macro_rules! build_metric {
     (HistogramVec $name:literal $help:ident [$($label:literal),*] $buckets:ident) => {
         HistogramVec::new(HistogramOpts::new($name, $help).buckets($buckets.to_vec()), &[$($label),*])
     };
@@ -89,7 +89,7 @@ families! {
     policy_calls: IntCounterVec "rampart_policy_calls_total" ["kind", "partner", "outcome"];
     /// Shadow runs of policies by outcome: same, different, failed, skipped.
     policy_shadow: IntCounterVec "rampart_policy_shadow_total" ["kind", "partner", "outcome"];
-    /// Whether a policy's breaker is open on this edge: 1, or 0.
+    /// State of a policy's breaker on this edge: 1 open, 0 closed.
     policy_breaker: IntGaugeVec "rampart_policy_breaker_open" ["kind", "partner"];
     /// Time of a policy call, instance included.
     policy_duration: HistogramVec "rampart_policy_duration_seconds" ["kind"] POLICY_SECONDS;
@@ -112,7 +112,7 @@ families! {
 }
 
 impl Metrics {
-    /// All families in the Prometheus text format; one without a sample yet by its head alone.
+    /// Renders all families in the Prometheus text format, those without samples as `HELP` and `TYPE`.
     pub fn render(&self) -> String {
         let mut text = Vec::new();
         let families = self.registry.gather();
@@ -136,7 +136,7 @@ impl Metrics {
         }
     }
 
-    /// Counts one answered request. `partner` is a known client's slug or empty.
+    /// Counts one answered request. `partner` is a known tenant's slug or empty.
     pub fn request(&self, route: &str, partner: &str, status: u16, took: Duration, codes: &[Code]) {
         self.requests.with_label_values(&[route, partner, status_text(status)]).inc();
         self.request_duration.with_label_values(&[route]).observe(took.as_secs_f64());
@@ -145,7 +145,7 @@ impl Metrics {
         }
     }
 
-    /// Counts one attempt to deliver a callback; `lag` is given for a first attempt.
+    /// Counts one attempt to deliver a callback; `lag` is set for a first attempt.
     pub fn callback(&self, outcome: &'static str, lag: Option<Duration>) {
         self.callback_attempts.with_label_values(&[outcome]).inc();
         if let Some(lag) = lag {
@@ -154,17 +154,17 @@ impl Metrics {
     }
 }
 
-/// What most calls of a policy move, to be found once and not for every call.
+/// Metrics of one policy with their labels resolved, so that a call does not look them up.
 #[derive(Debug)]
 pub struct PolicyMeters {
     duration: Histogram,
     fuel: Histogram,
-    /// Calls with a usable answer.
+    /// Calls with a valid result.
     pub ok: IntCounter,
 }
 
 impl PolicyMeters {
-    /// Notes what one call cost.
+    /// Records the time and fuel of one call.
     pub fn cost(&self, took: Duration, fuel: u64) {
         self.duration.observe(took.as_secs_f64());
         self.fuel.observe(fuel as f64);
@@ -172,10 +172,10 @@ impl PolicyMeters {
 }
 
 impl Core {
-    /// What `/metrics` shows: all families, the pool's as of now.
+    /// The text of `/metrics`: all families, with the pool's current state.
     pub fn metrics_text(&self) -> String {
         let idle = u32::try_from(self.db.num_idle()).unwrap_or(u32::MAX);
-        // The two are not read at one moment.
+        // The two are not read atomically.
         let busy = self.db.size().saturating_sub(idle);
         for (state, connections) in [("idle", idle), ("busy", busy)] {
             self.metrics.db_pool.with_label_values(&[state]).set(connections.into());
@@ -185,7 +185,7 @@ impl Core {
     }
 }
 
-/// The status as a label without an allocation for the ones we answer.
+/// The status as a label, without an allocation.
 fn status_text(status: u16) -> &'static str {
     match status {
         200 => "200",
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_family_without_a_sample_is_shown_once_by_its_head() {
+    fn a_family_without_a_sample_is_rendered_once() {
         let metrics = Metrics::new().unwrap();
         metrics.db_pool.with_label_values(&["idle"]).set(2);
         let text = metrics.render();

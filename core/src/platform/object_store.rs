@@ -1,14 +1,14 @@
-//! The object store of documents and proofs: a folder, in which every object is sealed.
+//! The object store of documents and proofs: a folder of sealed objects.
 //!
-//! An object has a key of its own, so that it can be sealed as it comes, before anybody knows whom
-//! it is about ([`Part`]). That key stands at the object's head, sealed under the key of its user:
-//! without that one nothing can be read. Behind it comes a row of pieces, each sealed with its
-//! number and whether it is the last: none can be left out, added or put elsewhere.
+//! Every object has its own key, so that it can be sealed while it arrives, before its user is known
+//! ([`ObjectWriter`]). The object's header holds that key, sealed with the user's key: without the
+//! user's key the object cannot be read. Chunks follow, each sealed with its number and a flag for
+//! the last one: none can be removed, added or moved.
 //!
-//! Edges that share a database share the folder too.
+//! Edges that share a database must share the folder.
 
-mod part;
 mod removal;
+mod writer;
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -18,101 +18,105 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-pub(crate) use self::part::Part;
 pub(crate) use self::removal::remove_later;
+pub(crate) use self::writer::ObjectWriter;
 use crate::platform::clock::Clock;
 use crate::platform::crypto::personal_data_key::PersonalDataKey;
 use crate::platform::error::{Error, Result};
 use crate::platform::settings;
 
-/// Where objects are kept unless `documents.folder` says otherwise: below the working folder.
+/// Default of `documents.folder`, relative to the working folder.
 const FOLDER: &str = "documents";
-/// Bytes that are sealed at a time.
-const PIECE_BYTES: usize = 64 * 1024;
-/// What sealing adds to a piece: nonce and tag.
+/// Plaintext bytes of a chunk.
+const CHUNK_BYTES: usize = 64 * 1024;
+/// Overhead of sealing: nonce and tag.
 const SEAL_BYTES: usize = 12 + 16;
-/// The object's key, sealed.
-const HEAD_BYTES: usize = crate::platform::crypto::KEY_BYTES + SEAL_BYTES;
-/// Largest object, in bytes: the largest body of a request.
+/// Length of the header: the sealed key of the object.
+const HEADER_BYTES: usize = crate::platform::crypto::KEY_BYTES + SEAL_BYTES;
+/// Largest object, in bytes: that of the largest request body.
 pub(crate) const OBJECT_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// How a file is called that is still written.
+/// File extension of an unfinished object.
 const UNFINISHED: &str = "part";
-/// An unfinished file that nobody has written to for this long has lost its edge. A body that comes
-/// slower than 1 kB/s is refused, so a piece takes about a minute at most.
+/// Age since the last write above which an unfinished file is removed: its edge has died. A body
+/// slower than 1 kB/s is refused, so a chunk takes about a minute at most.
 const ABANDONED: Duration = Duration::from_secs(3_600);
 
-/// Where objects are kept.
+/// The store of sealed objects.
 #[derive(Clone, Debug)]
-pub struct Documents {
+pub struct DocumentStore {
     folder: PathBuf,
 }
 
-impl Documents {
-    /// A store in the configured folder, or else [`FOLDER`]. It is made when the first object comes.
+impl DocumentStore {
+    /// A store in the configured folder, by default [`FOLDER`]. It is created with the first object.
     pub fn new(settings: &settings::Documents) -> Self {
         Self { folder: settings.folder.clone().unwrap_or_else(|| FOLDER.into()) }
     }
 
-    /// Begins an object. Blocks.
+    /// Opens a writer for a new object. Blocks.
     ///
     /// # Errors
     /// When the folder cannot be written.
-    pub(crate) fn begin(&self, clock: &Clock) -> Result<Part> {
+    pub(crate) fn create(&self, clock: &Clock) -> Result<ObjectWriter> {
         fs::create_dir_all(&self.folder).map_err(failed)?;
         let id = clock.uuid()?;
-        Part::create(clock, id, self.path(id).with_extension(UNFINISHED))
+        ObjectWriter::create(clock, id, self.path(id).with_extension(UNFINISHED))
     }
 
-    /// The head that makes a part readable for who has the vault, and for nobody else.
+    /// The header of an object, which makes it readable with the user's key.
     ///
     /// # Errors
     /// Without entropy.
-    pub(crate) fn head(clock: &Clock, vault: &PersonalDataKey, part: &Part) -> Result<Vec<u8>> {
-        vault.seal_key(clock, &place(part.id()), part.key())
+    pub(crate) fn header(
+        clock: &Clock,
+        personal_key: &PersonalDataKey,
+        object: &ObjectWriter,
+    ) -> Result<Vec<u8>> {
+        personal_key.seal_key(clock, &location(object.id()), object.key())
     }
 
-    /// Keeps a finished part under its head. It is there whole or not at all, and stays only once
-    /// [`Kept::settle`] was called. Blocks.
+    /// Stores a finished object with its header, atomically. It is removed again unless
+    /// [`StoredObject::retain`] is called. Blocks.
     ///
     /// # Errors
     /// When the folder cannot be written.
-    pub(crate) fn keep(&self, part: Part, head: &[u8]) -> Result<Kept> {
-        let path = self.path(part.id());
-        let id = part.id();
-        part.complete(head, &path).map_err(failed)?;
-        let kept = Kept { id, path, settled: false };
-        // The name lasts only once the folder does.
+    pub(crate) fn store(&self, object: ObjectWriter, header: &[u8]) -> Result<StoredObject> {
+        let path = self.path(object.id());
+        let id = object.id();
+        object.complete(header, &path).map_err(failed)?;
+        let stored = StoredObject { id, path, retained: false };
+        // A rename is durable only once the folder is synced.
         File::open(&self.folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
-        Ok(kept)
+        Ok(stored)
     }
 
     /// Reads an object. Blocks.
     ///
     /// # Errors
-    /// When it is not there, is another user's, or was altered.
-    pub(crate) fn get(&self, vault: &PersonalDataKey, id: Uuid) -> Result<Vec<u8>> {
-        let broken = || Error::broken("read a document: it was cut off");
+    /// When it does not exist, belongs to another user, or was altered.
+    pub(crate) fn get(&self, personal_key: &PersonalDataKey, id: Uuid) -> Result<Vec<u8>> {
+        let broken = || Error::broken("read a document: it is truncated");
         let mut file = File::open(self.path(id)).map_err(failed)?;
         let length = usize::try_from(file.metadata().map_err(failed)?.len());
         let length = length.ok().filter(|length| *length <= 2 * OBJECT_BYTES_MAX);
-        let mut left = length.and_then(|l| l.checked_sub(HEAD_BYTES)).ok_or_else(broken)?;
-        let mut sealed = vec![0; HEAD_BYTES];
+        let mut remaining = length.and_then(|l| l.checked_sub(HEADER_BYTES)).ok_or_else(broken)?;
+        let mut sealed = vec![0; HEADER_BYTES];
         file.read_exact(&mut sealed).map_err(failed)?;
-        let key = vault.open_key(&place(id), &sealed)?;
-        let mut object = Vec::with_capacity(left);
+        let key = personal_key.open_key(&location(id), &sealed)?;
+        let mut object = Vec::with_capacity(remaining);
         let mut number = 0;
-        while left > 0 {
-            sealed.resize(left.min(PIECE_BYTES + SEAL_BYTES), 0);
+        while remaining > 0 {
+            sealed.resize(remaining.min(CHUNK_BYTES + SEAL_BYTES), 0);
             file.read_exact(&mut sealed).map_err(failed)?;
-            left -= sealed.len();
-            object.extend(key.open(&piece(number, left == 0), &sealed)?);
+            remaining -= sealed.len();
+            object.extend(key.open(&chunk_context(number, remaining == 0), &sealed)?);
             number += 1;
         }
-        // Even an empty object has one piece: the last.
+        // Even an empty object has one chunk: the last.
         if number == 0 { Err(broken()) } else { Ok(object) }
     }
 
-    /// Removes an object, if it is there. Blocks.
+    /// Removes an object if it exists. Blocks.
     ///
     /// # Errors
     /// When the folder cannot be written.
@@ -123,7 +127,7 @@ impl Documents {
         }
     }
 
-    /// Removes what edges left behind that were killed while they wrote. Blocks.
+    /// Removes unfinished files of edges that died while writing. Blocks.
     ///
     /// # Errors
     /// When the folder cannot be read.
@@ -137,14 +141,14 @@ impl Documents {
             let written = fs::metadata(&path).and_then(|found| found.modified());
             let idle = written.ok().and_then(|at| (now - DateTime::<Utc>::from(at)).to_std().ok());
             if unfinished && idle.is_some_and(|idle| idle > ABANDONED) {
-                // Another edge may have been faster.
+                // Another edge may have removed it already.
                 let _ = fs::remove_file(&path);
             }
         }
         Ok(())
     }
 
-    /// The id is all that its name tells.
+    /// The name of a file reveals nothing but its id.
     fn path(&self, id: Uuid) -> PathBuf {
         self.folder.join(id.to_string())
     }
@@ -154,41 +158,41 @@ fn failed(error: io::Error) -> Error {
     Error::internal("use the store of documents", error)
 }
 
-fn place(id: Uuid) -> String {
+fn location(id: Uuid) -> String {
     format!("document/{id}")
 }
 
-fn piece(number: u64, last: bool) -> String {
+fn chunk_context(number: u64, last: bool) -> String {
     format!("piece/{number}/{last}")
 }
 
-/// An object in the store whose row is not written yet. Dropping it takes the object away again.
+/// A stored object whose row is not committed yet. Dropping it removes the object.
 #[derive(Debug)]
-#[must_use = "it is removed unless it is settled"]
-pub(crate) struct Kept {
+#[must_use = "it is removed unless it is retained"]
+pub(crate) struct StoredObject {
     id: Uuid,
     path: PathBuf,
-    settled: bool,
+    retained: bool,
 }
 
-impl Kept {
+impl StoredObject {
     /// The object's id.
     pub(crate) const fn id(&self) -> Uuid {
         self.id
     }
 
-    /// Lets it stay. Called before the commit of the row that names it: nobody knows what became of
-    /// a commit whose connection was lost, and an object without a row does less harm than a row
-    /// without an object.
-    pub(crate) fn settle(mut self) {
-        self.settled = true;
+    /// Retains the object. Called before the commit of its row: the outcome of a commit is unknown
+    /// when the connection is lost, and an object without a row does less harm than a row without an
+    /// object.
+    pub(crate) fn retain(mut self) {
+        self.retained = true;
     }
 }
 
-impl Drop for Kept {
+impl Drop for StoredObject {
     fn drop(&mut self) {
-        if !self.settled {
-            // At worst a sealed object stays that nothing names.
+        if !self.retained {
+            // At worst a sealed object without a row stays.
             let _ = fs::remove_file(&self.path);
         }
     }

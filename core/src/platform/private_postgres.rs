@@ -1,9 +1,9 @@
-//! A Postgres of one's own: made in a folder, started and stopped with this process.
+//! A private Postgres server: created in a folder, started and stopped with this process.
 //!
-//! `rampart demo` and the tests run on it; production names a server in `database.url`.
+//! `rampart demo` and the tests use it; production configures a server in `database.url`.
 //!
-//! The server outlives its owner by a moment at most, whatever kills the owner. Its parent is a small
-//! shell that holds the reading end of a pipe whose only writing end is here.
+//! The server ends soon after its owner, even if the owner is killed. Its parent is a small shell
+//! that holds the reading end of a pipe whose only writing end is here.
 //! The kernel closes that end when this process ends, also by SIGKILL, and the shell then stops the
 //! server. A parent-death signal would be shorter but belongs to the *thread* that started the
 //! child, and threads of a test end early.
@@ -31,34 +31,34 @@ use crate::platform::clock::Clock;
 /// The superuser, and the owner of everything in the cluster.
 const USER: &str = "rampart";
 
-/// How often a start is tried again when the port or the cluster was not free after all.
+/// Attempts of a start when the port or the cluster turns out not to be free.
 const ATTEMPTS: u32 = 8;
 
-/// Where clusters of the superuser go when the unprivileged account cannot reach the state folder.
+/// Folder of root's clusters when the unprivileged account cannot reach the state folder.
 const REACHABLE_HOME: &str = "/var/lib/rampart";
 
-/// What the server is for; decides between durability and speed.
+/// The durability and size of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Use {
+pub enum Profile {
     /// Durable, as in production: an acknowledged commit survives a power cut.
     Demo,
-    /// As `Demo`, with memory for some millions of orders: what a server of its own would be given.
-    Measured,
-    /// Fast and small: survives the death of this process, not that of the machine.
-    Tests,
-    /// As `Tests`, and its data are removed when this process ends, however it ends.
-    Once,
+    /// As `Demo`, with memory for some millions of orders, like a dedicated server.
+    Benchmark,
+    /// Fast and small: data survive the death of this process, not that of the machine.
+    Test,
+    /// As `Test`, and its data are removed when this process ends, even if it is killed.
+    Ephemeral,
 }
 
-/// What to start, and where.
+/// Options of a private server.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The folder that keeps the cluster; made when missing, reused when it holds one already.
+    /// The cluster's folder; created if missing, reused if it holds a cluster.
     pub state: PathBuf,
     /// The folder with `postgres` and `initdb` (`RAMPART_PG_BIN`); searched for when `None`.
     pub bin: Option<PathBuf>,
-    /// Durable or fast.
-    pub purpose: Use,
+    /// Durability and size.
+    pub profile: Profile,
 }
 
 /// A running server. Dropping it stops it.
@@ -72,7 +72,7 @@ pub struct PrivatePostgres {
 }
 
 impl PrivatePostgres {
-    /// Starts a server on the cluster in `options.state`, which is made first when missing.
+    /// Starts a server on the cluster in `options.state`, which is created if missing.
     /// Blocks for about two seconds the first time and a fraction of one later; at most
     /// 60 s plus the time that `initdb` takes.
     ///
@@ -80,26 +80,26 @@ impl PrivatePostgres {
     /// reach the state folder, the cluster lives in a folder of its own below `/var/lib/rampart`.
     ///
     /// # Errors
-    /// One sentence that says what is missing or in the way, and where.
+    /// One sentence that names the cause and its location.
     pub fn start(options: Options) -> Result<Self, StartError> {
         let account = Account::for_server()?;
         let home = home(&options.state, account.as_ref())?;
         let lock = lock(&home)?;
-        let cluster = Cluster::at(&home);
+        let cluster = Cluster::new(&home);
         let installation = Installation::find(options.bin.as_deref(), cluster.version())?;
-        let password = cluster.make(&installation, account.as_ref(), options.purpose)?;
-        let server = start_server(&installation, &cluster, account.as_ref(), options.purpose)?;
+        let password = cluster.create(&installation, account.as_ref(), options.profile)?;
+        let server = start_server(&installation, &cluster, account.as_ref(), options.profile)?;
         Ok(Self { server, cluster, password, lock })
     }
 
     /// A URL of `database` over the Unix socket, for processes of this account or root.
-    /// The socket asks for no password: its folder is closed to everybody else.
+    /// The socket requires no password: its folder is closed to all other accounts.
     pub fn url(&self, database: &str) -> String {
         let (port, socket) = (self.server.port(), self.server.socket().display());
         format!("postgres://{USER}@localhost:{port}/{database}?host={socket}")
     }
 
-    /// A URL of `database` over loopback TCP, for any process that is told the password in it.
+    /// A URL of `database` over loopback TCP, with the password.
     pub fn tcp_url(&self, database: &str) -> String {
         let port = self.server.port();
         format!("postgres://{USER}:{}@127.0.0.1:{port}/{database}", self.password)
@@ -110,7 +110,7 @@ impl PrivatePostgres {
         self.cluster.home()
     }
 
-    /// Stops the server: connections end, what was committed is kept. Dropping does the same.
+    /// Stops the server: connections end, committed data stay. Dropping does the same.
     pub fn stop(self) {
         drop(self);
     }
@@ -119,19 +119,19 @@ impl PrivatePostgres {
 impl Drop for PrivatePostgres {
     fn drop(&mut self) {
         self.server.stop();
-        // Only if something killed the supervisor is there still a server to end.
+        // A server is left only if the supervisor was killed.
         if let Err(error) = self.cluster.end_orphan() {
             tracing::warn!(%error, "the private Postgres did not stop");
         }
-        // A child that was forked and is not its own program yet holds a copy of every open file:
-        // closing ours would not free the folder, letting go does.
+        // A forked child that has not called exec yet holds a copy of every open file: closing the
+        // lock file would not free the folder, unlocking it does.
         if let Err(error) = self.lock.unlock() {
             tracing::warn!(%error, "the private Postgres keeps its folder until the process ends");
         }
     }
 }
 
-/// Why there is no server: one sentence for a person.
+/// The reason the server could not start: one sentence.
 #[derive(Debug, Clone)]
 pub struct StartError(String);
 
@@ -153,23 +153,23 @@ impl fmt::Display for StartError {
 
 impl std::error::Error for StartError {}
 
-/// The folder in use: the state folder, or one that the server's account can reach.
+/// The cluster's folder: the state folder, or one that the server's account can reach.
 fn home(state: &Path, account: Option<&Account>) -> Result<PathBuf, StartError> {
-    make_folder(state)?;
+    create_folder(state)?;
     let state = fs::canonicalize(state).map_err(|e| StartError::io("open", state, &e))?;
     if account.is_none_or(|account| account.reaches(&state)) {
         return Ok(state);
     }
     let digest = ring::digest::digest(&ring::digest::SHA256, state.as_os_str().as_encoded_bytes());
     let home = Path::new(REACHABLE_HOME).join(hex::encode(&digest.as_ref()[..8]));
-    make_folder(&home)?;
+    create_folder(&home)?;
     Ok(home)
 }
 
-/// Others may pass through it, not list it: below it lies what the server's account owns.
-fn make_folder(path: &Path) -> Result<(), StartError> {
-    let made = DirBuilder::new().recursive(true).mode(0o711).create(path);
-    made.map_err(|e| StartError::io("make the folder", path, &e))
+/// Creates a folder that others can traverse but not list; the server's account owns its content.
+fn create_folder(path: &Path) -> Result<(), StartError> {
+    let created = DirBuilder::new().recursive(true).mode(0o711).create(path);
+    created.map_err(|e| StartError::io("make the folder", path, &e))
 }
 
 fn lock(home: &Path) -> Result<File, StartError> {
@@ -189,20 +189,20 @@ fn start_server(
     installation: &Installation,
     cluster: &Cluster,
     account: Option<&Account>,
-    purpose: Use,
+    profile: Profile,
 ) -> Result<Server, StartError> {
     for _ in 0..ATTEMPTS {
         cluster.end_orphan()?;
-        match Server::spawn(installation, cluster, account, purpose) {
+        match Server::spawn(installation, cluster, account, profile) {
             Ok(server) => return Ok(server),
-            Err(SpawnError::Taken) => {}
+            Err(SpawnError::Conflict) => {}
             Err(SpawnError::Other(error)) => return Err(error),
         }
     }
     Err(StartError::new(format!("others took the port or the cluster {ATTEMPTS} times")))
 }
 
-/// A random name of 16 hexadecimal digits per 8 bytes.
+/// A random hexadecimal name, two digits per byte.
 fn random_hex<const N: usize>() -> Result<String, StartError> {
     let bytes = Clock::system().random_bytes::<N>();
     let bytes = bytes.map_err(|e| StartError::new(e.to_string()))?;

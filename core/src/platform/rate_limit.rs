@@ -1,4 +1,4 @@
-//! Rate limits: exact GCRA (the generic cell rate algorithm, ITU-T I.371), one atomic a bucket.
+//! Rate limits: exact GCRA (the generic cell rate algorithm, ITU-T I.371), one atomic per bucket.
 
 use std::borrow::Cow;
 use std::hash::Hash;
@@ -12,13 +12,13 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
 
 const NS_PER_SECOND: u64 = 1_000_000_000;
-/// Most requests a window.
+/// Most requests per window.
 const COUNT_MAX: u32 = 1_000_000;
 /// Most requests at once.
 const BURST_MAX: u32 = 10_000_000;
 
 /// A rate and a burst, written `"50/s burst 100"`, `"10/min"` or `"1000/h burst 50"`.
-/// Without a burst, the whole count may come at once.
+/// The burst defaults to the count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Quota {
@@ -33,7 +33,7 @@ impl Quota {
         Self { count, window_seconds, burst }
     }
 
-    /// Nanoseconds that one request uses up.
+    /// The emission interval: nanoseconds per request.
     fn interval_ns(self) -> u64 {
         (u64::from(self.window_seconds) * NS_PER_SECOND / u64::from(self.count)).max(1)
     }
@@ -115,14 +115,14 @@ impl std::fmt::Display for InvalidQuota {
 
 impl std::error::Error for InvalidQuota {}
 
-/// What a bucket said, for the answer's headers.
+/// A bucket's decision, for the response headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// Whether the request may go on.
+    /// True if the request is admitted.
     pub allowed: bool,
-    /// The quota that decided.
+    /// The applied quota.
     pub quota: Quota,
-    /// Requests that could follow at once.
+    /// Requests that would be admitted at once.
     pub remaining: u64,
     /// Seconds, rounded up, until the bucket is full again.
     pub reset_seconds: u64,
@@ -144,7 +144,7 @@ impl Decision {
     }
 }
 
-/// Without a formatter: nearly every answer has two of these.
+/// Written without a formatter, because nearly every response has two of these.
 fn write_member(bucket: &str, parameters: [(&str, u64); 2], out: &mut String) {
     for part in ["\"", bucket, "\""] {
         out.push_str(part);
@@ -163,16 +163,16 @@ pub struct Gcra {
 }
 
 impl Gcra {
-    /// Takes one request out of the bucket at `now_ns` of the monotonic clock.
+    /// Takes one request from the bucket at `now_ns` of the monotonic clock.
     pub fn take(&self, quota: Quota, now_ns: u64) -> Decision {
         let interval = quota.interval_ns();
         let tolerance = interval * u64::from(quota.burst);
         let mut arrival = self.arrival_ns.load(Ordering::Relaxed);
         loop {
             let next = arrival.max(now_ns) + interval;
-            let over = next.saturating_sub(now_ns + tolerance);
-            if over > 0 {
-                return decision(false, quota, arrival.saturating_sub(now_ns), over);
+            let excess = next.saturating_sub(now_ns + tolerance);
+            if excess > 0 {
+                return decision(false, quota, arrival.saturating_sub(now_ns), excess);
             }
             match self.arrival_ns.compare_exchange_weak(
                 arrival,
@@ -181,20 +181,20 @@ impl Gcra {
                 Ordering::Relaxed,
             ) {
                 Ok(_) => return decision(true, quota, next - now_ns, 0),
-                Err(seen) => arrival = seen,
+                Err(current) => arrival = current,
             }
         }
     }
 }
 
-fn decision(allowed: bool, quota: Quota, backlog_ns: u64, over_ns: u64) -> Decision {
-    let room = (quota.interval_ns() * u64::from(quota.burst)).saturating_sub(backlog_ns);
+fn decision(allowed: bool, quota: Quota, backlog_ns: u64, excess_ns: u64) -> Decision {
+    let capacity_ns = (quota.interval_ns() * u64::from(quota.burst)).saturating_sub(backlog_ns);
     Decision {
         allowed,
         quota,
-        remaining: room / quota.interval_ns(),
+        remaining: capacity_ns / quota.interval_ns(),
         reset_seconds: backlog_ns.div_ceil(NS_PER_SECOND),
-        retry_after_seconds: over_ns.div_ceil(NS_PER_SECOND),
+        retry_after_seconds: excess_ns.div_ceil(NS_PER_SECOND),
     }
 }
 
@@ -204,24 +204,24 @@ impl<K> std::fmt::Debug for KeyedGcra<K> {
     }
 }
 
-/// A bucket a key (an address, a user name), bounded: the least used key is forgotten first.
+/// One bucket per key (an address, a user name), bounded: the least used key is evicted first.
 pub struct KeyedGcra<K> {
     buckets: Cache<K, Arc<Gcra>>,
 }
 
 impl<K: Hash + Eq + Send + Sync + 'static> KeyedGcra<K> {
-    /// At most `keys_max` buckets; one not used for `idle` is full again and forgotten.
+    /// At most `keys_max` buckets; one unused for `idle` is full again and evicted.
     pub fn new(keys_max: u64, idle: Duration) -> Self {
         Self { buckets: Cache::builder().max_capacity(keys_max).time_to_idle(idle).build() }
     }
 
-    /// Takes one request out of the bucket of `key`.
+    /// Takes one request from the bucket of `key`.
     pub fn take(&self, key: K, quota: Quota, now_ns: u64) -> Decision {
         self.bucket(key).take(quota, now_ns)
     }
 
-    /// The bucket of `key`. Who keeps it must ask again before long, or it may be forgotten here
-    /// while it is in use there.
+    /// The bucket of `key`. A caller that holds it must look it up again before `idle` passes, or it
+    /// may be evicted while in use.
     pub fn bucket(&self, key: K) -> Arc<Gcra> {
         self.buckets.get_with(key, Arc::default)
     }

@@ -1,14 +1,14 @@
-//! How a write reaches every edge: it raises a counter in its own transaction, and edges that see
-//! a higher counter load what changed (`snapshot.rs`).
+//! Revision counters of tenants and the catalogue. A write raises one in its own transaction, and
+//! edges that see a higher revision reload the changed rows (`snapshot.rs`).
 //!
-//! The counter's row is locked until the writer commits, so that counters are seen in the order of
-//! the changes they stand for: an edge that has revision N has everything up to N.
+//! The counter's row is locked until the writer commits, so that revisions become visible in the
+//! order of their changes: an edge that has revision N has everything up to N.
 
 use sqlx::PgConnection;
 
 use rampart_types::ClientId;
 
-/// Says that something of this client's snapshot changed: settings, secrets, keys or policies.
+/// Raises this tenant's revision after a change of its settings, secrets, keys or policies.
 ///
 /// # Errors
 /// When the database cannot be written.
@@ -23,7 +23,7 @@ pub(crate) async fn client_changed(
     Ok(())
 }
 
-/// The revision that a client written now gets.
+/// Raises the revision of all tenants and returns it, for a tenant's row.
 ///
 /// # Errors
 /// When the database cannot be written.
@@ -36,7 +36,7 @@ pub(crate) async fn next_client_revision(conn: &mut PgConnection) -> Result<i64,
     .await
 }
 
-/// Says that the catalogue changed.
+/// Raises the catalogue's revision.
 ///
 /// # Errors
 /// When the database cannot be written.

@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
 
 use rampart_types::{
-    Caip19, Chain, CurrencyCode, CurrencyDetails, PairCode, WrittenOnce, crypto_scale,
+    Caip19, Chain, CurrencyCode, CurrencyDetails, PairCode, Preserialized, crypto_scale,
 };
 
 /// Everything that can be traded and how it is paid, as of one version.
@@ -63,7 +63,7 @@ impl Catalogue {
 #[derive(Debug)]
 pub struct Currency {
     /// Code, ticker, name and CAIP-19 id, as they stand in answers.
-    pub details: Arc<WrittenOnce<CurrencyDetails>>,
+    pub details: Arc<Preserialized<CurrencyDetails>>,
     /// Decimals of the ISO 4217 unit or of the chain.
     pub decimals: u32,
     /// What is special to a crypto currency; `None` for fiat.

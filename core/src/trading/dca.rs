@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use crate::platform::error::{Error, Result};
 use crate::trading::catalogue::Catalogue;
-use rampart_types::{CurrencyCode, CurrencyDetails, DestinationTag, WrittenOnce};
+use rampart_types::{CurrencyCode, CurrencyDetails, DestinationTag, Preserialized};
 
 /// How often deposits are meant to come, as shown.
 pub(crate) const FREQUENCIES: [&str; 5] =
@@ -50,7 +50,7 @@ pub struct Plan {
     frequency: Option<String>,
     hidden: bool,
     created_at: DateTime<Utc>,
-    target_currency: Arc<WrittenOnce<CurrencyDetails>>,
+    target_currency: Arc<Preserialized<CurrencyDetails>>,
 }
 
 /// The columns of a [`Plan`].

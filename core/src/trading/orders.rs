@@ -85,7 +85,7 @@ impl WalletType {
     }
 }
 
-rampart_types::word_column!(WalletType);
+rampart_types::enum_column!(WalletType);
 
 /// Where the coins go and how to watch them, in both versions of an order.
 #[derive(Debug, JsonSchema, Serialize)]

@@ -118,7 +118,7 @@ impl Endpoint for ResetPasswordV1 {
             token.store(&mut tx, core, purpose, RESET_LIFETIME).await?;
         }
         let message = Message { to: email, subject, text };
-        message.post(&mut tx, core, client.id(), (mail::Kind::ResetPassword, user)).await?;
+        message.enqueue(&mut tx, core, client.id(), (mail::Kind::ResetPassword, user)).await?;
         tx.commit().await?;
         Ok(Json(Done {}))
     }

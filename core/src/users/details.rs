@@ -10,7 +10,7 @@ use super::personal::Personal;
 use super::{birth_date, chamber_of_commerce};
 use crate::auth::caller::Client;
 use crate::http::fields::{Fields, flag};
-use crate::http::upload::Uploaded;
+use crate::http::upload::UploadedBody;
 use crate::platform::crypto::Secret;
 use crate::platform::error::Code;
 use crate::users::verification::questions;
@@ -62,7 +62,7 @@ pub(super) enum Scope {
 pub(super) fn read(
     fields: &mut Fields<'_>,
     (scope, client): (Scope, &Client),
-    (now, upload): (DateTime<Utc>, Option<&Uploaded>),
+    (now, upload): (DateTime<Utc>, Option<&UploadedBody>),
 ) -> Details {
     let country = country(fields, scope, client);
     let business_country =

@@ -1,6 +1,6 @@
-//! Images of identity documents, as they come in a request.
+//! Images of identity documents in requests.
 //!
-//! The images go into the store. The database keeps which sides came, when, of what type and size,
+//! The images go to the object store. The database has the received sides with time, type and size,
 //! and a sealed digest of the bytes.
 
 use chrono::{DateTime, Utc};
@@ -11,11 +11,11 @@ use sqlx::PgConnection;
 
 use crate::Core;
 use crate::http::fields::Fields;
-use crate::http::images::Picture;
-use crate::http::upload::Uploaded;
+use crate::http::images::ReceivedImage;
+use crate::http::upload::{UploadedBody, body};
 use crate::platform::crypto::personal_data_key::PersonalDataKey;
 use crate::platform::error::{Code, Result};
-use crate::platform::object_store::Kept;
+use crate::platform::object_store::StoredObject;
 use rampart_types::{ClientId, UserId};
 
 /// Most sides in one request.
@@ -28,13 +28,13 @@ const NAME_CHARS_MAX: usize = 32;
 pub(super) struct Document {
     kind: String,
     side: String,
-    /// `None`: announced, not sent.
-    image: Option<Picture>,
+    /// `None` if the document is announced, but not sent.
+    image: Option<ReceivedImage>,
 }
 
-/// The sides of `identityDocument`, in either of the API document's spellings. A shape that is not
-/// a list of objects with type and side is ER048; what is no image is ER078.
-pub(super) fn read(fields: &mut Fields<'_>, upload: Option<&Uploaded>) -> Vec<Document> {
+/// Reads `identityDocument`, in either of the API document's spellings. Anything but a list of
+/// objects with type and side is ER048; an invalid image is ER078.
+pub(super) fn read(fields: &mut Fields<'_>, upload: Option<&UploadedBody>) -> Vec<Document> {
     let Some(value) = fields.value("identityDocument").cloned() else { return Vec::new() };
     let Some(items) = value.as_array().filter(|items| items.len() <= DOCUMENTS_MAX) else {
         fields.refuse_with(Code::RequestMalformed, "identityDocument: a list of at most 8 objects");
@@ -42,7 +42,7 @@ pub(super) fn read(fields: &mut Fields<'_>, upload: Option<&Uploaded>) -> Vec<Do
     };
     let mut documents = Vec::new();
     for item in items {
-        match read_one(item, |text| Picture::of(upload, text)) {
+        match read_one(item, |text| body::image(upload, text)) {
             Ok(document) => documents.push(document),
             Err((code, detail)) => fields.refuse_with(code, detail),
         }
@@ -52,7 +52,7 @@ pub(super) fn read(fields: &mut Fields<'_>, upload: Option<&Uploaded>) -> Vec<Do
 
 fn read_one(
     item: &Value,
-    picture: impl FnOnce(&str) -> Option<Picture>,
+    decode: impl FnOnce(&str) -> Option<ReceivedImage>,
 ) -> Result<Document, (Code, &'static str)> {
     let text = |names: [&str; 2]| names.iter().find_map(|name| item.get(name)?.as_str());
     let name = |names| text(names).filter(|name| is_name(name)).map(str::to_owned);
@@ -64,7 +64,7 @@ fn read_one(
     let image = match item.get("data").filter(|data| !data.is_null()) {
         None => None,
         Some(data) => {
-            let image = data.as_str().and_then(picture);
+            let image = data.as_str().and_then(decode);
             Some(image.ok_or((Code::ImageInvalid, "identityDocument: data"))?)
         }
     };
@@ -76,34 +76,34 @@ fn is_name(text: &str) -> bool {
     (1..=NAME_CHARS_MAX).contains(&text.len()) && text.bytes().all(allowed)
 }
 
-/// Keeps what came in, in the caller's transaction; a side that failed its check may come again.
-/// The images are for the caller to settle, right before it commits.
+/// Stores documents in the caller's transaction; a side that failed its check may be replaced. The
+/// caller must retain the images right before it commits.
 ///
 /// # Errors
-/// ER708 for a side that waits for its review or has passed it.
-pub(super) async fn keep(
+/// ER708 for a side that is pending review or verified.
+pub(super) async fn store(
     conn: &mut PgConnection,
     core: &Core,
-    (client, user, vault): (ClientId, UserId, &PersonalDataKey),
+    (client, user, personal_key): (ClientId, UserId, &PersonalDataKey),
     documents: Vec<Document>,
-) -> Result<Vec<Kept>> {
+) -> Result<Vec<StoredObject>> {
     let mut all = Vec::with_capacity(documents.len());
     for Document { kind, side, image } in documents {
-        let (image, kept) = match image {
-            Some(picture) => Some(picture.keep(core, vault).await?).unzip(),
+        let (info, stored) = match image {
+            Some(image) => Some(image.store(core, personal_key).await?).unzip(),
             None => (None, None),
         };
-        let place = format!("user_document/{kind}/{side}");
-        let sealed = match &image {
-            Some(image) => Some(vault.seal(&core.clock, &place, &image.digest)?),
+        let location = format!("user_document/{kind}/{side}");
+        let sealed = match &info {
+            Some(info) => Some(personal_key.seal(&core.clock, &location, &info.digest)?),
             None => None,
         };
-        let id = match &kept {
-            Some(kept) => kept.id(),
+        let id = match &stored {
+            Some(stored) => stored.id(),
             None => core.clock.uuid()?,
         };
         replace(conn, (client, user), (&kind, &side), core.clock.now()).await?;
-        let size = image.as_ref().and_then(|image| i64::try_from(image.size).ok());
+        let size = info.as_ref().and_then(|info| i64::try_from(info.size).ok());
         let written = sqlx::query!(
             "insert into user_document as known (client_id, user_id, type, side, document_id, \
                  status, media_type, size, sealed_digest, created_at) \
@@ -118,8 +118,8 @@ pub(super) async fn keep(
             kind,
             side,
             id,
-            if image.is_some() { "pending" } else { "missing" },
-            image.as_ref().map(|image| image.media_type),
+            if info.is_some() { "pending" } else { "missing" },
+            info.as_ref().map(|info| info.media_type),
             size,
             sealed,
             core.clock.now(),
@@ -129,12 +129,12 @@ pub(super) async fn keep(
         if written.rows_affected() == 0 {
             return Err(Code::DocumentPendingReview.into());
         }
-        all.extend(kept);
+        all.extend(stored);
     }
     Ok(all)
 }
 
-/// Notes that the image of a side that failed its check is to be removed: another one comes.
+/// Queues the image of a side that failed its check for removal, because a new one replaces it.
 async fn replace(
     conn: &mut PgConnection,
     (client, user): (ClientId, UserId),
@@ -158,7 +158,7 @@ async fn replace(
     Ok(())
 }
 
-/// A side that the user has sent or announced.
+/// A side of a document that the user has sent or announced.
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "ProfileDocument")]
 pub(crate) struct Side {
@@ -169,7 +169,7 @@ pub(crate) struct Side {
 }
 
 impl Side {
-    /// Whether an image of it came that was not refused.
+    /// True if an image of it was received and not refused.
     pub(crate) fn counts(&self) -> bool {
         matches!(&*self.status, "pending" | "verified")
     }
@@ -211,12 +211,12 @@ mod tests {
     }
 
     #[test]
-    fn either_spelling_names_a_side() {
+    fn both_spellings_are_accepted() {
         let sample = json!({"documentType": "passport", "documentSide": "front", "data": png(64)});
-        assert!(read_one(&sample, Picture::read).unwrap().image.is_some());
+        assert!(read_one(&sample, ReceivedImage::decode).unwrap().image.is_some());
         let schema = json!({"document_type": "passport", "document_side": "front",
             "uploaded_file": {"test": true, "original_name": "me.png"}});
-        assert!(read_one(&schema, Picture::read).unwrap().image.is_none());
+        assert!(read_one(&schema, ReceivedImage::decode).unwrap().image.is_none());
         let codes = [
             (json!({"documentType": "passport"}), Code::RequestMalformed),
             (json!({"documentType": "a b", "documentSide": "front"}), Code::RequestMalformed),
@@ -225,7 +225,7 @@ mod tests {
             (json!({"documentType": "p", "documentSide": "f", "data": "AAAA"}), Code::ImageInvalid),
         ];
         for (item, code) in codes {
-            assert_eq!(read_one(&item, Picture::read).unwrap_err().0, code, "{item}");
+            assert_eq!(read_one(&item, ReceivedImage::decode).unwrap_err().0, code, "{item}");
         }
     }
 }

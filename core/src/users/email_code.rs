@@ -6,7 +6,7 @@ use sqlx::PgConnection;
 use super::personal::email_index;
 use crate::Core;
 use crate::auth::caller::Client;
-use crate::platform::crypto::{Purpose, equal};
+use crate::platform::crypto::{Purpose, constant_time_eq};
 use crate::platform::error::Result;
 use crate::platform::mail::{Kind, Message};
 use rampart_types::{ClientId, EmailAddress, UserId};
@@ -48,7 +48,7 @@ pub(super) async fn mail(
     let text = format!("Your code is {code}. It is valid for 24 hours.\n");
     let subject = format!("Your code for {}", client.tenant.name);
     let message = Message { to: email.clone(), subject, text };
-    message.post(conn, core, client.id(), (Kind::EmailCode, Some(user))).await
+    message.enqueue(conn, core, client.id(), (Kind::EmailCode, Some(user))).await
 }
 
 /// Whether the code is the one that was mailed last. A wrong one is counted at once, whatever
@@ -77,7 +77,7 @@ pub(super) async fn is_right(
     .fetch_optional(&core.db)
     .await?;
     let sent = digest(core, client.id(), email, code)?;
-    Ok(stored.is_some_and(|stored| equal(&stored, &sent)))
+    Ok(stored.is_some_and(|stored| constant_time_eq(&stored, &sent)))
 }
 
 /// Forgets the code of an address, used or not.

@@ -17,11 +17,11 @@ use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::Fields;
 use crate::http::request::Input;
-use crate::http::upload::Uploaded;
+use crate::http::upload::UploadedBody;
 use crate::notify::events::{self, EventType, NewEvent};
 use crate::platform::crypto::personal_data_key::PersonalDataKey;
 use crate::platform::error::{Code, Error, Refusal, Result, joined};
-use crate::platform::object_store::Kept;
+use crate::platform::object_store::StoredObject;
 use rampart_types::{Country, EmailAddress, UserId, UserIdentifier};
 
 /// Largest body, with images in it, in bytes (section 1 of the contract).
@@ -146,7 +146,7 @@ impl Registration {
     fn read(
         mut fields: Fields<'_>,
         scope: (Scope, &Client),
-        sent: (DateTime<Utc>, Option<&Uploaded>),
+        sent: (DateTime<Utc>, Option<&UploadedBody>),
     ) -> Result<Self> {
         let details = details::read(&mut fields, scope, sent);
         let parts = details.personal.email.clone().zip(details.country);
@@ -314,12 +314,12 @@ async fn finish(
     core: &Core,
     mut tx: Transaction<'_, Postgres>,
     (client, user): (&Client, UserId),
-    kept: Vec<Kept>,
+    kept: Vec<StoredObject>,
 ) -> Result<Account> {
     let account = Account::load(&mut tx, core, client.id(), user).await?;
     let account = account.ok_or_else(|| Error::broken("read the user just written"))?;
     let account = answers::settle(&mut tx, core, account).await?;
-    kept.into_iter().for_each(Kept::settle);
+    kept.into_iter().for_each(StoredObject::retain);
     tx.commit().await?;
     Ok(account)
 }

@@ -12,7 +12,7 @@ use super::one_time_token::{self, Purpose};
 use crate::Core;
 use crate::auth::caller::Anyone;
 use crate::endpoint::{Body, Endpoint};
-use crate::http::html::{dead_link, guarded};
+use crate::http::html::{dead_link, render_page};
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::crypto::Secret;
@@ -117,7 +117,7 @@ fn form(status: StatusCode, hint: Option<&str>) -> Reply {
             button.main type="submit" { "Set the password" }
         }
     };
-    guarded(status, "Choose a new password", &body, None)
+    render_page(status, "Choose a new password", &body, None)
 }
 
 fn done() -> Reply {
@@ -125,7 +125,7 @@ fn done() -> Reply {
         h1 { "Your password is set" }
         p { "You can log in with it now. Everywhere else you have been logged out." }
     };
-    guarded(StatusCode::OK, "Your password is set", &body, None)
+    render_page(StatusCode::OK, "Your password is set", &body, None)
 }
 
 fn not_live() -> Reply {

@@ -10,7 +10,7 @@ use crate::Core;
 use crate::auth::caller::Client;
 use crate::platform::crypto::personal_data_key::PersonalDataKey;
 use crate::platform::error::{Code, OnConstraint as _, Result};
-use crate::platform::object_store::Kept;
+use crate::platform::object_store::StoredObject;
 use rampart_types::{Country, EmailAddress, UserId, WebsiteLocale};
 
 /// What the request's `emailCode` shows.
@@ -72,7 +72,7 @@ impl<'a> Subject<'a> {
     }
 
     /// Stores what the user is now; `known` is what was known before. A check of what has changed
-    /// counts no more. The images that came are for the caller to settle.
+    /// counts no more. The images that came are for the caller to retain.
     ///
     /// # Errors
     /// ER708 for a document that must not be replaced.
@@ -81,7 +81,7 @@ impl<'a> Subject<'a> {
         conn: &mut PgConnection,
         (known, personal): (&Personal, &Personal),
         details: Details,
-    ) -> Result<Vec<Kept>> {
+    ) -> Result<Vec<StoredObject>> {
         let agreement = details.privacy_agreement.map(|agreed| match agreed {
             true => "verified",
             false => "pending",
@@ -113,7 +113,7 @@ impl<'a> Subject<'a> {
         .execute(&mut *conn)
         .await?;
         let holder = (self.client.id(), self.user, &self.vault);
-        documents::keep(conn, self.core, holder, details.documents).await
+        documents::store(conn, self.core, holder, details.documents).await
     }
 
     /// Gives the user this address; `false` when another one has it.

@@ -21,14 +21,14 @@ const TOKEN_ID_CHARS: RangeInclusive<usize> = 1..=78;
 
 /// An asset id such as `eip155:1/slip44:60` or `swift:0/iso4217:EUR`.
 ///
-/// CAIP-19 leaves spelling to each namespace, so reading brings an id to the one form that is
+/// CAIP-19 leaves spelling to each namespace, so parsing brings an id to the canonical form that is
 /// emitted and compared: fiat codes in capitals, EVM token addresses in lower case (their case is a
 /// checksum only), and Solana's `spl:` as the registered `token:`. Equality is equality of assets.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Caip19(Arc<str>);
 
 impl Caip19 {
-    /// The id in its one form.
+    /// The id in canonical form.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -50,9 +50,9 @@ impl fmt::Display for Caip19 {
     }
 }
 
-text_form!(Caip19, kept, pattern "^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}/[-a-z0-9]{3,8}:[-.%a-zA-Z0-9]{1,128}");
+text_form!(Caip19, borrowed, pattern "^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}/[-a-z0-9]{3,8}:[-.%a-zA-Z0-9]{1,128}");
 
-/// An id taken apart: `chain:chain_reference/asset:asset_reference[/token_id]`.
+/// The parts of an id: `chain:chain_reference/asset:asset_reference[/token_id]`.
 struct Parts<'a> {
     chain: &'a str,
     chain_reference: &'a str,
@@ -77,14 +77,14 @@ impl<'a> Parts<'a> {
         let lower = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
         let chain = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
         let asset = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'%');
-        is_made_of(self.chain, NAMESPACE_CHARS, lower)
-            && is_made_of(self.chain_reference, CHAIN_REFERENCE_CHARS, chain)
-            && is_made_of(self.asset, NAMESPACE_CHARS, lower)
-            && is_made_of(self.asset_reference, ASSET_REFERENCE_CHARS, asset)
-            && self.token_id.is_none_or(|id| is_made_of(id, TOKEN_ID_CHARS, asset))
+        consists_of(self.chain, NAMESPACE_CHARS, lower)
+            && consists_of(self.chain_reference, CHAIN_REFERENCE_CHARS, chain)
+            && consists_of(self.asset, NAMESPACE_CHARS, lower)
+            && consists_of(self.asset_reference, ASSET_REFERENCE_CHARS, asset)
+            && self.token_id.is_none_or(|id| consists_of(id, TOKEN_ID_CHARS, asset))
     }
 
-    /// The emitted form; `None` where the namespace's profile forbids the reference.
+    /// The canonical form; `None` where the namespace's profile forbids the reference.
     fn canonical(&self) -> Option<String> {
         let reference = self.asset_reference;
         let (asset, reference) = match (self.chain, self.asset) {
@@ -104,7 +104,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-fn is_made_of(text: &str, chars: RangeInclusive<usize>, allowed: impl Fn(u8) -> bool) -> bool {
+fn consists_of(text: &str, chars: RangeInclusive<usize>, allowed: impl Fn(u8) -> bool) -> bool {
     chars.contains(&text.len()) && text.bytes().all(allowed)
 }
 
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_asset_id_is_refused() {
+    fn an_invalid_asset_id_is_refused() {
         let long = |chars: usize| format!("eip155:1/erc20:{}", "a".repeat(chars));
         assert!(long(128).parse::<Caip19>().is_ok());
         for text in [
@@ -203,7 +203,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_displayed_reads_back_as_the_same_id(
+        fn a_displayed_id_parses_back(
             chain in "swift|eip155|solana|[-a-z0-9]{3,8}",
             reference in "[-_a-zA-Z0-9]{1,32}",
             asset in "iso4217|erc20|spl|token|[-a-z0-9]{3,8}",

@@ -1,10 +1,10 @@
-//! What every checked text type has in common, written once: its form on the wire and in a column
-//! is its `Display`, and the only way back is its `FromStr`.
+//! Shared implementations of the checked text types: they are encoded, on the wire and in a column,
+//! by `Display`, and decoded by `FromStr` only.
 
-/// Gives a type with `Display` and `FromStr` its JSON string and its Postgres `text` form.
-/// Reading either one runs the type's own check, so a bad row fails to decode instead of spreading.
-/// The pattern, where one is given, is what the OpenAPI document says of the text. A type that is
-/// `kept` as its text is written in one piece, by its `as_str`: for what stands in every answer.
+/// Implements JSON and Postgres `text` encoding for a type with `Display` and `FromStr`.
+/// Decoding runs the type's own check, so a bad row fails to decode instead of spreading.
+/// The optional pattern goes into the OpenAPI document. A `borrowed` type is serialized from its
+/// `as_str`, without an allocation: for types that are in every response.
 macro_rules! text_form {
     ($type:ty) => {
         text_form!($type, collect_str, std::convert::identity, {"type": "string"});
@@ -14,16 +14,16 @@ macro_rules! text_form {
             $type, collect_str, std::convert::identity, {"type": "string", "pattern": $pattern}
         );
     };
-    ($type:ty, kept, pattern $pattern:literal) => {
+    ($type:ty, borrowed, pattern $pattern:literal) => {
         text_form!($type, serialize_str, Self::as_str, {"type": "string", "pattern": $pattern});
     };
-    ($type:ty, $write:ident, $text:expr, $schema:tt) => {
+    ($type:ty, $serialize:ident, $text:expr, $schema:tt) => {
         crate::inline_schema!($type, $schema);
         crate::text_column!($type);
 
         impl serde::Serialize for $type {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.$write($text(self))
+                serializer.$serialize($text(self))
             }
         }
 
@@ -64,10 +64,10 @@ macro_rules! text_form {
     };
 }
 
-/// Lets a column of Postgres' `text` be read as a type with `from_name`: one of a few words. Any other
-/// word in a row fails to decode.
+/// Decodes a Postgres `text` column as an enum with `from_name`. An unknown name in a row fails to
+/// decode.
 #[macro_export]
-macro_rules! word_column {
+macro_rules! enum_column {
     ($type:ty) => {
         $crate::text_column!($type);
 
@@ -75,14 +75,14 @@ macro_rules! word_column {
             fn decode(
                 value: sqlx::postgres::PgValueRef<'r>,
             ) -> Result<Self, sqlx::error::BoxDynError> {
-                let word = <&str as sqlx::Decode<'r, sqlx::Postgres>>::decode(value)?;
-                Self::from_name(word).ok_or_else(|| "a word that nobody knows".into())
+                let name = <&str as sqlx::Decode<'r, sqlx::Postgres>>::decode(value)?;
+                Self::from_name(name).ok_or_else(|| "unknown name".into())
             }
         }
     };
 }
 
-/// Says that a type stands in a column of Postgres' `text`.
+/// Implements `sqlx::Type` for a type that is stored in a Postgres `text` column.
 #[macro_export]
 macro_rules! text_column {
     ($type:ty) => {
@@ -98,7 +98,7 @@ macro_rules! text_column {
     };
 }
 
-/// Gives a type its JSON schema, written in place wherever the type occurs.
+/// Implements `JsonSchema` for a type, inlined wherever the type occurs.
 #[macro_export]
 macro_rules! inline_schema {
     ($type:ty, $schema:tt) => {
@@ -118,7 +118,7 @@ macro_rules! inline_schema {
     };
 }
 
-/// A zero-sized error: what was refused, never the value itself.
+/// Defines a zero-sized error: a fixed message, never the refused value.
 macro_rules! refusal {
     ($(#[$doc:meta])* $name:ident, $message:literal) => {
         $(#[$doc])*

@@ -14,13 +14,13 @@ refusal!(
 );
 
 /// Values of `countryCode` on the payment methods endpoint, as the API document lists them. The
-/// list holds `sl` and not `si`; it is the contract and is not repaired here.
+/// list holds `sl` and not `si`; it is the contract and is not corrected here.
 pub const PAYMENT_METHOD_COUNTRIES: [&str; 30] = [
     "at", "be", "bg", "ch", "cy", "cz", "de", "dk", "ee", "es", "fi", "fr", "gb", "gr", "hr", "hu",
     "ie", "it", "lt", "lu", "lv", "mt", "nl", "no", "pl", "pt", "ro", "se", "sk", "sl",
 ];
 
-/// A country. Read in either case, written in capitals.
+/// A country. Parsed in either case, formatted in capitals.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Country(CountryCode);
 

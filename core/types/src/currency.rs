@@ -1,4 +1,4 @@
-//! Currencies by their codes, the pairs made of them, and how finely each can be cut.
+//! Currency codes, currency pairs, and the decimals of each currency.
 
 use std::fmt;
 use std::str::FromStr;
@@ -29,8 +29,8 @@ refusal!(
     "a currency pair is written BASE-QUOTE"
 );
 
-/// The code of a fiat or crypto currency (`EUR`, `BTC`): 2 to 12 of `[A-Z0-9]`, kept in place so
-/// that copying it costs nothing.
+/// The code of a fiat or crypto currency (`EUR`, `BTC`): 2 to 12 of `[A-Z0-9]`, stored inline so
+/// that it is `Copy`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CurrencyCode {
     bytes: [u8; CODE_CHARS_MAX],
@@ -74,7 +74,7 @@ impl fmt::Debug for CurrencyCode {
     }
 }
 
-text_form!(CurrencyCode, kept, pattern "^[A-Z0-9]{2,12}$");
+text_form!(CurrencyCode, borrowed, pattern "^[A-Z0-9]{2,12}$");
 
 /// A currency pair, crypto first: `BTC-EUR` buys and sells BTC for EUR (contract, section 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -90,13 +90,13 @@ impl PairCode {
         Self { base, quote }
     }
 
-    /// The crypto currency: what is bought or sold.
+    /// The crypto currency that is bought or sold.
     #[must_use]
     pub const fn base(self) -> CurrencyCode {
         self.base
     }
 
-    /// The fiat currency: what the price is in.
+    /// The fiat currency of the price.
     #[must_use]
     pub const fn quote(self) -> CurrencyCode {
         self.quote
@@ -121,7 +121,7 @@ impl fmt::Display for PairCode {
 
 text_form!(PairCode, pattern "^[A-Z0-9]{2,12}-[A-Z0-9]{2,12}$");
 
-/// How a currency is shown in answers (API document, Currency details object).
+/// A currency in a response (API document, Currency details object).
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CurrencyDetails {

@@ -1,4 +1,4 @@
-//! Decimals as they stand in JSON, and arithmetic that is exact or refuses.
+//! Decimals in JSON, and arithmetic that is exact or fails.
 //!
 //! `rust_decimal` rounds a product silently once it needs more than 96 bits. Nothing here does:
 //! a result that cannot be held exactly is `None`. No number passes through a float.
@@ -54,7 +54,7 @@ impl<'de> Deserialize<'de> for JsonDecimal {
 /// Those of the serializer.
 pub fn serialize<S: Serializer>(value: &Decimal, serializer: S) -> Result<S::Ok, S::Error> {
     let (mantissa, scale) = parts(*value);
-    // Most fees are whole or zero, and a text is made for no number that is.
+    // Most fees are whole or zero, and a whole number needs no allocation.
     if scale == 0
         && let Ok(whole) = i64::try_from(mantissa)
     {
@@ -79,8 +79,8 @@ pub fn from_number(value: &Value) -> Option<Decimal> {
     value.as_number().and_then(|number| parse(number.as_str()))
 }
 
-/// The same, and a string that spells a JSON number is taken too (contract, section 1.1: the quote
-/// endpoints only).
+/// Like [`from_number`], but also accepts a string that spells a JSON number (contract, section 1.1:
+/// the quote endpoints only).
 #[must_use]
 pub fn from_number_or_text(value: &Value) -> Option<Decimal> {
     match value {
@@ -92,7 +92,7 @@ pub fn from_number_or_text(value: &Value) -> Option<Decimal> {
 /// Reads a number in the grammar of RFC 8259, section 6 (exponents too) without rounding.
 ///
 /// `None` when the text is anything else, is longer than [`NUMBER_BYTES_MAX`], or does not fit: a
-/// [`Decimal`] has 96 bits and at most 28 decimals. The sign is the caller's to judge.
+/// [`Decimal`] has 96 bits and at most 28 decimals. The caller checks the sign.
 #[must_use]
 pub fn parse(text: &str) -> Option<Decimal> {
     if text.len() > NUMBER_BYTES_MAX {
@@ -129,8 +129,8 @@ pub fn parse(text: &str) -> Option<Decimal> {
     Decimal::try_from_i128_with_scale(signed, u32::try_from((-power).max(0)).ok()?).ok()
 }
 
-/// `12.50` as `1250`; `None` unless it is digits with no needless leading zero and, after a point,
-/// at least one digit.
+/// The digits of `12.50` as `1250`; `None` unless it is digits with no redundant leading zero and,
+/// after a point, at least one digit.
 fn mantissa_digits(mantissa: &str) -> Option<String> {
     let (whole, fraction) = match mantissa.split_once('.') {
         Some((_, "")) => return None,
@@ -156,7 +156,7 @@ fn are_digits(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether the value needs at most this many decimals; trailing zeros do not count.
+/// True if the value needs at most this many decimals; trailing zeros do not count.
 #[must_use]
 pub fn fits_decimals(value: Decimal, decimals: u32) -> bool {
     parts(value).1 <= decimals
@@ -262,7 +262,7 @@ fn assemble(mantissa: i128, scale: u32) -> Option<Decimal> {
     Decimal::try_from_i128_with_scale(mantissa, scale).ok()
 }
 
-/// The same number without zeros at its end.
+/// The same number without trailing zeros.
 fn shortest(mut mantissa: i128, mut scale: u32) -> (i128, u32) {
     // A quote does this some hundred times, and dividing 128 bits takes ten times as long as 64.
     if let Ok(mut small) = i64::try_from(mantissa) {
@@ -279,7 +279,7 @@ fn shortest(mut mantissa: i128, mut scale: u32) -> (i128, u32) {
     (mantissa, scale)
 }
 
-/// The mantissa with so many zeros more.
+/// The mantissa multiplied by 10^`zeros`.
 fn shifted(mantissa: i128, zeros: u32) -> Option<i128> {
     // Amounts of one currency mostly have one scale.
     if zeros == 0 { Some(mantissa) } else { mantissa.checked_mul(power_of_ten(zeros)?) }
@@ -289,7 +289,7 @@ fn power_of_ten(power: u32) -> Option<i128> {
     POWERS_OF_TEN.get(usize::try_from(power).ok()?).copied()
 }
 
-/// All that fit.
+/// Every power of ten that fits.
 const POWERS_OF_TEN: [i128; 39] = {
     let mut powers = [1; 39];
     let mut power = 1;

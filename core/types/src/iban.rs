@@ -13,7 +13,7 @@ refusal!(
     "not an IBAN"
 );
 
-/// Longest text that is read, in bytes: 34 characters with a blank behind each.
+/// Longest text that is parsed, in bytes: 34 characters, each followed by a blank.
 const IBAN_BYTES_MAX: usize = 68;
 
 /// An IBAN in its electronic form: upper case, no blanks. `Debug` hides it.

@@ -1,4 +1,4 @@
-//! One type per identifier, so that an offer's id cannot be passed where an order's is meant.
+//! One type per identifier, so that an offer's id cannot be passed for an order's.
 
 use std::fmt;
 use std::str::FromStr;
@@ -76,7 +76,7 @@ macro_rules! uuid_ids {
 }
 
 uuid_ids! {
-    /// A partner (API client): the tenant every statement names.
+    /// A tenant (`client_id` in columns and on the wire); every statement is scoped by it.
     ClientId;
     /// An API key of a partner.
     ApiKeyId;
@@ -92,15 +92,15 @@ uuid_ids! {
     WalletEntryId;
     /// A document or proof in the object store.
     DocumentId;
-    /// The refresh tokens that descend from one login; reuse revokes them together.
+    /// The refresh tokens issued from one login; reuse revokes them together.
     TokenFamilyId;
-    /// An event in a partner's log, and the `webhook-id` of its deliveries.
+    /// An event in a tenant's log, and the `webhook-id` of its deliveries.
     EventId;
-    /// One event on its way to one endpoint.
+    /// The delivery of one event to one endpoint.
     DeliveryId;
     /// A registered webhook endpoint.
     WebhookEndpointId;
-    /// One uploaded version of a partner's policy.
+    /// One uploaded version of a tenant's policy.
     PolicyVersionId;
 }
 
@@ -119,7 +119,7 @@ crate::inline_schema!(
 impl OrderId {
     /// The first number that is too large, 2^53.
     const END: i64 = 1 << 53;
-    /// New numbers start here: all of them have sixteen digits.
+    /// Lower bound of new numbers: all of them have sixteen digits.
     const FIRST_NEW: i64 = 1_000_000_000_000_000;
 
     /// An order number from outside or from the database; `None` outside 1 to 2^53 - 1.
@@ -236,7 +236,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_new_order_number_reads_back(random: u64) {
+        fn every_new_order_number_parses_back(random: u64) {
             let id = OrderId::from_entropy(random);
             prop_assert!((OrderId::FIRST_NEW..OrderId::END).contains(&id.number()));
             prop_assert_eq!(id.to_string().parse(), Ok(id));

@@ -1,5 +1,5 @@
-//! The vocabulary: every value that crosses a border (wire, database, policy) as a type that can
-//! only be built valid. A function that takes one of these checks nothing again.
+//! Validated types for every value that crosses a boundary (wire, database, policy). They can only
+//! be constructed valid, so a function that takes one checks nothing again.
 
 mod caip19;
 mod checked_text;
@@ -11,11 +11,11 @@ mod ids;
 mod locale;
 pub mod money;
 mod person;
+mod preserialized;
 mod text;
 mod timestamp;
 mod wallet;
 mod web_url;
-mod written;
 
 pub use caip19::{Caip19, InvalidCaip19};
 pub use country::{Country, InvalidCountry, PAYMENT_METHOD_COUNTRIES};
@@ -32,10 +32,10 @@ pub use ids::{
 pub use locale::{InvalidLocale, InvalidWebsiteLocale, Language, Locale, WebsiteLocale};
 pub use money::{Amount, FeeBreakdown};
 pub use person::{EmailAddress, InvalidEmail, InvalidPhone, PhoneNumber, plain_text};
+pub use preserialized::Preserialized;
 pub use text::{InvalidIdentifier, InvalidReference, PartnerReference, UserIdentifier};
 pub use timestamp::Timestamp;
 pub use wallet::{
     Chain, DestinationTag, InvalidAddress, InvalidTag, TagKind, UnknownChain, WalletAddress,
 };
 pub use web_url::{CallbackUrl, InvalidUrl, LoopbackHttp, ReturnUrl};
-pub use written::WrittenOnce;

@@ -1,4 +1,4 @@
-//! Languages and locales: of an answer's text, of a user, and of the website's regions.
+//! Languages and locales of responses, of users, and of the website's regions.
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,7 +22,7 @@ const LOCALE_CHARS_MAX: usize = 35;
 pub enum Language {
     /// Dutch.
     Nl,
-    /// English, the one used when none is named.
+    /// English, the default.
     #[default]
     En,
     /// German.
@@ -69,7 +69,7 @@ impl fmt::Display for Language {
 text_form!(Language);
 
 /// An IETF locale (RFC 5646) in one of the service's languages; case and region are free. The text
-/// is kept as given, because a signature may cover it.
+/// is stored as given, because a signature may cover it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Locale {
     text: String,
@@ -83,7 +83,7 @@ impl Locale {
         &self.text
     }
 
-    /// The language it names.
+    /// Its language.
     #[must_use]
     pub const fn language(&self) -> Language {
         self.language
@@ -111,7 +111,7 @@ impl fmt::Display for Locale {
 
 text_form!(Locale);
 
-/// Which half of a website locale is wrong.
+/// The invalid half of a website locale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InvalidWebsiteLocale {
     /// The language is not two letters (`ER081`).
@@ -132,7 +132,7 @@ impl fmt::Display for InvalidWebsiteLocale {
 impl std::error::Error for InvalidWebsiteLocale {}
 
 /// A website locale such as `nl-be`: language and country, read in either case, written lower case.
-/// Whether the website serves it is the catalogue's to say (`supportedRegions`, `ER084`).
+/// The catalogue decides if the website serves it (`supportedRegions`, `ER084`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct WebsiteLocale {
     language: [u8; 2],

@@ -12,17 +12,17 @@ pub use super::decimal::percent_of;
 /// An amount of one currency; on the wire `{"amount":12.5,"currencyCode":"EUR"}`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, JsonSchema, Serialize, Deserialize)]
 pub struct Amount {
-    /// How much, in whole units of the currency (euros, not cents).
+    /// The amount in whole units of the currency (euros, not cents).
     #[serde(with = "super::decimal")]
     #[schemars(with = "JsonDecimal")]
     pub amount: Decimal,
-    /// Of what.
+    /// Its currency.
     #[serde(rename = "currencyCode")]
     pub currency: CurrencyCode,
 }
 
 impl Amount {
-    /// So much of this currency.
+    /// An amount in this currency.
     #[must_use]
     pub const fn new(amount: Decimal, currency: CurrencyCode) -> Self {
         Self { amount, currency }
@@ -43,14 +43,14 @@ pub fn floor_crypto(value: Decimal, decimals: u32) -> Decimal {
     value.round_dp_with_strategy(decimals, RoundingStrategy::ToNegativeInfinity)
 }
 
-/// What crypto is worth at a price, rounded once, half up, to the fiat exponent; `None` when the
+/// The fiat value of crypto at a price, rounded once, half up, to the fiat exponent; `None` when the
 /// exact product has more than 38 digits or the result does not fit.
 #[must_use]
 pub fn fiat_value(crypto: Decimal, price: Decimal, exponent: u32) -> Option<Decimal> {
     multiply_rounded(crypto, price, exponent)
 }
 
-/// Where the money beside the coins goes, in the quote's fiat currency.
+/// The fees of a quote or order, in its fiat currency.
 ///
 /// The identity (contract, section 1, Money), exact to the smallest unit of the currency:
 /// `fiatAmount = round(cryptoAmount × price) + partner + provider + payment_method + network +
@@ -62,11 +62,11 @@ pub struct FeeBreakdown {
     pub partner: Decimal,
     /// The operator's fee.
     pub provider: Decimal,
-    /// What the payment method costs.
+    /// The payment method's fee.
     pub payment_method: Decimal,
-    /// What the chain costs.
+    /// The network fee of the chain.
     pub network: Decimal,
-    /// The spread, and whatever rounding leaves over; negative when that exceeds the spread.
+    /// The spread plus the rounding residue; negative when the residue exceeds the spread.
     pub spread: Decimal,
     /// The affiliate's share.
     pub affiliate: Decimal,
@@ -79,8 +79,8 @@ impl FeeBreakdown {
         sum(self.parts())
     }
 
-    /// Whether the identity holds: every amount in whole smallest units of the currency, and the
-    /// two sides equal.
+    /// True if the identity holds: every amount is in whole minor units of the currency, and the two
+    /// sides are equal.
     #[must_use]
     pub fn holds(&self, fiat: Decimal, crypto: Decimal, price: Decimal, exponent: u32) -> bool {
         let whole = |value| fits_decimals(value, exponent);
@@ -88,7 +88,7 @@ impl FeeBreakdown {
         whole(fiat) && self.parts().into_iter().all(whole) && right() == Some(fiat)
     }
 
-    /// The same fees with the spread changed by what the identity lacks: afterwards it
+    /// The same fees with the spread adjusted so that the identity
     /// [`holds`](Self::holds), provided that `fiat` and all fees but the spread are rounded
     /// already. `None` when a number does not fit or an amount is not rounded.
     #[must_use]

@@ -1,5 +1,5 @@
-//! What identifies a person, and is therefore never printed: e-mail address, phone number; and the
-//! rule for names and other text that people write about themselves.
+//! Personal identifiers, which are never printed (e-mail address, phone number), and the rule for
+//! names and other free text of users.
 
 use std::fmt;
 use std::str::FromStr;
@@ -26,13 +26,13 @@ refusal!(
 const EMAIL_MAX: usize = 254;
 const LOCAL_MAX: usize = 64;
 const LABEL_MAX: usize = 63;
-/// Digits of a phone number with its country code: ITU-T E.164 allows 15; nothing that can be
+/// Digits of a phone number with its country code: ITU-T E.164 allows 15; no number that can be
 /// called from abroad has fewer than 7.
 const PHONE_DIGITS: std::ops::RangeInclusive<usize> = 7..=15;
-/// What is listed as emoji (UTS #51) but stands in names of businesses as a plain sign.
+/// Signs that are listed as emoji (UTS #51) but are common in names of businesses.
 const SIGNS: [char; 3] = ['©', '®', '™'];
 
-/// Gives a type that wraps personal text its JSON form and a `Debug` that shows nothing.
+/// Implements JSON encoding and a redacted `Debug` for a type that wraps personal text.
 macro_rules! personal_text {
     ($type:ident, $schema:tt) => {
         crate::inline_schema!($type, $schema);
@@ -69,8 +69,8 @@ macro_rules! personal_text {
 /// address literal, a domain of at least two labels, ASCII (an international domain in its `xn--`
 /// form).
 ///
-/// Domains do not tell the cases apart, and no mail service in use tells them apart in the local
-/// part; one person with two accounts is the worse error.
+/// Domains are case-insensitive, and no mail service in use distinguishes case in the local part;
+/// one person with two accounts would be the worse error.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct EmailAddress(String);
 
@@ -124,17 +124,18 @@ impl FromStr for PhoneNumber {
     }
 }
 
-/// A name or a line of an address as it is kept: trimmed, in normal form C, 1 to `chars_max`
-/// characters, without emoji, `<`, `>` and control characters; `None` when it cannot be that.
+/// Normalizes a name or a line of an address for storage: trimmed, in normal form C, 1 to
+/// `chars_max` characters; `None` if it is empty, too long, or holds emoji, `<`, `>` or control
+/// characters.
 #[must_use]
 pub fn plain_text(text: &str, chars_max: usize) -> Option<String> {
-    // Looked at before it is normalised, so that a long text costs nothing.
+    // Checked before normalization, so that a long text costs nothing.
     if text.chars().nth(chars_max * 4).is_some() {
         return None;
     }
-    let kept: String = text.trim().nfc().collect();
-    let fits = !kept.is_empty() && kept.chars().nth(chars_max).is_none();
-    (fits && kept.chars().all(is_plain)).then_some(kept)
+    let normalized: String = text.trim().nfc().collect();
+    let fits = !normalized.is_empty() && normalized.chars().nth(chars_max).is_none();
+    (fits && normalized.chars().all(is_plain)).then_some(normalized)
 }
 
 fn is_plain(c: char) -> bool {

@@ -1,4 +1,4 @@
-//! Bounded free text that partners choose.
+//! Bounded free text chosen by partners.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -11,14 +11,14 @@ const REFERENCE_CHARS_MAX: usize = 255;
 /// Characters of a user identifier.
 const IDENTIFIER_CHARS: RangeInclusive<usize> = 36..=255;
 
-/// Why a partner's order reference was refused.
+/// The reason a partner's order reference was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InvalidReference {
-    /// Nothing in it.
+    /// The text is empty.
     Empty,
     /// More than 255 characters.
     TooLong,
-    /// A control character in it.
+    /// It holds a control character.
     Character,
 }
 
@@ -35,7 +35,7 @@ impl fmt::Display for InvalidReference {
 impl std::error::Error for InvalidReference {}
 
 /// A partner's own name for an order (`partnerOrderIdentifier`): 1 to 255 characters, none of them
-/// a control character (contract, section 6.7). Kept as given; it need not be unique.
+/// a control character (contract, section 6.7). Stored as given; it need not be unique.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PartnerReference(String);
 
@@ -71,10 +71,10 @@ impl fmt::Display for PartnerReference {
 
 text_form!(PartnerReference);
 
-/// Why a user identifier was refused.
+/// The reason a user identifier was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InvalidIdentifier {
-    /// Nothing in it.
+    /// The text is empty.
     Empty,
     /// Not 36 to 255 characters.
     Length,
@@ -96,7 +96,7 @@ impl std::error::Error for InvalidIdentifier {}
 
 /// A partner's own name for a user: 36 to 255 of `[A-Za-z0-9]` (contract, section 3).
 ///
-/// It stands in for a login, so it has no `Display`, and `Debug` hides it.
+/// It serves as a credential, so it has no `Display`, and `Debug` hides it.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct UserIdentifier(String);
 
@@ -168,7 +168,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_accepted_is_kept_as_given(text in ".{0,300}", id in "[A-Za-z0-9]{30,260}") {
+        fn accepted_text_is_stored_as_given(text in ".{0,300}", id in "[A-Za-z0-9]{30,260}") {
             if let Ok(reference) = text.parse::<PartnerReference>() {
                 prop_assert_eq!(reference.as_str(), text);
             }

@@ -1,11 +1,10 @@
-//! A point in time in an answer.
+//! Timestamps in responses.
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::{Serialize, Serializer};
 
-/// RFC 3339 in UTC, with no decimals or with three, six or nine, as many as it takes: the same text
-/// as `DateTime` writes of itself, but in one piece, where `DateTime` writes it character by
-/// character.
+/// A timestamp in RFC 3339 and UTC, with no decimals or with three, six or nine, as needed: the same
+/// text as `DateTime` serializes to, but written in one piece instead of character by character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timestamp(pub DateTime<Utc>);
 
@@ -25,7 +24,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_written_as_chrono_writes_it(
+        fn it_serializes_as_chrono_does(
             seconds in -62_135_596_800_i64..=253_402_300_799,
             nanos in prop_oneof![Just(0), (0_u32..1_000).prop_map(|ms| ms * 1_000_000), 0_u32..1_000_000_000],
         ) {

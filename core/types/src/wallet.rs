@@ -1,7 +1,7 @@
-//! Wallet addresses and destination tags, by the rules of the chain they belong to.
+//! Wallet addresses and destination tags, validated by the rules of their chain.
 //!
-//! Coins sent to a wrong address are gone, so an address must be a mainnet address of its chain in
-//! full: nothing is trimmed, mended or guessed.
+//! Coins sent to a wrong address are lost, so an address must be a complete mainnet address of its
+//! chain: nothing is trimmed, repaired or guessed.
 
 mod bitcoin_like;
 mod cardano;
@@ -36,7 +36,7 @@ refusal!(
 /// Longest address that is read, in characters; a Cardano address of the Byron era has 104.
 const ADDRESS_CHARS_MAX: usize = 128;
 
-/// A blockchain whose addresses the service knows.
+/// A supported blockchain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Chain {
     /// Bitcoin.
@@ -85,7 +85,7 @@ impl Chain {
         }
     }
 
-    /// Which kind of destination tag its payments can carry.
+    /// The kind of destination tag that its payments can carry.
     #[must_use]
     pub const fn tag_kind(self) -> TagKind {
         match self {
@@ -112,16 +112,16 @@ impl fmt::Display for Chain {
 
 text_form!(Chain);
 
-/// How a valid address may be spelled.
+/// Case sensitivity of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Spelling {
-    /// Every character counts.
+    /// Case is significant.
     Exact,
-    /// Another case names the same address.
+    /// Case is insignificant.
     AnyCase,
 }
 
-/// A mainnet address of one chain, kept as given.
+/// A mainnet address of one chain, stored as given.
 ///
 /// Two are equal when they name the same destination: the case of an EVM or Bech32 address is
 /// ignored, as the chain does. Solana's addresses carry no checksum: a mistyped one may pass here,
@@ -168,7 +168,7 @@ impl WalletAddress {
         &self.text
     }
 
-    /// The one spelling to compare and look up by, within its chain.
+    /// The canonical spelling for comparison and lookup within its chain.
     #[must_use]
     pub fn key(&self) -> Cow<'_, str> {
         match self.spelling {

@@ -1,4 +1,4 @@
-//! URLs that partners hand over: one that a user's browser opens, one that the service calls.
+//! URLs supplied by partners: return URLs for browsers, callback URLs for the service.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,7 +9,7 @@ use url::{Host, Url};
 use super::checked_text::{refusal, text_form};
 
 refusal!(
-    /// The text is not a URL of the kind asked for.
+    /// The text is not an acceptable URL of its kind.
     InvalidUrl,
     "not an acceptable absolute URL"
 );
@@ -21,9 +21,9 @@ const URL_BYTES_MAX: usize = 2048;
 const DANGEROUS_SCHEMES: [&str; 8] =
     ["about", "blob", "data", "file", "filesystem", "javascript", "vbscript", "view-source"];
 
-/// Where a user is sent back to: an absolute URL of any scheme (an app's own too) that cannot run
-/// code in a browser (contract, section 6.3). The text is kept exactly as given, because it is
-/// opened as given and a signature may cover it.
+/// The URL to which a user returns: absolute, of any scheme (an app's own too) that cannot run code
+/// in a browser (contract, section 6.3). The text is stored exactly as given, because it is opened
+/// as given and a signature may cover it.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct ReturnUrl(String);
 
@@ -34,8 +34,8 @@ impl ReturnUrl {
         &self.0
     }
 
-    /// The same in ASCII, as a header must have it: what stands outside of it is percent-encoded,
-    /// a host's name in Punycode.
+    /// The URL in ASCII, as a header requires: other characters are percent-encoded, a host name is in
+    /// Punycode.
     #[must_use]
     pub fn to_ascii(&self) -> Cow<'_, str> {
         if self.0.is_ascii() {
@@ -73,17 +73,17 @@ impl fmt::Debug for ReturnUrl {
 
 text_form!(ReturnUrl);
 
-/// Whether a callback may go to `http` on a loopback host; it may for test clients only.
+/// Permission for callbacks to `http` on a loopback host; granted to test clients only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoopbackHttp {
-    /// `http://localhost`, `http://127.0.0.1`, `http://[::1]` are fine.
+    /// `http://localhost`, `http://127.0.0.1`, `http://[::1]` are accepted too.
     Allowed,
     /// `https` only.
     Refused,
 }
 
-/// Where the service reports to: `https`, without user name or password (contract, section 6.3).
-/// Which addresses may be connected to is checked when the connection is made.
+/// A callback URL: `https`, without user name or password (contract, section 6.3). The address is
+/// checked when the connection is opened.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct CallbackUrl {
     text: String,
@@ -135,10 +135,10 @@ impl fmt::Debug for CallbackUrl {
     }
 }
 
-/// Parses an absolute URL that every reader takes the same way. The parser below follows browsers
-/// and mends what it is given (blanks, backslashes, missing slashes); a text that needs mending is
-/// refused first, so that what was checked is what is opened. Letters and digits beyond ASCII may
-/// stand in it (RFC 3987), but nothing that is not seen.
+/// Parses an absolute URL that every parser reads the same way. `Url::parse` follows browsers and
+/// repairs its input (blanks, backslashes, missing slashes); a text that needs repair is refused
+/// first, so that the checked URL is the opened one. Letters and digits beyond ASCII are allowed
+/// (RFC 3987), invisible characters are not.
 fn parse_plain(text: &str) -> Result<Url, InvalidUrl> {
     let plain = |c: char| match c {
         '"' | '<' | '>' | '\\' | '`' => false,
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_return_url_is_kept_as_given_whatever_its_scheme() {
+    fn a_return_url_of_any_scheme_is_stored_as_given() {
         for text in [
             "https://shop.example/done?order=7#paid",
             "HTTPS://Shop.Example",
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_return_url_that_is_relative_mended_or_dangerous_is_refused() {
+    fn a_relative_malformed_or_dangerous_return_url_is_refused() {
         for text in [
             "",
             "shop.example/done",
@@ -246,10 +246,10 @@ mod tests {
 
     #[test]
     fn urls_are_bounded_at_2048_bytes() {
-        let of = |bytes: usize| format!("https://a.example/{}", "x".repeat(bytes - 18));
-        assert!(of(2048).parse::<ReturnUrl>().is_ok() && of(2049).parse::<ReturnUrl>().is_err());
-        assert!(callback(&of(2048), LoopbackHttp::Refused));
-        assert!(!callback(&of(2049), LoopbackHttp::Refused));
+        let url = |bytes: usize| format!("https://a.example/{}", "x".repeat(bytes - 18));
+        assert!(url(2048).parse::<ReturnUrl>().is_ok() && url(2049).parse::<ReturnUrl>().is_err());
+        assert!(callback(&url(2048), LoopbackHttp::Refused));
+        assert!(!callback(&url(2049), LoopbackHttp::Refused));
     }
 
     #[test]

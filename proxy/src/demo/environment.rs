@@ -11,7 +11,7 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use rampart_core::platform::clock::Clock;
 use rampart_core::platform::crypto::Secret;
 use rampart_core::platform::db;
-use rampart_core::platform::private_postgres::{Options, PrivatePostgres, Use};
+use rampart_core::platform::private_postgres::{Options, PrivatePostgres, Profile};
 
 use super::steps::Steps;
 use crate::config::Config;
@@ -43,7 +43,7 @@ impl Environment {
         let place = format!("'{}' cannot be used", state.display());
         fs::create_dir_all(state).map_err(|e| StartupError::new(&place, &e))?;
         let state = state.canonicalize().map_err(|e| StartupError::new(&place, &e))?;
-        let options = Options { state: state.join("postgres"), bin, purpose: Use::Demo };
+        let options = Options { state: state.join("postgres"), bin, profile: Profile::Demo };
         let postgres = steps
             .block("start a private Postgres", || PrivatePostgres::start(options))
             .map_err(|e| StartupError::from(e.to_string()))?;

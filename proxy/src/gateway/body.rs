@@ -11,7 +11,7 @@ use rampart_core::Core;
 use rampart_core::endpoint::Route;
 use rampart_core::http::request::BODY_BYTES_MAX;
 use rampart_core::http::request::Entity;
-use rampart_core::http::upload::{self, Ended, Upload};
+use rampart_core::http::upload::{self, Upload, UploadError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
@@ -38,7 +38,7 @@ pub(super) enum BodyError {
     /// Too many other bodies are in memory.
     NoMemory,
     /// An upload that cannot go on.
-    Ended(Ended),
+    Upload(UploadError),
     /// Not delimited as announced.
     Malformed,
     /// The client left.
@@ -119,7 +119,7 @@ pub(super) async fn read_entity(
     let partial = PartialBody { max: route.body.bound().0, uploads, ..PartialBody::default() };
     let PartialBody { first, whole, upload, share, .. } = partial.read(session, budget).await?;
     let body = match upload {
-        Some(upload) => Entity::Upload(upload.finish().await.map_err(BodyError::Ended)?),
+        Some(upload) => Entity::Upload(upload.finish().await.map_err(BodyError::Upload)?),
         None => first.unwrap_or_else(|| whole.freeze()).into(),
     };
     Ok(ReceivedBody { body, share })
@@ -180,7 +180,7 @@ impl PartialBody {
     ) -> Result<(), BodyError> {
         loop {
             if let Some(upload) = &mut self.upload {
-                upload.ready().await.map_err(BodyError::Ended)?;
+                upload.ready().await.map_err(BodyError::Upload)?;
             }
             match next(session).await? {
                 Some(chunk) => self.take(chunk, budget)?,
@@ -195,7 +195,7 @@ impl PartialBody {
             return Err(BodyError::TooLarge);
         }
         if let Some(upload) = &mut self.upload {
-            return upload.take(&chunk).map_err(BodyError::Ended);
+            return upload.take(&chunk).map_err(BodyError::Upload);
         }
         if let Some((core, uploads)) = self.uploads.as_ref().filter(|_| seen > BODY_BYTES_MAX) {
             self.share = None;
@@ -205,7 +205,7 @@ impl PartialBody {
             let mut upload = Upload::begin(core);
             let before = self.first.take().unwrap_or_else(|| self.whole.split().freeze());
             for bytes in [before, chunk] {
-                upload.take(&bytes).map_err(BodyError::Ended)?;
+                upload.take(&bytes).map_err(BodyError::Upload)?;
             }
             self.upload = Some(upload);
             return Ok(());

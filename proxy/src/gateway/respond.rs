@@ -197,7 +197,7 @@ impl Gateway {
                 let detail = "the body comes slower than 1 kB/s";
                 (StatusCode::REQUEST_TIMEOUT, Code::RequestMalformed, detail)
             }
-            BodyError::Ended(ended) => {
+            BodyError::Upload(ended) => {
                 return self.core.refuse_upload(&context.request_id, ended, too_large);
             }
             BodyError::NoMemory => return self.unavailable(context, "hold one more body"),

@@ -1,4 +1,4 @@
-//! Strict JSON: what serde_json lets through and the contract does not (section 1).
+//! Strict JSON: the checks of the contract (section 1) that serde_json does not make.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use crate::platform::error::{Code, Error, Result};
 /// Deepest nesting of arrays and objects.
 pub const DEPTH_MAX: usize = 32;
 
-/// Reads one JSON document.
+/// Parses one JSON document.
 ///
 /// # Errors
 /// ER048 for anything but one valid document in UTF-8, without duplicate members, at most
@@ -30,7 +30,7 @@ pub fn parse(body: &[u8]) -> Result<Value> {
     Ok(value)
 }
 
-/// Deepest nesting, counted without trusting that the bytes are JSON.
+/// Deepest nesting, for any bytes.
 fn depth(body: &[u8]) -> usize {
     let (mut depth, mut deepest, mut in_string, mut escaped) = (0usize, 0, false, false);
     for byte in body {
@@ -49,36 +49,36 @@ fn depth(body: &[u8]) -> usize {
     deepest
 }
 
-/// Whether an object has a member twice. The bytes are valid JSON by now, so strings that stand
-/// where a name may stand are names; they are compared decoded (`"a"` is `"\u0061"`).
+/// True if an object has a duplicate member. The bytes are valid JSON, so a string in the position
+/// of a name is a name; names are compared decoded (`"a"` equals `"\u0061"`).
 fn has_duplicate(body: &[u8]) -> bool {
     let mut open: Vec<Option<HashSet<String>>> = Vec::new();
-    let mut names_next = false;
+    let mut expects_name = false;
     let mut at = 0;
     while let Some(byte) = body.get(at) {
         match byte {
             b'{' => {
                 open.push(Some(HashSet::new()));
-                names_next = true;
+                expects_name = true;
             }
             b'[' => {
                 open.push(None);
-                names_next = false;
+                expects_name = false;
             }
             b'}' | b']' => {
                 open.pop();
-                names_next = false;
+                expects_name = false;
             }
-            b',' => names_next = matches!(open.last(), Some(Some(_))),
+            b',' => expects_name = matches!(open.last(), Some(Some(_))),
             b'"' => {
                 let end = string_end(body, at);
-                if names_next && let Some(Some(names)) = open.last_mut() {
+                if expects_name && let Some(Some(names)) = open.last_mut() {
                     let name = serde_json::from_slice(body.get(at..end).unwrap_or_default());
                     if !name.is_ok_and(|name: String| names.insert(name)) {
                         return true;
                     }
                 }
-                names_next = false;
+                expects_name = false;
                 at = end;
                 continue;
             }
@@ -89,7 +89,7 @@ fn has_duplicate(body: &[u8]) -> bool {
     false
 }
 
-/// Index just behind the string that starts at `start`.
+/// Index after the string that starts at `start`.
 fn string_end(body: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while let Some(byte) = body.get(at) {
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_contract_refuses_is_refused() {
+    fn json_that_the_contract_forbids_is_refused() {
         for bad in [
             &br#"{"a":1,"a":2}"#[..],
             br#"{"a":1,"\u0061":2}"#,
@@ -130,7 +130,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_answered(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn any_bytes_are_parsed_without_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let _ = parse(&bytes);
         }
     }

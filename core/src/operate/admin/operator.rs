@@ -5,7 +5,7 @@ use crate::auth::caller::{Caller, Client, UserProof};
 use crate::auth::client_credentials::bearer;
 use crate::endpoint::Surface;
 use crate::http::request::{Head, Input};
-use crate::platform::crypto::{digest_of, equal};
+use crate::platform::crypto::{constant_time_eq, digest_of};
 use crate::platform::error::{Code, Denial, Result};
 use http::StatusCode;
 use rampart_types::UserId;
@@ -25,7 +25,9 @@ impl Operator {
         let given = head.header("authorization").and_then(bearer).map(digest_of);
         let wanted = core.settings.admin_token.as_ref().map(|token| digest_of(token.expose()));
         match (given, wanted) {
-            (Some(given), Some(wanted)) if equal(&given, &wanted) => Ok(Self { actor: "admin" }),
+            (Some(given), Some(wanted)) if constant_time_eq(&given, &wanted) => {
+                Ok(Self { actor: "admin" })
+            }
             _ => {
                 let reason = "the admin token is missing or wrong";
                 Err(Denial::new(StatusCode::UNAUTHORIZED, reason).into())

@@ -1,4 +1,4 @@
-//! The key that a client's quotes are sealed with, one for each day.
+//! The daily key that seals a tenant's quotes.
 
 use std::sync::Arc;
 
@@ -9,15 +9,15 @@ use crate::platform::crypto::jwe::SealingKey;
 use crate::platform::crypto::{MasterKey, Purpose};
 use crate::platform::error::Result;
 
-/// The current day's key, derived once a day and after a change of the client.
+/// A cache of the current day's key, derived once a day and after a change of the tenant.
 #[derive(Debug, Default)]
 pub struct DayKey(ArcSwapOption<(i64, Arc<SealingKey>)>);
 
 impl DayKey {
-    /// The client's key of this day, in days since 1970.
+    /// The tenant's key of `day`, in days since 1970.
     ///
     /// # Errors
-    /// When the key cannot be derived, which is our fault.
+    /// An internal error when the key cannot be derived.
     pub(crate) fn get(
         &self,
         keys: &MasterKey,

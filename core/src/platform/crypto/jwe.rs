@@ -1,10 +1,10 @@
-//! Form of a quote's token: a JWE in compact serialization (RFC 7516, section 7.1) with `alg`
-//! `dir` and `enc` `A256GCM` (RFC 7518, sections 4.5 and 5.3).
+//! Quote tokens: JWE in compact serialization (RFC 7516, section 7.1) with `alg` `dir` and `enc`
+//! `A256GCM` (RFC 7518, sections 4.5 and 5.3).
 //!
-//! The header is not negotiated. There is one header per key, byte for byte, and a token whose
-//! first part is not one of the few that could be ours is refused before anything is decoded: no
-//! `zip`, `crit`, foreign, repeated or reordered member ever reaches a parser. The lengths of nonce
-//! and tag are checked here too, because the library below would verify a shortened tag.
+//! The header is not negotiated. There is one header per key, byte for byte, and a token with any
+//! other header is refused before anything is decoded: no `zip`, `crit`, unknown, repeated or
+//! reordered member ever reaches a parser. The lengths of nonce and tag are checked here too,
+//! because `josekit` would verify a shortened tag.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -15,7 +15,7 @@ use crate::platform::clock::Clock;
 use crate::platform::crypto::KEY_BYTES;
 use crate::platform::error::{Error, Result};
 
-/// Longest token that is made or read, in bytes.
+/// Longest token that is sealed or opened, in bytes.
 pub(crate) const TOKEN_BYTES_MAX: usize = 4 * 1024;
 
 const TYP: &str = "quote+jwe";
@@ -23,10 +23,10 @@ const TYP: &str = "quote+jwe";
 const NONCE_CHARS: usize = 16;
 /// Base64url characters of a tag of 128 bits.
 const TAG_CHARS: usize = 22;
-/// Bytes of a token beside its header and its text.
+/// Bytes of a token other than its header and ciphertext.
 const PARTS_BYTES: usize = NONCE_CHARS + TAG_CHARS + 4;
 
-/// A key, and the header of every token that is sealed with it.
+/// A key with the encoded header of its tokens.
 #[derive(Debug)]
 pub(crate) struct SealingKey {
     header: String,
@@ -34,7 +34,7 @@ pub(crate) struct SealingKey {
 }
 
 impl SealingKey {
-    /// The key of this name, which is digits.
+    /// A key with this key id, which must be digits.
     ///
     /// # Errors
     /// Never for [`KEY_BYTES`]; the library's type says it could.
@@ -43,23 +43,23 @@ impl SealingKey {
         Ok(Self { header: encoded_header(key_id), key: LessSafeKey::new(key) })
     }
 
-    /// Encrypts `text`. Every quote is sealed and few are opened: written out here it takes a small
-    /// part of the time that the library below takes, which opens it.
+    /// Encrypts `text`. Every quote is sealed and few are opened, so sealing is implemented here: it
+    /// takes a small part of the time of `josekit`, which opens them.
     ///
     /// # Errors
     /// When the token would be longer than [`TOKEN_BYTES_MAX`], or without entropy for the nonce.
     pub(crate) fn seal(&self, clock: &Clock, mut text: Vec<u8>) -> Result<String> {
         let nonce: [u8; NONCE_LEN] = clock.nonce()?;
-        // What is authenticated besides is the header as it stands in the token (RFC 7516, 5.1).
-        let bound = Aad::from(self.header.as_bytes());
+        // The encoded header is the additional authenticated data (RFC 7516, 5.1).
+        let aad = Aad::from(self.header.as_bytes());
         let unique = Nonce::assume_unique_for_key(nonce);
         let tag = self
             .key
-            .seal_in_place_separate_tag(unique, bound, &mut text)
+            .seal_in_place_separate_tag(unique, aad, &mut text)
             .map_err(|_| Error::broken("seal a quote"))?;
         let mut token = String::with_capacity(self.header.len() + 2 * text.len() + PARTS_BYTES);
         token.push_str(&self.header);
-        // No encrypted key: it is agreed on.
+        // The encrypted key is empty with `dir`.
         token.push('.');
         for part in [&nonce[..], &text, tag.as_ref()] {
             token.push('.');
@@ -72,30 +72,30 @@ impl SealingKey {
     }
 }
 
-/// A token in the right form, not decrypted yet.
+/// A well-formed token that is not decrypted yet.
 #[derive(Debug)]
 pub(crate) struct Sealed<'a> {
     token: &'a str,
 }
 
 impl<'a> Sealed<'a> {
-    /// The token, if its header is the one of this key and its parts have the right form.
-    pub(crate) fn read(token: &'a str, key_id: &str) -> Option<Self> {
+    /// Checks the token's header against this key id and the form of its parts.
+    pub(crate) fn parse(token: &'a str, key_id: &str) -> Option<Self> {
         if token.len() > TOKEN_BYTES_MAX {
             return None;
         }
         let mut parts = token.split('.');
         let mut next = || parts.next();
         let (header, key, nonce, _, tag) = (next()?, next()?, next()?, next()?, next()?);
-        let formed = parts.next().is_none()
+        let well_formed = parts.next().is_none()
             && key.is_empty()
             && nonce.len() == NONCE_CHARS
             && tag.len() == TAG_CHARS
             && header == encoded_header(key_id);
-        formed.then_some(Self { token })
+        well_formed.then_some(Self { token })
     }
 
-    /// What was sealed; `None` when the token was altered or sealed under another key.
+    /// The plaintext; `None` when the token was altered or sealed under another key.
     pub(crate) fn open(&self, key: &[u8; KEY_BYTES]) -> Option<Vec<u8>> {
         let decrypter = Dir.decrypter_from_bytes(key).ok()?;
         jwe::deserialize_compact(self.token, &decrypter).ok().map(|(plain, _)| plain)
@@ -124,19 +124,19 @@ mod tests {
     }
 
     #[test]
-    fn the_header_is_written_as_documented() {
+    fn the_header_is_as_documented() {
         let token = sealed("20000", b"").unwrap();
         let header = URL_SAFE_NO_PAD.decode(token.split('.').next().unwrap()).unwrap();
         let text = r#"{"alg":"dir","enc":"A256GCM","typ":"quote+jwe","kid":"20000"}"#;
         assert_eq!(str::from_utf8(&header).unwrap(), text);
-        assert!(Sealed::read(&token, "20000").is_some());
-        assert!(Sealed::read(&token, "20001").is_none());
+        assert!(Sealed::parse(&token, "20000").is_some());
+        assert!(Sealed::parse(&token, "20001").is_none());
     }
 
     #[test]
     fn any_other_header_is_refused_before_decryption() {
         let exact = r#"{"alg":"dir","enc":"A256GCM","typ":"quote+jwe","kid":"1"}"#;
-        assert!(Sealed::read(&with_header(exact), "1").is_some());
+        assert!(Sealed::parse(&with_header(exact), "1").is_some());
         for header in [
             r#"{"alg":"dir","enc":"A256GCM","typ":"quote+jwe","kid":"1","zip":"DEF"}"#,
             r#"{"alg":"dir","enc":"A256GCM","typ":"quote+jwe","kid":"1","crit":["exp"]}"#,
@@ -160,7 +160,7 @@ mod tests {
             "{}",
             "",
         ] {
-            assert!(Sealed::read(&with_header(header), "1").is_none(), "{header}");
+            assert!(Sealed::parse(&with_header(header), "1").is_none(), "{header}");
         }
     }
 
@@ -184,7 +184,7 @@ mod tests {
             format!("{header}..{nonce}.{text}.{tag}=="),
             format!("{header}..{nonce}.{}.{tag}", "A".repeat(TOKEN_BYTES_MAX)),
         ] {
-            assert!(Sealed::read(&bad, "1").is_none(), "{bad}");
+            assert!(Sealed::parse(&bad, "1").is_none(), "{bad}");
         }
     }
 
@@ -193,11 +193,11 @@ mod tests {
         let token = sealed("1", b"plain").unwrap();
         let short = &token[..token.len() - 6];
         assert!(Sealed { token: short }.open(&KEY).is_some());
-        assert!(Sealed::read(short, "1").is_none());
+        assert!(Sealed::parse(short, "1").is_none());
     }
 
     #[test]
-    fn a_plain_text_too_long_for_a_token_is_our_fault() {
+    fn a_plain_text_too_long_for_a_token_is_an_internal_error() {
         assert!(sealed("1", &[b'a'; 2_900]).is_ok());
         assert!(sealed("1", &[b'a'; TOKEN_BYTES_MAX]).is_err());
     }

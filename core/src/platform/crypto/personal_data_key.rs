@@ -1,5 +1,5 @@
-//! The data key of one user, under which everything personal of that user is sealed. It is itself
-//! sealed by the master key: deleting it makes all of that unreadable, in every copy.
+//! A user's data key, which seals all personal data of that user. It is stored wrapped by the master
+//! key; deleting it makes the data unreadable in every copy (crypto-shredding).
 
 use rampart_types::{ClientId, UserId};
 
@@ -16,7 +16,7 @@ pub(crate) struct PersonalDataKey {
 }
 
 impl PersonalDataKey {
-    /// A key for a new user.
+    /// Generates the key of a new user.
     ///
     /// # Errors
     /// Without entropy.
@@ -24,10 +24,10 @@ impl PersonalDataKey {
         Ok(Self { key: DataKey::random(clock)?, client, user })
     }
 
-    /// The key that is stored as `wrapped`.
+    /// Opens a stored key.
     ///
     /// # Errors
-    /// When it is another user's, or was sealed by another master key.
+    /// When it belongs to another user or was sealed by another master key.
     pub(crate) fn open(
         keys: &MasterKey,
         client: ClientId,
@@ -38,13 +38,13 @@ impl PersonalDataKey {
         Ok(Self { key, client, user })
     }
 
-    /// A user's key from its data key.
+    /// A user's key from a data key.
     #[cfg(test)]
     pub(crate) fn with_key(key: DataKey, client: ClientId, user: UserId) -> Self {
         Self { key, client, user }
     }
 
-    /// The key as it is stored: sealed by the master key.
+    /// The key in its stored form, sealed by the master key.
     ///
     /// # Errors
     /// Without entropy.
@@ -52,40 +52,40 @@ impl PersonalDataKey {
         self.key.wrap(keys, clock, &key_context(self.client, self.user))
     }
 
-    /// Seals a value of the column or row that `place` names.
+    /// Seals a value of the column or row that `location` names.
     ///
     /// # Errors
     /// Without entropy.
-    pub(crate) fn seal(&self, clock: &Clock, place: &str, plain: &[u8]) -> Result<Vec<u8>> {
-        self.key.seal(clock, &self.context(place), plain)
+    pub(crate) fn seal(&self, clock: &Clock, location: &str, plain: &[u8]) -> Result<Vec<u8>> {
+        self.key.seal(clock, &self.context(location), plain)
     }
 
-    /// Opens a value that [`Self::seal`] sealed for the same place.
+    /// Opens a value that [`Self::seal`] sealed for the same location.
     ///
     /// # Errors
-    /// When it is another user's or another place's, or was altered.
-    pub(crate) fn open_sealed(&self, place: &str, sealed: &[u8]) -> Result<Vec<u8>> {
-        self.key.open(&self.context(place), sealed)
+    /// When it belongs to another user or location, or was altered.
+    pub(crate) fn open_sealed(&self, location: &str, sealed: &[u8]) -> Result<Vec<u8>> {
+        self.key.open(&self.context(location), sealed)
     }
 
-    /// Seals the key of a single object, which `place` names.
+    /// Seals the key of a single object, which `location` names.
     ///
     /// # Errors
     /// Without entropy.
-    pub(crate) fn seal_key(&self, clock: &Clock, place: &str, key: &DataKey) -> Result<Vec<u8>> {
-        self.key.seal_key(clock, &self.context(place), key)
+    pub(crate) fn seal_key(&self, clock: &Clock, location: &str, key: &DataKey) -> Result<Vec<u8>> {
+        self.key.seal_key(clock, &self.context(location), key)
     }
 
-    /// The key that [`Self::seal_key`] sealed for the same place.
+    /// Opens a key that [`Self::seal_key`] sealed for the same location.
     ///
     /// # Errors
     /// As [`Self::open_sealed`].
-    pub(crate) fn open_key(&self, place: &str, sealed: &[u8]) -> Result<DataKey> {
-        self.key.open_key(&self.context(place), sealed)
+    pub(crate) fn open_key(&self, location: &str, sealed: &[u8]) -> Result<DataKey> {
+        self.key.open_key(&self.context(location), sealed)
     }
 
-    fn context(&self, place: &str) -> String {
-        format!("{place}/{}/{}", self.client, self.user)
+    fn context(&self, location: &str) -> String {
+        format!("{location}/{}/{}", self.client, self.user)
     }
 }
 

@@ -1,10 +1,9 @@
-//! Every code a partner can meet: one code, one meaning, one status (section 13 of the contract
-//! names the four codes that have several). The texts are our own; `GET /api/v2/system/errors`
-//! serves this table.
+//! The error catalogue: one code, one meaning, one status (section 13 of the contract names the four
+//! codes that have several). `GET /api/v2/system/errors` serves this table.
 
-/// Makes [`Code`] and its tables from one line a code: `NAME "wire" status again? "message" "solution";`
+/// Defines [`Code`] and its tables from one line per code: `NAME "wire" status retryable? "message" "solution";`
 macro_rules! catalogue {
-    ($($name:ident $wire:literal $status:literal $($again:ident)? : $message:literal, $solution:literal;)*) => {
+    ($($name:ident $wire:literal $status:literal $($retryable:ident)? : $message:literal, $solution:literal;)*) => {
         /// A code of the error catalogue.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Code {
@@ -15,29 +14,29 @@ macro_rules! catalogue {
             /// All codes, in the order of the catalogue.
             pub const ALL: &'static [Self] = &[$(Self::$name,)*];
 
-            /// The code as it stands in the envelope.
+            /// The code in the error envelope.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$name => $wire,)* }
             }
 
-            /// The HTTP status it comes with, unless the contract gives the case another one.
+            /// The HTTP status, unless the contract defines another one for the case.
             pub const fn status(self) -> u16 {
                 match self { $(Self::$name => $status,)* }
             }
 
-            /// What happened, in one sentence.
+            /// The message: one sentence about the error.
             pub const fn message(self) -> &'static str {
                 match self { $(Self::$name => $message,)* }
             }
 
-            /// What the partner can do about it.
+            /// The solution: advice for the partner.
             pub const fn solution(self) -> &'static str {
                 match self { $(Self::$name => $solution,)* }
             }
 
-            /// Whether the same request may succeed later without a change.
+            /// True if the same request may succeed later.
             pub const fn retryable(self) -> bool {
-                match self { $(Self::$name => false $(|| stringify!($again).len() > 0)?,)* }
+                match self { $(Self::$name => false $(|| stringify!($retryable).len() > 0)?,)* }
             }
         }
     };
@@ -51,7 +50,7 @@ catalogue! {
     LoginInvalid "ER005" 400: "The login details are invalid.", "Check the e-mail address and the password.";
     QuoteExpired "ER006" 400: "The quote has expired.", "Request a new quote and confirm it before its expiry date.";
     QuoteInvalid "ER007" 400: "The quote is invalid.", "Confirm a quote unchanged, once, with the client, user and wallet it was made for.";
-    CurrencyInMaintenance "ER008" 400 again: "The currency is in maintenance.", "Try again later, or choose another currency pair.";
+    CurrencyInMaintenance "ER008" 400 retryable: "The currency is in maintenance.", "Try again later, or choose another currency pair.";
     NotBuyQuote "ER009" 400: "The quote is not a buy quote.", "Use a quote of the buy quote endpoint.";
     CurrencyPairUnknown "ER010" 400: "The currency pair is unknown.", "Use a pair listed by the currency-pairs endpoint.";
     FiatAmountInvalid "ER011" 400: "The fiat amount is invalid.", "Send a positive amount within the limits, with no more decimals than the currency has.";
@@ -59,7 +58,7 @@ catalogue! {
     PaymentMethodUnknown "ER013" 400: "The payment method is unknown.", "Use a method listed by the payment-methods endpoint.";
     WalletAddressInvalid "ER014" 400: "The wallet address is invalid.", "Send a main-network address of the currency that is bought.";
     DestinationTagInvalid "ER015" 400: "The destination tag is invalid.", "Send a tag in the form that the currency's network knows.";
-    SellingInMaintenance "ER016" 400 again: "Selling this currency is in maintenance.", "Try again later, or choose another currency pair.";
+    SellingInMaintenance "ER016" 400 retryable: "Selling this currency is in maintenance.", "Try again later, or choose another currency pair.";
     NotSellQuote "ER017" 400: "The quote is not a sell quote.", "Use a quote of the sell quote endpoint.";
     OrderIdMissing "ER033" 400: "The order id is missing.", "Put the order id, or your own order identifier, into the path.";
     OrderIdMalformed "ER034" 400: "The order id is malformed.", "Send a number, or an identifier of at most 255 printable characters.";
@@ -76,7 +75,7 @@ catalogue! {
     RequestMalformed "ER048" 400: "The request cannot be read as JSON.", "Send one valid JSON document in UTF-8, within the size limit.";
     FeeOutOfBounds "ER050" 400: "The fee is out of bounds.", "Send a percentage from 0 to 5, or leave it out for the default.";
     UserIdentifierMissing "ER053" 400: "The user identifier is missing.", "Send the identifier.";
-    PaymentMethodUnavailable "ER055" 400 again: "The payment method is not available now.", "Choose another method, or try again later.";
+    PaymentMethodUnavailable "ER055" 400 retryable: "The payment method is not available now.", "Choose another method, or try again later.";
     IbanInvalid "ER056" 400: "The IBAN is invalid.", "Send a valid IBAN.";
     AccountHolderMissing "ER057" 400: "The account holder is missing.", "Send the name of the account holder.";
     PhoneNumberInvalid "ER059" 400: "The phone number is invalid.", "Send + and digits only, with the country code.";
@@ -168,7 +167,7 @@ catalogue! {
     SignatureNotString "ER338" 400: "The signature is not a string.", "Send the signature as a string.";
     SignatureRequired "ER339" 400: "A signature is required.", "Sign the covered fields that are set.";
     ApiKeyNotFound "ER340" 400: "The API key was not found.", "Ask the operator for an API key.";
-    PasswordResetFailed "ER354" 400 again: "The password reset could not be requested.", "Try again later.";
+    PasswordResetFailed "ER354" 400 retryable: "The password reset could not be requested.", "Try again later.";
     CheckoutWalletInvalid "ER359" 400: "The wallet address is of an unknown kind.", "Send an address of the currency that is bought.";
     ShareTokenInvalid "ER366" 400: "The share token is not a string.", "Send a string or null.";
     ShareTokenBlank "ER367" 400: "The share token is blank.", "Send the token, or leave it out.";
@@ -178,7 +177,7 @@ catalogue! {
     AccountDisabled "ER397" 400: "The account is disabled.", "Use another account.";
     AccountAlreadyVerified "ER398" 400: "The account is verified already.", "Nothing is left to do.";
     CardHolderMissing "ER399" 400: "The card holder's name is missing.", "Send the name on the card.";
-    CardVerificationFailed "ER400" 400 again: "The card verification could not be started.", "Try again later.";
+    CardVerificationFailed "ER400" 400 retryable: "The card verification could not be started.", "Try again later.";
     PaymentAccountFailed "ER401" 400: "The payment account could not be created.", "Start a new card session.";
     TargetCurrencyUnsupported "ER402" 400: "The target currency's CAIP-19 identifier is not supported.", "Use an identifier of the currency-pairs endpoint.";
     SourceCurrencyUnsupported "ER403" 400: "The source currency's CAIP-19 identifier is not supported.", "Use an identifier of the currency-pairs endpoint.";
@@ -192,7 +191,7 @@ catalogue! {
     UserIdentifierNotLinked "ER705" 400: "The user identifier is not linked to a user.", "Register or link the identifier first.";
     UserIdentifierTaken "ER706" 400: "The user identifier is used already.", "Use a unique identifier.";
     UserIdentifierMalformed "ER707" 400: "The user identifier is malformed.", "Send 36 to 255 letters and digits; the dashes of a UUID are neither.";
-    DocumentPendingReview "ER708" 400 again: "A document for this side is pending review.", "Wait for the review.";
+    DocumentPendingReview "ER708" 400 retryable: "A document for this side is pending review.", "Wait for the review.";
     UserNotFound "ER709" 400: "The user was not found or is deleted.", "Register the user again.";
     ClientTokenInvalid "ER800" 400: "The authorization token is invalid.", "Authenticate again.";
     ClientTokenExpired "ER801" 400: "The authorization token has expired.", "Refresh the token, or authenticate again.";
@@ -200,9 +199,9 @@ catalogue! {
     ClientCredentialAmbiguous "ER803" 400: "More than one authorization was sent.", "Send exactly one of Authorization and X-Api-Key, once.";
     ApiKeyInvalid "ER805" 400: "The API key is invalid.", "Check the key, its expiry and its address list.";
     ApiKeyEmpty "ER806" 400: "The API key is empty.", "Send the key in X-Api-Key.";
-    RateLimited "920" 429 again: "The rate limit is exceeded.", "Wait as long as Retry-After says. Also documented as ER920.";
+    RateLimited "920" 429 retryable: "The rate limit is exceeded.", "Wait as long as Retry-After says. Also documented as ER920.";
     RouteNotFound "ER998" 404: "There is no such route.", "Check the path and the method.";
-    GeneralError "ER999" 500 again: "Something went wrong on our side.", "Try again later; contact support with the request id if it persists.";
+    GeneralError "ER999" 500 retryable: "Something went wrong on our side.", "Try again later; contact support with the request id if it persists.";
 }
 
 #[cfg(test)]

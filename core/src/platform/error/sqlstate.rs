@@ -1,7 +1,6 @@
-//! Classes of database errors, by SQLSTATE.
+//! Classification of database errors by SQLSTATE.
 
-/// Whether the error says that the database is down, full or shedding, rather than that a
-/// statement is wrong.
+/// True if the database is down, full or shedding load, as opposed to a wrong statement.
 pub(crate) fn is_unavailable(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::PoolTimedOut
@@ -17,8 +16,8 @@ pub(crate) fn is_unavailable(error: &sqlx::Error) -> bool {
     }
 }
 
-/// Whether a text of the request holds U+0000, which JSON can write and Postgres cannot store
-/// (22021 character not in repertoire, 22P05 untranslatable character).
+/// True if a text holds U+0000, which JSON can represent and Postgres cannot store (22021 character
+/// not in repertoire, 22P05 untranslatable character).
 pub(crate) fn is_unstorable_text(error: &sqlx::Error) -> bool {
     let code = error.as_database_error().and_then(|e| e.code());
     code.is_some_and(|code| code == "22021" || code == "22P05")

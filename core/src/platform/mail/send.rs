@@ -1,15 +1,15 @@
-//! Sending what is in the outbox (`mail.smtp_url`): at least once, each mail by one edge at a time.
+//! Delivery of the outbox by SMTP (`mail.smtp_url`): at least once, each mail by one edge at a time.
 //!
-//! A mail is claimed with a lease before it is sent, so an edge that dies with it delays it and no
-//! more. Every mail has one `Message-ID`, by which a mail server knows one that it has already. No
-//! address and no text of a mail is ever logged.
+//! A mail is claimed with a lease before it is sent, so the death of an edge only delays it. Every
+//! mail has one `Message-ID`, by which a mail server can recognise a duplicate. No address and no
+//! text of a mail is ever logged.
 
 use std::time::{Duration, SystemTime};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use futures::StreamExt as _;
 use lettre::message::header::ContentType;
-use lettre::message::{Mailbox, Message as Letter};
+use lettre::message::{Mailbox, Message as Email};
 use lettre::transport::smtp::authentication::Credentials;
 use lettre::transport::smtp::client::{Tls, TlsParameters};
 use lettre::{Address, AsyncSmtpTransport, AsyncTransport as _, Tokio1Executor};
@@ -23,29 +23,29 @@ use crate::platform::error::{Error, Result};
 use crate::platform::settings;
 use rampart_types::ClientId;
 
-/// Most mails that one look claims.
+/// Most mails claimed at once.
 const CLAIMED_MAX: i64 = 32;
-/// Most mails that an edge sends at a time.
-const AT_ONCE_MAX: usize = 4;
-/// Time for one answer of the mail server.
-const COMMAND_MAX: Duration = Duration::from_secs(10);
-/// Time for one mail.
-const MAIL_MAX: Duration = Duration::from_secs(60);
-/// How long a claimed mail is its edge's: longer than all that were claimed with it may take.
+/// Most mails that an edge sends concurrently.
+const CONCURRENCY_MAX: usize = 4;
+/// Timeout of one SMTP command.
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(10);
+/// Timeout of one mail.
+const MAIL_TIMEOUT: Duration = Duration::from_secs(60);
+/// Duration of a claim: longer than sending all mails claimed with it may take.
 const LEASE: TimeDelta = TimeDelta::minutes(10);
-/// How often a mail is tried.
-const TRIES_MAX: i32 = 10;
-/// Age at which a mail is not worth sending any more: what it brings has ended.
-const WORTH: TimeDelta = TimeDelta::hours(24);
-/// The pause after the first try that failed; each further one is twice as long, up to the longest.
-const PAUSE: TimeDelta = TimeDelta::seconds(5);
-const PAUSE_MAX: TimeDelta = TimeDelta::hours(1);
+/// Attempts per mail.
+const ATTEMPTS_MAX: i32 = 10;
+/// Age above which a mail is not sent any more, because its code or link has expired.
+const AGE_MAX: TimeDelta = TimeDelta::hours(24);
+/// Backoff after the first failed attempt, which doubles with each one up to the maximum.
+const BACKOFF: TimeDelta = TimeDelta::seconds(5);
+const BACKOFF_MAX: TimeDelta = TimeDelta::hours(1);
 
-/// Answers of a mail server that are about the mail (RFC 5321, section 4.2.3): it will never be
-/// taken. Any other refusal may be about us, and end.
-const REFUSED: [u16; 5] = [501, 550, 551, 553, 554];
+/// SMTP reply codes that reject the mail for good (RFC 5321, section 4.2.3). Any other refusal may
+/// be temporary.
+const REJECTED: [u16; 5] = [501, 550, 551, 553, 554];
 
-/// The mail server, and who writes.
+/// The SMTP transport and the sender.
 pub struct Mailer {
     transport: AsyncSmtpTransport<Tokio1Executor>,
     from: Mailbox,
@@ -58,8 +58,7 @@ impl std::fmt::Debug for Mailer {
 }
 
 impl Mailer {
-    /// The mailer that is configured, if one is. `public_url` names the sender's host unless
-    /// `mail.from` does.
+    /// The configured mailer, if any. The sender's host comes from `mail.from`, else from `public_url`.
     ///
     /// # Errors
     /// A sentence that says which setting is wrong.
@@ -76,22 +75,24 @@ impl Mailer {
     }
 
     /// Hands a mail to the server.
-    async fn send(&self, id: Uuid, mail: &Message, now: DateTime<Utc>) -> Sent {
-        let Some(letter) = self.letter(id, mail, now) else { return Sent::Refused };
-        match tokio::time::timeout(MAIL_MAX, self.transport.send(letter)).await {
-            Ok(Ok(_)) => Sent::Yes,
-            Ok(Err(error)) if error.status().is_some_and(|code| REFUSED.contains(&code.into())) => {
-                Sent::Refused
+    async fn send(&self, id: Uuid, mail: &Message, now: DateTime<Utc>) -> SendOutcome {
+        let Some(email) = self.build_email(id, mail, now) else { return SendOutcome::Rejected };
+        match tokio::time::timeout(MAIL_TIMEOUT, self.transport.send(email)).await {
+            Ok(Ok(_)) => SendOutcome::Sent,
+            Ok(Err(error))
+                if error.status().is_some_and(|code| REJECTED.contains(&code.into())) =>
+            {
+                SendOutcome::Rejected
             }
-            // Its text may repeat what was sent, so it goes nowhere.
-            Ok(Err(_)) | Err(_) => Sent::NotNow,
+            // The error's text may quote the mail, so it is not logged.
+            Ok(Err(_)) | Err(_) => SendOutcome::Deferred,
         }
     }
 
-    /// `None` when the address is none that mail can be sent to.
-    fn letter(&self, id: Uuid, mail: &Message, now: DateTime<Utc>) -> Option<Letter> {
+    /// Builds the email; `None` when the address is invalid for SMTP.
+    fn build_email(&self, id: Uuid, mail: &Message, now: DateTime<Utc>) -> Option<Email> {
         let to: Address = mail.to.as_str().parse().ok()?;
-        Letter::builder()
+        Email::builder()
             .from(self.from.clone())
             .to(to.into())
             .subject(&*mail.subject)
@@ -103,18 +104,18 @@ impl Mailer {
     }
 }
 
-/// What became of a mail.
+/// The outcome of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sent {
-    Yes,
-    /// It will never be taken.
-    Refused,
-    /// It may be taken later.
-    NotNow,
+enum SendOutcome {
+    Sent,
+    /// The server will never accept it.
+    Rejected,
+    /// The server may accept it later.
+    Deferred,
 }
 
-/// `smtps://` is TLS from the start. `smtp://` becomes TLS by STARTTLS, and nothing is sent without,
-/// unless the server is on this machine.
+/// Builds the SMTP transport. `smtps://` is implicit TLS; `smtp://` requires STARTTLS, unless the
+/// server is on this machine.
 fn transport(text: &str) -> Option<AsyncSmtpTransport<Tokio1Executor>> {
     let url = Url::parse(text).ok()?;
     let host = url.host_str().filter(|host| !host.is_empty())?;
@@ -130,7 +131,7 @@ fn transport(text: &str) -> Option<AsyncSmtpTransport<Tokio1Executor>> {
     let mut builder = AsyncSmtpTransport::<Tokio1Executor>::builder_dangerous(bare)
         .port(url.port().unwrap_or(port))
         .tls(tls)
-        .timeout(Some(COMMAND_MAX));
+        .timeout(Some(COMMAND_TIMEOUT));
     if let Some(password) = url.password() {
         builder =
             builder.credentials(Credentials::new(decoded(url.username())?, decoded(password)?));
@@ -142,7 +143,7 @@ fn is_loopback(host: &str) -> bool {
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
-/// Who sends where nobody is named. None at an IPv6 address: `Address` knows no such literal.
+/// The default sender. `None` for an IPv6 address, which `Address` does not support.
 fn sender(public_url: &str) -> Option<Mailbox> {
     let url = Url::parse(public_url).ok()?;
     let host = match url.host()? {
@@ -153,15 +154,15 @@ fn sender(public_url: &str) -> Option<Mailbox> {
     Some(Mailbox::new(None, Address::new("no-reply", host).ok()?))
 }
 
-/// When a mail is tried again after so many tries.
-fn next_try(now: DateTime<Utc>, attempts: i32) -> DateTime<Utc> {
+/// The time of the next attempt after `attempts`.
+fn next_attempt(now: DateTime<Utc>, attempts: i32) -> DateTime<Utc> {
     let doubled = u32::try_from(attempts - 1).ok().and_then(|n| 1_i32.checked_shl(n.min(20)));
-    let pause = doubled.and_then(|factor| PAUSE.checked_mul(factor)).unwrap_or(PAUSE_MAX);
-    now + pause.min(PAUSE_MAX)
+    let backoff = doubled.and_then(|factor| BACKOFF.checked_mul(factor)).unwrap_or(BACKOFF_MAX);
+    now + backoff.min(BACKOFF_MAX)
 }
 
 impl Core {
-    /// Sends mails that are due; says how many it tried. Nothing without a mail server.
+    /// Sends due mails and returns how many it attempted. Does nothing without a mail server.
     ///
     /// # Errors
     /// When the database cannot be used.
@@ -177,7 +178,7 @@ impl Core {
              returning client_id, mail_id, sealed, attempts",
             now,
             now + LEASE,
-            now - WORTH,
+            now - AGE_MAX,
             CLAIMED_MAX,
         )
         .fetch_all(&self.db)
@@ -185,16 +186,16 @@ impl Core {
         let count = claimed.len();
         let sending = claimed.into_iter().map(|row| async move {
             let client = ClientId::from(row.client_id);
-            let sent = match Message::open(self, client, row.mail_id, &row.sealed) {
+            let outcome = match Message::open(self, client, row.mail_id, &row.sealed) {
                 Ok(mail) => mailer.send(row.mail_id, &mail, now).await,
                 Err(error) => {
                     tracing::error!(%error, mail = %row.mail_id, "a mail cannot be read");
-                    Sent::Refused
+                    SendOutcome::Rejected
                 }
             };
-            self.settle_mail((client, row.mail_id), sent, row.attempts).await
+            self.record_outcome((client, row.mail_id), outcome, row.attempts).await
         });
-        let mut results = futures::stream::iter(sending).buffer_unordered(AT_ONCE_MAX);
+        let mut results = futures::stream::iter(sending).buffer_unordered(CONCURRENCY_MAX);
         let mut failed: Result<()> = Ok(());
         while let Some(result) = results.next().await {
             failed = failed.and(result);
@@ -202,19 +203,21 @@ impl Core {
         failed.map(|()| count)
     }
 
-    async fn settle_mail(
+    async fn record_outcome(
         &self,
         (client, mail): (ClientId, Uuid),
-        sent: Sent,
+        outcome: SendOutcome,
         attempts: i32,
     ) -> Result<()> {
         let now = self.clock.now();
-        let (state, next) = match sent {
-            Sent::Yes => ("sent", now),
-            Sent::NotNow if attempts < TRIES_MAX => ("pending", next_try(now, attempts)),
-            Sent::NotNow | Sent::Refused => ("failed", now),
+        let (state, next) = match outcome {
+            SendOutcome::Sent => ("sent", now),
+            SendOutcome::Deferred if attempts < ATTEMPTS_MAX => {
+                ("pending", next_attempt(now, attempts))
+            }
+            SendOutcome::Deferred | SendOutcome::Rejected => ("failed", now),
         };
-        if sent != Sent::Yes {
+        if outcome != SendOutcome::Sent {
             tracing::warn!(%mail, attempts, state, "a mail was not taken by the mail server");
         }
         sqlx::query!(
@@ -238,14 +241,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_double_up_to_an_hour() {
+    fn backoff_doubles_up_to_an_hour() {
         let now = DateTime::UNIX_EPOCH;
-        let seconds = |attempts| (next_try(now, attempts) - now).num_seconds();
+        let seconds = |attempts| (next_attempt(now, attempts) - now).num_seconds();
         assert_eq!([1, 2, 3, 9, 10, 1_000].map(seconds), [5, 10, 20, 1_280, 2_560, 3_600]);
     }
 
     #[test]
-    fn only_mail_urls_are_taken() {
+    fn only_smtp_urls_are_accepted() {
         for good in ["smtp://localhost:2525", "smtps://a:b@mail.example.com", "smtp://[::1]:25"] {
             assert!(transport(good).is_some(), "{good}");
         }

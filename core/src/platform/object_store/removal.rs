@@ -1,4 +1,4 @@
-//! Removing objects: noted in the transaction that makes them superfluous, done afterwards.
+//! Deferred removal of objects, queued in the transaction that deletes their rows.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -8,10 +8,10 @@ use crate::Core;
 use crate::platform::error::{Error, Result};
 use rampart_types::{ClientId, UserId};
 
-/// Most objects that one look removes.
+/// Most objects removed at once.
 const REMOVED_MAX: i64 = 100;
 
-/// Notes that every object of the user is to be removed, in the caller's transaction.
+/// Queues every object of the user for removal, in the caller's transaction.
 ///
 /// # Errors
 /// When the database cannot be written.
@@ -38,27 +38,27 @@ pub(crate) async fn remove_later(
 }
 
 impl Core {
-    /// Removes objects that nothing names any more, and what was never finished. Each edge may do
-    /// it: removing twice is removing once.
+    /// Removes the queued objects and abandoned unfinished ones. Every edge may do it, because removal
+    /// is idempotent.
     ///
     /// # Errors
-    /// When the database or the store cannot be used; what is left is tried again.
+    /// When the database or the store cannot be used; remaining objects are retried later.
     pub async fn remove_documents(&self) -> Result<()> {
-        let noted = sqlx::query!(
+        let queued = sqlx::query!(
             "select client_id, document_id from document_removal order by created_at limit $1",
             REMOVED_MAX,
         )
         .fetch_all(&self.db)
         .await?;
-        let ids: Vec<Uuid> = noted.iter().map(|row| row.document_id).collect();
+        let ids: Vec<Uuid> = queued.iter().map(|row| row.document_id).collect();
         let (store, now) = (self.documents.clone(), self.clock.now());
-        let removing = move || {
+        let remove = move || {
             ids.iter().try_for_each(|id| store.remove(*id))?;
             store.sweep(now)
         };
-        let removed = tokio::task::spawn_blocking(removing).await;
+        let removed = tokio::task::spawn_blocking(remove).await;
         removed.map_err(|e| Error::internal("remove documents", e))??;
-        for row in noted {
+        for row in queued {
             sqlx::query!(
                 "delete from document_removal where client_id = $1 and document_id = $2",
                 row.client_id,

@@ -1,4 +1,4 @@
-//! The account that a server runs as: Postgres refuses to run as root.
+//! The account of the server's process: Postgres refuses to run as root.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, chown};
@@ -10,7 +10,7 @@ use nix::unistd::{User, geteuid};
 
 use super::StartError;
 
-/// Tried in this order. Debian's package brings the first; the second is everywhere.
+/// Candidates in order. Debian's package creates the first; the second exists everywhere.
 const CANDIDATES: [&str; 2] = ["postgres", "nobody"];
 
 /// An unprivileged account of this machine.
@@ -21,7 +21,7 @@ pub(super) struct Account {
 }
 
 impl Account {
-    /// The account to change to, or `None` when this process is unprivileged already.
+    /// The account to switch to, or `None` when this process is unprivileged already.
     pub(super) fn for_server() -> Result<Option<Self>, StartError> {
         if !geteuid().is_root() {
             return Ok(None);
@@ -37,7 +37,7 @@ impl Account {
         )))
     }
 
-    /// Whether this account may pass through every folder on the way to `path`, itself included.
+    /// True if this account may traverse every folder on the path, including `path` itself.
     pub(super) fn reaches(&self, path: &Path) -> bool {
         path.ancestors().all(|folder| fs::metadata(folder).is_ok_and(|data| self.enters(&data)))
     }
@@ -59,7 +59,7 @@ impl Account {
             .map_err(|e| StartError::io("change the owner of", path, &e))
     }
 
-    /// Lets `command` run as this account. The standard library drops root's further groups too.
+    /// Makes `command` run as this account. The standard library drops root's supplementary groups too.
     pub(super) fn apply(&self, command: &mut Command) {
         command.uid(self.uid).gid(self.gid);
     }

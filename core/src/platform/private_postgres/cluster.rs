@@ -1,4 +1,4 @@
-//! The cluster on disk: making it, and ending a server that a killed process left on it.
+//! The cluster on disk: its creation, and the end of an orphaned server on it.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
@@ -13,9 +13,9 @@ use nix::unistd::Pid;
 use super::account::Account;
 use super::installation::Installation;
 use super::supervisor;
-use super::{StartError, USER, Use, random_hex};
+use super::{Profile, StartError, USER, random_hex};
 
-/// How long a left-over server may take to shut down before it is cut off, and then to be gone.
+/// Timeout of an orphan's shutdown per signal.
 const ORPHAN_SECONDS: u32 = 20;
 
 /// The folders and files of one cluster.
@@ -26,7 +26,7 @@ pub(super) struct Cluster {
 }
 
 impl Cluster {
-    pub(super) fn at(home: &Path) -> Self {
+    pub(super) fn new(home: &Path) -> Self {
         Self { home: home.to_path_buf(), data: home.join("cluster") }
     }
 
@@ -42,20 +42,20 @@ impl Cluster {
         self.home.join("postgres.log")
     }
 
-    /// The major version that made the cluster; `None` when there is no cluster yet.
+    /// The major version of the cluster; `None` when there is no cluster yet.
     pub(super) fn version(&self) -> Option<u32> {
         fs::read_to_string(self.data.join("PG_VERSION")).ok()?.trim().parse().ok()
     }
 
-    /// Makes the cluster unless it exists, and gives the superuser's password.
+    /// Creates the cluster unless it exists, and returns the superuser's password.
     ///
-    /// It is made beside its place and moved there when complete, so that a cluster that exists is
-    /// a whole one.
-    pub(super) fn make(
+    /// It is created under a temporary name and renamed when complete, so that an existing cluster is
+    /// always complete.
+    pub(super) fn create(
         &self,
         installation: &Installation,
         account: Option<&Account>,
-        purpose: Use,
+        profile: Profile,
     ) -> Result<String, StartError> {
         let secret = self.home.join("password");
         if self.version().is_some() {
@@ -63,7 +63,7 @@ impl Cluster {
         }
         let unfinished = self.home.join("cluster.unfinished");
         let password = random_hex::<16>()?;
-        self.initdb(installation, account, purpose, &unfinished, &password)?;
+        self.initdb(installation, account, profile, &unfinished, &password)?;
         write_secret(&secret, &password)?;
         fs::rename(&unfinished, &self.data)
             .map_err(|e| StartError::io("finish", &self.data, &e))?;
@@ -74,7 +74,7 @@ impl Cluster {
         &self,
         installation: &Installation,
         account: Option<&Account>,
-        purpose: Use,
+        profile: Profile,
         folder: &Path,
         password: &str,
     ) -> Result<(), StartError> {
@@ -95,7 +95,7 @@ impl Cluster {
         command.args(["-U", USER, "--encoding=UTF8", "--locale=C", "--no-instructions"]);
         command.args(["--auth-local=trust", "--auth-host=scram-sha-256"]);
         command.arg(format!("--pwfile={}", handed_over.display()));
-        if matches!(purpose, Use::Tests | Use::Once) {
+        if matches!(profile, Profile::Test | Profile::Ephemeral) {
             command.arg("--no-sync");
         }
         if let Some(account) = account {
@@ -107,8 +107,8 @@ impl Cluster {
         if output.status.success() {
             return Ok(());
         }
-        let said = String::from_utf8_lossy(&output.stderr);
-        let last = said.lines().rfind(|line| line.contains("error") || line.contains("FATAL"));
+        let output = String::from_utf8_lossy(&output.stderr);
+        let last = output.lines().rfind(|line| line.contains("error") || line.contains("FATAL"));
         Err(StartError::new(format!(
             "initdb failed in {}: {}",
             folder.display(),
@@ -116,11 +116,11 @@ impl Cluster {
         )))
     }
 
-    /// Ends the server that runs on this cluster although nobody owns it, and waits for its end.
-    /// Whoever calls this holds the folder's lock, so a running server has lost its owner.
+    /// Ends an orphaned server of this cluster and waits for its exit. The caller holds the folder's
+    /// lock, so a running server has lost its owner.
     ///
-    /// A pid file that names a process which is no server of this cluster, because the number was
-    /// given out again since, is removed: Postgres itself would refuse to start over it.
+    /// A pid file with a reused process id, which is no server of this cluster, is removed: Postgres
+    /// itself would refuse to start.
     pub(super) fn end_orphan(&self) -> Result<(), StartError> {
         let file = self.data.join("postmaster.pid");
         let Some(pid) = first_number(&file) else { return Ok(()) };
@@ -147,8 +147,8 @@ impl Cluster {
         StartError::new(format!("process {pid} serves {data} and cannot be ended: {why}"))
     }
 
-    /// Whether `pid` is a server of this cluster, by its arguments. Without `/proc` the pid file is
-    /// believed.
+    /// True if `pid` is a server of this cluster, by its arguments. Without `/proc` the pid file is
+    /// trusted.
     fn is_server(&self, pid: Pid) -> bool {
         let data = self.data.as_os_str().as_encoded_bytes();
         match fs::read(format!("/proc/{pid}/cmdline")) {
@@ -157,7 +157,7 @@ impl Cluster {
         }
     }
 
-    /// Whether the server that listens in `socket` accepts connections.
+    /// True if the server that listens in `socket` accepts connections.
     pub(super) fn is_ready(&self, socket: &Path) -> bool {
         // Its lines: pid, data folder, start, port, socket folder, address, memory key, status.
         let text = fs::read_to_string(self.data.join("postmaster.pid")).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Finding PostgreSQL's programs.
+//! Discovery of PostgreSQL's programs.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -7,10 +7,10 @@ use std::process::Command;
 
 use super::StartError;
 
-/// The oldest major version that the migrations run on.
-const OLDEST: u32 = 15;
+/// The oldest supported major version.
+const VERSION_MIN: u32 = 15;
 
-/// Where Debian and Ubuntu keep one folder per major version, off the `PATH`.
+/// Folder of Debian and Ubuntu with one installation per major version, outside the `PATH`.
 const DEBIAN: &str = "/usr/lib/postgresql";
 
 /// A folder with `postgres` and `initdb` of one version.
@@ -21,14 +21,15 @@ pub(super) struct Installation {
 }
 
 impl Installation {
-    /// The first fitting one: `bin` alone when given, else `PATH`, else Debian's, newest first.
-    /// An existing cluster needs exactly its own version, `wanted`.
+    /// The first suitable one: `bin` alone if set, else `PATH`, else Debian's, newest first.
+    /// An existing cluster requires exactly its own version, `wanted`.
     pub(super) fn find(bin: Option<&Path>, wanted: Option<u32>) -> Result<Self, StartError> {
         let folders = match bin {
             Some(bin) => vec![bin.to_path_buf()],
             None => searched_folders(),
         };
-        let fits = |found: &Self| wanted.map_or(found.version >= OLDEST, |v| v == found.version);
+        let fits =
+            |found: &Self| wanted.map_or(found.version >= VERSION_MIN, |v| v == found.version);
         folders.into_iter().filter_map(Self::inspect).find(fits).ok_or_else(|| missing(bin, wanted))
     }
 
@@ -68,14 +69,14 @@ fn major(version: &str) -> Option<u32> {
 }
 
 fn missing(bin: Option<&Path>, wanted: Option<u32>) -> StartError {
-    let what = match wanted {
+    let required = match wanted {
         Some(version) => format!("PostgreSQL {version}, which made the existing cluster,"),
-        None => format!("PostgreSQL {OLDEST} or later"),
+        None => format!("PostgreSQL {VERSION_MIN} or later"),
     };
-    let place = bin.map_or_else(|| OsStr::new("PATH or /usr/lib/postgresql"), Path::as_os_str);
+    let searched = bin.map_or_else(|| OsStr::new("PATH or /usr/lib/postgresql"), Path::as_os_str);
     StartError::new(format!(
-        "{what} is not in {}: install it (deploy/setup does) or name its folder in RAMPART_PG_BIN",
-        place.display()
+        "{required} is not in {}: install it (deploy/setup does) or name its folder in RAMPART_PG_BIN",
+        searched.display()
     ))
 }
 

@@ -1,4 +1,4 @@
-//! The server's process, and the shell that ends it when its owner is gone.
+//! The server's process, and the shell that ends it when its owner has died.
 
 use std::fs::{self, DirBuilder, File};
 use std::net::{Ipv4Addr, TcpListener};
@@ -11,28 +11,28 @@ use std::time::Duration;
 use super::account::Account;
 use super::cluster::Cluster;
 use super::installation::Installation;
-use super::{StartError, Use, random_hex};
+use super::{Profile, StartError, random_hex};
 
-/// How long a server may take to accept connections; recovery after a power cut is within it.
+/// Timeout until a server accepts connections, recovery after a power cut included.
 pub(super) const READY_SECONDS: u32 = 60;
 
-/// How long stopping may take: the script's own 20 s and a reserve.
+/// Timeout of a stop: the script's own 20 s and a margin.
 const STOP_SECONDS: u32 = 25;
 
-/// The pause between two looks at a process that has no event to wait for.
+/// Polling interval for processes that provide no event.
 const POLL: Duration = Duration::from_millis(10);
 
-/// What Postgres says when another process took the port first, or when the server of a killed owner
-/// was so young that it had not written its pid file when we looked for it.
-const TAKEN: [&str; 2] =
+/// Messages of Postgres when another process has taken the port, or when the server of a killed
+/// owner had not written its pid file yet when it was looked for.
+const CONFLICTS: [&str; 2] =
     ["could not create any TCP/IP sockets", "lock file \"postmaster.pid\" already exists"];
 
-/// The shell's script. `$1` is the socket's folder, `$2` the data to be removed behind the server or
-/// nothing, the rest the server's command line.
+/// The shell's script. `$1` is the socket's folder, `$2` the data to be removed after the server
+/// ended or nothing, the rest the server's command line.
 ///
 /// Standard input is the pipe from the owner; nothing is ever written to it, so `read` returns when
-/// the owner is gone. Then: fast shutdown, after 10 s immediate shutdown, after 10 s more the end.
-/// The server does not inherit the pipe, and its end ends the shell.
+/// the owner has died. Then: fast shutdown, after 10 s immediate shutdown, after 10 s more SIGKILL.
+/// The server does not inherit the pipe; the shell exits with the server.
 const SCRIPT: &str = r#"
 socket=$1
 data=$2
@@ -57,7 +57,7 @@ rm -rf "$socket" "$data"
 exit "$status"
 "#;
 
-/// Settings of every private server. Errors of statements stay out of its log: they quote data.
+/// Settings of every private server. Failed statements are not logged, because they quote data.
 const SETTINGS: &[&str] = &[
     "listen_addresses=127.0.0.1",
     "log_min_messages=log",
@@ -71,8 +71,8 @@ const SETTINGS: &[&str] = &[
 
 const DURABLE: &[&str] = &["max_connections=200", "shared_buffers=128MB"];
 
-/// Postgres advises a quarter of the memory; pages are taken as they are needed.
-const ROOMY: &[&str] = &["max_connections=200", "shared_buffers=4GB"];
+/// Postgres recommends a quarter of the memory; pages are allocated on use.
+const LARGE: &[&str] = &["max_connections=200", "shared_buffers=4GB"];
 
 const FAST: &[&str] = &[
     "max_connections=500",
@@ -94,10 +94,10 @@ pub(super) struct Server {
     socket: PathBuf,
 }
 
-/// Why a server did not come up.
+/// The reason a server did not start.
 pub(super) enum SpawnError {
-    /// Another process had the port or the cluster; a further attempt may succeed.
-    Taken,
+    /// Another process has the port or the cluster; another attempt may succeed.
+    Conflict,
     Other(StartError),
 }
 
@@ -113,7 +113,7 @@ impl Server {
         installation: &Installation,
         cluster: &Cluster,
         account: Option<&Account>,
-        purpose: Use,
+        profile: Profile,
     ) -> Result<Self, SpawnError> {
         let port = free_port()?;
         let socket = socket_folder(account)?;
@@ -121,19 +121,19 @@ impl Server {
         let out = File::create(&log).map_err(|e| StartError::io("open", &log, &e))?;
         let errors = out.try_clone().map_err(|e| StartError::io("open", &log, &e))?;
         let mut command = Command::new("/bin/sh");
-        let removed = if purpose == Use::Once { cluster.data() } else { Path::new("") };
+        let removed = if profile == Profile::Ephemeral { cluster.data() } else { Path::new("") };
         command.args(["-c", SCRIPT, "rampart-postgres"]).arg(&socket).arg(removed);
         command.arg(installation.program("postgres")).arg("-D").arg(cluster.data());
         command.arg("-k").arg(&socket).arg("-p").arg(port.to_string());
-        let settings = match purpose {
-            Use::Demo => DURABLE,
-            Use::Measured => ROOMY,
-            Use::Tests | Use::Once => FAST,
+        let settings = match profile {
+            Profile::Demo => DURABLE,
+            Profile::Benchmark => LARGE,
+            Profile::Test | Profile::Ephemeral => FAST,
         };
         command.args(SETTINGS.iter().chain(settings).flat_map(|setting| ["-c", setting]));
         command.env_clear().env("LC_ALL", "C").env("PATH", "/usr/bin:/bin").current_dir("/");
         command.stdin(Stdio::piped()).stdout(out).stderr(errors);
-        // A group of its own: Ctrl-C in the terminal must reach the owner only, which then drains.
+        // A separate process group: Ctrl-C in the terminal must reach the owner only, which drains.
         command.process_group(0);
         if let Some(account) = account {
             account.apply(&mut command);
@@ -158,8 +158,8 @@ impl Server {
         }
         self.stop();
         let log = fs::read_to_string(cluster.log()).unwrap_or_default();
-        if TAKEN.iter().any(|sentence| log.contains(sentence)) {
-            return Err(SpawnError::Taken);
+        if CONFLICTS.iter().any(|sentence| log.contains(sentence)) {
+            return Err(SpawnError::Conflict);
         }
         let why = log.lines().rfind(|line| line.contains("FATAL") || line.contains("PANIC"));
         let why = why.or(log.lines().next_back()).unwrap_or("it gave no reason");
@@ -185,11 +185,11 @@ impl Server {
         &self.socket
     }
 
-    /// Ends the server as the owner's death would, and waits until it is gone.
+    /// Ends the server as the owner's death would, and waits for its exit.
     pub(super) fn stop(&mut self) {
         drop(self.shell.stdin.take());
         if !within(STOP_SECONDS, || self.ended().is_some()) {
-            // The script has run out of measures; what is left must not become a zombie.
+            // The script has failed; the shell must not become a zombie.
             let _ = self.shell.kill();
             let _ = self.shell.wait();
         }
@@ -197,7 +197,7 @@ impl Server {
     }
 }
 
-/// Looks at `done` every 10 ms for up to `seconds`; whether it came true.
+/// Polls `done` every 10 ms for up to `seconds`; returns its last value.
 #[expect(clippy::disallowed_methods, reason = "no thread serves meanwhile: start and stop block")]
 pub(super) fn within(seconds: u32, mut done: impl FnMut() -> bool) -> bool {
     let looks = u128::from(seconds) * 1000 / POLL.as_millis();
@@ -210,7 +210,7 @@ pub(super) fn within(seconds: u32, mut done: impl FnMut() -> bool) -> bool {
     done()
 }
 
-/// A port that was free a moment ago. Postgres cannot pick one itself.
+/// A port that is probably free. Postgres cannot choose one itself.
 fn free_port() -> Result<u16, StartError> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
     let address = listener.and_then(|listener| listener.local_addr());
@@ -219,19 +219,19 @@ fn free_port() -> Result<u16, StartError> {
         .map_err(|e| StartError::new(format!("no loopback port is free: {e}")))
 }
 
-/// A new folder that only the server's account (and root) can enter. In `/tmp` because a socket's
-/// path is at most 107 bytes long, which a state folder may exceed.
+/// Creates a folder that only the server's account (and root) can enter. In `/tmp` because a
+/// socket's path is at most 107 bytes long, which a state folder may exceed.
 fn socket_folder(account: Option<&Account>) -> Result<PathBuf, StartError> {
     let folder = PathBuf::from(format!("/tmp/rampart-{}", random_hex::<8>()?));
-    let made = DirBuilder::new().mode(0o700).create(&folder);
-    made.map_err(|e| StartError::io("make the folder", &folder, &e))?;
+    let created = DirBuilder::new().mode(0o700).create(&folder);
+    created.map_err(|e| StartError::io("make the folder", &folder, &e))?;
     if let Some(account) = account {
         account.give(&folder)?;
     }
     Ok(folder)
 }
 
-/// The script has removed it already, unless the shell was killed.
+/// Removes the folder in case the shell was killed before its script did.
 fn remove_folder(folder: &Path) {
     let _ = fs::remove_dir_all(folder);
 }

@@ -5,7 +5,7 @@ use sqlx::{Connection, PgConnection};
 
 use super::*;
 
-/// A state folder of its own that goes when the test ends.
+/// A temporary state folder, removed when the test ends.
 struct State(PathBuf);
 
 impl State {
@@ -19,7 +19,7 @@ impl State {
     }
 
     fn options(&self) -> Options {
-        Options { state: self.0.clone(), bin: None, purpose: Use::Tests }
+        Options { state: self.0.clone(), bin: None, profile: Profile::Test }
     }
 
     fn pid_file(&self) -> PathBuf {
@@ -47,7 +47,7 @@ async fn execute(url: &str, sql: &'static str) {
 }
 
 #[tokio::test]
-async fn two_servers_run_at_once_and_answer_on_both_ways_in() {
+async fn two_servers_run_at_once_and_accept_socket_and_tcp() {
     let (one, two) = (State::new(), State::new());
     let (first, second) = (one.start(), two.start());
     for server in [&first, &second] {
@@ -68,7 +68,7 @@ async fn two_servers_run_at_once_and_answer_on_both_ways_in() {
 }
 
 #[tokio::test]
-async fn a_second_owner_of_a_folder_is_turned_away() {
+async fn a_second_owner_of_a_folder_is_refused() {
     let state = State::new();
     let server = state.start();
     let error = PrivatePostgres::start(state.options()).unwrap_err();
@@ -81,7 +81,7 @@ async fn a_folder_closed_to_the_server_is_replaced_by_one_that_is_not() {
     let closed = State::new();
     DirBuilder::new().mode(0o700).create(&closed.0).unwrap();
     let state = closed.0.join("state");
-    let options = Options { state, bin: None, purpose: Use::Tests };
+    let options = Options { state, bin: None, profile: Profile::Test };
     let server = PrivatePostgres::start(options.clone()).unwrap();
     execute(&server.url("postgres"), "create table kept as select 42 as n").await;
     let home = server.home().to_path_buf();
@@ -143,26 +143,28 @@ fn a_copy_of_the_lock_in_a_child_keeps_no_folder() {
     drop(copy);
 }
 
-/// Says to the test below which folder to serve.
+/// Environment variable with the state folder for `an_owner_that_waits_to_be_killed`.
 const OWNER_OF: &str = "RAMPART_TEST_OWNER_OF";
 
-/// A process of its own, for the test below; nothing when run with the others.
 #[test]
-fn what_is_used_once_leaves_no_data_behind() {
+fn an_ephemeral_server_leaves_no_data_behind() {
     let state = State::new();
-    let server = PrivatePostgres::start(Options { purpose: Use::Once, ..state.options() }).unwrap();
+    let server =
+        PrivatePostgres::start(Options { profile: Profile::Ephemeral, ..state.options() }).unwrap();
     let data = server.home().join("cluster");
     assert!(data.join("PG_VERSION").exists());
     server.stop();
     assert!(!data.join("PG_VERSION").exists());
 }
 
+/// The child process of the next test; does nothing without its environment variable.
 #[test]
-#[expect(clippy::disallowed_methods, reason = "the way in for the parent process")]
+#[expect(clippy::disallowed_methods, reason = "the parameter of the parent process")]
 fn an_owner_that_waits_to_be_killed() {
     let Some(folder) = std::env::var_os(OWNER_OF) else { return };
     let state = PathBuf::from(folder);
-    let server = PrivatePostgres::start(Options { state, bin: None, purpose: Use::Tests }).unwrap();
+    let server =
+        PrivatePostgres::start(Options { state, bin: None, profile: Profile::Test }).unwrap();
     println!("\nserving {}", server.url("postgres"));
     loop {
         std::thread::park();

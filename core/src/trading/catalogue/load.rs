@@ -9,7 +9,7 @@ use super::{
     Catalogue, Crypto, Currency, Nationality, Pair, PairStatus, PaymentMethod, Price, Side,
 };
 use crate::platform::error::{Error, Result};
-use rampart_types::{CurrencyCode, CurrencyDetails, PairCode, WrittenOnce};
+use rampart_types::{CurrencyCode, CurrencyDetails, PairCode, Preserialized};
 
 impl Catalogue {
     /// The catalogue as of now. `revision` was read before, so that a change between the two reads
@@ -71,7 +71,7 @@ async fn currencies(db: &PgPool) -> Result<BTreeMap<CurrencyCode, Arc<Currency>>
                 transaction_explorer: row.transaction_explorer,
             }),
         };
-        let details = WrittenOnce::new(CurrencyDetails {
+        let details = Preserialized::new(CurrencyDetails {
             code,
             ticker: row.ticker.into(),
             name: row.name.into(),

@@ -23,7 +23,7 @@ use crate::trading::offers::proof::{Need, Proof};
 use crate::trading::offers::stored::Stored;
 use crate::trading::offers::terms::{CHECKOUT, MEMBERS, Terms};
 use crate::users::identifiers;
-use rampart_types::{ClientId, CurrencyDetails, OfferId, UserIdentifier, WrittenOnce};
+use rampart_types::{ClientId, CurrencyDetails, OfferId, Preserialized, UserIdentifier};
 
 /// Longest share token that is kept, in bytes.
 const SHARE_TOKEN_BYTES_MAX: usize = 4096;
@@ -208,7 +208,7 @@ pub struct Created {
     /// As sent; `null` when none was.
     identifier: Option<String>,
     /// What is paid.
-    source_currency: Arc<WrittenOnce<CurrencyDetails>>,
+    source_currency: Arc<Preserialized<CurrencyDetails>>,
     /// What is bought.
-    target_currency: Arc<WrittenOnce<CurrencyDetails>>,
+    target_currency: Arc<Preserialized<CurrencyDetails>>,
 }

@@ -4,7 +4,7 @@ use http::StatusCode;
 use maud::{Markup, html};
 
 use super::show::Checkout;
-use crate::http::html::guarded;
+use crate::http::html::render_page;
 use crate::http::reply::Reply;
 
 /// The terms.
@@ -25,7 +25,7 @@ pub(super) fn show(status: StatusCode, checkout: &Checkout) -> Reply {
             p { a.button href=(url) rel="noreferrer" { "Back to " (checkout.partner) } }
         }
     };
-    guarded(status, heading, &body, checkout.return_url.as_ref())
+    render_page(status, heading, &body, checkout.return_url.as_ref())
 }
 
 fn terms(checkout: &Checkout) -> Markup {
@@ -56,5 +56,5 @@ pub(super) fn not_found() -> Reply {
         h1 { "There is no such checkout" }
         p { "Please open the link again from the shop." }
     };
-    guarded(StatusCode::NOT_FOUND, "There is no such checkout", &body, None)
+    render_page(StatusCode::NOT_FOUND, "There is no such checkout", &body, None)
 }

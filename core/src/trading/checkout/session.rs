@@ -11,14 +11,14 @@ const PAGE: &str = "checkout";
 /// `<public_url>/checkout/<session>?identifier=<sealed>`; the last only where there is one.
 ///
 /// # Errors
-/// As [`signed_link::make`].
+/// As [`signed_link::sign`].
 pub(super) fn url(
     core: &Core,
     client: ClientId,
     offer: OfferId,
     sealed_identifier: Option<&str>,
 ) -> Result<String> {
-    let session = signed_link::make(&core.keys, PAGE, client, offer.uuid().as_bytes())?;
+    let session = signed_link::sign(&core.keys, PAGE, client, offer.uuid().as_bytes())?;
     let mut url = format!("{}/checkout/{session}", core.settings.public_url);
     if let Some(sealed) = sealed_identifier {
         // Its characters stand for themselves in a query.
@@ -30,8 +30,8 @@ pub(super) fn url(
 /// The offer whose page the session is; `None` when we have not made it.
 ///
 /// # Errors
-/// As [`signed_link::open`].
+/// As [`signed_link::verify`].
 pub(super) fn open(core: &Core, session: &str) -> Result<Option<(ClientId, OfferId)>> {
-    let named = signed_link::open(&core.keys, PAGE, session)?;
+    let named = signed_link::verify(&core.keys, PAGE, session)?;
     Ok(named.map(|(client, id)| (client, OfferId::from(uuid::Uuid::from_bytes(id)))))
 }

@@ -25,7 +25,7 @@ use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
 use crate::trading::catalogue::{Pair, PairStatus};
 use rampart_types::money::{percent_of, round_fiat};
-use rampart_types::{CurrencyDetails, JsonDecimal, PairCode, WrittenOnce, decimal};
+use rampart_types::{CurrencyDetails, JsonDecimal, PairCode, Preserialized, decimal};
 
 /// Digits that a price shows at least, so that a coin worth a cent has a price too.
 const SIGNIFICANT_DIGITS: u32 = 6;
@@ -141,8 +141,8 @@ pub struct BySide {
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PairPrices {
-    source_currency: Arc<WrittenOnce<CurrencyDetails>>,
-    target_currency: Arc<WrittenOnce<CurrencyDetails>>,
+    source_currency: Arc<Preserialized<CurrencyDetails>>,
+    target_currency: Arc<Preserialized<CurrencyDetails>>,
     /// `null` while it cannot be bought.
     buy: Option<JsonDecimal>,
     /// `null` while it cannot be sold.

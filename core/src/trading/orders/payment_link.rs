@@ -28,11 +28,11 @@ pub fn parse(core: &Core, token: &str) -> Result<Option<(ClientId, OrderId)>> {
 }
 
 fn token(keys: &MasterKey, client: ClientId, order: OrderId) -> Result<String> {
-    signed_link::make(keys, PAGE, client, &order.number().to_be_bytes())
+    signed_link::sign(keys, PAGE, client, &order.number().to_be_bytes())
 }
 
 fn open(keys: &MasterKey, token: &str) -> Result<Option<(ClientId, OrderId)>> {
-    let Some((client, number)) = signed_link::open(keys, PAGE, token)? else { return Ok(None) };
+    let Some((client, number)) = signed_link::verify(keys, PAGE, token)? else { return Ok(None) };
     Ok(OrderId::new(i64::from_be_bytes(number)).map(|order| (client, order)))
 }
 

@@ -21,7 +21,7 @@ use crate::platform::error::{Code, Result};
 use crate::trading::limits;
 use rampart_types::{
     Amount, CurrencyDetails, DestinationTag, FeeBreakdown, JsonDecimal, OrderId, PairCode,
-    Timestamp, WrittenOnce,
+    Preserialized, Timestamp,
 };
 
 /// An order of version 2 as an example, for `concat!` too.
@@ -194,8 +194,8 @@ pub struct OrderV1 {
     is_dca_order: bool,
     is_estimated_quote: bool,
     expires_at: Option<Timestamp>,
-    source_currency: Arc<WrittenOnce<CurrencyDetails>>,
-    target_currency: Arc<WrittenOnce<CurrencyDetails>>,
+    source_currency: Arc<Preserialized<CurrencyDetails>>,
+    target_currency: Arc<Preserialized<CurrencyDetails>>,
 }
 
 impl From<Order> for OrderV1 {
@@ -276,8 +276,8 @@ pub struct OrderV2 {
     fees: Fees,
     blockchain_info: BlockchainInfo,
     expires_at: Option<Timestamp>,
-    source_currency: Arc<WrittenOnce<CurrencyDetails>>,
-    target_currency: Arc<WrittenOnce<CurrencyDetails>>,
+    source_currency: Arc<Preserialized<CurrencyDetails>>,
+    target_currency: Arc<Preserialized<CurrencyDetails>>,
 }
 
 /// The fees of an order in version 2.

@@ -57,7 +57,7 @@ impl OrderStatus {
     }
 }
 
-rampart_types::word_column!(OrderStatus);
+rampart_types::enum_column!(OrderStatus);
 
 rampart_types::inline_schema!(
     OrderStatus,
@@ -146,4 +146,4 @@ impl Cause {
     }
 }
 
-rampart_types::word_column!(Cause);
+rampart_types::enum_column!(Cause);

@@ -4,7 +4,7 @@ use http::StatusCode;
 use maud::{Markup, html};
 
 use super::{Action, Payment, Standing};
-use crate::http::html::guarded;
+use crate::http::html::render_page;
 use crate::http::reply::Reply;
 use crate::trading::orders::status::{Cause, OrderStatus};
 use rampart_types::ReturnUrl;
@@ -25,7 +25,7 @@ pub(super) fn show(status: StatusCode, payment: &Payment) -> Reply {
             p { a.button href=(url) rel="noreferrer" { "Back to " (payment.partner) } }
         }
     };
-    guarded(status, heading, &body, payment.return_url.as_ref())
+    render_page(status, heading, &body, payment.return_url.as_ref())
 }
 
 /// For a link that is none of ours. It says the same whatever is wrong with it.
@@ -34,7 +34,7 @@ pub(super) fn not_found() -> Reply {
         h1 { "There is no such payment" }
         p { "Please open the link again from the shop that you bought at." }
     };
-    guarded(StatusCode::NOT_FOUND, "There is no such payment", &body, None)
+    render_page(StatusCode::NOT_FOUND, "There is no such payment", &body, None)
 }
 
 /// Where the browser goes after a button: back to the partner, or to the page as it is now. 303

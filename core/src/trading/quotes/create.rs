@@ -25,7 +25,7 @@ use crate::trading::catalogue::PairStatus;
 use crate::trading::market::prices::rounded;
 use crate::trading::pricing::{Priced, Terms};
 use crate::users::accounts;
-use rampart_types::{CurrencyDetails, JsonDecimal, PairCode, WrittenOnce};
+use rampart_types::{CurrencyDetails, JsonDecimal, PairCode, Preserialized};
 
 const DETAILS: &str = "Confirm the quote unchanged before its expiry date, once. Limits never refuse \
                        a quote: `quoteUnconfirmableReasons` tells what would refuse the confirm. \
@@ -215,8 +215,8 @@ pub struct View {
     is_estimated_quote: bool,
     expiry_date: String,
     quote_unconfirmable_reasons: Vec<Reason>,
-    source_currency: Arc<WrittenOnce<CurrencyDetails>>,
-    target_currency: Arc<WrittenOnce<CurrencyDetails>>,
+    source_currency: Arc<Preserialized<CurrencyDetails>>,
+    target_currency: Arc<Preserialized<CurrencyDetails>>,
 }
 
 /// Prices the request and seals the quote.

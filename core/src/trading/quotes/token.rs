@@ -118,7 +118,7 @@ fn read(keys: &MasterKey, now: DateTime<Utc>, client: ClientId, token: &str) -> 
     let days = day_of(now) - DAYS_KEPT..=day_of(now + skew());
     let (day, sealed) = days
         .rev()
-        .find_map(|day| Some((day, Sealed::read(token, &day.to_string())?)))
+        .find_map(|day| Some((day, Sealed::parse(token, &day.to_string())?)))
         .ok_or_else(|| refused("not a token of a day that is open"))?;
     let key = keys.derive(Purpose::Quotes { day, client: client.uuid() })?;
     let plain = sealed.open(&key).ok_or_else(|| refused("altered, or of another client"))?;

@@ -14,7 +14,7 @@ use crate::Core;
 use crate::auth::caller::{Anyone, Client};
 use crate::endpoint::{Body, Endpoint};
 use crate::http::fields::Fields;
-use crate::http::html::guarded;
+use crate::http::html::render_page;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
@@ -140,7 +140,7 @@ impl Visit {
             (body)
             p { a.button href=(self.return_url) rel="noreferrer" { "Back to " (tenant.name) } }
         };
-        guarded(status, TITLE, &body, Some(&self.return_url))
+        render_page(status, TITLE, &body, Some(&self.return_url))
     }
 
     /// Asks the user to sign in or to register.
@@ -191,5 +191,5 @@ fn not_genuine() -> Reply {
         h1 { "This link is not genuine" }
         p { "Please open it again from the shop that you came from." }
     };
-    guarded(StatusCode::NOT_FOUND, "This link is not genuine", &body, None)
+    render_page(StatusCode::NOT_FOUND, "This link is not genuine", &body, None)
 }

@@ -25,7 +25,7 @@ use crate::trading::orders::status::OrderStatus;
 use crate::users::account::Statuses;
 use crate::users::accounts::{self, PaymentAccount};
 use rampart_types::{
-    Amount, CurrencyDetails, DestinationTag, JsonDecimal, OrderId, PairCode, UserId, WrittenOnce,
+    Amount, CurrencyDetails, DestinationTag, JsonDecimal, OrderId, PairCode, Preserialized, UserId,
 };
 
 /// The list, version 1.
@@ -252,8 +252,8 @@ pub struct SaleV1 {
     blockchain_info: BlockchainInfo,
     /// Coins that come later are late.
     order_expire_time: DateTime<Utc>,
-    source_currency: Arc<WrittenOnce<CurrencyDetails>>,
-    target_currency: Arc<WrittenOnce<CurrencyDetails>>,
+    source_currency: Arc<Preserialized<CurrencyDetails>>,
+    target_currency: Arc<Preserialized<CurrencyDetails>>,
 }
 
 impl SaleV1 {

@@ -9,7 +9,7 @@ use super::sign_in::{Form, complaint, log_in, login_form};
 use crate::Core;
 use crate::auth::caller::{Anyone, Client};
 use crate::endpoint::{Body, Endpoint};
-use crate::http::html::guarded;
+use crate::http::html::render_page;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
@@ -92,7 +92,7 @@ fn ask(status: StatusCode, client: &Client, invitation: &Invitation, note: &Mark
         (login_form())
         (back(client, invitation))
     };
-    guarded(status, TITLE, &body, Some(&invitation.return_url))
+    render_page(status, TITLE, &body, Some(&invitation.return_url))
 }
 
 async fn show(
@@ -148,7 +148,7 @@ async fn show(
         }
         (back(client, invitation))
     };
-    Ok(guarded(StatusCode::OK, TITLE, &body, Some(&invitation.return_url)))
+    Ok(render_page(StatusCode::OK, TITLE, &body, Some(&invitation.return_url)))
 }
 
 fn back(client: &Client, invitation: &Invitation) -> Markup {

@@ -9,7 +9,7 @@ use super::sign_in::{Form, complaint, enter, forms};
 use crate::Core;
 use crate::auth::caller::{Anyone, Client};
 use crate::endpoint::{Body, Endpoint};
-use crate::http::html::{guarded, leave};
+use crate::http::html::{redirect, render_page};
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
@@ -57,7 +57,7 @@ impl Endpoint for Act {
         let Some((client, invitation)) = link.open(core) else { return Ok(not_found()) };
         let to = (Some(&invitation.identifier), Some(link.region()));
         match enter(core, &client, &form, to).await {
-            Ok(_) => Ok(leave(&invitation.return_url)),
+            Ok(_) => Ok(redirect(&invitation.return_url)),
             Err(error) => complaint(error, |status, note| show(status, &client, &invitation, note)),
         }
     }
@@ -73,5 +73,5 @@ fn show(status: StatusCode, client: &Client, invitation: &Invitation, note: &Mar
         (forms())
         p { a.button href=(invitation.return_url) rel="noreferrer" { "Back to " (partner) } }
     };
-    guarded(status, title, &body, Some(&invitation.return_url))
+    render_page(status, title, &body, Some(&invitation.return_url))
 }

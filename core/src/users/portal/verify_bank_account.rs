@@ -11,7 +11,7 @@ use crate::Core;
 use crate::auth::caller::{Anyone, Client};
 use crate::endpoint::{Body, Endpoint};
 use crate::http::fields::Fields;
-use crate::http::html::guarded;
+use crate::http::html::render_page;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
@@ -109,5 +109,5 @@ impl Link {
 }
 
 fn page(body: &Markup) -> Reply {
-    guarded(StatusCode::OK, TITLE, &html! { h1 { (TITLE) } (body) }, None)
+    render_page(StatusCode::OK, TITLE, &html! { h1 { (TITLE) } (body) }, None)
 }

@@ -10,8 +10,9 @@ use crate::auth::caller::{Client, ClientAndUser};
 use crate::endpoint::openapi::doc::{Doc, Kind as Form, Shape, required};
 use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::{Fields, Member};
-use crate::http::images::Picture;
+use crate::http::images::ReceivedImage;
 use crate::http::request::Input;
+use crate::http::upload::body;
 use crate::platform::error::{Code, Error, Result};
 use crate::platform::object_store::OBJECT_BYTES_MAX;
 use crate::tenancy::tenants::Tenant;
@@ -106,7 +107,7 @@ pub(crate) fn is_verified_at_once(tenant: &Tenant, iban: &Iban) -> bool {
 pub struct Proven {
     holder: String,
     iban: Iban,
-    proof: Picture,
+    proof: ReceivedImage,
 }
 
 /// ER057 when the member is missing, ER185 when it is empty or no name.
@@ -129,14 +130,14 @@ fn iban(fields: &mut Fields<'_>) -> Option<Iban> {
 }
 
 /// ER186 when the member is missing, ER077 when it is null or empty, ER078 when it is no image.
-fn proof(fields: &mut Fields<'_>, input: &Input) -> Option<Picture> {
+fn proof(fields: &mut Fields<'_>, input: &Input) -> Option<ReceivedImage> {
     let code = match fields.member("proof") {
         Member::Absent => Code::OwnershipProofMissing,
         Member::Null => Code::ImageMissing,
         Member::Value(value) if value.as_str() == Some("") => Code::ImageMissing,
         Member::Value(_) => Code::ImageInvalid,
     };
-    fields.required("proof", code, |value| Picture::of(input.upload.as_ref(), value.as_str()?))
+    fields.required("proof", code, |value| body::image(input.upload.as_ref(), value.as_str()?))
 }
 
 /// Keeps the proof and its account, both or none.
@@ -150,7 +151,7 @@ async fn keep(
     let mut conn = core.db.acquire().await?;
     let vault = personal::key_of(&mut conn, core, owner.0, owner.1).await?;
     drop(conn);
-    let (image, kept) = proof.keep(core, &vault).await?;
+    let (image, stored) = proof.store(core, &vault).await?;
     let account = NewAccount {
         kind: Kind::BankTransfer,
         private: Private { identifier: iban.as_str().to_owned(), holder, token: None },
@@ -171,14 +172,14 @@ async fn keep(
         owner.0.uuid(),
         owner.1.uuid(),
         account.id,
-        kept.id(),
+        stored.id(),
         image.media_type,
         i64::try_from(image.size).unwrap_or(i64::MAX),
         core.clock.now(),
     )
     .execute(&mut *tx)
     .await?;
-    kept.settle();
+    stored.retain();
     tx.commit().await?;
     Ok(())
 }

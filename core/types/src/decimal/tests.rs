@@ -7,7 +7,7 @@ fn decimal(text: &str) -> Decimal {
     parse(text).unwrap()
 }
 
-fn json_of(value: Decimal) -> String {
+fn to_json(value: Decimal) -> String {
     serde_json::to_string(&JsonDecimal(value)).unwrap()
 }
 
@@ -30,12 +30,12 @@ fn a_number_is_read_exactly_with_or_without_exponent() {
         ("1e28", "10000000000000000000000000000"),
         ("79228162514264337593543950335", "79228162514264337593543950335"),
     ] {
-        assert_eq!(json_of(decimal(text)), plain, "{text}");
+        assert_eq!(to_json(decimal(text)), plain, "{text}");
     }
 }
 
 #[test]
-fn what_is_no_number_or_does_not_fit_is_refused() {
+fn invalid_or_oversized_numbers_are_refused() {
     for text in [
         "",
         "-",
@@ -90,9 +90,9 @@ fn only_the_lenient_reader_takes_text() {
 #[test]
 fn a_decimal_is_written_without_trailing_zeros_and_never_as_negative_zero() {
     let negative_zero = -Decimal::new(0, 2);
-    assert_eq!(json_of(negative_zero), "0");
-    assert_eq!(json_of(Decimal::new(10_000_000, 8)), "0.1");
-    assert_eq!(json_of(Decimal::MAX), "79228162514264337593543950335");
+    assert_eq!(to_json(negative_zero), "0");
+    assert_eq!(to_json(Decimal::new(10_000_000, 8)), "0.1");
+    assert_eq!(to_json(Decimal::MAX), "79228162514264337593543950335");
     assert_eq!(serde_json::to_value(JsonDecimal(Decimal::new(250, 2))).unwrap().to_string(), "2.5");
 }
 
@@ -119,7 +119,7 @@ fn a_product_is_rounded_once_and_half_up() {
 }
 
 #[test]
-fn products_and_quotients_are_rounded_to_the_side_that_is_named() {
+fn products_and_quotients_are_rounded_up_or_down() {
     let up = |left, right, decimals| multiply_up(decimal(left), decimal(right), decimals);
     assert_eq!(up("0.00000001", "90000", 2), Some(decimal("0.01")));
     assert_eq!(up("0.5", "0.04", 2), Some(decimal("0.02")));
@@ -156,9 +156,9 @@ fn trailing_zeros_are_no_decimals() {
 
 proptest! {
     #[test]
-    fn what_is_written_reads_back(mantissa in -(10_i128.pow(28))..10_i128.pow(28), scale in 0_u32..=28) {
+    fn a_serialized_decimal_parses_back(mantissa in -(10_i128.pow(28))..10_i128.pow(28), scale in 0_u32..=28) {
         let value = Decimal::from_i128_with_scale(mantissa, scale);
-        let text = json_of(value);
+        let text = to_json(value);
         prop_assert!(!text.contains(['e', 'E']) && text != "-0");
         prop_assert!(!text.contains('.') || !text.ends_with('0'));
         prop_assert_eq!(serde_json::from_str::<JsonDecimal>(&text).unwrap().0, value);

@@ -1,4 +1,4 @@
-//! Bitcoin and the chains that took its address formats over: Base58Check with a version byte per
+//! Addresses of Bitcoin and of chains with its address formats: Base58Check with a version byte per
 //! chain, and segregated witness addresses (BIP-173, BIP-350) under the chain's own prefix.
 
 use bs58::Alphabet;
@@ -8,7 +8,7 @@ use super::{InvalidAddress, Spelling};
 /// A version byte and a 20-byte hash.
 const PAYLOAD_BYTES: usize = 21;
 
-/// What sets one chain's mainnet addresses apart.
+/// Version bytes and prefix of one chain's mainnet addresses.
 pub(super) struct Format {
     /// Version bytes of pay-to-public-key-hash and pay-to-script-hash.
     versions: &'static [u8],
@@ -30,11 +30,11 @@ impl Format {
                 .then_some(Spelling::Exact)
                 .ok_or(InvalidAddress);
         }
-        // The decoder holds the rules: one case throughout, witness version and program length,
+        // The decoder checks the rules: one case throughout, witness version and program length,
         // the Bech32 checksum for version 0 and Bech32m for all later ones.
         let (prefix, _, _) = bech32::segwit::decode(text).map_err(|_| InvalidAddress)?;
-        let ours = self.prefix.is_some_and(|ours| prefix.to_lowercase() == ours);
-        if ours { Ok(Spelling::AnyCase) } else { Err(InvalidAddress) }
+        let matches = self.prefix.is_some_and(|expected| prefix.to_lowercase() == expected);
+        if matches { Ok(Spelling::AnyCase) } else { Err(InvalidAddress) }
     }
 }
 

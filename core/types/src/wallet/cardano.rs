@@ -30,7 +30,7 @@ fn is_shelley(text: &str) -> bool {
         return false;
     }
     match Address::from_bytes(&bytes) {
-        // Written again it must be the same: the decoder ignores bytes past the end.
+        // Compared with its own encoding, because the decoder ignores trailing bytes.
         Ok(Address::Shelley(address)) => {
             address.network() == Network::Mainnet && address.to_vec() == bytes
         }

@@ -25,9 +25,9 @@ pub(super) fn check(text: &str) -> Result<Spelling, InvalidAddress> {
 /// address is 8 or more.
 fn has_checksum_case(digits: &[u8]) -> bool {
     let hash = Keccak256::digest(digits.to_ascii_lowercase());
-    digits.iter().enumerate().all(|(place, digit)| {
-        let byte = hash[place / 2];
-        let nibble = if place % 2 == 0 { byte >> 4 } else { byte & 0x0f };
+    digits.iter().enumerate().all(|(index, digit)| {
+        let byte = hash[index / 2];
+        let nibble = if index % 2 == 0 { byte >> 4 } else { byte & 0x0f };
         !digit.is_ascii_alphabetic() || digit.is_ascii_uppercase() == (nibble >= 8)
     })
 }

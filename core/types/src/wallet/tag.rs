@@ -1,4 +1,4 @@
-//! Destination tags: what names the account behind an address that many people share.
+//! Destination tags, which identify the account behind a shared address.
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ pub enum TagKind {
     Memo,
 }
 
-/// Why a destination tag was refused.
+/// The reason a destination tag was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InvalidTag {
     /// The chain has no tags (`ER044`).
@@ -75,7 +75,7 @@ impl DestinationTag {
     /// Reads a tag from text, such as its stored form.
     ///
     /// # Errors
-    /// As [`read`](Self::read).
+    /// Those of [`read`](Self::read).
     pub fn parse(kind: TagKind, text: &str) -> Result<Self, InvalidTag> {
         let form = match kind {
             TagKind::None => return Err(InvalidTag::Unsupported),
@@ -91,8 +91,8 @@ fn parse_number(text: &str) -> Option<u32> {
     if plain { text.parse().ok() } else { None }
 }
 
-/// A blank at either end is a slip of the copying hand that would send coins to nobody; it is
-/// refused rather than trimmed. Blanks inside are part of the memo.
+/// A blank at either end is a copying mistake that would lose the coins; it is refused rather than
+/// trimmed. Blanks inside are part of the memo.
 fn is_memo(text: &str) -> bool {
     let hash = text.len() == MEMO_HASH_CHARS && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let short = (1..=MEMO_BYTES_MAX).contains(&text.len());
@@ -127,7 +127,7 @@ mod tests {
 
     use super::*;
 
-    fn written(kind: TagKind, value: &Value) -> Result<String, InvalidTag> {
+    fn serialized(kind: TagKind, value: &Value) -> Result<String, InvalidTag> {
         DestinationTag::read(kind, value).map(|tag| serde_json::to_string(&tag).unwrap())
     }
 
@@ -140,7 +140,7 @@ mod tests {
             (json!("007"), "7"),
             (Value::Null, "null"),
         ] {
-            assert_eq!(written(TagKind::Number, &value).as_deref(), Ok(text), "{value}");
+            assert_eq!(serialized(TagKind::Number, &value).as_deref(), Ok(text), "{value}");
         }
         let numbers: Value =
             serde_json::from_str("[4294967296, -1, -0, 1.0, 1e2, 1.5, 1e400]").unwrap();
@@ -161,7 +161,7 @@ mod tests {
             {}
         ]);
         for value in numbers.as_array().unwrap().iter().chain(others.as_array().unwrap()) {
-            assert_eq!(written(TagKind::Number, value), Err(InvalidTag::Malformed), "{value}");
+            assert_eq!(serialized(TagKind::Number, value), Err(InvalidTag::Malformed), "{value}");
         }
     }
 
@@ -172,7 +172,7 @@ mod tests {
             ["1", "two words", &"a".repeat(28), &"é".repeat(14), "18446744073709551615", hash]
         {
             let value = json!(text);
-            assert_eq!(written(TagKind::Memo, &value), Ok(value.to_string()), "{text}");
+            assert_eq!(serialized(TagKind::Memo, &value), Ok(value.to_string()), "{text}");
         }
         let long = "a".repeat(29);
         let wide = "é".repeat(15);
@@ -181,21 +181,21 @@ mod tests {
                 .as_array()
                 .unwrap()
         {
-            assert_eq!(written(TagKind::Memo, value), Err(InvalidTag::Malformed), "{value}");
+            assert_eq!(serialized(TagKind::Memo, value), Err(InvalidTag::Malformed), "{value}");
         }
     }
 
     #[test]
     fn a_chain_without_tags_takes_none() {
         for value in [json!(1), json!("1"), json!(""), json!(true)] {
-            assert_eq!(written(TagKind::None, &value), Err(InvalidTag::Unsupported), "{value}");
+            assert_eq!(serialized(TagKind::None, &value), Err(InvalidTag::Unsupported), "{value}");
         }
         assert_eq!(DestinationTag::read(TagKind::None, &Value::Null), Ok(None));
     }
 
     proptest! {
         #[test]
-        fn the_stored_form_reads_back(number: u32, memo in "\\PC{0,32}") {
+        fn the_stored_form_parses_back(number: u32, memo in "\\PC{0,32}") {
             for (kind, text) in [(TagKind::Number, number.to_string()), (TagKind::Memo, memo)] {
                 if let Ok(tag) = DestinationTag::parse(kind, &text) {
                     prop_assert_eq!(tag.to_string(), text);

@@ -53,17 +53,17 @@ fn accepts(chain: Chain, text: &str) -> bool {
 }
 
 fn samples() -> Vec<(Chain, String)> {
-    let of = |chain, texts: &[&str]| -> Vec<(Chain, String)> {
+    let pairs = |chain, texts: &[&str]| -> Vec<(Chain, String)> {
         texts.iter().map(|text| (chain, (*text).to_owned())).collect()
     };
     [
-        of(Chain::Bitcoin, &BITCOIN),
-        of(Chain::Ethereum, &ETHEREUM),
-        of(Chain::Xrp, &XRP),
-        of(Chain::Stellar, &STELLAR),
-        of(Chain::Cardano, &SHELLEY),
-        of(Chain::Cardano, &BYRON),
-        of(Chain::Solana, &SOLANA),
+        pairs(Chain::Bitcoin, &BITCOIN),
+        pairs(Chain::Ethereum, &ETHEREUM),
+        pairs(Chain::Xrp, &XRP),
+        pairs(Chain::Stellar, &STELLAR),
+        pairs(Chain::Cardano, &SHELLEY),
+        pairs(Chain::Cardano, &BYRON),
+        pairs(Chain::Solana, &SOLANA),
         vec![(Chain::Litecoin, base58(0x30, Alphabet::BITCOIN))],
         vec![(Chain::Litecoin, segwit("ltc", 0, 20))],
         vec![(Chain::Dogecoin, base58(0x1e, Alphabet::BITCOIN))],
@@ -170,12 +170,12 @@ fn ethereum_addresses_pass_in_one_case_or_in_the_checksum_s() {
 #[test]
 fn a_letter_in_the_wrong_case_breaks_the_ethereum_checksum() {
     for text in &ETHEREUM[..4] {
-        for place in (2..text.len()).filter(|place| text.as_bytes()[*place].is_ascii_alphabetic()) {
+        for index in (2..text.len()).filter(|index| text.as_bytes()[*index].is_ascii_alphabetic()) {
             let mut bytes = text.as_bytes().to_vec();
-            bytes[place] ^= 0x20;
+            bytes[index] ^= 0x20;
             assert!(
                 !accepts(Chain::Ethereum, &String::from_utf8(bytes).unwrap()),
-                "{text} {place}"
+                "{text} {index}"
             );
         }
     }
@@ -245,10 +245,10 @@ fn one_wrong_character_is_refused_where_there_is_a_checksum() {
             _ => BASE58,
         };
         let upper = !text.bytes().any(|byte| byte.is_ascii_lowercase());
-        for place in 0..text.len() {
+        for index in 0..text.len() {
             for wrong in alphabet.bytes() {
                 let mut bytes = text.as_bytes().to_vec();
-                bytes[place] = if upper { wrong.to_ascii_uppercase() } else { wrong };
+                bytes[index] = if upper { wrong.to_ascii_uppercase() } else { wrong };
                 if bytes != text.as_bytes() {
                     let changed = String::from_utf8(bytes).unwrap();
                     assert!(!accepts(chain, &changed), "{changed} for {text}");
@@ -274,7 +274,7 @@ fn addresses_are_equal_when_they_name_the_same_destination() {
 }
 
 #[test]
-fn every_chain_reads_back_and_says_which_tag_it_takes() {
+fn every_chain_parses_back_and_has_a_tag_kind() {
     for chain in Chain::ALL {
         assert_eq!(chain.as_str().parse(), Ok(chain));
         let kind = match chain {

@@ -184,7 +184,9 @@ fn a_key_is_todays_and_ours() {
             assert_refused(kind, kid, &with_key(b"", kid));
         }
         let client = Uuid::from_u128(1);
-        for purpose in [Purpose::Pages, Purpose::Quotes { day: TODAY, client }, Purpose::Storage] {
+        for purpose in
+            [Purpose::SignedLinks, Purpose::Quotes { day: TODAY, client }, Purpose::Storage]
+        {
             assert_refused(kind, "a key for something else", &with_key(&key_of(purpose), "20000"));
         }
         for key in [&b""[..], &[0; 32], b"secret", b"-----BEGIN PUBLIC KEY-----"] {

@@ -5,30 +5,31 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::http::fields;
+use crate::http::upload::body::placeholder_index;
 use crate::platform::settings;
 
-fn reading() -> Box<Reading> {
+fn stream() -> Box<JsonStream> {
     let folder = format!("rampart-reading-{}", std::process::id());
     let settings = settings::Documents { folder: Some(std::env::temp_dir().join(folder)) };
-    Box::new(Reading::new(Documents::new(&settings), Clock::system()))
+    Box::new(JsonStream::new(DocumentStore::new(&settings), Clock::system()))
 }
 
-fn read(body: &[u8], size: usize) -> Result<Whole, Ended> {
-    let mut reading = reading();
+fn read(body: &[u8], size: usize) -> Result<ParsedBody, UploadError> {
+    let mut stream = stream();
     for chunk in body.chunks(size) {
-        reading.advance(chunk)?;
+        stream.push(chunk)?;
     }
-    Ok(reading.finish().unwrap())
+    Ok(stream.finish().unwrap())
 }
 
-/// The document, its stand-ins as the images they stand for.
+/// The document, with the sizes of the images in place of their placeholders.
 fn document(body: &[u8], size: usize) -> Option<Value> {
-    let whole = read(body, size).unwrap();
-    let mut value = fields::parse(&whole.text).ok()?;
+    let parsed = read(body, size).unwrap();
+    let mut value = fields::parse(&parsed.text).ok()?;
     for member in value.as_object_mut().into_iter().flatten() {
-        if let Some(number) = member.1.as_str().and_then(stood_for) {
-            let picture = whole.pictures.get(number).and_then(Option::as_ref);
-            *member.1 = json!(picture.map(|picture| picture.image.size));
+        if let Some(index) = member.1.as_str().and_then(placeholder_index) {
+            let image = parsed.images.get(index).and_then(Option::as_ref);
+            *member.1 = json!(image.map(|image| image.info.size));
         }
     }
     Some(value)
@@ -60,7 +61,7 @@ fn a_long_string_is_an_image_or_none() {
 }
 
 #[test]
-fn what_json_is_not_is_refused_inside_a_long_string_too() {
+fn malformed_json_is_refused_in_a_long_string_too() {
     let long = png(30_000);
     let bad = [
         format!(r#"{{"a":"{long}","a":1}}"#),
@@ -86,15 +87,15 @@ fn what_json_is_not_is_refused_inside_a_long_string_too() {
 #[test]
 fn only_images_may_be_large() {
     let numbers = format!("[{}0]", "1,".repeat(BODY_BYTES_MAX));
-    assert_eq!(read(numbers.as_bytes(), 10_000).err(), Some(Ended::TooLarge));
+    assert_eq!(read(numbers.as_bytes(), 10_000).err(), Some(UploadError::TooLarge));
     let name = format!(r#"{{"{}":1}}"#, "n".repeat(BODY_BYTES_MAX));
-    assert_eq!(read(name.as_bytes(), 10_000).err(), Some(Ended::TooLarge));
+    assert_eq!(read(name.as_bytes(), 10_000).err(), Some(UploadError::TooLarge));
     let blanks = format!("{{{}}}", " \n".repeat(BODY_BYTES_MAX));
     assert_eq!(document(blanks.as_bytes(), 10_000), Some(json!({})));
 }
 
 #[test]
-fn an_image_beyond_the_last_one_is_none() {
+fn an_image_beyond_the_limit_is_ignored() {
     let members: Vec<_> =
         (0..=IMAGES_MAX).map(|n| format!(r#""m{n}":"{}""#, png(15_000))).collect();
     let found = document(format!("{{{}}}", members.join(",")).as_bytes(), 50_000).unwrap();
@@ -103,9 +104,9 @@ fn an_image_beyond_the_last_one_is_none() {
 }
 
 #[test]
-fn a_stand_in_that_a_client_sends_names_nothing() {
-    let whole = read(br#"{"a":"\u00000"}"#, 100).unwrap();
-    assert!(whole.pictures.is_empty());
+fn a_placeholder_sent_by_a_client_has_no_image() {
+    let parsed = read(br#"{"a":"\u00000"}"#, 100).unwrap();
+    assert!(parsed.images.is_empty());
 }
 
 proptest! {
@@ -115,8 +116,8 @@ proptest! {
         body in r#"(\{|\}|\[|\]|,|:|"a"|"b\\""|"\\u0061"|1\.0|true| |\n|é|"){0,14}"#,
         size in 1usize..9,
     ) {
-        let whole = read(body.as_bytes(), size).unwrap();
-        prop_assert_eq!(fields::parse(&whole.text).ok(), fields::parse(body.as_bytes()).ok());
+        let parsed = read(body.as_bytes(), size).unwrap();
+        prop_assert_eq!(fields::parse(&parsed.text).ok(), fields::parse(body.as_bytes()).ok());
     }
 
     #[test]

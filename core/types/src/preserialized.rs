@@ -1,4 +1,4 @@
-//! What many answers show and few things change.
+//! Values that are serialized once and sent in many responses.
 
 use std::borrow::Cow;
 use std::ops::Deref;
@@ -7,25 +7,25 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
 
-/// A value with its JSON, which is written when the value is made and copied into each answer, as a
-/// member of its own: `#[serde(flatten)]` cannot take it.
+/// A value with its JSON, which is serialized when the value is constructed and copied into each
+/// response. It must be a member of its own: `#[serde(flatten)]` does not work with it.
 #[derive(Clone, Debug)]
-pub struct WrittenOnce<T> {
+pub struct Preserialized<T> {
     value: T,
     json: Box<RawValue>,
 }
 
-impl<T: Serialize> WrittenOnce<T> {
-    /// Writes it.
+impl<T: Serialize> Preserialized<T> {
+    /// Serializes the value.
     ///
     /// # Errors
-    /// When the value has no form in JSON.
+    /// When the value cannot be represented in JSON.
     pub fn new(value: T) -> Result<Self, serde_json::Error> {
         Ok(Self { json: to_raw_value(&value)?, value })
     }
 }
 
-impl<T> Deref for WrittenOnce<T> {
+impl<T> Deref for Preserialized<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -33,13 +33,13 @@ impl<T> Deref for WrittenOnce<T> {
     }
 }
 
-impl<T> Serialize for WrittenOnce<T> {
+impl<T> Serialize for Preserialized<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.json.serialize(serializer)
     }
 }
 
-impl<T: JsonSchema> JsonSchema for WrittenOnce<T> {
+impl<T: JsonSchema> JsonSchema for Preserialized<T> {
     fn inline_schema() -> bool {
         T::inline_schema()
     }
