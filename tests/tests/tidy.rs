@@ -19,7 +19,7 @@ const EMPTY_NAMES: [&str; 9] =
 const MAY_SLEEP: [&str; 1] = ["tests/src/deadline.rs"];
 
 /// Where floats are at home: what is measured goes to Prometheus as one.
-const MAY_FLOAT: [&str; 2] = ["core/src/metrics.rs", "core/src/metrics/"];
+const MAY_FLOAT: [&str; 2] = ["core/src/platform/metrics.rs", "core/src/platform/metrics/"];
 
 /// Tables that belong to no tenant. In every other one `client_id` comes first in the primary key.
 const GLOBAL_TABLES: [&str; 13] = [
@@ -146,6 +146,39 @@ fn nothing_is_left_to_do() {
         .filter(|source| source.below("deploy/") || kinds.iter().any(|kind| source.is(kind)))
         .flat_map(|source| source.lines_where(|line| marks.iter().any(|mark| line.contains(mark))));
     nothing_breaks("open work is an issue, not a comment", breaks);
+}
+
+/// First words of a doc comment that describe around a thing instead of saying what it is or does.
+const INDIRECT_BEGINNINGS: [&str; 7] =
+    ["How", "What", "Whatever", "Where", "Whether", "Who", "Whose"];
+/// Most doc comments that may begin so, in a hundred.
+const INDIRECT_PERCENT_MAX: usize = 2;
+
+#[test]
+fn doc_comments_say_what_a_thing_is_or_does() {
+    let (mut comments, mut indirect) = (0, Vec::new());
+    for source in rust() {
+        // The first line of each block of doc comments.
+        let mut inside = false;
+        for (index, line) in source.text.lines().map(str::trim_start).enumerate() {
+            let text = line.strip_prefix("/// ").or_else(|| line.strip_prefix("//! "));
+            if let Some(text) = text.filter(|_| !inside) {
+                comments += 1;
+                let first = text.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
+                if INDIRECT_BEGINNINGS.contains(&first) {
+                    indirect.push(format!("{}:{}: {text}", source.path, index + 1));
+                }
+            }
+            inside = line.starts_with("///") || line.starts_with("//!");
+        }
+    }
+    let most = comments * INDIRECT_PERCENT_MAX / 100;
+    let list = indirect.join("\n  ");
+    assert!(
+        indirect.len() <= most,
+        "{} of {comments} doc comments begin with {INDIRECT_BEGINNINGS:?}, at most {most} may:\n  {list}",
+        indirect.len()
+    );
 }
 
 #[test]
