@@ -30,7 +30,7 @@ const THREAD_STACK_BYTES: usize = 16 << 20;
 pub struct Admitted {
     /// Ready to be called.
     pub policy: Policy,
-    /// Its description of itself.
+    /// Its description of itself, from `describe`.
     pub info: PolicyInfo,
     /// The configuration it accepted.
     pub config: Vec<ConfigEntry>,

@@ -1,7 +1,7 @@
-//! What `wit/` says, as Rust: one generated module per contract track (today only 0.1).
+//! Bindings generated from `wit/`, one module per contract track (only 0.1 so far).
 //!
-//! One world that is the sum of the three gives one copy of every type. A policy is called through
-//! the `GuestIndices` of the one interface it exports, never through this world.
+//! One world that includes the three gives one copy of every type. A policy is called through the
+//! `GuestIndices` of the interface it exports, never through this world.
 
 #![expect(missing_docs, reason = "generated from wit/, where the comments are")]
 

@@ -1,14 +1,14 @@
-//! An operator's configuration against what the policy declared.
+//! Validation of an operator's configuration against the policy's declaration.
 
 use crate::bindings::meta::{ConfigField, ConfigType};
 use crate::bindings::types::{ConfigEntry, ConfigValue};
 use crate::kinds::scalars::parse_decimal;
 
-/// Checks that `config` is what `fields` asks for, so that a policy may rely on it: keys sorted,
-/// unique and declared, types as declared, nothing required missing.
+/// Checks `config` against `fields`: keys sorted, unique and declared, types as declared, required
+/// fields present.
 ///
 /// # Errors
-/// The first problem, in words that name the key.
+/// The first problem, naming the key.
 pub fn check_config(fields: &[ConfigField], config: &[ConfigEntry]) -> Result<(), String> {
     if !config.is_sorted_by(|a, b| a.key < b.key) {
         return Err("configuration keys are not sorted, or one is repeated".into());
@@ -56,14 +56,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_declared_passes() {
+    fn a_declared_configuration_passes() {
         let tiers = ("tiers", ConfigValue::Texts(vec![]));
         assert_eq!(check(&[("floor", ConfigValue::Decimal("0.50".into())), tiers.clone()]), Ok(()));
         assert_eq!(check(&[tiers]), Ok(()));
     }
 
     #[test]
-    fn what_is_not_declared_missing_or_of_another_type_is_named() {
+    fn an_undeclared_missing_or_mistyped_field_is_named() {
         let tiers = ("tiers", ConfigValue::Texts(vec![]));
         let cases = [
             (vec![("zz", ConfigValue::Flag(true))], "no configuration `zz`"),

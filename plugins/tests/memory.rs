@@ -1,4 +1,4 @@
-//! What a policy of its own costs a partner in memory. Alone in its process: it measures all of it.
+//! Memory of a partner's policy. Alone in its process, whose memory it measures.
 
 #![expect(clippy::expect_used, clippy::panic, reason = "tests")]
 
@@ -12,7 +12,7 @@ use self::guest::guest;
 
 /// Partners with a component of their own, after the first ones.
 const PARTNERS: usize = 150;
-/// Partners that pay for what all share: arenas of the allocator, the pool's first pages.
+/// Partners before the measurement, which cover shared costs: arenas, the pool's first pages.
 const FIRST: usize = 50;
 /// Most resident memory of one partner, in bytes.
 const PARTNER_BYTES_MAX: usize = 200 << 10;
@@ -31,7 +31,7 @@ fn resident() -> usize {
     pages * 4096
 }
 
-fn question() -> (CallContext, FeeRequest) {
+fn input() -> (CallContext, FeeRequest) {
     let context = CallContext {
         partner: "acme".into(),
         request_id: "r-1".into(),
@@ -59,7 +59,7 @@ fn a_partner_with_a_policy_of_its_own_costs_little_memory() {
     let limits = PolicyLimits { deadline_ms: 5_000, ..PolicyLimits::for_threads(2) };
     let engine = PolicyEngine::new(limits).expect("an engine");
     let guest = guest("tiered-fee");
-    let (context, request) = question();
+    let (context, request) = input();
     let mut digests = std::collections::HashSet::new();
     let mut install = |partner: usize| {
         let loaded = engine.load(PolicyKind::Fee, &component_of(partner, &guest));

@@ -37,8 +37,8 @@ use self::guest::guest;
 /// 2026-01-01T00:00:00Z.
 const NOW: u32 = 1_767_225_600;
 
-/// Patient limits: tests share the machine, and only the tests of the deadline are about time.
-fn patient() -> PolicyLimits {
+/// Generous deadlines: tests share the machine, and only the tests of the deadline are about time.
+fn generous_limits() -> PolicyLimits {
     PolicyLimits {
         deadline_ms: 5_000,
         admission_deadline_ms: 5_000,
@@ -48,7 +48,7 @@ fn patient() -> PolicyLimits {
     }
 }
 
-static ENGINE: LazyLock<PolicyEngine> = LazyLock::new(|| engine(patient()));
+static ENGINE: LazyLock<PolicyEngine> = LazyLock::new(|| engine(generous_limits()));
 
 fn engine(limits: PolicyLimits) -> PolicyEngine {
     PolicyEngine::new(limits).expect("an engine starts with these limits")

@@ -59,9 +59,9 @@ pub(super) fn evaluate<R: PolicyRequest>(
     fail_closed |= active.fail_closed;
     if let Some(shadow) = rollout.filter(|rollout| rollout.canary_percentage.is_none()) {
         let output = evaluation.as_ref().map(|evaluation| evaluation.output.clone());
-        shadow::shadow(core, client, shadow, request, output);
+        shadow::queue_run(core, client, shadow, request, output);
     } else if R::SAMPLED {
-        shadow::sample(core, client, active, request);
+        shadow::queue_sample(core, client, active, request);
     }
     evaluation.map(Some).ok_or(PolicyFailure { fail_closed })
 }

@@ -73,7 +73,7 @@ impl ShadowQueue {
 }
 
 /// Queues a shadow run of the request; `active` is the output of the active version, if any.
-pub(super) fn shadow<R: PolicyRequest>(
+pub(super) fn queue_run<R: PolicyRequest>(
     core: &Core,
     client: &Client,
     rollout: &Arc<Rollout>,
@@ -120,7 +120,7 @@ fn compare<R: PolicyRequest>(
 }
 
 /// Stores the request as a sample, at the rate of the policy's throttle.
-pub(super) fn sample<R: PolicyRequest>(
+pub(super) fn queue_sample<R: PolicyRequest>(
     core: &Core,
     client: &Client,
     active: &ActivePolicy,

@@ -1,7 +1,7 @@
-//! Makes a component of a core module, as every policy needs whatever it was written in.
+//! Converts a core module, in any language, into a component.
 //!
-//! A module says in a custom section which world of `wit/` it implements; bindings of Rust write
-//! that section. For a module without one, as from C, the world is the one whose function it exports.
+//! A custom section of the module names the world of `wit/` it implements; Rust bindings write that
+//! section. For a module without one, as from C, the world is the one whose function it exports.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use wasmparser::{Parser, Payload};
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::{Resolve, SourceMap};
 
-/// The contract, as the author of a policy needs it beside the code: file name and text.
+/// The files of the contract, for authors of policies: name and text.
 pub const WIT: [(&str, &str); 4] = [
     ("types.wit", include_str!("../../../wit/types.wit")),
     ("fee.wit", include_str!("../../../wit/fee.wit")),
@@ -17,14 +17,14 @@ pub const WIT: [(&str, &str); 4] = [
     ("signature.wit", include_str!("../../../wit/signature.wit")),
 ];
 
-/// What each world is known by, and its name.
+/// The export that identifies each world, and the world's name.
 const WORLDS: [(&str, &str); 3] = [
     ("rampart:policy/fee@0.1.0#price", "fee-policy"),
     ("rampart:policy/method-order@0.1.0#rank", "method-order-policy"),
     ("rampart:policy/signature@0.1.0#verify", "signature-policy"),
 ];
 
-/// What a module says about itself.
+/// The parts of a module that decide its world.
 #[derive(Default)]
 struct Module {
     has_world: bool,
@@ -34,7 +34,7 @@ struct Module {
 /// The component of a core module.
 ///
 /// # Errors
-/// One line: what is wrong with the module.
+/// The problem with the module, in one line.
 pub fn component(module: &[u8]) -> Result<Vec<u8>, String> {
     let Module { has_world, exports } = read(module)?;
     let mut module = module.to_vec();
@@ -73,7 +73,7 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Writes the section that says which world the module implements.
+/// Writes the section that names the module's world.
 fn embed(module: &mut Vec<u8>, world: &str) -> Result<(), String> {
     let mut sources = SourceMap::new();
     for (file, text) in WIT {

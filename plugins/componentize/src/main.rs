@@ -1,6 +1,6 @@
-//! Turns core modules into components: `componentize OUT_DIR MODULE.wasm...`.
+//! Converts core modules into components: `componentize OUT_DIR MODULE.wasm...`.
 //!
-//! `a_guest.wasm` becomes `OUT_DIR/a-guest.wasm`; one that is newer than its module is left alone.
+//! `a_guest.wasm` becomes `OUT_DIR/a-guest.wasm`; one that is newer than its module is kept.
 
 use std::error::Error;
 use std::path::Path;
@@ -24,7 +24,7 @@ fn write_component(module: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
         return Ok(());
     }
     let component = componentize::component(&fs::read(module)?)?;
-    // Renamed into place, so that nobody reads half of it.
+    // Renamed into place, so that a reader never sees a partial file.
     let partial = out.join(format!(".{name}.partial"));
     fs::write(&partial, &component)?;
     fs::rename(&partial, &target)?;

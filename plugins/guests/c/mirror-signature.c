@@ -1,4 +1,4 @@
-/* Says back every field that it was given, for the tests of the header. */
+/* Echoes every field of its input, for the tests of the header. */
 
 #define RAMPART_SIGNATURE
 #include "rampart_policy.h"

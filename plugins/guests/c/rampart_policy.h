@@ -1,8 +1,8 @@
-/* Everything a policy for Rampart needs in C: one header, no library, no libc.
+/* The header for policies in C: no library, no libc.
  *
  * Define one of RAMPART_FEE, RAMPART_METHOD_ORDER and RAMPART_SIGNATURE, include this file in one
  * source file, and write there:
- *   - `const rp_about rp_policy = {...}`, what the policy says about itself
+ *   - `const rp_about rp_policy = {...}`, the policy's description of itself
  *   - `rp_price`, `rp_rank` or `rp_judge`, the decision
  *   - `rp_validate`, if RAMPART_VALIDATES is defined too
  *
@@ -10,8 +10,8 @@
  * on the way in or out. `rampart policy build` compiles it and makes the component:
  *   clang --target=wasm32-unknown-unknown -ffreestanding -nostdlib -mbulk-memory -O2 ...
  *
- * Every call starts from nothing and ends with all of its memory, so nothing is ever freed. The
- * contract itself, with what each field means, is in Rampart's `wit/`, version 0.1.
+ * Every call gets fresh memory, which ends with it, so nothing is ever freed. The contract, field by
+ * field, is in Rampart's `wit/`, version 0.1.
  */
 #ifndef RAMPART_POLICY_H
 #define RAMPART_POLICY_H
@@ -65,12 +65,12 @@ RP_SIZE(rp_text, 8);
 RP_SIZE(rp_optional_text, 12);
 RP_SIZE(rp_optional_number, 8);
 
-/* ---- What every call is told ---------------------------------------------------------------- */
+/* ---- Input of every call -------------------------------------------------------------------- */
 
 /* The type of a setting. */
 enum { RP_TEXT, RP_FLAG, RP_INTEGER, RP_DECIMAL, RP_TEXTS };
 
-/* One thing the operator may set. */
+/* A setting for the operator. */
 typedef struct {
     rp_text key;
     uint8_t type;
@@ -78,7 +78,7 @@ typedef struct {
     rp_text help;
 } rp_setting;
 
-/* What a policy says about itself. */
+/* A policy's description of itself. */
 typedef struct {
     rp_text name;    /* `partner/name` */
     rp_text version; /* semantic version of the policy */
@@ -136,7 +136,7 @@ typedef struct {
 /* Seen from the end user. */
 enum { RP_BUY, RP_SELL };
 
-/* Why a policy cannot answer; a refusal is an answer and none of these. */
+/* Errors of a policy; a refusal is output, not an error. */
 enum { RP_INVALID_CONFIG, RP_INVALID_INPUT, RP_UNSUPPORTED, RP_INTERNAL };
 
 typedef struct {
@@ -260,7 +260,7 @@ static inline int rp_base64_digit(char c) {
     return c == '/' ? 63 : -1;
 }
 
-/* Reads base64 with padding (RFC 4648, section 4), each value in its one spelling. */
+/* Reads base64 with padding (RFC 4648, section 4), each value in canonical form only. */
 static inline bool rp_base64_decode(rp_text text, rp_text *bytes) {
     size_t digits = text.length;
     while (digits > 0 && text.at[digits - 1] == '=' && text.length - digits < 2) {
@@ -386,9 +386,9 @@ static inline void rp_log(uint32_t level, rp_text message) {
     rp_log_write(level, message.at, message.length);
 }
 
-/* ---- `meta`: what the policy says about itself ---------------------------------------------- */
+/* ---- `meta`: the policy's description of itself --------------------------------------------- */
 
-/* A setting that cannot be used, and why. */
+/* A setting that cannot be used, and the reason. */
 typedef struct {
     rp_text key;
     rp_text problem;
@@ -419,7 +419,7 @@ RP_SIZE(rp_validation, 12);
 RP_SIZE(rp_info, 48);
 
 #ifdef RAMPART_VALIDATES
-/* Checks settings beyond their type: true when all is well, else writes the first problem. */
+/* Checks settings beyond their type: true if valid, else writes the first problem. */
 bool rp_validate(const rp_config *config, rp_problem *problem);
 #endif
 
@@ -749,7 +749,7 @@ RP_SIZE(rp_payload, 64);
 RP_SIZE(rp_signer, 32);
 RP_SIZE(rp_verdict_answer, 40);
 
-/* The verdict. An authentic one is believed only of a key that `rp_verify` found genuine. */
+/* The verdict. The host accepts an authentic one only for a key with which `rp_verify` succeeded. */
 rp_verdict_answer rp_judge(const rp_context *context, const rp_config *config,
                            const rp_payload *payload);
 
@@ -771,7 +771,7 @@ static inline rp_verdict_answer rp_no_verdict(uint8_t reason, rp_text message) {
     return (rp_verdict_answer){.failed = true, .failure = {reason, message}};
 }
 
-/* What the host found. */
+/* Result of a signature check by the host. */
 typedef enum {
     RP_GENUINE,
     RP_FORGED,
@@ -794,7 +794,7 @@ void rp_crypto_verify(const char *key, size_t key_length, uint32_t algorithm, co
 RP_IMPORT("rampart:policy/crypto@0.1.0", "digest")
 void rp_crypto_digest(uint32_t algorithm, const char *data, size_t length, rp_text *digest);
 
-/* Whether the key of this name, which stays in the host, made the signature. */
+/* Checks a signature with the key of this name, which stays in the host. */
 static inline rp_finding rp_verify(rp_text key, uint8_t algorithm, rp_text message,
                                    rp_text signature) {
     rp_verified verified;

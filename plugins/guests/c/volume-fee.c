@@ -1,4 +1,4 @@
-/* A partner fee that is lower for users who bought much in the last 30 days.
+/* A partner fee that is lower for users with a high volume over the last 30 days.
  *
  * - `rate`: for everybody else, in parts per million
  * - `from`: the volume from which the lower rate applies, in the pay currency

@@ -1,4 +1,4 @@
-//! Stops calling a policy that keeps failing, and tries it again after a pause.
+//! A circuit breaker: skips calls of a failing policy, and probes it after a pause.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -6,13 +6,12 @@ use crate::host::report::FailureKind;
 
 /// A circuit breaker for one policy of one partner; share it between threads.
 ///
-/// Time is an argument, milliseconds that never go back, so that a test can move it.
-/// While it is open the caller does what it does on a failure, without the call.
+/// Time is an argument, in monotonic milliseconds, so that a test can set it. While the breaker is
+/// open the caller handles a call as failed, without making it.
 ///
-/// Failures in a row count: with one success between them the policy is at fault for some input,
-/// not as a whole. Those that ran into a bound (fuel, deadline, memory) took time from other
-/// tenants, so half as many are enough, and they count for as long as the pause, whatever is
-/// between them.
+/// Only consecutive failures count: a policy that succeeds in between fails for some input, not as a
+/// whole. Failures that exhaust a limit (fuel, deadline, memory) take time from other tenants, so
+/// half as many within the pause open it, even with successes in between.
 #[derive(Debug)]
 pub struct Breaker {
     failures_max: u32,
@@ -24,35 +23,35 @@ pub struct Breaker {
 enum State {
     Closed {
         /// Failures since the last success.
-        in_a_row: u32,
-        /// Failures that ran into a bound, in the pause's time since `since_ms`.
+        consecutive: u32,
+        /// Failures that exhausted a limit since `since_ms`, for as long as the pause.
         costly: u32,
         since_ms: u64,
     },
     Open {
         until_ms: u64,
     },
-    /// One call is trying the policy. If it is never heard of again, the next one may try then.
+    /// One call probes the policy. Without an outcome by then, the next call may probe.
     Probing {
         until_ms: u64,
     },
 }
 
 impl Breaker {
-    /// Failures in a row that open the breaker, by default.
+    /// Default number of consecutive failures that open the breaker.
     pub const FAILURES_MAX: u32 = 5;
-    /// How long it stays open, by default, in milliseconds.
+    /// Default time that it stays open, in milliseconds.
     pub const PAUSE_MS: u64 = 10_000;
 
-    /// A closed breaker that opens after `failures_max` failures in a row (at least one), or half as
-    /// many, rounded up, that ran into a bound within `pause_ms`.
+    /// A closed breaker that opens after `failures_max` consecutive failures (at least one), or half as
+    /// many, rounded up, that exhausted a limit within `pause_ms`.
     pub const fn new(failures_max: u32, pause_ms: u64) -> Self {
         Self { failures_max, pause_ms, state: Mutex::new(State::CLOSED) }
     }
 
-    /// Whether to call the policy now. After `true` the outcome must be [recorded](Self::record).
+    /// True if the policy may be called now. The outcome must then be [recorded](Self::record).
     pub fn allows(&self, now_ms: u64) -> bool {
-        self.change(|state| match state {
+        self.transition(|state| match state {
             State::Closed { .. } => (state, true),
             State::Open { until_ms } | State::Probing { until_ms } if now_ms < until_ms => {
                 (state, false)
@@ -63,64 +62,63 @@ impl Breaker {
         })
     }
 
-    /// Takes the outcome of a call; answers whether this one opened the breaker, so that it is
-    /// logged once.
+    /// Records the outcome of a call; true if this one opened the breaker, so that it is logged once.
     ///
-    /// A failure for [`FailureKind::Capacity`] counts neither way: the policy did not run.
+    /// [`FailureKind::Capacity`] counts neither way: the policy did not run.
     pub fn record(&self, now_ms: u64, failure: Option<FailureKind>) -> bool {
         let open = State::Open { until_ms: now_ms.saturating_add(self.pause_ms) };
-        self.change(|state| match (state, failure) {
+        self.transition(|state| match (state, failure) {
             (State::Probing { .. }, None) => (State::CLOSED, false),
             (State::Closed { costly, since_ms, .. }, None) => {
-                (State::Closed { in_a_row: 0, costly, since_ms }, false)
+                (State::Closed { consecutive: 0, costly, since_ms }, false)
             }
             (State::Probing { .. }, Some(FailureKind::Capacity)) => {
                 (State::Open { until_ms: now_ms }, false)
             }
             (State::Probing { .. }, Some(_)) => (open, false),
-            (State::Closed { in_a_row, costly, since_ms }, Some(cause))
-                if cause != FailureKind::Capacity =>
+            (State::Closed { consecutive, costly, since_ms }, Some(kind))
+                if kind != FailureKind::Capacity =>
             {
-                let in_a_row = in_a_row.saturating_add(1);
-                let over = now_ms.saturating_sub(since_ms) >= self.pause_ms;
-                let (costly, since_ms) = match (is_costly(cause), over) {
+                let consecutive = consecutive.saturating_add(1);
+                let window_over = now_ms.saturating_sub(since_ms) >= self.pause_ms;
+                let (costly, since_ms) = match (is_costly(kind), window_over) {
                     (false, _) => (costly, since_ms),
                     (true, false) => (costly.saturating_add(1), since_ms),
                     (true, true) => (1, now_ms),
                 };
-                let bearable =
-                    in_a_row < self.failures_max && costly < self.failures_max.div_ceil(2);
-                match bearable {
-                    true => (State::Closed { in_a_row, costly, since_ms }, false),
+                let stays_closed =
+                    consecutive < self.failures_max && costly < self.failures_max.div_ceil(2);
+                match stays_closed {
+                    true => (State::Closed { consecutive, costly, since_ms }, false),
                     false => (open, true),
                 }
             }
-            // A call that began before the breaker opened says nothing new.
+            // A call that began before the breaker opened is not evidence of recovery.
             (State::Open { .. }, _) | (State::Closed { .. }, Some(_)) => (state, false),
         })
     }
 
-    /// Whether it is open, or was and one call is trying the policy.
+    /// True while it is open or probing.
     pub fn is_open(&self) -> bool {
-        self.change(|state| (state, !matches!(state, State::Closed { .. })))
+        self.transition(|state| (state, !matches!(state, State::Closed { .. })))
     }
 
-    fn change(&self, step: impl FnOnce(State) -> (State, bool)) -> bool {
+    fn transition(&self, step: impl FnOnce(State) -> (State, bool)) -> bool {
         // The state is one plain value: a panic elsewhere cannot have left it half written.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let (next, answer) = step(*state);
+        let (next, result) = step(*state);
         *state = next;
-        answer
+        result
     }
 }
 
 impl State {
-    const CLOSED: Self = Self::Closed { in_a_row: 0, costly: 0, since_ms: 0 };
+    const CLOSED: Self = Self::Closed { consecutive: 0, costly: 0, since_ms: 0 };
 }
 
-/// Whether a failure took all that a bound left it.
-fn is_costly(cause: FailureKind) -> bool {
-    matches!(cause, FailureKind::Fuel | FailureKind::Deadline | FailureKind::Memory)
+/// True for a failure that exhausted a limit.
+fn is_costly(kind: FailureKind) -> bool {
+    matches!(kind, FailureKind::Fuel | FailureKind::Deadline | FailureKind::Memory)
 }
 
 impl Default for Breaker {
@@ -145,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_in_a_row_open_it_for_the_pause() {
+    fn consecutive_failures_open_it_for_the_pause() {
         let breaker = opened();
         assert!(breaker.is_open() && !Breaker::default().is_open());
         assert!(!breaker.allows(1_000));
@@ -154,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_success_between_failures_starts_the_count_again() {
+    fn a_success_between_failures_resets_the_count() {
         let breaker = Breaker::new(2, 500);
         for now in 0..10 {
             assert!(!breaker.record(now, TRAP));
@@ -164,21 +162,21 @@ mod tests {
     }
 
     #[test]
-    fn half_as_many_that_run_into_a_bound_are_enough_whatever_is_between_them() {
-        for cause in [FailureKind::Fuel, FailureKind::Deadline, FailureKind::Memory] {
+    fn half_as_many_that_exhaust_a_limit_open_it_despite_successes_in_between() {
+        for kind in [FailureKind::Fuel, FailureKind::Deadline, FailureKind::Memory] {
             let breaker = Breaker::new(5, 500);
-            assert!(!breaker.record(1_000, Some(cause)));
+            assert!(!breaker.record(1_000, Some(kind)));
             assert!(!breaker.record(1_100, None));
-            assert!(!breaker.record(1_200, Some(cause)));
+            assert!(!breaker.record(1_200, Some(kind)));
             assert!(!breaker.record(1_300, TRAP));
             assert!(!breaker.record(1_400, None));
-            assert!(breaker.record(1_499, Some(cause)), "{cause:?}");
+            assert!(breaker.record(1_499, Some(kind)), "{kind:?}");
             assert!(breaker.is_open());
         }
     }
 
     #[test]
-    fn those_that_run_into_a_bound_now_and_then_are_borne() {
+    fn occasional_exhaustion_of_a_limit_does_not_open_it() {
         let breaker = Breaker::new(5, 500);
         for now in [1_000, 1_300, 1_500, 1_700, 2_000, 2_300, 2_500] {
             assert!(!breaker.record(now, Some(FailureKind::Fuel)), "{now}");
@@ -188,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn only_one_call_tries_a_policy_after_the_pause() {
+    fn only_one_call_probes_the_policy_after_the_pause() {
         let breaker = opened();
         assert!(breaker.allows(1_500));
         assert!(!breaker.allows(1_500));
@@ -197,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_trial_opens_it_again() {
+    fn a_failed_probe_opens_it_again() {
         let breaker = opened();
         assert!(breaker.allows(1_500));
         assert!(!breaker.record(1_600, TRAP));
@@ -206,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trial_that_is_never_heard_of_again_gives_way_to_another() {
+    fn a_probe_without_an_outcome_is_replaced_by_another() {
         let breaker = opened();
         assert!(breaker.allows(1_500));
         assert!(!breaker.allows(1_999));

@@ -1,4 +1,4 @@
-//! The `crypto` interface of `wit/signature.wit`: signatures checked with keys that stay here.
+//! The `crypto` interface of `wit/signature.wit`: signatures are checked with keys that stay in the host.
 
 use ring::{digest, hmac, signature};
 
@@ -9,7 +9,7 @@ use crate::host::keys::{KeyRing, Material, Scheme, VerificationKey};
 const P256_ASN1_BYTES_MAX: usize = 72;
 const P256_FIXED_BYTES: usize = 64;
 
-/// Whether `signature` is that of `message` under the key called `name`.
+/// True if `signature` is that of `message` under the key of that name.
 pub(crate) fn verify(
     keys: &KeyRing,
     now: u32,
@@ -37,7 +37,7 @@ pub(crate) fn digest(algorithm: DigestAlgorithm, data: &[u8]) -> Vec<u8> {
 }
 
 impl VerificationKey {
-    /// Whether the signature is genuine; `None` when it cannot be one of this algorithm. MACs are
+    /// True if the signature is genuine; `None` when it cannot be of this algorithm. MACs are
     /// compared in constant time.
     pub fn verifies(&self, message: &[u8], signed: &[u8]) -> Option<bool> {
         match &self.material {

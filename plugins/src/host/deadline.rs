@@ -1,5 +1,5 @@
-//! The clock of deadlines: it advances the engine's epoch while there are calls, and rests between
-//! them, so that an edge without policies never wakes for it.
+//! The deadline clock: it advances the engine's epoch during calls and sleeps between them, so that
+//! an edge without policies never wakes for it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,47 +8,47 @@ use std::time::Duration;
 
 use wasmtime::Engine;
 
-/// One tick, in milliseconds. A deadline is met late by one tick at most. Shorter ones cost: on a
-/// virtual machine each takes some 10 µs of a processor.
+/// One tick, in milliseconds: the largest delay of a deadline. Shorter ones cost: on a virtual
+/// machine each takes some 10 µs of a processor.
 const TICK_MS: u64 = 5;
 
-/// Drop it, and its thread ends.
+/// Its thread ends when it is dropped.
 pub(crate) struct DeadlineClock {
     signals: Arc<Signals>,
     thread: Thread,
 }
 
-/// What callers and the thread tell each other.
+/// State shared by callers and the thread.
 #[derive(Default)]
 struct Signals {
     /// A call began since the last tick.
     begun: AtomicBool,
     /// The thread waits for the next call.
-    resting: AtomicBool,
+    sleeping: AtomicBool,
     ended: AtomicBool,
 }
 
 impl DeadlineClock {
-    /// Starts the thread. `deadline_ms_max` is the longest deadline that a call will be given.
+    /// Starts the thread. `deadline_ms_max` is the longest deadline of a call.
     ///
     /// # Errors
     /// When the system refuses the thread.
     pub(crate) fn start(engine: &Engine, deadline_ms_max: u64) -> std::io::Result<Self> {
         let signals = Arc::new(Signals::default());
-        let (told, engine) = (Arc::clone(&signals), engine.weak());
+        let (shared, engine) = (Arc::clone(&signals), engine.weak());
         let tick = move || engine.upgrade().map(|engine| engine.increment_epoch()).is_some();
         let thread = thread::Builder::new()
             .name("policy-clock".into())
-            .spawn(move || told.run(ticks(deadline_ms_max), tick))?;
+            .spawn(move || shared.run(ticks(deadline_ms_max), tick))?;
         Ok(Self { signals, thread: thread.thread().clone() })
     }
 
-    /// Must precede every call: a resting clock would not end it. Answers the deadline in ticks from
-    /// now, no less than `deadline_ms`.
+    /// Must precede every call, as a sleeping clock would not end it. The deadline in ticks from now,
+    /// no less than `deadline_ms`.
     pub(crate) fn begin(&self, deadline_ms: u64) -> u64 {
         self.signals.begun.store(true, Ordering::SeqCst);
-        if self.signals.resting.load(Ordering::SeqCst)
-            && self.signals.resting.swap(false, Ordering::SeqCst)
+        if self.signals.sleeping.load(Ordering::SeqCst)
+            && self.signals.sleeping.swap(false, Ordering::SeqCst)
         {
             self.thread.unpark();
         }
@@ -64,32 +64,32 @@ impl Drop for DeadlineClock {
 }
 
 impl Signals {
-    /// Ticks until the end, or until `tick` answers that the engine is gone. Rests once no call
-    /// began for `rest_after` ticks: by then the deadline of every earlier one has passed.
-    fn run(&self, rest_after: u64, tick: impl Fn() -> bool) {
-        let mut quiet = 0;
+    /// Ticks until the clock is dropped, or `tick` returns that the engine is gone. Sleeps once no call
+    /// began for `sleep_after` ticks: by then the deadline of every earlier one has passed.
+    fn run(&self, sleep_after: u64, tick: impl Fn() -> bool) {
+        let mut idle_ticks = 0;
         while !self.ended.load(Ordering::SeqCst) {
             thread::park_timeout(Duration::from_millis(TICK_MS));
             if !tick() {
                 return;
             }
-            quiet = if self.begun.swap(false, Ordering::SeqCst) { 0 } else { quiet + 1 };
-            if quiet > rest_after {
-                self.rest();
+            idle_ticks = if self.begun.swap(false, Ordering::SeqCst) { 0 } else { idle_ticks + 1 };
+            if idle_ticks > sleep_after {
+                self.sleep();
             }
         }
     }
 
-    fn rest(&self) {
-        self.resting.store(true, Ordering::SeqCst);
-        // Whoever did not see that it rests has left its mark before.
-        while self.resting.load(Ordering::SeqCst)
+    fn sleep(&self) {
+        self.sleeping.store(true, Ordering::SeqCst);
+        // A caller that saw it awake has set `begun` before.
+        while self.sleeping.load(Ordering::SeqCst)
             && !self.begun.load(Ordering::SeqCst)
             && !self.ended.load(Ordering::SeqCst)
         {
             thread::park();
         }
-        self.resting.store(false, Ordering::SeqCst);
+        self.sleeping.store(false, Ordering::SeqCst);
     }
 }
 
@@ -111,21 +111,21 @@ mod tests {
     }
 
     #[test]
-    fn it_rests_without_calls_and_ticks_for_the_next_one() {
+    fn it_sleeps_without_calls_and_ticks_for_the_next_one() {
         let signals = Arc::new(Signals::default());
         let (ticked, ticks) = mpsc::sync_channel(64);
-        let (count, told) = (AtomicU64::new(0), Arc::clone(&signals));
+        let (count, shared) = (AtomicU64::new(0), Arc::clone(&signals));
         let thread = thread::spawn(move || {
-            told.run(2, || ticked.try_send(count.fetch_add(1, Ordering::SeqCst)).is_ok());
+            shared.run(2, || ticked.try_send(count.fetch_add(1, Ordering::SeqCst)).is_ok());
         });
         let clock = DeadlineClock { signals, thread: thread.thread().clone() };
-        while !clock.signals.resting.load(Ordering::SeqCst) {
+        while !clock.signals.sleeping.load(Ordering::SeqCst) {
             thread::yield_now();
         }
         let before = ticks.try_iter().count();
         assert_eq!(before, 3, "it ticked on although there was no call");
         clock.begin(TICK_MS);
-        assert!(!clock.signals.resting.load(Ordering::SeqCst));
+        assert!(!clock.signals.sleeping.load(Ordering::SeqCst));
         ticks.iter().take(3).for_each(drop);
         drop(clock);
         thread.join().expect("the clock ends");

@@ -1,4 +1,4 @@
-//! Keys a policy can name and use, and never read.
+//! Verification keys: a policy can name and use them, and never read them.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -28,13 +28,13 @@ const P256_ID: &[u8] = &[
     0xce, 0x3d, 0x03, 0x01, 0x07,
 ];
 
-/// The keys one partner has bound for its policy, by name. Cheap to clone.
+/// The keys bound to one partner's policy, by name. Cheap to clone.
 ///
-/// A name of another partner's key is simply not here, so it answers like one that never existed.
+/// Keys of other partners are not in it, so their names look like ones that never existed.
 #[derive(Clone, Debug, Default)]
 pub struct KeyRing(Arc<HashMap<String, BoundKey>>);
 
-/// A key and when it may be used.
+/// A key and its validity.
 #[derive(Debug)]
 pub struct BoundKey {
     /// The key.
@@ -67,7 +67,7 @@ pub(crate) enum Scheme {
     Rsa { parameters: &'static signature::RsaParameters, signature_bytes: usize },
 }
 
-/// Why a text is not a key. Says nothing of its content.
+/// The reason a text is not a key; does not quote it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyError(&'static str);
 
@@ -93,7 +93,7 @@ impl VerificationKey {
     /// `PUBLIC KEY` (RFC 7468, section 13) of the right kind; RSA from 2048 to 8192 bits.
     ///
     /// # Errors
-    /// What is wrong, without quoting the text.
+    /// The problem, without quoting the text.
     pub fn parse(algorithm: Algorithm, text: &str) -> Result<Self, KeyError> {
         if text.len() > KEY_TEXT_BYTES_MAX {
             return Err(KeyError("a key is at most 4096 characters"));

@@ -1,23 +1,23 @@
-//! The bounds of a policy.
+//! Limits of policies.
 
-/// Every bound a policy lives within. The defaults are those of the operator's manual.
+/// Limits of policies. The defaults are those of the operator's manual.
 ///
-/// Fuel is the limit that decides, because the same call burns the same fuel on every machine.
-/// The deadline is a backstop for what fuel does not count (host calls), and it is wide on purpose:
-/// it counts wall clock, so a narrow one would fail good policies whenever the machine is busy.
+/// Fuel is the limit that decides: the same call burns the same fuel on every machine. The deadline
+/// is a backstop for work that fuel does not count (host calls), and is wide on purpose: it is wall
+/// clock, so a narrow one would fail good policies whenever the machine is busy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PolicyLimits {
     /// Largest component accepted, in bytes.
     pub component_bytes_max: usize,
-    /// Longest admission (compiling and trial runs together), in milliseconds.
+    /// Longest admission (compilation and probes together), in milliseconds.
     pub admission_ms_max: u64,
-    /// Admissions under way at once; one more is refused.
+    /// Concurrent admissions; one more is refused.
     pub admissions_max: u32,
-    /// Fuel of one call that serves a request (one unit is about one instruction).
+    /// Fuel of one live call (one unit is about one instruction).
     pub fuel_max: u64,
     /// Fuel of one call at admission, where the real cost is still unknown.
     pub admission_fuel_max: u64,
-    /// Deadline of one call that serves a request, in milliseconds.
+    /// Deadline of one live call, in milliseconds.
     pub deadline_ms: u64,
     /// Deadline of one call at admission, in milliseconds.
     pub admission_deadline_ms: u64,
@@ -33,21 +33,21 @@ pub struct PolicyLimits {
     pub core_instances_max: u32,
     /// WebAssembly stack, in bytes.
     pub stack_bytes_max: usize,
-    /// Bytes a policy may hand to the host at a time: its answer, or the arguments of one host call.
+    /// Bytes a policy may pass to the host at a time: its output, or the arguments of one host call.
     pub output_bytes_max: usize,
     /// Text of one fee or method-order request with its configuration, in bytes.
     pub request_bytes_max: usize,
     /// Text of one signature request with its configuration, in bytes.
     pub signature_request_bytes_max: usize,
-    /// Signatures checked and digests made for one call.
+    /// Signature checks and digests in one call.
     pub crypto_calls_max: u32,
     /// Log lines kept of one call.
     pub log_lines_max: usize,
     /// Log text kept of one call, in bytes.
     pub log_bytes_max: usize,
-    /// Calls under way at once; one more fails with `FailureKind::Capacity`.
+    /// Concurrent live calls; one more fails with `FailureKind::Capacity`.
     pub live_calls_max: u32,
-    /// Calls under way at once that no request waits for; one more fails with `FailureKind::Capacity`.
+    /// Concurrent calls that no request waits for; one more fails with `FailureKind::Capacity`.
     pub background_calls_max: u32,
     /// Memory kept warm between calls for each slot, in bytes; more than a policy uses is waste.
     pub resident_bytes: usize,
@@ -56,7 +56,7 @@ pub struct PolicyLimits {
 const LIVE_CALLS_PER_THREAD: u32 = 4;
 
 impl PolicyLimits {
-    /// The defaults, with room for `threads` threads that serve requests.
+    /// The defaults, with slots for `threads` serving threads.
     pub const fn for_threads(threads: u32) -> Self {
         Self {
             component_bytes_max: 2 << 20,
@@ -86,7 +86,7 @@ impl PolicyLimits {
 }
 
 impl Default for PolicyLimits {
-    /// Room for one serving thread per processor.
+    /// Slots for one serving thread per processor.
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         Self::for_threads(u32::try_from(threads).unwrap_or(u32::MAX))

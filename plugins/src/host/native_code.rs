@@ -1,8 +1,8 @@
-//! Native code of components on disk, so that a start compiles only what is new.
+//! A cache of native code on disk, so that a start compiles only new components.
 //!
 //! The engine keys each file by the component's bytes, its own version and every setting that
 //! changes the code, so one folder serves several versions of Rampart and is never out of date.
-//! Files are read as code, without any check: nobody else may write there.
+//! Files are executed without a check: no other user may write there.
 
 use std::fs;
 use std::io;
@@ -16,12 +16,12 @@ const FOLDER_BYTES_MAX: u64 = 1 << 30;
 /// Files at which the least used are removed.
 const FOLDER_FILES_MAX: u64 = 20_000;
 
-/// Opens the folder, which is made if there is none.
+/// Opens the folder, and creates it if missing.
 ///
 /// # Errors
-/// When it cannot be made, is another user's, or is open to others.
+/// When it cannot be created, is another user's, or is open to others.
 pub(crate) fn open(folder: &Path) -> wasmtime::Result<Cache> {
-    let folder = private(folder).map_err(|error| {
+    let folder = create_private(folder).map_err(|error| {
         wasmtime::Error::msg(format!("'{}' for native code: {error}", folder.display()))
     })?;
     let mut config = CacheConfig::new();
@@ -32,11 +32,11 @@ pub(crate) fn open(folder: &Path) -> wasmtime::Result<Cache> {
     Cache::new(config)
 }
 
-fn private(folder: &Path) -> io::Result<PathBuf> {
+fn create_private(folder: &Path) -> io::Result<PathBuf> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let kept = fs::metadata(folder)?;
+    let metadata = fs::metadata(folder)?;
     let ours = rustix::process::geteuid().as_raw();
-    match kept.uid() == ours && kept.mode() & 0o077 == 0 {
+    match metadata.uid() == ours && metadata.mode() & 0o077 == 0 {
         true => folder.canonicalize(),
         false => Err(io::Error::other("it must be accessible to its owner alone, and be ours")),
     }

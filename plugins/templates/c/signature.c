@@ -1,7 +1,7 @@
 /* Offers and onboarding links signed with HMAC-SHA-256.
  *
- * What is signed is every field as `name=value` on a line of its own, sorted by name; `signature`
- * is the base64 of the MAC. The key stays with the host, the policy only names it. */
+ * The signed text is every field as `name=value` on a line of its own, sorted by name; `signature`
+ * is the base64 of the MAC. The key stays in the host, the policy only names it. */
 
 #define RAMPART_SIGNATURE
 #include "rampart_policy.h"

@@ -1,9 +1,9 @@
-//! What is accepted as a policy.
+//! Admission of components.
 
 use rampart_plugins::contract::{ConfigEntry, ConfigValue, PolicyKind};
 use rampart_plugins::{Policy, PolicyLimits};
 
-use crate::{ENGINE, admitted, engine, guest, patient, text};
+use crate::{ENGINE, admitted, engine, generous_limits, guest, text};
 
 fn reason(kind: PolicyKind, wasm: Vec<u8>, config: Vec<ConfigEntry>) -> String {
     match ENGINE.admit(kind, wasm, config) {
@@ -45,7 +45,7 @@ fn a_policy_of_another_kind_is_refused() {
 }
 
 #[test]
-fn what_is_not_a_component_is_refused() {
+fn bytes_that_are_not_a_component_are_refused() {
     for bytes in [Vec::new(), b"<html>".to_vec(), component("(module)")] {
         let reason = reason(PolicyKind::Fee, bytes, Vec::new());
         assert!(reason.starts_with("not a component this host can run"), "{reason}");
@@ -133,7 +133,7 @@ fn a_configuration_the_policy_does_not_declare_or_accept_is_refused() {
 }
 
 #[test]
-fn a_policy_that_fails_a_sample_is_refused() {
+fn a_policy_that_fails_a_probe_is_refused() {
     for (mode, expected) in [
         ("loop", "sample 1 failed: fuel: "),
         ("panic", "sample 1 failed: trap: "),
@@ -148,21 +148,21 @@ fn a_policy_that_fails_a_sample_is_refused() {
 }
 
 #[test]
-fn saying_that_a_sample_is_not_covered_is_no_failure() {
+fn an_error_for_a_probe_is_not_a_failure() {
     admitted(PolicyKind::Fee, "hostile", vec![text("mode", "error")]);
 }
 
 #[test]
-fn an_admission_past_its_time_is_refused() {
-    let impatient = engine(PolicyLimits { admission_ms_max: 0, ..patient() });
+fn an_admission_over_its_time_limit_is_refused() {
+    let impatient = engine(PolicyLimits { admission_ms_max: 0, ..generous_limits() });
     let reason = impatient.admit(PolicyKind::Fee, guest("tiered-fee"), Vec::new()).err();
     let reason = reason.map(|reason| reason.to_string());
     assert_eq!(reason.as_deref(), Some("not compiled and tried within 0 ms"));
 }
 
 #[test]
-fn an_admission_without_a_free_place_is_refused() {
-    let busy = engine(PolicyLimits { admissions_max: 0, ..patient() });
+fn an_admission_without_a_free_slot_is_refused() {
+    let busy = engine(PolicyLimits { admissions_max: 0, ..generous_limits() });
     let reason = busy.admit(PolicyKind::Fee, guest("tiered-fee"), Vec::new()).err();
     let reason = reason.map(|reason| reason.to_string());
     assert_eq!(reason.as_deref(), Some("other uploads are being examined, try again"));

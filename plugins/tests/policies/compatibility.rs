@@ -1,5 +1,5 @@
-//! Policies that were made when version 0.1.0 of the contract was published, kept as text: whatever
-//! `wit/` and the host become, they run as they did.
+//! Policies built when version 0.1.0 of the contract was published, stored as text: they must run
+//! unchanged on every later host.
 
 use rampart_plugins::contract::{
     Algorithm, Field, Method, MethodKind, PolicyKind, Purpose, RankRequest, Side, SignedPayload,
@@ -24,11 +24,11 @@ fn admitted(kind: PolicyKind, text: &str) -> Admitted {
 fn a_fee_policy_of_the_first_contract_still_prices() {
     let text = include_str!("../fixtures/contract-0.1.0/fee.wat");
     let Policy::Fee(policy) = admitted(PolicyKind::Fee, text).policy else { panic!("a kind") };
-    let called = policy.price(&context(), &[], &purchase("100"));
-    let schedule = called.outcome.expect("it has a price");
+    let report = policy.price(&context(), &[], &purchase("100"));
+    let schedule = report.outcome.expect("it has a price");
     let rate = Charge::Rate { ppm: 12_500, at_least: None, at_most: None };
     assert_eq!((schedule.lines[0].charge, schedule.rule.as_str()), (rate, "everyone"));
-    assert_eq!(called.log[0].text, "acme");
+    assert_eq!(report.log[0].text, "acme");
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn a_method_order_policy_of_the_first_contract_still_ranks() {
 }
 
 #[test]
-fn a_signature_policy_of_the_first_contract_still_judges() {
+fn a_signature_policy_of_the_first_contract_still_verifies() {
     let text = include_str!("../fixtures/contract-0.1.0/signature.wat");
     let Policy::Signature(policy) = admitted(PolicyKind::Signature, text).policy else {
         panic!("a kind")

@@ -1,4 +1,4 @@
-//! A signature policy, written instruction by instruction, that asks the host for too much.
+//! A signature policy, hand-written in WebAssembly text, that makes too many host calls.
 
 use rampart_plugins::contract::{PolicyKind, Purpose, Rejection, SignedPayload, Verdict};
 use rampart_plugins::{CallReport, FailureKind, KeyRing, Policy};
@@ -6,8 +6,8 @@ use rampart_plugins::{CallReport, FailureKind, KeyRing, Policy};
 use crate::forged::words;
 use crate::{ENGINE, context};
 
-/// Rejects everything as badly signed, once `asks` has run.
-fn verdict(asks: &str) -> CallReport<Verdict> {
+/// Runs `calls`, then rejects the payload as badly signed.
+fn verdict(calls: &str) -> CallReport<Verdict> {
     let info = words(&[1200, 6, 1206, 5, 1200, 6, 1100, 1, 1100, 0, 1100, 0]);
     let answer = words(&[0, 1, 3, 0, 0, 0, 0, 0, 0, 0]);
     let text = format!(
@@ -30,7 +30,7 @@ fn verdict(asks: &str) -> CallReport<Verdict> {
             (func (export "rampart:policy/meta@0.1.0#validate-config") (param i32 i32) (result i32)
                 (i32.const 1400))
             (func (export "rampart:policy/signature@0.1.0#verify") (param i32) (result i32)
-                {asks} (i32.const 1300)))"#
+                {calls} (i32.const 1300)))"#
     );
     let module = wat::parse_str(&text).unwrap_or_else(|error| panic!("{error}"));
     let component = componentize::component(&module).unwrap_or_else(|error| panic!("{error}"));
@@ -57,27 +57,27 @@ const VERIFY: &str = "(call $verify (i32.const 1200) (i32.const 6) (i32.const 0)
 const DIGEST: &str = "(call $digest (i32.const 0) (i32.const 1200) (i32.const 6) (i32.const 2048))";
 
 #[test]
-fn as_many_host_calls_as_are_allowed_are_answered() {
+fn host_calls_up_to_the_limit_succeed() {
     let most = ENGINE.limits().crypto_calls_max as usize;
     for ask in [VERIFY, DIGEST] {
-        let called = verdict(&ask.repeat(most));
-        assert_eq!(called.outcome, Ok(Verdict::Rejected(Rejection::BadSignature)));
+        let report = verdict(&ask.repeat(most));
+        assert_eq!(report.outcome, Ok(Verdict::Rejected(Rejection::BadSignature)));
         let failure = verdict(&ask.repeat(most + 1)).outcome.expect_err("one more");
         assert_eq!(failure.kind, FailureKind::Fuel, "{failure}");
     }
 }
 
 #[test]
-fn a_flood_of_host_calls_is_stopped_by_their_number() {
+fn a_flood_of_host_calls_is_stopped_by_its_limit() {
     for ask in [VERIFY, DIGEST] {
-        let called = verdict(&format!("(loop $again {ask} (br $again))"));
-        assert_eq!(called.outcome.expect_err("it never ends").kind, FailureKind::Fuel);
-        assert!(called.fuel < 100_000, "{}", called.fuel);
+        let report = verdict(&format!("(loop $again {ask} (br $again))"));
+        assert_eq!(report.outcome.expect_err("it never ends").kind, FailureKind::Fuel);
+        assert!(report.fuel < 100_000, "{}", report.fuel);
     }
 }
 
 #[test]
-fn what_a_host_call_is_given_is_bounded() {
+fn arguments_of_a_host_call_are_bounded() {
     for (lie, ask) in [
         (
             "15 MiB to digest",

@@ -1,5 +1,5 @@
-//! Components written instruction by instruction: what no compiler would make of a policy. Each
-//! ends within its bound with the documented cause, and the next call notices nothing.
+//! Hand-written components that no compiler would produce. Each call ends within its limits with the
+//! documented failure, and does not affect the next one.
 
 use std::time::{Duration, Instant};
 
@@ -8,17 +8,17 @@ use rampart_plugins::{
     CallReport, FailureKind, FeePolicy, FeeSchedule, Policy, PolicyEngine, PolicyLimits,
 };
 
-use crate::{ENGINE, context, engine, patient, purchase};
+use crate::{ENGINE, context, engine, generous_limits, purchase};
 
-/// What every call must have ended in, on a machine that is busy with other tests.
+/// Longest call on a machine that is busy with other tests.
 const BOUND: Duration = Duration::from_secs(2);
 
-/// Where the module below keeps its answer, and where its memory is free.
+/// Addresses of the module's output and of its free memory.
 const ANSWER: usize = 1300;
 const FREE: usize = 4096;
 
-/// A fee policy by its core functions' instructions. As it comes it answers a schedule without
-/// lines, from `ANSWER` on.
+/// A fee policy by the instructions of its core functions. The default returns a schedule without
+/// lines, at `ANSWER`.
 #[derive(Clone, Copy)]
 pub(crate) struct Forged {
     pub(crate) items: &'static str,
@@ -54,7 +54,7 @@ impl Forged {
         let locals = "(local $i i32) (local $j i32)";
         // Name, version and summary, kinds (one: fee), no settings, no keys.
         let info = words(&[1200, 6, 1206, 5, 1200, 6, 1100, 1, 1100, 0, 1100, 0]);
-        // Well, with no lines, no spread and the rule `w`.
+        // Ok, with no lines, no spread and the rule `w`.
         let answer = words(&[0, 1100, 0, 0, 1200, 1]);
         let text = format!(
             r#"(module
@@ -108,22 +108,22 @@ pub(crate) fn words(words: &[u32]) -> String {
 #[expect(clippy::disallowed_methods, reason = "the bound is of real time")]
 fn bounded(policy: &FeePolicy) -> CallReport<FeeSchedule> {
     let start = Instant::now();
-    let called = policy.price(&context(), &[], &purchase("100"));
+    let report = policy.price(&context(), &[], &purchase("100"));
     let took = start.elapsed();
-    assert!(took < BOUND, "{took:?}: {called:?}");
-    called
+    assert!(took < BOUND, "{took:?}: {report:?}");
+    report
 }
 
 #[test]
-fn what_is_forged_well_is_a_policy_like_any_other() {
+fn a_valid_hand_written_component_is_admitted_and_called() {
     let admitted = ENGINE.admit(PolicyKind::Fee, BEHAVED.component(), Vec::new());
     assert_eq!(admitted.map(|admitted| admitted.info.name).ok().as_deref(), Some("wat/it"));
-    let called = bounded(&BEHAVED.load(&ENGINE));
-    assert_eq!(called.outcome.map(|schedule| schedule.rule).ok().as_deref(), Some("w"));
+    let report = bounded(&BEHAVED.load(&ENGINE));
+    assert_eq!(report.outcome.map(|schedule| schedule.rule).ok().as_deref(), Some("w"));
 }
 
 #[test]
-fn a_trap_or_a_loop_in_any_hook_ends_the_call_and_nothing_else() {
+fn a_trap_or_a_loop_in_any_hook_ends_the_call_only() {
     let behaved = bounded(&BEHAVED.load(&ENGINE));
     for (body, cause) in [("(unreachable)", FailureKind::Trap), (LOOP, FailureKind::Fuel)] {
         for (hook, forged) in [
@@ -132,8 +132,8 @@ fn a_trap_or_a_loop_in_any_hook_ends_the_call_and_nothing_else() {
             ("price", Forged { price: body, ..BEHAVED }),
             ("post-return", Forged { post: body, ..BEHAVED }),
         ] {
-            let called = bounded(&forged.load(&ENGINE));
-            let failure = called.outcome.expect_err(hook);
+            let report = bounded(&forged.load(&ENGINE));
+            let failure = report.outcome.expect_err(hook);
             assert_eq!(failure.kind, cause, "{hook}: {failure}");
             assert_eq!(bounded(&BEHAVED.load(&ENGINE)), behaved, "after {hook}");
         }
@@ -158,7 +158,7 @@ fn a_trap_or_a_loop_in_any_hook_is_refused_at_upload() {
 }
 
 #[test]
-fn pointers_and_values_that_cannot_be_are_no_answer() {
+fn invalid_pointers_and_values_are_invalid_output() {
     for (lie, price) in [
         ("an answer outside of memory", "(i32.const -16)"),
         ("an answer across the end of memory", "(i32.const 65528)"),
@@ -191,14 +191,14 @@ fn pointers_and_values_that_cannot_be_are_no_answer() {
              (i32.const 1300)",
         ),
     ] {
-        let called = bounded(&Forged { price, ..BEHAVED }.load(&ENGINE));
-        let failure = called.outcome.expect_err(lie);
+        let report = bounded(&Forged { price, ..BEHAVED }.load(&ENGINE));
+        let failure = report.outcome.expect_err(lie);
         assert_eq!(failure.kind, FailureKind::InvalidOutput, "{lie}: {failure}");
     }
 }
 
 #[test]
-fn a_text_of_all_its_memory_is_too_much() {
+fn a_text_of_its_whole_memory_is_too_large() {
     let forged = Forged {
         items: "(memory (export \"memory\") 256 256)",
         price: "(i32.store (i32.const 1320) (i32.const 16000000)) (i32.const 1300)",
@@ -210,14 +210,14 @@ fn a_text_of_all_its_memory_is_too_much() {
 }
 
 #[test]
-fn an_allocation_that_cannot_be_is_refused() {
+fn an_invalid_allocation_is_refused() {
     for (lie, realloc) in [
         ("outside of memory", "(i32.const -4096)"),
         ("across the end of memory", "(i32.const 65535)"),
         ("not aligned", "(i32.const 4097)"),
     ] {
-        let called = bounded(&Forged { realloc, ..BEHAVED }.load(&ENGINE));
-        let failure = called.outcome.expect_err(lie);
+        let report = bounded(&Forged { realloc, ..BEHAVED }.load(&ENGINE));
+        let failure = report.outcome.expect_err(lie);
         assert!(
             matches!(failure.kind, FailureKind::InvalidOutput | FailureKind::Trap),
             "{lie}: {failure}"
@@ -226,20 +226,20 @@ fn an_allocation_that_cannot_be_is_refused() {
 }
 
 #[test]
-fn memory_and_tables_without_end_are_refused() {
+fn unbounded_memory_and_tables_are_refused() {
     let grow = Forged {
         price: "(loop $again (br_if $again (i32.ne (memory.grow (i32.const 1)) (i32.const -1))))
                 (unreachable)",
         ..BEHAVED
     };
-    let called = bounded(&grow.load(&ENGINE));
-    assert_eq!(called.outcome.expect_err("it never stops").kind, FailureKind::Memory);
-    assert_eq!(called.memory_bytes, ENGINE.limits().memory_bytes_max);
+    let report = bounded(&grow.load(&ENGINE));
+    assert_eq!(report.outcome.expect_err("it never stops").kind, FailureKind::Memory);
+    assert_eq!(report.memory_bytes, ENGINE.limits().memory_bytes_max);
 
     let at_once =
         Forged { price: "(drop (memory.grow (i32.const 65535))) (i32.const 1300)", ..BEHAVED };
-    let called = bounded(&at_once.load(&ENGINE));
-    assert!(called.outcome.is_ok() && called.memory_bytes == 65_536, "{called:?}");
+    let report = bounded(&at_once.load(&ENGINE));
+    assert!(report.outcome.is_ok() && report.memory_bytes == 65_536, "{report:?}");
 
     let table = Forged {
         items: "(memory (export \"memory\") 1) (table $t 0 funcref)",
@@ -254,7 +254,7 @@ fn memory_and_tables_without_end_are_refused() {
 }
 
 #[test]
-fn recursion_without_end_is_a_trap() {
+fn unbounded_recursion_is_a_trap() {
     let forged = Forged { price: "(call $price (local.get 0))", ..BEHAVED };
     let failure = bounded(&forged.load(&ENGINE)).outcome.expect_err("it never returns");
     assert_eq!(failure.kind, FailureKind::Trap);
@@ -262,7 +262,7 @@ fn recursion_without_end_is_a_trap() {
 
 #[test]
 fn a_flood_of_log_lines_ends_with_the_fuel_or_the_deadline() {
-    let engine = engine(PolicyLimits { deadline_ms: 20, ..patient() });
+    let engine = engine(PolicyLimits { deadline_ms: 20, ..generous_limits() });
     for (flood, price) in [
         (
             "short lines",
@@ -275,15 +275,15 @@ fn a_flood_of_log_lines_ends_with_the_fuel_or_the_deadline() {
              (unreachable)",
         ),
     ] {
-        let called = bounded(&Forged { price, ..BEHAVED }.load(&engine));
-        let cause = called.outcome.as_ref().expect_err(flood).kind;
-        assert!(matches!(cause, FailureKind::Fuel | FailureKind::Deadline), "{flood}: {called:?}");
-        assert!(called.log.len() <= 16 && called.log_dropped > 0, "{flood}");
+        let report = bounded(&Forged { price, ..BEHAVED }.load(&engine));
+        let kind = report.outcome.as_ref().expect_err(flood).kind;
+        assert!(matches!(kind, FailureKind::Fuel | FailureKind::Deadline), "{flood}: {report:?}");
+        assert!(report.log.len() <= 16 && report.log_dropped > 0, "{flood}");
     }
 }
 
 #[test]
-fn a_host_call_with_lies_is_no_answer() {
+fn a_host_call_with_invalid_arguments_is_invalid_output() {
     for (lie, call) in [
         ("a text outside of memory", "(call $log (i32.const 0) (i32.const -16) (i32.const 8))"),
         ("a text of 100 MiB", "(call $log (i32.const 0) (i32.const 0) (i32.const 104857600))"),
@@ -295,12 +295,12 @@ fn a_host_call_with_lies_is_no_answer() {
         ),
     ] {
         let price = format!("{call} (i32.const 1300)").leak();
-        let called = bounded(&Forged { price, ..BEHAVED }.load(&ENGINE));
-        let failure = called.outcome.expect_err(lie);
+        let report = bounded(&Forged { price, ..BEHAVED }.load(&ENGINE));
+        let failure = report.outcome.expect_err(lie);
         assert!(
             matches!(failure.kind, FailureKind::InvalidOutput | FailureKind::Trap),
             "{lie}: {failure}"
         );
-        assert!(called.log.is_empty(), "{lie}");
+        assert!(report.log.is_empty(), "{lie}");
     }
 }

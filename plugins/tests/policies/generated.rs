@@ -1,4 +1,4 @@
-//! Modules that a generator made: valid WebAssembly that does anything, exported as a policy.
+//! Generated modules: valid WebAssembly with random behaviour, exported as a policy.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -10,17 +10,17 @@ use rampart_plugins::{FailureKind, Policy, PolicyEngine, PolicyLimits};
 use wasm_smith::{Config, Module};
 
 use crate::forged::BEHAVED;
-use crate::{context, engine, patient, purchase};
+use crate::{context, engine, generous_limits, purchase};
 
-/// Modules made and uploaded.
+/// Modules generated and uploaded.
 const MODULES: usize = 2_000;
-/// Of so many one is also called as if another edge had admitted it.
+/// One of so many is also called, as if another edge had admitted it.
 const CALLED_EVERY: usize = 4;
-/// Bytes that the generator makes one of.
+/// Input of the generator for one module, in bytes.
 const SEED_BYTES: usize = 2_048;
 const THREADS: usize = 2;
 
-/// What a fee policy exports; the generator fills it with whatever it likes.
+/// Exports of a fee policy; the generator writes their bodies.
 const EXPORTS: &str = r#"(module
     (memory (export "memory") 1)
     (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) unreachable)
@@ -30,7 +30,7 @@ const EXPORTS: &str = r#"(module
     (func (export "rampart:policy/fee@0.1.0#price") (param i32) (result i32) unreachable)
 )"#;
 
-/// Bytes that look random and are the same in every run (SplitMix64).
+/// Pseudo-random bytes, the same in every run (SplitMix64).
 fn bytes(seed: u64, count: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let next = || {
@@ -73,12 +73,12 @@ fn generated(seed: u64, exports: &[u8]) -> Option<Vec<u8>> {
     componentize::component(&module.to_bytes()).ok()
 }
 
-/// What became of a call of a module that is loaded unexamined: its cause, or why there was none.
-fn called(engine: &PolicyEngine, component: &[u8]) -> String {
+/// Result of a call of a module loaded without admission: its failure, or the reason of refusal.
+fn call_unadmitted(engine: &PolicyEngine, component: &[u8]) -> String {
     match engine.load(PolicyKind::Fee, component) {
         Ok(Policy::Fee(policy)) => {
-            let called = policy.price(&context(), &[], &purchase("100"));
-            called.outcome.map_or_else(|f| f.kind.as_str().to_owned(), |_| "answered".to_owned())
+            let report = policy.price(&context(), &[], &purchase("100"));
+            report.outcome.map_or_else(|f| f.kind.as_str().to_owned(), |_| "answered".to_owned())
         }
         Ok(_) => panic!("another kind"),
         Err(reason) => reason.to_string().split(" (at").next().unwrap_or_default().to_owned(),
@@ -87,7 +87,8 @@ fn called(engine: &PolicyEngine, component: &[u8]) -> String {
 
 #[test]
 fn generated_modules_and_parts_of_them_break_nothing_at_upload() {
-    let limits = PolicyLimits { deadline_ms: 20, admission_fuel_max: 5_000_000, ..patient() };
+    let limits =
+        PolicyLimits { deadline_ms: 20, admission_fuel_max: 5_000_000, ..generous_limits() };
     let engine = engine(limits);
     let exports = wat::parse_str(EXPORTS).expect("the text is a module");
     let outcomes = Mutex::new(BTreeMap::<String, usize>::new());
@@ -98,11 +99,11 @@ fn generated_modules_and_parts_of_them_break_nothing_at_upload() {
             let part = engine.admit(PolicyKind::Fee, part, Vec::new());
             assert!(part.is_err(), "a part of {seed} was admitted");
             if (seed / THREADS).is_multiple_of(CALLED_EVERY) {
-                let outcome = called(&engine, &component);
+                let outcome = call_unadmitted(&engine, &component);
                 let mut outcomes = outcomes.lock().unwrap_or_else(PoisonError::into_inner);
                 *outcomes.entry(outcome).or_default() += 1;
             }
-            // Whether it is admitted is all the same here, as long as that is decided.
+            // Either decision is fine here, as long as there is one.
             drop(engine.admit(PolicyKind::Fee, component, Vec::new()));
         }
     };
@@ -113,7 +114,7 @@ fn generated_modules_and_parts_of_them_break_nothing_at_upload() {
         }
     });
     let outcomes = outcomes.into_inner().unwrap_or_else(PoisonError::into_inner);
-    // To refuse them unread would be easy: most of those that were called must have run.
+    // Guards against refusing all unread: most of those called must have run.
     let ran: usize = outcomes
         .iter()
         .filter(|(o, _)| FailureKind::ALL.iter().any(|c| c.as_str() == *o))

@@ -1,8 +1,8 @@
-//! The components that `plugins/build` made.
+//! The components that `plugins/build` writes.
 
 use std::path::PathBuf;
 
-/// One of them.
+/// The component of that name.
 #[expect(clippy::disallowed_methods, reason = "where the build put them is no setting of Rampart")]
 pub(crate) fn guest(name: &str) -> Vec<u8> {
     let workspace = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");

@@ -1,20 +1,19 @@
-//! Policies that do what they should not. None may cost more than its limits, and none may be
-//! noticed by the next call.
+//! Misbehaving policies: none may exceed its limits or affect the next call.
 
 use std::time::{Duration, Instant};
 
 use rampart_plugins::contract::Level;
 use rampart_plugins::{CallReport, FailureKind, FeePolicy, FeeSchedule, PolicyLimits};
 
-use crate::{ENGINE, context, engine, fee_policy, patient, purchase, text};
+use crate::{ENGINE, context, engine, fee_policy, generous_limits, purchase, text};
 
 fn misbehave(policy: &FeePolicy, mode: &str) -> CallReport<FeeSchedule> {
     policy.price(&context(), &[text("mode", mode)], &purchase("100"))
 }
 
-fn cause_of(mode: &str) -> (FailureKind, String) {
-    let called = misbehave(&fee_policy(&ENGINE, "hostile"), mode);
-    let failure = called.outcome.expect_err(mode);
+fn failure_of(mode: &str) -> (FailureKind, String) {
+    let report = misbehave(&fee_policy(&ENGINE, "hostile"), mode);
+    let failure = report.outcome.expect_err(mode);
     (failure.kind, failure.message)
 }
 
@@ -22,7 +21,7 @@ fn cause_of(mode: &str) -> (FailureKind, String) {
 #[expect(clippy::disallowed_methods, reason = "the promise is about real time")]
 fn a_loop_is_stopped_within_50_ms() {
     let policy = fee_policy(&engine(PolicyLimits::for_threads(1)), "hostile");
-    // The best of five: the machine may be doing something else, the policy may not.
+    // The best of five: other processes may slow down some of them.
     let fastest = (0..5).map(|_| {
         let start = Instant::now();
         let failure = misbehave(&policy, "loop").outcome.expect_err("it never ends");
@@ -43,8 +42,8 @@ fn fuel_stops_a_loop_after_the_same_number_of_steps() {
 }
 
 #[test]
-fn the_deadline_stops_what_fuel_does_not() {
-    let limits = PolicyLimits { fuel_max: u64::MAX / 2, deadline_ms: 3, ..patient() };
+fn the_deadline_stops_a_loop_that_fuel_does_not() {
+    let limits = PolicyLimits { fuel_max: u64::MAX / 2, deadline_ms: 3, ..generous_limits() };
     let policy = fee_policy(&engine(limits), "hostile");
     let failure = misbehave(&policy, "loop").outcome.expect_err("it never ends");
     assert_eq!(failure.kind, FailureKind::Deadline);
@@ -58,34 +57,34 @@ fn a_component_that_never_starts_is_stopped() {
 }
 
 #[test]
-fn a_panic_is_a_trap_and_its_place_is_logged() {
-    let called = misbehave(&fee_policy(&ENGINE, "hostile"), "panic");
-    assert_eq!(called.outcome.expect_err("it panics").kind, FailureKind::Trap);
-    assert_eq!(called.log.len(), 1);
-    assert_eq!(called.log[0].level, Level::Warn);
-    assert!(called.log[0].text.contains("the tariff of DE is missing"), "{}", called.log[0].text);
+fn a_panic_is_a_trap_and_its_location_is_logged() {
+    let report = misbehave(&fee_policy(&ENGINE, "hostile"), "panic");
+    assert_eq!(report.outcome.expect_err("it panics").kind, FailureKind::Trap);
+    assert_eq!(report.log.len(), 1);
+    assert_eq!(report.log[0].level, Level::Warn);
+    assert!(report.log[0].text.contains("the tariff of DE is missing"), "{}", report.log[0].text);
 }
 
 #[test]
 fn memory_without_end_is_refused() {
-    let called = misbehave(&fee_policy(&ENGINE, "hostile"), "allocate");
-    assert_eq!(called.outcome.expect_err("it never stops").kind, FailureKind::Memory);
+    let report = misbehave(&fee_policy(&ENGINE, "hostile"), "allocate");
+    assert_eq!(report.outcome.expect_err("it never stops").kind, FailureKind::Memory);
     let most = ENGINE.limits().memory_bytes_max;
     assert!(
-        called.memory_bytes <= most && called.memory_bytes > most / 2,
+        report.memory_bytes <= most && report.memory_bytes > most / 2,
         "{}",
-        called.memory_bytes
+        report.memory_bytes
     );
 }
 
 #[test]
 fn recursion_and_wild_reads_are_traps() {
-    assert_eq!(cause_of("recurse").0, FailureKind::Trap);
-    assert_eq!(cause_of("read-outside").0, FailureKind::Trap);
+    assert_eq!(failure_of("recurse").0, FailureKind::Trap);
+    assert_eq!(failure_of("read-outside").0, FailureKind::Trap);
 }
 
 #[test]
-fn an_answer_that_breaks_the_contract_is_refused() {
+fn output_that_breaks_the_contract_is_refused() {
     for (mode, problem) in [
         ("large-answer", "too much data"),
         ("many-lines", "17 fee lines"),
@@ -93,23 +92,23 @@ fn an_answer_that_breaks_the_contract_is_refused() {
         ("code", "fee code"),
         ("bounds", "at-least 2 is above at-most 1"),
     ] {
-        let (cause, message) = cause_of(mode);
-        assert_eq!(cause, FailureKind::InvalidOutput, "{mode}: {message}");
+        let (kind, message) = failure_of(mode);
+        assert_eq!(kind, FailureKind::InvalidOutput, "{mode}: {message}");
         assert!(message.contains(problem), "{mode}: {message}");
     }
 }
 
 #[test]
-fn what_a_policy_cannot_answer_is_an_error_in_one_line() {
-    assert_eq!(cause_of("error"), (FailureKind::Error, "unsupported: this and that".into()));
+fn an_error_of_the_policy_is_reported_in_one_line() {
+    assert_eq!(failure_of("error"), (FailureKind::Error, "unsupported: this and that".into()));
 }
 
 #[test]
-fn chatter_is_cut_counted_and_made_harmless() {
-    let called = misbehave(&fee_policy(&ENGINE, "hostile"), "chatter");
-    assert!(called.outcome.is_ok());
-    assert_eq!((called.log.len(), called.log_dropped), (16, 84));
-    assert_eq!(called.log[0].text, "line 0  [2J");
+fn excess_log_lines_are_dropped_counted_and_escaped() {
+    let report = misbehave(&fee_policy(&ENGINE, "hostile"), "chatter");
+    assert!(report.outcome.is_ok());
+    assert_eq!((report.log.len(), report.log_dropped), (16, 84));
+    assert_eq!(report.log[0].text, "line 0  [2J");
 }
 
 #[test]
@@ -127,21 +126,21 @@ fn a_failure_leaves_nothing_behind() {
 fn a_request_too_large_is_not_the_policys_fault() {
     let mut request = purchase("100");
     request.promo_code = Some("x".repeat(ENGINE.limits().request_bytes_max));
-    let called = fee_policy(&ENGINE, "hostile").price(&context(), &[], &request);
-    assert_eq!(called.outcome.expect_err("it is too large").kind, FailureKind::Capacity);
+    let report = fee_policy(&ENGINE, "hostile").price(&context(), &[], &request);
+    assert_eq!(report.outcome.expect_err("it is too large").kind, FailureKind::Capacity);
 }
 
 #[test]
 fn a_call_without_a_free_slot_fails_at_once() {
-    let limits = PolicyLimits { live_calls_max: 0, ..patient() };
-    let called = misbehave(&fee_policy(&engine(limits), "hostile"), "behave");
-    assert_eq!(called.outcome.expect_err("no slot").kind, FailureKind::Capacity);
-    assert_eq!(called.fuel, 0);
+    let limits = PolicyLimits { live_calls_max: 0, ..generous_limits() };
+    let report = misbehave(&fee_policy(&engine(limits), "hostile"), "behave");
+    assert_eq!(report.outcome.expect_err("no slot").kind, FailureKind::Capacity);
+    assert_eq!(report.fuel, 0);
 }
 
 #[test]
 fn as_many_calls_as_there_are_slots_run_side_by_side() {
-    let limits = PolicyLimits { live_calls_max: 8, ..patient() };
+    let limits = PolicyLimits { live_calls_max: 8, ..generous_limits() };
     let policy = fee_policy(&engine(limits), "hostile");
     std::thread::scope(|scope| {
         for _ in 0..8 {

@@ -1,5 +1,4 @@
-//! The header for C: whatever a policy is asked arrives in the field of that name, and whatever it
-//! answers in the value of that name.
+//! The header for C: every input and output arrives in the field of its name.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -50,13 +49,13 @@ fn every_field_of_a_fee_request_arrives_in_c_and_every_charge_comes_back() {
     request.side = Side::Sell;
     request.volume_30d = Some("1000.5".into());
     request.promo_code = Some("SPRING".into());
-    let called = policy.price(&context, &config, &request);
+    let report = policy.price(&context, &config, &request);
     assert_eq!(
-        line(&called.log, Level::Warn),
+        line(&report.log, Level::Warn),
         "acme|r-1|1767225600|0|a|b|a text|-0.5|-42|1|é||1|1|99.90|EUR|BTC|0.00001|creditCard|DE|\
          basic|1|1000.5|1|SPRING|"
     );
-    let schedule = called.outcome.expect("it has a price");
+    let schedule = report.outcome.expect("it has a price");
     let decimal = |text: &str| text.parse().expect("a decimal");
     let lines: Vec<_> =
         schedule.lines.iter().map(|line| (line.kind, line.code.as_str(), line.charge)).collect();
@@ -79,7 +78,7 @@ fn every_field_of_a_fee_request_arrives_in_c_and_every_charge_comes_back() {
 }
 
 #[test]
-fn every_field_of_an_order_request_arrives_in_c_and_the_placements_come_back() {
+fn every_field_of_a_rank_request_arrives_in_c_and_the_placements_come_back() {
     let mirror = admitted(PolicyKind::MethodOrder, "mirror-order", Vec::new());
     let Policy::MethodOrder(policy) = mirror.policy else { panic!("another kind") };
     let mut request = RankRequest {
@@ -111,13 +110,13 @@ fn every_field_of_an_order_request_arrives_in_c_and_the_placements_come_back() {
             },
         ],
     };
-    let called = policy.rank(&context(), &[], &request);
+    let report = policy.rank(&context(), &[], &request);
     assert_eq!(
-        line(&called.log, Level::Info),
+        line(&report.log, Level::Info),
         "1|1|12.5|CHF|CH|pro|1|1|second|ios|first|5|EUR|CHF|1|-1|1|-2147483648|1|4294967295|\
          second|0|0|0|1|3|0|0|"
     );
-    let ranking = called.outcome.expect("it has an order");
+    let ranking = report.outcome.expect("it has an order");
     let shown: Vec<_> = ranking.shown.iter().map(|p| (&*p.id, p.badge.as_deref())).collect();
     assert_eq!((shown, &*ranking.rule), (vec![("second", Some("last-used"))], "mirrored"));
 
@@ -146,11 +145,11 @@ fn every_field_of_a_payload_arrives_in_c_and_the_signer_comes_back() {
         headers: vec![Header { name: "x-time".into(), value: b"now".to_vec() }],
         body,
     };
-    let called = policy.verify(&context(), &[], &payload, &keys);
+    let report = policy.verify(&context(), &[], &payload, &keys);
     let expected =
         format!("1|fee|1.5|1|{mac}|GET|/sell/onboarding|fee=1.5|x-time|now|a body|32|64|2|3|4|0|");
-    assert_eq!(line(&called.log, Level::Debug), expected);
-    let Ok(Verdict::Authentic(signer)) = called.outcome else { panic!("{:?}", called.outcome) };
+    assert_eq!(line(&report.log, Level::Debug), expected);
+    let Ok(Verdict::Authentic(signer)) = report.outcome else { panic!("{:?}", report.outcome) };
     assert_eq!((signer.key.as_str(), signer.algorithm), ("ours", Algorithm::HmacSha512));
     assert_eq!((signer.signed_at, signer.replay_token.as_deref()), (Some(NOW - 5), Some("a body")));
 

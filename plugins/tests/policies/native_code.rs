@@ -1,4 +1,4 @@
-//! Native code that outlives its engine.
+//! The cache of native code on disk.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -16,7 +16,8 @@ impl Folder {
     }
 
     fn engine(&self) -> PolicyEngine {
-        PolicyEngine::with_native_code(patient(), &self.0).expect("an engine over the folder")
+        PolicyEngine::with_native_code(generous_limits(), &self.0)
+            .expect("an engine over the folder")
     }
 }
 
@@ -31,8 +32,8 @@ fn priced(engine: &PolicyEngine) -> rampart_plugins::CallReport<rampart_plugins:
 }
 
 #[test]
-fn a_second_engine_compiles_nothing_and_answers_the_same() {
-    let folder = Folder::new("kept");
+fn a_second_engine_compiles_nothing_and_returns_the_same() {
+    let folder = Folder::new("cached");
     let first = folder.engine();
     let answer = priced(&first);
     assert_eq!((answer.outcome.is_ok(), first.reused()), (true, 0));
@@ -43,7 +44,7 @@ fn a_second_engine_compiles_nothing_and_answers_the_same() {
 }
 
 #[test]
-fn a_file_that_was_cut_off_is_compiled_anew() {
+fn a_truncated_file_is_compiled_again() {
     let folder = Folder::new("cut");
     let answer = priced(&folder.engine());
     let mut folders = vec![folder.0.clone()];
@@ -68,7 +69,7 @@ fn a_folder_that_others_may_enter_is_refused() {
     let folder = Folder::new("open");
     fs::create_dir(&folder.0).expect("a folder");
     fs::set_permissions(&folder.0, fs::Permissions::from_mode(0o755)).expect("open to others");
-    let refused = PolicyEngine::with_native_code(patient(), &folder.0);
+    let refused = PolicyEngine::with_native_code(generous_limits(), &folder.0);
     let reason = refused.err().expect("it is refused").to_string();
     assert!(reason.contains("accessible to its owner alone"), "{reason}");
 }

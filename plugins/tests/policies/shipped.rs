@@ -1,4 +1,4 @@
-//! The guests Rampart ships, decision by decision.
+//! Decisions of the shipped guests.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -16,8 +16,8 @@ use ring::signature::{Ed25519KeyPair, KeyPair};
 use crate::{ENGINE, NOW, admitted, context, fee_policy, guest, purchase, text, texts};
 
 fn price(config: &[ConfigEntry], request: &rampart_plugins::contract::FeeRequest) -> FeeSchedule {
-    let called = fee_policy(&ENGINE, "tiered-fee").price(&context(), config, request);
-    called.outcome.expect("it has a price")
+    let report = fee_policy(&ENGINE, "tiered-fee").price(&context(), config, request);
+    report.outcome.expect("it has a price")
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn a_fee_falls_with_the_amount() {
 }
 
 #[test]
-fn a_promotion_takes_off_its_part_and_the_floor() {
+fn a_promotion_reduces_the_rate_and_removes_the_floor() {
     let minimum = ConfigEntry { key: "minimum".into(), value: ConfigValue::Decimal("1.50".into()) };
     let config = [minimum, texts("promotions", &["SPRING=5000", "FREE=1000000"])];
     let with_code = |code: &str| {
@@ -101,7 +101,7 @@ fn a_fee_in_c_falls_with_the_volume() {
 }
 
 #[test]
-fn a_policy_in_c_refuses_a_configuration_with_its_own_words() {
+fn a_policy_in_c_refuses_a_configuration_with_its_own_message() {
     let rate = ConfigEntry { key: "rate".into(), value: ConfigValue::Integer(7_000) };
     let refused = ENGINE.admit(PolicyKind::Fee, guest("volume-fee"), vec![rate]).err();
     let expected = "the policy does not accept the configuration: \
@@ -225,8 +225,8 @@ fn offer(covered: &str, at: u32) -> SignedPayload {
 const COVERED: &str = "fee=1.5&returnUrl=https%3A%2F%2Fpartner.example%2F%C3%BC&";
 
 fn verdict(config: &[ConfigEntry], payload: &SignedPayload, keys: &KeyRing) -> Verdict {
-    let called = ed25519_offer().verify(&context(), config, payload, keys);
-    called.outcome.expect("it has a verdict")
+    let report = ed25519_offer().verify(&context(), config, payload, keys);
+    report.outcome.expect("it has a verdict")
 }
 
 #[test]

@@ -118,7 +118,7 @@ async fn follow(section: &str) -> Vec<Value> {
             author.folder().join("target/demo/rampart.toml").display(),
         ),
     );
-    let script = commands("An edge to try it on") + &commands(section);
+    let script = commands("A local edge") + &commands(section);
     partner_fees(&author.done(&script).await)
 }
 

@@ -11,7 +11,7 @@ use crate::policies::request::{CallInputs, PolicyRequest};
 /// `failure` being null. `None` when the request is for another kind of policy.
 ///
 /// Blocks: not for a serving thread.
-pub(in crate::policies) fn call(
+pub(crate) fn call(
     policy: &Policy,
     context: &CallContext,
     config: &[ConfigEntry],

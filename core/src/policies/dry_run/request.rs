@@ -14,7 +14,7 @@ use crate::policies::method_order::{method_kind, policy_methods};
 use crate::trading::catalogue::Catalogue;
 
 /// A request to a policy of any kind.
-pub(in crate::policies) enum DryRunRequest {
+pub(crate) enum DryRunRequest {
     Fee(FeeRequest),
     MethodOrder(Arc<RankRequest>),
     Signature(SignedPayload),
@@ -26,7 +26,7 @@ impl DryRunRequest {
     ///
     /// # Errors
     /// The member that is invalid or unknown.
-    pub(in crate::policies) fn read(
+    pub(crate) fn read(
         kind: PolicyKind,
         input: Value,
         catalogue: &Catalogue,

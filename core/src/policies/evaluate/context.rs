@@ -5,10 +5,10 @@ use rampart_plugins::contract::CallContext;
 use crate::Core;
 use crate::auth::caller::Client;
 
-pub(in crate::policies) const NS_PER_MS: u64 = 1_000_000;
+pub(crate) const NS_PER_MS: u64 = 1_000_000;
 
 /// The context of a call that a request waits for.
-pub(in crate::policies) fn live_context(core: &Core, client: &Client) -> CallContext {
+pub(crate) fn live_context(core: &Core, client: &Client) -> CallContext {
     CallContext {
         partner: client.tenant.slug.to_string(),
         request_id: client.request_id.to_string(),

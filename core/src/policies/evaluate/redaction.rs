@@ -7,7 +7,7 @@ const WORD_DIGITS_MAX: usize = 5;
 
 /// A policy's message without words that may be personal data or secrets: addresses, URLs, long
 /// words, many digits. The message is one bounded line already.
-pub(in crate::policies) fn redacted(message: &str) -> String {
+pub(crate) fn redacted(message: &str) -> String {
     let words = message.split(' ').map(|word| if is_harmless(word) { word } else { "…" });
     words.collect::<Vec<_>>().join(" ")
 }

@@ -1,4 +1,4 @@
-//! Payment methods in the order a country is used to, after the one the user paid with last.
+//! Payment methods in the order usual in a country, after the one the user paid with last.
 //!
 //! - `countries`: `DE=bank-transfer,card` puts kinds (or ids) of methods in order for one country;
 //!   `*=...` is for every other
@@ -10,7 +10,7 @@ struct CountryOrder;
 
 rampart_guest::method_order_policy!(CountryOrder);
 
-/// Where the operator says nothing.
+/// Used when `countries` is not set.
 const DEFAULT_COUNTRIES: [(&str, &str); 4] = [
     ("AT", "instant-transfer,bank-transfer,card"),
     ("DE", "instant-transfer,bank-transfer,card"),
@@ -39,7 +39,7 @@ impl MethodOrderPolicy for CountryOrder {
 
     fn rank(_: CallContext, config: Config, request: OrderRequest) -> Result<Ranking, PolicyError> {
         let OrderRequest { user, methods, .. } = request;
-        let (country, order) = preference(&config, &user.country);
+        let (country, order) = preferences(&config, &user.country);
         let hide = config.texts("hide");
         let (mut ranked, mut hidden) = (Vec::with_capacity(methods.len()), Vec::new());
         for Method { id, kind, cost, .. } in methods {
@@ -47,15 +47,15 @@ impl MethodOrderPolicy for CountryOrder {
                 hidden.push(id);
                 continue;
             }
-            let place = order.iter().position(|wanted| wanted.is(kind, &id));
-            let later = user.last_used.as_ref() != Some(&id);
-            ranked.push(((later, place.unwrap_or(usize::MAX), cost.unwrap_or(i32::MAX)), id));
+            let rank = order.iter().position(|preference| preference.matches(kind, &id));
+            let is_other = user.last_used.as_ref() != Some(&id);
+            ranked.push(((is_other, rank.unwrap_or(usize::MAX), cost.unwrap_or(i32::MAX)), id));
         }
         // The sort is stable: methods that compare equal keep the host's order.
         ranked.sort_by_key(|(key, _)| *key);
 
-        let shown = ranked.into_iter().enumerate().map(|(index, ((later, ..), id))| {
-            let badge = match (later, index) {
+        let shown = ranked.into_iter().enumerate().map(|(index, ((is_other, ..), id))| {
+            let badge = match (is_other, index) {
                 (false, _) => Some("last-used".into()),
                 (true, 0) => Some("recommended".into()),
                 (true, _) => None,
@@ -70,15 +70,15 @@ impl MethodOrderPolicy for CountryOrder {
     }
 }
 
-/// One place of an order: a kind of methods, or the id of one.
-struct Wanted<'a> {
+/// One entry of an order: a kind of methods, or the id of one.
+struct Preference<'a> {
     kind: Option<MethodKind>,
     name: &'a str,
 }
 
-impl<'a> Wanted<'a> {
-    /// A guest compares texts byte by byte, so a kind is told by its name once and not per method.
-    fn named(name: &'a str) -> Self {
+impl<'a> Preference<'a> {
+    /// A guest compares texts byte by byte, so names are resolved to kinds once, not per method.
+    fn parse(name: &'a str) -> Self {
         let kind = match name {
             "card" => Some(MethodKind::Card),
             "bank-transfer" => Some(MethodKind::BankTransfer),
@@ -91,18 +91,18 @@ impl<'a> Wanted<'a> {
         Self { kind, name }
     }
 
-    fn is(&self, kind: MethodKind, id: &str) -> bool {
+    fn matches(&self, kind: MethodKind, id: &str) -> bool {
         self.kind == Some(kind) || self.name == id
     }
 }
 
-/// The line for `country`, or else the one for all.
-fn preference<'a>(config: &'a Config, country: &str) -> (&'a str, Vec<Wanted<'a>>) {
+/// The entry for `country`, or else the one for all.
+fn preferences<'a>(config: &'a Config, country: &str) -> (&'a str, Vec<Preference<'a>>) {
     let texts = config.texts("countries");
-    let told = texts.iter().filter_map(|text| text.split_once('='));
-    let preset = DEFAULT_COUNTRIES.iter().copied().filter(|_| texts.is_empty());
-    let lines = told.chain(preset);
+    let configured = texts.iter().filter_map(|text| text.split_once('='));
+    let defaults = DEFAULT_COUNTRIES.iter().copied().filter(|_| texts.is_empty());
+    let lines = configured.chain(defaults);
     let line = |name: &str| lines.clone().find(|(country, _)| *country == name);
     let (name, order) = line(country).or_else(|| line("*")).unwrap_or(("*", ""));
-    (name, order.split(',').map(str::trim).map(Wanted::named).collect())
+    (name, order.split(',').map(str::trim).map(Preference::parse).collect())
 }

@@ -1,6 +1,6 @@
-//! Offers and onboarding links signed with Ed25519, each good for a few minutes and only once.
+//! Offers and onboarding links signed with Ed25519, each valid for a few minutes and only once.
 //!
-//! `signature` is `t=SECONDS,n=NONCE,s=BASE64`: when it was signed (Unix time), a value never used
+//! `signature` is `t=SECONDS,n=NONCE,s=BASE64`: the signing time (Unix time), a value never used
 //! before, and the signature of this line:
 //!
 //! ```text
@@ -11,7 +11,7 @@
 //! link covers all its parameters. The nonce is 8 to 64 of `A-Z a-z 0-9 - _`.
 //!
 //! - `key`: name of the public key, `partner-ed25519` if not set
-//! - `tolerance`: how old or early a signature may be, in seconds, 300 if not set
+//! - `tolerance`: largest distance of the signing time from now, in seconds, 300 if not set
 
 use rampart_guest::encoding::{base64_decode, percent_encode};
 use rampart_guest::log;
@@ -23,11 +23,11 @@ rampart_guest::signature_policy!(Ed25519Offer);
 
 const DEFAULT_KEY: &str = "partner-ed25519";
 const DEFAULT_TOLERANCE_SECONDS: i32 = 300;
-/// The fields of an offer a partner must vouch for.
+/// Fields of an offer that the signature must cover.
 const OFFER_FIELDS: [&str; 5] =
     ["callbackUrl", "fee", "returnUrl", "walletAddress", "walletAddressTag"];
 
-/// A `signature` member, taken apart.
+/// A parsed `signature` member.
 struct Claim<'a> {
     signed_at: u32,
     nonce: &'a str,
@@ -85,7 +85,7 @@ fn judge(
             return Err(Rejection::UnknownKey);
         }
     }
-    // After the signature, so that nobody without the key learns anything of the clock.
+    // Checked after the signature, so that the clock is not revealed without the key.
     let tolerance = config.integer("tolerance").unwrap_or(DEFAULT_TOLERANCE_SECONDS);
     if context.now.abs_diff(claim.signed_at) > tolerance.unsigned_abs() {
         return Err(Rejection::Stale);
@@ -115,7 +115,7 @@ impl<'a> Claim<'a> {
     }
 }
 
-/// What the partner signed. The host gives the fields in alphabetical order.
+/// The signed message. The host passes the fields in alphabetical order.
 fn message(payload: &SignedPayload, claim: &Claim<'_>) -> String {
     let covered = payload.fields.iter().filter(|field| match payload.purpose {
         Purpose::Offer => OFFER_FIELDS.contains(&field.name.as_str()),

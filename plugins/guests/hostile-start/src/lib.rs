@@ -6,7 +6,7 @@ struct NeverStarts;
 
 rampart_guest::fee_policy!(NeverStarts);
 
-/// Run when the component is instantiated.
+/// Runs when the component is instantiated.
 #[unsafe(no_mangle)]
 pub extern "C" fn _initialize() {
     loop {

@@ -1,5 +1,5 @@
-//! A fee policy that does what its `mode` setting says, for the tests of the host. With no mode it
-//! behaves. `MODE@COUNTRY` misbehaves in one country only, so that it can pass an admission.
+//! A fee policy that misbehaves as its `mode` setting says, for the tests of the host. Without a mode
+//! it behaves. `MODE@COUNTRY` misbehaves in one country only, so that it can pass admission.
 
 use std::hint::black_box;
 

@@ -1,4 +1,4 @@
-//! What a policy says about itself, and the `meta` interface made of it.
+//! A policy's description of itself, and the `meta` interface built from it.
 
 use crate::Problem;
 use crate::bindings::about::exports::rampart::policy::meta;
@@ -6,7 +6,7 @@ use crate::bindings::about::exports::rampart::policy::meta;
 /// The type of a setting.
 pub use meta::ConfigType as SettingType;
 
-/// A policy in the operator's eyes.
+/// The description of a policy, shown to operators.
 pub struct About {
     /// `partner/name` or reverse-DNS.
     pub name: &'static str,
@@ -14,26 +14,26 @@ pub struct About {
     pub version: &'static str,
     /// One sentence.
     pub summary: &'static str,
-    /// What the operator may set.
+    /// The operator's settings.
     pub settings: &'static [Setting],
     /// Names of the keys it expects to be bound.
     pub keys: &'static [&'static str],
 }
 
-/// One thing the operator may set.
+/// A setting for the operator.
 pub struct Setting {
     /// Its key.
     pub key: &'static str,
     /// Its type.
     pub is: SettingType,
-    /// Whether the policy does without it.
+    /// True if the policy cannot run without it.
     pub required: bool,
     /// Shown to the operator.
     pub help: &'static str,
 }
 
 impl Setting {
-    /// A setting the policy does without.
+    /// A setting that may be left out.
     pub const fn optional(key: &'static str, is: SettingType, help: &'static str) -> Self {
         Self { key, is, required: false, help }
     }
@@ -56,7 +56,7 @@ pub(crate) fn describe(about: &About, kind: meta::PolicyKind) -> meta::PolicyInf
     }
 }
 
-/// A problem in the words of the contract.
+/// A problem as the contract's type.
 pub(crate) fn problems(Problem { key, problem }: Problem) -> Vec<meta::ConfigProblem> {
     vec![meta::ConfigProblem { key: key.into(), problem }]
 }

@@ -1,7 +1,7 @@
-//! The allocator: a bump pointer over what the first page of memory has left behind the stack and the
-//! constants (more than 40 KiB), and over fresh pages where that is too small.
+//! The allocator: a bump pointer over the rest of the first page of memory, behind the stack and the
+//! constants (more than 40 KiB), and over new pages where that is too small.
 //!
-//! An instance lives for one call, so nothing needs to be given back. A memory that never grows costs
+//! An instance lives for one call, so nothing is ever freed. A memory that never grows costs
 //! the host no system call, and one of a single page little to clear: both are paid on every call.
 
 #![cfg(target_arch = "wasm32")]
@@ -14,22 +14,22 @@ use std::ptr;
 const PAGE_BYTES: usize = 64 << 10;
 
 unsafe extern "C" {
-    /// Where the linker has put nothing any more.
+    /// End of the memory used by the linker.
     static __heap_base: u8;
 }
 
 struct Arena {
-    /// Where the free part begins.
+    /// Start of the free part.
     next: Cell<*const u8>,
-    /// Where it ends; zero until somebody looks.
+    /// End of the free part; zero until the first allocation.
     end: Cell<usize>,
 }
 
 #[global_allocator]
 static ARENA: Arena = Arena { next: Cell::new(&raw const __heap_base), end: Cell::new(0) };
 
-/// Where the host puts each text and list that it hands over (`realloc` of the canonical ABI of the
-/// component model). Several dozen times a call, so it is one function and not the usual three.
+/// Allocates memory for each text and list that the host passes (`realloc` of the canonical ABI of
+/// the component model). Called dozens of times per call, so it is one function, not the usual three.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cabi_realloc(
     block: *mut u8,
@@ -42,16 +42,16 @@ unsafe extern "C" fn cabi_realloc(
     }
     // SAFETY: the canonical ABI gives the size and the alignment that it gave before, and an
     // alignment that is a power of two.
-    let placed = unsafe {
+    let allocated = unsafe {
         match old_size {
             0 => ARENA.alloc(Layout::from_size_align_unchecked(size, align)),
             _ => ARENA.realloc(block, Layout::from_size_align_unchecked(old_size, align), size),
         }
     };
-    if placed.is_null() {
+    if allocated.is_null() {
         wasm32::unreachable();
     }
-    placed
+    allocated
 }
 
 // SAFETY: a policy is called on one thread, once.

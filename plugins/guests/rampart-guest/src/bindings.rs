@@ -1,4 +1,4 @@
-//! Generated from `wit/`: what every policy exports, and one module for each kind.
+//! Bindings generated from `wit/`: the exports of every policy, and one module for each kind.
 //!
 //! A world of `wit/` is `about` and one of the kinds. They are generated apart because a macro that
 //! exports an interface can exist only once in a crate; the tool that makes the component joins them.

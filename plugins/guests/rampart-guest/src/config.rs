@@ -5,7 +5,7 @@ use crate::{ConfigEntry, ConfigValue, PolicyError};
 /// The settings of one call. A setting that is not there is `None` (or an empty list).
 pub struct Config(Vec<ConfigEntry>);
 
-/// Why a setting cannot be used.
+/// The reason a setting cannot be used.
 pub struct Problem {
     /// The setting.
     pub key: &'static str,

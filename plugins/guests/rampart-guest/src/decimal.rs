@@ -1,8 +1,8 @@
-//! Exact comparison of decimal text. Sums are the host's.
+//! Exact comparison of decimal text. Arithmetic is the host's.
 
 use std::cmp::Ordering;
 
-/// A decimal number of the contract, as it is written.
+/// A decimal number of the contract.
 #[derive(Clone, Copy, Debug)]
 pub struct Decimal<'a> {
     negative: bool,

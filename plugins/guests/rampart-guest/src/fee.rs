@@ -14,7 +14,7 @@ use crate::{ConfigEntry, about};
 
 /// States the fees of a quote or an order; the host does the sums.
 pub trait FeePolicy {
-    /// What the operator sees.
+    /// Its description, shown to the operator.
     const ABOUT: About;
 
     /// Checks settings beyond their type. Called when they change, never for a request.
@@ -28,7 +28,7 @@ pub trait FeePolicy {
     /// The fees of one quote or order.
     ///
     /// # Errors
-    /// When the policy cannot answer; the host then applies what the partner configured for that.
+    /// When the policy has no output; the host then applies the failure policy configured for the partner.
     fn price(
         context: CallContext,
         config: Config,

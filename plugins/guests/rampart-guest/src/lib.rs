@@ -1,4 +1,4 @@
-//! Everything a policy for Rampart needs, so that its author writes only the decision:
+//! The library for policies in Rust: an author writes only the decision.
 //!
 //! ```no_run
 //! use rampart_guest::fee::*;
@@ -23,12 +23,12 @@
 //! ```
 //!
 //! - `fee`, `method_order`, `signature`: one module per kind of policy
-//! - `about`: what a policy says about itself; `config`: the operator's settings
+//! - `about`: a policy's description of itself; `config`: the operator's settings
 //! - `decimal`: exact comparison of decimal text; `encoding`: percent and base64
-//! - `log`: lines for the operator, of panics too
+//! - `log`: log lines, also of panics
 //! - `arena`: the allocator
 //!
-//! A policy may use `std`, but nothing is behind it: no clock, files, network or randomness.
+//! A policy may use `std`, but there is no system behind it: no clock, files, network or randomness.
 
 mod about;
 mod arena;

@@ -4,23 +4,23 @@ use std::panic;
 
 use crate::bindings::about::rampart::policy::log::{Level, write};
 
-/// For whoever works on the policy.
+/// Logs a line for the policy's author.
 pub fn debug(message: &str) {
     write(Level::Debug, message);
 }
 
-/// Worth knowing.
+/// Logs a line for information.
 pub fn info(message: &str) {
     write(Level::Info, message);
 }
 
-/// Worth acting on.
+/// Logs a line that needs attention.
 pub fn warn(message: &str) {
     write(Level::Warn, message);
 }
 
-/// Makes a panic say where it happened before it traps: to be called first. A policy that never
-/// writes a line is the cheaper one: the import makes two more instances of every call.
+/// Installs a panic hook that logs the location before the trap; call it first. A policy that never
+/// logs is cheaper: the import adds two instances to every call.
 pub fn write_panics() {
     panic::set_hook(Box::new(|panic| warn(&panic.to_string())));
 }

@@ -14,7 +14,7 @@ use crate::{ConfigEntry, about};
 
 /// Orders the payment methods offered to one user.
 pub trait MethodOrderPolicy {
-    /// What the operator sees.
+    /// Its description, shown to the operator.
     const ABOUT: About;
 
     /// Checks settings beyond their type. Called when they change, never for a request.
@@ -28,7 +28,7 @@ pub trait MethodOrderPolicy {
     /// The order for one user; a method in neither list follows in the host's order.
     ///
     /// # Errors
-    /// When the policy cannot answer; the host then uses its own order.
+    /// When the policy has no output; the host then uses its own order.
     fn rank(
         context: CallContext,
         config: Config,

@@ -13,9 +13,9 @@ pub use crate::bindings::signature::rampart::policy::crypto::{
 pub use crate::{About, CallContext, Config, PolicyError, Problem, Setting, SettingType};
 use crate::{ConfigEntry, about};
 
-/// Decides whether a payload is authentic. Keys stay in the host: ask [`verify`] by their name.
+/// Decides whether a payload is authentic. Keys stay in the host: [`verify`] takes their names.
 pub trait SignaturePolicy {
-    /// What the operator sees.
+    /// Its description, shown to the operator.
     const ABOUT: About;
 
     /// Checks settings beyond their type. Called when they change, never for a request.
@@ -26,10 +26,10 @@ pub trait SignaturePolicy {
         Ok(())
     }
 
-    /// The verdict. `Authentic` is believed only of a key that [`verify`] said yes for.
+    /// The verdict. The host accepts `Authentic` only for a key with which [`verify`] returned true.
     ///
     /// # Errors
-    /// When the policy cannot answer; the payload is then refused.
+    /// When the policy has no output; the payload is then refused.
     fn judge(
         context: CallContext,
         config: Config,

@@ -1,7 +1,7 @@
-//! A partner fee that falls with the amount, with a floor, and promotion codes that take some off.
+//! A partner fee that falls with the amount, with a floor, and promotion codes for discounts.
 //!
 //! - `tiers`: `FROM=PPM`, ascending; the last tier the amount reaches applies
-//! - `promotions`: `CODE=PPM`, what a code takes off the rate
+//! - `promotions`: `CODE=PPM`, the discount of a code on the rate
 //! - `minimum`: the least the fee can be without a code, in the pay currency
 //! - `sell-rate`: the rate of a sale, where the pay amount is crypto and tiers make no sense
 
@@ -89,7 +89,7 @@ fn tiers(config: &Config) -> Result<Vec<(Decimal<'_>, i32)>, Problem> {
     }
 }
 
-/// What the code takes off; nothing for no code, or one that is not ours.
+/// The discount of a code; `None` without a code, or for an unknown one.
 fn discount(config: &Config, code: Option<&str>) -> Result<Option<i32>, Problem> {
     let Some(code) = code else { return Ok(None) };
     for promotion in config.texts("promotions") {
