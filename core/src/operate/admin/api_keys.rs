@@ -37,7 +37,7 @@ pub(super) async fn issue(core: &Arc<Core>, input: Input) -> Answer {
     }
     let slug = input.param("slug");
     let (client, mode) = client(core, slug).await?;
-    let mut key = ApiKey::make(&core.clock, mode)?;
+    let mut key = ApiKey::generate(&core.clock, mode)?;
     key.name = name;
     key.scopes = scopes;
     key.expires_at = expires_at;

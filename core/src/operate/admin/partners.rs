@@ -42,7 +42,7 @@ pub(super) async fn create(core: &Arc<Core>, input: Input) -> Answer {
     if name.is_empty() || name.chars().count() > NAME_CHARS_MAX {
         return Err(Refused::unprocessable("name: 1 to 255 characters"));
     }
-    let tenant = NewTenant::make(core, slug, name, mode).await?;
+    let tenant = NewTenant::generate(core, slug, name, mode).await?;
     let mut tx = core.db.begin().await?;
     tenant.insert(&mut tx, core.clock.now()).await.map_err(|error| {
         match error.as_database_error().and_then(|e| e.constraint()) {
