@@ -176,7 +176,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::endpoint::Surface;
+    use crate::http::Surface;
     use crate::platform::error::Code;
 
     #[test]

@@ -1,4 +1,4 @@
-//! Proof of the caller: client credentials, user credentials, tokens, passwords.
+//! Authentication: client credentials, user credentials, tokens, passwords.
 
 pub mod caller;
 pub mod client_credentials;

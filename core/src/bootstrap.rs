@@ -1,4 +1,4 @@
-//! From settings to a running core.
+//! Construction of the core from settings.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ use crate::trading::orders::{OrderInserts, OrderReads};
 use crate::trading::payment_methods::MethodCache;
 use crate::users;
 
-/// Why the core cannot start: one sentence for the operator.
+/// The reason the core cannot start: one sentence for the operator.
 #[derive(Debug)]
 pub struct StartError(String);
 
@@ -41,17 +41,17 @@ impl std::fmt::Display for StartError {
 impl std::error::Error for StartError {}
 
 impl Core {
-    /// Connects, migrates and loads what requests need. The runtime that awaits this owns the
-    /// pool and must outlive the core.
+    /// Connects, migrates and loads the snapshot. The runtime that awaits this owns the pool and must
+    /// outlive the core.
     ///
     /// # Errors
-    /// One sentence that says what and where.
+    /// One sentence that names the cause.
     pub async fn start(settings: Settings, clock: Clock) -> Result<Arc<Self>, StartError> {
         let configured = configured_key(&settings)?;
         let upstream = configured_upstream(&settings)?;
         let mailer = Mailer::new(&settings.mail, &settings.public_url)
-            .map_err(|wrong| StartError(wrong.to_owned()))?;
-        warn_of_idle(&settings);
+            .map_err(|reason| StartError(reason.to_owned()))?;
+        warn_of_unused_settings(&settings);
         let db = db::open(&settings.database).await.map_err(|e| StartError(e.to_string()))?;
         let assembled = Self::assemble(settings, clock, db, (configured, upstream, mailer)).await;
         assembled.map_err(|e| StartError(e.to_string()))
@@ -65,7 +65,7 @@ impl Core {
     ) -> Result<Arc<Self>> {
         let keys = match configured {
             Some(key) => key,
-            None => kept_key(&clock, &db).await?,
+            None => stored_key(&clock, &db).await?,
         };
         let metrics = Metrics::new().map_err(|e| Error::internal("register metrics", e))?;
         metrics.build_info.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
@@ -109,8 +109,8 @@ impl Core {
     }
 }
 
-/// Says which settings this edge knows and has no use for yet, so that nobody relies on them.
-fn warn_of_idle(settings: &Settings) {
+/// Logs settings that are accepted but have no effect yet.
+fn warn_of_unused_settings(settings: &Settings) {
     if settings.ratelimit.redis_url.is_some() {
         tracing::warn!("ratelimit.redis_url is not used: this edge counts its rates by itself");
     }
@@ -123,27 +123,27 @@ fn configured_upstream(settings: &Settings) -> Result<Option<Upstream>, StartErr
     Upstream::parse(text).map(Some).ok_or_else(|| StartError(wrong.to_owned()))
 }
 
-/// The configured master key. Looked at before anything else is touched.
+/// The configured master key. Checked before anything else.
 fn configured_key(settings: &Settings) -> Result<Option<MasterKey>, StartError> {
     let Some(text) = &settings.keys.master else { return Ok(None) };
     let key = MasterKey::parse(text);
     key.map(Some).ok_or_else(|| StartError("keys.master is not 32 bytes in base64".to_owned()))
 }
 
-/// A master key made once and kept in the database.
-async fn kept_key(clock: &Clock, db: &sqlx::PgPool) -> Result<MasterKey> {
+/// The master key in the database, generated at the first start.
+async fn stored_key(clock: &Clock, db: &sqlx::PgPool) -> Result<MasterKey> {
     tracing::warn!("keys.master is not set: the key is kept in the database beside what it seals");
-    let made: [u8; KEY_BYTES] = clock.random_bytes()?;
+    let generated: [u8; KEY_BYTES] = clock.random_bytes()?;
     sqlx::query!(
         "insert into edge_key (name, value, created_at) values ('master', $1, $2) \
          on conflict (name) do nothing",
-        &made[..],
+        &generated[..],
         clock.now(),
     )
     .execute(db)
     .await?;
-    let kept = sqlx::query_scalar!("select value from edge_key where name = 'master'")
+    let stored = sqlx::query_scalar!("select value from edge_key where name = 'master'")
         .fetch_one(db)
         .await?;
-    Ok(MasterKey::from_bytes(&kept))
+    Ok(MasterKey::from_bytes(&stored))
 }

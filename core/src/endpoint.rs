@@ -20,6 +20,7 @@ pub use self::respond::{Created, Done, Json, NoContent, Respond, Success};
 use crate::Core;
 use crate::auth::caller::{Caller, Client, UserProof};
 use crate::endpoint::openapi::doc::Doc;
+use crate::http::Surface;
 use crate::http::fields::{self, strict};
 use crate::http::reply::Reply;
 use crate::http::request::{BODY_BYTES_MAX, Input};
@@ -86,15 +87,6 @@ pub trait Endpoint: 'static {
     ) -> impl Future<Output = Result<Self::Response>> + Send {
         Self::call(core, caller, request)
     }
-}
-
-/// One of the two APIs, each on a listener of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Surface {
-    /// The partners' API: errors are codes of the catalogue in one envelope.
-    Partners,
-    /// The operators' API: an error is a status and a reason.
-    Operators,
 }
 
 /// The form of an endpoint's body.

@@ -9,3 +9,12 @@ pub mod reply;
 pub mod request;
 pub(crate) mod signed_link;
 pub mod upload;
+
+/// One of the two APIs, each on a listener of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Surface {
+    /// The partners' API: errors are codes of the catalogue in one envelope.
+    Partners,
+    /// The operators' API: an error is a status and a reason.
+    Operators,
+}

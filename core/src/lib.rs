@@ -1,8 +1,8 @@
-//! Rampart's core: the API over Postgres, without a listener.
+//! Rampart's core: the trading API on Postgres, without a listener.
 //!
-//! Where to look: [`api`] is the table of every endpoint; `<domain>.rs` is a domain's model and
-//! rules, `<domain>/<action>.rs` one endpoint in all its versions. [`Core`] is what an endpoint
-//! may use. [`snapshot`] keeps Postgres off the path of catalogue reads.
+//! [`api`] is the table of all endpoints; `<domain>.rs` is a domain's model and rules,
+//! `<domain>/<action>.rs` one endpoint in all its versions. [`Core`] holds the shared state of an
+//! edge. [`tenancy::snapshot`] keeps Postgres off the path of catalogue reads.
 
 pub mod api;
 pub mod auth;
@@ -43,7 +43,7 @@ use crate::trading::market::feed::PriceFeed;
 use crate::trading::orders::{OrderInserts, OrderReads};
 use crate::trading::payment_methods::MethodCache;
 
-/// What every endpoint may use. One per edge, in an `Arc`.
+/// The shared state of an edge, passed to every endpoint.
 #[derive(Debug)]
 pub struct Core {
     /// The partners' API, served on the public listener.
@@ -52,53 +52,53 @@ pub struct Core {
     pub operators_api: &'static ServedApi,
     /// Time and entropy.
     pub clock: Clock,
-    /// The pool. Hot paths read [`Core::snapshots`] instead.
+    /// The connection pool. Hot paths read [`Core::snapshots`] instead.
     pub db: PgPool,
-    /// The key that all others are derived from.
+    /// The master key, from which all other keys are derived.
     pub keys: MasterKey,
     /// Metrics of this edge.
     pub metrics: Metrics,
-    /// What partners' policies run in.
+    /// The runtime of partners' policies.
     pub policies: Policies,
-    /// Shadow runs and samples of policies that wait for a worker.
+    /// The queue of shadow runs and samples of policies.
     pub policy_shadows: ShadowQueue,
-    /// How partners are called.
+    /// The HTTP client for deliveries to partners.
     pub outbound: Outbound,
-    /// Where prices are read; `None` while the operator sets them by hand.
+    /// The price feed; `None` if the operator sets prices manually.
     pub price_feed: Option<PriceFeed>,
-    /// The mail server, if there is one.
+    /// The SMTP client, if configured.
     pub mailer: Option<Mailer>,
-    /// Who answers about limits, if it is another backend.
+    /// The backend for limits, if configured.
     pub upstream: Option<Upstream>,
-    /// Settings as configured.
+    /// The configuration.
     pub settings: Settings,
-    /// Tenants and catalogue as of now.
+    /// Current tenants and catalogue.
     pub snapshots: Snapshots,
-    /// Password hashing, bounded.
+    /// Password hashing on its own threads.
     pub passwords: Passwords,
-    /// Where images of documents and proofs are kept.
+    /// The object store of documents and proofs.
     pub documents: DocumentStore,
-    /// Work on images, bounded.
+    /// Image processing with limits.
     pub images: ImageProcessor,
-    /// Tries of client credentials, by who tries.
+    /// Rate limits of client credentials.
     pub attempts: Attempts,
-    /// Tries of users' e-mail addresses.
+    /// Rate limits of users' e-mail addresses.
     pub user_attempts: users::Attempts,
-    /// Payment-method lists of the current catalogue.
+    /// Cached payment-method lists of the current catalogue.
     pub method_cache: MethodCache,
-    /// Access tokens.
+    /// Verification of access tokens.
     pub tokens: Tokens,
     /// Orders that share a commit.
     pub order_inserts: OrderInserts,
     /// Claims of idempotency keys.
     pub key_claims: KeyClaims,
-    /// Reads of single orders.
+    /// Batched reads of single orders.
     pub order_reads: OrderReads,
-    /// Last uses of API keys, not yet written.
+    /// Last uses of API keys that are not written yet.
     pub api_key_uses: ApiKeyUses,
 }
 
-/// Compiles what the README shows.
+/// Compiles the examples of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 pub struct Readme;

@@ -1,5 +1,5 @@
-//! API clients as they log in: a user name and a password for a pair of tokens, and the next pair
-//! for a refresh token. Both are tried by anybody, so tries are counted before anything is hashed.
+//! Login of API clients: a user name and a password for a token pair, and a refresh token for the
+//! next one. Both endpoints are public, so attempts are counted before anything is hashed.
 
 pub mod authenticate;
 pub mod refresh;
@@ -13,42 +13,42 @@ use crate::platform::error::{Error, Result};
 use crate::platform::rate_limit::{Decision, KeyedGcra, Quota};
 use crate::tenancy::tenants::Tenant;
 
-/// Most user names, and most networks, whose tries are counted at a time.
-const COUNTED_MAX: u64 = 65_536;
-/// How long somebody who tries no more is remembered; a bucket of the longest window (an hour)
-/// with its whole count as burst is full again by then.
-const REMEMBERED: Duration = Duration::from_secs(3_600);
-/// Leading bits of an IPv6 address that count: one customer of a provider has the rest to choose.
+/// Most buckets of user names, and of networks.
+const BUCKETS_MAX: u64 = 65_536;
+/// Idle time after which a bucket is evicted; one of the longest window (an hour) is full again by
+/// then.
+const BUCKET_IDLE: Duration = Duration::from_secs(3_600);
+/// Prefix length of an IPv6 network: a provider's customer can choose the remaining bits.
 const IPV6_NETWORK_BITS: u32 = 64;
 
-/// What is tried. Each has buckets of its own.
+/// The attempted credential. Each has its own buckets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Try {
+enum CredentialKind {
     Password,
     RefreshToken,
 }
 
-/// Tries of client credentials per user name and per address (section 4 of the contract).
+/// Rate limits of client credentials per user name and per address (section 4 of the contract).
 #[derive(Debug)]
 pub struct Attempts {
-    /// By the digest of the user name, known or not: what is tried may be long, and may be secret.
+    /// By the digest of the user name, known or not: the input may be long, or a secret.
     by_name: KeyedGcra<[u8; 32]>,
-    by_network: KeyedGcra<(Try, IpAddr)>,
+    by_network: KeyedGcra<(CredentialKind, IpAddr)>,
 }
 
 impl Default for Attempts {
     fn default() -> Self {
         Self {
-            by_name: KeyedGcra::new(COUNTED_MAX, REMEMBERED),
-            by_network: KeyedGcra::new(COUNTED_MAX, REMEMBERED),
+            by_name: KeyedGcra::new(BUCKETS_MAX, BUCKET_IDLE),
+            by_network: KeyedGcra::new(BUCKETS_MAX, BUCKET_IDLE),
         }
     }
 }
 
 impl Attempts {
-    /// Counts a password tried for `username`, at the rate of the client that has it.
+    /// Counts a password attempt for `username`, at the rate of its client.
     ///
-    /// The address comes first: who has used up its own tries takes none of the name's.
+    /// The address is counted first: an exhausted address takes nothing from the name's bucket.
     fn count_password(
         &self,
         core: &Core,
@@ -56,27 +56,28 @@ impl Attempts {
         username: &str,
         tenant: Option<&Tenant>,
     ) -> Result<()> {
-        self.count_network(core, Try::Password, peer, tenant)?;
+        self.count_network(core, CredentialKind::Password, peer, tenant)?;
         let (quota, now) = (quota(core, tenant), core.clock.monotonic_ns());
         admit(core, tenant, self.by_name.take(digest_of(username), quota, now))
     }
 
-    /// Counts a refresh token that says it is `tenant`'s.
+    /// Counts a refresh token that claims to be `tenant`'s.
     fn count_refresh(&self, core: &Core, peer: IpAddr, tenant: Option<&Tenant>) -> Result<()> {
-        self.count_network(core, Try::RefreshToken, peer, tenant)
+        self.count_network(core, CredentialKind::RefreshToken, peer, tenant)
     }
 
-    /// An address has one bucket for all clients. A try takes as much of it as the rate of the
-    /// client it is for says, so that naming a client with a high rate does not fill it up again.
+    /// Counts an attempt of an address, which has one bucket for all clients. An attempt takes as
+    /// much of it as the claimed client's rate defines, so that naming a client with a high rate does
+    /// not refill it.
     fn count_network(
         &self,
         core: &Core,
-        what: Try,
+        kind: CredentialKind,
         peer: IpAddr,
         tenant: Option<&Tenant>,
     ) -> Result<()> {
         let (quota, now) = (quota(core, tenant), core.clock.monotonic_ns());
-        admit(core, tenant, self.by_network.take((what, network(peer)), quota, now))
+        admit(core, tenant, self.by_network.take((kind, network(peer)), quota, now))
     }
 }
 
@@ -93,7 +94,7 @@ fn admit(core: &Core, tenant: Option<&Tenant>, decision: Decision) -> Result<()>
     Err(Error::rate_limited(decision.retry_after_seconds))
 }
 
-/// What counts as one address.
+/// The network that counts as one address.
 fn network(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V6(address) => {

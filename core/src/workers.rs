@@ -1,5 +1,4 @@
-//! What an edge does besides answering: each worker is a loop with a named pause that ends when
-//! it is told to stop.
+//! Background workers of an edge: each is a loop with an interval that ends when the edge stops.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,43 +10,43 @@ use crate::Core;
 use crate::platform::error::Result;
 use crate::trading::orders::expiry::expire_due;
 
-/// How often an edge asks whether tenants or catalogue have changed. Changes must reach every edge
-/// within 1 s.
+/// Polling interval of the revisions of tenants and catalogue. Changes must reach every edge within
+/// 1 s.
 const SNAPSHOT_POLL: Duration = Duration::from_millis(250);
-/// How often last uses of API keys are written.
+/// Interval of writing last uses of API keys.
 const API_KEY_USES: Duration = Duration::from_secs(10);
-/// How often orders that can no longer be paid are looked for.
+/// Interval of cancelling orders that can no longer be paid.
 const ORDER_EXPIRY: Duration = Duration::from_secs(1);
-/// How often the sandbox's settlements go on.
-const SANDBOX_STEPS: Duration = Duration::from_millis(250);
-/// How often sales are looked for that end or are paid out by themselves.
+/// Interval of the sandbox's settlements.
+const SANDBOX_SETTLEMENT: Duration = Duration::from_millis(250);
+/// Interval of settling sell orders that expire or are paid out automatically.
 const SALES: Duration = Duration::from_millis(500);
-/// How often policies are compiled that a reload had to leave behind, and used replay tokens are
-/// forgotten.
-const POLICY_CARE: Duration = Duration::from_secs(5);
-/// How often shadow runs and samples of policies are taken care of.
-const POLICY_ASIDES: Duration = Duration::from_millis(200);
-/// How often the ages of prices are shown in the metrics.
+/// Interval of compiling policies that a reload could not compile, and of deleting used replay
+/// tokens.
+const POLICY_MAINTENANCE: Duration = Duration::from_secs(5);
+/// Interval of running queued shadow runs and samples of policies.
+const POLICY_SHADOWS: Duration = Duration::from_millis(200);
+/// Interval of updating the metrics of price ages.
 const PRICE_AGES: Duration = Duration::from_secs(5);
-/// How often refresh tokens that have ended are forgotten.
-const ENDED_REFRESH_TOKENS: Duration = Duration::from_secs(10 * 60);
-/// How often idempotency keys that are over are forgotten.
+/// Interval of deleting expired refresh tokens.
+const EXPIRED_TOKENS: Duration = Duration::from_secs(10 * 60);
+/// Interval of deleting expired idempotency keys.
 const IDEMPOTENCY_KEYS: Duration = Duration::from_secs(60);
 
-/// How often images are removed from the store that nothing names any more.
+/// Interval of removing deleted documents from the object store.
 const DOCUMENT_REMOVAL: Duration = Duration::from_secs(60);
-/// How often mail is looked for that is to be sent.
+/// Polling interval of the mail outbox.
 const MAIL: Duration = Duration::from_secs(1);
 
 impl Core {
-    /// Runs all workers until `stop` turns true.
+    /// Runs all workers until `stop` is true.
     pub async fn work(self: Arc<Self>, stop: watch::Receiver<bool>) {
         let snapshots = every(SNAPSHOT_POLL, stop.clone(), || async {
             if let Err(error) = self.refresh().await {
                 tracing::warn!(%error, "the snapshot could not be brought up to date");
             }
         });
-        let policies = self.keep_policies(stop.clone());
+        let policies = self.maintain_policies(stop.clone());
         let api_key_uses = every(API_KEY_USES, stop.clone(), || async {
             if let Err(error) = self.write_api_key_uses().await {
                 tracing::warn!(%error, "last uses of API keys could not be written");
@@ -65,13 +64,13 @@ impl Core {
                 tracing::warn!(%error, "sales could not go on");
             }
         });
-        let sandbox = every(SANDBOX_STEPS, stop.clone(), || async {
+        let sandbox = every(SANDBOX_SETTLEMENT, stop.clone(), || async {
             if let Err(error) = self.settle_sandbox_orders().await {
                 tracing::warn!(%error, "orders of the sandbox could not go on");
             }
         });
-        let refresh_tokens = every(ENDED_REFRESH_TOKENS, stop.clone(), || async {
-            if let Err(error) = self.forget_ended_refresh_tokens().await {
+        let refresh_tokens = every(EXPIRED_TOKENS, stop.clone(), || async {
+            if let Err(error) = self.delete_expired_refresh_tokens().await {
                 tracing::warn!(%error, "ended refresh tokens could not be forgotten");
             }
             if let Err(error) = self.forget_ended_codes().await {
@@ -83,7 +82,7 @@ impl Core {
                 tracing::warn!(%error, "idempotency keys could not be forgotten");
             }
         });
-        let afterwards = self.finish_outside(stop.clone());
+        let outbox = self.process_outboxes(stop.clone());
         let deliveries = Arc::clone(&self).deliver(stop);
         tokio::join!(
             snapshots,
@@ -96,28 +95,28 @@ impl Core {
             sandbox,
             refresh_tokens,
             idempotency_keys,
-            afterwards,
+            outbox,
             deliveries
         );
     }
 
-    /// What partners' policies need beside the requests that ask them.
-    async fn keep_policies(&self, stop: watch::Receiver<bool>) {
-        let care = every(POLICY_CARE, stop.clone(), || async {
-            if let Err(error) = self.care_for_policies().await {
-                tracing::warn!(%error, "policies could not be cared for");
+    /// Maintains policies and runs their shadows.
+    async fn maintain_policies(&self, stop: watch::Receiver<bool>) {
+        let maintenance = every(POLICY_MAINTENANCE, stop.clone(), || async {
+            if let Err(error) = self.maintain_compiled_policies().await {
+                tracing::warn!(%error, "policies could not be compiled or cleaned up");
             }
         });
-        let asides = every(POLICY_ASIDES, stop, || async {
+        let shadows = every(POLICY_SHADOWS, stop, || async {
             if let Err(error) = self.run_policy_shadows().await {
                 tracing::warn!(%error, "shadow runs of policies could not be written");
             }
         });
-        tokio::join!(care, asides);
+        tokio::join!(maintenance, shadows);
     }
 
-    /// What transactions have asked to be done outside the database.
-    async fn finish_outside(&self, stop: watch::Receiver<bool>) {
+    /// Processes work that transactions have queued: document removals and mail.
+    async fn process_outboxes(&self, stop: watch::Receiver<bool>) {
         let documents = every(DOCUMENT_REMOVAL, stop.clone(), || async {
             if let Err(error) = self.remove_documents().await {
                 tracing::warn!(%error, "documents could not be removed");
@@ -131,7 +130,7 @@ impl Core {
         tokio::join!(documents, mail);
     }
 
-    async fn care_for_policies(&self) -> Result<()> {
+    async fn maintain_compiled_policies(&self) -> Result<()> {
         self.compile_policies().await?;
         self.delete_expired_replay_tokens().await
     }
@@ -147,7 +146,7 @@ impl Core {
     }
 }
 
-/// Runs `work` at every tick until `stop` turns true. A run that takes longer than the pause delays
+/// Runs `work` at every tick until `stop` is true. A run that takes longer than the interval delays
 /// the next one; runs never overlap.
 pub(crate) async fn every<F, Fut>(pause: Duration, mut stop: watch::Receiver<bool>, mut work: F)
 where
@@ -164,7 +163,7 @@ where
     }
 }
 
-/// Returns when `stop` turns true, or whoever could turn it is gone.
+/// Returns when `stop` is true, or its sender is dropped.
 async fn stopped(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await;
 }

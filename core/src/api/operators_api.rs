@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{OPERATOR_ENDPOINTS, domain};
-use crate::endpoint::Surface;
 use crate::endpoint::openapi::{Api, Domain};
+use crate::http::Surface;
 
 /// The operators' API.
 pub const OPERATORS: Api = Api {

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{ENDPOINTS, domain};
-use crate::endpoint::Surface;
 use crate::endpoint::openapi::{Api, Domain};
+use crate::http::Surface;
 use crate::notify::webhooks;
 
 /// The partners' API.

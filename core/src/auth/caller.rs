@@ -1,28 +1,28 @@
-//! Who calls, proven. Being handed a caller is the permission check, and it carries the tenant:
-//! a statement that names `client_id` takes it from here, never from the request.
+//! The authenticated caller of an endpoint. Receiving one is the permission check, and it carries the
+//! tenant: statements take `client_id` from here, never from the request.
 
 use std::sync::Arc;
 
 use crate::Core;
 use crate::auth::user_credentials;
-use crate::endpoint::Surface;
+use crate::http::Surface;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Error, Result};
 use crate::tenancy::tenants::{ApiKey, Tenant};
 use crate::trading::catalogue::Catalogue;
 use rampart_types::{ClientId, UserId};
 
-/// A proven API client, with everything about it and the market that its answer may need, as of
-/// one moment: nothing here changes while the request runs.
+/// An authenticated API client, with a consistent view of its tenant and the market that does not
+/// change while the request runs.
 #[derive(Clone, Debug)]
 pub struct Client {
     /// The client's settings, secrets and policies.
     pub tenant: Arc<Tenant>,
     /// The market.
     pub catalogue: Arc<Catalogue>,
-    /// How it proved itself.
+    /// The credential that authenticated it.
     pub credential: Credential,
-    /// Id of the request that is being served.
+    /// Id of the current request.
     pub request_id: Arc<str>,
 }
 
@@ -32,9 +32,9 @@ impl Client {
         self.tenant.id
     }
 
-    /// The client in whose name a page of ours speaks: the page's own link was the permission.
-    /// `None` when it is gone or suspended.
-    pub(crate) fn of_page(core: &Core, client: ClientId, request_id: &str) -> Option<Self> {
+    /// The client of a page, authorised by the page's signed link. `None` when it is deleted or
+    /// suspended.
+    pub(crate) fn for_page(core: &Core, client: ClientId, request_id: &str) -> Option<Self> {
         let snapshot = core.snapshots.current();
         let tenant = snapshot.tenants.get(&client).filter(|tenant| !tenant.suspended)?;
         Some(Self {
@@ -45,13 +45,13 @@ impl Client {
         })
     }
 
-    /// Whether the client got in by an API key (and then names its user where that matters).
+    /// True if the client authenticated with an API key (and then must name its user where required).
     pub fn by_api_key(&self) -> bool {
         matches!(self.credential, Credential::ApiKey(_))
     }
 }
 
-/// How a client proved itself.
+/// The credential of a client.
 #[derive(Clone, Debug)]
 pub enum Credential {
     /// A bearer token of `authenticate`.
@@ -60,36 +60,37 @@ pub enum Credential {
     ApiKey(Arc<ApiKey>),
 }
 
-/// Which user credential a caller brings: `User-Authorization`, `User-Identifier`, or both.
+/// The user credential that an endpoint requires: `User-Authorization`, `User-Identifier`, or both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UserProof {
-    /// None; one that is sent is not looked at.
+    /// None; one that is sent is ignored.
     None,
-    /// One, if there is a user.
+    /// Optional.
     Optional,
-    /// One, when the client proves itself by an API key; optional with a client token.
+    /// Required with an API key; optional with a client token.
     WithApiKey,
-    /// One always.
+    /// Required.
     Required,
-    /// The token of a login always: an identifier alone is not enough.
+    /// The token of a login is required: an identifier is not sufficient.
     Token,
 }
 
-/// Who an endpoint lets in.
+/// The kind of caller that an endpoint admits.
 pub trait Caller: Sized + Send {
     /// The API that the caller uses.
     const SURFACE: Surface = Surface::Partners;
-    /// Whether the edge must prove the client before anything else is read.
+    /// True if the client is authenticated before anything else is read.
     const CLIENT: bool;
-    /// Which user credential is wanted, for the OpenAPI document.
+    /// The required user credential, for the OpenAPI document.
     const USER: UserProof;
-    /// Codes with which the proof can fail.
+    /// Codes with which authentication can fail.
     const ERRORS: &'static [Code];
 
-    /// The proven user, if there is one.
+    /// The authenticated user, if any.
     fn user(&self) -> Option<UserId>;
 
-    /// Proves the rest of who calls: the client is proven already where [`Caller::CLIENT`] says so.
+    /// Authenticates the rest of the caller: the client was authenticated before if
+    /// [`Caller::CLIENT`] is true.
     fn identify(
         core: &Core,
         client: Option<Client>,
@@ -97,7 +98,7 @@ pub trait Caller: Sized + Send {
     ) -> impl Future<Output = Result<Self>> + Send;
 }
 
-/// Codes with which a client's proof can fail.
+/// Codes with which client authentication can fail.
 pub const CLIENT_ERRORS: &[Code] = &[
     Code::ClientTokenInvalid,
     Code::ClientTokenExpired,
@@ -109,7 +110,7 @@ pub const CLIENT_ERRORS: &[Code] = &[
     Code::RateLimited,
 ];
 
-/// The same, and a user's.
+/// Codes with which client and user authentication can fail.
 pub const USER_ERRORS: &[Code] = &and_client_errors::<16>(&[
     Code::UserCredentialMissing,
     Code::UserTokenExpired,
@@ -121,7 +122,7 @@ pub const USER_ERRORS: &[Code] = &and_client_errors::<16>(&[
     Code::UserNotFound,
 ]);
 
-/// The codes of a client's proof, and these; `N` is how many that are.
+/// [`CLIENT_ERRORS`] and these codes; `N` is their total number.
 const fn and_client_errors<const N: usize>(more: &[Code]) -> [Code; N] {
     let client = CLIENT_ERRORS;
     assert!(N == client.len() + more.len(), "N is the number of all codes");
@@ -134,7 +135,7 @@ const fn and_client_errors<const N: usize>(more: &[Code]) -> [Code; N] {
     all
 }
 
-/// Anybody: the endpoint proves its caller itself, or is public.
+/// Any caller: the endpoint authenticates its caller itself, or is public.
 #[derive(Clone, Copy, Debug)]
 pub struct Anyone;
 
@@ -162,16 +163,16 @@ impl Caller for Client {
     }
 
     async fn identify(_: &Core, client: Option<Client>, _: &Input) -> Result<Self> {
-        client.ok_or_else(|| Error::broken("find the client that admission has proven"))
+        client.ok_or_else(|| Error::broken("find the client that admission has authenticated"))
     }
 }
 
-/// A client, and its user if a user credential came along.
+/// A client, and its user if a user credential was sent.
 #[derive(Clone, Debug)]
 pub struct ClientMaybeUser {
     /// The client.
     pub client: Client,
-    /// The user, proven to be this client's.
+    /// The user, which belongs to this client.
     pub user: Option<UserId>,
 }
 
@@ -216,7 +217,7 @@ impl Caller for ClientAndUser {
     }
 }
 
-/// A client and a user who has logged in: the user's token counts, an identifier does not.
+/// A client and a user who has logged in, by the user's token; an identifier is not accepted.
 #[derive(Clone, Debug)]
 pub struct LoggedIn {
     /// The client.
@@ -245,12 +246,12 @@ impl Caller for LoggedIn {
     }
 }
 
-/// A client that may see all of its own with a token, and one user's with an API key.
+/// A client that may read all of its data with a token, and one user's with an API key.
 #[derive(Clone, Debug)]
 pub struct Reader {
     /// The client.
     pub client: Client,
-    /// The user to whom the view is narrowed; `None` is the whole client.
+    /// The user to whom the result is restricted; `None` for the whole client.
     pub user: Option<UserId>,
 }
 

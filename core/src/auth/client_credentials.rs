@@ -1,5 +1,5 @@
 //! Client credentials: exactly one of `Authorization: Bearer` and `X-Api-Key` (section 2 of the
-//! contract). Proven against the snapshot; Postgres is not asked.
+//! contract). They are verified against the snapshot, without Postgres.
 
 use std::sync::Arc;
 
@@ -16,17 +16,17 @@ use crate::tenancy::tenants::{ApiKey, Tenant};
 
 const API_KEY: &str = "x-api-key";
 
-/// What a request brings to prove its client.
+/// The client credential of a request.
 #[derive(Debug, PartialEq, Eq)]
 enum Claim<'a> {
     Token(&'a str),
     ApiKey(&'a str),
 }
 
-/// The proven client of a request.
+/// Authenticates the client of a request.
 ///
 /// # Errors
-/// ER800 to ER806 as documented; nothing tells an unknown credential from a revoked one.
+/// ER800 to ER806 as documented; an unknown credential cannot be distinguished from a revoked one.
 pub fn client(core: &Core, head: &Head) -> Result<Client> {
     let snapshot = core.snapshots.current();
     match claim(&head.headers)? {
@@ -35,7 +35,7 @@ pub fn client(core: &Core, head: &Head) -> Result<Client> {
     }
 }
 
-/// The one credential among the headers.
+/// The only credential among the headers.
 fn claim(headers: &HeaderMap) -> Result<Claim<'_>> {
     let mut tokens = headers.get_all(AUTHORIZATION).iter();
     let mut keys = headers.get_all(API_KEY).iter();
@@ -55,7 +55,7 @@ fn claim(headers: &HeaderMap) -> Result<Claim<'_>> {
     }
 }
 
-/// The token of a `Bearer` value; the scheme's name knows no case (RFC 9110, section 11.1).
+/// The token of a `Bearer` value; the scheme is case-insensitive (RFC 9110, section 11.1).
 pub(crate) fn bearer(value: &str) -> Option<&str> {
     let (scheme, token) = value.trim().split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim_start())
@@ -67,7 +67,7 @@ fn by_token(core: &Core, snapshot: &Snapshot, token: &str, head: &Head) -> Resul
     if tenant.suspended || claims.issued_at < tenant.tokens_valid_from {
         return Err(Code::ClientTokenInvalid.into());
     }
-    Ok(proven(snapshot, tenant, Credential::Token, head))
+    Ok(authenticated(snapshot, tenant, Credential::Token, head))
 }
 
 fn by_api_key(core: &Core, snapshot: &Snapshot, text: &str, head: &Head) -> Result<Client> {
@@ -75,17 +75,17 @@ fn by_api_key(core: &Core, snapshot: &Snapshot, text: &str, head: &Head) -> Resu
     let key = snapshot.api_keys.get(public_id).ok_or(Code::ApiKeyInvalid)?;
     let matches = constant_time_eq(&digest_of(secret), &key.secret_digest);
     let live = key.expires_at.is_none_or(|end| core.clock.now() < end);
-    let from_here = key.allowed_addresses.is_empty()
+    let address_allowed = key.allowed_addresses.is_empty()
         || key.allowed_addresses.iter().any(|network| network.contains(&head.peer));
     let tenant = snapshot.tenants.get(&key.client).ok_or(Code::ApiKeyInvalid)?;
-    if !(matches && live && from_here) || tenant.suspended {
+    if !(matches && live && address_allowed) || tenant.suspended {
         return Err(Code::ApiKeyInvalid.into());
     }
-    core.api_key_uses.note(key);
-    Ok(proven(snapshot, tenant, Credential::ApiKey(Arc::clone(key)), head))
+    core.api_key_uses.record(key);
+    Ok(authenticated(snapshot, tenant, Credential::ApiKey(Arc::clone(key)), head))
 }
 
-fn proven(
+fn authenticated(
     snapshot: &Snapshot,
     tenant: &Arc<Tenant>,
     credential: Credential,
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn exactly_one_credential_counts() {
+    fn exactly_one_credential_is_accepted() {
         let refused =
             |pairs: &[_], code| assert!(claim_of(pairs).unwrap_err().is(code), "{pairs:?}");
         refused(&[], Code::ClientCredentialMissing);

@@ -1,8 +1,8 @@
-//! Passwords: Argon2id (RFC 9106) with 19456 KiB, two passes and one lane, kept as PHC strings.
+//! Passwords: Argon2id (RFC 9106) with 19456 KiB, two passes and one lane, stored as PHC strings.
 //!
-//! One hash takes a core some 15 ms, so that sending passwords is the cheapest way to overload the
-//! service. Hashing has threads and memory of its own: requests that need none never wait for it,
-//! and what does not fit into its queue is refused.
+//! One hash takes some 15 ms of a core, so sending passwords is the cheapest way to overload the
+//! service. Hashing has its own threads, memory and bounded queue: other requests never wait for it,
+//! and excess jobs are refused.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,20 +20,20 @@ use crate::platform::error::{Error, Result};
 const MEMORY_KIB: u32 = 19_456;
 /// Passes over the memory.
 const PASSES: u32 = 2;
-/// Lanes, computed one after the other.
+/// Lanes (RFC 9106), computed sequentially.
 const LANES: u32 = 1;
 /// Bytes of a new hash.
 const OUTPUT_BYTES: usize = 32;
 /// Bytes of a new salt.
 const SALT_BYTES: usize = 16;
-/// Hashes that wait for a thread; about half a second on two cores.
+/// Most queued jobs; about half a second on two cores.
 const QUEUE_MAX: usize = 64;
-/// How much later than others the hashing threads get a core when all want one, as `nice` counts.
+/// Scheduling priority of the hashing threads below the serving ones, as `nice` counts.
 const NICENESS: i32 = 10;
 
 type Job = Box<dyn FnOnce(&mut Hasher) + Send>;
 
-/// Hashes and checks passwords, as many at once as there are cores. Its threads end with it.
+/// Hashes and verifies passwords on one thread per core. The threads end when it is dropped.
 #[derive(Debug)]
 pub struct Passwords {
     clock: Clock,
@@ -44,7 +44,7 @@ impl Passwords {
     /// Starts the threads.
     ///
     /// # Errors
-    /// When the system gives no thread.
+    /// When a thread cannot be started.
     pub fn new(clock: Clock) -> Result<Self> {
         let threads = thread::available_parallelism().map_or(1, usize::from);
         Self::with_threads(clock, threads)
@@ -63,7 +63,7 @@ impl Passwords {
         Ok(Self { clock, queue })
     }
 
-    /// The PHC string to store for a password, with a salt of its own.
+    /// Hashes a password with a new salt, as a PHC string.
     ///
     /// # Errors
     /// 503 when the queue is full.
@@ -72,12 +72,12 @@ impl Passwords {
         self.compute(move |hasher| hasher.hash(&password, &salt)).await
     }
 
-    /// Whether the password is the one whose PHC string is `stored`. Without one (nobody has that
-    /// name) the answer is no, and takes as long.
+    /// Verifies a password against the PHC string `stored`. Without one (unknown name) the result is
+    /// false, after the same time.
     ///
     /// # Errors
-    /// 503 when the queue is full; 500 when `stored` is not a PHC string of Argon2 within our
-    /// memory.
+    /// 503 when the queue is full; 500 when `stored` is not a PHC string of Argon2 within the
+    /// configured memory.
     pub async fn verify(&self, password: Secret, stored: Option<String>) -> Result<bool> {
         self.compute(move |hasher| match stored {
             Some(stored) => hasher.verify(&password, &stored),
@@ -91,23 +91,23 @@ impl Passwords {
         T: Send + 'static,
         F: FnOnce(&mut Hasher) -> Result<T> + Send + 'static,
     {
-        let (answer, answered) = oneshot::channel();
+        let (reply_sender, reply) = oneshot::channel();
         let job: Job = Box::new(move |hasher| {
-            // A caller that has gone away waits for nothing.
-            if !answer.is_closed() {
-                let _ = answer.send(work(hasher));
+            // Skipped when the caller has disconnected.
+            if !reply_sender.is_closed() {
+                let _ = reply_sender.send(work(hasher));
             }
         });
         self.queue
             .try_send(job)
             .map_err(|_| Error::unavailable("hash a password: the queue is full"))?;
-        answered.await.map_err(|e| Error::internal("hash a password", e))?
+        reply.await.map_err(|e| Error::internal("hash a password", e))?
     }
 }
 
-/// Takes jobs until nobody can send one.
+/// Runs jobs until the queue is closed.
 fn run(jobs: &Mutex<Receiver<Job>>) {
-    // On Linux this is about the calling thread alone. Where it is refused, the system is fair.
+    // On Linux this applies to the calling thread alone. If it fails, the default priority stays.
     let _ = rustix::process::nice(NICENESS);
     let mut hasher = Hasher { blocks: Vec::new() };
     loop {
@@ -119,7 +119,7 @@ fn run(jobs: &Mutex<Receiver<Job>>) {
     }
 }
 
-/// The memory of one thread, made with its first hash and used for all that follow.
+/// The Argon2 memory of one thread, allocated at its first hash and reused.
 struct Hasher {
     blocks: Vec<Block>,
 }
@@ -146,16 +146,17 @@ impl Hasher {
     fn verify(&mut self, password: &Secret, stored: &str) -> Result<bool> {
         let stored =
             PasswordHash::new(stored).map_err(|e| Error::internal("read a password hash", e))?;
-        let foreign = || Error::broken("read a password hash: it is not Argon2id as we write it");
+        let unsupported =
+            || Error::broken("read a password hash: it is not Argon2id as we write it");
         let (Some(salt), Some(hash), Some(version)) = (stored.salt, stored.hash, stored.version)
         else {
-            return Err(foreign());
+            return Err(unsupported());
         };
         if stored.algorithm != Algorithm::Argon2id.ident() || hash.len() != OUTPUT_BYTES {
-            return Err(foreign());
+            return Err(unsupported());
         }
-        let version = Version::try_from(version).map_err(|_| foreign())?;
-        let params = Params::try_from(&stored).map_err(|_| foreign())?;
+        let version = Version::try_from(version).map_err(|_| unsupported())?;
+        let params = Params::try_from(&stored).map_err(|_| unsupported())?;
         let argon2 = Argon2::new(Algorithm::Argon2id, version, params);
         let output = self.compute(&argon2, password, &salt)?;
         Ok(constant_time_eq(&output, hash.as_bytes()))
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_hash_knows_its_own_password_only() {
+    async fn a_hash_matches_its_own_password_only() {
         let passwords = passwords();
         let stored = passwords.hash(secret("correct horse")).await.unwrap();
         assert!(stored.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{stored}");
@@ -215,7 +216,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn hashes_of_another_implementation_are_understood() {
+    async fn hashes_of_another_implementation_are_verified() {
         // The test vector of RFC 9106's parameters as written by libargon2: password "password",
         // salt "somesalt", t = 2, m = 256 KiB, p = 1.
         let stored = "$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ\
@@ -229,7 +230,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_hash_of_ours_is_our_failure() {
+    async fn an_unsupported_hash_is_an_internal_error() {
         let passwords = passwords();
         for stored in [
             "",
@@ -245,7 +246,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_does_not_fit_into_the_queue_is_refused() {
+    async fn a_job_beyond_the_queue_is_refused() {
         let passwords = passwords();
         let (started, has_started) = sync_channel(1);
         let (go, gate) = sync_channel::<()>(1);

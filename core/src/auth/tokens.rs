@@ -1,7 +1,7 @@
-//! Access tokens of clients and users: JWTs (RFC 7519) that every edge with the same master key
-//! can read, kept to the advice of RFC 8725: one algorithm, one key per day, one `typ` per kind.
+//! Access tokens of clients and users: JWTs (RFC 7519) that every edge with the same master key can
+//! verify. They follow RFC 8725: one algorithm, one key per day, one `typ` per kind.
 //!
-//! [`refresh`] has the opaque tokens by which they are renewed.
+//! [`refresh`] has the opaque refresh tokens.
 
 mod hmac_sha256;
 mod jwt;
@@ -14,19 +14,19 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use moka::sync::Cache;
 
-use self::jwt::{Authority, Kind, Proof};
+use self::jwt::{Authority, Kind, VerifiedToken};
 use crate::Core;
 use crate::platform::crypto::digest_of;
 use crate::platform::error::Result;
 use crate::platform::settings::Lifetimes;
 use rampart_types::{ClientId, UserId};
 
-/// Longest token that is looked at, in bytes.
+/// Longest token that is verified, in bytes.
 const TOKEN_BYTES_MAX: usize = 4 * 1024;
-/// Tokens remembered as verified; some 150 bytes each.
+/// Capacity of the cache of verified tokens; some 150 bytes each.
 const VERIFIED_MAX: u64 = 65_536;
 
-/// Whose token it is.
+/// The holder of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holder {
     /// A client.
@@ -35,91 +35,91 @@ pub enum Holder {
     User(ClientId, UserId),
 }
 
-/// What a client's token says.
+/// The claims of a client's token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientClaims {
-    /// Whose token it is.
+    /// The holder.
     pub client: ClientId,
-    /// When it was issued, to the millisecond.
+    /// Time of issue, to the millisecond.
     pub issued_at: DateTime<Utc>,
 }
 
-/// What a user's token says.
+/// The claims of a user's token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UserClaims {
     /// The client through which the user logged in.
     pub client: ClientId,
     /// The user.
     pub user: UserId,
-    /// When it was issued, to the millisecond.
+    /// Time of issue, to the millisecond.
     pub issued_at: DateTime<Utc>,
 }
 
-/// Verifies tokens, each once: what was verified is remembered by its digest until it ends.
+/// Verifies tokens, with a cache of verified ones by digest until they expire.
 #[derive(Debug)]
 pub struct Tokens {
-    verified: Cache<[u8; 32], Proof>,
+    verified: Cache<[u8; 32], VerifiedToken>,
 }
 
 impl Tokens {
-    /// Nothing verified yet.
+    /// A verifier with an empty cache.
     pub fn new(lifetimes: &Lifetimes) -> Self {
         let lifetime = Duration::from_secs(lifetimes.access_token_seconds.into());
         let verified = Cache::builder().max_capacity(VERIFIED_MAX).time_to_live(lifetime).build();
         Self { verified }
     }
 
-    /// The client that a token proves. Whether it may still call is not asked here.
+    /// Verifies a client's token. The caller checks if the client is still active.
     ///
     /// # Errors
     /// ER800, or ER801 when it has expired.
     pub fn verify_client(&self, core: &Core, token: &str) -> Result<ClientClaims> {
-        let proof = self.verify(&Authority::of(core), Kind::Client, token)?;
-        match proof.holder {
-            Holder::Client(client) => Ok(ClientClaims { client, issued_at: proof.issued_at }),
+        let verified = self.verify(&Authority::new(core), Kind::Client, token)?;
+        match verified.holder {
+            Holder::Client(client) => Ok(ClientClaims { client, issued_at: verified.issued_at }),
             Holder::User(..) => Err(Kind::Client.invalid()),
         }
     }
 
-    /// The user that a token proves. Whether the account may still be used is not asked here.
+    /// Verifies a user's token. The caller checks if the account is still active.
     ///
     /// # Errors
     /// ER702, or ER701 when it has expired.
     pub fn verify_user(&self, core: &Core, token: &str) -> Result<UserClaims> {
-        let proof = self.verify(&Authority::of(core), Kind::User, token)?;
-        match proof.holder {
+        let verified = self.verify(&Authority::new(core), Kind::User, token)?;
+        match verified.holder {
             Holder::User(client, user) => {
-                Ok(UserClaims { client, user, issued_at: proof.issued_at })
+                Ok(UserClaims { client, user, issued_at: verified.issued_at })
             }
             Holder::Client(_) => Err(Kind::User.invalid()),
         }
     }
 
-    /// What a token of this kind proves now.
-    fn verify(&self, authority: &Authority<'_>, kind: Kind, token: &str) -> Result<Proof> {
+    /// Verifies a token of this kind.
+    fn verify(&self, authority: &Authority<'_>, kind: Kind, token: &str) -> Result<VerifiedToken> {
         if token.len() > TOKEN_BYTES_MAX {
             return Err(kind.invalid());
         }
         let digest = digest_of(token);
-        let proof = match self.verified.get(&digest) {
-            Some(proof) => proof,
+        let verified = match self.verified.get(&digest) {
+            Some(verified) => verified,
             None => {
-                let proof = jwt::open(authority, kind, token)?;
-                self.verified.insert(digest, proof);
-                proof
+                let verified = jwt::verify(authority, kind, token)?;
+                self.verified.insert(digest, verified);
+                verified
             }
         };
-        if Kind::of(proof.holder) != kind {
+        if Kind::from_holder(verified.holder) != kind {
             return Err(kind.invalid());
         }
-        if proof.has_ended(authority.now) {
+        if verified.is_expired(authority.now) {
             return Err(kind.expired());
         }
-        Ok(proof)
+        Ok(verified)
     }
 }
 
-/// A token for a client that has proven itself.
+/// Issues a token for an authenticated client.
 ///
 /// # Errors
 /// Without entropy for its id.
@@ -127,7 +127,7 @@ pub fn issue_client(core: &Core, client: ClientId) -> Result<String> {
     issue(core, Holder::Client(client))
 }
 
-/// A token for a user who has logged in through the client.
+/// Issues a token for a user who has logged in through the client.
 ///
 /// # Errors
 /// Without entropy for its id.
@@ -136,5 +136,5 @@ pub fn issue_user(core: &Core, client: ClientId, user: UserId) -> Result<String>
 }
 
 fn issue(core: &Core, holder: Holder) -> Result<String> {
-    jwt::issue(&Authority::of(core), core.clock.uuid()?, holder)
+    jwt::issue(&Authority::new(core), core.clock.uuid()?, holder)
 }

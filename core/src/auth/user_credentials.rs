@@ -14,19 +14,20 @@ use rampart_types::{ClientId, UserId, UserIdentifier};
 const USER_AUTHORIZATION: &str = "user-authorization";
 const USER_IDENTIFIER: &str = "user-identifier";
 
-/// The user that the headers prove, `None` when they name none.
+/// Authenticates the user of the headers; `None` without a user credential.
 ///
 /// # Errors
-/// ER701 to ER709 as documented. Another client's user is as unknown as none.
+/// ER701 to ER709 as documented. Another client's user is reported as unknown.
 pub(crate) async fn identify(core: &Core, client: &Client, head: &Head) -> Result<Option<UserId>> {
-    let by_token = match only(&head.headers, USER_AUTHORIZATION, Code::UserTokenInvalid)? {
+    let by_token = match single_header(&head.headers, USER_AUTHORIZATION, Code::UserTokenInvalid)? {
         Some(text) => Some(by_token(core, client, text)?),
         None => None,
     };
-    let by_identifier = match only(&head.headers, USER_IDENTIFIER, Code::UserIdentifierMalformed)? {
-        Some(text) => Some(by_identifier(core, client.id(), text).await?),
-        None => None,
-    };
+    let by_identifier =
+        match single_header(&head.headers, USER_IDENTIFIER, Code::UserIdentifierMalformed)? {
+            Some(text) => Some(by_identifier(core, client.id(), text).await?),
+            None => None,
+        };
     match (by_token, by_identifier) {
         (Some(token), Some(identifier)) if token.user != identifier.user => {
             Err(Code::UserIdentifierMismatch.into())
@@ -42,21 +43,21 @@ pub(crate) async fn identify(core: &Core, client: &Client, head: &Head) -> Resul
     }
 }
 
-/// The user that the token proves; what else the headers say about users is not looked at.
+/// Authenticates the user by token; an identifier is ignored.
 ///
 /// # Errors
-/// ER700 without a token, ER701, ER702 (also when the user is gone).
+/// ER700 without a token, ER701, ER702 (also when the user is deleted).
 pub(crate) async fn identify_token(core: &Core, client: &Client, head: &Head) -> Result<UserId> {
-    let text = only(&head.headers, USER_AUTHORIZATION, Code::UserTokenInvalid)?
+    let text = single_header(&head.headers, USER_AUTHORIZATION, Code::UserTokenInvalid)?
         .ok_or(Code::UserCredentialMissing)?;
-    let Named { user, issued_at } = by_token(core, client, text)?;
+    let TokenUser { user, issued_at } = by_token(core, client, text)?;
     match check_account(core, client.id(), (user, Some(issued_at))).await {
         Err(error) if error.is(Code::UserNotFound) => Err(Code::UserTokenInvalid.into()),
         checked => checked.map(|()| user),
     }
 }
 
-/// The header's text if it is there; `code` if it is there twice or is not text.
+/// The header's text, if present; `code` if it is repeated or not text.
 fn only<'a>(headers: &'a HeaderMap, name: &str, code: Code) -> Result<Option<&'a str>> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
@@ -66,19 +67,19 @@ fn only<'a>(headers: &'a HeaderMap, name: &str, code: Code) -> Result<Option<&'a
     }
 }
 
-/// A user as a token names it.
-struct Named {
+/// The user of a token.
+struct TokenUser {
     user: UserId,
     issued_at: DateTime<Utc>,
 }
 
-fn by_token(core: &Core, client: &Client, text: &str) -> Result<Named> {
+fn by_token(core: &Core, client: &Client, text: &str) -> Result<TokenUser> {
     let token = bearer(text).ok_or(Code::UserTokenInvalid)?;
     let claims = core.tokens.verify_user(core, token)?;
     if claims.client != client.id() {
         return Err(Code::UserTokenInvalid.into());
     }
-    Ok(Named { user: claims.user, issued_at: claims.issued_at })
+    Ok(TokenUser { user: claims.user, issued_at: claims.issued_at })
 }
 
 /// A user as an identifier names it.
@@ -109,7 +110,7 @@ async fn by_identifier(core: &Core, client: ClientId, text: &str) -> Result<Iden
     Ok(Identified { user: row.user_id.into(), is_usable: row.is_usable })
 }
 
-/// What is stored of an identifier: a keyed digest, of this client's alone.
+/// The stored form of an identifier: a keyed digest, scoped to the client.
 pub(crate) fn identifier_digest(
     core: &Core,
     client: ClientId,
@@ -119,7 +120,7 @@ pub(crate) fn identifier_digest(
     Ok(core.keys.mac(Purpose::BlindIndex, message.as_bytes())?.as_ref().to_vec())
 }
 
-/// Whether the account may be used: not deleted, and the token not older than its last logout.
+/// Checks that the account is not deleted and the token not older than its last logout.
 async fn check_account(
     core: &Core,
     client: ClientId,

@@ -15,7 +15,8 @@ use schemars::SchemaGenerator;
 use schemars::generate::{Contract, SchemaSettings};
 use serde_json::{Map, Value, json};
 
-use crate::endpoint::{Route, Surface};
+use crate::endpoint::Route;
+use crate::http::Surface;
 
 /// An API as its document introduces it.
 #[derive(Clone, Copy)]

@@ -1,13 +1,13 @@
-//! Deliveries to partners: HTTP requests signed by Standard Webhooks, at least once each.
+//! Deliveries to partners: HTTP requests signed by Standard Webhooks, sent at least once.
 //!
-//! A row of `delivery` is written with the event it tells of (`events.rs`); from then on it is
-//! this module's. Every edge claims what is due ([`queue`]) under a lease, so that an edge that
-//! dies loses nothing: its lease ends and another edge sends again, with the same `webhook-id`.
-//! [`deliver`] is the worker, [`schedule`] says when to try again, [`target`] where a request may
-//! go.
+//! A row of `delivery` is written with its event (`events.rs`) and processed by this module. Every
+//! edge claims due deliveries ([`queue`]) under a lease, so that a dying edge loses nothing: its
+//! lease expires and another edge sends again, with the same `webhook-id`. [`deliver`] is the worker,
+//! [`client_queue`] limits each client, [`schedule`] is the retry schedule, [`target`] checks
+//! addresses.
 
+mod client_queue;
 pub mod deliver;
-mod lane;
 mod outbound;
 mod queue;
 mod schedule;
@@ -25,7 +25,7 @@ use crate::platform::crypto::Secret;
 use crate::platform::error::{Error, Result};
 use rampart_types::EventId;
 
-/// What a webhook secret's text starts with; standard base64 of the key follows.
+/// Prefix of a webhook secret, before the standard base64 of the key.
 pub const SECRET_PREFIX: &str = "whsec_";
 
 /// The body of a delivery.
@@ -33,15 +33,15 @@ pub const SECRET_PREFIX: &str = "whsec_";
 struct Envelope<'a> {
     #[serde(rename = "type")]
     kind: &'a str,
-    /// When it happened, not when it is sent.
+    /// Time of the event, not of the request.
     timestamp: DateTime<Utc>,
     data: &'a Value,
 }
 
-/// A request as it will be sent: what the signature covers.
+/// The signed content of a request.
 #[derive(Debug)]
 struct Message {
-    /// `webhook-id`: the same for every attempt, so that a receiver knows a duplicate.
+    /// `webhook-id`: the same for every attempt, so that a receiver can recognise duplicates.
     id: EventId,
     /// `webhook-timestamp`: of this attempt, in seconds since 1970.
     sent_at: i64,
@@ -76,7 +76,7 @@ impl Message {
     }
 }
 
-/// `v1,` and the base64 of HMAC-SHA256 over `id.timestamp.body` (Standard Webhooks, "Symmetric").
+/// Signs `id.timestamp.body` as `v1,` and base64 of HMAC-SHA256 (Standard Webhooks, "Symmetric").
 fn sign(secret: &Secret, id: &str, sent_at: i64, body: &str) -> Result<String> {
     let key = secret.expose().strip_prefix(SECRET_PREFIX);
     let key = key.and_then(|key| STANDARD.decode(key).ok());
@@ -96,7 +96,7 @@ mod tests {
     const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
     #[test]
-    fn the_vector_of_the_specification_is_signed_alike() {
+    fn the_test_vector_of_the_specification_matches() {
         let secret = Secret::new(SECRET);
         let body = r#"{"test": 2432232314}"#;
         let signature = sign(&secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, body).unwrap();

@@ -1,8 +1,8 @@
-//! The partner's event log and its outbox: what is told to a partner is a row written in the
-//! transaction of the change it tells of, so that neither exists without the other.
+//! The partner's event log and its outbox. An event is written in the transaction of the change it
+//! reports, so that neither exists without the other.
 //!
-//! - [`record`] writes an event and a delivery for everybody who is to hear of it
-//! - [`list`] is the log as the partner reads it, [`redeliver`] tells of an event again
+//! - [`record`] writes an event and its deliveries
+//! - [`list`] serves the log to the partner, [`redeliver`] repeats the deliveries of an event
 
 pub mod list;
 pub mod redeliver;
@@ -17,7 +17,7 @@ use crate::Core;
 use crate::notify::webhooks;
 use rampart_types::{ClientId, DeliveryId, EventId, OrderId};
 
-/// What an event tells of (section 8 of the contract).
+/// The type of an event (section 8 of the contract).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EventType {
     /// A quote was confirmed.
@@ -30,9 +30,9 @@ pub enum EventType {
     OrderCompleted,
     /// The order ended without a payment.
     OrderCancelled,
-    /// The order waits for the operator.
+    /// The order awaits a decision of the operator.
     OrderBlocked,
-    /// The payment was given back.
+    /// The payment was refunded.
     OrderRefunded,
     /// A user was registered.
     UserCreated,
@@ -60,7 +60,7 @@ impl EventType {
         Self::IdentifierLinked,
     ];
 
-    /// The names of all of them.
+    /// The names of all types.
     pub(crate) const NAMES: [&str; Self::ALL.len()] = {
         let mut names = [""; Self::ALL.len()];
         let mut at = 0;
@@ -99,31 +99,31 @@ impl EventType {
 /// An event about to be recorded.
 #[derive(Clone, Debug)]
 pub struct NewEvent {
-    /// What it tells of.
+    /// Its type.
     pub kind: EventType,
-    /// The order concerned, if it is one.
+    /// The order concerned, if any.
     pub order_id: Option<OrderId>,
     /// The `data` of its envelope.
     pub payload: Value,
 }
 
-/// An event as it stands in the log.
+/// An event in the log.
 #[derive(Debug, JsonSchema, Serialize)]
-pub struct Logged {
+#[schemars(rename = "Logged")]
+pub struct LoggedEvent {
     /// Also the `webhook-id` of its deliveries.
     id: EventId,
-    /// What it tells of.
+    /// Its type.
     #[serde(rename = "type")]
     kind: String,
     /// When it happened.
     timestamp: DateTime<Utc>,
-    /// What it happened to: for an order `orderId`, `partnerOrderIdentifier` and `status`.
+    /// The object of the event: for an order `orderId`, `partnerOrderIdentifier` and `status`.
     data: Value,
 }
 
-/// Records an event in the caller's transaction, its delivery to every webhook endpoint that
-/// listens, and the one to `callback_url` where one is given: the URL as it will be called, query
-/// included.
+/// Records an event in the caller's transaction, with its deliveries to every subscribed webhook
+/// endpoint and to `callback_url`, if given: the complete URL, query included.
 ///
 /// A confirm writes the same rows inside its own statement (`orders/insert.rs`).
 ///
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_type_is_found_by_its_own_name_alone() {
+    fn a_type_is_found_by_its_exact_name() {
         for kind in EventType::ALL {
             assert_eq!(EventType::from_name(kind.as_str()), Some(kind));
         }

@@ -1,8 +1,8 @@
-//! Webhook endpoints: hosts that a partner registers once and that are told of events from then
-//! on, beside the `callbackUrl` of single orders (section 8 of the contract).
+//! Webhook endpoints: URLs that a partner registers to receive events, in addition to the
+//! `callbackUrl` of single orders (section 8 of the contract).
 //!
-//! [`fan_out`] writes what is to be delivered in the transaction of the event; `callbacks` delivers
-//! it, signed and repeated like a callback. An endpoint that answers 410 is disabled there.
+//! [`fan_out`] writes the deliveries in the transaction of the event; `callbacks` sends them, signed
+//! and retried like a callback. An endpoint that answers 410 is disabled there.
 
 pub mod list;
 mod openapi;
@@ -20,39 +20,38 @@ use crate::Core;
 use crate::platform::clock::NoEntropy;
 use rampart_types::{ClientId, EventId, WebhookEndpointId};
 
-/// Most endpoints of one client; the table's `slot` has the same bound.
+/// Most endpoints of one tenant; the table's `slot` has the same bound.
 pub(crate) const ENDPOINTS_MAX: usize = 10;
 
-/// One endpoint, as the document shows it.
+/// An endpoint, for the OpenAPI document.
 const EXAMPLE: &str = r#"{"id": "0190b5d8-7a3c-7c3e-9d8a-3f1f6a1f2b3c", "url": "https://shop.example/hook",
             "events": ["order.completed"], "disabled": false, "disabledAt": null,
             "createdAt": "2026-03-01T12:00:00Z"}"#;
 
-/// An endpoint as its partner sees it.
+/// An endpoint, as returned to the partner.
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "WebhookEndpoint")]
 pub struct Endpoint {
     id: WebhookEndpointId,
-    /// Where it is.
+    /// Its URL.
     url: String,
-    /// Types of the events it is told of; `null`: all, those of the future too.
+    /// Types of the events it receives; `null`: all, including future ones.
     events: Option<Vec<String>>,
-    /// Its host answered 410: nothing goes there any more.
+    /// True after its host has answered 410: nothing is sent there any more.
     disabled: bool,
-    /// When it did.
+    /// Time at which it was disabled.
     disabled_at: Option<DateTime<Utc>>,
-    /// When it was registered.
+    /// Time at which it was registered.
     created_at: DateTime<Utc>,
 }
 
-/// An id for a delivery to each of a client's endpoints, by slot: which of them listen, Postgres
-/// finds out while it writes.
+/// A delivery id for each slot of a tenant's endpoints: the statement decides which are subscribed.
 pub(crate) fn delivery_ids(core: &Core) -> Result<Vec<Uuid>, NoEntropy> {
     (0..ENDPOINTS_MAX).map(|_| core.clock.uuid()).collect()
 }
 
-/// Writes a delivery of the event (its id, type and order) to every endpoint that listens.
+/// Writes a delivery of the event (its id, type and order) to every subscribed endpoint.
 ///
 /// # Errors
 /// The database's; [`sqlx::Error::Encode`] when no id could be drawn.

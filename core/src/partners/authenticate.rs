@@ -1,4 +1,4 @@
-//! `POST /api/v1/authenticate`: a user name and a password for a pair of tokens.
+//! `POST /api/v1/authenticate`: exchanges a user name and a password for a token pair.
 
 use std::net::IpAddr;
 
@@ -17,14 +17,14 @@ use crate::platform::crypto::Secret;
 use crate::platform::error::{Code, Result};
 use rampart_types::ClientId;
 
-/// Passwords of one client that are tried: the current one, and previous ones of rotations whose
-/// overlap has not ended.
+/// Most passwords of one client that are verified: the current one, and previous ones during the
+/// overlap of a rotation.
 const PASSWORDS_MAX: i64 = 3;
 
 /// Version 1, the only one.
 pub struct V1;
 
-/// Who says it is whom.
+/// A login request.
 #[derive(Debug)]
 pub struct Login {
     username: String,
@@ -64,29 +64,30 @@ impl Endpoint for V1 {
         fields.finish(login)
     }
 
-    /// Neither the answer nor its time tells an unknown name from a wrong password or a suspended
-    /// client; during the overlap of a rotation a wrong password costs a hash more.
+    /// Neither the response nor its time distinguishes an unknown name from a wrong password or a
+    /// suspended client; during a rotation a wrong password takes one hash more.
     async fn call(core: &Core, _: Anyone, login: Login) -> Result<Json<TokenPair>> {
         let snapshot = core.snapshots.current();
-        let tenant = snapshot.tenant_named(&login.username);
+        let tenant = snapshot.tenant_by_username(&login.username);
         core.attempts.count_password(
             core,
             login.peer,
             &login.username,
             tenant.map(|tenant| &**tenant),
         )?;
-        let proven = is_password(core, tenant.map(|tenant| tenant.id), login.password).await?;
+        let verified =
+            verify_password(core, tenant.map(|tenant| tenant.id), login.password).await?;
         match tenant {
-            Some(tenant) if proven && !tenant.suspended => {
-                Ok(Json(TokenPair::begin(core, Holder::Client(tenant.id)).await?))
+            Some(tenant) if verified && !tenant.suspended => {
+                Ok(Json(TokenPair::issue(core, Holder::Client(tenant.id)).await?))
             }
             _ => Err(Code::ClientCredentialsInvalid.into()),
         }
     }
 }
 
-/// Whether the password is a live one of this client. Nobody's costs as much as somebody's.
-async fn is_password(core: &Core, client: Option<ClientId>, password: Secret) -> Result<bool> {
+/// Verifies a password against the live ones of this client. An unknown client takes as long.
+async fn verify_password(core: &Core, client: Option<ClientId>, password: Secret) -> Result<bool> {
     let hashes = sqlx::query_scalar!(
         r#"
         select password_hash as "password_hash!" from client_secret

@@ -1,4 +1,4 @@
-//! `POST /api/v1/refresh`: the next pair of tokens, of a client or of a user.
+//! `POST /api/v1/refresh`: issues the next token pair of a client or of a user.
 
 use std::net::IpAddr;
 
@@ -16,10 +16,10 @@ use crate::platform::error::{Code, Result};
 /// Version 1, the only one.
 pub struct V1;
 
-/// What is presented, and from where.
+/// A presented refresh token and the address of its sender.
 #[derive(Debug)]
 pub struct Presented {
-    /// `None` when it has not the form of one.
+    /// `None` when it is malformed.
     token: Option<RefreshToken>,
     peer: IpAddr,
 }
@@ -47,7 +47,7 @@ impl Endpoint for V1 {
         let mut fields = Fields::of(&input.document)?;
         let text = fields.text("refreshToken", Code::RefreshTokenMissing);
         let presented =
-            text.map(|text| Presented { token: RefreshToken::read(&text), peer: input.head.peer });
+            text.map(|text| Presented { token: RefreshToken::parse(&text), peer: input.head.peer });
         fields.finish(presented)
     }
 

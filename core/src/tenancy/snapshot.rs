@@ -1,8 +1,8 @@
-//! What requests read instead of Postgres: one immutable snapshot behind an atomic pointer.
+//! The in-memory snapshot that requests read instead of Postgres: immutable, behind an atomic
+//! pointer.
 //!
-//! A writer raises a row of `change_counter` in its transaction; every edge polls the counters and
-//! loads what is newer than what it has, builds the next snapshot beside the current one, and
-//! swaps. A request holds the snapshot it started with.
+//! A writer raises a row of `change_counter` in its transaction; every edge polls the counters, loads
+//! newer rows, builds the next snapshot and swaps it in. A request keeps the snapshot it started with.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,48 +16,48 @@ use crate::tenancy::tenants::{ApiKey, Tenant};
 use crate::trading::catalogue::Catalogue;
 use rampart_types::ClientId;
 
-/// Tenants and market as of one moment.
+/// A consistent view of tenants and market.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     /// The market.
     pub catalogue: Arc<Catalogue>,
-    /// Every client, the suspended ones too.
+    /// All tenants, including suspended ones.
     pub tenants: HashMap<ClientId, Arc<Tenant>>,
-    /// Clients by their user names.
+    /// Tenants by user name.
     usernames: HashMap<Arc<str>, ClientId>,
-    /// Live API keys by their public id.
+    /// Live API keys by public id.
     pub api_keys: HashMap<Arc<str>, Arc<ApiKey>>,
-    /// `change_counter('clients')` when this was loaded.
+    /// Revision of `change_counter('clients')` at the time of loading.
     clients_revision: i64,
 }
 
-/// The current snapshot, and who may build the next one.
+/// The current snapshot, and the lock for building the next one.
 #[derive(Debug)]
 pub struct Snapshots {
     current: ArcSwap<Snapshot>,
-    building: Mutex<()>,
+    refresh_lock: Mutex<()>,
 }
 
 impl Snapshots {
-    /// Nothing known yet.
+    /// An empty snapshot.
     pub(crate) fn empty() -> Self {
-        Self { current: ArcSwap::default(), building: Mutex::new(()) }
+        Self { current: ArcSwap::default(), refresh_lock: Mutex::new(()) }
     }
 
-    /// The snapshot as of now.
+    /// The current snapshot.
     pub fn current(&self) -> Arc<Snapshot> {
         self.current.load_full()
     }
 }
 
 impl Core {
-    /// Brings the snapshot up to date with the database. Called by the poll, and after a write by
-    /// the edge that made it.
+    /// Updates the snapshot from the database. Called periodically, and after a write on the edge
+    /// that made it.
     ///
     /// # Errors
     /// When the database cannot be read; the current snapshot stays.
     pub async fn refresh(&self) -> Result<()> {
-        let _building = self.snapshots.building.lock().await;
+        let _guard = self.snapshots.refresh_lock.lock().await;
         let current = self.snapshots.current();
         let counters =
             sqlx::query!("select scope, revision from change_counter").fetch_all(&self.db).await?;
@@ -75,7 +75,7 @@ impl Core {
         }
         if clients != current.clients_revision {
             let changed = Tenant::load_changed(self, &current).await?;
-            next.adopt(changed);
+            next.apply(changed);
             next.clients_revision = clients;
         }
         self.snapshots.current.store(Arc::new(next));
@@ -84,18 +84,18 @@ impl Core {
 }
 
 impl Snapshot {
-    /// Revision of the clients in this snapshot.
+    /// Revision of the tenants in this snapshot.
     pub(crate) fn clients_revision(&self) -> i64 {
         self.clients_revision
     }
 
-    /// The client with this user name.
-    pub(crate) fn tenant_named(&self, username: &str) -> Option<&Arc<Tenant>> {
+    /// The tenant with this user name.
+    pub(crate) fn tenant_by_username(&self, username: &str) -> Option<&Arc<Tenant>> {
         self.tenants.get(self.usernames.get(username)?)
     }
 
-    /// Puts changed clients, with all their keys, in the place of what was known of them.
-    fn adopt(&mut self, changed: Vec<Tenant>) {
+    /// Replaces changed tenants with all their keys.
+    fn apply(&mut self, changed: Vec<Tenant>) {
         for tenant in changed {
             self.usernames.retain(|_, client| *client != tenant.id);
             self.usernames.insert(Arc::clone(&tenant.username), tenant.id);

@@ -1,4 +1,4 @@
-//! API clients as requests see them: settings, secrets, keys, limits and policies of one tenant.
+//! Tenants in the snapshot: settings, secrets, keys, limits and policies.
 
 pub mod api_keys;
 pub(crate) mod create;
@@ -18,66 +18,66 @@ use crate::policies::runtime::TenantPolicies;
 use rampart_types::decimal::fits_decimals;
 use rampart_types::{ApiKeyId, ClientId, LoopbackHttp};
 
-/// Most that a request may ask for the partner, in percent (section 6.1 of the contract).
+/// Highest partner fee that a request may set, in percent (section 6.1 of the contract).
 pub const FEE_PERCENTAGE_MAX: Decimal = Decimal::from_parts(5, 0, 0, false, 0);
 
-/// Most decimals of such a percentage: parts per million.
+/// Most decimals of a fee percentage.
 const FEE_DECIMALS_MAX: u32 = 4;
 
-/// One tenant as of one snapshot.
+/// A tenant in a snapshot.
 #[derive(Debug)]
 pub struct Tenant {
-    /// Its id; leads every key of its rows.
+    /// Its id, the first column of every key of its rows.
     pub id: ClientId,
     /// Its name in URLs, metrics and logs.
     pub slug: Arc<str>,
     /// Its user name for `authenticate`.
     pub username: Arc<str>,
-    /// Its name for people.
+    /// Its display name.
     pub name: String,
     /// Test or live.
     pub mode: Mode,
-    /// Whether every credential of it is refused.
+    /// True if all of its credentials are refused.
     pub suspended: bool,
-    /// Tokens issued before are refused.
+    /// Tokens issued before this time are refused.
     pub tokens_valid_from: DateTime<Utc>,
-    /// Partner fee in percent of the fiat amount, where a request names none.
+    /// Default partner fee in percent of the fiat amount.
     pub default_fee_percentage: Decimal,
-    /// Most that a request or a policy may charge for the partner, in percent.
+    /// Highest partner fee that a request or a policy may charge, in percent.
     pub fee_cap_percentage: Decimal,
-    /// Whether offers and checkouts must name a wallet address (ER325).
+    /// True if offers and checkouts require a wallet address (ER325).
     pub wallet_address_required: bool,
-    /// Countries it serves, ISO 3166-1 alpha-2; empty is every country.
+    /// Countries it serves, ISO 3166-1 alpha-2; empty for all countries.
     pub allowed_countries: Vec<String>,
-    /// Its own rates.
+    /// Its rate limits.
     pub rates: Rates,
-    /// Its buckets. They outlive a reload, or every change would refill them.
+    /// Its buckets. They survive a reload, so that a change does not refill them.
     pub buckets: Arc<Buckets>,
-    /// Secrets that sign its offers: the current one first.
+    /// Secrets that sign its offers, the current one first.
     pub signing_secrets: Vec<TimedSecret>,
-    /// Secrets that sign its callbacks: the current one first.
+    /// Secrets that sign its callbacks, the current one first.
     pub webhook_secrets: Vec<TimedSecret>,
-    /// What its quotes are sealed with today.
+    /// Today's key for its quotes.
     pub quote_key: DayKey,
     /// Its live API keys.
     pub api_keys: Vec<Arc<ApiKey>>,
-    /// What it has put in the place of the built-in rules.
+    /// Its policies, which replace built-in rules.
     pub policies: TenantPolicies,
 }
 
 impl Tenant {
-    /// Whether it is simulated: payments, coins and verification follow the sandbox.
+    /// True for a test tenant, whose payments, coins and verifications are simulated.
     pub fn is_test(&self) -> bool {
         self.mode == Mode::Test
     }
 
-    /// Whether it may be called on loopback by plain HTTP.
+    /// Permission for callbacks to loopback by plain HTTP.
     pub(crate) fn loopback_http(&self) -> LoopbackHttp {
         if self.is_test() { LoopbackHttp::Allowed } else { LoopbackHttp::Refused }
     }
 
-    /// Whether a request of it may ask for this partner fee, in percent: 0 to
-    /// [`FEE_PERCENTAGE_MAX`], not above its own cap, and with at most 4 decimals.
+    /// True if a request may set this partner fee, in percent: 0 to [`FEE_PERCENTAGE_MAX`], not
+    /// above the tenant's cap, and with at most 4 decimals.
     pub fn accepts_fee(&self, percentage: Decimal) -> bool {
         let most = self.fee_cap_percentage.min(FEE_PERCENTAGE_MAX);
         (Decimal::ZERO..=most).contains(&percentage) && fits_decimals(percentage, FEE_DECIMALS_MAX)
@@ -96,7 +96,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// As stored and shown.
+    /// The name in the database and in responses.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Test => "test",
@@ -105,7 +105,7 @@ impl Mode {
     }
 }
 
-/// A tenant's rates; the edge's default where it has none of its own.
+/// A tenant's rate limits, by default those of the edge.
 #[derive(Clone, Copy, Debug)]
 pub struct Rates {
     /// All requests.
@@ -114,16 +114,19 @@ pub struct Rates {
     pub quotes: Quota,
     /// `authenticate` and `refresh` per user name and per address.
     pub credentials: Quota,
-    /// Login and the like per e-mail address.
+    /// Login, reset-password and exists, per e-mail address.
     pub login: Quota,
     /// Image uploads per user.
     pub uploads: Quota,
 }
 
 impl Rates {
-    /// The rates of a tenant whose own are `own`, by bucket name.
-    fn of(defaults: &crate::platform::settings::RateLimits, own: &BTreeMap<String, Quota>) -> Self {
-        let quota = |name: &str, default: Quota| own.get(name).copied().unwrap_or(default);
+    /// The defaults with a tenant's overrides, by bucket name.
+    fn new(
+        defaults: &crate::platform::settings::RateLimits,
+        overrides: &BTreeMap<String, Quota>,
+    ) -> Self {
+        let quota = |name: &str, default: Quota| overrides.get(name).copied().unwrap_or(default);
         Self {
             client: quota("client", defaults.client),
             quotes: quota("quotes", defaults.quotes),
@@ -134,10 +137,10 @@ impl Rates {
     }
 }
 
-/// Names that a partner's `rateLimits` may have.
+/// Valid names in a partner's `rateLimits`.
 pub const RATE_BUCKETS: &[&str] = &["client", "quotes", "credentials", "login", "uploads"];
 
-/// A tenant's buckets.
+/// A tenant's rate limit buckets.
 #[derive(Debug, Default)]
 pub struct Buckets {
     /// All requests.
@@ -146,17 +149,17 @@ pub struct Buckets {
     pub quotes: Gcra,
 }
 
-/// A secret of which a previous one stays live for a while after a rotation.
+/// A secret that stays valid for a while after a rotation.
 #[derive(Clone, Debug)]
 pub struct TimedSecret {
     /// The secret.
     pub secret: Secret,
-    /// Until when; `None` is the current one.
+    /// End of validity; `None` for the current secret.
     pub valid_until: Option<DateTime<Utc>>,
 }
 
 impl TimedSecret {
-    /// Whether it counts at `now`.
+    /// True if it is valid at `now`.
     pub fn is_live(&self, now: DateTime<Utc>) -> bool {
         self.valid_until.is_none_or(|until| now < until)
     }
@@ -167,16 +170,16 @@ impl TimedSecret {
 pub struct ApiKey {
     /// Its id.
     pub id: ApiKeyId,
-    /// Whose it is.
+    /// Its tenant.
     pub client: ClientId,
-    /// The `<id>` of `rk_test_<id>_<secret>`.
+    /// The `<id>` in `rk_test_<id>_<secret>`.
     pub public_id: Arc<str>,
     /// SHA-256 of the secret.
     pub secret_digest: [u8; 32],
-    /// What it may do; empty is everything.
+    /// Permitted scopes; empty for all.
     pub scopes: Vec<String>,
-    /// From when it is refused.
+    /// Time of expiry.
     pub expires_at: Option<DateTime<Utc>>,
-    /// Networks it may come from; empty is everywhere.
+    /// Networks from which it is accepted; empty for all.
     pub allowed_addresses: Vec<IpNet>,
 }

@@ -69,7 +69,7 @@ impl Endpoint for LoginV1 {
 
     async fn call(core: &Core, client: Client, login: Login) -> Result<Json<Session>> {
         let uuid = prove(core, &client, login).await?;
-        let tokens = TokenPair::begin(core, Holder::User(client.id(), uuid)).await?;
+        let tokens = TokenPair::issue(core, Holder::User(client.id(), uuid)).await?;
         Ok(Json(Session { uuid, tokens }))
     }
 }

@@ -1,5 +1,5 @@
-//! HMAC-SHA256 by `ring` for the JWT library, which takes its cryptography from its user. There is
-//! no other algorithm: whatever else a token names has no signer and no verifier.
+//! HMAC-SHA256 by `ring` as the cryptography provider of `jsonwebtoken`. Any other algorithm that a
+//! token names has no signer and no verifier.
 
 use std::sync::Once;
 
@@ -19,8 +19,8 @@ static PROVIDER: CryptoProvider = CryptoProvider {
     key_utils: KeyUtils::new_unimplemented(),
 };
 
-/// Makes this the library's cryptography, which must be done before its first use. The library
-/// keeps it for the process; further calls change nothing.
+/// Installs the process-wide provider, which must happen before the library's first use. Further
+/// calls have no effect.
 pub(super) fn install() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {

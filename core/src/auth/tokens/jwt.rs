@@ -1,5 +1,5 @@
-//! The form of an access token. The library signs and checks; time and claims are judged here,
-//! because it reads the system's clock and accepts more than we issue.
+//! The format of access tokens. The library signs and verifies signatures; times and claims are
+//! validated here, because it reads the system's clock and accepts more than is issued.
 
 use std::sync::LazyLock;
 
@@ -19,13 +19,13 @@ use rampart_types::{ClientId, UserId};
 const ISSUER: &str = "rampart";
 const AUDIENCE: &str = "rampart-api";
 const SECONDS_PER_DAY: i64 = 86_400;
-/// How far the clock of the issuing edge may be ahead of ours, in seconds.
+/// Most seconds that the issuing edge's clock may be ahead.
 const CLOCK_SKEW_SECONDS: i64 = 5;
-/// Days after its own on which a token is still told that it has expired, rather than that it is
-/// invalid. None of these days' keys can prove anybody: a token is of the day of its key.
+/// Days for which an old token is reported as expired rather than invalid. The keys of these days
+/// authenticate nobody: a token is of the day of its key.
 const EXPIRED_DAYS: i64 = 366;
 
-/// The signature and nothing else; with `arbitrary_precision` the library cannot read `exp`.
+/// Validates only the signature; with `arbitrary_precision` the library cannot read `exp`.
 static SIGNATURE: LazyLock<Validation> = LazyLock::new(|| {
     let mut validation = Validation::new(Algorithm::HS256);
     validation.required_spec_claims.clear();
@@ -34,7 +34,7 @@ static SIGNATURE: LazyLock<Validation> = LazyLock::new(|| {
     validation
 });
 
-/// What issuing and opening need.
+/// Keys, time and lifetime for issuing and verifying.
 pub(super) struct Authority<'a> {
     pub(super) keys: &'a MasterKey,
     pub(super) now: DateTime<Utc>,
@@ -43,13 +43,13 @@ pub(super) struct Authority<'a> {
 }
 
 impl<'a> Authority<'a> {
-    pub(super) fn of(core: &'a Core) -> Self {
+    pub(super) fn new(core: &'a Core) -> Self {
         let lifetime = core.settings.lifetimes.access_token_seconds.into();
         Self { keys: &core.keys, now: core.clock.now(), lifetime }
     }
 }
 
-/// Which credential a token is for.
+/// The kind of credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Client,
@@ -57,7 +57,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    pub(super) const fn of(holder: Holder) -> Self {
+    pub(super) const fn from_holder(holder: Holder) -> Self {
         match holder {
             Holder::Client(_) => Self::Client,
             Holder::User(..) => Self::User,
@@ -86,25 +86,25 @@ impl Kind {
     }
 }
 
-/// What a genuine token says.
+/// The claims of a token with a valid signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Proof {
+pub(super) struct VerifiedToken {
     pub(super) holder: Holder,
     pub(super) issued_at: DateTime<Utc>,
-    /// Its last second, since 1970.
+    /// Last second of its lifetime, since 1970.
     last_second: i64,
 }
 
-impl Proof {
-    /// Whether it has expired. Its times are whole seconds, so that it may live to the end of its
-    /// last one: within the 5 s of leeway that the contract allows.
-    pub(super) fn has_ended(&self, now: DateTime<Utc>) -> bool {
+impl VerifiedToken {
+    /// True if it has expired. Its times are whole seconds, so it is valid to the end of its last
+    /// one, within the 5 s of leeway that the contract allows.
+    pub(super) fn is_expired(&self, now: DateTime<Utc>) -> bool {
         now.timestamp() > self.last_second
     }
 }
 
-/// The header, exactly: another member (`crit`, `jku`, `jwk`, `x5u`, `zip` ...), or one twice, is
-/// an error.
+/// The exact header: any other member (`crit`, `jku`, `jwk`, `x5u`, `zip` ...), or a duplicate, is an
+/// error.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Header<'a> {
@@ -121,17 +121,18 @@ struct Claims {
     /// In a user's token, the client through which the user logged in (RFC 8693, section 4.3).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     client_id: Option<Uuid>,
-    /// A UUID version 7: its milliseconds are the time of issue that `iat` rounds down, or a
-    /// logout would spare what was issued in the same second.
+    /// A UUID version 7, whose milliseconds are the time of issue. `iat` is rounded down to seconds,
+    /// which would exempt tokens issued in the same second from a logout.
     jti: Uuid,
     iat: i64,
     exp: i64,
 }
 
-/// A token for `holder`, issued at the time in `id`.
+/// Issues a token for `holder` at the time in `id`.
 pub(super) fn issue(authority: &Authority<'_>, id: Uuid, holder: Holder) -> Result<String> {
-    let issued_at =
-        time_of(id).ok_or_else(|| Error::broken("issue a token: its id has no time"))?.timestamp();
+    let issued_at = uuid_time(id)
+        .ok_or_else(|| Error::broken("issue a token: its id has no time"))?
+        .timestamp();
     let (sub, client_id) = match holder {
         Holder::Client(client) => (client.uuid(), None),
         Holder::User(client, user) => (user.uuid(), Some(client.uuid())),
@@ -147,18 +148,18 @@ pub(super) fn issue(authority: &Authority<'_>, id: Uuid, holder: Holder) -> Resu
     };
     let day = issued_at.div_euclid(SECONDS_PER_DAY);
     let mut header = jsonwebtoken::Header::new(Algorithm::HS256);
-    header.typ = Some(Kind::of(holder).typ().to_owned());
+    header.typ = Some(Kind::from_holder(holder).typ().to_owned());
     header.kid = Some(day.to_string());
     hmac_sha256::install();
     let key = EncodingKey::from_secret(&authority.keys.derive(Purpose::Tokens { day })?);
     jsonwebtoken::encode(&header, &claims, &key).map_err(|e| Error::internal("sign a token", e))
 }
 
-/// What a token proves at `authority.now`.
+/// Verifies a token at `authority.now`.
 ///
 /// # Errors
-/// The kind's code for an expired token if it is otherwise sound, else the one for an invalid one.
-pub(super) fn open(authority: &Authority<'_>, kind: Kind, token: &str) -> Result<Proof> {
+/// The kind's code for an expired token if it is otherwise valid, else the one for an invalid one.
+pub(super) fn verify(authority: &Authority<'_>, kind: Kind, token: &str) -> Result<VerifiedToken> {
     let now = authority.now.timestamp();
     let newest = (now + CLOCK_SKEW_SECONDS).div_euclid(SECONDS_PER_DAY);
     let day = read_day(kind, token)
@@ -168,17 +169,17 @@ pub(super) fn open(authority: &Authority<'_>, kind: Kind, token: &str) -> Result
     let key = DecodingKey::from_secret(&authority.keys.derive(Purpose::Tokens { day })?);
     let claims =
         jsonwebtoken::decode::<Claims>(token, &key, &SIGNATURE).map_err(|_| kind.invalid())?.claims;
-    let proof = claims.prove(kind, day, authority.lifetime).ok_or_else(|| kind.invalid())?;
-    if proof.issued_at.timestamp() > now + CLOCK_SKEW_SECONDS {
+    let verified = claims.validate(kind, day, authority.lifetime).ok_or_else(|| kind.invalid())?;
+    if verified.issued_at.timestamp() > now + CLOCK_SKEW_SECONDS {
         return Err(kind.invalid());
     }
-    if proof.has_ended(authority.now) {
+    if verified.is_expired(authority.now) {
         return Err(kind.expired());
     }
-    Ok(proof)
+    Ok(verified)
 }
 
-/// The day whose key signed the token, if its header is one that we write for this kind.
+/// The day of the signing key, if the header is exactly one that is issued for this kind.
 fn read_day(kind: Kind, token: &str) -> Option<i64> {
     let (encoded, _) = token.split_once('.')?;
     let json = URL_SAFE_NO_PAD.decode(encoded).ok()?;
@@ -189,8 +190,8 @@ fn read_day(kind: Kind, token: &str) -> Option<i64> {
 }
 
 impl Claims {
-    /// What the claims of a genuine signature prove, if they fit each other.
-    fn prove(&self, kind: Kind, day: i64, lifetime: i64) -> Option<Proof> {
+    /// Validates the claims of a token with a valid signature.
+    fn validate(&self, kind: Kind, day: i64, lifetime: i64) -> Option<VerifiedToken> {
         let holder = match (kind, self.client_id) {
             (Kind::Client, None) => Holder::Client(ClientId::from(self.sub)),
             (Kind::User, Some(client)) => {
@@ -198,19 +199,19 @@ impl Claims {
             }
             _ => return None,
         };
-        let issued_at = time_of(self.jti)?;
-        let sound = self.iss == ISSUER
+        let issued_at = uuid_time(self.jti)?;
+        let valid = self.iss == ISSUER
             && self.aud == AUDIENCE
             && issued_at.timestamp() == self.iat
             && self.iat.div_euclid(SECONDS_PER_DAY) == day;
-        // A lifetime that was shortened since counts for what was issued before, too.
+        // A shortened lifetime applies to tokens issued before, too.
         let last_second = self.exp.min(self.iat.saturating_add(lifetime));
-        sound.then_some(Proof { holder, issued_at, last_second })
+        valid.then_some(VerifiedToken { holder, issued_at, last_second })
     }
 }
 
 /// The time inside a UUID version 7.
-fn time_of(id: Uuid) -> Option<DateTime<Utc>> {
+fn uuid_time(id: Uuid) -> Option<DateTime<Utc>> {
     let (seconds, nanoseconds) = id.get_timestamp()?.to_unix();
     DateTime::from_timestamp(i64::try_from(seconds).ok()?, nanoseconds)
 }

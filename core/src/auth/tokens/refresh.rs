@@ -1,8 +1,8 @@
 //! Refresh tokens: opaque, stored as digests, rotated on use.
 //!
-//! A login begins a family. Each use of its newest token gives the next one; an answer that was
-//! lost can be asked for again for a while, and a used token that comes later than that was
-//! stolen: it ends the family (RFC 9700, section 4.14.2).
+//! A login starts a token family, and each use of its newest token issues the next one. A used token
+//! is accepted again for a grace period, because the response may have been lost; later reuse means
+//! theft and revokes the family (RFC 9700, section 4.14.2).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -26,12 +26,12 @@ const CLIENT_CHARS: usize = 32;
 const SECRET_BYTES: usize = 32;
 /// The same as base64url without padding.
 const SECRET_CHARS: usize = 43;
-/// How long a used token still answers: its first answer may have been lost.
+/// Time for which a used token is accepted again, because the response may have been lost.
 const GRACE: TimeDelta = TimeDelta::seconds(30);
-/// Ended tokens of one client that one turn of the worker forgets.
-const FORGOTTEN_MAX: i64 = 5_000;
+/// Most expired tokens of one client that one run of the worker deletes.
+const DELETED_MAX: i64 = 5_000;
 
-/// An access token and the token that renews it, as answered.
+/// An access token and its refresh token.
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TokenPair {
@@ -40,16 +40,16 @@ pub struct TokenPair {
 }
 
 impl TokenPair {
-    /// The first pair after a login: begins a family.
+    /// Issues the first pair after a login, which starts a family.
     ///
     /// # Errors
     /// When the database cannot be written.
-    pub async fn begin(core: &Core, holder: Holder) -> Result<Self> {
+    pub async fn issue(core: &Core, holder: Holder) -> Result<Self> {
         let (client, user) = match holder {
             Holder::Client(client) => (client, None),
             Holder::User(client, user) => (client, Some(user.uuid())),
         };
-        let (text, made) = RefreshToken::make(&core.clock, client)?;
+        let (text, new) = RefreshToken::generate(&core.clock, client)?;
         let family = TokenFamilyId::from(core.clock.uuid()?);
         let now = core.clock.now();
         db::retrying(async || {
@@ -66,7 +66,7 @@ impl TokenPair {
                 user,
                 now + lifetime(core),
                 now,
-                &made.digest[..],
+                &new.digest[..],
             )
             .execute(&core.db)
             .await
@@ -75,35 +75,35 @@ impl TokenPair {
         Ok(Self { token: issue(core, holder)?, refresh_token: text })
     }
 
-    /// The pair that follows when `presented` is used.
+    /// Issues the next pair for a presented refresh token.
     ///
     /// # Errors
-    /// ER036 when it is unknown, has ended or was used before, when the client is suspended, and
-    /// when the user is disabled, gone or has logged out since.
+    /// ER036 when it is unknown, expired or was used before, when the client is suspended, and when
+    /// the user is disabled, deleted or has logged out since.
     pub async fn renew(core: &Core, presented: &RefreshToken) -> Result<Self> {
-        let (text, next) = RefreshToken::make(&core.clock, presented.client)?;
+        let (text, next) = RefreshToken::generate(&core.clock, presented.client)?;
         let now = core.clock.now();
         match rotate(core, presented, &next, now).await? {
             Some(holder) => Ok(Self { token: issue(core, holder)?, refresh_token: text }),
             None => {
-                revoke_if_stolen(core, presented, now).await?;
+                revoke_if_reused(core, presented, now).await?;
                 Err(Code::RefreshTokenInvalid.into())
             }
         }
     }
 }
 
-/// A refresh token as presented: whose it claims to be, and what is stored of it.
+/// A refresh token as presented: its claimed client and its digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RefreshToken {
-    /// The client in its text, so that every statement can name it. Not proven.
+    /// The client in its text, for the statements. Not verified.
     pub client: ClientId,
     digest: [u8; 32],
 }
 
 impl RefreshToken {
-    /// Reads `rr_<client>_<secret>`; `None` when it has another form.
-    pub fn read(text: &str) -> Option<Self> {
+    /// Parses `rr_<client>_<secret>`; `None` when it is malformed.
+    pub fn parse(text: &str) -> Option<Self> {
         let (client, rest) = text.strip_prefix(PREFIX)?.split_at_checked(CLIENT_CHARS)?;
         let secret = rest.strip_prefix('_')?;
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
@@ -114,7 +114,7 @@ impl RefreshToken {
         Some(Self { client, digest: digest_of(text) })
     }
 
-    fn make(clock: &Clock, client: ClientId) -> Result<(String, Self)> {
+    fn generate(clock: &Clock, client: ClientId) -> Result<(String, Self)> {
         let secret = URL_SAFE_NO_PAD.encode(clock.random_bytes::<SECRET_BYTES>()?);
         let text = format!("{PREFIX}{}_{secret}", client.uuid().simple());
         let digest = digest_of(&text);
@@ -126,12 +126,11 @@ fn lifetime(core: &Core) -> TimeDelta {
     TimeDelta::seconds(core.settings.lifetimes.refresh_token_seconds.into())
 }
 
-/// Marks the token used and stores its successor, all in one statement: of two that race, the
-/// second waits for the first and then finds a token that was used just now. `None` when it does
-/// not count.
+/// Marks the token as used and stores its successor in one statement: of two concurrent requests,
+/// the second waits for the first and then finds a token that was just used. `None` when the token
+/// is not valid.
 ///
-/// A login counts from when it began, not from its last renewal, so that no renewal can outrun a
-/// logout.
+/// A logout applies to the time of login, not of the last renewal, so that no renewal can evade it.
 async fn rotate(
     core: &Core,
     presented: &RefreshToken,
@@ -185,8 +184,8 @@ async fn rotate(
     }))
 }
 
-/// Ends the family of a token that was used longer ago than an answer can have been lost.
-async fn revoke_if_stolen(core: &Core, presented: &RefreshToken, now: DateTime<Utc>) -> Result<()> {
+/// Revokes the family of a token that was used before the grace period.
+async fn revoke_if_reused(core: &Core, presented: &RefreshToken, now: DateTime<Utc>) -> Result<()> {
     let revoked = db::retrying(async || {
         sqlx::query_scalar!(
             "update refresh_family f set revoked_at = $3 \
@@ -211,11 +210,11 @@ async fn revoke_if_stolen(core: &Core, presented: &RefreshToken, now: DateTime<U
 }
 
 impl Core {
-    /// Forgets refresh tokens that have ended, and logins without any left: a turn of a worker.
+    /// Deletes expired refresh tokens, and families without any left: one run of a worker.
     ///
     /// # Errors
-    /// When the database cannot be written; the next turn goes on.
-    pub async fn forget_ended_refresh_tokens(&self) -> Result<()> {
+    /// When the database cannot be written; the next run continues.
+    pub async fn delete_expired_refresh_tokens(&self) -> Result<()> {
         let now = self.clock.now();
         for client in self.snapshots.current().tenants.keys() {
             sqlx::query!(
@@ -225,7 +224,7 @@ impl Core {
                      limit $3 for update skip locked)",
                 client.uuid(),
                 now,
-                FORGOTTEN_MAX,
+                DELETED_MAX,
             )
             .execute(&self.db)
             .await?;
@@ -238,7 +237,7 @@ impl Core {
                      where t.client_id = $1 and t.family_id = f.family_id)",
                 client.uuid(),
                 now,
-                FORGOTTEN_MAX,
+                DELETED_MAX,
             )
             .execute(&self.db)
             .await?;
@@ -253,22 +252,22 @@ mod tests {
 
     use super::*;
 
-    fn made() -> (String, RefreshToken) {
+    fn generated() -> (String, RefreshToken) {
         let clock = Clock::system();
-        RefreshToken::make(&clock, ClientId::from(clock.uuid().unwrap())).unwrap()
+        RefreshToken::generate(&clock, ClientId::from(clock.uuid().unwrap())).unwrap()
     }
 
     #[test]
-    fn a_made_token_reads_back_as_what_is_stored() {
-        let (text, token) = made();
+    fn a_generated_token_parses_back() {
+        let (text, token) = generated();
         assert_eq!(text.len(), PREFIX.len() + CLIENT_CHARS + 1 + SECRET_CHARS);
-        assert_eq!(RefreshToken::read(&text), Some(token));
-        assert_ne!(made().1.digest, token.digest);
+        assert_eq!(RefreshToken::parse(&text), Some(token));
+        assert_ne!(generated().1.digest, token.digest);
     }
 
     #[test]
-    fn another_form_is_no_refresh_token() {
-        let (text, _) = made();
+    fn a_malformed_refresh_token_is_refused() {
+        let (text, _) = generated();
         let secret = &text[text.len() - SECRET_CHARS..];
         for bad in [
             String::new(),
@@ -284,14 +283,14 @@ mod tests {
             format!("rr_{}_{}=", "0".repeat(CLIENT_CHARS), &secret[1..]),
             format!("rr_{}é_{secret}", "0".repeat(CLIENT_CHARS - 1)),
         ] {
-            assert_eq!(RefreshToken::read(&bad), None, "{bad}");
+            assert_eq!(RefreshToken::parse(&bad), None, "{bad}");
         }
     }
 
     proptest! {
         #[test]
         fn any_text_is_read_without_a_panic(text in "(rr_)?[0-9a-f_é]{0,80}", other in ".*") {
-            let _ = (RefreshToken::read(&text), RefreshToken::read(&other));
+            let _ = (RefreshToken::parse(&text), RefreshToken::parse(&other));
         }
     }
 }

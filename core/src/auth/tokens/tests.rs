@@ -1,4 +1,4 @@
-//! What a token is good for, and for how long. The forged ones are in [`attacks`].
+//! Validity and lifetime of tokens. Forged tokens are in [`attacks`].
 
 mod attacks;
 
@@ -27,7 +27,7 @@ fn at(seconds: i64) -> DateTime<Utc> {
     DateTime::from_timestamp(seconds, 0).unwrap()
 }
 
-/// The edge at a moment.
+/// The keys and lifetime of an edge at this time.
 fn edge(keys: &MasterKey, seconds: i64) -> Authority<'_> {
     Authority { keys, now: at(seconds), lifetime: HOUR }
 }
@@ -46,17 +46,17 @@ fn holder(kind: Kind) -> Holder {
     }
 }
 
-/// A genuine token, issued at this second.
+/// A valid token, issued at this second.
 fn token(kind: Kind, issued: i64) -> String {
     let keys = master();
     jwt::issue(&edge(&keys, issued), id_at(issued, 0), holder(kind)).unwrap()
 }
 
-/// What a fresh edge says to a token.
-fn verdict(kind: Kind, token: &str, now: i64) -> Result<Holder, Error> {
+/// Verifies a token without a cache.
+fn verify(kind: Kind, token: &str, now: i64) -> Result<Holder, Error> {
     let keys = master();
     let tokens = Tokens::new(&Lifetimes::default());
-    tokens.verify(&edge(&keys, now), kind, token).map(|proof| proof.holder)
+    tokens.verify(&edge(&keys, now), kind, token).map(|verified| verified.holder)
 }
 
 fn invalid(kind: Kind) -> Code {
@@ -75,7 +75,7 @@ fn parts(token: &str) -> (Value, Value) {
 }
 
 #[test]
-fn a_token_says_what_the_contract_names() {
+fn a_token_has_the_claims_of_the_contract() {
     let (header, claims) = parts(&token(Kind::Client, NOON));
     assert_eq!(header, json!({"alg": "HS256", "typ": "client+jwt", "kid": "20000"}));
     assert_eq!(claims["iss"], "rampart");
@@ -94,13 +94,13 @@ fn a_token_proves_its_holder_to_the_end_of_its_last_second() {
     for kind in KINDS {
         let token = token(kind, NOON);
         for now in [NOON, NOON + 1, NOON + HOUR - 1, NOON + HOUR] {
-            assert_eq!(verdict(kind, &token, now).unwrap(), holder(kind), "{now}");
+            assert_eq!(verify(kind, &token, now).unwrap(), holder(kind), "{now}");
         }
         for now in [NOON + HOUR + 1, NOON + 2 * HOUR, NOON + 30 * 24 * HOUR] {
-            assert!(verdict(kind, &token, now).unwrap_err().is(expired(kind)), "{now}");
+            assert!(verify(kind, &token, now).unwrap_err().is(expired(kind)), "{now}");
         }
         let much_later = NOON + 367 * 24 * HOUR;
-        assert!(verdict(kind, &token, much_later).unwrap_err().is(invalid(kind)));
+        assert!(verify(kind, &token, much_later).unwrap_err().is(invalid(kind)));
     }
 }
 
@@ -108,23 +108,21 @@ fn a_token_proves_its_holder_to_the_end_of_its_last_second() {
 fn a_token_lives_on_past_midnight() {
     let before_midnight = 20_001 * 86_400 - 10;
     let token = token(Kind::Client, before_midnight);
-    assert!(verdict(Kind::Client, &token, before_midnight + HOUR).is_ok());
-    assert!(verdict(Kind::Client, &token, before_midnight + HOUR + 1).is_err());
+    assert!(verify(Kind::Client, &token, before_midnight + HOUR).is_ok());
+    assert!(verify(Kind::Client, &token, before_midnight + HOUR + 1).is_err());
 }
 
 #[test]
 fn another_edge_may_be_ahead_by_five_seconds() {
     for issued in [NOON, 20_001 * 86_400] {
         let token = token(Kind::Client, issued);
-        assert!(verdict(Kind::Client, &token, issued - 5).is_ok());
-        assert!(
-            verdict(Kind::Client, &token, issued - 6).unwrap_err().is(Code::ClientTokenInvalid)
-        );
+        assert!(verify(Kind::Client, &token, issued - 5).is_ok());
+        assert!(verify(Kind::Client, &token, issued - 6).unwrap_err().is(Code::ClientTokenInvalid));
     }
 }
 
 #[test]
-fn one_kind_is_never_taken_for_the_other() {
+fn one_kind_is_never_accepted_as_the_other() {
     let keys = master();
     let tokens = Tokens::new(&Lifetimes::default());
     for (kind, other) in [(Kind::Client, Kind::User), (Kind::User, Kind::Client)] {
@@ -132,30 +130,30 @@ fn one_kind_is_never_taken_for_the_other() {
         let refused = |edge| tokens.verify(&edge, other, &token).unwrap_err().is(invalid(other));
         assert!(refused(edge(&keys, NOON)));
         assert!(tokens.verify(&edge(&keys, NOON), kind, &token).is_ok());
-        assert!(refused(edge(&keys, NOON)), "remembered as its own kind only");
-        assert!(refused(edge(&keys, NOON + 2 * HOUR)), "nor told that it has expired");
+        assert!(refused(edge(&keys, NOON)), "cached as its own kind only");
+        assert!(refused(edge(&keys, NOON + 2 * HOUR)), "nor reported as expired");
     }
 }
 
 #[test]
-fn what_is_remembered_still_expires() {
+fn a_cached_token_still_expires() {
     let keys = master();
     let tokens = Tokens::new(&Lifetimes::default());
     let token = token(Kind::Client, NOON);
-    let verify = |now| tokens.verify(&edge(&keys, now), Kind::Client, &token);
-    assert!(verify(NOON).is_ok());
-    assert!(verify(NOON + HOUR).is_ok());
-    assert!(verify(NOON + HOUR + 1).unwrap_err().is(Code::ClientTokenExpired));
+    let verify_cached = |now| tokens.verify(&edge(&keys, now), Kind::Client, &token);
+    assert!(verify_cached(NOON).is_ok());
+    assert!(verify_cached(NOON + HOUR).is_ok());
+    assert!(verify_cached(NOON + HOUR + 1).unwrap_err().is(Code::ClientTokenExpired));
 }
 
 #[test]
-fn a_shortened_lifetime_counts_for_what_was_issued_before() {
+fn a_shortened_lifetime_applies_to_issued_tokens() {
     let keys = master();
     let token = token(Kind::Client, NOON);
     let short = |now| Authority { lifetime: 60, ..edge(&keys, now) };
-    assert!(jwt::open(&short(NOON + 60), Kind::Client, &token).is_ok());
+    assert!(jwt::verify(&short(NOON + 60), Kind::Client, &token).is_ok());
     assert!(
-        jwt::open(&short(NOON + 61), Kind::Client, &token)
+        jwt::verify(&short(NOON + 61), Kind::Client, &token)
             .unwrap_err()
             .is(Code::ClientTokenExpired)
     );
@@ -165,23 +163,23 @@ fn a_shortened_lifetime_counts_for_what_was_issued_before() {
 fn the_time_of_issue_is_known_to_the_millisecond() {
     let keys = master();
     let token = jwt::issue(&edge(&keys, NOON), id_at(NOON, 789), holder(Kind::Client)).unwrap();
-    let proof = jwt::open(&edge(&keys, NOON), Kind::Client, &token).unwrap();
-    assert_eq!(proof.issued_at, at(NOON) + TimeDelta::milliseconds(789));
+    let verified = jwt::verify(&edge(&keys, NOON), Kind::Client, &token).unwrap();
+    assert_eq!(verified.issued_at, at(NOON) + TimeDelta::milliseconds(789));
 }
 
 #[test]
-fn another_master_key_proves_nothing() {
+fn a_token_of_another_master_key_is_invalid() {
     let keys = MasterKey::from_bytes(&[8; 32]);
     let token = token(Kind::Client, NOON);
     assert!(
-        jwt::open(&edge(&keys, NOON), Kind::Client, &token)
+        jwt::verify(&edge(&keys, NOON), Kind::Client, &token)
             .unwrap_err()
             .is(Code::ClientTokenInvalid)
     );
 }
 
 #[test]
-fn a_token_has_room_below_the_bound() {
+fn a_token_is_far_below_the_length_limit() {
     assert!(token(Kind::User, NOON).len() < TOKEN_BYTES_MAX / 4);
 }
 
@@ -189,22 +187,22 @@ proptest! {
     #[test]
     fn garbage_is_refused_without_a_panic(text in "\\PC{0,200}", dotted in "[A-Za-z0-9_.=-]{0,300}") {
         for text in [text, dotted] {
-            prop_assert!(verdict(Kind::Client, &text, NOON).unwrap_err().is(Code::ClientTokenInvalid));
+            prop_assert!(verify(Kind::Client, &text, NOON).unwrap_err().is(Code::ClientTokenInvalid));
         }
     }
 
     #[test]
-    fn a_signed_header_and_payload_of_garbage_is_refused(header in "\\PC{0,80}", claims in "\\PC{0,80}") {
+    fn signed_garbage_is_refused(header in "\\PC{0,80}", claims in "\\PC{0,80}") {
         let forged = attacks::sign(&header, &claims);
-        prop_assert!(verdict(Kind::Client, &forged, NOON).unwrap_err().is(Code::ClientTokenInvalid));
+        prop_assert!(verify(Kind::Client, &forged, NOON).unwrap_err().is(Code::ClientTokenInvalid));
     }
 
     #[test]
-    fn a_token_with_any_change_is_refused(place in any::<prop::sample::Index>(), with in "[A-Za-z0-9_.=-]?") {
+    fn a_token_with_any_change_is_refused(index in any::<prop::sample::Index>(), with in "[A-Za-z0-9_.=-]?") {
         let genuine = token(Kind::Client, NOON);
-        let place = place.index(genuine.len());
-        let changed = format!("{}{with}{}", &genuine[..place], &genuine[place + 1..]);
+        let index = index.index(genuine.len());
+        let changed = format!("{}{with}{}", &genuine[..index], &genuine[index + 1..]);
         prop_assume!(changed != genuine);
-        prop_assert!(verdict(Kind::Client, &changed, NOON).unwrap_err().is(Code::ClientTokenInvalid));
+        prop_assert!(verify(Kind::Client, &changed, NOON).unwrap_err().is(Code::ClientTokenInvalid));
     }
 }

@@ -6,7 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::doc::{Doc, Kind, Member};
 use super::{Schemas, answers, operators, security};
-use crate::endpoint::{Body, Cache, Route, Success, Surface};
+use crate::endpoint::{Body, Cache, Route, Success};
+use crate::http::Surface;
 
 pub(super) fn write(route: &Route, tag: &str, schemas: &mut Schemas) -> Value {
     let doc = &route.doc;

@@ -1,6 +1,6 @@
-//! The worker that delivers: claims what is due, attempts it, settles it. The three overlap, so
-//! that attempts wait neither for the queue nor for its disk, and one statement claims or settles
-//! many.
+//! The delivery worker: claims due deliveries, attempts them, and records the results. The three
+//! overlap, so that attempts wait neither for the database nor for its disk, and one statement claims
+//! or records many.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,200 +11,205 @@ use tokio::task::{Id, JoinSet};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::Message;
-use super::lane::{CLIENT_IN_FLIGHT_MAX, Lane};
+use super::client_queue::{CLIENT_IN_FLIGHT_MAX, ClientQueue};
 use super::outbound::{Failure, Outcome};
-use super::queue::{Claimed, Room, Settled, claim, settle};
-use super::target::{Reach, judge};
+use super::queue::{AttemptResult, ClaimLimits, ClaimedDelivery, claim, record};
+use super::target::{Reach, validate};
 use crate::Core;
 use crate::platform::crypto::Secret;
 use crate::platform::error::Result;
 use crate::tenancy::tenants::Tenant;
 use rampart_types::ClientId;
 
-/// How often the queue is looked at; a first attempt must start within 1 s of its event.
+/// Polling interval of the queue; a first attempt must start within 1 s of its event.
 const POLL: Duration = Duration::from_millis(250);
-/// Most deliveries that one edge holds at once: under way, claimed ahead for hosts that answer
-/// quickly, or waiting to be settled.
+/// Most deliveries that one edge holds: in flight, prefetched for fast hosts, or waiting to be
+/// recorded.
 const CLAIMED_MAX: usize = 512;
-/// Most attempts that are settled in one statement.
-const SETTLED_TOGETHER_MAX: usize = 256;
-/// Statements that settle at once: while one waits for the disk another one gathers.
-const SETTLING_MAX: usize = 2;
-/// How long a stopping edge waits for attempts under way. What is cut off is repeated when its
-/// lease ends.
-const STOP_MAX: Duration = Duration::from_secs(5);
+/// Most results recorded in one statement.
+const RECORD_BATCH_MAX: usize = 256;
+/// Most concurrent statements that record results: while one waits for the disk, the next batch is
+/// collected.
+const RECORDING_MAX: usize = 2;
+/// Time that a stopping edge waits for attempts in flight. An aborted one is repeated when its lease
+/// expires.
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Core {
-    /// One turn of the worker: attempts what is due now, for each client as much as it has room
-    /// for, and waits for all of it. Returns the number of attempts.
+    /// One run of the worker: attempts due deliveries, within the limit of each client, and waits for
+    /// all of them. Returns the number of attempts.
     ///
     /// # Errors
     /// When the database cannot be used.
     pub async fn deliver_due(self: &Arc<Self>) -> Result<usize> {
         let mut dispatcher = Dispatcher::new(Arc::clone(self));
-        let room = dispatcher.room();
-        let claimed = claim(self, &room).await?;
+        let limits = dispatcher.claim_limits();
+        let claimed = claim(self, &limits).await?;
         let count = claimed.len();
-        dispatcher.take(claimed, &room);
+        dispatcher.accept(claimed, &limits);
         while dispatcher.step().await {}
         Ok(count)
     }
 
-    /// Delivers until `stop` turns true.
+    /// Delivers until `stop` is true.
     pub(crate) async fn deliver(self: Arc<Self>, mut stop: watch::Receiver<bool>) {
         let mut dispatcher = Dispatcher::new(self);
         let mut ticks = interval(POLL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            let look = tokio::select! {
+            let claim_now = tokio::select! {
                 _ = ticks.tick() => true,
-                true = dispatcher.step() => dispatcher.is_hungry,
+                true = dispatcher.step() => dispatcher.needs_claim,
                 _ = stop.wait_for(|stop| *stop) => break,
             };
-            if look {
-                dispatcher.look();
+            if claim_now {
+                dispatcher.start_claim();
             }
         }
-        let _ = timeout(STOP_MAX, async { while dispatcher.step().await {} }).await;
+        let _ = timeout(STOP_TIMEOUT, async { while dispatcher.step().await {} }).await;
     }
 }
 
-/// What one edge holds of the queue.
+/// The deliveries that one edge holds.
 struct Dispatcher {
     core: Arc<Core>,
-    lanes: HashMap<ClientId, Lane>,
-    running: JoinSet<Attempted>,
-    /// Whose attempt a task is, so that one that panics leaves its lane too.
+    queues: HashMap<ClientId, ClientQueue>,
+    running: JoinSet<FinishedAttempt>,
+    /// The client of each task, so that a panicking one is removed from its queue too.
     owners: HashMap<Id, ClientId>,
-    /// What has ended and is not being written yet.
-    ended: Vec<Settled>,
-    settling: JoinSet<()>,
-    /// The look at the queue; one at most.
-    looking: JoinSet<(Result<Vec<Claimed>>, Room)>,
-    /// Whether the queue may hold more for somebody who could take it.
-    is_hungry: bool,
-    /// Whether the last look took as much as there was room for in all.
-    is_cut: bool,
+    /// Results that are not being recorded yet.
+    results: Vec<AttemptResult>,
+    recording: JoinSet<()>,
+    /// The claim in progress; one at most.
+    claiming: JoinSet<(Result<Vec<ClaimedDelivery>>, ClaimLimits)>,
+    /// True if the database may hold more for a client with free capacity.
+    needs_claim: bool,
+    /// True if the last claim reached the total limit.
+    is_limited: bool,
 }
 
-/// An attempt that has ended.
-struct Attempted {
+/// A finished attempt.
+struct FinishedAttempt {
     outcome: Outcome,
     took: Duration,
-    /// `None` when it could not be told what to write: the lease ends by itself.
-    settled: Option<Settled>,
+    /// `None` on an internal error; the lease then expires.
+    result: Option<AttemptResult>,
 }
 
 impl Dispatcher {
     fn new(core: Arc<Core>) -> Self {
         Self {
             core,
-            lanes: HashMap::new(),
+            queues: HashMap::new(),
             running: JoinSet::new(),
             owners: HashMap::new(),
-            ended: Vec::new(),
-            settling: JoinSet::new(),
-            looking: JoinSet::new(),
-            is_hungry: false,
-            is_cut: false,
+            results: Vec::new(),
+            recording: JoinSet::new(),
+            claiming: JoinSet::new(),
+            needs_claim: false,
+            is_limited: false,
         }
     }
 
-    /// How much may be claimed now.
-    fn room(&mut self) -> Room {
-        let ahead: usize = self.lanes.values().map(Lane::ahead).sum();
-        let held = ahead + self.running.len() + self.ended.len();
-        Room {
+    /// The current limits of a claim.
+    fn claim_limits(&mut self) -> ClaimLimits {
+        let prefetched: usize = self.queues.values().map(ClientQueue::prefetched).sum();
+        let held = prefetched + self.running.len() + self.results.len();
+        ClaimLimits {
             total: CLAIMED_MAX.saturating_sub(held),
-            each: CLIENT_IN_FLIGHT_MAX,
-            clients: self.lanes.iter_mut().map(|(client, lane)| (*client, lane.ask())).collect(),
+            per_client: CLIENT_IN_FLIGHT_MAX,
+            clients: self
+                .queues
+                .iter_mut()
+                .map(|(client, queue)| (*client, queue.claim_capacity()))
+                .collect(),
         }
     }
 
-    /// Starts a look at the queue, unless one is under way or nothing could be taken.
-    fn look(&mut self) {
-        if !self.looking.is_empty() {
+    /// Starts a claim, unless one is in progress or the total limit is reached.
+    fn start_claim(&mut self) {
+        if !self.claiming.is_empty() {
             return;
         }
-        self.is_hungry = false;
-        let room = self.room();
-        self.is_cut = room.total == 0;
-        if !self.is_cut {
+        self.needs_claim = false;
+        let limits = self.claim_limits();
+        self.is_limited = limits.total == 0;
+        if !self.is_limited {
             let core = Arc::clone(&self.core);
-            self.looking.spawn(async move { (claim(&core, &room).await, room) });
+            self.claiming.spawn(async move { (claim(&core, &limits).await, limits) });
         }
     }
 
-    /// Waits for one thing to end and does what follows from it; false when nothing is under way.
-    /// May be dropped half way.
+    /// Waits for one task to finish and handles its result; false when no task is running. Cancel
+    /// safe.
     async fn step(&mut self) -> bool {
         tokio::select! {
-            Some(ended) = self.running.join_next_with_id() => match ended {
-                Ok((task, attempted)) => self.leave(task, Some(attempted)),
+            Some(finished) = self.running.join_next_with_id() => match finished {
+                Ok((task, attempt)) => self.finish(task, Some(attempt)),
                 Err(error) => {
-                    // Its lease ends by itself; the attempt is then repeated.
-                    tracing::error!(%error, "a delivery attempt broke off");
-                    self.leave(error.id(), None);
+                    // Its lease expires, and the attempt is then repeated.
+                    tracing::error!(%error, "a delivery attempt panicked");
+                    self.finish(error.id(), None);
                 }
             },
-            Some(looked) = self.looking.join_next() => match looked {
-                Ok((Ok(claimed), room)) => self.take(claimed, &room),
+            Some(claim) = self.claiming.join_next() => match claim {
+                Ok((Ok(claimed), limits)) => self.accept(claimed, &limits),
                 Ok((Err(error), _)) => {
                     tracing::warn!(%error, "the delivery queue could not be read");
                 }
-                Err(error) => tracing::error!(%error, "a look at the delivery queue broke off"),
+                Err(error) => tracing::error!(%error, "a claim of deliveries panicked"),
             },
-            Some(_) = self.settling.join_next() => {}
+            Some(_) = self.recording.join_next() => {}
             else => return false,
         }
-        self.settle();
+        self.record_results();
         true
     }
 
-    /// Takes what was claimed and starts as much of it as has a place.
-    fn take(&mut self, claimed: Vec<Claimed>, room: &Room) {
-        self.is_cut = claimed.len() >= room.total;
+    /// Queues claimed deliveries and starts attempts within the limits.
+    fn accept(&mut self, claimed: Vec<ClaimedDelivery>, limits: &ClaimLimits) {
+        self.is_limited = claimed.len() >= limits.total;
         let clients: Vec<ClientId> = claimed.iter().map(|claimed| claimed.client).collect();
         for claimed in claimed {
-            self.lanes.entry(claimed.client).or_default().take(claimed);
+            self.queues.entry(claimed.client).or_default().push(claimed);
         }
         for client in clients {
             self.start(client);
         }
     }
 
-    /// Starts what a client has places for.
+    /// Starts attempts up to the client's concurrency limit.
     fn start(&mut self, client: ClientId) {
-        let Some(lane) = self.lanes.get_mut(&client) else { return };
-        while let Some(claimed) = lane.start(self.core.clock.now()) {
+        let Some(queue) = self.queues.get_mut(&client) else { return };
+        while let Some(claimed) = queue.start(self.core.clock.now()) {
             let core = Arc::clone(&self.core);
             let task = self.running.spawn(async move { attempt(&core, &claimed).await });
             self.owners.insert(task.id(), client);
         }
     }
 
-    fn leave(&mut self, task: Id, attempted: Option<Attempted>) {
-        let ended = attempted.as_ref().map(|attempted| (attempted.outcome, attempted.took));
-        self.ended.extend(attempted.and_then(|attempted| attempted.settled));
+    fn finish(&mut self, task: Id, attempt: Option<FinishedAttempt>) {
+        let outcome = attempt.as_ref().map(|attempt| (attempt.outcome, attempt.took));
+        self.results.extend(attempt.and_then(|attempt| attempt.result));
         let Some(client) = self.owners.remove(&task) else { return };
-        let Some(lane) = self.lanes.get_mut(&client) else { return };
-        lane.leave(ended);
-        self.is_hungry |= lane.runs_low() && (lane.may_have_more() || self.is_cut);
-        if lane.is_idle() {
-            self.lanes.remove(&client);
+        let Some(queue) = self.queues.get_mut(&client) else { return };
+        queue.finish(outcome);
+        self.needs_claim |= queue.is_low() && (queue.may_have_more() || self.is_limited);
+        if queue.is_idle() {
+            self.queues.remove(&client);
         } else {
             self.start(client);
         }
     }
 
-    /// Writes what has ended, if nothing else is being written that it could wait for.
-    fn settle(&mut self) {
-        while !self.ended.is_empty() && self.settling.len() < SETTLING_MAX {
-            let count = self.ended.len().min(SETTLED_TOGETHER_MAX);
-            let settled: Vec<Settled> = self.ended.drain(..count).collect();
+    /// Records finished results, up to [`RECORDING_MAX`] batches at a time.
+    fn record_results(&mut self) {
+        while !self.results.is_empty() && self.recording.len() < RECORDING_MAX {
+            let count = self.results.len().min(RECORD_BATCH_MAX);
+            let batch: Vec<AttemptResult> = self.results.drain(..count).collect();
             let core = Arc::clone(&self.core);
-            self.settling.spawn(async move {
-                if let Err(error) = settle(&core, settled).await {
+            self.recording.spawn(async move {
+                if let Err(error) = record(&core, batch).await {
                     tracing::warn!(%error, count, "attempts could not be written");
                 }
             });
@@ -212,8 +217,8 @@ impl Dispatcher {
     }
 }
 
-/// Makes one attempt.
-async fn attempt(core: &Core, claimed: &Claimed) -> Attempted {
+/// Performs one attempt.
+async fn attempt(core: &Core, claimed: &ClaimedDelivery) -> FinishedAttempt {
     let lag = core.clock.now() - claimed.due_at;
     let began = core.clock.monotonic_ns();
     let outcome = send(core, claimed).await.unwrap_or_else(|error| {
@@ -223,20 +228,20 @@ async fn attempt(core: &Core, claimed: &Claimed) -> Attempted {
     let took = Duration::from_nanos(core.clock.monotonic_ns().saturating_sub(began));
     let first = (claimed.attempts == 0).then(|| lag.to_std().unwrap_or_default());
     core.metrics.callback(outcome.name(), first);
-    let settled = Settled::of(core, claimed, outcome)
+    let result = AttemptResult::new(core, claimed, outcome)
         .inspect_err(|error| tracing::warn!(%error, "an attempt could not be written"));
-    Attempted { outcome, took, settled: settled.ok() }
+    FinishedAttempt { outcome, took, result: result.ok() }
 }
 
-async fn send(core: &Core, claimed: &Claimed) -> Result<Outcome> {
+async fn send(core: &Core, claimed: &ClaimedDelivery) -> Result<Outcome> {
     if !claimed.wanted {
-        return Ok(Outcome::Unwanted);
+        return Ok(Outcome::Cancelled);
     }
     let Some(tenant) = tenant(core, claimed.client).await? else {
         return Ok(Outcome::Failed(Failure::Unsigned));
     };
     let reach = if tenant.is_test() { Reach::PublicOrLoopback } else { Reach::Public };
-    let Ok(url) = judge(&claimed.url, reach) else {
+    let Ok(url) = validate(&claimed.url, reach) else {
         return Ok(Outcome::Failed(Failure::Forbidden));
     };
     let now = core.clock.now();
@@ -250,7 +255,7 @@ async fn send(core: &Core, claimed: &Claimed) -> Result<Outcome> {
     Ok(core.outbound.post(url, reach, message, &signatures, now).await)
 }
 
-/// The client as of now; one that is newer than the snapshot is looked for in the database.
+/// The current tenant; one that is newer than the snapshot is loaded from the database.
 async fn tenant(core: &Core, client: ClientId) -> Result<Option<Arc<Tenant>>> {
     if let Some(tenant) = core.snapshots.current().tenants.get(&client) {
         return Ok(Some(Arc::clone(tenant)));

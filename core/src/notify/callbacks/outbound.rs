@@ -1,4 +1,4 @@
-//! The HTTP client for deliveries: guarded names, no redirects, no proxy, bounded time and size.
+//! The HTTP client for deliveries: checked addresses, no redirects, no proxy, bounded time and size.
 
 use std::error::Error as StdError;
 use std::sync::Arc;
@@ -12,71 +12,70 @@ use rustls::{ClientConfig, RootCertStore};
 use url::Url;
 
 use super::Message;
-use super::schedule::retry_after;
+use super::schedule::parse_retry_after;
 use super::target::{Forbidden, GuardedResolver, Reach};
 use crate::platform::error::{Error, Result};
 
-/// Time for a whole attempt (section 8 of the contract).
-pub(super) const ATTEMPT_MAX: Duration = Duration::from_secs(15);
-/// Time of it for a connection.
-const CONNECT_MAX: Duration = Duration::from_secs(5);
-/// Most of an answer's body that is read, in bytes. Nobody looks at it: reading lets the
-/// connection serve again.
-const ANSWER_BYTES_MAX: usize = 16 * 1024;
-/// Time for that.
-const ANSWER_READ_MAX: Duration = Duration::from_secs(1);
-/// Idle connections kept to one host, and for how long.
+/// Timeout of an attempt (section 8 of the contract).
+pub(super) const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(15);
+/// Timeout of connecting, as part of the attempt.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Bytes of a response body that are read and discarded, so that the connection can be reused.
+const DRAIN_BYTES_MAX: usize = 16 * 1024;
+/// Timeout of reading the body.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
+/// Most idle connections per host, and their lifetime.
 const IDLE_CONNECTIONS_MAX: usize = 4;
-const IDLE_MAX: Duration = Duration::from_secs(30);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
 const USER_AGENT: &str = concat!("Rampart/", env!("CARGO_PKG_VERSION"));
 
-/// The clients with which an edge calls partners, one for each reach.
+/// The HTTP clients for deliveries, one for each reach.
 #[derive(Debug)]
 pub struct Outbound {
     public: Client,
-    loopback_too: Client,
+    public_or_loopback: Client,
 }
 
-/// What became of an attempt.
+/// The outcome of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// 2xx.
     Delivered(StatusCode),
-    /// 410: the receiver wants no more of it.
+    /// 410: the receiver refuses further deliveries.
     Gone,
-    /// Nothing was sent: its endpoint has been removed or disabled.
-    Unwanted,
-    /// Anything else.
+    /// Not sent: its endpoint has been removed or disabled.
+    Cancelled,
+    /// Any other outcome.
     Failed(Failure),
 }
 
-/// Why an attempt failed.
+/// The reason an attempt failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Failure {
     /// 3xx: a redirect is not followed.
     Redirected(StatusCode),
-    /// Another status, and the pause that the receiver asks for.
-    Answered(StatusCode, Option<TimeDelta>),
-    /// No answer in time.
+    /// Another status, with the receiver's `Retry-After`.
+    Status(StatusCode, Option<TimeDelta>),
+    /// No response in time.
     TimedOut,
     /// No connection, no TLS, or one that broke.
     Unreachable,
-    /// The target is out of the client's reach.
+    /// The target is out of reach.
     Forbidden,
     /// The client has no secret to sign with.
     Unsigned,
 }
 
 impl Outcome {
-    /// For metrics and operators.
+    /// The name for metrics and operators.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Delivered(_) => "delivered",
             Self::Gone => "gone",
-            Self::Unwanted => "unwanted",
+            Self::Cancelled => "unwanted",
             Self::Failed(Failure::Redirected(_)) => "redirect",
-            Self::Failed(Failure::Answered(..)) => "status",
+            Self::Failed(Failure::Status(..)) => "status",
             Self::Failed(Failure::TimedOut) => "timeout",
             Self::Failed(Failure::Unreachable) => "unreachable",
             Self::Failed(Failure::Forbidden) => "forbidden",
@@ -84,40 +83,40 @@ impl Outcome {
         }
     }
 
-    /// The status of the answer, if there was one.
+    /// The status of the response, if there was one.
     pub(super) const fn status(self) -> Option<StatusCode> {
         match self {
             Self::Delivered(status)
-            | Self::Failed(Failure::Redirected(status) | Failure::Answered(status, _)) => {
+            | Self::Failed(Failure::Redirected(status) | Failure::Status(status, _)) => {
                 Some(status)
             }
             Self::Gone => Some(StatusCode::GONE),
             Self::Failed(Failure::TimedOut | Failure::Unreachable) => None,
-            Self::Failed(Failure::Forbidden | Failure::Unsigned) | Self::Unwanted => None,
+            Self::Failed(Failure::Forbidden | Failure::Unsigned) | Self::Cancelled => None,
         }
     }
 
-    /// Whether the host kept the attempt waiting instead of answering.
-    pub(super) const fn hung(self) -> bool {
+    /// True if the host did not respond.
+    pub(super) const fn is_unresponsive(self) -> bool {
         matches!(self, Self::Failed(Failure::TimedOut | Failure::Unreachable))
     }
 
-    fn of(status: StatusCode, asked: Option<TimeDelta>) -> Self {
+    fn from_status(status: StatusCode, retry_after: Option<TimeDelta>) -> Self {
         match status {
             StatusCode::GONE => Self::Gone,
             StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
-                Self::Failed(Failure::Answered(status, asked))
+                Self::Failed(Failure::Status(status, retry_after))
             }
             status if status.is_success() => Self::Delivered(status),
             status if status.is_redirection() => Self::Failed(Failure::Redirected(status)),
-            status => Self::Failed(Failure::Answered(status, None)),
+            status => Self::Failed(Failure::Status(status, None)),
         }
     }
 }
 
 impl Outbound {
-    /// Builds the clients. Callbacks go to public hosts, so the public certificate authorities are
-    /// trusted and no other, whatever the machine has.
+    /// Builds the clients. Callbacks go to public hosts, so only the public certificate authorities
+    /// are trusted, not those of the machine.
     ///
     /// # Errors
     /// When TLS cannot be set up.
@@ -139,17 +138,20 @@ impl Outbound {
                 .no_proxy()
                 .referer(false)
                 .user_agent(USER_AGENT)
-                .timeout(ATTEMPT_MAX)
-                .connect_timeout(CONNECT_MAX)
+                .timeout(ATTEMPT_TIMEOUT)
+                .connect_timeout(CONNECT_TIMEOUT)
                 .pool_max_idle_per_host(IDLE_CONNECTIONS_MAX)
-                .pool_idle_timeout(IDLE_MAX)
+                .pool_idle_timeout(IDLE_TIMEOUT)
                 .build()
                 .map_err(|error| Error::internal("set up the callback client", error))
         };
-        Ok(Self { public: client(Reach::Public)?, loopback_too: client(Reach::PublicOrLoopback)? })
+        Ok(Self {
+            public: client(Reach::Public)?,
+            public_or_loopback: client(Reach::PublicOrLoopback)?,
+        })
     }
 
-    /// Sends a message to a URL that has been judged for this reach.
+    /// Sends a message to a URL that has been checked for this reach.
     pub(super) async fn post(
         &self,
         url: Url,
@@ -160,7 +162,7 @@ impl Outbound {
     ) -> Outcome {
         let client = match reach {
             Reach::Public => &self.public,
-            Reach::PublicOrLoopback => &self.loopback_too,
+            Reach::PublicOrLoopback => &self.public_or_loopback,
         };
         let request = client
             .post(url)
@@ -171,34 +173,35 @@ impl Outbound {
             .body(message.body);
         match request.send().await {
             Ok(response) => {
-                let asked = response.headers().get(RETRY_AFTER).and_then(|text| text.to_str().ok());
-                let asked = asked.and_then(|text| retry_after(text, now));
-                let outcome = Outcome::of(response.status(), asked);
+                let retry_after =
+                    response.headers().get(RETRY_AFTER).and_then(|text| text.to_str().ok());
+                let retry_after = retry_after.and_then(|text| parse_retry_after(text, now));
+                let outcome = Outcome::from_status(response.status(), retry_after);
                 drain(response).await;
                 outcome
             }
-            Err(error) => Outcome::Failed(cause(&error)),
+            Err(error) => Outcome::Failed(classify(&error)),
         }
     }
 }
 
-/// Reads what is left of a short answer and forgets it.
+/// Reads and discards the body of a short response.
 async fn drain(mut response: Response) {
     let read = async {
         let mut bytes = 0;
         while let Ok(Some(chunk)) = response.chunk().await {
             bytes += chunk.len();
-            if bytes > ANSWER_BYTES_MAX {
+            if bytes > DRAIN_BYTES_MAX {
                 break;
             }
         }
     };
-    // An answer that is longer or slower costs its sender the connection, nothing else.
-    let _ = tokio::time::timeout(ANSWER_READ_MAX, read).await;
+    // A longer or slower response only closes the connection.
+    let _ = tokio::time::timeout(DRAIN_TIMEOUT, read).await;
 }
 
-/// What kind of failure a transport error is. Its text may hold the URL, so it goes nowhere.
-fn cause(error: &reqwest::Error) -> Failure {
+/// Classifies a transport error. Its text may hold the URL, so it is not logged.
+fn classify(error: &reqwest::Error) -> Failure {
     let mut source: Option<&(dyn StdError + 'static)> = error.source();
     while let Some(inner) = source {
         if inner.is::<Forbidden>() {
@@ -216,7 +219,7 @@ mod tests {
     #[test]
     fn only_2xx_is_a_success() {
         for code in 100..600 {
-            let outcome = Outcome::of(StatusCode::from_u16(code).unwrap(), None);
+            let outcome = Outcome::from_status(StatusCode::from_u16(code).unwrap(), None);
             assert_eq!(matches!(outcome, Outcome::Delivered(_)), code / 100 == 2, "{code}");
             assert_eq!(outcome == Outcome::Gone, code == 410);
             assert_eq!(outcome.status().unwrap().as_u16(), code);
@@ -224,17 +227,17 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_is_asked_for_by_429_and_503_alone() {
-        let asked = Some(TimeDelta::seconds(9));
-        for (code, heard) in [(429, true), (503, true), (500, false), (502, false), (404, false)] {
+    fn retry_after_counts_for_429_and_503_only() {
+        let retry_after = Some(TimeDelta::seconds(9));
+        for (code, counts) in [(429, true), (503, true), (500, false), (502, false), (404, false)] {
             let status = StatusCode::from_u16(code).unwrap();
-            let expected = Failure::Answered(status, asked.filter(|_| heard));
-            assert_eq!(Outcome::of(status, asked), Outcome::Failed(expected));
+            let expected = Failure::Status(status, retry_after.filter(|_| counts));
+            assert_eq!(Outcome::from_status(status, retry_after), Outcome::Failed(expected));
         }
     }
 
     #[tokio::test]
-    async fn a_name_that_resolves_to_loopback_is_not_connected_to() {
+    async fn a_name_that_resolves_to_loopback_is_refused() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("https://localhost:{}/", listener.local_addr().unwrap().port());
         let message = Message {
@@ -243,15 +246,15 @@ mod tests {
             body: String::new(),
         };
         let outbound = Outbound::new().unwrap();
-        // Not judged first, as if the name had looked public.
-        let sent = outbound.post(
+        // Not validated first, as if the name were public.
+        let outcome = outbound.post(
             url.parse().unwrap(),
             Reach::Public,
             message,
             "v1,",
             DateTime::UNIX_EPOCH,
         );
-        assert_eq!(sent.await, Outcome::Failed(Failure::Forbidden));
+        assert_eq!(outcome.await, Outcome::Failed(Failure::Forbidden));
         let pending = futures::poll!(std::pin::pin!(listener.accept()));
         assert!(pending.is_pending(), "something connected");
     }

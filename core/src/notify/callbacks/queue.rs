@@ -1,25 +1,24 @@
-//! The queue in Postgres: who may send what now, and what became of it.
+//! The delivery queue in Postgres: claims and results of attempts.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::outbound::{ATTEMPT_MAX, Failure, Outcome};
-use super::schedule::pause_after;
+use super::outbound::{ATTEMPT_TIMEOUT, Failure, Outcome};
+use super::schedule::retry_delay;
 use crate::Core;
 use crate::platform::db::retrying;
 use crate::platform::error::Result;
 use rampart_types::{ClientId, DeliveryId, EventId, WebhookEndpointId};
 
-/// How long a claim is an edge's own: an attempt's longest time, twice. An edge that dies delays
-/// a delivery by this.
+/// Duration of a claim: twice the timeout of an attempt. A dying edge delays a delivery by this.
 const LEASE: TimeDelta = TimeDelta::seconds(30);
-/// What must be left of it when an attempt begins.
-const ATTEMPT_TIME: TimeDelta = TimeDelta::seconds(ATTEMPT_MAX.as_secs().cast_signed());
+/// Lease time that must remain when an attempt begins.
+const ATTEMPT_TIME: TimeDelta = TimeDelta::seconds(ATTEMPT_TIMEOUT.as_secs().cast_signed());
 
-/// A delivery that this edge may attempt now.
+/// A delivery that this edge has leased.
 #[derive(Debug)]
-pub(super) struct Claimed {
+pub(super) struct ClaimedDelivery {
     pub(super) client: ClientId,
     pub(super) delivery: DeliveryId,
     pub(super) event: EventId,
@@ -27,33 +26,33 @@ pub(super) struct Claimed {
     pub(super) data: Value,
     pub(super) happened_at: DateTime<Utc>,
     pub(super) url: String,
-    /// The webhook endpoint it goes to; `None` is an order's callback.
+    /// The webhook endpoint; `None` for an order's callback.
     endpoint: Option<WebhookEndpointId>,
-    /// Whether somebody still wants it: its endpoint is neither removed nor disabled.
+    /// False if its endpoint has been removed or disabled.
     pub(super) wanted: bool,
     /// Attempts before this one.
     pub(super) attempts: u16,
-    /// When this attempt was due.
+    /// Time at which this attempt was due.
     pub(super) due_at: DateTime<Utc>,
-    /// Until when it is ours; also what tells our claim from a later one.
+    /// End of the lease, which also identifies the claim.
     leased_until: DateTime<Utc>,
 }
 
-impl Claimed {
-    /// Whether it stays ours for a whole attempt.
-    pub(super) fn lasts(&self, now: DateTime<Utc>) -> bool {
+impl ClaimedDelivery {
+    /// True if the lease covers a whole attempt.
+    pub(super) fn covers_attempt(&self, now: DateTime<Utc>) -> bool {
         self.leased_until - now >= ATTEMPT_TIME
     }
 }
 
-/// How much may be claimed.
+/// Limits of a claim.
 #[derive(Debug)]
-pub(super) struct Room {
-    /// In all.
+pub(super) struct ClaimLimits {
+    /// For all clients together.
     pub(super) total: usize,
-    /// For a client that is not named in `clients`.
-    pub(super) each: usize,
-    /// For clients that have something in flight or are failing.
+    /// For a client that is not in `clients`.
+    pub(super) per_client: usize,
+    /// For clients with deliveries in flight or an unresponsive host.
     pub(super) clients: Vec<(ClientId, usize)>,
 }
 
@@ -61,17 +60,17 @@ fn rows(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// Claims deliveries that are due, in the order in which they became due, for each client no more than it has room
-/// for: a client with ten thousand due costs the others nothing. Other edges skip what is claimed.
+/// Claims due deliveries, oldest first, within the limit of each client: a client with ten thousand
+/// due ones does not delay the others. Other edges skip claimed rows.
 ///
 /// # Errors
 /// When the database cannot be used.
 #[expect(clippy::too_many_lines, reason = "one statement, and a line for each of its columns")]
-pub(super) async fn claim(core: &Core, room: &Room) -> Result<Vec<Claimed>> {
+pub(super) async fn claim(core: &Core, limits: &ClaimLimits) -> Result<Vec<ClaimedDelivery>> {
     let now = core.clock.now();
     let leased_until = now + LEASE;
-    let (clients, rooms): (Vec<Uuid>, Vec<i64>) =
-        room.clients.iter().map(|(client, room)| (client.uuid(), rows(*room))).unzip();
+    let (clients, capacities): (Vec<Uuid>, Vec<i64>) =
+        limits.clients.iter().map(|(client, capacity)| (client.uuid(), rows(*capacity))).unzip();
     let claimed = sqlx::query!(
         r#"
         with recursive waiting as (
@@ -125,13 +124,13 @@ pub(super) async fn claim(core: &Core, room: &Room) -> Result<Vec<Claimed>> {
         now,
         leased_until,
         &clients,
-        &rooms,
-        rows(room.each),
-        rows(room.total),
+        &capacities,
+        rows(limits.per_client),
+        rows(limits.total),
     )
     .fetch_all(&core.db)
     .await?;
-    let claimed = claimed.into_iter().map(|row| Claimed {
+    let claimed = claimed.into_iter().map(|row| ClaimedDelivery {
         client: ClientId::from(row.client_id),
         delivery: DeliveryId::from(row.delivery_id),
         event: EventId::from(row.event_id),
@@ -148,9 +147,9 @@ pub(super) async fn claim(core: &Core, room: &Room) -> Result<Vec<Claimed>> {
     Ok(claimed.collect())
 }
 
-/// What became of an attempt, as it is written.
+/// The stored result of an attempt.
 #[derive(Debug)]
-pub(super) struct Settled {
+pub(super) struct AttemptResult {
     client: ClientId,
     delivery: DeliveryId,
     endpoint: Option<WebhookEndpointId>,
@@ -162,24 +161,24 @@ pub(super) struct Settled {
     delivered_at: Option<DateTime<Utc>>,
 }
 
-impl Settled {
-    /// What this outcome makes of the delivery, now.
+impl AttemptResult {
+    /// The delivery's next state after this outcome.
     ///
     /// # Errors
-    /// When there is no entropy for its pause.
-    pub(super) fn of(core: &Core, claimed: &Claimed, outcome: Outcome) -> Result<Self> {
+    /// When there is no entropy for the jitter.
+    pub(super) fn new(core: &Core, claimed: &ClaimedDelivery, outcome: Outcome) -> Result<Self> {
         let now = core.clock.now();
         let failed = claimed.attempts.saturating_add(1);
-        let (state, pause) = match outcome {
+        let (state, delay) = match outcome {
             Outcome::Delivered(_) => ("delivered", None),
-            Outcome::Gone | Outcome::Unwanted => ("disabled", None),
+            Outcome::Gone | Outcome::Cancelled => ("disabled", None),
             Outcome::Failed(failure) => {
-                let asked = match failure {
-                    Failure::Answered(_, asked) => asked,
+                let retry_after = match failure {
+                    Failure::Status(_, retry_after) => retry_after,
                     _ => None,
                 };
-                let pause = pause_after(failed, asked, core.clock.random_u64()?);
-                (if pause.is_some() { "pending" } else { "failed" }, pause)
+                let delay = retry_delay(failed, retry_after, core.clock.random_u64()?);
+                (if delay.is_some() { "pending" } else { "failed" }, delay)
             }
         };
         let delivered = matches!(outcome, Outcome::Delivered(_));
@@ -189,7 +188,7 @@ impl Settled {
             endpoint: claimed.endpoint,
             leased_until: claimed.leased_until,
             state,
-            next_attempt_at: now + pause.unwrap_or_default(),
+            next_attempt_at: now + delay.unwrap_or_default(),
             status: outcome.status().and_then(|status| i16::try_from(status.as_u16()).ok()),
             error: (!delivered).then(|| outcome.name()),
             delivered_at: delivered.then_some(now),
@@ -197,17 +196,17 @@ impl Settled {
     }
 }
 
-/// Writes what became of attempts, in one commit, and gives the claims back. An attempt that
-/// outlived its lease is heard only if it succeeded: the delivery may be another edge's by now. An
-/// endpoint whose host wants no more of it is disabled with it.
+/// Writes the results of attempts in one commit and releases their claims. The result of an attempt
+/// that outlived its lease counts only if it succeeded, because another edge may hold the delivery
+/// by now. An endpoint that answered 410 is disabled.
 ///
 /// # Errors
 /// When the database cannot be used; the leases then end by themselves and the attempts are
 /// repeated.
-pub(super) async fn settle(core: &Core, mut settled: Vec<Settled>) -> Result<()> {
-    // Two edges that hold the same rows wait for each other in one direction only.
-    settled.sort_by_key(|one| (one.client.uuid(), one.delivery.uuid()));
-    let column = Columns::of(&settled);
+pub(super) async fn record(core: &Core, mut results: Vec<AttemptResult>) -> Result<()> {
+    // Edges that update the same rows lock them in the same order, which prevents deadlocks.
+    results.sort_by_key(|one| (one.client.uuid(), one.delivery.uuid()));
+    let column = Columns::new(&results);
     let now = core.clock.now();
     retrying(async || {
         sqlx::query!(
@@ -250,7 +249,7 @@ pub(super) async fn settle(core: &Core, mut settled: Vec<Settled>) -> Result<()>
     Ok(())
 }
 
-/// The members of several, each as an array of the statement.
+/// The fields of several results, each as an array parameter.
 #[derive(Default)]
 struct Columns {
     clients: Vec<Uuid>,
@@ -265,26 +264,26 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(settled: &[Settled]) -> Self {
+    fn new(results: &[AttemptResult]) -> Self {
         let mut columns = Self::default();
-        for one in settled {
-            columns.clients.push(one.client.uuid());
-            columns.deliveries.push(one.delivery.uuid());
-            columns.endpoints.push(one.endpoint.map(WebhookEndpointId::uuid));
-            columns.leases.push(one.leased_until);
-            columns.states.push(one.state);
-            columns.next_attempts.push(one.next_attempt_at);
-            columns.statuses.push(one.status);
-            columns.errors.push(one.error);
-            columns.delivered.push(one.delivered_at);
+        for result in results {
+            columns.clients.push(result.client.uuid());
+            columns.deliveries.push(result.delivery.uuid());
+            columns.endpoints.push(result.endpoint.map(WebhookEndpointId::uuid));
+            columns.leases.push(result.leased_until);
+            columns.states.push(result.state);
+            columns.next_attempts.push(result.next_attempt_at);
+            columns.statuses.push(result.status);
+            columns.errors.push(result.error);
+            columns.delivered.push(result.delivered_at);
         }
         columns
     }
 }
 
 #[cfg(test)]
-impl Claimed {
-    /// One that is ours until then.
+impl ClaimedDelivery {
+    /// A delivery leased until then.
     pub(super) fn until(leased_until: DateTime<Utc>) -> Self {
         Self {
             client: ClientId::from(Uuid::nil()),

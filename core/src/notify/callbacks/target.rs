@@ -1,9 +1,9 @@
-//! Where a delivery may go. A partner writes the URL, so the edge must not become its way into
-//! the networks that the edge can reach (OWASP API7, server-side request forgery).
+//! Validation of delivery targets. A partner supplies the URL, so it must not give access to the
+//! private networks of the edge (OWASP API7, server-side request forgery).
 //!
-//! The URL is judged before each attempt, and the addresses of its name when the connection is
-//! made: the very addresses that were judged are connected to, so that a name that changes its
-//! answer (DNS rebinding) gains nothing. Redirects are not followed (`outbound.rs`).
+//! The URL is checked before each attempt, and its resolved addresses when the connection is opened:
+//! the edge connects to the checked addresses only, which defeats DNS rebinding. Redirects are not
+//! followed (`outbound.rs`).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -11,16 +11,16 @@ use ipnet::{Ipv4Net, Ipv6Net};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
 
-/// How far a client's deliveries may go.
+/// The addresses that a client's deliveries may reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// Public addresses, by `https`: live clients.
     Public,
-    /// The same, and loopback by `http` too: test clients, whose developers have no public host.
+    /// Also loopback, by `http` too: test clients, whose developers have no public host.
     PublicOrLoopback,
 }
 
-/// The target is one that no delivery may go to.
+/// The target is forbidden.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Forbidden;
 
@@ -32,25 +32,24 @@ impl std::fmt::Display for Forbidden {
 
 impl std::error::Error for Forbidden {}
 
-/// The one name of loopback. Others that resolve to it are taken for what they look like: a try.
+/// The only accepted name of loopback. Others that resolve to it are refused as an attack.
 const LOOPBACK_NAME: &str = "localhost";
 
-/// Ports below are reserved for services of the system (RFC 6335); of these a delivery may go to
-/// HTTP's own alone. Above, partners may serve where they like.
+/// Ports below are reserved for system services (RFC 6335), of which only HTTP's own are allowed.
 const FREE_PORTS_START: u16 = 1_024;
 const HTTP_PORTS: [u16; 2] = [80, 443];
 
-/// Judges all of a URL that needs no name resolved.
+/// Validates everything about a URL except its resolved addresses.
 ///
 /// # Errors
 /// [`Forbidden`] for another scheme, a user name, a reserved port or a literal address that is out
-/// of reach. What a browser would read as an address is one (`0x7f.1`, `2130706433`).
-pub fn judge(text: &str, reach: Reach) -> Result<Url, Forbidden> {
+/// of reach, including the forms that browsers accept (`0x7f.1`, `2130706433`).
+pub fn validate(text: &str, reach: Reach) -> Result<Url, Forbidden> {
     let url = Url::parse(text).map_err(|_| Forbidden)?;
     let loopback = match url.host().ok_or(Forbidden)? {
         Host::Domain(name) => name == LOOPBACK_NAME,
-        Host::Ipv4(address) => judge_literal(address.into(), reach)?,
-        Host::Ipv6(address) => judge_literal(address.into(), reach)?,
+        Host::Ipv4(address) => check_literal(address.into(), reach)?,
+        Host::Ipv6(address) => check_literal(address.into(), reach)?,
     };
     let within_reach = !loopback || reach == Reach::PublicOrLoopback;
     let scheme = match url.scheme() {
@@ -64,8 +63,8 @@ pub fn judge(text: &str, reach: Reach) -> Result<Url, Forbidden> {
     if within_reach && scheme && port && !named { Ok(url) } else { Err(Forbidden) }
 }
 
-/// Whether the address is loopback, if a delivery may go to it at all.
-fn judge_literal(address: IpAddr, reach: Reach) -> Result<bool, Forbidden> {
+/// Checks a literal address; true if it is loopback.
+fn check_literal(address: IpAddr, reach: Reach) -> Result<bool, Forbidden> {
     let loopback = address.is_loopback();
     if is_public(address) || (loopback && reach == Reach::PublicOrLoopback) {
         Ok(loopback)
@@ -74,14 +73,14 @@ fn judge_literal(address: IpAddr, reach: Reach) -> Result<bool, Forbidden> {
     }
 }
 
-/// IPv4 networks that are not the public Internet (RFC 6890 and its registry), and one address
-/// that is public in form but a cloud's own service.
-const CLOSED_V4: [Ipv4Net; 17] = [
+/// IPv4 networks that are not the public Internet (RFC 6890 and its registry), and one public
+/// address of a cloud's internal service.
+const PRIVATE_V4: [Ipv4Net; 17] = [
     v4(0, 0, 0, 0, 8),
     v4(10, 0, 0, 0, 8),
     v4(100, 64, 0, 0, 10),
     v4(127, 0, 0, 0, 8),
-    // Link-local, with the metadata address of most clouds in it.
+    // Link-local, with the metadata address of most clouds.
     v4(169, 254, 0, 0, 16),
     v4(172, 16, 0, 0, 12),
     v4(192, 0, 0, 0, 24),
@@ -97,17 +96,17 @@ const CLOSED_V4: [Ipv4Net; 17] = [
     // Reserved, with the broadcast address in it.
     v4(240, 0, 0, 0, 4),
     v4(255, 255, 255, 255, 32),
-    // A cloud's channel to its virtual machines.
+    // A cloud's internal service for its virtual machines.
     v4(168, 63, 129, 16, 32),
 ];
 
-/// The only IPv6 network that is global unicast. What wraps an IPv4 address is outside of it
-/// (`::ffff:0:0/96`, `64:ff9b::/96`) or closed below, so no private address hides in another.
-const OPEN_V6: Ipv6Net = v6([0x2000, 0, 0], 3);
+/// The IPv6 network of global unicast. Addresses that embed an IPv4 address are outside of it
+/// (`::ffff:0:0/96`, `64:ff9b::/96`) or excluded below.
+const GLOBAL_V6: Ipv6Net = v6([0x2000, 0, 0], 3);
 
-/// Parts of [`OPEN_V6`] that are not the public Internet.
+/// Parts of [`GLOBAL_V6`] that are not the public Internet.
 const CLOSED_V6: [Ipv6Net; 4] = [
-    // Protocol assignments, with Teredo and ORCHID in it.
+    // Protocol assignments, including Teredo and ORCHID.
     v6([0x2001, 0, 0], 23),
     v6([0x2001, 0xdb8, 0], 32),
     // 6to4.
@@ -124,17 +123,17 @@ const fn v6(head: [u16; 3], prefix: u8) -> Ipv6Net {
     Ipv6Net::new_assert(Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0), prefix)
 }
 
-/// Whether the address is one of the public Internet.
+/// True if the address is on the public Internet.
 pub fn is_public(address: IpAddr) -> bool {
     match address {
-        IpAddr::V4(address) => !CLOSED_V4.iter().any(|net| net.contains(&address)),
+        IpAddr::V4(address) => !PRIVATE_V4.iter().any(|net| net.contains(&address)),
         IpAddr::V6(address) => {
-            OPEN_V6.contains(&address) && !CLOSED_V6.iter().any(|net| net.contains(&address))
+            GLOBAL_V6.contains(&address) && !CLOSED_V6.iter().any(|net| net.contains(&address))
         }
     }
 }
 
-/// Resolves a name once and gives out its addresses only if every one of them is within reach.
+/// Resolves a name once and returns its addresses only if all of them are within reach.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct GuardedResolver {
     pub(super) reach: Reach,
@@ -144,17 +143,17 @@ impl Resolve for GuardedResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let reach = self.reach;
         Box::pin(async move {
-            // Port 0 stands for the URL's own.
+            // Port 0 selects the URL's own.
             let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
             let found = found.collect::<Vec<_>>();
-            admit(name.as_str(), &found, reach)?;
+            check_addresses(name.as_str(), &found, reach)?;
             Ok(Box::new(found.into_iter()) as Addrs)
         })
     }
 }
 
-/// Refuses a name unless a delivery may go to all of its addresses.
-fn admit(name: &str, found: &[SocketAddr], reach: Reach) -> Result<(), Forbidden> {
+/// Refuses a name unless all of its addresses are within reach.
+fn check_addresses(name: &str, found: &[SocketAddr], reach: Reach) -> Result<(), Forbidden> {
     let loopback = name == LOOPBACK_NAME && reach == Reach::PublicOrLoopback;
     let fits = |address: &SocketAddr| {
         if loopback { address.ip().is_loopback() } else { is_public(address.ip()) }
@@ -170,15 +169,15 @@ mod tests {
     use super::*;
 
     fn live(text: &str) -> bool {
-        judge(text, Reach::Public).is_ok()
+        validate(text, Reach::Public).is_ok()
     }
 
     fn test(text: &str) -> bool {
-        judge(text, Reach::PublicOrLoopback).is_ok()
+        validate(text, Reach::PublicOrLoopback).is_ok()
     }
 
     #[test]
-    fn public_https_is_within_everybodys_reach() {
+    fn public_https_is_allowed_for_all_clients() {
         for text in [
             "https://shop.example/hook?a=b",
             "https://shop.example:8443/",
@@ -192,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn loopback_is_for_test_clients() {
+    fn loopback_is_allowed_for_test_clients_only() {
         for text in [
             "http://localhost:8080/hook",
             "http://127.0.0.1/",
@@ -207,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn every_form_of_a_closed_address_is_nobodys() {
+    fn every_form_of_a_private_address_is_refused() {
         for host in [
             "0",
             "0.0.0.0",
@@ -255,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn other_schemes_names_and_reserved_ports_are_nobodys() {
+    fn other_schemes_names_and_reserved_ports_are_refused() {
         for text in [
             "",
             "shop.example",
@@ -281,31 +280,31 @@ mod tests {
     }
 
     #[test]
-    fn both_ends_of_every_closed_network_are_closed() {
-        let v4 = CLOSED_V4.into_iter().map(IpNet::V4);
+    fn both_ends_of_every_private_network_are_refused() {
+        let v4 = PRIVATE_V4.into_iter().map(IpNet::V4);
         for net in v4.chain(CLOSED_V6.into_iter().map(IpNet::V6)) {
             assert!(!is_public(net.network()) && !is_public(net.broadcast()), "{net}");
         }
     }
 
     #[test]
-    fn one_closed_address_among_a_names_answers_closes_all() {
+    fn one_private_address_of_a_name_refuses_all() {
         let public: SocketAddr = "93.184.216.34:0".parse().unwrap();
         let private: SocketAddr = "10.0.0.1:0".parse().unwrap();
         let loopback: SocketAddr = "[::1]:0".parse().unwrap();
         for reach in [Reach::Public, Reach::PublicOrLoopback] {
-            assert!(admit("shop.example", &[public], reach).is_ok());
-            assert!(admit("shop.example", &[public, private], reach).is_err());
-            assert!(admit("shop.example", &[loopback], reach).is_err(), "rebinding");
+            assert!(check_addresses("shop.example", &[public], reach).is_ok());
+            assert!(check_addresses("shop.example", &[public, private], reach).is_err());
+            assert!(check_addresses("shop.example", &[loopback], reach).is_err(), "rebinding");
         }
-        assert!(admit("localhost", &[loopback], Reach::PublicOrLoopback).is_ok());
-        assert!(admit("localhost", &[loopback], Reach::Public).is_err());
-        assert!(admit("localhost", &[public], Reach::PublicOrLoopback).is_err());
+        assert!(check_addresses("localhost", &[loopback], Reach::PublicOrLoopback).is_ok());
+        assert!(check_addresses("localhost", &[loopback], Reach::Public).is_err());
+        assert!(check_addresses("localhost", &[public], Reach::PublicOrLoopback).is_err());
     }
 
     proptest! {
         #[test]
-        fn an_ipv4_address_is_closed_in_every_spelling(address in any::<[u8; 4]>()) {
+        fn a_private_ipv4_address_is_refused_in_every_spelling(address in any::<[u8; 4]>()) {
             let address = Ipv4Addr::from(address);
             let number = u32::from(address);
             for host in [format!("{address}"), format!("{number}"), format!("{number:#x}")] {
@@ -317,7 +316,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_judged_without_a_panic(text in ".*", near in "https?://[a-z0-9@:./\\[\\]#\\\\]{0,30}") {
+        fn any_text_is_validated_without_a_panic(text in ".*", near in "https?://[a-z0-9@:./\\[\\]#\\\\]{0,30}") {
             let _ = (live(&text), test(&text), live(&near), test(&near));
         }
     }

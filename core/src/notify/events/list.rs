@@ -1,12 +1,12 @@
-//! `GET /api/v2/events`: the partner's event log, oldest first, a page at a time. Who keeps the
-//! last id seen and asks for what comes after it can make up for every delivery that was lost.
+//! `GET /api/v2/events`: the partner's event log, oldest first, in pages. A partner that stores the
+//! last id and requests the events after it recovers every lost delivery.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use http::{Method, StatusCode};
 use schemars::SchemaGenerator;
 use url::form_urlencoded;
 
-use super::{EventType, Logged};
+use super::{EventType, LoggedEvent};
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::endpoint::openapi::doc::{Doc, Kind, optional};
@@ -17,14 +17,14 @@ use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
 use rampart_types::{ClientId, EventId};
 
-/// Events of a page, unless the caller says otherwise.
+/// Default number of events per page.
 const PAGE_EVENTS: usize = 20;
-/// Most events of a page.
+/// Most events per page.
 const PAGE_EVENTS_MAX: usize = 100;
-/// Age at which nothing older can turn up any more. An event's id is drawn before its transaction
-/// commits, so one may appear in front of others that were read already; longer than an open
-/// transaction may take (`db.rs`), and than the clocks of two edges differ.
-const SETTLED: TimeDelta = TimeDelta::seconds(15);
+/// Age above which no earlier event can still appear. An event's id is drawn before its transaction
+/// commits, so one may appear before others that were read already. It exceeds the longest
+/// transaction (`db.rs`) and the clock skew of edges.
+const STABLE_AGE: TimeDelta = TimeDelta::seconds(15);
 
 /// Version 2, the only one.
 pub struct V2;
@@ -58,11 +58,11 @@ impl Endpoint for V2 {
 
     async fn call(core: &Core, client: Client, filter: Filter) -> Result<Page> {
         let events = find(core, client.id(), &filter).await?;
-        Ok(Page::of(events, filter, core.clock.now()))
+        Ok(Page::new(events, filter, core.clock.now()))
     }
 }
 
-/// Which events, and how many at once.
+/// The filter and page size of a request.
 #[derive(Debug)]
 pub struct Filter {
     after: Option<EventId>,
@@ -87,7 +87,7 @@ impl Filter {
         fields.finish(Some(Self { after, kind, limit: limit.unwrap_or(PAGE_EVENTS) }))
     }
 
-    /// `Link` to what comes after the event (RFC 8288).
+    /// The `Link` header to the events after this one (RFC 8288).
     fn link(&self, after: EventId) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
         query.append_pair("after", &after.to_string());
@@ -99,9 +99,9 @@ impl Filter {
     }
 }
 
-async fn find(core: &Core, client: ClientId, filter: &Filter) -> Result<Vec<Logged>> {
+async fn find(core: &Core, client: ClientId, filter: &Filter) -> Result<Vec<LoggedEvent>> {
     let events = sqlx::query_as!(
-        Logged,
+        LoggedEvent,
         r#"
         select event_id as id, type as kind, created_at as timestamp, payload as data from event
         where client_id = $1 and ($2::uuid is null or event_id > $2)
@@ -118,23 +118,23 @@ async fn find(core: &Core, client: ClientId, filter: &Filter) -> Result<Vec<Logg
     Ok(events)
 }
 
-/// A page, and after which event to go on so that none is missed. Events that are newer than
-/// [`SETTLED`] are shown and shown again behind that cursor: their ids tell them apart.
+/// A page, with a cursor that misses no event. Events newer than [`STABLE_AGE`] are shown and
+/// repeated after the cursor: their ids identify duplicates.
 #[derive(Debug)]
 pub struct Page {
-    events: Vec<Logged>,
+    events: Vec<LoggedEvent>,
     cursor: Option<EventId>,
-    /// Set while there is more to read at once.
+    /// Set while more events can be read now.
     link: Option<String>,
 }
 
 impl Page {
-    fn of(events: Vec<Logged>, filter: Filter, now: DateTime<Utc>) -> Self {
-        let settled = events.iter().take_while(|event| event.timestamp <= now - SETTLED).last();
-        let settled = settled.map(|event| event.id);
+    fn new(events: Vec<LoggedEvent>, filter: Filter, now: DateTime<Utc>) -> Self {
+        let stable = events.iter().take_while(|event| event.timestamp <= now - STABLE_AGE).last();
+        let stable = stable.map(|event| event.id);
         let full = events.len() == filter.limit;
-        let link = settled.filter(|_| full).map(|last| filter.link(last));
-        Self { events, cursor: settled.or(filter.after), link }
+        let link = stable.filter(|_| full).map(|last| filter.link(last));
+        Self { events, cursor: stable.or(filter.after), link }
     }
 }
 
@@ -155,7 +155,7 @@ impl Respond for Page {
             ("Link", "`rel=\"next\"`: the next page, if there is one now."),
             ("X-Next-Cursor", "The `after` with which no event is missed, if there is one yet."),
         ];
-        vec![Success { headers, ..Success::json::<Vec<Logged>>(StatusCode::OK, schemas) }]
+        vec![Success { headers, ..Success::json::<Vec<LoggedEvent>>(StatusCode::OK, schemas) }]
     }
 }
 
@@ -171,14 +171,14 @@ mod tests {
     }
 
     fn page(ages: &[i64], query: &str) -> Page {
-        let event = |(number, age): (u128, &i64)| Logged {
+        let event = |(number, age): (u128, &i64)| LoggedEvent {
             id: EventId::from(Uuid::from_u128(number)),
             kind: "order.paid".to_owned(),
             timestamp: at(-age),
             data: Value::Null,
         };
         let events = (1..).zip(ages).map(event).collect();
-        Page::of(events, Filter::read(Some(query)).unwrap(), at(0))
+        Page::new(events, Filter::read(Some(query)).unwrap(), at(0))
     }
 
     fn id(number: u128) -> Option<EventId> {
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cursor_stays_behind_what_may_still_be_overtaken() {
+    fn the_cursor_stays_before_unstable_events() {
         assert_eq!(page(&[30, 20, 1], "").cursor, id(2));
         assert_eq!(page(&[30, 1, 20], "").cursor, id(1));
         assert_eq!(page(&[], "").cursor, None);
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_goes_on_from_a_full_page_only() {
+    fn a_full_page_has_a_link_to_the_next() {
         assert_eq!(page(&[30, 20, 1], "limit=4").link, None);
         assert_eq!(page(&[1, 1], "limit=2").link, None, "it would lead to the same page");
         let link = page(&[30, 20], "limit=2&type=order.paid").link.unwrap();
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn every_parameter_that_is_wrong_is_found() {
+    fn every_invalid_parameter_is_refused() {
         for query in ["after=", "after=7", "type=order", "limit=0", "limit=101", "limit=x"] {
             assert!(Filter::read(Some(query)).unwrap_err().is(Code::RequestMalformed), "{query}");
         }

@@ -1,11 +1,12 @@
-//! `POST /api/v2/events/{id}/redeliver`: tells of an event again, with the same `webhook-id`.
+//! `POST /api/v2/events/{id}/redeliver`: repeats the deliveries of an event, with the same
+//! `webhook-id`.
 
 use http::{Method, StatusCode};
 use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::PgConnection;
 
-use super::Logged;
+use super::LoggedEvent;
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::endpoint::openapi::doc::{Doc, Kind, required};
@@ -41,12 +42,12 @@ impl Endpoint for V2 {
         input.param("id").parse().map_err(|_| unknown())
     }
 
-    /// Starts the deliveries anew that the event has, from the first attempt on, and those to
-    /// endpoints that have come since. One whose attempt is under way goes on as it is.
+    /// Restarts the event's deliveries from the first attempt, and creates those to endpoints
+    /// registered since. A delivery with an attempt in progress is left alone.
     async fn call(core: &Core, client: Client, id: EventId) -> Result<Json<Redelivered>> {
         let client = client.id();
         let mut tx = core.db.begin().await?;
-        // Of two redeliveries at once the second waits, and finds the rows of the first.
+        // The lock serializes concurrent redeliveries, so that the second finds the rows of the first.
         let event = sqlx::query!(
             "select type as kind, order_id, payload, created_at from event \
              where client_id = $1 and event_id = $2 for no key update",
@@ -56,17 +57,17 @@ impl Endpoint for V2 {
         .fetch_optional(&mut *tx)
         .await?
         .ok_or_else(unknown)?;
-        start_anew(&mut tx, core, client, id).await?;
+        restart(&mut tx, core, client, id).await?;
         webhooks::fan_out(&mut tx, core, client, (id, &event.kind, event.order_id)).await?;
-        let deliveries = under_way(&mut tx, client, id).await?;
+        let deliveries = count_pending(&mut tx, client, id).await?;
         tx.commit().await?;
         let event =
-            Logged { id, kind: event.kind, timestamp: event.created_at, data: event.payload };
+            LoggedEvent { id, kind: event.kind, timestamp: event.created_at, data: event.payload };
         Ok(Json(Redelivered { event, deliveries }))
     }
 }
 
-async fn start_anew(
+async fn restart(
     tx: &mut PgConnection,
     core: &Core,
     client: ClientId,
@@ -92,7 +93,7 @@ async fn start_anew(
     Ok(())
 }
 
-async fn under_way(tx: &mut PgConnection, client: ClientId, event: EventId) -> Result<i64> {
+async fn count_pending(tx: &mut PgConnection, client: ClientId, event: EventId) -> Result<i64> {
     let count = sqlx::query_scalar!(
         r#"
         select count(*) as "count!" from delivery
@@ -106,16 +107,16 @@ async fn under_way(tx: &mut PgConnection, client: ClientId, event: EventId) -> R
     Ok(count)
 }
 
-/// The event, and what is sent of it.
+/// The event and the number of its deliveries.
 #[derive(Debug, JsonSchema, Serialize)]
 pub struct Redelivered {
     #[serde(flatten)]
-    event: Logged,
-    /// How many hosts are told now; none when the event had no callback and nobody listens.
+    event: LoggedEvent,
+    /// Deliveries that are pending now; 0 when the event has neither a callback nor an endpoint.
     deliveries: i64,
 }
 
-/// Somebody else's event is as unknown as none.
+/// Another partner's event is reported as unknown, too.
 fn unknown() -> Error {
     Error::with_status(Code::GeneralError, StatusCode::NOT_FOUND, "there is no such event")
 }

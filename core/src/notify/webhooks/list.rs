@@ -1,4 +1,4 @@
-//! `GET /api/v2/webhooks`: the client's endpoints, oldest first.
+//! `GET /api/v2/webhooks`: the tenant's endpoints, oldest first.
 
 use http::Method;
 

@@ -57,12 +57,12 @@ impl endpoint::Endpoint for V2 {
 
     /// 409 when there are [`ENDPOINTS_MAX`] already.
     async fn call(core: &Core, client: Client, request: NewEndpoint) -> Result<Json<Endpoint>> {
-        // A slot is lost only to somebody who got it, so this ends with one or with none left.
+        // A conflict means that another request took the slot, so this terminates.
         for _ in 0..ENDPOINTS_MAX {
-            match take_a_slot(core, &client, &request).await? {
-                Taken::Slot(endpoint) => return Ok(Json(endpoint)),
-                Taken::Lost => {}
-                Taken::NoneLeft => break,
+            match insert_in_free_slot(core, &client, &request).await? {
+                InsertOutcome::Inserted(endpoint) => return Ok(Json(endpoint)),
+                InsertOutcome::Conflict => {}
+                InsertOutcome::Full => break,
             }
         }
         let detail = format!("a client has at most {ENDPOINTS_MAX} endpoints: remove one first");
@@ -74,11 +74,11 @@ impl endpoint::Endpoint for V2 {
 #[derive(Debug)]
 pub struct NewEndpoint {
     url: CallbackUrl,
-    /// `None`: every event.
+    /// `None` subscribes to every event.
     events: Option<Vec<String>>,
 }
 
-/// A list of known types, one at least, each one once. Its length is bounded by theirs.
+/// Reads a non-empty list of known types, without duplicates.
 fn types(value: &Value) -> Option<Vec<String>> {
     let mut kinds = Vec::new();
     for name in value.as_array()? {
@@ -90,15 +90,19 @@ fn types(value: &Value) -> Option<Vec<String>> {
     (!kinds.is_empty()).then_some(kinds)
 }
 
-/// What became of an attempt to register.
-enum Taken {
-    Slot(Endpoint),
-    /// Somebody was faster.
-    Lost,
-    NoneLeft,
+/// The outcome of an attempt to insert.
+enum InsertOutcome {
+    Inserted(Endpoint),
+    /// A concurrent request has taken the slot.
+    Conflict,
+    Full,
 }
 
-async fn take_a_slot(core: &Core, client: &Client, request: &NewEndpoint) -> Result<Taken> {
+async fn insert_in_free_slot(
+    core: &Core,
+    client: &Client,
+    request: &NewEndpoint,
+) -> Result<InsertOutcome> {
     let (id, now) = (WebhookEndpointId::from(core.clock.uuid()?), core.clock.now());
     let row = sqlx::query!(
         r#"
@@ -126,7 +130,7 @@ async fn take_a_slot(core: &Core, client: &Client, request: &NewEndpoint) -> Res
     .fetch_one(&core.db)
     .await?;
     Ok(match (row.was_free, row.is_taken) {
-        (_, true) => Taken::Slot(Endpoint {
+        (_, true) => InsertOutcome::Inserted(Endpoint {
             id,
             url: request.url.as_str().to_owned(),
             events: request.events.clone(),
@@ -134,8 +138,8 @@ async fn take_a_slot(core: &Core, client: &Client, request: &NewEndpoint) -> Res
             disabled_at: None,
             created_at: now,
         }),
-        (true, false) => Taken::Lost,
-        (false, false) => Taken::NoneLeft,
+        (true, false) => InsertOutcome::Conflict,
+        (false, false) => InsertOutcome::Full,
     })
 }
 

@@ -1,4 +1,4 @@
-//! `DELETE /api/v2/webhooks/{id}`: removes an endpoint. What waited for it is not sent any more.
+//! `DELETE /api/v2/webhooks/{id}`: removes an endpoint and cancels its pending deliveries.
 
 use http::{Method, StatusCode};
 

@@ -3,7 +3,7 @@
 use crate::Core;
 use crate::auth::caller::{Caller, Client, UserProof};
 use crate::auth::client_credentials::bearer;
-use crate::endpoint::Surface;
+use crate::http::Surface;
 use crate::http::request::{Head, Input};
 use crate::platform::crypto::{constant_time_eq, digest_of};
 use crate::platform::error::{Code, Denial, Result};

@@ -1,4 +1,4 @@
-//! API keys: `rk_test_<id>_<secret>` or `rk_live_…`. Stored as a digest, shown once.
+//! API keys: `rk_test_<id>_<secret>` or `rk_live_…`. They are shown once and stored as a digest.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,24 +18,24 @@ use rampart_types::{ApiKeyId, ClientId};
 /// Random bytes of a key's secret: 256 bits.
 const SECRET_BYTES: usize = 32;
 
-/// A key that was just made. Its text exists here only.
+/// A newly generated key. Its text exists here only.
 #[derive(Debug)]
 pub struct NewApiKey {
     /// Its id.
     pub id: ApiKeyId,
-    /// The part of the text that is stored in clear.
+    /// The id part of the text, stored in clear.
     pub public_id: String,
-    /// What is stored of the secret.
+    /// The stored digest of the secret.
     pub secret_digest: [u8; 32],
-    /// The whole key, to be shown once.
+    /// The complete key, to be shown once.
     pub text: Secret,
-    /// Name for people.
+    /// Its display name.
     pub name: String,
-    /// What it may do; empty is everything.
+    /// Permitted scopes; empty for all.
     pub scopes: Vec<String>,
-    /// CIDR networks it may come from; empty is everywhere.
+    /// CIDR networks from which it is accepted; empty for all.
     pub allowed_addresses: Vec<String>,
-    /// From when it is refused.
+    /// Time of expiry.
     pub expires_at: Option<DateTime<Utc>>,
 }
 
@@ -68,11 +68,11 @@ impl NewApiKey {
 }
 
 impl ApiKey {
-    /// Makes a key. Its public id is its id in hexadecimal.
+    /// Generates a key. Its public id is its id in hexadecimal.
     ///
     /// # Errors
     /// Without entropy.
-    pub fn make(clock: &Clock, mode: Mode) -> Result<NewApiKey> {
+    pub fn generate(clock: &Clock, mode: Mode) -> Result<NewApiKey> {
         let id = clock.uuid()?;
         let public_id = id.simple().to_string();
         let secret = URL_SAFE_NO_PAD.encode(clock.random_bytes::<SECRET_BYTES>()?);
@@ -89,21 +89,21 @@ impl ApiKey {
         })
     }
 
-    /// Public id and secret of a key's text; `None` when it does not look like a key.
+    /// Public id and secret of a key's text; `None` when it is malformed.
     pub fn split(text: &str) -> Option<(&str, &str)> {
         let rest = text.strip_prefix("rk_test_").or_else(|| text.strip_prefix("rk_live_"))?;
         rest.split_once('_').filter(|(id, secret)| !id.is_empty() && !secret.is_empty())
     }
 }
 
-/// When keys were last used, gathered in memory and written by a worker: a request never waits
-/// for it. Bounded by the number of live keys.
+/// Last uses of keys, collected in memory and written by a worker, so that requests do not wait.
+/// Bounded by the number of live keys.
 #[derive(Debug, Default)]
 pub struct ApiKeyUses(Mutex<HashMap<ApiKeyId, ClientId>>);
 
 impl ApiKeyUses {
-    /// Notes that the key was used.
-    pub fn note(&self, key: &Arc<ApiKey>) {
+    /// Records a use of the key.
+    pub fn record(&self, key: &Arc<ApiKey>) {
         let mut uses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         uses.insert(key.id, key.client);
     }
@@ -114,10 +114,10 @@ impl ApiKeyUses {
 }
 
 impl Core {
-    /// Writes the last uses that were noted since the last call.
+    /// Writes the uses recorded since the last call.
     ///
     /// # Errors
-    /// When the database cannot be written; these uses are forgotten.
+    /// When the database cannot be written; these uses are lost.
     pub async fn write_api_key_uses(&self) -> Result<()> {
         let now: DateTime<Utc> = self.clock.now();
         let (keys, clients): (Vec<_>, Vec<_>) =
@@ -144,10 +144,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_made_key_splits_into_what_is_stored() {
-        let made = ApiKey::make(&Clock::system(), Mode::Test).unwrap();
-        let (id, secret) = ApiKey::split(made.text.expose()).unwrap();
-        assert_eq!((id, digest_of(secret)), (made.public_id.as_str(), made.secret_digest));
+    fn a_generated_key_splits_into_its_stored_parts() {
+        let generated = ApiKey::generate(&Clock::system(), Mode::Test).unwrap();
+        let (id, secret) = ApiKey::split(generated.text.expose()).unwrap();
+        assert_eq!(
+            (id, digest_of(secret)),
+            (generated.public_id.as_str(), generated.secret_digest)
+        );
         for bad in ["", "rk_test_", "rk_test_a", "rk_test__b", "rk_prod_a_b", "sk_test_a_b"] {
             assert!(ApiKey::split(bad).is_none(), "{bad}");
         }

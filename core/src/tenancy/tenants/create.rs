@@ -1,4 +1,4 @@
-//! A new tenant with one of every credential.
+//! Creation of a tenant with one credential of each kind.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -19,7 +19,7 @@ use rampart_types::ClientId;
 /// Random bytes of every secret: 256 bits.
 const SECRET_BYTES: usize = 32;
 
-/// A tenant that is not stored yet. Its secrets exist in clear here only.
+/// A tenant that is not stored yet. Its secrets exist here only in clear.
 #[derive(Debug)]
 pub(crate) struct NewTenant {
     pub(crate) id: ClientId,
@@ -33,7 +33,7 @@ pub(crate) struct NewTenant {
     stored: Vec<StoredSecret>,
 }
 
-/// A secret in the form in which it is stored.
+/// A secret in its stored form.
 #[derive(Debug)]
 pub(crate) struct StoredSecret {
     pub(crate) id: Uuid,
@@ -42,7 +42,7 @@ pub(crate) struct StoredSecret {
     pub(crate) sealed: Option<Vec<u8>>,
 }
 
-/// Secrets that a client has one current of, and a previous one during a rotation.
+/// The kinds of secrets; a tenant has one current of each, and a previous one during a rotation.
 #[derive(
     Clone,
     Copy,
@@ -56,16 +56,16 @@ pub(crate) struct StoredSecret {
 )]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum SecretKind {
-    /// For `authenticate`; stored as an argon2id hash.
+    /// The password of `authenticate`; stored as an argon2id hash.
     Password,
     /// Signs the client's offers.
     Signing,
-    /// Signs our callbacks.
+    /// Signs callbacks to the partner.
     Webhook,
 }
 
 impl SecretKind {
-    /// As stored.
+    /// The name in the database.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Password => "password",
@@ -74,11 +74,11 @@ impl SecretKind {
         }
     }
 
-    /// A new secret of this kind, in the form in which it is shown.
-    pub(crate) fn make(self, clock: &Clock) -> Result<Secret> {
+    /// Generates a secret of this kind, as shown to the operator.
+    pub(crate) fn generate(self, clock: &Clock) -> Result<Secret> {
         let bytes: [u8; SECRET_BYTES] = clock.random_bytes()?;
         Ok(Secret::new(match self {
-            // The form of the Standard Webhooks specification.
+            // The format of the Standard Webhooks specification.
             Self::Webhook => format!("whsec_{}", STANDARD.encode(bytes)),
             Self::Password | Self::Signing => URL_SAFE_NO_PAD.encode(bytes),
         }))
@@ -87,7 +87,7 @@ impl SecretKind {
 
 impl StoredSecret {
     /// Hashes or seals a secret for its row.
-    pub(crate) async fn of(
+    pub(crate) async fn new(
         core: &Core,
         client: ClientId,
         kind: SecretKind,
@@ -104,7 +104,7 @@ impl StoredSecret {
         Ok(Self { id, kind, password_hash, sealed })
     }
 
-    /// Stores it as the current one.
+    /// Stores it as the current secret.
     pub(crate) async fn insert(
         &self,
         conn: &mut PgConnection,
@@ -129,20 +129,25 @@ impl StoredSecret {
 }
 
 impl NewTenant {
-    /// Makes the tenant's credentials.
-    pub(crate) async fn make(core: &Core, slug: String, name: String, mode: Mode) -> Result<Self> {
+    /// Generates the tenant's credentials.
+    pub(crate) async fn generate(
+        core: &Core,
+        slug: String,
+        name: String,
+        mode: Mode,
+    ) -> Result<Self> {
         let id = ClientId::from(core.clock.uuid()?);
         let [password, signing_secret, webhook_secret] = [
-            SecretKind::Password.make(&core.clock)?,
-            SecretKind::Signing.make(&core.clock)?,
-            SecretKind::Webhook.make(&core.clock)?,
+            SecretKind::Password.generate(&core.clock)?,
+            SecretKind::Signing.generate(&core.clock)?,
+            SecretKind::Webhook.generate(&core.clock)?,
         ];
         let stored = vec![
-            StoredSecret::of(core, id, SecretKind::Password, &password).await?,
-            StoredSecret::of(core, id, SecretKind::Signing, &signing_secret).await?,
-            StoredSecret::of(core, id, SecretKind::Webhook, &webhook_secret).await?,
+            StoredSecret::new(core, id, SecretKind::Password, &password).await?,
+            StoredSecret::new(core, id, SecretKind::Signing, &signing_secret).await?,
+            StoredSecret::new(core, id, SecretKind::Webhook, &webhook_secret).await?,
         ];
-        let api_key = ApiKey::make(&core.clock, mode)?;
+        let api_key = ApiKey::generate(&core.clock, mode)?;
         Ok(Self { id, slug, name, mode, password, api_key, signing_secret, webhook_secret, stored })
     }
 

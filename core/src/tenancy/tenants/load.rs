@@ -1,4 +1,4 @@
-//! Tenants from Postgres into a snapshot: only those that changed.
+//! Loading of changed tenants from Postgres into a snapshot.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::tenancy::snapshot::Snapshot;
 use rampart_types::{ApiKeyId, ClientId};
 
 impl Tenant {
-    /// The tenants that changed since `known` was loaded, complete with secrets and keys.
+    /// The tenants that changed since `known` was loaded, with their secrets and keys.
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -47,7 +47,8 @@ impl Tenant {
         for row in rows {
             let id = ClientId::from(row.client_id);
             let buckets = known.tenants.get(&id).map(|tenant| Arc::clone(&tenant.buckets));
-            let mut own = |kind| secrets.remove(&(row.client_id, kind)).unwrap_or_default();
+            let mut take_secrets =
+                |kind| secrets.remove(&(row.client_id, kind)).unwrap_or_default();
             tenants.push(Self {
                 id,
                 slug: row.slug.into(),
@@ -60,10 +61,10 @@ impl Tenant {
                 fee_cap_percentage: row.fee_cap_percentage,
                 wallet_address_required: row.wallet_address_required,
                 allowed_countries: row.allowed_countries,
-                rates: Rates::of(&core.settings.ratelimit, &quotas(&row.rate_limits.0)?),
+                rates: Rates::new(&core.settings.ratelimit, &quotas(&row.rate_limits.0)?),
                 buckets: buckets.unwrap_or_else(|| Arc::new(Buckets::default())),
-                signing_secrets: own(SecretKind::Signing),
-                webhook_secrets: own(SecretKind::Webhook),
+                signing_secrets: take_secrets(SecretKind::Signing),
+                webhook_secrets: take_secrets(SecretKind::Webhook),
                 quote_key: DayKey::default(),
                 api_keys: keys.remove(&row.client_id).unwrap_or_default(),
                 policies: policies.remove(&row.client_id).unwrap_or_default(),
@@ -81,13 +82,13 @@ fn quotas(texts: &BTreeMap<String, String>) -> Result<BTreeMap<String, Quota>> {
     texts.iter().map(parse).collect()
 }
 
-/// What the sealed secret of a row is bound to.
+/// The context that a sealed secret is bound to.
 pub(crate) fn secret_context(client: Uuid, secret: Uuid) -> String {
     format!("client_secret/{client}/{secret}")
 }
 
-/// The live secrets of these clients. One that cannot be opened is left out and logged: it costs its
-/// own client, and keeps nobody else's changes back. Readiness sees another master key.
+/// Loads the live secrets of these tenants. One that cannot be opened is logged and left out, so that
+/// it does not block changes of other tenants. Readiness detects a wrong master key.
 async fn secrets(
     core: &Core,
     ids: &[Uuid],

@@ -113,7 +113,7 @@ impl Visit {
         let is_signer = |secrets| signature::check(secrets, now, signed, signature).is_ok();
         let mut tenants = snapshot.tenants.values();
         let tenant = tenants.find(|tenant| is_signer(&tenant.signing_secrets))?;
-        let client = Client::of_page(core, tenant.id, &address.request_id)?;
+        let client = Client::for_page(core, tenant.id, &address.request_id)?;
         let query = Fields::of_query(Some(signed));
         let text = |name| query.value(name).and_then(|value| value.as_str());
         let identifier = match text("identifier") {

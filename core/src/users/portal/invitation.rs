@@ -71,7 +71,7 @@ impl Invitation {
             identifier: claims.identifier.parse().ok()?,
             return_url: claims.return_url.parse().ok()?,
         };
-        let client = Client::of_page(core, client, request_id)?;
+        let client = Client::for_page(core, client, request_id)?;
         (core.clock.now() < claims.expires_at).then_some((client, invitation))
     }
 }

@@ -71,7 +71,7 @@ impl Endpoint for Act {
         let Some((client, user)) = redeemed.filter(|(_, user)| link.user == Some(*user)) else {
             return Ok(not_found());
         };
-        let Some(client) = Client::of_page(core, client, &link.request_id) else {
+        let Some(client) = Client::for_page(core, client, &link.request_id) else {
             return Ok(not_found());
         };
         let note = add(&mut tx, core, (&client, user), &form).await?;

@@ -135,7 +135,7 @@ async fn a_refresh_token_lives_a_month_from_its_last_use() {
     }
     world.clock().advance(TimeDelta::days(30));
     assert_ended(&refresh(&acme, &token).await);
-    world.core().forget_ended_refresh_tokens().await.unwrap();
+    world.core().delete_expired_refresh_tokens().await.unwrap();
     assert_eq!(rows(world.db(), "refresh_token").await, 0);
     assert_eq!(rows(world.db(), "refresh_family").await, 0);
 }
@@ -148,7 +148,7 @@ async fn only_what_has_ended_is_forgotten() {
     world.clock().advance(TimeDelta::days(20));
     let second = text(&refresh(&acme, &first).await, "refreshToken");
     world.clock().advance(TimeDelta::days(20));
-    world.core().forget_ended_refresh_tokens().await.unwrap();
+    world.core().delete_expired_refresh_tokens().await.unwrap();
     assert_eq!(rows(world.db(), "refresh_token").await, 1);
     refresh(&acme, &second).await.assert_status(200);
 }
@@ -218,7 +218,7 @@ async fn user(world: &World, partner: &Partner) -> (Uuid, Value) {
         .await
         .unwrap();
     let holder = Holder::User(ClientId::from(client), UserId::from(user));
-    let pair = TokenPair::begin(world.core(), holder).await.unwrap();
+    let pair = TokenPair::issue(world.core(), holder).await.unwrap();
     (user, serde_json::to_value(pair).unwrap())
 }
 

@@ -1,5 +1,5 @@
-//! Forged tokens, most of them with a signature that is right for what they claim: each fails for
-//! the one thing its name says.
+//! Forged tokens, most of them with a signature that matches their content: each fails for the one
+//! reason in its name.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -31,7 +31,7 @@ fn sign_with(algorithm: hmac::Algorithm, key: &[u8], header: &str, claims: &str)
     format!("{message}.{}", encode(tag))
 }
 
-/// A token of this text, signed with the key of today.
+/// A token with this header and claims, signed with the current key.
 pub(super) fn sign(header: &str, claims: &str) -> String {
     sign_with(hmac::HMAC_SHA256, &key_of(Purpose::Tokens { day: TODAY }), header, claims)
 }
@@ -64,13 +64,13 @@ fn with(mut object: Value, name: &str, value: Option<Value>) -> String {
     object.to_string()
 }
 
-/// `object` with a member written once more, before the others.
+/// `object` with a duplicate of a member before the others.
 fn twice(object: &Value, name: &str, value: &Value) -> String {
     object.to_string().replacen('{', &format!("{{\"{name}\":{value},"), 1)
 }
 
 fn assert_refused(kind: Kind, name: &str, token: &str) {
-    let verdict = verdict(kind, token, NOON);
+    let verdict = verify(kind, token, NOON);
     assert!(
         verdict.as_ref().is_err_and(|error| error.is(invalid(kind))),
         "{name} ({kind:?}): {verdict:?} for {token}"
@@ -78,15 +78,15 @@ fn assert_refused(kind: Kind, name: &str, token: &str) {
 }
 
 #[test]
-fn the_forgers_own_genuine_token_is_good() {
+fn an_unmodified_token_of_the_forger_is_valid() {
     for kind in KINDS {
         let forged = sign(&header(kind).to_string(), &claims(kind).to_string());
-        assert!(verdict(kind, &forged, NOON).is_ok(), "or the other tests here show nothing");
+        assert!(verify(kind, &forged, NOON).is_ok(), "or the other tests here show nothing");
     }
 }
 
 #[test]
-fn a_header_is_exactly_ours() {
+fn another_header_is_refused() {
     let members = [
         ("alg", None),
         ("alg", Some(Value::Null)),
@@ -144,7 +144,7 @@ fn a_header_is_exactly_ours() {
 }
 
 #[test]
-fn no_other_algorithm_is_taken() {
+fn another_algorithm_is_refused() {
     for kind in KINDS {
         let claims = claims(kind).to_string();
         let key = key_of(Purpose::Tokens { day: TODAY });
@@ -170,7 +170,7 @@ fn no_other_algorithm_is_taken() {
 }
 
 #[test]
-fn a_key_is_todays_and_ours() {
+fn another_key_is_refused() {
     for kind in KINDS {
         let text = claims(kind).to_string();
         let of = |kid: &str| with(header(kind), "kid", Some(json!(kid)));
@@ -196,7 +196,7 @@ fn a_key_is_todays_and_ours() {
 }
 
 #[test]
-fn claims_are_ours_and_fit_each_other() {
+fn inconsistent_claims_are_refused() {
     let members = [
         ("iss", None),
         ("iss", Some(json!("rampart2"))),
@@ -255,7 +255,7 @@ fn claims_are_ours_and_fit_each_other() {
 }
 
 #[test]
-fn a_signature_is_whole_and_in_its_one_spelling() {
+fn a_truncated_or_respelled_signature_is_refused() {
     for kind in KINDS {
         let genuine = token(kind, NOON);
         let (message, signature) = genuine.rsplit_once('.').unwrap();

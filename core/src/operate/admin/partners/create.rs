@@ -62,7 +62,7 @@ impl Endpoint for CreatePartner {
         new: NewPartner,
     ) -> Result<Created<Credentials>> {
         let NewPartner { slug, name, mode } = new;
-        let tenant = NewTenant::make(core, slug, name, mode).await?;
+        let tenant = NewTenant::generate(core, slug, name, mode).await?;
         let mut tx = core.db.begin().await?;
         tenant.insert(&mut tx, core.clock.now()).await.map_err(|error| {
             match error.as_database_error().and_then(|e| e.constraint()) {
