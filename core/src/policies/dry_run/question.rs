@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rampart_plugins::contract::{
-    FeeRequest, Field, Header, Method, Money, OrderRequest, PolicyKind, Purpose, Side,
+    FeeRequest, Field, Header, Method, MethodKind, Money, OrderRequest, PolicyKind, Purpose, Side,
     SignedPayload, Stage, UserFacts,
 };
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::policies::{method_kind, policy_methods};
-use crate::trading::catalogue::Catalogue;
+use crate::trading::catalogue::{Catalogue, PaymentMethodKind};
 
 /// A question to a policy of each kind.
 pub(in crate::policies) enum Question {
@@ -224,7 +224,7 @@ impl Order {
     fn into_request(self, catalogue: &Catalogue) -> OrderRequest {
         let offered = |method: Offered| Method {
             id: method.id,
-            kind: method_kind(&method.kind),
+            kind: PaymentMethodKind::from_name(&method.kind).map_or(MethodKind::Other, method_kind),
             currencies: method.currencies,
             success_rate: method.success_rate,
             cost: method.cost,
