@@ -1,4 +1,4 @@
-//! Whether this edge should be sent requests: what `/readyz` says.
+//! Readiness of this edge for requests, as `/readyz` reports it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,26 +9,26 @@ use sqlx::Connection as _;
 use crate::Core;
 use crate::tenancy::tenants::load::secret_context;
 
-/// Time in which Postgres must answer.
+/// Longest time that Postgres may take to answer.
 const DATABASE_MAX: Duration = Duration::from_secs(1);
 
-/// Ready when every check is.
+/// The result of all checks; ready if each of them passed.
 #[derive(Debug, Serialize)]
 pub struct Readiness {
-    /// Whether requests should come.
+    /// True if every check passed.
     pub ready: bool,
-    /// What was looked at.
+    /// The checks.
     pub checks: Vec<Check>,
 }
 
-/// One thing that requests need.
+/// The check of one dependency.
 #[derive(Debug, Serialize)]
 pub struct Check {
     /// `database`, `keys` ...
     pub name: &'static str,
-    /// Whether it is as it should be.
+    /// True if it passed.
     pub ok: bool,
-    /// What is missing, without anything of the inside; empty when nothing is.
+    /// Reason of a failure, without internals; empty if the check passed.
     pub detail: &'static str,
 }
 
@@ -39,11 +39,11 @@ impl Check {
 }
 
 impl Core {
-    /// Looks at everything that requests need. Takes at most a second.
+    /// Checks everything that requests need. Takes at most a second.
     pub async fn readiness(&self) -> Readiness {
-        let looks = async { tokio::join!(self.reaches_database(), self.opens_secrets()) };
-        let looks = tokio::time::timeout(DATABASE_MAX, looks).await;
-        let (database, keys) = looks.unwrap_or((false, true));
+        let checks = async { tokio::join!(self.reaches_database(), self.opens_secrets()) };
+        let checks = tokio::time::timeout(DATABASE_MAX, checks).await;
+        let (database, keys) = checks.unwrap_or((false, true));
         let checks = vec![
             Check::new("database", database, "Postgres does not answer"),
             Check::new("keys", keys, "keys.master does not open what the database holds"),
@@ -53,7 +53,8 @@ impl Core {
         Readiness { ready: checks.iter().all(|check| check.ok), checks }
     }
 
-    /// Whether there is a pair to quote. One stale price is that pair's maintenance, not ours.
+    /// True if any pair can be quoted. A single stale price puts its pair in maintenance, not the
+    /// edge.
     fn can_quote(&self) -> bool {
         let now = self.clock.now();
         let catalogue = Arc::clone(&self.snapshots.current().catalogue);
@@ -65,8 +66,8 @@ impl Core {
         ping.await.is_ok()
     }
 
-    /// Whether the newest sealed secret can be opened: not when another edge, with another master
-    /// key, has sealed it. A database that cannot be read says nothing about the keys.
+    /// True if the newest sealed secret can be opened: an edge with another master key may have
+    /// sealed it. If the database cannot be read, the keys count as good.
     async fn opens_secrets(&self) -> bool {
         let newest = sqlx::query!(
             r#"

@@ -1,13 +1,14 @@
-//! The sandbox (section 10 of the contract): a test client's order that is paid goes on by itself,
-//! as a live one does by what the payment provider and the chain report.
+//! The sandbox (section 10 of the contract): a paid order of a test tenant proceeds by itself, as a
+//! live one does on the reports of the payment provider and the chain.
 //!
-//! - `trading::sandbox` is its model: steps, magic values; [`settle`] takes a step when it is due
+//! - `trading::sandbox` is its model: steps, magic values; [`settle`] runs a step when it is due
 //! - [`scenarios`] lists the magic values
-//! - [`order_event`], [`sell_order_event`]: what a partner makes happen; `apply_event`: how
-//! - [`signature`]: why a signature does not fit
+//! - [`order_event`], [`sell_order_event`]: endpoints that simulate an event; `apply_event` applies
+//!   it
+//! - [`signature`] explains why a signature is invalid
 //!
-//! Everything goes through the same state machine as an operator's event: what happens to the
-//! order in between wins.
+//! Simulated events go through the same state machine as an operator's: a real event in between
+//! wins.
 
 mod apply_event;
 pub mod order_event;
@@ -20,17 +21,17 @@ use crate::auth::caller::Client;
 use crate::platform::clock::{Clock, NoEntropy};
 use crate::platform::error::{Code, Result};
 
-/// Bytes of a Bitcoin transaction's id, whose form the simulated ones have.
+/// Bytes of a Bitcoin transaction id; simulated ones have the same form.
 const TRANSACTION_ID_BYTES: usize = 32;
-/// Who did it, in the order's timeline.
+/// The actor in the order's timeline.
 const ACTOR: &str = "sandbox";
 
-/// An id that no transaction of a chain has.
+/// A random transaction id, which no chain has.
 fn transaction_id(clock: &Clock) -> Result<String, NoEntropy> {
     Ok(hex::encode(clock.random_bytes::<TRANSACTION_ID_BYTES>()?))
 }
 
-/// For a live client there is no such route.
+/// Refuses live tenants: for them the route does not exist.
 fn only_for_tests(client: &Client) -> Result<()> {
     if client.tenant.is_test() { Ok(()) } else { Err(Code::RouteNotFound.into()) }
 }

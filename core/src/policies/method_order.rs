@@ -11,7 +11,7 @@ use rust_decimal::prelude::ToPrimitive as _;
 use super::evaluate::evaluate;
 use crate::Core;
 use crate::auth::caller::Client;
-use crate::trading::catalogue::{Catalogue, PaymentMethod};
+use crate::trading::catalogue::{Catalogue, PaymentMethod, PaymentMethodKind};
 use rampart_types::UserId;
 use rampart_types::money::percent_of;
 
@@ -34,15 +34,15 @@ pub fn rank(
     Some(evaluation.ok()??.output)
 }
 
-/// The kind of that name in `wit/method-order.wit`, which is also the catalogue's.
-pub(crate) fn method_kind(name: &str) -> MethodKind {
-    match name {
-        "card" => MethodKind::Card,
-        "bank-transfer" => MethodKind::BankTransfer,
-        "wallet" => MethodKind::Wallet,
-        "instant-transfer" => MethodKind::InstantTransfer,
-        "cash" => MethodKind::Cash,
-        _ => MethodKind::Other,
+/// A catalogue's kind of payment method as the policy contract has it.
+pub(crate) const fn method_kind(kind: PaymentMethodKind) -> MethodKind {
+    match kind {
+        PaymentMethodKind::Card => MethodKind::Card,
+        PaymentMethodKind::BankTransfer => MethodKind::BankTransfer,
+        PaymentMethodKind::Wallet => MethodKind::Wallet,
+        PaymentMethodKind::InstantTransfer => MethodKind::InstantTransfer,
+        PaymentMethodKind::Cash => MethodKind::Cash,
+        PaymentMethodKind::Other => MethodKind::Other,
     }
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn policy_methods(catalogue: &Catalogue) -> Vec<Method> {
     let currencies: BTreeSet<_> = pairs.map(|pair| pair.quote.code().to_string()).collect();
     let facts = catalogue.payment_methods.iter().map(|method| Method {
         id: method.code.clone(),
-        kind: method_kind(&method.kind),
+        kind: method_kind(method.kind),
         currencies: currencies.iter().cloned().collect(),
         success_rate: None,
         cost: cost_ppm(method),
@@ -78,7 +78,7 @@ mod tests {
             code: "a".to_owned(),
             label: "a".to_owned(),
             psp: "bank".to_owned(),
-            kind: "other".to_owned(),
+            kind: PaymentMethodKind::Other,
             limit: Decimal::ONE_HUNDRED,
             fee_fixed: Decimal::new(35, 2),
             fee_percentage: Decimal::ZERO,

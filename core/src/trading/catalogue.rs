@@ -1,7 +1,8 @@
-//! The market: currencies, pairs with their prices, payment methods, regions. One immutable
-//! catalogue with one version: pairs, methods, prices and quotes of a request come from the same.
+//! The market: currencies, pairs with their prices, payment methods, regions. A catalogue is
+//! immutable: pairs, methods, prices and quotes of one request have the same revision.
 
 mod load;
+mod payment_method;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -9,11 +10,12 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
 
+pub use self::payment_method::{PaymentMethod, PaymentMethodKind};
 use rampart_types::{
     Caip19, Chain, CurrencyCode, CurrencyDetails, PairCode, Preserialized, crypto_scale,
 };
 
-/// Everything that can be traded and how it is paid, as of one version.
+/// Currencies, pairs and payment methods of one revision.
 #[derive(Debug, Default)]
 pub struct Catalogue {
     /// `change_counter('catalogue')`; sent as `X-Catalog-Version`.
@@ -40,11 +42,11 @@ impl Catalogue {
     }
 
     /// The pair of a crypto and a fiat currency.
-    pub fn pair_of(&self, base: CurrencyCode, quote: CurrencyCode) -> Option<&Arc<Pair>> {
+    pub fn pair(&self, base: CurrencyCode, quote: CurrencyCode) -> Option<&Arc<Pair>> {
         self.pairs.get(&PairCode::new(base, quote))
     }
 
-    /// `100.00 EUR`, `0.00142 BTC`: fiat with all of its decimals, as people write it.
+    /// An amount for people: `100.00 EUR`, `0.00142 BTC`; fiat has all of its decimals.
     pub(crate) fn format_amount(&self, value: Decimal, code: &str) -> String {
         let currency = code.parse().ok().and_then(|code| self.currencies.get(&code));
         match currency.filter(|currency| currency.crypto.is_none()) {
@@ -62,11 +64,11 @@ impl Catalogue {
 /// A currency.
 #[derive(Debug)]
 pub struct Currency {
-    /// Code, ticker, name and CAIP-19 id, as they stand in answers.
+    /// Code, ticker, name and CAIP-19 id, as in responses.
     pub details: Arc<Preserialized<CurrencyDetails>>,
     /// Decimals of the ISO 4217 unit or of the chain.
     pub decimals: u32,
-    /// What is special to a crypto currency; `None` for fiat.
+    /// Properties of a crypto currency; `None` for fiat.
     pub crypto: Option<Crypto>,
 }
 
@@ -82,14 +84,14 @@ impl Currency {
     }
 }
 
-/// What is special to a crypto currency.
+/// Properties of a crypto currency.
 #[derive(Debug)]
 pub struct Crypto {
-    /// The chain whose addresses and tags it takes.
+    /// The chain that its addresses and tags belong to.
     pub chain: Chain,
-    /// The chain's name where the currency's own does not tell, for people.
+    /// The chain's display name where it differs from the currency's.
     pub chain_name: Option<String>,
-    /// Whether it takes a destination tag.
+    /// True if it takes a destination tag.
     pub supports_tag: bool,
     /// URL of an address without the address.
     pub address_explorer: Option<String>,
@@ -107,9 +109,9 @@ pub struct Pair {
     /// The fiat currency.
     pub quote: Arc<Currency>,
     /// Buying; bounds in fiat.
-    pub buy: Side,
+    pub buy: PairSide,
     /// Selling; bounds in crypto.
-    pub sell: Side,
+    pub sell: PairSide,
     /// Spread in percent of what the other fees leave of the fiat amount.
     pub spread_percentage: Decimal,
     /// Fee of the network for one delivery, in fiat.
@@ -128,18 +130,17 @@ impl Pair {
         self.price.as_ref().filter(|price| price.is_fresh(now)).map(|price| price.amount)
     }
 
-    /// Whether buying can be quoted at `now`. Without a fresh price it is as in maintenance (ER008),
-    /// whatever the operator's status says.
+    /// The status of buying at `now`. Without a fresh price a pair is in maintenance (ER008).
     pub fn buy_status(&self, now: DateTime<Utc>) -> PairStatus {
-        self.status_of(&self.buy, now)
+        self.side_status(&self.buy, now)
     }
 
-    /// The same for selling (ER016).
+    /// The status of selling at `now`; ER016 in maintenance.
     pub fn sell_status(&self, now: DateTime<Utc>) -> PairStatus {
-        self.status_of(&self.sell, now)
+        self.side_status(&self.sell, now)
     }
 
-    fn status_of(&self, side: &Side, now: DateTime<Utc>) -> PairStatus {
+    fn side_status(&self, side: &PairSide, now: DateTime<Utc>) -> PairStatus {
         match side.status {
             PairStatus::Enabled if self.live_price(now).is_none() => PairStatus::Maintenance,
             status => status,
@@ -149,8 +150,8 @@ impl Pair {
 
 /// One direction of a pair.
 #[derive(Debug)]
-pub struct Side {
-    /// Whether it can be quoted.
+pub struct PairSide {
+    /// The status that the operator has set.
     pub status: PairStatus,
     /// Smallest amount.
     pub min: Decimal,
@@ -158,16 +159,27 @@ pub struct Side {
     pub max: Decimal,
 }
 
-/// Whether a direction of a pair can be quoted.
+/// Availability of one direction of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, schemars::JsonSchema, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PairStatus {
-    /// Yes.
+    /// It can be quoted.
     Enabled,
     /// Not offered.
     Disabled,
-    /// Not now: ER008, ER016.
+    /// Temporarily not offered: ER008, ER016.
     Maintenance,
+}
+
+impl PairStatus {
+    /// The status of this name in the database; disabled for any other.
+    fn from_name(name: &str) -> Self {
+        match name {
+            "enabled" => Self::Enabled,
+            "maintenance" => Self::Maintenance,
+            _ => Self::Disabled,
+        }
+    }
 }
 
 /// A price: fiat for one unit of crypto.
@@ -175,49 +187,20 @@ pub enum PairStatus {
 pub struct Price {
     /// The mid price.
     pub amount: Decimal,
-    /// Whether the operator set it by hand.
+    /// True if the operator set it by hand.
     pub fixed: bool,
-    /// When it was set or read.
+    /// Time at which it was set or read.
     pub observed_at: DateTime<Utc>,
-    /// Age in seconds from which it is not quoted (ER008); `None` never ages.
+    /// Age in seconds from which it is stale and not quoted (ER008); `None` is never.
     pub max_age_seconds: Option<u32>,
 }
 
 impl Price {
-    /// Whether it may be quoted at `now`.
+    /// True if it may be quoted at `now`.
     pub fn is_fresh(&self, now: DateTime<Utc>) -> bool {
         let age = (now - self.observed_at).num_seconds();
         self.max_age_seconds.is_none_or(|max| age < i64::from(max))
     }
-}
-
-/// A payment method.
-#[derive(Debug)]
-pub struct PaymentMethod {
-    /// The service's code.
-    pub code: String,
-    /// Its name for people.
-    pub label: String,
-    /// The payment service provider behind it.
-    pub psp: String,
-    /// What it is, for a method-order policy.
-    pub kind: String,
-    /// Largest amount, in fiat.
-    pub limit: Decimal,
-    /// Fixed fee, in fiat.
-    pub fee_fixed: Decimal,
-    /// Fee in percent of the fiat amount.
-    pub fee_percentage: Decimal,
-    /// Seconds that a user has to pay.
-    pub expiration_period_seconds: u32,
-    /// Whether the payment page wants a tab of its own.
-    pub open_in_new_tab: bool,
-    /// Whether the rate is fixed when the payment arrives instead of when it is ordered.
-    pub uses_estimated_quote: bool,
-    /// Whether it is offered.
-    pub enabled: bool,
-    /// `{type, value}` pairs for the partner's user interface.
-    pub context: serde_json::Value,
 }
 
 /// A nationality.
@@ -228,6 +211,6 @@ pub struct Nationality {
     pub name: String,
     /// ISO 3166-1 alpha-2.
     pub code: String,
-    /// Whether a selfie with the identity document is asked for.
+    /// True if a selfie with the identity document is required.
     pub id_selfie_required: bool,
 }

@@ -1,10 +1,10 @@
-//! Checkouts: an offer with a page of its own, to which a partner sends its user (section 6.5 of
-//! the contract).
+//! Checkouts: an offer with a hosted page, to which a partner sends its user (section 6.5 of the
+//! contract).
 //!
-//! - [`create`]: the endpoint; what a checkout says is read and stored as an offer's terms are
-//! - [`show`]: the page, at the address that `session` makes
+//! - [`create`]: the endpoint; a checkout's terms are read and stored as those of an offer
+//! - [`show`]: the page, at the signed URL that `session` generates
 //!
-//! The partner's own identifier of the user travels in that address, sealed (`identifiers.rs`).
+//! The URL carries the partner's own identifier of the user, sealed (`identifiers.rs`).
 
 pub mod create;
 mod page;

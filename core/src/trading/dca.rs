@@ -1,9 +1,9 @@
-//! Savings plans: deposits by bank transfer under a plan's code buy as they arrive (dollar-cost
-//! averaging).
+//! Savings plans (dollar-cost averaging): a deposit by bank transfer that names a plan's code buys
+//! at once.
 //!
 //! - [`list`] and [`update`] are the partner's endpoints; operators open plans and report deposits
 //!   (`admin/dca.rs`)
-//! - [`deposit`] makes an order of a deposit
+//! - [`deposit`] turns a deposit into an order
 
 pub(crate) mod code;
 pub(crate) mod deposit;
@@ -20,22 +20,60 @@ use crate::platform::error::{Error, Result};
 use crate::trading::catalogue::Catalogue;
 use rampart_types::{CurrencyCode, CurrencyDetails, DestinationTag, Preserialized};
 
-/// How often deposits are meant to come, as shown.
-pub(crate) const FREQUENCIES: [&str; 5] =
-    ["weekly", "biweekly", "monthly", "quarterly", "half_yearly"];
-/// Most of an intended amount, in smallest units: what every JSON reader holds exactly.
+/// Largest intended amount, in smallest units: every JSON reader holds it exactly.
 pub(crate) const INTENDED_AMOUNT_MAX: i64 = (1 << 53) - 1;
 /// Longest name of a plan, in characters.
 pub(crate) const NAME_CHARS_MAX: usize = 255;
+
+/// Intended interval of deposits; shown, never acted on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Frequency {
+    Weekly,
+    Biweekly,
+    Monthly,
+    Quarterly,
+    HalfYearly,
+}
+
+impl Frequency {
+    const ALL: [Self; 5] =
+        [Self::Weekly, Self::Biweekly, Self::Monthly, Self::Quarterly, Self::HalfYearly];
+
+    /// Every name.
+    pub(crate) const NAMES: [&'static str; 5] = {
+        let (mut names, mut index) = ([""; 5], 0);
+        while index < names.len() {
+            names[index] = Self::ALL[index].as_str();
+            index += 1;
+        }
+        names
+    };
+
+    /// On the wire and in the database.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Weekly => "weekly",
+            Self::Biweekly => "biweekly",
+            Self::Monthly => "monthly",
+            Self::Quarterly => "quarterly",
+            Self::HalfYearly => "half_yearly",
+        }
+    }
+
+    /// The frequency of this name.
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|frequency| frequency.as_str() == name)
+    }
+}
 
 /// A savings plan, as the API document has it.
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "DcaPlan")]
 #[serde(rename_all = "camelCase")]
 pub struct Plan {
-    /// What a deposit must name.
+    /// Code that a deposit must name.
     code: String,
-    /// The partner through which it was opened, if it was through one.
+    /// The partner through which it was opened, if any.
     api_client_name: Option<String>,
     crypto_currency: CurrencyCode,
     wallet_address: String,
@@ -71,7 +109,7 @@ pub(crate) struct PlanRow {
     pub(crate) created_at: DateTime<Utc>,
 }
 
-/// A statement that yields plans: what stands before their columns, and what follows them.
+/// A statement that yields plans: the SQL before their columns, and the SQL after them.
 macro_rules! plans {
     ($before:literal, $behind:literal, $($argument:expr),+ $(,)?) => {
         sqlx::query_as!(
@@ -90,7 +128,7 @@ impl PlanRow {
     /// The plan, in the catalogue's currencies; `partner` is the name of its client.
     ///
     /// # Errors
-    /// When the row says what no plan can say; the edge never writes such a row.
+    /// When the row is invalid; the edge never writes such a row.
     pub(crate) fn plan(self, catalogue: &Catalogue, partner: &str) -> Result<Plan> {
         let code = self.crypto_currency.parse();
         let code: CurrencyCode = code.map_err(|e| Error::internal("read a plan's currency", e))?;
@@ -121,7 +159,7 @@ impl PlanRow {
     }
 }
 
-/// A name that can be shown: at most [`NAME_CHARS_MAX`] characters, none a control character.
+/// True for a valid name: at most [`NAME_CHARS_MAX`] characters, none a control character.
 pub(crate) fn is_name(text: &str) -> bool {
     text.chars().count() <= NAME_CHARS_MAX && !text.chars().any(char::is_control)
 }

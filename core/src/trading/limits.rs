@@ -1,11 +1,10 @@
-//! The limit book: how much a user may still trade, by day and by account (API document, user
-//! limits).
+//! Limits of a user's trades, by day and by account (API document, user limits).
 //!
-//! The day is the last 24 hours. Orders that came to nothing do not count. What is read here may
-//! have changed a moment later: a confirm decides once more, inside its own statement, while it
+//! The day is the last 24 hours. Cancelled and refunded orders do not count. Limits that were read
+//! may have changed a moment later: a confirm checks again, inside its own statement, while it
 //! holds the user ([`hold_traders`]).
 
-pub mod book;
+pub mod limit_rules;
 pub mod read;
 pub mod upstream;
 
@@ -18,16 +17,16 @@ use serde_json::Value;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use self::book::{Rules, Spent, Trade};
+use self::limit_rules::{Rules, Spent, Trade};
 use crate::Core;
-use crate::platform::error::Result;
+use crate::platform::error::{Error, Result};
 use crate::trading::quotes::Side;
 use crate::users::account::Statuses;
 use rampart_types::{ClientId, CurrencyCode, JsonDecimal, UserId};
 
-/// The span that limits are for.
+/// The interval of day limits.
 pub(crate) const INTERVAL: TimeDelta = TimeDelta::days(1);
-/// The same, as ISO 8601 writes it.
+/// The interval as an ISO 8601 duration.
 pub(crate) const INTERVAL_TEXT: &str = "P1D";
 
 /// A user as one who trades.
@@ -130,7 +129,7 @@ pub(crate) struct Bounds {
 impl Bounds {
     /// The bounds by these rules of a trade that is made now.
     pub(crate) fn new(rules: &Rules, side: Side, now: DateTime<Utc>) -> Self {
-        Self { side_max: rules.of(side), day_max: rules.day, traded_since: now - INTERVAL }
+        Self { side_max: rules.for_side(side), day_max: rules.day, traded_since: now - INTERVAL }
     }
 }
 
@@ -157,7 +156,7 @@ pub(crate) async fn hold_traders(
     rows.into_iter().map(|row| Ok(((row.client_id, row.user_id), row.trader()?.rules))).collect()
 }
 
-/// What the user has traded since then.
+/// The user's trades since a time.
 ///
 /// # Errors
 /// When the database cannot be read.
@@ -180,12 +179,15 @@ pub(crate) async fn spent(
     )
     .fetch_all(conn)
     .await?;
-    Ok(Spent::new(rows.into_iter().map(|row| Trade {
-        side: if row.side == "buy" { Side::Buy } else { Side::Sell },
-        method: row.method,
-        account: row.account_id,
-        amount: row.amount,
-    })))
+    let trades = rows.into_iter().map(|row| {
+        Ok(Trade {
+            side: Side::from_name(&row.side).ok_or_else(|| Error::broken("read a trade's side"))?,
+            method: row.method,
+            account: row.account_id,
+            amount: row.amount,
+        })
+    });
+    Ok(Spent::new(trades.collect::<Result<Vec<_>>>()?))
 }
 
 /// A user before a trade: `None` when there is none any more.

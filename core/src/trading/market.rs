@@ -1,7 +1,7 @@
-//! The market as partners read it: what can be traded, at which price, and where.
+//! Endpoints that describe the market: pairs, prices, regions; and the price feed.
 //!
-//! Pairs, methods, prices and quotes of a request come from one catalogue version, so what is
-//! listed can be quoted (section 5 of the contract).
+//! Pairs, methods, prices and quotes of a request come from one catalogue revision, so that a
+//! listed price can be quoted (section 5 of the contract).
 
 pub mod client_info;
 pub mod currency_pairs;

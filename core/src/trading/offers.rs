@@ -1,12 +1,13 @@
-//! Offers: terms of a purchase that a partner stores for a while, signed, and a user confirms once.
+//! Offers: signed terms of a purchase that a partner stores for a limited time and a user confirms
+//! once.
 //!
-//! - `terms`: what an offer says, read member by member; a checkout says it too
-//! - [`signature`]: the built-in scheme that proves who said it
-//! - `proof`: what of that a request brings; `login`: whom it is for; `stored`: the row
+//! - `terms`: the terms of an offer or a checkout, read from the request
+//! - [`signature`]: the built-in signature scheme
+//! - `proof`: the request's signature; `login`: the user it is bound to; `stored`: the row
 //! - [`create`]: the endpoint
 //!
-//! What an offer fixes is compared where it is confirmed (`orders/confirm/terms.rs`); nothing here
-//! reads an offer back.
+//! A confirm compares its order with the offer's fixed terms (`orders/confirm/terms.rs`); this
+//! module only writes offers.
 
 pub mod create;
 pub(crate) mod errors;

@@ -1,4 +1,4 @@
-//! Buy orders: what a confirmed quote becomes, until the coins arrive.
+//! Buy orders, from the confirmed quote to the delivery of the coins.
 
 pub(crate) mod callback;
 pub mod confirm;
@@ -27,17 +27,16 @@ use self::status::{Cause, OrderStatus};
 use crate::trading::catalogue::Currency;
 use rampart_types::{Amount, DestinationTag, FeeBreakdown, OrderId, PairCode};
 
-/// An order as it stands, consistent: its amounts obey the fee identity, its currencies are the
-/// catalogue's.
+/// An order as stored. Its amounts obey the fee identity, its currencies are the catalogue's.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
     pub(crate) id: OrderId,
     pub(crate) created_at: DateTime<Utc>,
     pub(crate) partner_reference: Option<String>,
     pub(crate) status: OrderStatus,
-    /// What brought it to its status.
+    /// Cause of its status.
     pub(crate) cause: Cause,
-    /// The operator's words for that.
+    /// The operator's reason for its status.
     pub(crate) reason: Option<String>,
     pub(crate) pair: PairCode,
     pub(crate) fiat_currency: Arc<Currency>,
@@ -46,9 +45,9 @@ pub(crate) struct Order {
     pub(crate) wallet_type: WalletType,
     pub(crate) wallet_address: String,
     pub(crate) destination_tag: Option<DestinationTag>,
-    /// What the user pays.
+    /// Amount that the user pays.
     pub(crate) fiat: Amount,
-    /// What the user gets.
+    /// Amount that the user gets.
     pub(crate) crypto: Amount,
     /// In the fiat currency, as all of `fees`.
     pub(crate) fee_total: Decimal,
@@ -57,16 +56,17 @@ pub(crate) struct Order {
     pub(crate) is_dca: bool,
     pub(crate) is_estimated: bool,
     pub(crate) transaction_id: Option<String>,
-    /// After it the order can no longer be paid; a bank transfer may take as long as it takes.
+    /// Time after which it can no longer be paid; `None` for bank transfers, which may take any
+    /// time.
     pub(crate) expires_at: Option<DateTime<Utc>>,
 }
 
-/// Whose wallet the coins go to.
+/// Type of the wallet that the coins go to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum WalletType {
-    /// A wallet that a service provider keeps.
+    /// A wallet hosted by a service provider.
     Vasp,
-    /// A wallet that the user keeps.
+    /// A wallet that the user holds the keys of.
     Unhosted,
 }
 
@@ -87,7 +87,7 @@ impl WalletType {
 
 rampart_types::enum_column!(WalletType);
 
-/// Where the coins go and how to watch them, in both versions of an order.
+/// The wallet and the transaction, with explorer URLs, in both versions of an order.
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BlockchainInfo {
@@ -98,8 +98,8 @@ pub struct BlockchainInfo {
 }
 
 impl BlockchainInfo {
-    /// Texts are empty where there is nothing to name yet.
-    pub(crate) fn of(currency: &Currency, address: &str, transaction_id: &str) -> Self {
+    /// Texts are empty until they are known.
+    pub(crate) fn new(currency: &Currency, address: &str, transaction_id: &str) -> Self {
         let explorers = currency.crypto.as_ref();
         let join = |base: Option<&String>, id: &str| match base.map(String::as_str) {
             Some(base) if !id.is_empty() => [base, id].concat(),
@@ -123,6 +123,6 @@ impl BlockchainInfo {
 impl Order {
     fn blockchain_info(&self) -> BlockchainInfo {
         let transaction_id = self.transaction_id.as_deref().unwrap_or_default();
-        BlockchainInfo::of(&self.crypto_currency, &self.wallet_address, transaction_id)
+        BlockchainInfo::new(&self.crypto_currency, &self.wallet_address, transaction_id)
     }
 }

@@ -1,9 +1,8 @@
-//! The page where an order is paid: `GET` and `POST /pay/{token}`.
+//! The page on which an order is paid: `GET` and `POST /pay/{token}`.
 //!
-//! The token is the permission: whoever has the link may look and pay, so a form from elsewhere
-//! (CSRF) gains nothing without it. A test client's order is paid by a button. A live order is
-//! paid at a payment provider, whose result operators report; until one is connected the page says
-//! so.
+//! The token is the permission: anybody with the link may read and pay, and a forged form (CSRF)
+//! gains nothing without it. A test tenant's order is paid by a button. A live order is paid at a
+//! payment provider, whose result operators report; until one is connected the page says so.
 
 mod page;
 
@@ -21,7 +20,7 @@ use crate::trading::orders::payment_link;
 use crate::trading::orders::status::{Cause, NotApplied, OrderEvent, OrderStatus, apply};
 use rampart_types::{ClientId, OrderId, ReturnUrl};
 
-/// Who did it, in the order's timeline.
+/// The actor in the order's timeline.
 const ACTOR: &str = "page";
 
 /// Shows the order.
@@ -47,7 +46,7 @@ impl Endpoint for Show {
     }
 }
 
-/// Does what the pressed button says, in the sandbox.
+/// Applies the action of the pressed button, in the sandbox.
 pub struct Act;
 
 impl Endpoint for Act {
@@ -77,12 +76,12 @@ impl Endpoint for Act {
         let Some(action) = action else {
             return Ok(page::show(StatusCode::BAD_REQUEST, &payment));
         };
-        if payment.standing != Standing::Payable {
+        if payment.state != PaymentState::Payable {
             return Ok(page::show(StatusCode::CONFLICT, &payment));
         }
         match apply(core, payment.client, payment.order, &action.event(), ACTOR).await {
-            Ok(_) => Ok(page::leave(&token, payment.return_url.as_ref())),
-            // Somebody else was faster: show what it is now.
+            Ok(_) => Ok(page::redirect(&token, payment.return_url.as_ref())),
+            // Another event came first: show the current state.
             Err(NotApplied::Forbidden { .. } | NotApplied::NoSuchOrder) => {
                 let payment = Payment::find(core, &token).await?;
                 let show = |payment: &_| page::show(StatusCode::CONFLICT, payment);
@@ -100,7 +99,7 @@ pub enum Action {
     Pay,
     /// The payment method's provider refuses it.
     Deny,
-    /// The user changes their mind.
+    /// The user cancels.
     Cancel,
 }
 
@@ -128,7 +127,7 @@ impl Action {
     }
 }
 
-/// An order as its payer sees it.
+/// An order as shown to its payer.
 #[derive(Debug)]
 struct Payment {
     client: ClientId,
@@ -139,27 +138,27 @@ struct Payment {
     method: String,
     wallet_address: String,
     expires_at: Option<DateTime<Utc>>,
-    /// Whether money is only simulated.
+    /// True if money is only simulated.
     is_test: bool,
-    standing: Standing,
+    state: PaymentState,
     return_url: Option<ReturnUrl>,
 }
 
-/// What can be done about it.
+/// The state of an order's payment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
-    /// It waits for one of the buttons.
+enum PaymentState {
+    /// It can be paid by one of the buttons.
     Payable,
-    /// It is a live order and waits for a payment provider that is not there.
+    /// It is a live order, but no payment provider is connected.
     NoProvider,
     /// Its time to pay has passed, or its partner is suspended.
     Closed,
-    /// It came to this status.
+    /// It is paid or final.
     Moved(OrderStatus, Cause),
 }
 
 impl Payment {
-    /// The order of a link; `None` when the link is none of ours.
+    /// The order of a link; `None` if the link is invalid.
     async fn find(core: &Core, token: &str) -> Result<Option<Self>> {
         let Some((client, order)) = payment_link::parse(core, token)? else { return Ok(None) };
         let snapshot = core.snapshots.current();
@@ -176,11 +175,11 @@ impl Payment {
         .await?;
         let Some(row) = row else { return Ok(None) };
         let late = row.expires_at.is_some_and(|end| end < core.clock.now());
-        let standing = match row.status {
-            OrderStatus::Pending if late || tenant.suspended => Standing::Closed,
-            OrderStatus::Pending if tenant.is_test() => Standing::Payable,
-            OrderStatus::Pending => Standing::NoProvider,
-            status => Standing::Moved(status, row.status_cause),
+        let state = match row.status {
+            OrderStatus::Pending if late || tenant.suspended => PaymentState::Closed,
+            OrderStatus::Pending if tenant.is_test() => PaymentState::Payable,
+            OrderStatus::Pending => PaymentState::NoProvider,
+            status => PaymentState::Moved(status, row.status_cause),
         };
         let catalogue = &snapshot.catalogue;
         let method = catalogue.payment_method(&row.payment_method);
@@ -194,8 +193,8 @@ impl Payment {
             wallet_address: row.wallet_address,
             expires_at: row.expires_at,
             is_test: tenant.is_test(),
-            standing,
-            // Checked at confirm; a link on a page of ours is checked where it is made too.
+            state,
+            // Validated at confirm, and again before it becomes a link on our page.
             return_url: row.return_url.and_then(|url| url.parse().ok()),
         }))
     }

@@ -1,8 +1,8 @@
-//! What a trade costs: from one amount, a price and the rules of the fees to all amounts. Pure
+//! Pricing of a trade: computes all amounts from one amount, a price and fee rules. Pure
 //! arithmetic, exact or refused.
 //!
-//! Both sides are one sum over a *basis*, the fiat that passes: what the user pays when buying, what
-//! the coins are worth when selling.
+//! Both sides are computed on a *basis* in fiat: the amount that the user pays when buying, the
+//! value of the coins when selling.
 //!
 //! ```text
 //! fees   = partner + provider + payment method + network     each in percent of the basis and/or
@@ -13,9 +13,9 @@
 //! selling: fiat = rest                      round(crypto × price) = basis
 //! ```
 //!
-//! Where the other amount is given, the least basis is searched whose rest covers it. What rounding
-//! leaves over goes to `spreadFee`, which so never is below the spread. The fee identity, exact to
-//! the smallest unit of the currency:
+//! If the other amount is given, the least basis is searched whose rest covers it. Rounding residue
+//! goes to `spreadFee`, which is therefore never below the spread. The fee identity, exact to the
+//! smallest unit of the currency:
 //!
 //! ```text
 //! buying:  fiat = round(crypto × price) + all fees
@@ -34,16 +34,16 @@ use crate::trading::quotes::Side;
 use rampart_types::decimal::{divide_down, divide_up, multiply_up, percent_of, sum};
 use rampart_types::money::{FeeBreakdown, fiat_value, round_fiat};
 
-/// Largest amount that is priced, in whole units of its currency. A bound of the arithmetic: what
-/// may be traded is up to the limits of pairs, methods and users.
+/// Largest amount that is priced, in whole units of its currency. A bound of the arithmetic: limits
+/// of trades are those of pairs, methods and users.
 pub const AMOUNT_MAX: i64 = 1_000_000_000_000_000;
 
-/// Decimals of a percentage that is reckoned back from an amount.
+/// Decimals of a percentage that is computed back from an amount.
 const EFFECTIVE_PERCENT_DECIMALS: u32 = 4;
 
-/// Most bases that are tried for a sale with a given payout. Four fees can round up at once, so few
-/// are ever needed.
-const COIN_STEPS_MAX: u32 = 16;
+/// Most bases that are tried for a sale with a given payout. At most four fees round up at once, so
+/// few are ever needed.
+const BASIS_ATTEMPTS_MAX: u32 = 16;
 
 /// The amount that a request names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub enum Given {
     Crypto(Decimal),
 }
 
-/// All that a price depends on, but the amount.
+/// Parameters of a trade's price, except the amount.
 #[derive(Clone, Debug)]
 pub struct Terms {
     /// Buying or selling.
@@ -71,27 +71,49 @@ pub struct Terms {
     pub network_fee: Decimal,
     /// Partner fee, payment method fee and spread.
     pub rules: Rules,
-    /// What those may come to.
+    /// Bounds of those fees.
     pub bounds: Bounds,
 }
 
-/// All amounts of a trade.
+/// The amounts of a trade.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Priced {
-    /// What the user pays, or gets when selling.
+    /// Amount that the user pays, or gets when selling.
     pub fiat: Decimal,
-    /// What the user gets, or pays when selling.
+    /// Amount that the user gets, or pays when selling.
     pub crypto: Decimal,
-    /// Where the difference goes.
+    /// The fees.
     pub fees: FeeBreakdown,
-    /// The partner's fee in percent of the basis: the rate where it is a plain one, otherwise what
-    /// the fee comes to, to four decimals.
+    /// The partner's fee in percent of the basis: the rate if it is a plain one, otherwise the
+    /// effective rate, to four decimals.
     pub partner_fee_percentage: Decimal,
-    /// What the bounds changed: `partner`, `payment-method`, `spread`.
-    pub clamped: Vec<&'static str>,
+    /// Fees that their bounds changed.
+    pub clamped: Vec<BoundedFee>,
 }
 
-/// Why an amount has no price.
+/// A fee with bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BoundedFee {
+    /// The partner's fee.
+    Partner,
+    /// The payment method's fee.
+    PaymentMethod,
+    /// The spread.
+    Spread,
+}
+
+impl BoundedFee {
+    /// Name in the order's audit row.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Partner => "partner",
+            Self::PaymentMethod => "payment-method",
+            Self::Spread => "spread",
+        }
+    }
+}
+
+/// Reason that an amount has no price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unpriceable {
     /// Nothing is left of it after the fees.
@@ -100,7 +122,7 @@ pub enum Unpriceable {
     TooLarge,
 }
 
-/// A basis divided: what goes to whom, and what is left.
+/// A basis split into fees and rest.
 struct Split {
     basis: Decimal,
     fees: FeeBreakdown,
@@ -114,31 +136,31 @@ impl Terms {
     ///
     /// # Errors
     /// When nothing is left after the fees, or a sum does not fit.
-    pub fn price_of(&self, given: Given) -> Result<Priced, Unpriceable> {
+    pub fn price(&self, given: Given) -> Result<Priced, Unpriceable> {
         let (Given::Fiat(amount) | Given::Crypto(amount)) = given;
         let most = Decimal::from(AMOUNT_MAX);
         if amount > most {
             return Err(Unpriceable::TooLarge);
         }
-        let (fiat, crypto, split) = self.amounts_of(given).ok_or(Unpriceable::TooLarge)?;
+        let (fiat, crypto, split) = self.amounts(given).ok_or(Unpriceable::TooLarge)?;
         if fiat > most || crypto > most {
             return Err(Unpriceable::TooLarge);
         }
         if fiat <= Decimal::ZERO || crypto <= Decimal::ZERO {
             return Err(Unpriceable::TooSmall);
         }
-        self.finish(fiat, crypto, split).ok_or(Unpriceable::TooLarge)
+        self.build(fiat, crypto, split).ok_or(Unpriceable::TooLarge)
     }
 
-    /// Fiat, crypto and the basis divided; `None` when a number does not fit.
-    fn amounts_of(&self, given: Given) -> Option<(Decimal, Decimal, Split)> {
+    /// Fiat, crypto and the split basis; `None` when a number does not fit.
+    fn amounts(&self, given: Given) -> Option<(Decimal, Decimal, Split)> {
         match (self.side, given) {
             (Side::Buy, Given::Fiat(fiat)) => {
                 let split = self.split(fiat)?;
                 Some((fiat, divide_down(split.rest, self.price, self.crypto_scale)?, split))
             }
             (Side::Buy, Given::Crypto(crypto)) => {
-                // Rounded up: quoted the other way round, this fiat must not buy less.
+                // Rounded up: a quote for this fiat amount must not buy less.
                 let worth = multiply_up(crypto, self.price, self.fiat_exponent)?;
                 let basis = self.least_basis(worth)?;
                 Some((basis, crypto, self.split(basis)?))
@@ -154,12 +176,12 @@ impl Terms {
         }
     }
 
-    /// The coins to sell for this payout, and what they are worth, divided. A whole number of coin
-    /// units is worth a little more than the least basis, where another fee may round up: then the
-    /// next basis is tried.
+    /// The coins to sell for this payout, and their value as a split basis. A whole number of coin
+    /// units is worth slightly more than the least basis, at which another fee may round up: then
+    /// the next basis is tried.
     fn coins_for(&self, fiat: Decimal) -> Option<(Decimal, Split)> {
         let mut least = self.least_basis(fiat)?;
-        for _ in 0..COIN_STEPS_MAX {
+        for _ in 0..BASIS_ATTEMPTS_MAX {
             let crypto = divide_up(least, self.price, self.crypto_scale)?;
             let split = self.split(self.worth(crypto)?)?;
             if split.rest >= fiat {
@@ -171,28 +193,28 @@ impl Terms {
     }
 
     /// The fees of the final amounts, with the residue in the spread.
-    fn finish(&self, fiat: Decimal, crypto: Decimal, split: Split) -> Option<Priced> {
+    fn build(&self, fiat: Decimal, crypto: Decimal, split: Split) -> Option<Priced> {
         let Split { basis, mut fees, partner_clamped, payment_method_clamped, .. } = split;
-        let kept = match self.side {
+        let margin = match self.side {
             Side::Buy => sum([basis, -self.worth(crypto)?])?,
             Side::Sell => sum([basis, -fiat])?,
         };
-        fees.spread = sum([kept, -fees.total()?, fees.spread])?;
+        fees.spread = sum([margin, -fees.total()?, fees.spread])?;
         let bounded = [
-            (partner_clamped, "partner"),
-            (payment_method_clamped, "payment-method"),
-            (self.rules.is_spread_clamped(), "spread"),
+            (partner_clamped, BoundedFee::Partner),
+            (payment_method_clamped, BoundedFee::PaymentMethod),
+            (self.rules.is_spread_clamped(), BoundedFee::Spread),
         ];
         Some(Priced {
             fiat,
             crypto,
             fees,
             partner_fee_percentage: self.partner_percentage(basis, fees.partner)?,
-            clamped: bounded.into_iter().filter_map(|(is, name)| is.then_some(name)).collect(),
+            clamped: bounded.into_iter().filter_map(|(is, fee)| is.then_some(fee)).collect(),
         })
     }
 
-    /// Divides a basis.
+    /// Splits a basis.
     fn split(&self, basis: Decimal) -> Option<Split> {
         let round = |value| round_fiat(value, self.fiat_exponent);
         let partner = self.rules.partner_fee(basis, &self.bounds)?;
@@ -215,7 +237,7 @@ impl Terms {
         })
     }
 
-    /// What the coins are worth at the mid price, rounded half up.
+    /// Value of the coins at the mid price, rounded half up.
     fn worth(&self, crypto: Decimal) -> Option<Decimal> {
         fiat_value(crypto, self.price, self.fiat_exponent)
     }

@@ -1,5 +1,5 @@
-//! Quotes: a price, its fees and its terms, sealed into a token that the partner carries. A quote
-//! writes to no table; what a confirm needs to know is in the token.
+//! Quotes: a price, its fees and its terms, sealed into a token that the partner sends back. A
+//! quote is not stored; everything that a confirm needs is in the token.
 
 mod claims;
 pub mod create;
@@ -16,17 +16,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::platform::error::{Code, Result};
 use crate::platform::settings::QUOTE_SECONDS_MAX;
-use crate::trading::catalogue::{self, Pair};
+use crate::trading::catalogue::{Pair, PairSide};
 use rampart_types::{
     ClientId, Country, CurrencyCode, DestinationTag, FeeBreakdown, PairCode, QuoteId, UserId,
     WalletAddress,
 };
 
-/// Longest life of a quote, in seconds, whatever the settings say: keys of quotes turn by the day,
-/// and a key that has turned is kept for one more.
+/// Longest lifetime of a quote, in seconds, regardless of settings: keys of quotes rotate daily,
+/// and the previous key stays valid for one more day.
 pub const QUOTE_LIFETIME_SECONDS_MAX: u32 = QUOTE_SECONDS_MAX;
 
-/// Which way a trade goes, seen from the user.
+/// Direction of a trade, from the user's view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
@@ -37,16 +37,29 @@ pub enum Side {
 }
 
 impl Side {
+    /// On the wire and in the database.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Buy => "buy",
+            Self::Sell => "sell",
+        }
+    }
+
+    /// The side of this name.
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        [Self::Buy, Self::Sell].into_iter().find(|side| side.as_str() == name)
+    }
+
     /// A pair's terms for this side.
-    pub(crate) fn of(self, pair: &Pair) -> &catalogue::Side {
+    pub(crate) fn terms(self, pair: &Pair) -> &PairSide {
         match self {
             Self::Buy => &pair.buy,
             Self::Sell => &pair.sell,
         }
     }
 
-    /// What a quote of the other side is refused with.
-    const fn expected(self) -> Code {
+    /// Error code for a quote of the other side.
+    const fn wrong_side_code(self) -> Code {
         match self {
             Self::Buy => Code::NotBuyQuote,
             Self::Sell => Code::NotSellQuote,
@@ -56,57 +69,54 @@ impl Side {
 
 impl fmt::Display for Side {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Buy => "buy",
-            Self::Sell => "sell",
-        })
+        f.write_str(self.as_str())
     }
 }
 
-/// What was promised, to whom, and until when.
+/// A quote: amounts, fees and terms, for one tenant and a limited time.
 ///
 /// Its amounts obey the fee identity (contract, section 1, Money).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Quote {
-    /// The `jti` of the token: one order may come of it.
+    /// The `jti` of the token; it becomes one order at most.
     pub id: QuoteId,
-    /// The client it was made for.
+    /// The tenant that requested it.
     pub client: ClientId,
-    /// The user it was made for, if the request named one.
+    /// The user that it is bound to, if the request named one.
     pub user: Option<UserId>,
     /// Buying or selling.
     pub side: Side,
-    /// What is traded for what.
+    /// The traded pair.
     pub pair: PairCode,
     /// Code of the payment method, or of the payout method when selling.
     pub payment_method: String,
-    /// What the user pays, or gets when selling, in the pair's fiat currency.
+    /// Amount that the user pays, or gets when selling, in the pair's fiat currency.
     pub fiat: Decimal,
-    /// What the user gets, or pays when selling, in the pair's crypto currency.
+    /// Amount that the user gets, or pays when selling, in the pair's crypto currency.
     pub crypto: Decimal,
     /// The mid price: fiat for one unit of crypto.
     pub price: Decimal,
-    /// Where the difference goes.
+    /// The fees.
     pub fees: FeeBreakdown,
     /// The partner's fee in percent of `fiat`, as it was charged.
     pub partner_fee_percentage: Decimal,
-    /// The partner's fee in percent that the request asked for; `None` is the client's default.
-    /// An offer that fixes its fee compares this: a policy or a cap may have charged another.
+    /// The partner's fee in percent as requested; `None` is the tenant's default. An offer with a
+    /// fixed fee compares this: a policy or a cap may have charged another.
     pub requested_fee_percentage: Option<Decimal>,
-    /// The only wallet it may be confirmed for, if the request named one.
+    /// The wallet that it is bound to, if the request named one.
     pub wallet_address: Option<WalletAddress>,
-    /// The only tag it may be confirmed with, if the request named one.
+    /// The tag that it is bound to, if the request named one.
     pub destination_tag: Option<DestinationTag>,
-    /// Where the user is, if the request said so.
+    /// The user's country, if the request named one.
     pub country: Option<Country>,
-    /// Whether the rate is fixed when the payment arrives.
+    /// True if the rate is fixed when the payment arrives.
     pub is_estimated: bool,
-    /// An entry for every policy that had a say, and for the built-in one where it was clamped:
-    /// policy, version, digest, rule, fuel, clamped. For the order's audit row.
+    /// An entry for every policy that was evaluated, and for the built-in rules if they were
+    /// clamped: policy, version, digest, rule, fuel, clamped. For the order's audit row.
     pub policy_decisions: serde_json::Value,
-    /// When it was made, to the millisecond.
+    /// Time of issue, to the millisecond.
     pub issued_at: DateTime<Utc>,
-    /// From when it is refused (ER006), to the millisecond.
+    /// Time from which it is refused (ER006), to the millisecond.
     pub expires_at: DateTime<Utc>,
 }
 
@@ -121,8 +131,8 @@ impl Quote {
         self.pair.base()
     }
 
-    /// Whether it may be confirmed for this wallet. What the quote does not name is free: one that
-    /// is bound to an address alone may be confirmed with any tag.
+    /// Checks that it may be confirmed for this wallet. A quote that is bound to an address alone
+    /// may be confirmed with any tag.
     ///
     /// # Errors
     /// ER007 when the address or the tag is not the one that the quote is bound to.

@@ -1,9 +1,9 @@
-//! The sandbox's model: a test client's order goes on by itself, as a live one does by the reports of
-//! the payment provider and the chain.
+//! The sandbox's model: a test tenant's order proceeds by itself, as a live one does on the reports
+//! of the payment provider and the chain.
 //!
-//! [`follow`] writes the next step in the transaction of the step before, so that a settlement
-//! neither stops nor doubles when an edge dies. `scenario`: magic values that give an order another
-//! path. Everything goes through the same state machine as an operator's event.
+//! [`schedule`] writes the next step in the transaction of the one before, so that a settlement
+//! neither stops nor runs twice when an edge dies. `scenario` has the magic values that give an
+//! order another path. Every step goes through the same state machine as an operator's event.
 
 pub(crate) mod deposit_address;
 mod scenario;
@@ -20,29 +20,29 @@ use crate::auth::caller::Client;
 use crate::trading::orders::state::Cause;
 use rampart_types::{ClientId, OrderId};
 
-/// The time between two steps.
-pub(crate) fn pause(core: &Core) -> TimeDelta {
+/// Time between two steps.
+pub(crate) fn step_interval(core: &Core) -> TimeDelta {
     TimeDelta::milliseconds(core.settings.sandbox.step_ms.into())
 }
 
-/// What happens by itself to an order as it is confirmed `now`, and when. Only a test client's
-/// order with a magic value has such a step; confirm stores it (`trading/orders/insert.rs`).
+/// The first step of an order that is confirmed `now`, and the time when it is due. Only a test
+/// tenant's order with a magic value has one; the confirm stores it.
 pub(crate) fn first_step(
     core: &Core,
     client: &Client,
     (reference, fiat): (Option<&str>, Decimal),
     now: DateTime<Utc>,
 ) -> Option<(SimulatedEvent, DateTime<Utc>)> {
-    let scenario = Scenario::of(reference, fiat).filter(|_| client.tenant.is_test())?;
-    Some((next(Some(scenario), Cause::Confirmed, false)?, now + pause(core)))
+    let scenario = Scenario::detect(reference, fiat).filter(|_| client.tenant.is_test())?;
+    Some((next(Some(scenario), Cause::Confirmed, false)?, now + step_interval(core)))
 }
 
-/// `step` follows by itself on what happens `now`, in the place of what was to follow before;
-/// `None`: nothing does any more. Nothing follows for live clients.
+/// Schedules the next step of an order after an event at `now`, and replaces the one scheduled
+/// before; `None` removes it. Does nothing for live tenants.
 ///
 /// # Errors
 /// The database's.
-pub(crate) async fn follow(
+pub(crate) async fn schedule(
     conn: &mut PgConnection,
     core: &Core,
     client: ClientId,
@@ -69,7 +69,7 @@ pub(crate) async fn follow(
         client.uuid(),
         order.number(),
         step.as_str(),
-        now + pause(core),
+        now + step_interval(core),
     )
     .execute(conn)
     .await?;

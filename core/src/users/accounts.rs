@@ -43,6 +43,13 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
+    /// Every kind.
+    pub(crate) const ALL: [Self; 3] = [Self::BankTransfer, Self::CreditCard, Self::Walletpay];
+
+    /// Every name: also the methods by which a sale is paid out.
+    pub(crate) const NAMES: [&'static str; 3] =
+        [Self::BankTransfer.as_str(), Self::CreditCard.as_str(), Self::Walletpay.as_str()];
+
     /// As stored and sent.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
@@ -52,10 +59,9 @@ impl Kind {
         }
     }
 
-    fn from_name(name: &str) -> Result<Self> {
-        let all = [Self::BankTransfer, Self::CreditCard, Self::Walletpay];
-        let known = all.into_iter().find(|kind| kind.as_str() == name);
-        known.ok_or_else(|| Error::broken("read an account's type"))
+    /// The kind of this name.
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
     }
 
     /// What people call it.
@@ -231,7 +237,8 @@ impl Row {
             serde_json::from_slice(&plain).map_err(|_| Error::broken("read a sealed account"))?;
         Ok(PaymentAccount {
             id: self.account_id,
-            kind: Kind::from_name(&self.kind)?,
+            kind: Kind::from_name(&self.kind)
+                .ok_or_else(|| Error::broken("read an account's type"))?,
             private,
             is_stored_card: self.is_stored_card,
             limit_raised: self.limit_raised,
@@ -243,21 +250,21 @@ impl Row {
     }
 }
 
-/// Whether the user has accounts of a kind and every one of them is disabled.
+/// True if the user has accounts of a kind and all of them are disabled.
 ///
 /// # Errors
 /// When the database cannot be read.
 pub(crate) async fn all_disabled(
     conn: &mut PgConnection,
     (client, user): (ClientId, UserId),
-    kind: &str,
+    kind: Kind,
 ) -> Result<bool> {
     let all = sqlx::query_scalar!(
         "select bool_and(disabled_at is not null) from payment_account \
          where client_id = $1 and user_id = $2 and type = $3 and sealed is not null",
         client.uuid(),
         user.uuid(),
-        kind,
+        kind.as_str(),
     )
     .fetch_one(conn)
     .await?;

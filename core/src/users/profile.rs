@@ -15,7 +15,7 @@ use crate::endpoint::openapi::doc::Doc;
 use crate::endpoint::{Endpoint, Json};
 use crate::http::request::Input;
 use crate::platform::error::{Code, Error, Result};
-use crate::trading::limits::book::{Rules, Spent};
+use crate::trading::limits::limit_rules::{Rules, Spent};
 use crate::trading::limits::{self, INTERVAL, INTERVAL_TEXT};
 use crate::trading::quotes;
 use crate::users::accounts::{self, Kind, PaymentAccount};
@@ -112,8 +112,8 @@ struct Limit {
 impl Limit {
     fn of(rules: &Rules, side: quotes::Side, spent: &Spent) -> Self {
         let amount = |amount| Amount::new(amount, rules.currency);
-        let remaining = amount(rules.left(side, spent));
-        Self { limit: amount(rules.of(side)), remaining, interval: INTERVAL_TEXT }
+        let remaining = amount(rules.remaining(side, spent));
+        Self { limit: amount(rules.for_side(side)), remaining, interval: INTERVAL_TEXT }
     }
 }
 

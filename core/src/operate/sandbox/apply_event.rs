@@ -9,7 +9,7 @@ use crate::trading::orders::status::{Applied, NotApplied, OrderEvent, apply};
 use crate::trading::sandbox::SimulatedEvent;
 use rampart_types::{ClientId, OrderId};
 
-/// Applies `event` to an order of `client`, as the sandbox.
+/// Applies `simulated` to an order of `client`, as the sandbox.
 ///
 /// # Errors
 /// As [`apply`].
@@ -17,16 +17,16 @@ pub(super) async fn apply_event(
     core: &Core,
     client: ClientId,
     order: OrderId,
-    happening: SimulatedEvent,
+    simulated: SimulatedEvent,
 ) -> Result<Applied, NotApplied> {
-    if happening == SimulatedEvent::Expire {
-        end_time_to_pay(core, client, order).await?;
+    if simulated == SimulatedEvent::Expire {
+        make_overdue(core, client, order).await?;
     }
-    let event = match happening {
+    let event = match simulated {
         SimulatedEvent::PaymentReceived => {
             OrderEvent::PaymentReceived { amount: None, reference: None }
         }
-        SimulatedEvent::PaymentAmountWrong => twice_the_amount(core, client, order).await?,
+        SimulatedEvent::PaymentAmountWrong => double_payment(core, client, order).await?,
         SimulatedEvent::PaymentDenied => OrderEvent::PaymentDenied { reason: None },
         SimulatedEvent::Expire => OrderEvent::Expire,
         SimulatedEvent::Cancel => OrderEvent::Cancel { reason: None },
@@ -41,8 +41,8 @@ pub(super) async fn apply_event(
     apply(core, client, order, &event, ACTOR).await
 }
 
-/// Makes a pending order overdue, as every edge's own sweep then sees it too.
-async fn end_time_to_pay(core: &Core, client: ClientId, order: OrderId) -> Result<()> {
+/// Makes a pending order overdue in the database, so that every edge's expiry sweep agrees.
+async fn make_overdue(core: &Core, client: ClientId, order: OrderId) -> Result<()> {
     sqlx::query!(
         "update buy_order set expires_at = $3 \
          where client_id = $1 and order_id = $2 and status = 'pending'",
@@ -55,7 +55,7 @@ async fn end_time_to_pay(core: &Core, client: ClientId, order: OrderId) -> Resul
     Ok(())
 }
 
-async fn twice_the_amount(
+async fn double_payment(
     core: &Core,
     client: ClientId,
     order: OrderId,

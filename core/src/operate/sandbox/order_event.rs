@@ -1,5 +1,5 @@
-//! `POST /api/v2/sandbox/orders/{id}/{event}`: lets something happen to a test client's order that
-//! a payment provider, a chain or an operator would report of a live one.
+//! `POST /api/v2/sandbox/orders/{id}/{event}`: simulates an event of a test tenant's order that a
+//! payment provider, a chain or an operator would report of a live one.
 
 use http::{Method, StatusCode};
 
@@ -25,10 +25,10 @@ impl Endpoint for V2 {
     const ERRORS: &'static [Code] =
         &[Code::OrderIdMissing, Code::OrderIdMalformed, Code::OrderNotFound];
     const DOC: Doc = Doc {
-        summary: "Let something happen to a test order",
+        summary: "Simulate an event of a test order",
         details: "For test clients only. The answer is the order as it then is; 409 when its \
                   state forbids the event.",
-        path: &[ID, required("event", Kind::OneOf(&SimulatedEvent::NAMES), "What happens.")],
+        path: &[ID, required("event", Kind::OneOf(&SimulatedEvent::NAMES), "The simulated event.")],
         answer: order_example!(),
         also: &[(409, Code::GeneralError)],
         ..Doc::NONE
@@ -37,22 +37,21 @@ impl Endpoint for V2 {
     type Request = (OrderName, SimulatedEvent);
     type Response = Json<OrderV2>;
 
-    /// For a live client, and for an event of another name, there is no such route.
+    /// For a live tenant, and for an unknown event, the route does not exist.
     fn read(input: &Input, client: &Client) -> Result<(OrderName, SimulatedEvent)> {
         only_for_tests(client)?;
-        let happening =
-            SimulatedEvent::from_name(input.param("event")).ok_or(Code::RouteNotFound)?;
-        Ok((OrderName::read(input)?, happening))
+        let event = SimulatedEvent::from_name(input.param("event")).ok_or(Code::RouteNotFound)?;
+        Ok((OrderName::read(input)?, event))
     }
 
-    /// The order as it then is; 409 when its state forbids the event.
+    /// Returns the order after the event; 409 if its state forbids the event.
     async fn call(
         core: &Core,
         client: Client,
-        (name, happening): (OrderName, SimulatedEvent),
+        (name, event): (OrderName, SimulatedEvent),
     ) -> Result<Json<OrderV2>> {
         let order = find(core, &client, None, &name).await?;
-        match apply_event(core, client.id(), order.id, happening).await {
+        match apply_event(core, client.id(), order.id, event).await {
             Ok(_) => Ok(Json(find(core, &client, None, &name).await?.into())),
             Err(NotApplied::NoSuchOrder) => Err(Code::OrderNotFound.into()),
             Err(NotApplied::Forbidden { status }) => {

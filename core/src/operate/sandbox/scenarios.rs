@@ -1,4 +1,4 @@
-//! `GET /api/v2/sandbox/scenarios`: the magic values, and what each of them does.
+//! `GET /api/v2/sandbox/scenarios`: the magic values and their effects.
 
 use http::Method;
 use schemars::JsonSchema;
@@ -33,14 +33,14 @@ impl Endpoint for V2 {
     };
     type Caller = Client;
     type Request = ();
-    type Response = Json<Vec<Listed>>;
+    type Response = Json<Vec<ListedScenario>>;
 
     fn read(_: &Input, client: &Client) -> Result<()> {
         super::only_for_tests(client)
     }
 
-    async fn call(_: &Core, _: Client, (): ()) -> Result<Json<Vec<Listed>>> {
-        Ok(Json(Scenario::ALL.into_iter().map(Listed::from).collect()))
+    async fn call(_: &Core, _: Client, (): ()) -> Result<Json<Vec<ListedScenario>>> {
+        Ok(Json(Scenario::ALL.into_iter().map(ListedScenario::from).collect()))
     }
 }
 
@@ -48,22 +48,22 @@ impl Endpoint for V2 {
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Scenario")]
-pub struct Listed {
-    /// What it is called.
+pub struct ListedScenario {
+    /// Its name.
     name: &'static str,
-    /// What it does.
+    /// Its effect.
     description: &'static str,
-    /// Confirming with this starts it; anything may follow behind a dash.
+    /// The `partnerOrderIdentifier` that selects it; any text may follow after a dash.
     partner_order_identifier: String,
-    /// So does confirming a quote over this much fiat.
+    /// The fiat amount of a quote that selects it.
     fiat_amount: JsonDecimal,
-    /// What happens by itself, in order.
+    /// Simulated events, in order.
     steps: Vec<&'static str>,
-    /// What the order then is.
+    /// The order's status in the end.
     status: OrderStatus,
 }
 
-impl From<Scenario> for Listed {
+impl From<Scenario> for ListedScenario {
     fn from(scenario: Scenario) -> Self {
         Self {
             name: scenario.name(),
@@ -71,7 +71,7 @@ impl From<Scenario> for Listed {
             partner_order_identifier: scenario.reference(),
             fiat_amount: JsonDecimal(scenario.amount()),
             steps: scenario.steps().into_iter().map(|step| step.as_str()).collect(),
-            status: scenario.ends(),
+            status: scenario.final_status(),
         }
     }
 }

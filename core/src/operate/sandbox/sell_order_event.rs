@@ -1,5 +1,5 @@
-//! `POST /api/v2/sandbox/sell/orders/{id}/{event}`: lets something happen to a test client's sale
-//! that a chain, a bank or an operator would report of a live one.
+//! `POST /api/v2/sandbox/sell/orders/{id}/{event}`: simulates an event of a test tenant's sale that
+//! a chain, a bank or an operator would report of a live one.
 
 use chrono::TimeDelta;
 use http::{Method, StatusCode};
@@ -15,23 +15,71 @@ use crate::platform::error::{Code, Error, Result};
 use crate::trading::orders::lookup::OrderName;
 use crate::trading::orders::status::{NotApplied, apply};
 use crate::trading::sell::Sale;
-use crate::trading::sell::orders::{EXAMPLE, SaleV1, find, shown};
+use crate::trading::sell::orders::{EXAMPLE, SaleV1, find, view};
 use crate::trading::sell::status::SaleEvent;
 use rampart_types::ClientId;
 
-/// What can be made to happen: exactly the coins arrive, twice as many do, the payout arrives, the
-/// time to deposit ends, an operator holds a sale, lets it go on, sends the coins back, or calls it
-/// off.
-const HAPPENINGS: [&str; 8] = [
-    "deposit-received",
-    "deposit-amount-wrong",
-    "paid-out",
-    "expire",
-    "hold",
-    "release",
-    "refund",
-    "cancel",
-];
+/// A simulated event of a sale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SimulatedSaleEvent {
+    /// The exact amount of coins arrives.
+    DepositReceived,
+    /// Twice the amount arrives.
+    DepositAmountWrong,
+    /// The payout arrives.
+    PaidOut,
+    /// The time to deposit ends.
+    Expire,
+    /// The operator holds it.
+    Hold,
+    /// The operator releases it.
+    Release,
+    /// The coins are sent back.
+    Refund,
+    /// The operator cancels it.
+    Cancel,
+}
+
+impl SimulatedSaleEvent {
+    const ALL: [Self; 8] = [
+        Self::DepositReceived,
+        Self::DepositAmountWrong,
+        Self::PaidOut,
+        Self::Expire,
+        Self::Hold,
+        Self::Release,
+        Self::Refund,
+        Self::Cancel,
+    ];
+
+    /// Every name.
+    const NAMES: [&'static str; 8] = {
+        let (mut names, mut index) = ([""; 8], 0);
+        while index < names.len() {
+            names[index] = Self::ALL[index].as_str();
+            index += 1;
+        }
+        names
+    };
+
+    /// Name in paths.
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::DepositReceived => "deposit-received",
+            Self::DepositAmountWrong => "deposit-amount-wrong",
+            Self::PaidOut => "paid-out",
+            Self::Expire => "expire",
+            Self::Hold => "hold",
+            Self::Release => "release",
+            Self::Refund => "refund",
+            Self::Cancel => "cancel",
+        }
+    }
+
+    fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|event| event.as_str() == name)
+    }
+}
 
 /// Version 2, the only one.
 pub struct V2;
@@ -42,40 +90,41 @@ impl Endpoint for V2 {
     const ERRORS: &'static [Code] =
         &[Code::OrderIdMissing, Code::OrderIdMalformed, Code::OrderNotFound];
     const DOC: Doc = Doc {
-        summary: "Let something happen to a test sell order",
+        summary: "Simulate an event of a test sell order",
         details: "After a deposit the payout follows by itself within seconds. 409 when the \
                   order's state forbids the event; for live clients there is no such route.",
         path: &[
             required("id", Kind::Text, "The order's number, or your own identifier."),
-            required("event", Kind::OneOf(&HAPPENINGS), "What happens."),
+            required("event", Kind::OneOf(&SimulatedSaleEvent::NAMES), "The simulated event."),
         ],
         answer: EXAMPLE,
         also: &[(409, Code::GeneralError)],
         ..Doc::NONE
     };
     type Caller = Client;
-    type Request = (OrderName, &'static str);
+    type Request = (OrderName, SimulatedSaleEvent);
     type Response = Json<SaleV1>;
 
-    /// For an event of another name there is no such route either.
-    fn read(input: &Input, client: &Client) -> Result<(OrderName, &'static str)> {
+    /// For an unknown event the route does not exist either.
+    fn read(input: &Input, client: &Client) -> Result<(OrderName, SimulatedSaleEvent)> {
         only_for_tests(client)?;
-        let event = HAPPENINGS.into_iter().find(|name| *name == input.param("event"));
-        Ok((OrderName::read(input)?, event.ok_or(Code::RouteNotFound)?))
+        let name = OrderName::read(input)?;
+        let event = SimulatedSaleEvent::from_name(input.param("event"));
+        Ok((name, event.ok_or(Code::RouteNotFound)?))
     }
 
-    /// The sale as it then is.
+    /// Returns the sale after the event.
     async fn call(
         core: &Core,
         client: Client,
-        (name, happening): (OrderName, &'static str),
+        (name, simulated): (OrderName, SimulatedSaleEvent),
     ) -> Result<Json<SaleV1>> {
         let sale = find(core, &client, None, &name).await?;
-        let event = event(core, client.id(), &sale, happening).await?;
+        let event = sale_event(core, client.id(), &sale, simulated).await?;
         match apply(core, client.id(), sale.id, &event, ACTOR).await {
             Ok(_) => {
                 let sale = find(core, &client, None, &name).await?;
-                Ok(Json(shown(core, &client, sale).await?))
+                Ok(Json(view(core, &client, sale).await?))
             }
             Err(NotApplied::NoSuchOrder) => Err(Code::OrderNotFound.into()),
             Err(NotApplied::Forbidden { status }) => {
@@ -87,31 +136,36 @@ impl Endpoint for V2 {
     }
 }
 
-async fn event(core: &Core, client: ClientId, sale: &Sale, happening: &str) -> Result<SaleEvent> {
+async fn sale_event(
+    core: &Core,
+    client: ClientId,
+    sale: &Sale,
+    simulated: SimulatedSaleEvent,
+) -> Result<SaleEvent> {
     let deposit = |amount: Option<Decimal>| -> Result<SaleEvent> {
         let transaction_id = Some(transaction_id(&core.clock)?);
         Ok(SaleEvent::DepositReceived { amount, transaction_id })
     };
-    Ok(match happening {
-        "deposit-received" => deposit(None)?,
-        "deposit-amount-wrong" => {
+    Ok(match simulated {
+        SimulatedSaleEvent::DepositReceived => deposit(None)?,
+        SimulatedSaleEvent::DepositAmountWrong => {
             let twice = sale.crypto.amount.checked_add(sale.crypto.amount);
             deposit(Some(twice.ok_or_else(|| Error::broken("double a sale's amount"))?))?
         }
-        "paid-out" => SaleEvent::PaidOut,
-        "hold" => SaleEvent::Hold { reason: None },
-        "release" => SaleEvent::Release,
-        "refund" => SaleEvent::Refund { reason: None },
-        "cancel" => SaleEvent::Cancel { reason: None },
-        _ => {
-            end_time_to_deposit(core, client, sale).await?;
+        SimulatedSaleEvent::PaidOut => SaleEvent::PaidOut,
+        SimulatedSaleEvent::Hold => SaleEvent::Hold { reason: None },
+        SimulatedSaleEvent::Release => SaleEvent::Release,
+        SimulatedSaleEvent::Refund => SaleEvent::Refund { reason: None },
+        SimulatedSaleEvent::Cancel => SaleEvent::Cancel { reason: None },
+        SimulatedSaleEvent::Expire => {
+            make_overdue(core, client, sale).await?;
             SaleEvent::Expire
         }
     })
 }
 
-/// Makes a pending sale overdue, as every edge's own sweep then sees it too.
-async fn end_time_to_deposit(core: &Core, client: ClientId, sale: &Sale) -> Result<()> {
+/// Makes a pending sale overdue in the database, so that every edge's expiry sweep agrees.
+async fn make_overdue(core: &Core, client: ClientId, sale: &Sale) -> Result<()> {
     sqlx::query!(
         "update sell_order set expires_at = $3 \
          where client_id = $1 and order_id = $2 and status = 'pending'",

@@ -1,4 +1,4 @@
-//! The worker that takes the steps that are due.
+//! The worker that runs due sandbox steps.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -9,13 +9,13 @@ use crate::trading::orders::status::NotApplied;
 use crate::trading::sandbox::SimulatedEvent;
 use rampart_types::{ClientId, OrderId};
 
-/// Most steps of one turn.
+/// Most steps of one run.
 const BATCH_STEPS: i64 = 50;
-/// How long a claimed step is an edge's own; one that dies delays the order by this.
+/// Lease on a claimed step; an edge that dies delays the order by this.
 const LEASE: TimeDelta = TimeDelta::seconds(10);
 
-/// A step that this edge may take.
-struct Due {
+/// A due step, leased by this edge.
+struct LeasedStep {
     client: ClientId,
     order: OrderId,
     event: String,
@@ -23,22 +23,22 @@ struct Due {
 }
 
 impl Core {
-    /// Takes the steps that are due, at most [`BATCH_STEPS`]; returns how many were claimed. A step
-    /// that fails is logged and tried again when its lease ends.
+    /// Runs due steps, at most [`BATCH_STEPS`]; returns the number claimed. A step that fails is
+    /// logged and retried after its lease.
     ///
     /// # Errors
-    /// When none could be claimed.
+    /// When the steps cannot be claimed.
     pub async fn settle_sandbox_orders(&self) -> Result<usize> {
         let due = self.claim_sandbox_steps().await?;
         for step in &due {
-            if let Err(error) = self.take_sandbox_step(step).await {
-                tracing::warn!(%error, order = %step.order, "a sandbox step was not taken");
+            if let Err(error) = self.run_sandbox_step(step).await {
+                tracing::warn!(%error, order = %step.order, "a sandbox step failed");
             }
         }
         Ok(due.len())
     }
 
-    async fn claim_sandbox_steps(&self) -> Result<Vec<Due>> {
+    async fn claim_sandbox_steps(&self) -> Result<Vec<LeasedStep>> {
         let now = self.clock.now();
         let leased_until = now + LEASE;
         let rows = sqlx::query!(
@@ -61,26 +61,26 @@ impl Core {
         let due = rows.into_iter().map(|row| {
             let order = OrderId::new(row.order_id)
                 .ok_or_else(|| Error::broken("read a sandbox step: its order has no number"))?;
-            Ok(Due { client: row.client_id.into(), order, event: row.event, leased_until })
+            Ok(LeasedStep { client: row.client_id.into(), order, event: row.event, leased_until })
         });
         due.collect()
     }
 
-    async fn take_sandbox_step(&self, step: &Due) -> Result<()> {
-        let happening = SimulatedEvent::from_name(&step.event)
-            .ok_or_else(|| Error::broken("read a sandbox step: an event nobody knows"))?;
-        match apply_event(self, step.client, step.order, happening).await {
-            // The next step took this one's place in the same transaction.
+    async fn run_sandbox_step(&self, step: &LeasedStep) -> Result<()> {
+        let event = SimulatedEvent::from_name(&step.event)
+            .ok_or_else(|| Error::broken("read a sandbox step: its event is unknown"))?;
+        match apply_event(self, step.client, step.order, event).await {
+            // The same transaction has replaced this step by the next one.
             Ok(_) => Ok(()),
             Err(NotApplied::Forbidden { .. } | NotApplied::NoSuchOrder) => {
-                self.drop_step(step).await
+                self.delete_step(step).await
             }
             Err(NotApplied::Failed(error)) => Err(error),
         }
     }
 
-    /// Somebody else moved the order first. What follows from that is another row by now.
-    async fn drop_step(&self, step: &Due) -> Result<()> {
+    /// Deletes a step that another event has overtaken; the order's next step is another row.
+    async fn delete_step(&self, step: &LeasedStep) -> Result<()> {
         sqlx::query!(
             "delete from sandbox_step \
              where client_id = $1 and order_id = $2 and event = $3 and leased_until = $4",

@@ -1,9 +1,9 @@
-//! `POST /api/v2/sandbox/signature`: why a signature does not fit. It takes the body of an offer or
-//! a checkout as it would be sent and returns the text that its signature must cover.
+//! `POST /api/v2/sandbox/signature`: explains why a signature is invalid. It takes the body of an
+//! offer or a checkout and returns the canonical text that its signature must cover.
 //!
-//! What was signed instead is found in two ways: the caller sends it as `canonical`, and it is
-//! compared field by field; or the mistakes that are usually made are tried one after the other
-//! (`mistakes`) until the signature fits. The right signature is never told.
+//! The text that was signed instead is found in two ways: the caller sends it as `canonical`, and
+//! it is compared field by field; or common mistakes (`mistakes`) are tried one by one until the
+//! signature verifies. The valid signature is never returned.
 
 mod compare;
 mod mistakes;
@@ -53,21 +53,21 @@ impl Endpoint for V2 {
         ..Doc::NONE
     };
     type Caller = Client;
-    type Request = Question;
-    type Response = Json<Finding>;
+    type Request = SignatureQuery;
+    type Response = Json<Explanation>;
 
-    fn read(input: &Input, client: &Client) -> Result<Question> {
+    fn read(input: &Input, client: &Client) -> Result<SignatureQuery> {
         super::only_for_tests(client)?;
         let mut fields = Fields::of(&input.document)?;
         let signature = fields.text_or_null("signature", Code::SignatureNotString);
         let signed = fields.text_or_null("canonical", Code::RequestMalformed);
-        let signable = Signable::of(input);
+        let signable = Signable::read(input);
         let signature = signature.filter(|signature| !signature.is_empty());
-        fields.finish(Some(Question { signable, signature, signed }))
+        fields.finish(Some(SignatureQuery { signable, signature, signed }))
     }
 
-    async fn call(core: &Core, client: Client, question: Question) -> Result<Json<Finding>> {
-        let Question { signable, signature, signed } = question;
+    async fn call(core: &Core, client: Client, query: SignatureQuery) -> Result<Json<Explanation>> {
+        let SignatureQuery { signable, signature, signed } = query;
         let fits = |text: &str| match &signature {
             Some(signature) => {
                 let now = core.clock.now();
@@ -94,41 +94,41 @@ impl Endpoint for V2 {
         };
         let by_policy = client.tenant.policies.signature.is_some();
         let scheme = if by_policy { "policy" } else { "hmac-sha256" };
-        Ok(Json(Finding { canonical, scheme, valid, differs, explanation }))
+        Ok(Json(Explanation { canonical, scheme, valid, differs, explanation }))
     }
 }
 
-/// What the caller would send, and what it says it has signed.
+/// The fields to sign, the signature, and the text that the caller has signed.
 #[derive(Debug)]
-pub struct Question {
+pub struct SignatureQuery {
     signable: Signable,
     signature: Option<String>,
     signed: Option<String>,
 }
 
-/// What was found.
+/// The explanation of a signature.
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "SignatureFinding")]
-pub struct Finding {
+pub struct Explanation {
     /// The text that the built-in scheme signs.
     canonical: String,
     /// `policy` where the partner's own policy decides instead of the built-in `hmac-sha256`.
     scheme: &'static str,
-    /// Whether the signature fits the text.
+    /// True if the signature is that of the text.
     valid: bool,
     /// Fields that were signed in another way than they must be.
     differs: Vec<Difference>,
-    /// What that means, in a sentence.
+    /// The result, in a sentence.
     explanation: &'static str,
 }
 
-/// A field, and what is wrong with it.
+/// A field that was signed wrongly, and the mistake.
 #[derive(Debug, JsonSchema, PartialEq, Eq, Serialize)]
 #[schemars(rename = "SignatureDifference")]
 pub(super) struct Difference {
     /// Its name.
     field: String,
-    /// How it was signed.
+    /// The mistake in signing it.
     problem: &'static str,
 }
 

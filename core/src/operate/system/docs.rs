@@ -1,5 +1,5 @@
-//! `GET /docs`: the OpenAPI document as a page. It is made here, works without script, and loads
-//! nothing from anywhere.
+//! `GET /docs`: the OpenAPI document as an HTML page, rendered here, without scripts or external
+//! resources.
 
 mod curl;
 mod page;
@@ -21,7 +21,7 @@ use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
 
-/// The page; what it describes has versions.
+/// The page. It has no version: the operations that it describes have.
 pub struct Show;
 
 impl Endpoint for Show {
@@ -51,7 +51,7 @@ impl Endpoint for Show {
     }
 }
 
-/// Nothing runs, nothing is loaded, and the one style is ours.
+/// The content security policy: no scripts, no loading, one inline style by its digest.
 static POLICY: LazyLock<String> = LazyLock::new(|| {
     let style = STANDARD.encode(digest::digest(&digest::SHA256, page::STYLE.as_bytes()));
     format!(

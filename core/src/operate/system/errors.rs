@@ -1,4 +1,4 @@
-//! `GET /api/v2/system/errors`: the whole error catalogue, and which endpoint may answer what.
+//! `GET /api/v2/system/errors`: the error catalogue, with the endpoints that return each code.
 
 use http::Method;
 use schemars::JsonSchema;

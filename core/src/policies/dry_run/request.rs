@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rampart_plugins::contract::{
-    FeeRequest, Field, Header, Method, Money, PolicyKind, Purpose, RankRequest, Side,
+    FeeRequest, Field, Header, Method, MethodKind, Money, PolicyKind, Purpose, RankRequest, Side,
     SignedPayload, Stage, UserFacts,
 };
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::policies::method_order::{method_kind, policy_methods};
-use crate::trading::catalogue::Catalogue;
+use crate::trading::catalogue::{Catalogue, PaymentMethodKind};
 
 /// A request to a policy of any kind.
 pub(crate) enum DryRunRequest {
@@ -224,7 +224,7 @@ impl Rank {
     fn into_request(self, catalogue: &Catalogue) -> RankRequest {
         let offered = |method: OfferedMethod| Method {
             id: method.id,
-            kind: method_kind(&method.kind),
+            kind: PaymentMethodKind::from_name(&method.kind).map_or(MethodKind::Other, method_kind),
             currencies: method.currencies,
             success_rate: method.success_rate,
             cost: method.cost,

@@ -1,4 +1,4 @@
-//! The catalogue from Postgres into a snapshot.
+//! Loads the catalogue from Postgres.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -6,17 +6,19 @@ use std::sync::Arc;
 use sqlx::PgPool;
 
 use super::{
-    Catalogue, Crypto, Currency, Nationality, Pair, PairStatus, PaymentMethod, Price, Side,
+    Catalogue, Crypto, Currency, Nationality, Pair, PairSide, PairStatus, PaymentMethod,
+    PaymentMethodKind, Price,
 };
 use crate::platform::error::{Error, Result};
 use rampart_types::{CurrencyCode, CurrencyDetails, PairCode, Preserialized};
 
 impl Catalogue {
-    /// The catalogue as of now. `revision` was read before, so that a change between the two reads
-    /// is loaded again rather than missed. Prices of a source age by `source_max_age_seconds`.
+    /// Loads the current catalogue. `revision` was read before, so that a change between the two
+    /// reads is loaded again rather than missed. Prices of a source are stale after
+    /// `source_max_age_seconds`.
     ///
     /// # Errors
-    /// When the database cannot be read or holds what no operator could have put there.
+    /// When the database cannot be read or holds an invalid value.
     pub(crate) async fn load(
         db: &PgPool,
         revision: i64,
@@ -112,8 +114,16 @@ async fn pairs(
             code,
             base,
             quote,
-            buy: Side { status: status(&row.buy_status), min: row.buy_min, max: row.buy_max },
-            sell: Side { status: status(&row.sell_status), min: row.sell_min, max: row.sell_max },
+            buy: PairSide {
+                status: PairStatus::from_name(&row.buy_status),
+                min: row.buy_min,
+                max: row.buy_max,
+            },
+            sell: PairSide {
+                status: PairStatus::from_name(&row.sell_status),
+                min: row.sell_min,
+                max: row.sell_max,
+            },
             spread_percentage: row.spread_percentage,
             network_fee: row.network_fee,
             provider_fee_percentage: row.provider_fee_percentage,
@@ -127,14 +137,6 @@ async fn pairs(
 
 fn seconds(value: Option<i32>) -> Result<Option<u32>> {
     value.map(u32::try_from).transpose().map_err(|e| invalid("seconds", e))
-}
-
-fn status(text: &str) -> PairStatus {
-    match text {
-        "enabled" => PairStatus::Enabled,
-        "maintenance" => PairStatus::Maintenance,
-        _ => PairStatus::Disabled,
-    }
 }
 
 async fn payment_methods(db: &PgPool) -> Result<Vec<Arc<PaymentMethod>>> {
@@ -151,7 +153,7 @@ async fn payment_methods(db: &PgPool) -> Result<Vec<Arc<PaymentMethod>>> {
                 code: row.code,
                 label: row.label,
                 psp: row.psp,
-                kind: row.kind,
+                kind: PaymentMethodKind::from_name(&row.kind).unwrap_or(PaymentMethodKind::Other),
                 limit: row.amount_limit,
                 fee_fixed: row.fee_fixed,
                 fee_percentage: row.fee_percentage,

@@ -1,4 +1,4 @@
-//! `POST /api/v2/buy/checkout`: stores an offer and makes the address of its page.
+//! `POST /api/v2/buy/checkout`: stores an offer and returns the URL of its page.
 
 use std::sync::Arc;
 
@@ -19,27 +19,27 @@ use crate::platform::crypto::Secret;
 use crate::platform::error::{Code, Result, joined};
 use crate::trading::offers::errors::ERRORS;
 use crate::trading::offers::login::{self, Login};
-use crate::trading::offers::proof::{Need, Proof};
-use crate::trading::offers::stored::Stored;
+use crate::trading::offers::proof::{Proof, SignatureRequirement};
+use crate::trading::offers::stored::StoredOffer;
 use crate::trading::offers::terms::{CHECKOUT, MEMBERS, Terms};
 use crate::users::identifiers;
 use rampart_types::{ClientId, CurrencyDetails, OfferId, Preserialized, UserIdentifier};
 
-/// Longest share token that is kept, in bytes.
+/// Longest share token, in bytes.
 const SHARE_TOKEN_BYTES_MAX: usize = 4096;
 
-/// What a checkout says besides an offer's terms.
-const OWN_MEMBERS: &[Member] = &[
+/// Members of a checkout besides an offer's terms.
+const CHECKOUT_MEMBERS: &[Member] = &[
     optional(
         "identifier",
         Kind::Matching("^[A-Za-z0-9]{36,255}$"),
         "The partner's own identifier of the user, who is then linked to it.",
     ),
-    optional("kycShareToken", Kind::Sized(1, 4096), "Of a finished identity check elsewhere."),
+    optional("kycShareToken", Kind::Sized(1, 4096), "Of an identity check elsewhere."),
     optional(
         "attemptDirectConfirm",
         Kind::Flag,
-        "Whether a user who is logged in goes on without confirming the quote.",
+        "If true, a user who is logged in continues without confirming the quote.",
     ),
     optional("signature", Kind::Text, "As of an offer."),
 ];
@@ -65,7 +65,7 @@ impl Endpoint for V2 {
         summary: "Create a checkout",
         details: "No signature is required; one that is sent must fit, as in an offer. Send the \
                   user to `checkoutUrl` as it is.",
-        body: Shape::Joined(&[MEMBERS, login::MEMBERS, OWN_MEMBERS]),
+        body: Shape::Joined(&[MEMBERS, login::MEMBERS, CHECKOUT_MEMBERS]),
         request: r#"{"baseCurrency": "BTC", "quoteCurrency": "EUR", "paymentMethod": "creditCard",
             "quoteCurrencyAmount": 250, "returnUrl": "https://shop.example/back"}"#,
         answer: r#"{"checkoutUrl": "https://pay.example.com/checkout/AZyfXnwKfVKdPyuKTm8ccA",
@@ -81,7 +81,7 @@ impl Endpoint for V2 {
     fn read(input: &Input, client: &Client) -> Result<NewCheckout> {
         let mut fields = Fields::of(&input.document)?;
         let terms = Terms::read(&mut fields, client, &CHECKOUT);
-        let proof = Proof::read(&mut fields, input, client, Need::Never);
+        let proof = Proof::read(&mut fields, input, client, SignatureRequirement::Never);
         let login = Login::read(&mut fields);
         let identifier =
             fields.optional("identifier", Code::UserIdentifierLengthInvalid, |value| {
@@ -105,11 +105,11 @@ impl Endpoint for V2 {
         let decision = request.proof.check(core, &client).await?;
         let mut tx = core.db.begin().await?;
         let user = request.login.user(&mut tx, core, client.id()).await?;
-        let whose = (client.id(), user);
-        let stored = Stored::write(&mut tx, core, whose, &request.terms, decision).await?;
+        let owner = (client.id(), user);
+        let stored = StoredOffer::write(&mut tx, core, owner, &request.terms, decision).await?;
         let id = stored.offer_id;
         let identifier = request.identifier.as_ref();
-        let kept = Kept {
+        let row = CheckoutRow {
             identifier_digest: identifier
                 .map(|identifier| identifier_digest(core, client.id(), identifier))
                 .transpose()?,
@@ -119,7 +119,7 @@ impl Endpoint for V2 {
                 .transpose()?,
             attempt_direct_confirm: request.attempt_direct_confirm,
         };
-        kept.write(&mut tx, client.id(), id).await?;
+        row.write(&mut tx, client.id(), id).await?;
         tx.commit().await?;
         let sealed = identifier
             .map(|identifier| identifiers::seal(core, client.id(), identifier))
@@ -134,7 +134,7 @@ impl Endpoint for V2 {
     }
 }
 
-/// What is to be stored.
+/// A checkout to store.
 #[derive(Debug)]
 pub struct NewCheckout {
     terms: Terms,
@@ -169,14 +169,14 @@ fn seal_share_token(
     core.keys.seal(&core.clock, &context, token.expose().as_bytes())
 }
 
-/// What a checkout keeps beside its offer.
-struct Kept {
+/// The checkout's row, beside the one of its offer.
+struct CheckoutRow {
     identifier_digest: Option<Vec<u8>>,
     share_token: Option<Vec<u8>>,
     attempt_direct_confirm: bool,
 }
 
-impl Kept {
+impl CheckoutRow {
     async fn write(
         self,
         tx: &mut sqlx::PgConnection,
@@ -198,17 +198,17 @@ impl Kept {
     }
 }
 
-/// The checkout, stored.
+/// The stored checkout.
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "CheckoutCreated")]
 pub struct Created {
-    /// Where the user goes. It is opened as it is.
+    /// URL to send the user to, unchanged.
     checkout_url: String,
-    /// As sent; `null` when none was.
+    /// As sent; `null` if omitted.
     identifier: Option<String>,
-    /// What is paid.
+    /// Currency that the user pays.
     source_currency: Arc<Preserialized<CurrencyDetails>>,
-    /// What is bought.
+    /// Currency that the user gets.
     target_currency: Arc<Preserialized<CurrencyDetails>>,
 }

@@ -1,4 +1,4 @@
-//! What the user's browser gets.
+//! HTML of the checkout page.
 
 use http::StatusCode;
 use maud::{Markup, html};
@@ -7,7 +7,7 @@ use super::show::Checkout;
 use crate::http::html::render_page;
 use crate::http::reply::Reply;
 
-/// The terms.
+/// The page with the checkout's terms.
 pub(super) fn show(status: StatusCode, checkout: &Checkout) -> Reply {
     let (heading, text) = if checkout.is_open {
         ("Your purchase", "This is what the shop proposes.")
@@ -50,7 +50,7 @@ fn terms(checkout: &Checkout) -> Markup {
     }
 }
 
-/// For a link that is none of ours. It says the same whatever is wrong with it.
+/// The page for an invalid link; the same for every reason.
 pub(super) fn not_found() -> Reply {
     let body = html! {
         h1 { "There is no such checkout" }

@@ -1,14 +1,15 @@
-//! The address of a checkout's page.
+//! The signed URL of a checkout's page.
 
 use crate::Core;
 use crate::http::signed_link;
 use crate::platform::error::Result;
 use rampart_types::{ClientId, OfferId};
 
-/// What the page is called in its tokens.
+/// The page's name in its signed links.
 const PAGE: &str = "checkout";
 
-/// `<public_url>/checkout/<session>?identifier=<sealed>`; the last only where there is one.
+/// The page's URL: `<public_url>/checkout/<session>?identifier=<sealed>`, the query only with an
+/// identifier.
 ///
 /// # Errors
 /// As [`signed_link::sign`].
@@ -21,13 +22,13 @@ pub(super) fn url(
     let session = signed_link::sign(&core.keys, PAGE, client, offer.uuid().as_bytes())?;
     let mut url = format!("{}/checkout/{session}", core.settings.public_url);
     if let Some(sealed) = sealed_identifier {
-        // Its characters stand for themselves in a query.
+        // base64url needs no escapes in a query.
         url.extend(["?identifier=", sealed]);
     }
     Ok(url)
 }
 
-/// The offer whose page the session is; `None` when we have not made it.
+/// The offer of a session; `None` if its signature is not ours.
 ///
 /// # Errors
 /// As [`signed_link::verify`].

@@ -1,4 +1,4 @@
-//! `GET /checkout/{session}`: what the user is about to buy. Whoever has the link may look.
+//! `GET /checkout/{session}`: the terms of the purchase. The link is the permission to read them.
 
 use chrono::{DateTime, Utc};
 use http::{Method, StatusCode};
@@ -41,34 +41,34 @@ impl Endpoint for Show {
     }
 }
 
-/// What stands in the link.
+/// The link's parameters.
 #[derive(Debug)]
 pub struct Link {
     session: String,
     identifier: Option<String>,
 }
 
-/// A checkout as its user sees it.
+/// A checkout as shown to its user.
 #[derive(Debug)]
 pub(super) struct Checkout {
     pub(super) partner: String,
-    /// `100.00 EUR`, or the currency alone where the user decides how much.
+    /// `100.00 EUR`, or the currency alone if the user chooses the amount.
     pub(super) pays: String,
     /// Likewise.
     pub(super) gets: String,
     pub(super) method: String,
-    /// `None` where the user decides, or the partner hides it.
+    /// `None` if the user chooses it, or the partner hides it.
     pub(super) wallet_address: Option<String>,
     pub(super) expires_at: DateTime<Utc>,
-    /// Whether money is only simulated.
+    /// True if money is only simulated.
     pub(super) is_test: bool,
-    /// Nobody has bought it yet, and there is time to.
+    /// True if it is neither confirmed nor expired.
     pub(super) is_open: bool,
     pub(super) return_url: Option<ReturnUrl>,
 }
 
 impl Checkout {
-    /// The checkout of a link; `None` when the link, or the identifier in it, is none of ours.
+    /// The checkout of a link; `None` if the link, or the identifier in it, is invalid.
     async fn find(core: &Core, link: &Link) -> Result<Option<Self>> {
         let Some((client, offer)) = session::open(core, &link.session)? else { return Ok(None) };
         let sealed = link.identifier.as_deref();
@@ -106,7 +106,7 @@ impl Checkout {
             expires_at: row.expires_at,
             is_test: tenant.is_test(),
             is_open,
-            // Checked when it was stored; a link on a page of ours is checked where it is made too.
+            // Validated when it was stored, and again before it becomes a link on our page.
             return_url: row.return_url.and_then(|url| url.parse().ok()),
         }))
     }

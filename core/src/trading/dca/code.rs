@@ -1,13 +1,13 @@
-//! The code of a savings plan: short enough to be typed into a bank transfer.
+//! The code of a savings plan, short enough to type into a bank transfer.
 
 use crate::platform::clock::{Clock, NoEntropy};
 
-/// Crockford's base 32: no I, L, O or U, which people take for something else.
+/// Crockford's base 32: no I, L, O or U, which are easily misread.
 const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 /// Characters of a code: 60 bits.
 const CODE_CHARS: usize = 12;
 
-/// A new code.
+/// Generates a code.
 ///
 /// # Errors
 /// Without entropy.
@@ -16,7 +16,7 @@ pub(crate) fn new(clock: &Clock) -> Result<String, NoEntropy> {
     Ok(bytes.iter().map(|byte| char::from(ALPHABET[usize::from(byte % 32)])).collect())
 }
 
-/// Whether it could be one.
+/// True if the text has the form of a code.
 pub(crate) fn is_code(text: &str) -> bool {
     text.len() == CODE_CHARS && text.bytes().all(|byte| ALPHABET.contains(&byte))
 }

@@ -60,9 +60,8 @@ pub(crate) async fn quote(
         request_id: request_id.into(),
     };
     let catalogue = client.catalogue.clone();
-    let pair = catalogue
-        .pair_of(plan.crypto_currency, deposit.currency)
-        .ok_or(Code::CurrencyPairUnknown)?;
+    let pair =
+        catalogue.pair(plan.crypto_currency, deposit.currency).ok_or(Code::CurrencyPairUnknown)?;
     let method = catalogue.payment_method(METHOD).ok_or(Code::PaymentMethodUnavailable)?;
     let request = Request::purchase(pair.clone(), method.clone(), deposit.amount);
     let caller = ClientMaybeUser { client, user: Some(plan.user) };

@@ -11,7 +11,7 @@ use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
 use rampart_types::UserId;
 
-/// Most plans of one answer.
+/// Most plans of one response.
 const PLANS_MAX: i64 = 1_000;
 
 /// Version 2, the only one.

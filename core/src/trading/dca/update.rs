@@ -1,11 +1,10 @@
-//! `PATCH /api/v2/user/dca-codes/{code}`: what a user may change of a savings plan, as a merge
-//! patch (RFC 7396).
+//! `PATCH /api/v2/user/dca-codes/{code}`: updates a savings plan by a merge patch (RFC 7396).
 
 use http::{Method, StatusCode};
 use serde_json::Value;
 
 use super::code::is_code;
-use super::{FREQUENCIES, INTENDED_AMOUNT_MAX, NAME_CHARS_MAX, Plan, is_name, plans};
+use super::{Frequency, INTENDED_AMOUNT_MAX, NAME_CHARS_MAX, Plan, is_name, plans};
 use crate::Core;
 use crate::auth::caller::Reader;
 use crate::endpoint::openapi::doc::{Doc, Kind, Shape, optional, required};
@@ -25,19 +24,19 @@ impl Endpoint for V2 {
         &[Code::FrequencyInvalid, Code::IntendedAmountInvalid, Code::NameTooLong];
     const BODY: Body = Body::Json;
     const DOC: Doc = Doc {
-        summary: "Change a savings plan",
+        summary: "Update a savings plan",
         details: "A merge patch: a member that is left out keeps its value, `null` clears it \
                   (`hidden` is then `false`). 404 for a plan outside what the caller may list.",
         path: &[required("code", Kind::Text, "The plan's code.")],
         body: Shape::Members(&[
-            optional("name", Kind::Sized(0, NAME_CHARS_MAX), "Its name for people."),
+            optional("name", Kind::Sized(0, NAME_CHARS_MAX), "Its display name."),
             optional(
                 "intendedAmount",
                 Kind::Integer(1, INTENDED_AMOUNT_MAX),
-                "What is meant to be deposited, in cents.",
+                "Intended amount of a deposit, in cents.",
             ),
-            optional("frequency", Kind::OneOf(&FREQUENCIES), "How often that is meant."),
-            optional("hidden", Kind::Boolean, "Whether overviews leave it out."),
+            optional("frequency", Kind::OneOf(&Frequency::NAMES), "Intended interval of deposits."),
+            optional("hidden", Kind::Boolean, "If true, overviews leave it out."),
         ]),
         request: r#"{"name": "For later", "intendedAmount": 5000, "frequency": null}"#,
         answer: r#"{
@@ -71,7 +70,7 @@ impl Endpoint for V2 {
 
     async fn call(core: &Core, caller: Reader, patch: Patch) -> Result<Json<Plan>> {
         let Reader { client, user } = caller;
-        // Also keeps from the database what it could not compare, such as a null character.
+        // Also keeps null characters, which Postgres refuses, from the query.
         if !is_code(&patch.code) {
             return Err(not_found());
         }
@@ -92,7 +91,7 @@ impl Endpoint for V2 {
             intended_amount.is_sent(),
             intended_amount.value(),
             frequency.is_sent(),
-            frequency.value(),
+            frequency.value().map(Frequency::as_str),
             hidden.is_sent(),
             hidden.value().unwrap_or(false),
         )
@@ -103,13 +102,13 @@ impl Endpoint for V2 {
     }
 }
 
-/// What is to change.
+/// The members to change.
 #[derive(Debug)]
 pub struct Patch {
     code: String,
     name: Change<String>,
     intended_amount: Change<i64>,
-    frequency: Change<&'static str>,
+    frequency: Change<Frequency>,
     hidden: Change<bool>,
 }
 
@@ -117,17 +116,17 @@ fn name(value: &Value) -> Option<String> {
     value.as_str().filter(|text| is_name(text)).map(str::to_owned)
 }
 
-/// A whole number, written as such: `5000.0` is none.
+/// A JSON integer; `5000.0` is none.
 fn intended_amount(value: &Value) -> Option<i64> {
     let amount = value.as_number()?.as_str().parse().ok()?;
     (1..=INTENDED_AMOUNT_MAX).contains(&amount).then_some(amount)
 }
 
-fn frequency(value: &Value) -> Option<&'static str> {
-    FREQUENCIES.into_iter().find(|name| value.as_str() == Some(name))
+fn frequency(value: &Value) -> Option<Frequency> {
+    Frequency::from_name(value.as_str()?)
 }
 
-/// The same whether the plan is somebody else's or nobody's.
+/// The error for unknown plans and those of others alike.
 fn not_found() -> Error {
     Error::with_status(
         Code::GeneralError,

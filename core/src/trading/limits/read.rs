@@ -1,4 +1,4 @@
-//! `GET /api/v2/user/limit`: what a user may still trade, all together and from each account.
+//! `GET /api/v2/user/limit`: a user's limits and their remainders, in total and by account.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use rust_decimal::Decimal;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::book::{LIMITED_METHODS, Rules, Spent, left};
+use super::limit_rules::{Rules, Spent, remaining};
 use super::{INTERVAL, spent, trader};
 use crate::Core;
 use crate::auth::caller::ClientAndUser;
@@ -16,11 +16,12 @@ use crate::endpoint::openapi::doc::{Doc, Kind, optional};
 use crate::endpoint::{Endpoint, Json};
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
+use crate::trading::payment_methods::families::Family;
 use crate::trading::quotes::Side;
 use crate::users::accounts::{self, Kind as AccountKind, PaymentAccount};
 use rampart_types::{CurrencyCode, fiat_exponent};
 
-/// What the amounts were computed with.
+/// The `calculator` member of every amount.
 const CALCULATOR: &str = "decimal";
 
 /// Version 2, the only one.
@@ -52,7 +53,7 @@ impl Endpoint for V2 {
     type Response = Json<UserLimits>;
 
     fn read(input: &Input, _: &ClientAndUser) -> Result<Groups> {
-        Ok(Groups::of(input.head.query.as_deref()))
+        Ok(Groups::read(input.head.query.as_deref()))
     }
 
     async fn call(core: &Core, caller: ClientAndUser, groups: Groups) -> Result<Json<UserLimits>> {
@@ -68,17 +69,17 @@ impl Endpoint for V2 {
         let mut by_identifier = BTreeMap::new();
         if groups.accounts {
             for account in &accounts {
-                let spent = spent.by_account(account, &accounts);
-                let shown = Account::of(account, &rules, (spent, now));
-                by_identifier.insert(account.private.identifier.clone(), shown);
+                let spent = spent.for_account(account, &accounts);
+                let limited = Account::new(account, &rules, (spent, now));
+                by_identifier.insert(account.private.identifier.clone(), limited);
             }
         }
-        let limited_account_types = LIMITED_METHODS.to_vec();
+        let limited_account_types = Family::for_kind(AccountKind::CreditCard).methods.to_vec();
         Ok(Json(UserLimits { limits, accounts: by_identifier, limited_account_types }))
     }
 }
 
-/// What is wanted.
+/// The groups of limits that a request names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Groups {
     user: bool,
@@ -86,8 +87,8 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// The groups that a query names; both when it names none that is known.
-    fn of(query: Option<&str>) -> Self {
+    /// The groups that a query names; both if it names no known one.
+    fn read(query: Option<&str>) -> Self {
         let pairs = url::form_urlencoded::parse(query.unwrap_or("").as_bytes());
         let named = pairs.filter(|(name, _)| name == "groups").map(|(_, value)| value);
         let named: Vec<_> = named.take(1).collect();
@@ -153,7 +154,7 @@ enum Quantity {
 pub(crate) struct Limit {
     #[serde(rename = "type")]
     kind: &'static str,
-    /// `hard` refuses, `soft` asks for more.
+    /// `hard` refuses a confirm, `soft` may ask for more at the payment.
     block_type: &'static str,
     sub_type: &'static str,
     boundary_type: &'static str,
@@ -175,13 +176,13 @@ fn user_limits(
     spent: &Spent,
     accounts: &[PaymentAccount],
 ) -> BTreeMap<&'static str, Limit> {
-    let quantities = |limit: Decimal, remaining: Decimal| {
+    let quantities = |limit: Decimal, rest: Decimal| {
         let money = |amount| Quantity::Money(Money::new(amount, rules.currency));
-        (money(limit), money(remaining))
+        (money(limit), money(rest))
     };
-    let money = |limit: Decimal, spent: Decimal| quantities(limit, left(limit, spent));
-    let to_buy = rules.left(Side::Buy, spent);
-    let limited = spent.by(&LIMITED_METHODS);
+    let money = |limit: Decimal, spent: Decimal| quantities(limit, remaining(limit, spent));
+    let to_buy = rules.remaining(Side::Buy, spent);
+    let limited = spent.for_family(Family::for_kind(AccountKind::CreditCard));
     let open = |account: &&PaymentAccount| {
         account.kind == AccountKind::CreditCard && !account.limit_raised && !account.disabled
     };
@@ -191,7 +192,7 @@ fn user_limits(
     let entry =
         |kind, block, name, quantities| (name, Limit::maximum((kind, block, name), quantities));
     BTreeMap::from([
-        entry("user", "hard", "user_day_limit", quantities(rules.of(Side::Buy), to_buy)),
+        entry("user", "hard", "user_day_limit", quantities(rules.for_side(Side::Buy), to_buy)),
         entry(
             "paymentMethod",
             "soft",
@@ -208,12 +209,12 @@ fn user_limits(
             "paymentMethod",
             "soft",
             "number_of_non_raised_accounts_limit",
-            (count(allowed), count(left(allowed, taken))),
+            (count(allowed), count(remaining(allowed, taken))),
         ),
     ])
 }
 
-/// One account and how much it may still take.
+/// One account with its limit and the remainder.
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "LimitedAccount")]
 #[serde(rename_all = "camelCase")]
@@ -230,18 +231,22 @@ struct Account {
     limit: Option<Limit>,
     is_stored_card: bool,
     last_used_at: DateTime<Utc>,
-    /// Whether selling can pay out to it.
+    /// True if sales can be paid out to it.
     is_coin_to_fiat_allowed: bool,
     fast_access_enabled: Option<bool>,
 }
 
 impl Account {
-    fn of(account: &PaymentAccount, rules: &Rules, (spent, now): (Decimal, DateTime<Utc>)) -> Self {
+    fn new(
+        account: &PaymentAccount,
+        rules: &Rules,
+        (spent, now): (Decimal, DateTime<Utc>),
+    ) -> Self {
         let money = |amount| Money::new(amount, rules.currency);
         let quantity = |amount| Quantity::Money(money(amount));
         let is_new = account.last_used_at > now - INTERVAL;
-        let limit = rules.of_account(account, is_new).map(|limit| {
-            let amounts = (quantity(limit.amount), quantity(left(limit.amount, spent)));
+        let limit = rules.for_account(account, is_new).map(|limit| {
+            let amounts = (quantity(limit.amount), quantity(remaining(limit.amount, spent)));
             Limit::maximum(("paymentMethod", "soft", limit.name), amounts)
         });
         Self {
@@ -266,7 +271,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn money_is_told_in_the_smallest_unit() {
+    fn money_is_in_the_smallest_unit() {
         let text = |amount: &str, code: &str| {
             Money::new(amount.parse().unwrap(), code.parse().unwrap()).amount
         };
@@ -280,8 +285,8 @@ mod tests {
     fn groups_are_both_unless_one_is_named() {
         let both = Groups { user: true, accounts: true };
         for query in [None, Some("groups="), Some("groups=userLimits,accountLimits"), Some("x=1")] {
-            assert_eq!(Groups::of(query), both, "{query:?}");
+            assert_eq!(Groups::read(query), both, "{query:?}");
         }
-        assert_eq!(Groups::of(Some("groups=userLimits")), Groups { user: true, accounts: false });
+        assert_eq!(Groups::read(Some("groups=userLimits")), Groups { user: true, accounts: false });
     }
 }

@@ -1,9 +1,9 @@
-//! `limits.upstream`: a backend that knows the users' limits in place of the built-in book. The edge
-//! passes `GET /api/v2/user/limit` on to it, and its answer back unchanged.
+//! `limits.upstream`: a backend that has the users' limits instead of the built-in rules. The edge
+//! proxies `GET /api/v2/user/limit` to it and returns its response unchanged.
 //!
-//! Who calls is proven here, and the client's rates are taken, before anything is passed on. The
-//! backend is told by headers ([`CLIENT_HEADER`], [`USER_HEADER`], `X-Request-Id`); it must be
-//! reachable for the edge alone. No credential of the client or its user ever goes there.
+//! The edge authenticates the caller and applies the tenant's rate limits first. The backend gets
+//! their ids in headers ([`CLIENT_HEADER`], [`USER_HEADER`], `X-Request-Id`) and must be reachable
+//! by the edge alone. Credentials of the tenant or the user are never forwarded.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode};
@@ -19,42 +19,42 @@ use crate::http::reply::Reply;
 use crate::http::request::{Head, Input};
 use crate::platform::error::Error;
 
-/// Names the client to the backend: its id, a UUID.
+/// Header with the tenant's id, a UUID.
 pub const CLIENT_HEADER: &str = "x-client-id";
-/// Names the user to the backend: its id, a UUID.
+/// Header with the user's id, a UUID.
 pub const USER_HEADER: &str = "x-user-id";
-/// What of the request's head the backend gets besides.
-const PASSED: [&str; 5] =
+/// Request headers that are forwarded unchanged.
+const FORWARDED_HEADERS: [&str; 5] =
     ["accept", "accept-encoding", "accept-language", "if-none-match", "user-agent"];
 
-/// Where the backend is.
+/// Address of the backend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Upstream {
     /// Host name or address, without brackets.
     pub host: String,
     /// Port.
     pub port: u16,
-    /// What is spoken.
+    /// Protocol of its connections.
     pub protocol: Protocol,
-    /// Host and port as the backend is addressed.
+    /// Host and optional port, for the `Host` header.
     pub authority: String,
-    /// What stands in front of the path, without a slash at its end.
+    /// Path prefix, without a trailing slash.
     base: String,
 }
 
-/// What is spoken with the backend.
+/// Protocol of connections to the backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
-    /// `https://`: TLS, and HTTP/2 where the backend offers it.
+    /// `https://`: TLS, with HTTP/2 if the backend offers it.
     Tls,
     /// `http://`: HTTP/1.1.
     Http1,
-    /// `h2c://`: HTTP/2 without TLS, which the backend is known to speak.
+    /// `h2c://`: HTTP/2 without TLS, by prior knowledge.
     Http2,
 }
 
 impl Upstream {
-    /// The backend at a base URL; `None` when it is none, or names a user, a query or a fragment.
+    /// Parses a base URL; `None` if it is invalid, or has a user, a query or a fragment.
     pub fn parse(text: &str) -> Option<Self> {
         let (protocol, default_port) = match text.split_once("://")?.0 {
             "https" => (Protocol::Tls, 443),
@@ -62,7 +62,7 @@ impl Upstream {
             "h2c" => (Protocol::Http2, 80),
             _ => return None,
         };
-        // A scheme that the standard knows, so that the host is read as one.
+        // A scheme that the URL standard knows, so that the host is parsed by its rules.
         let url = Url::parse(&text.replacen("h2c://", "http://", 1)).ok()?;
         let plain = url.username().is_empty() && url.password().is_none();
         if !plain || url.query().is_some() || url.fragment().is_some() {
@@ -81,7 +81,7 @@ impl Upstream {
         Some(Self { host, port, protocol, authority, base })
     }
 
-    /// The request's target there.
+    /// Path and query of the upstream request.
     fn target(&self, head: &Head) -> String {
         let query = head.query.as_ref().map(|query| format!("?{query}")).unwrap_or_default();
         format!("{}{}{query}", self.base, head.path)
@@ -91,26 +91,26 @@ impl Upstream {
 /// A request for the backend.
 #[derive(Debug)]
 pub struct PassedOn {
-    /// Path and query there.
+    /// Path and query.
     pub target: String,
-    /// Every header that goes there, `Host` excepted.
+    /// Every header but `Host`.
     pub headers: HeaderMap,
-    /// Headers that the answer carries as every answer does (section 1 of the contract).
+    /// Headers that every response carries (section 1 of the contract).
     pub answer: HeaderMap,
 }
 
 impl Core {
-    /// The backend that answers an admitted request, if it is not this core.
+    /// The backend of an admitted request; `None` if this core handles it.
     pub fn upstream_of(&self, admission: &Admission) -> Option<&Upstream> {
         let route = admission.route;
         let limits = route.method == V2::METHOD && route.path == V2::PATH;
         self.upstream.as_ref().filter(|_| limits)
     }
 
-    /// Proves who calls and writes the request for the backend.
+    /// Authenticates the caller and builds the request for the backend.
     ///
     /// # Errors
-    /// The finished answer.
+    /// The finished error response.
     pub async fn pass_on(
         &self,
         upstream: &Upstream,
@@ -142,10 +142,10 @@ impl Core {
 }
 
 fn headers(head: &Head, caller: &ClientAndUser) -> Result<HeaderMap, Error> {
-    let unsayable = |error| Error::internal("name the caller to the upstream", error);
-    let value = |text: &str| HeaderValue::from_str(text).map_err(unsayable);
+    let invalid = |error| Error::internal("name the caller to the upstream", error);
+    let value = |text: &str| HeaderValue::from_str(text).map_err(invalid);
     let mut headers = HeaderMap::new();
-    for name in PASSED {
+    for name in FORWARDED_HEADERS {
         if let Some(sent) = head.headers.get(name) {
             headers.insert(name, sent.clone());
         }
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_base_url_says_where_and_how() {
+    fn a_base_url_gives_address_and_protocol() {
         let parsed = |text| Upstream::parse(text);
         let found = parsed("https://limits.example.com/base/").unwrap();
         assert_eq!((&*found.host, found.port), ("limits.example.com", 443));

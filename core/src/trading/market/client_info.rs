@@ -1,4 +1,4 @@
-//! `GET /api/v2/client/info`: what the service knows of the partner that asks.
+//! `GET /api/v2/client/info`: the calling partner's own settings.
 
 use http::Method;
 use schemars::JsonSchema;
@@ -21,7 +21,7 @@ impl Endpoint for V2 {
     const ERRORS: &'static [Code] = &[];
     const CACHE: Cache = Cache::Revalidate;
     const DOC: Doc = Doc {
-        summary: "Show the client that asks",
+        summary: "Read the calling client's settings",
         answer: r#"{
             "slug": "acme", "name": "Acme", "mode": "test", "allowedCountries": ["NL", "BE"],
             "defaultFeePercentage": 0.5

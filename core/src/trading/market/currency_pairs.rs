@@ -1,5 +1,4 @@
-//! `GET /api/v1/system/currency-pairs`: every pair, with what it takes to format and bound an
-//! amount of it.
+//! `GET /api/v1/system/currency-pairs`: every pair, with the decimals and bounds of its amounts.
 
 use chrono::{DateTime, Utc};
 use http::Method;
@@ -12,7 +11,7 @@ use crate::endpoint::openapi::doc::Doc;
 use crate::endpoint::{Cache, Endpoint, Json};
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
-use crate::trading::catalogue::{Currency, Pair, PairStatus, Side};
+use crate::trading::catalogue::{Currency, Pair, PairSide, PairStatus};
 use rampart_types::{Amount, Caip19, CurrencyCode, CurrencyDetails, PairCode};
 
 /// Version 1, the only one.
@@ -59,7 +58,7 @@ impl Endpoint for V1 {
 
     async fn call(core: &Core, client: Client, (): ()) -> Result<Json<Vec<Listing>>> {
         let now = core.clock.now();
-        Ok(Json(client.catalogue.pairs.values().map(|pair| Listing::of(pair, now)).collect()))
+        Ok(Json(client.catalogue.pairs.values().map(|pair| Listing::new(pair, now)).collect()))
     }
 }
 
@@ -76,19 +75,19 @@ pub struct Listing {
 }
 
 impl Listing {
-    fn of(pair: &Pair, now: DateTime<Utc>) -> Self {
+    fn new(pair: &Pair, now: DateTime<Utc>) -> Self {
         let (base, quote) = (pair.base.code(), pair.quote.code());
         Self {
             currency_pair: pair.code,
-            base_currency: CryptoView::of(&pair.base),
+            base_currency: CryptoView::new(&pair.base),
             quote_currency: FiatView {
                 code: quote,
                 name: pair.quote.details.name.to_string(),
                 decimals: pair.quote.decimals,
                 caip19: pair.quote.details.caip19.clone(),
             },
-            buy: SideView::of(&pair.buy, pair.buy_status(now), quote),
-            sell: SideView::of(&pair.sell, pair.sell_status(now), base),
+            buy: SideView::new(&pair.buy, pair.buy_status(now), quote),
+            sell: SideView::new(&pair.sell, pair.sell_status(now), base),
         }
     }
 }
@@ -99,7 +98,7 @@ impl Listing {
 struct CryptoView {
     #[serde(flatten)]
     details: CurrencyDetails,
-    /// The network's name where the currency's own does not tell it.
+    /// The network's name where it differs from the currency's.
     chain: Option<String>,
     /// Of the chain; amounts carry at most 8 of them.
     decimals: u32,
@@ -107,7 +106,7 @@ struct CryptoView {
 }
 
 impl CryptoView {
-    fn of(currency: &Currency) -> Self {
+    fn new(currency: &Currency) -> Self {
         let crypto = currency.crypto.as_ref();
         Self {
             details: CurrencyDetails::clone(&currency.details),
@@ -137,7 +136,7 @@ struct SideView {
 }
 
 impl SideView {
-    fn of(side: &Side, status: PairStatus, currency: CurrencyCode) -> Self {
+    fn new(side: &PairSide, status: PairStatus, currency: CurrencyCode) -> Self {
         let amount = |amount| Amount::new(amount, currency);
         Self { status, min: amount(side.min), max: amount(side.max) }
     }

@@ -1,11 +1,10 @@
-//! `GET /api/v1/prices` and `GET /api/v2/prices`: what one coin costs or brings, before the fees
-//! that depend on the payment method.
+//! `GET /api/v1/prices` and `GET /api/v2/prices`: prices of one coin, partner fee and spread
+//! included, payment method fees excluded.
 //!
-//! A quote takes the fee from the fiat amount and the spread from what is left. So does this: with
-//! `kept = (1 − fee ÷ 100) × (1 − spread ÷ 100)`, one coin is bought for `mid ÷ kept` and sold for
-//! `mid × kept`, which is what a quote comes to when nothing else is charged.
-//! Without `?fee=` the client's default is taken, as in a quote. Fees of a policy depend on the one
-//! trade and are not in it.
+//! A quote takes the fee from the fiat amount and the spread from the rest. So do these prices:
+//! with `share = (1 − fee ÷ 100) × (1 − spread ÷ 100)`, one coin is bought for `mid ÷ share` and
+//! sold for `mid × share`, as in a quote without other fees. Without `?fee=` the tenant's default
+//! is taken, as in a quote. Fees of a policy depend on the single trade and are not included.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,7 +26,7 @@ use crate::trading::catalogue::{Pair, PairStatus};
 use rampart_types::money::{percent_of, round_fiat};
 use rampart_types::{CurrencyDetails, JsonDecimal, PairCode, Preserialized, decimal};
 
-/// Digits that a price shows at least, so that a coin worth a cent has a price too.
+/// Least significant digits of a price, so that a coin worth a cent has one too.
 const SIGNIFICANT_DIGITS: u32 = 6;
 
 const DETAILS: &str = "What one coin costs and brings in fiat, the partner's fee and the spread \
@@ -68,7 +67,7 @@ impl Endpoint for V1 {
 
     async fn call(core: &Core, client: Client, fee: Decimal) -> Result<Json<BySide>> {
         let mut prices = BySide::default();
-        for (pair, shown) in shown(&client, fee, core.clock.now()) {
+        for (pair, shown) in quotable(&client, fee, core.clock.now()) {
             prices.buy.extend(shown.buy.map(|price| (pair.code, price.into())));
             prices.sell.extend(shown.sell.map(|price| (pair.code, price.into())));
         }
@@ -106,7 +105,7 @@ impl Endpoint for V2 {
     }
 
     async fn call(core: &Core, client: Client, fee: Decimal) -> Result<Self::Response> {
-        let entry = |(pair, shown): (&Pair, Shown)| {
+        let entry = |(pair, shown): (&Pair, SidePrices)| {
             let prices = PairPrices {
                 source_currency: Arc::clone(&pair.quote.details),
                 target_currency: Arc::clone(&pair.base.details),
@@ -115,7 +114,7 @@ impl Endpoint for V2 {
             };
             (pair.code, prices)
         };
-        Ok(Json(shown(&client, fee, core.clock.now()).map(entry).collect()))
+        Ok(Json(quotable(&client, fee, core.clock.now()).map(entry).collect()))
     }
 }
 
@@ -129,7 +128,7 @@ fn read_fee(input: &Input, client: &Client) -> Result<Decimal> {
     fields.finish(Some(fee.unwrap_or(client.tenant.default_fee_percentage)))
 }
 
-/// Prices by side; a pair is only where it can be quoted now.
+/// Prices by side; a pair is listed only under sides that can be quoted now.
 #[derive(Debug, Default, JsonSchema, Serialize)]
 #[schemars(rename = "PricesBySide")]
 pub struct BySide {
@@ -149,24 +148,24 @@ pub struct PairPrices {
     sell: Option<JsonDecimal>,
 }
 
-/// What is shown of a pair, per side that can be quoted.
+/// A pair's prices, by side that can be quoted.
 #[derive(Debug, PartialEq)]
-struct Shown {
+struct SidePrices {
     buy: Option<Decimal>,
     sell: Option<Decimal>,
 }
 
 /// The pairs of which at least one side can be quoted at `now`.
-fn shown(
+fn quotable(
     client: &Client,
     fee: Decimal,
     now: DateTime<Utc>,
-) -> impl Iterator<Item = (&Pair, Shown)> {
+) -> impl Iterator<Item = (&Pair, SidePrices)> {
     client.catalogue.pairs.values().filter_map(move |pair| {
         let mid = pair.live_price(now)?;
         let exponent = pair.quote.decimals;
         let (buy, sell) = with_costs(mid, [fee, pair.spread_percentage], exponent)?;
-        let shown = Shown {
+        let shown = SidePrices {
             buy: (pair.buy_status(now) == PairStatus::Enabled).then_some(buy),
             sell: (pair.sell_status(now) == PairStatus::Enabled).then_some(sell),
         };
@@ -174,17 +173,17 @@ fn shown(
     })
 }
 
-/// Buy and sell price around `mid` when `costs`, in percent, are charged one after the other; `None`
+/// Buy and sell price around `mid` with `costs`, in percent, charged one after the other; `None`
 /// when a number does not fit.
 fn with_costs(mid: Decimal, costs: [Decimal; 2], exponent: u32) -> Option<(Decimal, Decimal)> {
     let [fee, spread] = costs.map(|cost| Decimal::ONE_HUNDRED - cost);
-    let kept = percent_of(fee, spread)?;
-    let buy = mid.checked_mul(Decimal::ONE_HUNDRED)?.checked_div(kept)?;
-    let sell = percent_of(mid, kept)?;
+    let share = percent_of(fee, spread)?;
+    let buy = mid.checked_mul(Decimal::ONE_HUNDRED)?.checked_div(share)?;
+    let sell = percent_of(mid, share)?;
     Some((rounded(buy, exponent)?, rounded(sell, exponent)?))
 }
 
-/// Half up to the currency's exponent, or to [`SIGNIFICANT_DIGITS`] where that shows more.
+/// Rounds half up to the currency's exponent, or to [`SIGNIFICANT_DIGITS`] if that is finer.
 pub(crate) fn rounded(price: Decimal, exponent: u32) -> Option<Decimal> {
     let strategy = RoundingStrategy::MidpointAwayFromZero;
     let significant = price.round_sf_with_strategy(SIGNIFICANT_DIGITS, strategy)?;

@@ -1,4 +1,4 @@
-//! `GET /api/v1/system/info`: regions, pages for users in each of them, nationalities.
+//! `GET /api/v1/system/info`: regions, users' pages by region, nationalities.
 
 use std::collections::BTreeMap;
 
@@ -53,7 +53,7 @@ impl Endpoint for V1 {
 
     async fn call(core: &Core, client: Client, (): ()) -> Result<Json<SystemInfo>> {
         let regions = &client.catalogue.regions;
-        let pages = |page| LocalPages::of(&core.settings.public_url, regions, page);
+        let pages = |page| LocalPages::new(&core.settings.public_url, regions, page);
         Ok(Json(SystemInfo {
             supported_regions: regions.clone(),
             urls: Urls {
@@ -101,7 +101,7 @@ struct PrivateUrls {
 struct LocalPages(BTreeMap<String, String>);
 
 impl LocalPages {
-    fn of(public_url: &str, regions: &[String], page: &str) -> Self {
+    fn new(public_url: &str, regions: &[String], page: &str) -> Self {
         let url = |region: &String| (region.clone(), format!("{public_url}/{region}/{page}"));
         Self(regions.iter().map(url).collect())
     }

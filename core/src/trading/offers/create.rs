@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use super::errors::ERRORS;
 use super::login::{self, Login};
-use super::proof::{Need, Proof};
-use super::stored::Stored;
+use super::proof::{Proof, SignatureRequirement};
+use super::stored::StoredOffer;
 use super::terms::{MEMBERS, OFFER, Terms};
 use crate::Core;
 use crate::auth::caller::Client;
@@ -39,7 +39,7 @@ impl Endpoint for V2 {
         body: Shape::Joined(&[
             MEMBERS,
             login::MEMBERS,
-            &[optional("signature", Kind::Text, "Proves that the offer is the partner's.")],
+            &[optional("signature", Kind::Text, "Proof that the offer is the partner's.")],
         ]),
         request: r#"{
             "baseCurrency": "BTC", "quoteCurrency": "EUR", "paymentMethod": "creditCard",
@@ -59,7 +59,7 @@ impl Endpoint for V2 {
     fn read(input: &Input, client: &Client) -> Result<NewOffer> {
         let mut fields = Fields::of(&input.document)?;
         let terms = Terms::read(&mut fields, client, &OFFER);
-        let proof = Proof::read(&mut fields, input, client, Need::ForCovered);
+        let proof = Proof::read(&mut fields, input, client, SignatureRequirement::ForCovered);
         let login = Login::read(&mut fields);
         let request = terms.map(|terms| NewOffer { terms, proof, login });
         fields.finish(request)
@@ -70,8 +70,8 @@ impl Endpoint for V2 {
         let decision = proof.check(core, &client).await?;
         let mut tx = core.db.begin().await?;
         let user = login.user(&mut tx, core, client.id()).await?;
-        let Stored { offer_id, expires_at } =
-            Stored::write(&mut tx, core, (client.id(), user), &terms, decision).await?;
+        let StoredOffer { offer_id, expires_at } =
+            StoredOffer::write(&mut tx, core, (client.id(), user), &terms, decision).await?;
         tx.commit().await?;
         Ok(Json(Created {
             offer_uuid: offer_id,
@@ -81,7 +81,7 @@ impl Endpoint for V2 {
     }
 }
 
-/// What is to be stored, and what proves that the partner said so.
+/// An offer to store, with its signature.
 #[derive(Debug)]
 pub struct NewOffer {
     terms: Terms,
@@ -89,13 +89,13 @@ pub struct NewOffer {
     login: Login,
 }
 
-/// The offer, stored.
+/// The stored offer.
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "Offer")]
 #[serde(rename_all = "camelCase")]
 pub struct Created {
     offer_uuid: OfferId,
-    /// As sent; `null` when none was.
+    /// As sent; `null` if omitted.
     return_url: Option<String>,
     expires_at: DateTime<Utc>,
 }

@@ -1,8 +1,8 @@
-//! What offers and checkouts are refused with, both.
+//! Error codes that offers and checkouts share.
 
 use crate::platform::error::Code;
 
-/// What is said of terms, and of a signature over them, that do not fit.
+/// Codes of invalid terms and signatures.
 pub(crate) const ERRORS: [Code; 41] = [
     Code::ReturnUrlInvalid,
     Code::FixedBaseCurrencyBlank,

@@ -1,5 +1,5 @@
-//! Whom an offer or a checkout is for: the user that a login token logs in. Nobody else can confirm
-//! it, and the order is that user's.
+//! The user that an offer or a checkout is bound to by a login token. Nobody else can confirm it,
+//! and the order belongs to that user.
 
 use serde_json::Value;
 use sqlx::PgConnection;
@@ -12,26 +12,26 @@ use crate::platform::error::{Code, Result};
 use crate::users::one_time_token;
 use rampart_types::{ClientId, UserId};
 
-/// The member that says it.
+/// The member with the token.
 pub(crate) const MEMBERS: &[Member] = &[optional(
     "loginToken",
     Kind::Text,
-    "A token of the login-token endpoint: only its user can confirm. It is used up.",
+    "A token of the login-token endpoint: only its user can confirm. It is valid once.",
 )];
 
-/// A login token that came along.
+/// The request's login token, if any.
 #[derive(Debug)]
 pub(crate) struct Login(Option<Secret>);
 
 impl Login {
-    /// Reads the member; what is no text, or an empty one, is no token (ER333).
+    /// Reads the member; ER333 for an empty text or another type.
     pub(crate) fn read(fields: &mut Fields<'_>) -> Self {
         Self(fields.optional("loginToken", Code::LoginTokenNotFound, |value: &Value| {
             value.as_str().filter(|text| !text.is_empty()).map(Secret::new)
         }))
     }
 
-    /// The user, if a token came along, which is then used up in the caller's transaction.
+    /// The token's user, if there is one; the token is consumed in the caller's transaction.
     ///
     /// # Errors
     /// ER333, ER334 and ER335.

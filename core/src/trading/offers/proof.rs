@@ -1,4 +1,4 @@
-//! What proves that an offer is its partner's.
+//! Proof that an offer is the partner's: none needed, a built-in signature, or a policy's verdict.
 
 use rampart_plugins::contract::{Purpose, SignedPayload};
 use serde_json::Value;
@@ -11,44 +11,44 @@ use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
 use crate::policies;
 
-/// When there must be a signature.
+/// Requirement of a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Need {
-    /// Where a covered field is set that needs one, and wherever the partner's policy says so.
+pub(crate) enum SignatureRequirement {
+    /// Required if a covered field is set that needs one, or if the partner's policy demands it.
     ForCovered,
-    /// Nowhere: the call is the partner's own. One that is sent must be good (section 13 of the
-    /// contract).
+    /// Never required, because the partner itself calls. One that is sent must be valid (section
+    /// 13 of the contract).
     Never,
 }
 
-/// What is checked before an offer is believed.
+/// The check that an offer must pass.
 #[derive(Debug)]
 pub(crate) enum Proof {
-    /// Nothing that needs a signature is set, and there is none.
+    /// No signature, and none required.
     NotNeeded,
     /// The built-in scheme.
     BuiltIn { canonical: String, signature: String },
-    /// The partner's policy decides, whether or not there is a signature.
+    /// The partner's policy decides, with or without a signature.
     Policy(Box<SignedPayload>),
 }
 
 impl Proof {
-    /// Reads the signature, and refuses with ER339 where one is needed and there is none.
+    /// Reads the signature; ER339 if it is required and missing.
     pub(crate) fn read(
         fields: &mut Fields<'_>,
         input: &Input,
         client: &Client,
-        need: Need,
+        requirement: SignatureRequirement,
     ) -> Self {
         let signature = fields.text_or_null("signature", Code::SignatureNotString);
         let signature = signature.filter(|signature| !signature.is_empty());
-        if need == Need::Never && signature.is_none() {
+        if requirement == SignatureRequirement::Never && signature.is_none() {
             return Self::NotNeeded;
         }
         if client.tenant.policies.signature.is_some() {
             return Self::Policy(Box::new(policies::signed_payload(Purpose::Offer, input)));
         }
-        let signable = Signable::of(input);
+        let signable = Signable::read(input);
         match signature {
             Some(signature) => Self::BuiltIn { canonical: signable.canonical(), signature },
             None => {
@@ -61,7 +61,7 @@ impl Proof {
         }
     }
 
-    /// Whether the offer is the partner's; the policy's decision for the audit, if one had a say.
+    /// Checks that the offer is the partner's; returns the policy's decision for the audit, if any.
     ///
     /// # Errors
     /// ER331 and ER336 of the built-in scheme; a policy's as `policies::verify_signature`.

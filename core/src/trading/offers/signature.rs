@@ -1,9 +1,9 @@
 //! The built-in signature (section 6.4 of the contract): HMAC-SHA256, keyed with the partner's
 //! signing secret, over the covered fields that are set.
 //!
-//! The text that is signed is `name=value&name=value` in alphabetical order of the names, each
-//! value percent-encoded so that only RFC 3986's unreserved characters stand for themselves. The
-//! signature is written in lower-case hex; base64 is read too.
+//! The canonical text is `name=value&name=value` in alphabetical order of the names, with every
+//! character of a value percent-encoded but RFC 3986's unreserved ones. Signatures are written in
+//! lower-case hex; base64 is accepted too.
 
 use base64::Engine as _;
 use base64::alphabet;
@@ -23,8 +23,8 @@ use crate::tenancy::tenants::TimedSecret;
 pub const COVERED: [&str; 5] =
     ["callbackUrl", "fee", "returnUrl", "walletAddress", "walletAddressTag"];
 
-/// The one of them that alone needs no signature (section 13 of the contract).
-const FREE: &str = "walletAddressTag";
+/// The covered field that requires no signature by itself (section 13 of the contract).
+const UNSIGNED_ALONE: &str = "walletAddressTag";
 
 /// Everything but the unreserved characters of RFC 3986, section 2.3.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -35,16 +35,16 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// The fields that are set, as they were sent, and so what a signature of them must cover.
+/// The covered fields that are set, as they were sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Signable {
     fields: Vec<(&'static str, String)>,
 }
 
 impl Signable {
-    /// The covered fields of an offer's or a checkout's body. Null, blank ones and those of another
-    /// type are not set.
-    pub(crate) fn of(input: &Input) -> Self {
+    /// Reads the covered fields of an offer's or a checkout's body. Null, blank values and values
+    /// of another type are not set.
+    pub(crate) fn read(input: &Input) -> Self {
         let fields = COVERED.into_iter().filter_map(|name| {
             let text = match input.document.get(name)? {
                 Value::Number(_) if name == "fee" => fee_as_sent(&input.body)?,
@@ -56,23 +56,23 @@ impl Signable {
         Self { fields: fields.collect() }
     }
 
-    /// Whether an offer that sets them must be signed.
+    /// True if an offer that sets them must be signed.
     pub(crate) fn needs_signature(&self) -> bool {
-        self.fields.iter().any(|(name, _)| *name != FREE)
+        self.fields.iter().any(|(name, _)| *name != UNSIGNED_ALONE)
     }
 
-    /// The text that is signed.
+    /// The canonical text.
     pub(crate) fn canonical(&self) -> String {
         canonical(self.fields.iter().map(|(name, value)| (*name, value.as_str())))
     }
 
-    /// Names and values, in the order in which they are signed.
+    /// Names and values, in canonical order.
     pub(crate) fn fields(&self) -> impl Iterator<Item = (&'static str, &str)> {
         self.fields.iter().map(|(name, value)| (*name, value.as_str()))
     }
 }
 
-/// The text that is signed over these fields; their names must be plain and not repeated.
+/// The canonical text of these fields; their names must be plain and unique.
 pub(crate) fn canonical<'a>(fields: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
     let mut fields: Vec<_> = fields.into_iter().collect();
     fields.sort_unstable();
@@ -80,20 +80,20 @@ pub(crate) fn canonical<'a>(fields: impl IntoIterator<Item = (&'a str, &'a str)>
     fields.into_iter().map(pair).collect::<Vec<_>>().join("&")
 }
 
-/// A value as it is signed.
+/// A value as it is encoded in the canonical text.
 pub(crate) fn encode(value: &str) -> String {
     utf8_percent_encode(value, RESERVED).to_string()
 }
 
-/// Whether the text is a signature at all: hex in small letters, or base64, of 32 bytes.
+/// True if the text has the form of a signature: lower-case hex or base64 of 32 bytes.
 pub(crate) fn is_well_formed(signature: &str) -> bool {
     decode(signature).is_some()
 }
 
-/// Checks a signature against every live secret of the client, in constant time.
+/// Verifies a signature against every live secret of the tenant, in constant time.
 ///
 /// # Errors
-/// ER331 when none is live, ER336 when the signature fits none.
+/// ER331 when no secret is live, ER336 when the signature is valid for none.
 pub(crate) fn check(
     secrets: &[TimedSecret],
     now: DateTime<Utc>,
@@ -114,7 +114,7 @@ pub(crate) fn check(
     if live.into_iter().any(fits) { Ok(()) } else { Err(Code::SignatureInvalid.into()) }
 }
 
-/// Signs a text with the client's current secret; `None` when no secret is live.
+/// Signs a text with the tenant's current secret; `None` when no secret is live.
 pub(crate) fn sign(secrets: &[TimedSecret], now: DateTime<Utc>, text: &str) -> Option<String> {
     let secret = secrets.iter().find(|secret| secret.is_live(now))?;
     Some(hex::encode(hmac::sign(&key(secret), text.as_bytes())))
@@ -135,7 +135,7 @@ fn decode(text: &str) -> Option<Vec<u8>> {
     bytes.filter(|bytes| bytes.len() == digest::SHA256_OUTPUT_LEN)
 }
 
-/// The digits of `fee` as they stand in the body: the parsed document spells exponents anew.
+/// The digits of `fee` as sent: the parsed document would rewrite exponents.
 fn fee_as_sent(body: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
     struct Body<'a> {

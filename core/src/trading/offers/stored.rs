@@ -9,15 +9,15 @@ use crate::Core;
 use crate::platform::error::Result;
 use rampart_types::{ClientId, OfferId, UserId};
 
-/// An offer that has just been stored.
+/// A newly stored offer.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stored {
+pub(crate) struct StoredOffer {
     pub(crate) offer_id: OfferId,
     pub(crate) expires_at: DateTime<Utc>,
 }
 
-impl Stored {
-    /// Stores the terms, whom they are for, and the decision of the policy that had a say.
+impl StoredOffer {
+    /// Stores the terms, their user and the signature policy's decision, if any.
     ///
     /// # Errors
     /// The database's, and without entropy.

@@ -1,9 +1,9 @@
-//! What an offer says, read from its body: every violation is found at once.
+//! Terms of an offer, read from its body: every violation is reported at once.
 //!
-//! Each member has codes of its own, by what is wrong with its form. Where a member's text is no
-//! usable value (an address of another chain, a reference of 300 characters, a fee above the cap),
-//! the member's own code says so too, with the reason in the solution's text; only a return URL
-//! that is no URL has a shared one, ER047 (section 13 of the contract).
+//! Each member has error codes of its own, by the kind of violation. A member that is well formed
+//! but not acceptable (an address of another chain, a reference of 300 characters, a fee above the
+//! cap) has the member's own code too, with the reason in the solution's text; only an invalid
+//! return URL has a shared one, ER047 (section 13 of the contract).
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use rampart_types::{
 /// Seconds that an offer may live (API document, Limits).
 const EXPIRE_SECONDS: RangeInclusive<i64> = 3_600..=86_400;
 
-/// The members that say them.
+/// Members with the terms.
 pub(crate) const MEMBERS: &[Member] = &[
     optional(
         "baseCurrency",
@@ -38,39 +38,39 @@ pub(crate) const MEMBERS: &[Member] = &[
     optional(
         "baseCurrencyAmount",
         Kind::Decimal,
-        "What is bought. At most one of the two amounts is sent, exactly one with `fixedAmount`.",
+        "Amount that is bought. At most one of the two amounts is sent, exactly one with `fixedAmount`.",
     ),
-    optional("quoteCurrencyAmount", Kind::Decimal, "What is paid."),
-    optional("returnUrl", Kind::Format("uri"), "Where the user goes after paying."),
-    optional("callbackUrl", Kind::Format("uri"), "What is called when the order is final; https."),
+    optional("quoteCurrencyAmount", Kind::Decimal, "Amount that is paid."),
+    optional("returnUrl", Kind::Format("uri"), "Page to return to after paying."),
+    optional("callbackUrl", Kind::Format("uri"), "URL called when the order is final; https."),
     optional(
         "partnerOrderIdentifier",
         Kind::Sized(1, 255),
-        "The partner's own name for the order.",
+        "The partner's own identifier of the order.",
     ),
-    optional("walletAddress", Kind::Text, "Where the coins go; the user decides if omitted."),
+    optional("walletAddress", Kind::Text, "Chosen by the user if omitted."),
     optional("walletAddressTag", Kind::Text, "The tag or memo that goes with the address."),
     optional("fee", Kind::Decimal, "The partner's fee in percent, 0 to 5 within the client's cap."),
-    optional("fixedAmount", Kind::Flag, "Whether a confirm must be over this amount."),
-    optional("fixedCurrency", Kind::Flag, "Whether a confirm must be over these currencies."),
-    optional("fixedPaymentMethod", Kind::Flag, "Whether a confirm must be by this method."),
-    optional("showWalletAddress", Kind::Flag, "Whether the user sees the address; yes if omitted."),
-    optional("expireTime", Kind::Integer(3_600, 86_400), "Seconds that it can be confirmed; 3600."),
+    optional("fixedAmount", Kind::Flag, "If true, a confirm must be of this amount."),
+    optional("fixedCurrency", Kind::Flag, "If true, a confirm must be of this pair."),
+    optional("fixedPaymentMethod", Kind::Flag, "If true, a confirm must use this method."),
+    optional("showWalletAddress", Kind::Flag, "If true, as by default, the user sees the address."),
+    optional("expireTime", Kind::Integer(3_600, 86_400), "Lifetime in seconds; 3600 if omitted."),
 ];
 
-/// Codes in which those who say terms differ.
+/// Error codes that differ between offers and checkouts.
 #[derive(Debug)]
 pub(crate) struct Codes {
     blank_quote_currency: Code,
     unknown_wallet_address: Code,
 }
 
-/// An offer's.
+/// Codes of an offer.
 pub(crate) const OFFER: Codes = Codes {
     blank_quote_currency: Code::QuoteCurrencyBlank,
     unknown_wallet_address: Code::OfferWalletInvalid,
 };
-/// A checkout's, which has no code of its own for a blank quote currency: there is no pair.
+/// Codes of a checkout, which has none for a blank quote currency: there is no pair then.
 pub(crate) const CHECKOUT: Codes = Codes {
     blank_quote_currency: Code::CurrencyPairInvalid,
     unknown_wallet_address: Code::CheckoutWalletInvalid,
@@ -88,17 +88,17 @@ pub(crate) struct Terms {
     pub(crate) return_url: Option<ReturnUrl>,
     pub(crate) callback_url: Option<CallbackUrl>,
     pub(crate) partner_reference: Option<PartnerReference>,
-    /// `None`: the user decides.
+    /// `None` if the user chooses it.
     pub(crate) wallet_address: Option<WalletAddress>,
     pub(crate) wallet_address_tag: Option<DestinationTag>,
     /// In percent; `None` is the client's default.
     pub(crate) fee_percentage: Option<Decimal>,
     pub(crate) flags: Flags,
-    /// `None`: the edge's default.
+    /// `None` is the edge's default.
     pub(crate) expire_seconds: Option<i64>,
 }
 
-/// What the user may not change, and may see.
+/// Terms that are fixed, and the visibility of the wallet address.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flags {
     pub(crate) fixed_amount: bool,
@@ -107,17 +107,17 @@ pub(crate) struct Flags {
     pub(crate) show_wallet_address: bool,
 }
 
-/// A member that should be a text.
+/// The value of a member that should be a text.
 enum Text {
     Absent,
-    /// Empty, or nothing but white space.
+    /// Empty, or white space only.
     Blank,
     Some(String),
     Other,
 }
 
 impl Text {
-    fn of(fields: &Fields<'_>, name: &str) -> Self {
+    fn read(fields: &Fields<'_>, name: &str) -> Self {
         match fields.value(name) {
             None => Self::Absent,
             Some(Value::String(text)) if text.trim().is_empty() => Self::Blank,
@@ -128,7 +128,7 @@ impl Text {
 }
 
 impl Terms {
-    /// Reads all members; `None` when one of them is refused.
+    /// Reads all members; `None` if one of them is refused.
     pub(crate) fn read(fields: &mut Fields<'_>, client: &Client, codes: &Codes) -> Option<Self> {
         let flags = Flags::read(fields);
         let pair = pair(fields, client, flags.fixed_currency, codes);
@@ -176,7 +176,7 @@ impl Flags {
     }
 }
 
-/// The pair: of the two CAIP-19 ids where both are sent, else of the two codes.
+/// The pair: of the two CAIP-19 ids if both are sent, else of the two codes.
 fn pair(fields: &mut Fields<'_>, client: &Client, fixed: bool, codes: &Codes) -> Option<Arc<Pair>> {
     let by_id = ["sourceCurrency", "targetCurrency"].iter().all(|id| fields.value(id).is_some());
     let target = asset(fields, client, "targetCurrency", Code::TargetCurrencyUnsupported);
@@ -205,7 +205,7 @@ fn pair(fields: &mut Fields<'_>, client: &Client, fixed: bool, codes: &Codes) ->
             }
         }
     };
-    let pair = client.catalogue.pair_of(base, quote);
+    let pair = client.catalogue.pair(base, quote);
     match pair.filter(|pair| pair.buy.status != PairStatus::Disabled) {
         Some(pair) => Some(Arc::clone(pair)),
         None => refuse(fields, Code::CurrencyPairInvalid, "the pair cannot be bought"),
@@ -226,14 +226,14 @@ fn asset<'a>(
     })
 }
 
-/// A currency code's text; `blank` is `None` where it may be missing.
+/// A currency code's text; `blank` is `None` if it may be missing.
 fn code(
     fields: &mut Fields<'_>,
     name: &'static str,
     not_text: Code,
     blank: Option<Code>,
 ) -> Option<String> {
-    match (Text::of(fields, name), blank) {
+    match (Text::read(fields, name), blank) {
         (Text::Some(text), _) => Some(text),
         (Text::Other, _) => refuse(fields, not_text, name),
         (Text::Absent | Text::Blank, Some(blank)) => refuse(fields, blank, name),
@@ -242,7 +242,7 @@ fn code(
 }
 
 fn payment_method(fields: &mut Fields<'_>, client: &Client, fixed: bool) -> Option<String> {
-    let text = Text::of(fields, "paymentMethod");
+    let text = Text::read(fields, "paymentMethod");
     if fixed && matches!(text, Text::Absent | Text::Blank) {
         fields.refuse(Code::FixedPaymentMethodBlank);
     }
@@ -275,7 +275,7 @@ fn amount(
     Some(amount)
 }
 
-/// One amount or none; exactly one where it is fixed. A malformed amount counts as set.
+/// Requires one amount or none; exactly one if it is fixed. A malformed amount counts as set.
 fn check_amounts(fields: &mut Fields<'_>, fixed: bool) {
     let names = ["baseCurrencyAmount", "quoteCurrencyAmount"];
     let set = names.iter().filter(|name| fields.value(name).is_some()).count();
@@ -288,7 +288,7 @@ fn check_amounts(fields: &mut Fields<'_>, fixed: bool) {
 }
 
 fn return_url(fields: &mut Fields<'_>) -> Option<ReturnUrl> {
-    match Text::of(fields, "returnUrl") {
+    match Text::read(fields, "returnUrl") {
         Text::Absent => None,
         Text::Blank => refuse(fields, Code::ReturnUrlBlank, "returnUrl"),
         Text::Other => refuse(fields, Code::ReturnUrlNotString, "returnUrl"),
@@ -300,7 +300,7 @@ fn return_url(fields: &mut Fields<'_>) -> Option<ReturnUrl> {
 
 fn callback_url(fields: &mut Fields<'_>, client: &Client) -> Option<CallbackUrl> {
     let loopback = client.tenant.loopback_http();
-    match Text::of(fields, "callbackUrl") {
+    match Text::read(fields, "callbackUrl") {
         Text::Absent => None,
         Text::Blank => refuse(fields, Code::CallbackUrlBlank, "callbackUrl"),
         Text::Other => refuse(fields, Code::OfferCallbackInvalid, "callbackUrl"),
@@ -329,7 +329,7 @@ fn wallet_address(
     codes: &Codes,
 ) -> Option<WalletAddress> {
     let required = client.tenant.wallet_address_required;
-    match Text::of(fields, "walletAddress") {
+    match Text::read(fields, "walletAddress") {
         Text::Absent | Text::Blank if required => {
             refuse(fields, Code::WalletAddressRequired, "walletAddress")
         }
@@ -361,7 +361,7 @@ fn wallet_address_tag(fields: &mut Fields<'_>, pair: Option<&Pair>) -> Option<De
 }
 
 fn fee(fields: &mut Fields<'_>, client: &Client) -> Option<Decimal> {
-    if matches!(Text::of(fields, "fee"), Text::Blank) {
+    if matches!(Text::read(fields, "fee"), Text::Blank) {
         return refuse(fields, Code::FeeBlank, "fee");
     }
     let fee = fields.optional("fee", Code::FeeInvalid, from_number)?;
@@ -372,7 +372,7 @@ fn fee(fields: &mut Fields<'_>, client: &Client) -> Option<Decimal> {
     }
 }
 
-/// Whole seconds, written as such: `3600.0` and `"3600"` are not.
+/// Seconds as a JSON integer; `3600.0` and `"3600"` are none.
 fn expire_seconds(fields: &mut Fields<'_>) -> Option<i64> {
     let integer = match fields.value("expireTime")? {
         Value::String(text) if text.trim().is_empty() => {
@@ -381,7 +381,7 @@ fn expire_seconds(fields: &mut Fields<'_>) -> Option<i64> {
         Value::Number(number) => {
             let digits = number.as_str().strip_prefix('-').unwrap_or(number.as_str());
             let whole = digits.bytes().all(|byte| byte.is_ascii_digit());
-            // One that does not fit is out of bounds, but an integer.
+            // An integer that does not fit is out of bounds, not malformed.
             whole.then(|| number.as_str().parse().unwrap_or(i64::MAX))
         }
         _ => None,

@@ -5,7 +5,7 @@ use url::Url;
 use super::state::{Cause, OrderStatus};
 use rampart_types::OrderId;
 
-/// How an order ended, in the words of the callback's `status` parameter.
+/// Outcome of a final order: the callback's `status` parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Success,
@@ -16,8 +16,8 @@ pub(crate) enum Outcome {
 }
 
 impl Outcome {
-    /// How an order ended that came to `status` by `cause`; `None` while it has not.
-    pub(crate) const fn of(status: OrderStatus, cause: Cause) -> Option<Self> {
+    /// The outcome of an order with this status and cause; `None` until it is final.
+    pub(crate) const fn from_state(status: OrderStatus, cause: Cause) -> Option<Self> {
         match (status, cause) {
             (OrderStatus::Completed, _) => Some(Self::Success),
             (OrderStatus::Refunded, _) => Some(Self::Failed),
@@ -39,7 +39,7 @@ impl Outcome {
     }
 }
 
-/// The URL to call: `orderId` and `status` added to the parameters it has.
+/// The URL to call: `orderId` and `status` are appended to its query.
 pub(crate) fn address(callback_url: &str, order: OrderId, outcome: Outcome) -> String {
     match Url::parse(callback_url) {
         Ok(mut url) => {
@@ -48,7 +48,7 @@ pub(crate) fn address(callback_url: &str, order: OrderId, outcome: Outcome) -> S
                 .append_pair("status", outcome.as_str());
             url.into()
         }
-        // Unreachable for a URL that was checked at confirm; the delivery then fails visibly.
+        // Unreachable for a URL that a confirm has validated; otherwise the delivery fails visibly.
         Err(_) => callback_url.to_owned(),
     }
 }
@@ -60,12 +60,12 @@ mod tests {
     #[test]
     fn parameters_are_added_to_the_ones_it_has() {
         let order = OrderId::new(7).unwrap();
-        for (url, called) in [
+        for (url, expected) in [
             ("https://shop.example/cb", "https://shop.example/cb?orderId=7&status=expired"),
             ("https://shop.example/cb?a=b", "https://shop.example/cb?a=b&orderId=7&status=expired"),
             ("https://shop.example/cb#x", "https://shop.example/cb?orderId=7&status=expired#x"),
         ] {
-            assert_eq!(address(url, order, Outcome::Expired), called);
+            assert_eq!(address(url, order, Outcome::Expired), expected);
         }
     }
 
@@ -73,11 +73,11 @@ mod tests {
     fn an_order_has_an_outcome_exactly_when_it_is_final() {
         for status in OrderStatus::ALL {
             for cause in Cause::ALL {
-                assert_eq!(Outcome::of(status, cause).is_some(), status.is_final());
+                assert_eq!(Outcome::from_state(status, cause).is_some(), status.is_final());
             }
         }
         assert_eq!(
-            Outcome::of(OrderStatus::Cancelled, Cause::Expired).unwrap().as_str(),
+            Outcome::from_state(OrderStatus::Cancelled, Cause::Expired).unwrap().as_str(),
             "expired"
         );
     }

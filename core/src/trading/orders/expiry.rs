@@ -1,17 +1,17 @@
-//! Orders whose time to pay has passed end by themselves.
+//! Cancels orders whose time to pay has passed.
 
 use super::status::{NotApplied, OrderEvent, apply};
 use crate::Core;
 use crate::platform::error::{Error, Result};
 use rampart_types::{ClientId, OrderId};
 
-/// Orders that one look takes, the longest overdue first.
+/// Orders of one batch, the longest overdue first.
 const BATCH_ORDERS: i64 = 100;
-/// Looks of one sweep; what is left then waits for the next sweep.
+/// Most batches of one sweep; the rest waits for the next one.
 const BATCHES_MAX: u32 = 20;
 
-/// Cancels pending orders that can no longer be paid; answers how many. Several edges may sweep at
-/// once: the order's own guard lets one of them have it.
+/// Cancels pending orders that can no longer be paid; returns their number. Several edges may sweep
+/// at once: an order's guarded update lets one of them succeed.
 ///
 /// # Errors
 /// When the database cannot be used.
@@ -23,7 +23,7 @@ pub async fn expire_due(core: &Core) -> Result<u32> {
         for (client, order) in due {
             match apply(core, client, order, &OrderEvent::Expire, "edge").await {
                 Ok(_) => expired += 1,
-                // Paid, or swept by another edge, since the look.
+                // Paid, or expired by another edge, since the batch was read.
                 Err(NotApplied::Forbidden { .. } | NotApplied::NoSuchOrder) => {}
                 Err(NotApplied::Failed(error)) => return Err(error),
             }

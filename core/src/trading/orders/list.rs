@@ -1,4 +1,4 @@
-//! `GET /api/v2/buy/orders`: the caller's orders, newest first, a page at a time.
+//! `GET /api/v2/buy/orders`: the caller's orders, newest first, by page.
 
 mod cursor;
 
@@ -24,28 +24,19 @@ use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
 use rampart_types::{PartnerReference, UserId};
 
-/// Orders of a page, unless the caller says otherwise.
+/// Default number of orders of a page.
 const PAGE_ORDERS: usize = 20;
 /// Most orders of a page.
 const PAGE_ORDERS_MAX: usize = 100;
 
 const PARAMETERS: &[Member] = &[
     optional("limit", Kind::Integer(1, 100), "Most orders of the page; 20 if omitted."),
-    optional("cursor", Kind::Text, "Where the page begins, as the last one said."),
-    optional("status", Kind::OneOf(&STATUSES), "Orders in this state only."),
-    optional("from", Kind::Format("date-time"), "Orders of this moment or later."),
-    optional("to", Kind::Format("date-time"), "Orders before this moment."),
-    optional("partnerOrderIdentifier", Kind::Sized(1, 255), "Orders of this name only."),
+    optional("cursor", Kind::Text, "Start of the page: `X-Next-Cursor` of the previous one."),
+    optional("status", Kind::OneOf(&OrderStatus::NAMES), "Orders in this state only."),
+    optional("from", Kind::Format("date-time"), "Orders created at this time or later."),
+    optional("to", Kind::Format("date-time"), "Orders created before this time."),
+    optional("partnerOrderIdentifier", Kind::Sized(1, 255), "Orders with this identifier only."),
 ];
-
-const STATUSES: [&str; 6] = {
-    let (mut names, mut index) = ([""; 6], 0);
-    while index < names.len() {
-        names[index] = OrderStatus::ALL[index].as_str();
-        index += 1;
-    }
-    names
-};
 
 /// Version 2, the only one.
 pub struct V2;
@@ -71,19 +62,19 @@ impl Endpoint for V2 {
 
     async fn call(core: &Core, caller: Reader, filter: Filter) -> Result<Page<OrderV2>> {
         let orders = find(core, &caller, &filter).await?;
-        Ok(filter.page(Self::PATH, orders, |order| Cursor::behind(order.created_at, order.id)))
+        Ok(filter.page(Self::PATH, orders, |order| Cursor::after(order.created_at, order.id)))
     }
 }
 
-/// Which orders, and how many at once.
+/// The filter of a list, and its page size.
 #[derive(Debug)]
 pub struct Filter {
     limit: usize,
     cursor: Option<Cursor>,
     pub(crate) status: Option<OrderStatus>,
-    /// Made at this moment or later.
+    /// Earliest time of creation.
     from: Option<DateTime<Utc>>,
-    /// Made before this moment.
+    /// Time before which orders were created.
     to: Option<DateTime<Utc>>,
     pub(crate) reference: Option<PartnerReference>,
     /// The query without its cursor, for the link to the next page.
@@ -104,8 +95,8 @@ impl Filter {
         let status = fields.optional("status", Code::RequestMalformed, |value| {
             OrderStatus::from_name(value.as_str()?)
         });
-        let from = fields.optional("from", Code::RequestMalformed, moment);
-        let to = fields.optional("to", Code::RequestMalformed, moment);
+        let from = fields.optional("from", Code::RequestMalformed, timestamp);
+        let to = fields.optional("to", Code::RequestMalformed, timestamp);
         let reference =
             fields.optional("partnerOrderIdentifier", Code::OrderIdMalformed, |value| {
                 value.as_str()?.parse().ok()
@@ -115,57 +106,58 @@ impl Filter {
         fields.finish(Some(Self { limit, cursor, status, from, to, reference, query }))
     }
 
-    /// The moment from which orders are listed.
+    /// Earliest time of creation, with its default.
     pub(crate) fn start(&self) -> DateTime<Utc> {
         self.from.unwrap_or(DateTime::UNIX_EPOCH)
     }
 
-    /// The place before which orders are listed.
+    /// The cursor that listed orders come after.
     pub(crate) fn end(&self) -> Cursor {
-        Cursor::end_of(self.cursor, self.to)
+        Cursor::start(self.cursor, self.to)
     }
 
-    /// Orders to look for: one more than the page takes, to know whether there is a next one.
-    pub(crate) fn fetched(&self) -> i64 {
+    /// Number of rows to fetch: one more than the page takes, to detect a next page.
+    pub(crate) fn fetch_limit(&self) -> i64 {
         i64::try_from(self.limit + 1).unwrap_or(i64::MAX)
     }
 
-    /// The page of what was found, as shown; `place` is where the page behind an order starts.
+    /// The page of the fetched orders; `cursor` gives the start of a page after an order.
     pub(crate) fn page<O, V: From<O>>(
         &self,
         path: &str,
         mut found: Vec<O>,
-        place: impl Fn(&O) -> Cursor,
+        cursor: impl Fn(&O) -> Cursor,
     ) -> Page<V> {
         let more = found.len() > self.limit;
         found.truncate(self.limit);
-        let next = found.last().filter(|_| more).map(|last| place(last).text());
+        let next = found.last().filter(|_| more).map(|last| cursor(last).encode());
         Page {
             next: next.map(|cursor| (self.link(path, &cursor), cursor)),
             orders: found.into_iter().map(V::from).collect(),
         }
     }
 
-    /// `Link` to the page that starts behind the cursor (RFC 8288).
+    /// `Link` to the page that starts after the cursor (RFC 8288).
     fn link(&self, path: &str, cursor: &str) -> String {
-        let joint = if self.query.is_empty() { "" } else { "&" };
-        format!("<{path}?{}{joint}cursor={cursor}>; rel=\"next\"", self.query)
+        let separator = if self.query.is_empty() { "" } else { "&" };
+        format!("<{path}?{}{separator}cursor={cursor}>; rel=\"next\"", self.query)
     }
 }
 
-fn moment(value: &Value) -> Option<DateTime<Utc>> {
+fn timestamp(value: &Value) -> Option<DateTime<Utc>> {
     DateTime::parse_from_rfc3339(value.as_str()?).ok().map(Into::into)
 }
 
 fn without_cursor(query: &str) -> String {
-    let kept = form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name != "cursor");
-    form_urlencoded::Serializer::new(String::new()).extend_pairs(kept).finish()
+    let others = form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name != "cursor");
+    form_urlencoded::Serializer::new(String::new()).extend_pairs(others).finish()
 }
 
-/// A statement for each index: the partner's identifier, the user, the client.
+/// Reads the orders by one statement for each index: the partner's identifier, the user, the
+/// tenant.
 async fn find(core: &Core, caller: &Reader, filter: &Filter) -> Result<Vec<Order>> {
     let Reader { client, user } = caller;
-    let (from, before, limit) = (filter.start(), filter.end(), filter.fetched());
+    let (from, before, limit) = (filter.start(), filter.end(), filter.fetch_limit());
     let status = filter.status.map(OrderStatus::as_str);
     let client_id = client.id().uuid();
     let rows = match (&filter.reference, user.map(UserId::uuid)) {
@@ -222,7 +214,7 @@ async fn find(core: &Core, caller: &Reader, filter: &Filter) -> Result<Vec<Order
     rows.into_iter().map(|row| row.order(&client.catalogue)).collect()
 }
 
-/// A page: the orders, and where the next page is.
+/// A page of orders, with link and cursor of the next one.
 #[derive(Debug)]
 pub struct Page<V> {
     orders: Vec<V>,
@@ -253,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_parameter_that_is_wrong_is_found() {
+    fn every_invalid_parameter_is_reported() {
         let error = Filter::read(Some("limit=101&partnerOrderIdentifier=%00")).unwrap_err();
         assert!(error.is(Code::RequestMalformed) && error.is(Code::OrderIdMalformed));
         for query in [

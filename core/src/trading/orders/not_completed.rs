@@ -1,4 +1,4 @@
-//! Why an order is not completed, and who can do something about it.
+//! Reasons that an order is not completed, and the party that can act on them.
 
 use rust_decimal::Decimal;
 use schemars::JsonSchema;
@@ -8,9 +8,9 @@ use super::status::{Cause, OrderStatus};
 use super::{Order, WalletType};
 use crate::users::account::Statuses;
 
-/// Above this amount in euros an unhosted wallet needs a proof that it is the user's (Regulation
-/// (EU) 2023/1113, article 14(5)). Euro is what pairs are quoted in; another fiat currency is
-/// held to the same number.
+/// Amount in euros above which the user must prove to own an unhosted wallet (Regulation (EU)
+/// 2023/1113, article 14(5)). Pairs are quoted in euros; the same number applies to any other fiat
+/// currency.
 const UNPROVEN_WALLET_MAX: Decimal = Decimal::ONE_THOUSAND;
 
 /// A reason, as the API document has it.
@@ -23,12 +23,12 @@ pub(crate) struct Reason {
     solution: &'static str,
     user_action_required: bool,
     support_action_required: bool,
-    /// Where the user can act, if it is up to the user.
+    /// Page on which the user can act, if the user can.
     url: Option<String>,
 }
 
-/// What keeps the order from completing; nothing once it is final. `page_url` is the order's page,
-/// where its user can act; `user` is what the user has shown.
+/// The reasons of an order; none once it is final. `page_url` is the order's page, on which its
+/// user can act; `user` has the results of the user's checks.
 pub(super) fn reasons(order: &Order, user: &Statuses, page_url: &str) -> Vec<Reason> {
     if order.status.is_final() {
         return Vec::new();
@@ -43,11 +43,11 @@ pub(super) fn reasons(order: &Order, user: &Statuses, page_url: &str) -> Vec<Rea
         support_action_required: false,
         url: Some(page_url.to_owned()),
     });
-    blocked.into_iter().chain(unproven).chain(unshown(user, Some(page_url))).collect()
+    blocked.into_iter().chain(unproven).chain(incomplete_checks(user, Some(page_url))).collect()
 }
 
-/// What the user has not shown yet. Of tax residency, only `missing` asks the user for it.
-pub(crate) fn unshown(
+/// Checks that the user has not passed yet. Tax residency counts only if it is `missing`.
+pub(crate) fn incomplete_checks(
     user: &Statuses,
     page_url: Option<&str>,
 ) -> impl Iterator<Item = Reason> + use<> {
@@ -92,7 +92,7 @@ fn is_unproven(order: &Order) -> bool {
     order.wallet_type == WalletType::Unhosted && order.fiat.amount > UNPROVEN_WALLET_MAX
 }
 
-/// Why an order is blocked, by what blocked it and the operator's words for that.
+/// The reason of a blocked order, by the cause of its status and the operator's words.
 pub(crate) fn blocked(cause: Cause, words: Option<&str>) -> Reason {
     let (code, description) = match cause {
         Cause::PaymentLate => ("031", "The payment arrived after the order's time to pay."),

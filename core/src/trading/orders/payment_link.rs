@@ -1,5 +1,5 @@
-//! The address of the page where an order is paid. It is the same whenever it is asked for, so
-//! that a repeated confirm answers the same, and nobody can make one for an order not their own.
+//! The signed URL of the page on which an order is paid. It is deterministic, so that a repeated
+//! confirm returns the same, and cannot be forged for another order.
 
 use crate::Core;
 use crate::http::signed_link;
@@ -7,10 +7,10 @@ use crate::platform::crypto::MasterKey;
 use crate::platform::error::Result;
 use rampart_types::{ClientId, OrderId};
 
-/// What the page is called in its tokens.
+/// The page's name in its signed links.
 const PAGE: &str = "pay";
 
-/// `<public_url>/pay/<token>` of an order.
+/// The URL of an order's page: `<public_url>/pay/<token>`.
 ///
 /// # Errors
 /// As [`MasterKey::mac`].
@@ -19,7 +19,7 @@ pub fn payment_url(core: &Core, client: ClientId, order: OrderId) -> Result<Stri
     Ok(format!("{}/pay/{token}", core.settings.public_url))
 }
 
-/// The order that the token of a page names; `None` when we have not made it.
+/// The order of a page's token; `None` if its signature is not ours.
 ///
 /// # Errors
 /// As [`MasterKey::mac`].
@@ -47,14 +47,14 @@ mod tests {
         MasterKey::from_bytes(&[7; 32])
     }
 
-    fn made(client: u128, order: i64) -> String {
+    fn link_token(client: u128, order: i64) -> String {
         let client = ClientId::from(Uuid::from_u128(client));
         token(&keys(), client, OrderId::new(order).unwrap()).unwrap()
     }
 
     #[test]
     fn no_altered_token_is_accepted() {
-        let token = made(1, 7);
+        let token = link_token(1, 7);
         for at in 0..token.len() {
             for other in ["A", "B", "_", "", "AA"] {
                 let altered = [&token[..at], other, &token[at + 1..]].concat();
@@ -71,8 +71,8 @@ mod tests {
         #[test]
         fn a_link_is_always_the_same_and_names_its_order(client: u128, random: u64) {
             let order = OrderId::from_entropy(random);
-            let token = made(client, order.number());
-            prop_assert_eq!(&token, &made(client, order.number()));
+            let token = link_token(client, order.number());
+            prop_assert_eq!(&token, &link_token(client, order.number()));
             let client = ClientId::from(Uuid::from_u128(client));
             prop_assert_eq!(open(&keys(), &token).unwrap(), Some((client, order)));
         }

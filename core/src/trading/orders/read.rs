@@ -24,7 +24,7 @@ use rampart_types::{
     Preserialized, Timestamp,
 };
 
-/// An order of version 2 as an example, for `concat!` too.
+/// The example of an order of version 2; a macro, so that `concat!` takes it.
 macro_rules! order_example {
     () => {
         r#"{
@@ -67,7 +67,7 @@ macro_rules! order_example {
 
 pub(crate) use order_example;
 
-/// Version 1: the user's own order, with what keeps it from completing.
+/// Version 1: the user's own order, with the reasons that it is not completed.
 pub struct V1;
 
 impl Endpoint for V1 {
@@ -135,7 +135,7 @@ impl Endpoint for V1 {
     }
 }
 
-/// Version 2: any order of the client, or with an API key of the user.
+/// Version 2: any order of the tenant; with an API key, of the user.
 pub struct V2;
 
 impl Endpoint for V2 {
@@ -173,7 +173,7 @@ pub struct OrderV1 {
     date: Timestamp,
     currency_pair: PairCode,
     status: OrderStatus,
-    /// All fees together.
+    /// Sum of all fees.
     fee_amount: Amount,
     partner_fee: Amount,
     fee_percentage: Option<JsonDecimal>,
@@ -183,9 +183,9 @@ pub struct OrderV1 {
     partner_order_identifier: Option<String>,
     spread_fee: Amount,
     order_not_completed_reasons: Vec<Reason>,
-    /// What the user pays.
+    /// Amount that the user pays.
     price: Amount,
-    /// What the user gets.
+    /// Amount that the user gets.
     value: Amount,
     payment_method: String,
     wallet_address: String,
@@ -199,7 +199,7 @@ pub struct OrderV1 {
 }
 
 impl From<Order> for OrderV1 {
-    /// Without reasons: whether there are any is the reader's business.
+    /// Leaves the reasons empty; the endpoint fills them in.
     fn from(order: Order) -> Self {
         let blockchain_info = order.blockchain_info();
         let Order {

@@ -1,9 +1,9 @@
-//! The states of an order, and the causes that lead to them: words of the API document, of the
-//! database and of timelines.
+//! The states of an order and their causes, by the names of the API document, the database and
+//! timelines.
 
 use serde::{Serialize, Serializer};
 
-/// The state of an order, in the words of the API document.
+/// The state of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OrderStatus {
     /// Waits for the payment.
@@ -31,6 +31,16 @@ impl OrderStatus {
         Self::Refunded,
     ];
 
+    /// Every name.
+    pub const NAMES: [&'static str; 6] = {
+        let (mut names, mut index) = ([""; 6], 0);
+        while index < names.len() {
+            names[index] = Self::ALL[index].as_str();
+            index += 1;
+        }
+        names
+    };
+
     /// On the wire and in the database.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -50,7 +60,7 @@ impl OrderStatus {
         Self::ALL.into_iter().find(|status| status.as_str() == name)
     }
 
-    /// Whether nothing can happen to the order any more.
+    /// True if the order cannot change any more.
     #[must_use]
     pub const fn is_final(self) -> bool {
         matches!(self, Self::Completed | Self::Cancelled | Self::Refunded)
@@ -61,7 +71,7 @@ rampart_types::enum_column!(OrderStatus);
 
 rampart_types::inline_schema!(
     OrderStatus,
-    {"type": "string", "enum": OrderStatus::ALL.map(OrderStatus::as_str)}
+    {"type": "string", "enum": OrderStatus::NAMES}
 );
 
 impl Serialize for OrderStatus {
@@ -70,7 +80,7 @@ impl Serialize for OrderStatus {
     }
 }
 
-/// Why an order came to its state: an event, judged by what the order says.
+/// Cause of an order's state: an event, classified by amount and time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {
     /// A quote was confirmed: the order's first state.
@@ -85,7 +95,7 @@ pub enum Cause {
     PaymentDenied,
     /// The time to pay has passed.
     Expired,
-    /// The user or the operator called it off.
+    /// The user or the operator cancelled it.
     Cancelled,
     /// The coins were sent.
     CoinsSent,
@@ -93,7 +103,7 @@ pub enum Cause {
     ConfirmedOnChain,
     /// The operator holds it.
     Held,
-    /// The operator lets it go on.
+    /// The operator released it.
     Released,
     /// The payment was given back in full.
     Refunded,
@@ -119,7 +129,7 @@ impl Cause {
         Self::PaidOut,
     ];
 
-    /// As stored, in timelines, and as the `event` of the orders' metric.
+    /// Name in the database, in timelines, and as the `event` label of the orders' metric.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

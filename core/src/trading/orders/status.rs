@@ -1,4 +1,4 @@
-//! What state an order is in, and what may happen to it. `change` is the one way to change it.
+//! The state machine of orders: events, transitions, and `change`, the only way to change a state.
 
 mod change;
 mod machine;
@@ -8,8 +8,8 @@ use rust_decimal::Decimal;
 use sqlx::PgConnection;
 
 #[cfg(test)]
-pub(crate) use self::change::judge;
-pub(crate) use self::change::{Change, Event, Facts, Told, apply, apply_in};
+pub(crate) use self::change::next_transition;
+pub(crate) use self::change::{Change, Event, Facts, NotifyColumns, apply, apply_in};
 pub(crate) use self::machine::{Transition, transition};
 use crate::platform::clock::NoEntropy;
 use crate::platform::error::{Error, Result};
@@ -17,19 +17,19 @@ pub use crate::trading::orders::state::{Cause, OrderStatus};
 use crate::trading::sandbox::{self, Scenario};
 use rampart_types::{ClientId, OrderId};
 
-/// What happens to an order. Reasons are shown to the partner.
+/// An event of an order. Reasons are shown to the partner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OrderEvent {
     /// Money arrived: `None` is exactly the order's amount.
     PaymentReceived {
-        /// How much, in the order's fiat currency.
+        /// Amount in the order's fiat currency.
         amount: Option<Decimal>,
-        /// The payment provider's or the bank's own name for it.
+        /// The payment provider's or the bank's reference.
         reference: Option<String>,
     },
     /// The payment was denied.
     PaymentDenied {
-        /// Why.
+        /// The reason.
         reason: Option<String>,
     },
     /// The coins were sent.
@@ -41,49 +41,49 @@ pub enum OrderEvent {
     ConfirmedOnChain,
     /// The order must wait: compliance, an unverified account, a failed delivery.
     Hold {
-        /// Why.
+        /// The reason.
         reason: Option<String>,
     },
-    /// The order may go on.
+    /// The order may proceed.
     Release,
     /// The payment was given back in full.
     Refund {
-        /// Why.
+        /// The reason.
         reason: Option<String>,
     },
-    /// The order is called off.
+    /// The order is cancelled.
     Cancel {
-        /// Why.
+        /// The reason.
         reason: Option<String>,
     },
     /// The time to pay has passed.
     Expire,
 }
 
-/// What an event did.
+/// The effect of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Applied {
     /// The state before.
     pub from: OrderStatus,
     /// The state now.
     pub to: OrderStatus,
-    /// What the event was judged to be.
+    /// The cause that the event was classified as.
     pub cause: Cause,
-    /// When.
+    /// Time of the change.
     pub at: DateTime<Utc>,
 }
 
-/// Why an event did nothing.
+/// Reason that an event had no effect.
 #[derive(Debug)]
 pub enum NotApplied {
-    /// The client has no such order.
+    /// The tenant has no such order.
     NoSuchOrder,
     /// The order's state forbids it.
     Forbidden {
         /// That state.
         status: OrderStatus,
     },
-    /// We could not do it.
+    /// An internal error.
     Failed(Error),
 }
 
@@ -142,14 +142,14 @@ impl Event for OrderEvent {
         tx: &mut PgConnection,
         change: &Change<'_>,
         transition: &Transition,
-    ) -> Result<Option<Told>, sqlx::Error> {
+    ) -> Result<Option<NotifyColumns>, sqlx::Error> {
         let (transaction_id, payment) = match self {
             Self::CoinsSent { transaction_id } => (Some(transaction_id.as_str()), None),
             Self::PaymentReceived { amount, reference } => (None, Some((amount, reference))),
             _ => (None, None),
         };
         sqlx::query_as!(
-            Told,
+            NotifyColumns,
             r#"
             with moved as (
                 update buy_order set
@@ -184,16 +184,16 @@ impl Event for OrderEvent {
         .await
     }
 
-    /// In the sandbox an order goes on by itself.
-    async fn go_on(
+    /// Schedules the next simulated event of a sandbox order.
+    async fn follow_up(
         &self,
         tx: &mut PgConnection,
         change: &Change<'_>,
-        (facts, cause, told): (&Facts, Cause, &Told),
+        (facts, cause, columns): (&Facts, Cause, &NotifyColumns),
     ) -> Result<(), sqlx::Error> {
         let coins_sent = facts.coins_sent || matches!(self, Self::CoinsSent { .. });
-        let scenario = Scenario::of(told.partner_reference.as_deref(), facts.amount);
+        let scenario = Scenario::detect(columns.partner_reference.as_deref(), facts.amount);
         let step = sandbox::next(scenario, cause, coins_sent);
-        sandbox::follow(tx, change.core, change.client, change.order, (step, change.now)).await
+        sandbox::schedule(tx, change.core, change.client, change.order, (step, change.now)).await
     }
 }

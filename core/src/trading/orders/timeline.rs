@@ -1,4 +1,4 @@
-//! `GET /api/v2/buy/orders/{id}/timeline`: every change of an order's state, oldest first.
+//! `GET /api/v2/buy/orders/{id}/timeline`: an order's changes of state, oldest first.
 
 use chrono::{DateTime, Utc};
 use http::Method;
@@ -64,11 +64,11 @@ impl Endpoint for V2 {
     }
 }
 
-/// Most steps that are shown. An operator who holds and releases an order without end could make
-/// more; nothing else can.
+/// Most steps of a response. Only an operator who holds and releases an order many times can
+/// exceed it.
 const STEPS_MAX: i64 = 1_000;
 
-/// One change of state; of an event that keeps the state, both are the same.
+/// One change of state; both states are the same for an event that keeps it.
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "TimelineStep")]
 pub struct Step {

@@ -1,17 +1,17 @@
-//! What the payer's browser gets.
+//! HTML of the payment page.
 
 use http::StatusCode;
 use maud::{Markup, html};
 
-use super::{Action, Payment, Standing};
+use super::{Action, Payment, PaymentState};
 use crate::http::html::render_page;
 use crate::http::reply::Reply;
 use crate::trading::orders::status::{Cause, OrderStatus};
 use rampart_types::ReturnUrl;
 
-/// The order and what can be done about it.
+/// The page of an order, with the buttons that apply.
 pub(super) fn show(status: StatusCode, payment: &Payment) -> Reply {
-    let (heading, text) = words(payment);
+    let (heading, text) = heading_and_text(payment);
     let body = html! {
         @if payment.is_test {
             p.note { "This is a test. No money is moved and no coins are sent." }
@@ -19,7 +19,7 @@ pub(super) fn show(status: StatusCode, payment: &Payment) -> Reply {
         h1 { (heading) }
         p { (text) }
         (terms(payment))
-        @if payment.standing == Standing::Payable {
+        @if payment.state == PaymentState::Payable {
             (buttons())
         } @else if let Some(url) = &payment.return_url {
             p { a.button href=(url) rel="noreferrer" { "Back to " (payment.partner) } }
@@ -28,7 +28,7 @@ pub(super) fn show(status: StatusCode, payment: &Payment) -> Reply {
     render_page(status, heading, &body, payment.return_url.as_ref())
 }
 
-/// For a link that is none of ours. It says the same whatever is wrong with it.
+/// The page for an invalid link; the same for every reason.
 pub(super) fn not_found() -> Reply {
     let body = html! {
         h1 { "There is no such payment" }
@@ -37,9 +37,9 @@ pub(super) fn not_found() -> Reply {
     render_page(StatusCode::NOT_FOUND, "There is no such payment", &body, None)
 }
 
-/// Where the browser goes after a button: back to the partner, or to the page as it is now. 303
-/// makes it a GET, so that a reload repeats nothing.
-pub(super) fn leave(token: &str, return_url: Option<&ReturnUrl>) -> Reply {
+/// The redirect after a button: back to the partner, or to this page. 303 makes it a GET, so that a
+/// reload repeats nothing.
+pub(super) fn redirect(token: &str, return_url: Option<&ReturnUrl>) -> Reply {
     let mut reply = Reply::empty(StatusCode::SEE_OTHER);
     match return_url {
         Some(url) => reply.set("location", &url.to_ascii()),
@@ -49,17 +49,17 @@ pub(super) fn leave(token: &str, return_url: Option<&ReturnUrl>) -> Reply {
     reply
 }
 
-fn words(payment: &Payment) -> (&'static str, &'static str) {
-    match payment.standing {
-        Standing::Payable => ("Pay for your order", "Choose how this test payment ends."),
-        Standing::NoProvider => (
+fn heading_and_text(payment: &Payment) -> (&'static str, &'static str) {
+    match payment.state {
+        PaymentState::Payable => ("Pay for your order", "Choose how this test payment ends."),
+        PaymentState::NoProvider => (
             "This order cannot be paid here yet",
             "The payment provider is not configured. Please contact the shop.",
         ),
-        Standing::Closed => {
+        PaymentState::Closed => {
             ("This order can no longer be paid", "Nothing was charged. Please order again.")
         }
-        Standing::Moved(status, cause) => moved(status, cause),
+        PaymentState::Moved(status, cause) => moved(status, cause),
     }
 }
 
@@ -86,7 +86,7 @@ const fn moved(status: OrderStatus, cause: Cause) -> (&'static str, &'static str
 }
 
 fn terms(payment: &Payment) -> Markup {
-    let waits = matches!(payment.standing, Standing::Payable | Standing::NoProvider);
+    let waits = matches!(payment.state, PaymentState::Payable | PaymentState::NoProvider);
     html! {
         dl {
             dt { "Shop" } dd { (payment.partner) }
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
     use rampart_types::{ClientId, OrderId};
 
-    fn payment(standing: Standing, return_url: &str) -> Payment {
+    fn payment(state: PaymentState, return_url: &str) -> Payment {
         Payment {
             client: ClientId::from(uuid::Uuid::nil()),
             order: OrderId::new(7).unwrap(),
@@ -137,7 +137,7 @@ mod tests {
             wallet_address: "0xabc".to_owned(),
             expires_at: Some(chrono::DateTime::UNIX_EPOCH),
             is_test: true,
-            standing,
+            state,
             return_url: return_url.parse().ok(),
         }
     }
@@ -148,20 +148,23 @@ mod tests {
 
     #[test]
     fn names_are_text_and_never_markup() {
-        let page = show(StatusCode::OK, &payment(Standing::Payable, ""));
+        let page = show(StatusCode::OK, &payment(PaymentState::Payable, ""));
         assert!(text(&page).contains("&lt;b&gt;Acme") && !text(&page).contains("<b>"));
         assert!(!text(&page).contains("<script"));
     }
 
     #[test]
     fn only_a_payable_order_has_buttons() {
-        let moved = Standing::Moved(OrderStatus::Cancelled, Cause::PaymentDenied);
-        for (standing, buttons) in
-            [(Standing::Payable, 3), (Standing::NoProvider, 0), (Standing::Closed, 0), (moved, 0)]
-        {
-            let page = show(StatusCode::OK, &payment(standing, "https://shop.example/"));
-            assert_eq!(text(&page).matches("<button").count(), buttons, "{standing:?}");
-            assert_eq!(text(&page).contains("href="), buttons == 0, "{standing:?}");
+        let moved = PaymentState::Moved(OrderStatus::Cancelled, Cause::PaymentDenied);
+        for (state, buttons) in [
+            (PaymentState::Payable, 3),
+            (PaymentState::NoProvider, 0),
+            (PaymentState::Closed, 0),
+            (moved, 0),
+        ] {
+            let page = show(StatusCode::OK, &payment(state, "https://shop.example/"));
+            assert_eq!(text(&page).matches("<button").count(), buttons, "{state:?}");
+            assert_eq!(text(&page).contains("href="), buttons == 0, "{state:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Work on payment methods that depends on the catalogue alone, done once for each catalogue.
+//! Data about payment methods that depends on the catalogue alone, computed once per catalogue.
 
 use std::sync::{Arc, OnceLock};
 
@@ -10,11 +10,11 @@ use super::response_cache::ResponseCache;
 use crate::policies::policy_methods;
 use crate::trading::catalogue::Catalogue;
 
-/// The cache of the catalogue that requests ask about now. One per edge.
+/// The cache of the current catalogue. One per edge.
 #[derive(Debug, Default)]
 pub struct MethodCache(ArcSwapOption<CatalogueMethods>);
 
-/// What one catalogue's requests share.
+/// The data that requests with one catalogue share.
 #[derive(Debug)]
 pub(super) struct CatalogueMethods {
     pub(super) catalogue: Arc<Catalogue>,
@@ -24,7 +24,7 @@ pub(super) struct CatalogueMethods {
 }
 
 impl MethodCache {
-    /// The cache of `catalogue`. The first request that brings another catalogue begins a new one.
+    /// The cache of `catalogue`. The first request with another catalogue starts a new one.
     pub(super) fn for_catalogue(&self, catalogue: &Arc<Catalogue>) -> Arc<CatalogueMethods> {
         let current = self.0.load();
         match &*current {
@@ -39,7 +39,7 @@ impl MethodCache {
 }
 
 impl CatalogueMethods {
-    pub(super) fn new(catalogue: Arc<Catalogue>) -> Self {
+    fn new(catalogue: Arc<Catalogue>) -> Self {
         Self {
             catalogue,
             countries: CountryCache::default(),
@@ -48,7 +48,7 @@ impl CatalogueMethods {
         }
     }
 
-    /// All methods as a policy is told of them, in the catalogue's order.
+    /// All methods as policy input, in the catalogue's order.
     pub(super) fn policy_methods(&self) -> &[Method] {
         self.policy_methods.get_or_init(|| policy_methods(&self.catalogue))
     }

@@ -4,23 +4,24 @@
 use std::array;
 use std::sync::{Arc, OnceLock};
 
-use rampart_plugins::contract::RankRequest;
+use rampart_plugins::contract::{Method, RankRequest};
 
-use super::RankingContext;
-use super::cache::CatalogueMethods;
 use super::policy_input::policy_input;
-use super::response_cache::MethodList;
+use super::ranking::RankingContext;
+use super::response_cache::{MethodList, ResponseCache};
 use crate::platform::error::Result;
+use crate::trading::catalogue::Catalogue;
 use rampart_types::PAYMENT_METHOD_COUNTRIES;
 
-/// For each country of [`PAYMENT_METHOD_COUNTRIES`], in its order; the last one is no country.
+/// An entry for each country of [`PAYMENT_METHOD_COUNTRIES`], in its order; the last one is for no
+/// country.
 #[derive(Debug)]
 pub(super) struct CountryCache([OnceLock<CountryMethods>; PAYMENT_METHOD_COUNTRIES.len() + 1]);
 
 /// The methods of one country.
 #[derive(Debug)]
 pub(super) struct CountryMethods {
-    /// Their places in the catalogue, in the built-in order.
+    /// Their positions in the catalogue, in the built-in order.
     pub(super) order: Vec<usize>,
     list: OnceLock<MethodList>,
     input: OnceLock<Arc<RankRequest>>,
@@ -34,14 +35,15 @@ impl Default for CountryCache {
 
 impl CountryCache {
     /// The entry of the context's country; `None` when more than the country is known.
-    pub(super) fn get<'a>(
-        methods: &'a CatalogueMethods,
+    pub(super) fn get(
+        &self,
+        catalogue: &Catalogue,
         context: &RankingContext,
-    ) -> Option<&'a CountryMethods> {
+    ) -> Option<&CountryMethods> {
         if context.last_used.is_some() || !context.tier.is_empty() {
             return None;
         }
-        let place = match &context.country {
+        let position = match &context.country {
             None => PAYMENT_METHOD_COUNTRIES.len(),
             Some(country) => {
                 let capital = |code: u8| code.to_ascii_uppercase();
@@ -49,8 +51,8 @@ impl CountryCache {
                 PAYMENT_METHOD_COUNTRIES.iter().position(same)?
             }
         };
-        Some(methods.countries.0.get(place)?.get_or_init(|| CountryMethods {
-            order: context.ranked(&methods.catalogue),
+        Some(self.0.get(position)?.get_or_init(|| CountryMethods {
+            order: context.rank(catalogue),
             list: OnceLock::new(),
             input: OnceLock::new(),
         }))
@@ -61,19 +63,23 @@ impl CountryMethods {
     /// The list in the built-in order.
     ///
     /// # Errors
-    /// As [`CatalogueMethods::list`].
-    pub(super) fn list(&self, methods: &CatalogueMethods) -> Result<MethodList> {
+    /// As [`ResponseCache::list`].
+    pub(super) fn list(
+        &self,
+        catalogue: &Catalogue,
+        responses: &ResponseCache,
+    ) -> Result<MethodList> {
         if let Some(list) = self.list.get() {
             return Ok(list.clone());
         }
-        let list = methods.list(&self.order)?;
+        let list = responses.list(catalogue, &self.order)?;
         Ok(self.list.get_or_init(|| list).clone())
     }
 
     /// The policy's input; `context` is that of the country.
     pub(super) fn policy_input(
         &self,
-        methods: &CatalogueMethods,
+        methods: &[Method],
         context: &RankingContext,
     ) -> Arc<RankRequest> {
         let build = || Arc::new(policy_input(methods, context, &self.order));
@@ -85,22 +91,18 @@ impl CountryMethods {
 mod tests {
     use super::super::tests::catalogue;
     use super::*;
-
-    fn methods() -> CatalogueMethods {
-        CatalogueMethods::new(Arc::new(catalogue()))
-    }
+    use crate::policies::policy_methods;
 
     #[test]
     fn users_of_a_country_share_one_entry() {
-        let methods = methods();
-        let context = |country: Option<&str>| RankingContext {
-            country: country.map(str::to_owned),
-            ..RankingContext::default()
-        };
-        let entry = |country| CountryCache::get(&methods, &context(country)).unwrap();
-        let (dutch, nobody) = (entry(Some("NL")), entry(None));
-        assert!(std::ptr::eq(dutch, entry(Some("NL"))) && !std::ptr::eq(dutch, nobody));
-        assert_eq!((&dutch.order[..], &nobody.order[..]), (&[4, 3, 0, 1][..], &[0, 1, 3, 4][..]));
+        let (catalogue, countries) = (catalogue(), CountryCache::default());
+        let methods = policy_methods(&catalogue);
+        let context =
+            |country: Option<&str>| RankingContext::for_country(country.map(str::to_owned));
+        let entry = |country| countries.get(&catalogue, &context(country)).unwrap();
+        let (dutch, unknown) = (entry(Some("NL")), entry(None));
+        assert!(std::ptr::eq(dutch, entry(Some("NL"))) && !std::ptr::eq(dutch, unknown));
+        assert_eq!((&dutch.order[..], &unknown.order[..]), (&[4, 3, 0, 1][..], &[0, 1, 3, 4][..]));
         let input = dutch.policy_input(&methods, &context(Some("NL")));
         assert!(Arc::ptr_eq(&input, &dutch.policy_input(&methods, &context(Some("NL")))));
         assert_eq!((input.user.country.as_str(), input.methods.len()), ("NL", 4));
@@ -111,14 +113,14 @@ mod tests {
 
     #[test]
     fn a_context_with_more_than_a_country_is_not_shared() {
-        let methods = methods();
+        let (catalogue, countries) = (catalogue(), CountryCache::default());
         for context in [
             RankingContext { tier: "basic".to_owned(), ..RankingContext::default() },
             RankingContext { last_used: Some("a".to_owned()), ..RankingContext::default() },
-            RankingContext { country: Some("XX".to_owned()), ..RankingContext::default() },
-            RankingContext { country: Some("nl".to_owned()), ..RankingContext::default() },
+            RankingContext::for_country(Some("XX".to_owned())),
+            RankingContext::for_country(Some("nl".to_owned())),
         ] {
-            assert!(CountryCache::get(&methods, &context).is_none(), "{context:?}");
+            assert!(countries.get(&catalogue, &context).is_none(), "{context:?}");
         }
     }
 }

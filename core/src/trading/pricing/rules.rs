@@ -1,5 +1,5 @@
-//! The rules of partner fee, payment method fee and spread: the built-in ones, or those that a
-//! partner's policy states. The host does the sums and keeps them within the operator's bounds.
+//! Rules of partner fee, payment method fee and spread: the built-in ones, or those of a partner's
+//! policy. The host computes the fees and clamps them to the operator's bounds.
 
 use rampart_plugins::contract::FeeKind;
 use rampart_plugins::{Charge, FeeSchedule};
@@ -10,20 +10,20 @@ use crate::trading::catalogue::PaymentMethod;
 use rampart_types::decimal::{multiply_rounded, percent_of, sum};
 use rampart_types::money::round_fiat;
 
-/// Most that the payment method fee may come to, in percent of the basis, beyond the method's own
-/// fixed fee.
+/// Largest payment method fee, in percent of the basis, beyond the method's own fixed fee.
 pub const PAYMENT_METHOD_PERCENT_MAX: i64 = 20;
 /// Largest spread, in percent.
 pub const SPREAD_PERCENT_MAX: i64 = 20;
-/// Smallest spread, in percent. A subsidy is the operator's money, so a policy may not give much.
+/// Smallest spread, in percent. A negative spread costs the operator, so a policy may not give
+/// much.
 pub const SPREAD_PERCENT_MIN: i64 = -1;
 
-/// Decimals that a policy's amounts are kept with.
+/// Decimals of a policy's amounts.
 const POLICY_AMOUNT_DECIMALS: u32 = 10;
-/// Decimals that parts per million have as a percentage.
+/// Decimals of parts per million as a percentage.
 const PPM_PERCENT_DECIMALS: u32 = 4;
 
-/// What a fee comes to on a basis; amounts are fiat. Nothing is rounded here.
+/// A fee as a function of a basis; amounts are fiat, unrounded.
 #[derive(Clone, Copy, Debug)]
 struct Rule {
     fixed: Decimal,
@@ -37,7 +37,7 @@ impl Rule {
         Self { fixed, percentage, at_least: None, at_most: None }
     }
 
-    fn of_method(method: &PaymentMethod) -> Self {
+    fn for_method(method: &PaymentMethod) -> Self {
         Self::plain(method.fee_fixed, method.fee_percentage)
     }
 
@@ -52,7 +52,7 @@ impl Rule {
     }
 }
 
-/// Rules of the fees that a policy may state.
+/// Rules of the fees that a policy may set.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     partner: Vec<Rule>,
@@ -62,7 +62,7 @@ pub struct Rules {
     spread_clamped: bool,
 }
 
-/// What the rules may come to.
+/// Bounds of the fees.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     /// The partner's fee, in percent of the basis.
@@ -72,8 +72,8 @@ pub struct Bounds {
 }
 
 impl Rules {
-    /// Without a policy: the partner's percentage, the method's fixed fee and percentage, the
-    /// pair's spread in percent.
+    /// The rules without a policy: the partner's percentage, the method's fixed fee and percentage,
+    /// the pair's spread in percent.
     pub fn built_in(
         partner_percentage: Decimal,
         method: &PaymentMethod,
@@ -81,19 +81,18 @@ impl Rules {
     ) -> Self {
         Self {
             partner: vec![Rule::plain(Decimal::ZERO, partner_percentage)],
-            payment_method: vec![Rule::of_method(method)],
+            payment_method: vec![Rule::for_method(method)],
             ..Self::default()
         }
         .with_spread(spread_percentage)
     }
 
-    /// A policy's schedule. Its amounts are in the currency that the user pays; `unit` is what one
-    /// of it is worth in fiat: one when buying, the mid price when selling. Where it has no line
-    /// for the payment method, the method's own fees stay: what the method costs is not the
-    /// partner's to forget.
+    /// The rules of a policy's schedule. Its amounts are in the currency that the user pays; `unit`
+    /// is the fiat value of one unit of it: one when buying, the mid price when selling. Without a
+    /// line for the payment method, the method's own fees apply: a partner cannot waive them.
     ///
-    /// `None` when a price has too many digits to reckon with.
-    pub fn of_schedule(
+    /// `None` when a price has too many digits.
+    pub fn from_schedule(
         schedule: &FeeSchedule,
         method: &PaymentMethod,
         unit: Decimal,
@@ -117,7 +116,7 @@ impl Rules {
             }
         }
         if rules.payment_method.is_empty() {
-            rules.payment_method.push(Rule::of_method(method));
+            rules.payment_method.push(Rule::for_method(method));
         }
         Some(rules.with_spread(percent(schedule.spread_ppm)))
     }
@@ -128,27 +127,27 @@ impl Rules {
         Self { spread, spread_clamped: spread != percentage, ..self }
     }
 
-    /// The spread in percent of what is left after the other fees.
+    /// The spread in percent of the rest after the other fees.
     pub(super) fn spread_percentage(&self) -> Decimal {
         self.spread
     }
 
-    /// Whether the rules asked for another spread.
+    /// True if the spread was changed by its bounds.
     pub(super) fn is_spread_clamped(&self) -> bool {
         self.spread_clamped
     }
 
     /// The partner's fee on a basis, from zero to the partner's cap.
     pub(super) fn partner_fee(&self, basis: Decimal, bounds: &Bounds) -> Option<Bounded> {
-        Some(Bounded::of(total(&self.partner, basis)?, bounds.partner(basis)?))
+        Some(Bounded::new(total(&self.partner, basis)?, bounds.partner(basis)?))
     }
 
     /// The payment method's fee on a basis, from zero to its bound.
     pub(super) fn payment_method_fee(&self, basis: Decimal, bounds: &Bounds) -> Option<Bounded> {
-        Some(Bounded::of(total(&self.payment_method, basis)?, bounds.payment_method(basis)?))
+        Some(Bounded::new(total(&self.payment_method, basis)?, bounds.payment_method(basis)?))
     }
 
-    /// The partner's fee in percent of any basis, where it is the same for all.
+    /// The partner's fee in percent, if it is the same for every basis.
     pub(super) fn partner_rate(&self, bounds: &Bounds) -> Option<Decimal> {
         if !self.partner.iter().all(Rule::is_plain_rate) {
             return None;
@@ -161,14 +160,14 @@ impl Rules {
 /// A fee within its bounds, unrounded.
 pub(super) struct Bounded {
     pub(super) fee: Decimal,
-    /// Whether the rules came to another.
+    /// True if the bounds changed it.
     pub(super) clamped: bool,
 }
 
 impl Bounded {
-    fn of(asked: Decimal, most: Decimal) -> Self {
-        let fee = asked.clamp(Decimal::ZERO, most);
-        Self { fee, clamped: fee != asked }
+    fn new(unbounded: Decimal, most: Decimal) -> Self {
+        let fee = unbounded.clamp(Decimal::ZERO, most);
+        Self { fee, clamped: fee != unbounded }
     }
 }
 
@@ -192,8 +191,8 @@ fn total(rules: &[Rule], basis: Decimal) -> Option<Decimal> {
     rules.iter().try_fold(Decimal::ZERO, |total, rule| sum([total, rule.fee(basis)?]))
 }
 
-/// A policy's amount in fiat, cut to what the sums can hold: nothing beyond [`AMOUNT_MAX`] survives
-/// the bounds, and nothing finer a rounding to the smallest unit.
+/// A policy's amount in fiat, clamped so that sums do not overflow: the bounds exclude anything
+/// beyond [`AMOUNT_MAX`], and rounding anything finer than the smallest unit.
 fn in_fiat(amount: Decimal, unit: Decimal) -> Option<Decimal> {
     let most = Decimal::from(AMOUNT_MAX);
     let amount = round_fiat(amount.clamp(-most, most), POLICY_AMOUNT_DECIMALS);

@@ -1,18 +1,18 @@
-//! The least whole number of units whose rest after fees covers a target.
+//! Search for the least whole number of units whose rest after fees covers a target.
 
 use rust_decimal::Decimal;
 
 use super::AMOUNT_MAX;
 use rampart_types::decimal::divide_up;
 
-/// Most steps of a search: doubling and halving, each step takes a bit of the answer.
+/// Most steps of doubling and of halving: each step determines one bit of the result.
 const STEPS_MAX: u32 = 128;
 
 /// The least multiple of `unit` whose rest is not below `target`, which is positive.
 ///
-/// `rest` grows with its argument but for single units where several fees round up at once, so what
-/// is found covers the target while one unit less does not. `None` when the fees eat up whatever is
-/// added, or a number does not fit.
+/// `rest` grows with its argument except for single units at which several fees round up at once,
+/// so the result covers the target and one unit less does not. `None` when the fees absorb any
+/// addition, or a number does not fit.
 pub(super) fn least(
     unit: Decimal,
     target: Decimal,
@@ -35,7 +35,7 @@ pub(super) fn least(
     None
 }
 
-/// Where the answer would be if the fees were one straight line through two of their points.
+/// Estimates the result by a straight line through two points of the fees.
 fn guess(
     unit: Decimal,
     target: Decimal,
@@ -44,7 +44,7 @@ fn guess(
     let fees = |basis: Decimal| basis.checked_sub(rest(basis)?);
     let first = fees(target)?;
     let second = fees(target.checked_add(first)?.max(unit))?;
-    // The limit of the series of fees on fees; where it has none, the search goes up from here.
+    // The limit of the series of fees on fees; if it diverges, the search goes up from here.
     let slack = first.checked_add(first)?.checked_sub(second)?;
     let limit = match slack > Decimal::ZERO {
         true => first.checked_div(slack)?.checked_mul(first)?,
@@ -54,8 +54,8 @@ fn guess(
     units.checked_mul(unit)
 }
 
-/// Two numbers around the answer, found from `start` in steps that double: the lower one does not
-/// cover, the upper one does.
+/// Brackets the result from `start` in steps that double: the lower bound does not cover, the upper
+/// one does.
 fn bracket(
     unit: Decimal,
     start: Decimal,
@@ -65,7 +65,7 @@ fn bracket(
     let (mut at, mut step) = (start, unit);
     if covers(start)? {
         for _ in 0..STEPS_MAX {
-            // Nothing covers a positive target.
+            // Zero does not cover a positive target.
             let below = (at - step).max(Decimal::ZERO);
             if below.is_zero() || !covers(below)? {
                 return Some((below, at));
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fees_that_eat_everything_have_no_answer() {
+    fn fees_that_absorb_everything_have_no_result() {
         let nothing = |_: Decimal| Some(Decimal::ZERO);
         assert_eq!(least(Decimal::ONE, Decimal::ONE, nothing), None);
         let minus = |basis: Decimal| Some(-basis);

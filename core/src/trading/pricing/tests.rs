@@ -3,7 +3,7 @@ use rampart_plugins::contract::FeeKind;
 use rampart_plugins::{Charge, FeeLine, FeeSchedule};
 
 use super::*;
-use crate::trading::catalogue::PaymentMethod;
+use crate::trading::catalogue::{PaymentMethod, PaymentMethodKind};
 use rampart_types::decimal::{fits_decimals, parse};
 
 fn decimal(text: &str) -> Decimal {
@@ -15,7 +15,7 @@ fn method(fixed: &str, percentage: &str) -> PaymentMethod {
         code: "creditCard".to_owned(),
         label: String::new(),
         psp: String::new(),
-        kind: "card".to_owned(),
+        kind: PaymentMethodKind::Card,
         limit: Decimal::from(AMOUNT_MAX),
         fee_fixed: decimal(fixed),
         fee_percentage: decimal(percentage),
@@ -59,7 +59,7 @@ fn schedule(lines: Vec<(FeeKind, Charge)>, spread_ppm: i32) -> FeeSchedule {
     }
 }
 
-/// What must hold for whatever is priced.
+/// Invariants of every priced trade.
 fn check(terms: &Terms, priced: &Priced) {
     let exponent = terms.fiat_exponent;
     let Priced { fiat, crypto, fees, .. } = *priced;
@@ -85,7 +85,7 @@ fn check(terms: &Terms, priced: &Priced) {
 
 #[test]
 fn a_purchase_for_a_hundred_euros_is_divided_as_documented() {
-    let priced = terms(Side::Buy).price_of(Given::Fiat(decimal("100"))).unwrap();
+    let priced = terms(Side::Buy).price(Given::Fiat(decimal("100"))).unwrap();
     // 100 - 1.00 - 1.00 - 2.75 - 1.50 = 93.75; the spread is 0.47 of it, 93.28 buys coins.
     assert_eq!(priced.crypto, decimal("0.00103644"));
     let fees = FeeBreakdown {
@@ -104,9 +104,9 @@ fn a_purchase_for_a_hundred_euros_is_divided_as_documented() {
 #[test]
 fn a_purchase_of_a_given_amount_costs_the_least_that_covers_it() {
     let terms = terms(Side::Buy);
-    let priced = terms.price_of(Given::Crypto(decimal("0.00103644"))).unwrap();
+    let priced = terms.price(Given::Crypto(decimal("0.00103644"))).unwrap();
     assert_eq!(priced.fiat, decimal("100"));
-    let less = terms.price_of(Given::Fiat(decimal("99.99"))).unwrap();
+    let less = terms.price(Given::Fiat(decimal("99.99"))).unwrap();
     assert!(less.crypto < decimal("0.00103644"));
     check(&terms, &priced);
 }
@@ -114,22 +114,22 @@ fn a_purchase_of_a_given_amount_costs_the_least_that_covers_it() {
 #[test]
 fn a_sale_is_the_mirror_of_a_purchase() {
     let terms = terms(Side::Sell);
-    let priced = terms.price_of(Given::Crypto(decimal("0.01"))).unwrap();
+    let priced = terms.price(Given::Crypto(decimal("0.01"))).unwrap();
     // Worth 900: 9 + 9 + 22.75 + 1.50 leave 857.75; the spread is 4.29 of it.
     assert_eq!(priced.fiat, decimal("853.46"));
     check(&terms, &priced);
-    let back = terms.price_of(Given::Fiat(decimal("853.46"))).unwrap();
+    let back = terms.price(Given::Fiat(decimal("853.46"))).unwrap();
     assert!(back.crypto <= decimal("0.01") && back.fiat == priced.fiat);
     check(&terms, &back);
 }
 
 #[test]
 fn an_amount_that_its_fees_eat_up_has_no_price() {
-    let price = |given| terms(Side::Buy).price_of(given);
+    let price = |given| terms(Side::Buy).price(given);
     assert_eq!(price(Given::Fiat(decimal("1.75"))), Err(Unpriceable::TooSmall));
     assert_eq!(price(Given::Fiat(decimal("0.01"))), Err(Unpriceable::TooSmall));
     assert!(price(Given::Crypto(decimal("0.00000001"))).is_ok());
-    let sell = terms(Side::Sell).price_of(Given::Crypto(decimal("0.00001")));
+    let sell = terms(Side::Sell).price(Given::Crypto(decimal("0.00001")));
     assert_eq!(sell, Err(Unpriceable::TooSmall));
 }
 
@@ -139,7 +139,7 @@ fn an_amount_beyond_the_bound_has_no_price() {
         for given in [Given::Fiat, Given::Crypto] {
             let over = Decimal::from(AMOUNT_MAX) + Decimal::ONE;
             for amount in [over, Decimal::MAX] {
-                assert_eq!(terms(side).price_of(given(amount)), Err(Unpriceable::TooLarge));
+                assert_eq!(terms(side).price(given(amount)), Err(Unpriceable::TooLarge));
             }
         }
     }
@@ -155,15 +155,18 @@ fn a_policy_is_kept_within_the_bounds_and_that_is_recorded() {
         ],
         400_000,
     );
-    let rules = Rules::of_schedule(&greedy, &card(), Decimal::ONE).unwrap();
+    let rules = Rules::from_schedule(&greedy, &card(), Decimal::ONE).unwrap();
     let terms = Terms { rules, ..terms(Side::Buy) };
-    let priced = terms.price_of(Given::Fiat(decimal("100"))).unwrap();
+    let priced = terms.price(Given::Fiat(decimal("100"))).unwrap();
     assert_eq!(priced.fees.partner, decimal("5"));
     assert_eq!(priced.partner_fee_percentage, decimal("5"));
     assert_eq!(priced.fees.payment_method, decimal("20.25"));
     // 20 % of 100 - 5 - 20.25 - 1 - 1.50.
     assert_eq!(priced.fees.spread, decimal("14.45"));
-    assert_eq!(priced.clamped, ["partner", "payment-method", "spread"]);
+    assert_eq!(
+        priced.clamped,
+        [BoundedFee::Partner, BoundedFee::PaymentMethod, BoundedFee::Spread]
+    );
     check(&terms, &priced);
 }
 
@@ -176,25 +179,28 @@ fn a_policy_cannot_pay_the_user_but_by_a_small_spread() {
         ],
         -30_000,
     );
-    let rules = Rules::of_schedule(&generous, &card(), Decimal::ONE).unwrap();
+    let rules = Rules::from_schedule(&generous, &card(), Decimal::ONE).unwrap();
     let terms = Terms { rules, ..terms(Side::Buy) };
-    let priced = terms.price_of(Given::Fiat(decimal("100"))).unwrap();
+    let priced = terms.price(Given::Fiat(decimal("100"))).unwrap();
     assert_eq!((priced.fees.partner, priced.fees.payment_method), (Decimal::ZERO, Decimal::ZERO));
     // 97.50 are left, and one percent of it is given.
     assert_eq!(priced.fees.spread, decimal("-0.98"));
-    assert_eq!(priced.clamped, ["partner", "payment-method", "spread"]);
+    assert_eq!(
+        priced.clamped,
+        [BoundedFee::Partner, BoundedFee::PaymentMethod, BoundedFee::Spread]
+    );
     check(&terms, &priced);
 }
 
 #[test]
 fn a_policy_that_forgets_the_payment_method_leaves_its_fees() {
-    let silent = Rules::of_schedule(&schedule(vec![], 0), &card(), Decimal::ONE).unwrap();
+    let silent = Rules::from_schedule(&schedule(vec![], 0), &card(), Decimal::ONE).unwrap();
     let terms = Terms { rules: silent, ..terms(Side::Buy) };
-    let priced = terms.price_of(Given::Fiat(decimal("100"))).unwrap();
+    let priced = terms.price(Given::Fiat(decimal("100"))).unwrap();
     assert_eq!((priced.fees.partner, priced.fees.payment_method), (Decimal::ZERO, decimal("2.75")));
     let free = schedule(vec![(FeeKind::PaymentMethod, Charge::Flat(Decimal::ZERO))], 0);
-    let rules = Rules::of_schedule(&free, &card(), Decimal::ONE).unwrap();
-    let priced = Terms { rules, ..terms }.price_of(Given::Fiat(decimal("100"))).unwrap();
+    let rules = Rules::from_schedule(&free, &card(), Decimal::ONE).unwrap();
+    let priced = Terms { rules, ..terms }.price(Given::Fiat(decimal("100"))).unwrap();
     assert_eq!(priced.fees.payment_method, Decimal::ZERO);
 }
 
@@ -209,8 +215,8 @@ fn bounds_of_a_rate_count_in_what_the_user_pays() {
         schedule(vec![(FeeKind::Partner, charge)], 0)
     };
     let partner = |side, schedule: &FeeSchedule, unit: &str, given| {
-        let rules = Rules::of_schedule(schedule, &card(), decimal(unit)).unwrap();
-        Terms { rules, ..terms(side) }.price_of(given).unwrap()
+        let rules = Rules::from_schedule(schedule, &card(), decimal(unit)).unwrap();
+        Terms { rules, ..terms(side) }.price(given).unwrap()
     };
     let bought = partner(Side::Buy, &bounded("2", "3"), "1", Given::Fiat(decimal("100")));
     assert_eq!(bought.fees.partner, decimal("2"));
@@ -231,9 +237,9 @@ fn the_requested_fee_is_clamped_to_the_partners_cap() {
         rules: Rules::built_in(decimal("5"), &method("0", "0"), Decimal::ZERO),
         ..terms(Side::Buy)
     };
-    let priced = terms.price_of(Given::Fiat(decimal("100"))).unwrap();
+    let priced = terms.price(Given::Fiat(decimal("100"))).unwrap();
     assert_eq!((priced.fees.partner, priced.partner_fee_percentage), (decimal("2"), decimal("2")));
-    assert_eq!(priced.clamped, ["partner"]);
+    assert_eq!(priced.clamped, [BoundedFee::Partner]);
 }
 
 /// Any terms: exponents of JPY, EUR and KWD, every scale, cheap and dear coins, any built-in fees.
@@ -303,7 +309,7 @@ proptest! {
     #[test]
     fn the_identity_holds_for_any_purchase((terms, fiat, crypto) in case(Side::Buy)) {
         for given in [Given::Fiat(fiat), Given::Crypto(crypto)] {
-            if let Ok(priced) = terms.price_of(given) {
+            if let Ok(priced) = terms.price(given) {
                 check(&terms, &priced);
                 prop_assert!(given == Given::Fiat(priced.fiat) || given == Given::Crypto(priced.crypto));
             }
@@ -313,7 +319,7 @@ proptest! {
     #[test]
     fn the_identity_holds_for_any_sale((terms, fiat, crypto) in case(Side::Sell)) {
         for given in [Given::Fiat(fiat), Given::Crypto(crypto)] {
-            if let Ok(priced) = terms.price_of(given) {
+            if let Ok(priced) = terms.price(given) {
                 check(&terms, &priced);
                 prop_assert!(given == Given::Fiat(priced.fiat) || given == Given::Crypto(priced.crypto));
             }
@@ -322,16 +328,16 @@ proptest! {
 
     #[test]
     fn the_fiat_of_a_coin_amount_buys_no_less((terms, _, crypto) in case(Side::Buy)) {
-        if let Ok(there) = terms.price_of(Given::Crypto(crypto)) {
-            let back = terms.price_of(Given::Fiat(there.fiat)).unwrap();
+        if let Ok(there) = terms.price(Given::Crypto(crypto)) {
+            let back = terms.price(Given::Fiat(there.fiat)).unwrap();
             prop_assert!(back.crypto >= crypto, "{} < {crypto}", back.crypto);
         }
     }
 
     #[test]
     fn the_coins_of_a_payout_sell_for_no_less((terms, fiat, _) in case(Side::Sell)) {
-        if let Ok(there) = terms.price_of(Given::Fiat(fiat)) {
-            let back = terms.price_of(Given::Crypto(there.crypto)).unwrap();
+        if let Ok(there) = terms.price(Given::Fiat(fiat)) {
+            let back = terms.price(Given::Crypto(there.crypto)).unwrap();
             prop_assert!(back.fiat >= fiat, "{} < {fiat}", back.fiat);
         }
     }
@@ -340,7 +346,7 @@ proptest! {
     fn any_amount_of_coins_that_can_be_bought_has_a_price((terms, _, crypto) in case(Side::Buy)) {
         // The dearest coin costs ten million.
         let crypto = crypto.min(Decimal::from(10_000_000));
-        prop_assert!(terms.price_of(Given::Crypto(crypto)).is_ok());
+        prop_assert!(terms.price(Given::Crypto(crypto)).is_ok());
     }
 
     #[test]
@@ -350,10 +356,10 @@ proptest! {
         schedule in any_schedule(),
     ) {
         let (side, unit) = if sold { (Side::Sell, terms.price) } else { (Side::Buy, Decimal::ONE) };
-        let Some(rules) = Rules::of_schedule(&schedule, &card(), unit) else { return Ok(()) };
+        let Some(rules) = Rules::from_schedule(&schedule, &card(), unit) else { return Ok(()) };
         let terms = Terms { side, rules, ..terms };
         for given in [Given::Fiat(fiat), Given::Crypto(crypto)] {
-            if let Ok(priced) = terms.price_of(given) {
+            if let Ok(priced) = terms.price(given) {
                 check(&terms, &priced);
             }
         }

@@ -1,5 +1,5 @@
-//! A quote as it stands in its token. Nobody but us reads it, and every answer and every confirm
-//! carries it, so it is neither text nor self-describing: a third as long as the same in JSON.
+//! A quote as the claims of its token. They are compact binary, a third as long as JSON: only this
+//! service reads them, and every quote response and every confirm carries them.
 
 use std::borrow::Cow;
 
@@ -14,26 +14,26 @@ use rampart_types::{
     WalletAddress,
 };
 
-/// The first byte: changes with anything that changes the bytes, which are those of the fields below
-/// and of their types, in order.
+/// The first byte, the version of the encoding. Any change to the fields below, their types or
+/// their order needs another one.
 const FORMAT: u8 = 1;
 
-/// The quote in bytes.
+/// Encodes a quote.
 ///
 /// # Errors
-/// When it cannot be written, which is our fault.
+/// When it cannot be encoded, which is our fault.
 pub(super) fn write(quote: &Quote) -> Result<Vec<u8>> {
-    let unwritten = |error| Error::internal("write a quote", error);
-    let claims = Claims::of(quote).map_err(unwritten)?;
+    let failed = |error| Error::internal("write a quote", error);
+    let claims = Claims::new(quote).map_err(failed)?;
     postcard::to_extend(&claims, vec![FORMAT])
         .map_err(|error| Error::internal("write a quote", error))
 }
 
-/// The quote that [`write`] wrote; `None` for anything else.
+/// Decodes the output of [`write`]; `None` for anything else.
 pub(super) fn read(bytes: &[u8]) -> Option<Quote> {
     let (&FORMAT, claims) = bytes.split_first()? else { return None };
     match postcard::take_from_bytes::<Claims<'_>>(claims).ok()? {
-        (claims, []) => claims.quote(),
+        (claims, []) => claims.into_quote(),
         _ => None,
     }
 }
@@ -58,16 +58,16 @@ struct Claims<'a> {
     partner_fee_percentage: Packed,
     requested_fee_percentage: Option<Packed>,
     wallet: Option<(Chain, Cow<'a, str>)>,
-    /// In JSON, where a number is one kind of tag and a text the other.
+    /// As JSON, in which a number is one kind of tag and a text the other.
     tag: Option<String>,
     country: Option<Country>,
     is_estimated: bool,
-    /// In JSON.
+    /// As JSON.
     policy_decisions: String,
 }
 
 impl<'a> Claims<'a> {
-    fn of(quote: &'a Quote) -> serde_json::Result<Self> {
+    fn new(quote: &'a Quote) -> serde_json::Result<Self> {
         let FeeBreakdown { partner, provider, payment_method, network, spread, affiliate } =
             quote.fees;
         let wallet = quote.wallet_address.as_ref();
@@ -94,7 +94,7 @@ impl<'a> Claims<'a> {
         })
     }
 
-    fn quote(self) -> Option<Quote> {
+    fn into_quote(self) -> Option<Quote> {
         let [partner, provider, payment_method, network, spread, affiliate] =
             self.fees.map(|Packed(fee)| fee);
         let wallet_address = match self.wallet {

@@ -1,4 +1,4 @@
-//! `POST /api/v1/buy/quote` and `POST /api/v1/sell/quote`: what a trade would come to, sealed for
+//! `POST /api/v1/buy/quote` and `POST /api/v1/sell/quote`: prices a trade and seals the quote for
 //! the confirm.
 
 use std::sync::Arc;
@@ -96,7 +96,7 @@ impl Endpoint for BuyV1 {
     }
 
     async fn call(core: &Core, caller: ClientMaybeUser, request: Request) -> Result<Json<View>> {
-        make(core, &caller, Side::Buy, request).await.map(Json)
+        create(core, &caller, Side::Buy, request).await.map(Json)
     }
 }
 
@@ -165,13 +165,13 @@ impl Endpoint for SellV1 {
         caller: ClientMaybeUser,
         request: Request,
     ) -> Result<Json<SellQuote>> {
-        let quote = make(core, &caller, Side::Sell, request).await?;
-        let bank_account_disabled = match caller.user {
+        let quote = create(core, &caller, Side::Sell, request).await?;
+        let kind = accounts::Kind::from_name(&quote.payment_method);
+        let bank_account_disabled = match caller.user.zip(kind) {
             None => false,
-            Some(user) => {
+            Some((user, kind)) => {
                 let mut conn = core.db.acquire().await?;
-                let owner = (caller.client.id(), user);
-                accounts::all_disabled(&mut conn, owner, &quote.payment_method).await?
+                accounts::all_disabled(&mut conn, (caller.client.id(), user), kind).await?
             }
         };
         Ok(Json(SellQuote {
@@ -182,18 +182,18 @@ impl Endpoint for SellV1 {
     }
 }
 
-/// A sell quote as shown.
+/// A sell quote's JSON.
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SellQuote {
     #[serde(flatten)]
     quote: View,
     fiat_network_fee: JsonDecimal,
-    /// Whether the user has accounts for the payout method and every one of them is disabled.
+    /// True if the user has accounts for the payout method and all of them are disabled.
     bank_account_disabled: bool,
 }
 
-/// A buy quote as shown.
+/// A buy quote's JSON.
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "BuyQuote")]
 #[serde(rename_all = "camelCase")]
@@ -220,17 +220,22 @@ pub struct View {
 }
 
 /// Prices the request and seals the quote.
-async fn make(core: &Core, caller: &ClientMaybeUser, side: Side, request: Request) -> Result<View> {
+async fn create(
+    core: &Core,
+    caller: &ClientMaybeUser,
+    side: Side,
+    request: Request,
+) -> Result<View> {
     let quote = quote(core, caller, side, &request)?;
     let sealed = token::seal(core, &caller.client.tenant, &quote)?;
     let pair = &request.pair;
     let amounts = (quote.fiat, quote.crypto);
     let mut reasons = limits::reasons(side, pair, &request.method, amounts);
     reasons.extend(limits::reasons_of_user(core, caller, &quote).await?);
-    View::of(&request, quote, sealed, reasons)
+    View::new(&request, quote, sealed, reasons)
 }
 
-/// What the request comes to now.
+/// Quotes the request at the current price.
 ///
 /// # Errors
 /// When the market is closed, or the amount has no price.
@@ -242,7 +247,7 @@ pub(crate) fn quote(
 ) -> Result<Quote> {
     let price = open_market(core, side, request)?;
     let pair = &request.pair;
-    let fees = Fees::of(core, caller, side, request, price)?;
+    let fees = Fees::evaluate(core, caller, side, request, price)?;
     let terms = Terms {
         side,
         price,
@@ -253,10 +258,10 @@ pub(crate) fn quote(
         rules: fees.rules.clone(),
         bounds: fees.bounds,
     };
-    let priced = terms.price_of(request.given).map_err(|why| request.unpriceable(why))?;
+    let priced = terms.price(request.given).map_err(|why| request.unpriceable(why))?;
     Ok(Quote {
         policy_decisions: fees.decisions(core, caller, &priced),
-        ..promise(core, caller, side, request, price, &priced)?
+        ..build(core, caller, side, request, price, &priced)?
     })
 }
 
@@ -267,7 +272,7 @@ pub(crate) fn quote(
 fn open_market(core: &Core, side: Side, request: &Request) -> Result<Decimal> {
     let mut refusal = Refusal::new();
     let price = request.pair.live_price(core.clock.now());
-    let in_maintenance = side.of(&request.pair).status != PairStatus::Enabled;
+    let in_maintenance = side.terms(&request.pair).status != PairStatus::Enabled;
     if in_maintenance && side == Side::Sell {
         refusal.add(Code::SellingInMaintenance, None);
     } else if in_maintenance || price.is_none() {
@@ -279,7 +284,7 @@ fn open_market(core: &Core, side: Side, request: &Request) -> Result<Decimal> {
     price.filter(|_| refusal.is_empty()).ok_or_else(|| refusal.into())
 }
 
-fn promise(
+fn build(
     core: &Core,
     caller: &ClientMaybeUser,
     side: Side,
@@ -315,10 +320,10 @@ fn promise(
 }
 
 impl View {
-    fn of(request: &Request, quote: Quote, sealed: Token, reasons: Vec<Reason>) -> Result<Self> {
+    fn new(request: &Request, quote: Quote, sealed: Token, reasons: Vec<Reason>) -> Result<Self> {
         let pair = &request.pair;
         let single = single_coin((quote.fiat, quote.crypto), pair.quote.scale())
-            .ok_or_else(|| Error::broken("reckon the price of one coin"))?;
+            .ok_or_else(|| Error::broken("compute the price of one coin"))?;
         let (source, target) = match quote.side {
             Side::Buy => (&pair.quote, &pair.base),
             Side::Sell => (&pair.base, &pair.quote),
@@ -347,8 +352,8 @@ impl View {
     }
 }
 
-/// What one coin comes to in this quote, everything included: `fiatAmount / cryptoAmount`, rounded
-/// as the prices endpoint rounds. `None` when it does not fit.
+/// Price of one coin in this quote, fees included: `fiatAmount / cryptoAmount`, rounded as by the
+/// prices endpoint. `None` when it does not fit.
 fn single_coin((fiat, crypto): (Decimal, Decimal), exponent: u32) -> Option<Decimal> {
     rounded(fiat.checked_div(crypto)?, exponent)
 }

@@ -1,4 +1,4 @@
-//! Whose rules the fees of a quote follow: the partner's policy, or the built-in ones.
+//! The fee rules of a quote: those of the partner's policy, or the built-in ones.
 
 use rampart_plugins::contract::{self, FeeRequest, Money, PolicyKind, Stage};
 use rust_decimal::Decimal;
@@ -11,19 +11,19 @@ use crate::auth::caller::ClientMaybeUser;
 use crate::platform::error::Result;
 use crate::policies::{self, PolicyFees};
 use crate::trading::pricing::{
-    Bounds, Given, PAYMENT_METHOD_PERCENT_MAX, Priced, Rules, SPREAD_PERCENT_MAX,
+    BoundedFee, Bounds, Given, PAYMENT_METHOD_PERCENT_MAX, Priced, Rules, SPREAD_PERCENT_MAX,
     SPREAD_PERCENT_MIN, Unpriceable,
 };
 use rampart_types::Country;
 use rampart_types::decimal::divide_down;
 use rampart_types::money::fiat_value;
 
-/// Decimals of amounts and rates that a policy is told where they are reckoned, not given.
+/// Decimals of computed amounts and rates in a policy's input.
 const POLICY_DECIMALS: u32 = 18;
-/// The country that a policy is told where none is known (a user-assigned code of ISO 3166-1).
+/// The country in a policy's input if none is known (a user-assigned code of ISO 3166-1).
 const COUNTRY_UNKNOWN: &str = "ZZ";
 
-/// The rules of one quote, and who stated them.
+/// The rules of one quote, and the policy that they are from.
 pub(super) struct Fees {
     pub(super) rules: Rules,
     pub(super) bounds: Bounds,
@@ -31,15 +31,15 @@ pub(super) struct Fees {
 }
 
 impl Fees {
-    /// Asks the partner's policy, and takes the built-in rules where it has none or it malfunctions:
-    /// the requested percentage or the client's default, the method's fees, the pair's spread. A
-    /// policy states all of these itself, so `fee` of the request does not count beside it; only
-    /// the method's fees stay where it has no line for them.
+    /// Evaluates the partner's policy, or takes the built-in rules if there is none or it fails:
+    /// the requested percentage or the tenant's default, the method's fees, the pair's spread. A
+    /// policy replaces all of these, the request's `fee` included; only the method's fees stay if
+    /// its schedule has no line for them.
     ///
     /// # Errors
-    /// ER328 on a malfunction of a policy that is set to fail closed; ER011 or ER012 for an amount
-    /// whose sums do not fit.
-    pub(super) fn of(
+    /// ER328 when a policy fails that is set to fail closed; ER011 or ER012 for an amount whose
+    /// sums do not fit.
+    pub(super) fn evaluate(
         core: &Core,
         caller: &ClientMaybeUser,
         side: Side,
@@ -53,22 +53,22 @@ impl Fees {
         };
         let policy = match tenant.policies.has(PolicyKind::Fee) {
             true => {
-                let asked = asked(caller, side, request, price)
+                let input = policy_input(caller, side, request, price)
                     .ok_or_else(|| request.unpriceable(Unpriceable::TooLarge))?;
-                policies::fee_schedule(core, &caller.client, caller.user, asked)?
+                policies::fee_schedule(core, &caller.client, caller.user, input)?
             }
             false => None,
         };
         let unit = if side == Side::Buy { Decimal::ONE } else { price };
-        let stated = match policy {
+        let from_policy = match policy {
             Some(policy) => {
-                let rules = Rules::of_schedule(&policy.schedule, &request.method, unit)
+                let rules = Rules::from_schedule(&policy.schedule, &request.method, unit)
                     .ok_or_else(|| request.unpriceable(Unpriceable::TooLarge))?;
                 Some((rules, policy))
             }
             None => None,
         };
-        Ok(match stated {
+        Ok(match from_policy {
             Some((rules, policy)) => Self { rules, bounds, policy: Some(policy) },
             None => {
                 let partner = request.fee.unwrap_or(tenant.default_fee_percentage);
@@ -79,9 +79,10 @@ impl Fees {
         })
     }
 
-    /// What the order's audit row will say of these fees.
+    /// The entries of these fees in the order's audit row.
     pub(super) fn decisions(self, core: &Core, caller: &ClientMaybeUser, priced: &Priced) -> Value {
-        let (clamped, within) = (&priced.clamped, self.bounds_of(&priced.clamped));
+        let within = self.describe_bounds(&priced.clamped);
+        let clamped: Vec<_> = priced.clamped.iter().map(|fee| fee.as_str()).collect();
         match self.policy {
             Some(mut policy) => {
                 if !clamped.is_empty() {
@@ -96,27 +97,29 @@ impl Fees {
         }
     }
 
-    /// The bounds that these fees were held to, in words: why they are not what was stated.
-    fn bounds_of(&self, clamped: &[&'static str]) -> Value {
-        let bound = |name: &&'static str| match *name {
-            "partner" => {
+    /// The bounds that clamped these fees, in words.
+    fn describe_bounds(&self, clamped: &[BoundedFee]) -> Value {
+        let bound = |fee| match fee {
+            BoundedFee::Partner => {
                 let cap = self.bounds.partner_percentage_max.normalize();
                 format!("0 to {cap} % of the amount, the partner's cap")
             }
-            "payment-method" => {
+            BoundedFee::PaymentMethod => {
                 let fixed = self.bounds.payment_method_fixed.normalize();
                 format!("0 to {fixed} and {PAYMENT_METHOD_PERCENT_MAX} % of the amount")
             }
-            _ => format!("{SPREAD_PERCENT_MIN} to {SPREAD_PERCENT_MAX} % of what is converted"),
+            BoundedFee::Spread => {
+                format!("{SPREAD_PERCENT_MIN} to {SPREAD_PERCENT_MAX} % of what is converted")
+            }
         };
-        let bounds = clamped.iter().map(|name| ((*name).to_owned(), bound(name).into()));
+        let bounds = clamped.iter().map(|fee| (fee.as_str().to_owned(), bound(*fee).into()));
         Value::Object(bounds.collect())
     }
 }
 
-/// What a policy is asked. The amount that the user pays is told at the mid price where the request
-/// names the other one, because it depends on the answer.
-fn asked(
+/// The policy's input. If the request gives the other amount, the amount that the user pays is
+/// converted at the mid price, because the exact one depends on the policy's output.
+fn policy_input(
     caller: &ClientMaybeUser,
     side: Side,
     request: &Request,
@@ -149,7 +152,7 @@ fn asked(
         mid_rate: plain(mid_rate),
         payment_method: request.method.code.clone(),
         country: request.country.map_or(COUNTRY_UNKNOWN, Country::as_str).to_owned(),
-        // Fees do not wait for the database: of the user, they know that there is one.
+        // Quotes of fees do not wait for the database, so the user's level is unknown.
         user_tier: if caller.user.is_some() { "registered" } else { "guest" }.to_owned(),
         volume_30d: None,
         promo_code: None,

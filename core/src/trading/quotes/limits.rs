@@ -1,4 +1,4 @@
-//! What stands in the way of confirming a quote. Limits never fail a quote: they are told with it,
+//! Reasons that a quote cannot be confirmed. Limits never fail a quote: they are reported with it,
 //! and fail the confirm (section 6.1 of the contract).
 
 use rust_decimal::Decimal;
@@ -17,18 +17,18 @@ use crate::trading::limits;
 #[schemars(rename = "QuoteUnconfirmableReason")]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Reason {
-    /// The amount is outside what the pair takes.
+    /// The amount is outside the pair's bounds.
     CurrencyLimitExceeded,
-    /// The amount is above what the payment method takes.
+    /// The amount is above the payment method's limit.
     PaymentMethodLimitExceeded,
-    /// The amount is above what the user may still trade today.
+    /// The amount is above the remainder of the user's day limit.
     UserLimitExceeded,
-    /// The user has not shown everything yet: a hint, because the confirm then succeeds and the
-    /// reason stands in the order.
+    /// The user's verification is incomplete: a hint, because the confirm succeeds and the order
+    /// has the reason.
     UserRegistrationNotCompleted,
 }
 
-/// Reasons that pair and method give. A pair's limits are in what the user pays.
+/// Reasons by pair and method. A pair's bounds are in the currency that the user pays.
 pub(super) fn reasons(
     side: Side,
     pair: &Pair,
@@ -40,13 +40,13 @@ pub(super) fn reasons(
         Side::Sell => (&pair.sell, crypto),
     };
     let outside = !(limits.min..=limits.max).contains(&paid);
-    let above = fiat > method.limit;
+    let above = !method.accepts(fiat);
     let all =
         [(outside, Reason::CurrencyLimitExceeded), (above, Reason::PaymentMethodLimitExceeded)];
     all.into_iter().filter_map(|(holds, reason)| holds.then_some(reason)).collect()
 }
 
-/// Reasons that the user gives, if there is one.
+/// Reasons by the user, if there is one.
 ///
 /// # Errors
 /// When the database cannot be read.
@@ -56,10 +56,10 @@ pub(super) async fn reasons_of_user(
     quote: &Quote,
 ) -> Result<Vec<Reason>> {
     let Some(user) = caller.user else { return Ok(Vec::new()) };
-    // Boxed, because a quote without a user, the common one, would carry its room around.
+    // Boxed: it would enlarge the future of every quote, and most have no user.
     let standing = Box::pin(limits::standing(core, caller.client.id(), user)).await?;
     let (trader, spent) = standing.ok_or(Code::UserNotFound)?;
-    let above = quote.fiat > trader.rules.left(quote.side, &spent);
+    let above = quote.fiat > trader.rules.remaining(quote.side, &spent);
     let open = !trader.statuses.is_verified();
     let all = [(above, Reason::UserLimitExceeded), (open, Reason::UserRegistrationNotCompleted)];
     Ok(all.into_iter().filter_map(|(holds, reason)| holds.then_some(reason)).collect())

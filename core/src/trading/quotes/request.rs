@@ -1,4 +1,4 @@
-//! The members of a quote request, both sides.
+//! The request of a quote, for both sides.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -13,28 +13,28 @@ use crate::http::fields::Fields;
 use crate::platform::error::{Code, Error, Result};
 use crate::trading::catalogue::{Catalogue, Crypto, Currency, Pair, PairStatus, PaymentMethod};
 use crate::trading::pricing::{AMOUNT_MAX, Given, Unpriceable};
-use crate::trading::sell::PAYOUT_METHODS;
+use crate::users::accounts::Kind as AccountKind;
 use rampart_types::decimal::{fits_decimals, from_number_or_text};
 use rampart_types::{Country, DestinationTag, InvalidTag, TagKind, WalletAddress};
 
-/// The payout method where a request names none.
-const PAYOUT_METHOD_DEFAULT: &str = "bankTransfer";
+/// Default payout method.
+const PAYOUT_METHOD_DEFAULT: AccountKind = AccountKind::BankTransfer;
 
-/// What both sides take.
+/// Members of both sides.
 pub(super) const MEMBERS: &[Member] = &[
     optional(
         "currencyPair",
         Kind::Matching("^[A-Z0-9]{2,12}-[A-Z0-9]{2,12}$"),
         "The pair, crypto first: `BTC-EUR`. Required unless both currencies are named by CAIP-19.",
     ),
-    optional("sourceCurrency", Kind::Text, "CAIP-19 id of what the user hands over."),
-    optional("targetCurrency", Kind::Text, "CAIP-19 id of what the user gets."),
+    optional("sourceCurrency", Kind::Text, "CAIP-19 id of the currency that the user pays."),
+    optional("targetCurrency", Kind::Text, "CAIP-19 id of the currency that the user gets."),
     optional(
         "fiatAmount",
         Kind::DecimalOrText,
-        "What is paid, or paid out, in fiat. Exactly one of the two amounts is sent.",
+        "Amount that is paid, or paid out, in fiat. Exactly one of the two amounts is sent.",
     ),
-    optional("cryptoAmount", Kind::DecimalOrText, "What is bought or sold, in crypto."),
+    optional("cryptoAmount", Kind::DecimalOrText, "Amount that is bought or sold, in crypto."),
     optional(
         "fee",
         Kind::DecimalOrText,
@@ -44,25 +44,25 @@ pub(super) const MEMBERS: &[Member] = &[
     optional(
         "countryCode",
         Kind::Matching("^[A-Za-z]{2}$"),
-        "Where the user is, as in ISO 3166-1.",
+        "The user's country, as in ISO 3166-1.",
     ),
 ];
 
-/// What only buying takes.
+/// Members of buying only.
 pub(super) const BUY_MEMBERS: &[Member] = &[
     required("paymentMethod", Kind::Text, "Code of a listed payment method."),
     optional("walletAddress", Kind::Text, "Binds the quote to this wallet."),
     optional("destinationTag", Kind::Tag, "Binds the quote to this tag."),
 ];
 
-/// What only selling takes.
+/// Members of selling only.
 pub(super) const SELL_MEMBERS: &[Member] = &[optional(
     "paymentMethod",
-    Kind::OneOf(&PAYOUT_METHODS),
-    "How the user is paid; `bankTransfer` if omitted.",
+    Kind::OneOf(&AccountKind::NAMES),
+    "Payout method; `bankTransfer` if omitted.",
 )];
 
-/// A quote request, valid on its own; whether the market is open is up to the call.
+/// A validated quote request; the call checks that the market is open.
 #[derive(Debug)]
 pub struct Request {
     pub(super) pair: Arc<Pair>,
@@ -103,7 +103,7 @@ impl Request {
         fields.finish(request)
     }
 
-    /// A purchase for this much fiat, with nothing else said.
+    /// The request of a purchase for this fiat amount, with defaults for the rest.
     pub(crate) fn purchase(pair: Arc<Pair>, method: Arc<PaymentMethod>, fiat: Decimal) -> Self {
         Self {
             pair,
@@ -116,7 +116,7 @@ impl Request {
         }
     }
 
-    /// Why the amount has no price, as the partner is told.
+    /// The error for an amount without a price.
     pub(super) fn unpriceable(&self, why: Unpriceable) -> Error {
         let code = match self.given {
             Given::Fiat(_) => Code::FiatAmountInvalid,
@@ -133,8 +133,8 @@ fn parsed<T: FromStr>(value: &Value) -> Option<T> {
     value.as_str()?.parse().ok()
 }
 
-/// The pair that `currencyPair` names, or `sourceCurrency` and `targetCurrency` (CAIP-19) do. Both
-/// forms may be sent if they name the same. A pair that is not offered on this side is as unknown.
+/// The pair of `currencyPair`, or of `sourceCurrency` and `targetCurrency` (CAIP-19). Both forms
+/// may be sent if they agree. A pair that is disabled on this side counts as unknown.
 fn pair(fields: &mut Fields<'_>, side: Side, catalogue: &Catalogue) -> Option<Arc<Pair>> {
     let source = fields.optional("sourceCurrency", Code::SourceCurrencyUnsupported, |value| {
         currency(catalogue, value)
@@ -148,7 +148,7 @@ fn pair(fields: &mut Fields<'_>, side: Side, catalogue: &Catalogue) -> Option<Ar
         fields.value("sourceCurrency").is_some() && fields.value("targetCurrency").is_some();
     let derived = source.zip(target).and_then(|(source, target)| {
         let (base, quote) = if side == Side::Buy { (target, source) } else { (source, target) };
-        catalogue.pair_of(base.code(), quote.code())
+        catalogue.pair(base.code(), quote.code())
     });
     let named = fields
         .value("currencyPair")
@@ -162,10 +162,10 @@ fn pair(fields: &mut Fields<'_>, side: Side, catalogue: &Catalogue) -> Option<Ar
         (Some(named), false) => named,
         (Some(named), true) => named.filter(|pair| derived.is_none_or(|d| d.code == pair.code)),
     };
-    // What is wrong with a CAIP-19 id was said already.
-    let said = by_caip19 && !fields.is_clean();
-    let pair = pair.filter(|pair| side.of(pair).status != PairStatus::Disabled).cloned();
-    if pair.is_none() && !said {
+    // An invalid CAIP-19 id has been reported already.
+    let reported = by_caip19 && !fields.is_clean();
+    let pair = pair.filter(|pair| side.terms(pair).status != PairStatus::Disabled).cloned();
+    if pair.is_none() && !reported {
         fields.refuse_with(Code::CurrencyPairUnknown, "currencyPair");
     }
     pair
@@ -181,16 +181,16 @@ fn method(
     catalogue: &Catalogue,
 ) -> Option<Arc<PaymentMethod>> {
     let find = |code: &str| {
-        let fits = side == Side::Buy || PAYOUT_METHODS.contains(&code);
+        let fits = side == Side::Buy || AccountKind::from_name(code).is_some();
         catalogue.payment_method(code).filter(|_| fits).cloned()
     };
     if side == Side::Sell && fields.value("paymentMethod").is_none() {
-        return find(PAYOUT_METHOD_DEFAULT);
+        return find(PAYOUT_METHOD_DEFAULT.as_str());
     }
     fields.required("paymentMethod", Code::PaymentMethodUnknown, |value| find(value.as_str()?))
 }
 
-/// Exactly one of the two amounts; an empty string is none.
+/// Reads exactly one of the two amounts; an empty string is none.
 fn given(fields: &mut Fields<'_>, pair: Option<&Pair>) -> Option<Given> {
     let is_sent = |name| fields.value(name).is_some_and(|value| value.as_str() != Some(""));
     let (fiat, crypto) = (is_sent("fiatAmount"), is_sent("cryptoAmount"));
@@ -208,7 +208,7 @@ fn given(fields: &mut Fields<'_>, pair: Option<&Pair>) -> Option<Given> {
     fiat.or(crypto).flatten()
 }
 
-/// A positive number of at most so many decimals; how many is not known without a pair.
+/// A positive number with at most `decimals`, which are unknown without a pair.
 fn amount(
     fields: &mut Fields<'_>,
     name: &'static str,
@@ -231,7 +231,7 @@ fn amount(
     None
 }
 
-/// The partner's fee in percent; null and an empty string are the client's default.
+/// The partner's fee in percent; null and an empty string are the tenant's default.
 fn fee(fields: &mut Fields<'_>, client: &Client) -> Option<Decimal> {
     fields
         .optional("fee", Code::FeeOutOfBounds, |value| {
@@ -243,7 +243,7 @@ fn fee(fields: &mut Fields<'_>, client: &Client) -> Option<Decimal> {
         .flatten()
 }
 
-/// The wallet that the quote is to be bound to.
+/// The wallet to bind the quote to.
 fn wallet(
     fields: &mut Fields<'_>,
     crypto: &Crypto,

@@ -1,7 +1,7 @@
-//! The token of a quote: sealed for one client and one day, opened while it may live.
+//! The token of a quote, sealed under a key of one tenant and one day.
 //!
-//! Each client has a key of its own for each day, so another client's quote does not even decrypt,
-//! and no key gets near the 2^32 random nonces that AES-GCM allows it (NIST SP 800-38D, 8.3).
+//! Each tenant has its own key for each day, so another tenant's quote does not decrypt, and no key
+//! gets near the limit of 2^32 random nonces of AES-GCM (NIST SP 800-38D, 8.3).
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Serialize, Serializer};
@@ -17,13 +17,13 @@ use crate::tenancy::tenants::Tenant;
 use rampart_types::{ClientId, UserId};
 
 const SECONDS_PER_DAY: i64 = 86_400;
-/// How far the clock of another edge may be ahead of ours, in seconds.
+/// Largest clock skew between edges, in seconds.
 const CLOCK_SKEW_SECONDS: i64 = 5;
-/// Days for which a key that has turned is kept.
-const DAYS_KEPT: i64 = 1;
+/// Days for which a rotated key stays valid.
+const KEY_GRACE_DAYS: i64 = 1;
 
-// A quote of a day may live on into the days for which the day's key is kept, and no further.
-const _: () = assert!((QUOTE_LIFETIME_SECONDS_MAX as i64) <= DAYS_KEPT * SECONDS_PER_DAY);
+// A quote must not outlive the key that it is sealed under.
+const _: () = assert!((QUOTE_LIFETIME_SECONDS_MAX as i64) <= KEY_GRACE_DAYS * SECONDS_PER_DAY);
 
 /// A sealed quote.
 #[derive(Debug)]
@@ -38,18 +38,17 @@ impl From<Token> for String {
 }
 
 impl Serialize for Token {
-    /// As it is: base64url and points need no escapes, and to check that it is a text takes less
-    /// time than to look for some.
+    /// Writes it without looking for escapes, which base64url and dots never need.
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         let text = RawValue::from_string(format!("\"{}\"", self.0));
         text.map_err(serde::ser::Error::custom)?.serialize(serializer)
     }
 }
 
-/// A quote of this tenant's as a token.
+/// Seals a quote of this tenant.
 ///
 /// # Errors
-/// When it cannot be written, which is our fault.
+/// When it cannot be encoded, which is our fault.
 pub fn seal(core: &Core, tenant: &Tenant, quote: &Quote) -> Result<Token> {
     debug_assert_eq!(tenant.id, quote.client, "nobody could open it");
     let day = day_of(quote.issued_at);
@@ -57,15 +56,15 @@ pub fn seal(core: &Core, tenant: &Tenant, quote: &Quote) -> Result<Token> {
     key.seal(&core.clock, claims::write(quote)?).map(Token)
 }
 
-/// The quote that a token holds, if `client` may confirm it now.
+/// Opens the quote of a token, if `client` may confirm it now.
 ///
-/// A quote that was made for a user is of that user alone: another `user` is refused. `None` is no
-/// other user: section 6.3 of the contract lets a client confirm with its token alone, and the
-/// order then belongs to the user of the quote. A quote made for nobody serves any user.
+/// A quote that is bound to a user is refused for another `user`. `None` is accepted: section 6.3
+/// of the contract lets a partner confirm with its token alone, and the order then belongs to the
+/// quote's user. An unbound quote serves any user.
 ///
 /// # Errors
-/// ER006 when it has expired, ER009 or ER017 when it is of the other side, and ER007 for all else,
-/// with nothing that tells what.
+/// ER006 when it has expired, ER009 or ER017 when it is of the other side, and ER007 for everything
+/// else, without the cause.
 pub fn open(
     core: &Core,
     client: &Client,
@@ -76,8 +75,7 @@ pub fn open(
     open_with(&core.keys, core.clock.now(), client.id(), user, side, token)
 }
 
-/// The same, of a quote that [`open`] refused as expired. Nothing new may come of it, but what came
-/// of it before can be found again.
+/// Opens a quote that [`open`] refused as expired, to find an order that was made of it before.
 ///
 /// # Errors
 /// As [`open`], without ER006.
@@ -89,10 +87,10 @@ pub fn open_expired(
     token: &str,
 ) -> Result<Quote> {
     let now = core.clock.now();
-    admitted(read(&core.keys, now, client.id(), token)?, now, client.id(), user, side)
+    check(read(&core.keys, now, client.id(), token)?, now, client.id(), user, side)
 }
 
-/// ER007; the cause goes to the log alone.
+/// The error ER007; the cause is only logged.
 pub(super) fn refused(cause: &'static str) -> Error {
     tracing::debug!(cause, "quote refused");
     Code::QuoteInvalid.into()
@@ -110,12 +108,12 @@ fn open_with(
     if now >= quote.expires_at {
         return Err(Code::QuoteExpired.into());
     }
-    admitted(quote, now, client, user, side)
+    check(quote, now, client, user, side)
 }
 
-/// The quote that a token of this client holds, whatever it says.
+/// Decrypts a token of this tenant, without checks of the quote.
 fn read(keys: &MasterKey, now: DateTime<Utc>, client: ClientId, token: &str) -> Result<Quote> {
-    let days = day_of(now) - DAYS_KEPT..=day_of(now + skew());
+    let days = day_of(now) - KEY_GRACE_DAYS..=day_of(now + skew());
     let (day, sealed) = days
         .rev()
         .find_map(|day| Some((day, Sealed::parse(token, &day.to_string())?)))
@@ -125,8 +123,8 @@ fn read(keys: &MasterKey, now: DateTime<Utc>, client: ClientId, token: &str) -> 
     claims::read(&plain).ok_or_else(|| refused("unreadable claims"))
 }
 
-/// The quote, if what it says fits who brings it.
-fn admitted(
+/// Checks that the quote fits its caller.
+fn check(
     quote: Quote,
     now: DateTime<Utc>,
     client: ClientId,
@@ -134,7 +132,7 @@ fn admitted(
     side: Side,
 ) -> Result<Quote> {
     if quote.side != side {
-        return Err(side.expected().into());
+        return Err(side.wrong_side_code().into());
     }
     if quote.client != client {
         return Err(refused("of another client"));

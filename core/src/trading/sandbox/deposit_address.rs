@@ -1,5 +1,5 @@
-//! Where the coins of a test client's sale are to go: an address of the right form that nobody has
-//! the key of, always the same for the same sale.
+//! The deposit address of a test tenant's sale: well formed, without a known key, and deterministic
+//! for each sale.
 
 use bech32::{Bech32, Fe32, Hrp};
 use bs58::Alphabet;
@@ -15,16 +15,16 @@ use rampart_types::{Chain, ClientId, DestinationTag, OrderId, TagKind, WalletAdd
 const DOGECOIN_VERSION: u8 = 0x1e;
 /// Header of a Cardano address without a stake part, on the main network (CIP-19).
 const CARDANO_HEADER: u8 = 0x61;
-/// Bytes of a hash in the addresses of Bitcoin's kin, Ethereum and XRP.
+/// Bytes of a hash in the addresses of Bitcoin and its forks, Ethereum and XRP.
 const HASH_BYTES: usize = 20;
 /// Bytes of a key's hash on Cardano.
 const CARDANO_HASH_BYTES: usize = 28;
 
-/// The address of a sale, and its tag where the chain has tags: there the client has one address,
-/// as it would with an exchange.
+/// The address of a sale. On chains with tags a tenant has one address and each sale a tag, as with
+/// an exchange.
 ///
 /// # Errors
-/// When what comes out is no address, which would be our fault.
+/// When the result is not a valid address, which would be our fault.
 pub(crate) fn of(
     core: &Core,
     client: ClientId,
@@ -51,7 +51,7 @@ fn number(mac: &Tag) -> String {
     u32::from_be_bytes(bytes).to_string()
 }
 
-/// An address made of the first bytes of `mac`.
+/// An address from the first bytes of `mac`.
 fn text(chain: Chain, mac: &Tag) -> Option<String> {
     let key: &[u8; 32] = mac.as_ref().first_chunk()?;
     let hash = key.get(..HASH_BYTES)?;

@@ -1,21 +1,21 @@
-//! Magic values: a test order that carries one follows a path of its own, from its confirm on and
-//! without anybody at the payment page.
+//! Magic values: a test order with one follows a scenario from its confirm on, without the payment
+//! page.
 //!
-//! What an order is to follow is read off the order whenever something has happened to it, so
-//! there is nothing to store, and what a partner or an operator does in between counts.
+//! The scenario is derived from the order after each event, so that it needs no storage and events
+//! of partners and operators in between count.
 
 use rust_decimal::Decimal;
 
 use super::simulated_event::SimulatedEvent;
 use crate::trading::orders::state::{Cause, OrderStatus};
 
-/// Every magic amount is this much in the order's fiat currency, and a cent more for each scenario.
+/// Base of the magic amounts in the order's fiat currency; each scenario adds a cent.
 const AMOUNT_CENTS: i64 = 10_100;
-/// Every magic reference starts like this; anything may follow the scenario's name behind a dash,
-/// so that references can differ.
+/// Prefix of the magic references; any text may follow the scenario's name and a dash, so that
+/// references can differ.
 const REFERENCE_PREFIX: &str = "sandbox-";
 
-/// A path that an order follows.
+/// A path through the order's states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scenario {
     Completed,
@@ -28,7 +28,7 @@ pub(crate) enum Scenario {
 }
 
 impl Scenario {
-    /// Every scenario; the place of one decides its amount.
+    /// Every scenario; its position decides its amount.
     pub(crate) const ALL: [Self; 7] = [
         Self::Completed,
         Self::Denied,
@@ -39,9 +39,9 @@ impl Scenario {
         Self::Held,
     ];
 
-    /// The scenario of an order with this reference of its partner's and this fiat amount. The
-    /// reference goes first.
-    pub(crate) fn of(reference: Option<&str>, fiat: Decimal) -> Option<Self> {
+    /// The scenario of an order with this partner reference and this fiat amount. The reference
+    /// has precedence.
+    pub(crate) fn detect(reference: Option<&str>, fiat: Decimal) -> Option<Self> {
         let named = reference.and_then(|text| text.strip_prefix(REFERENCE_PREFIX));
         let named = named.and_then(|text| text.split('-').next());
         let by_name = |scenario: &Self| named == Some(scenario.name());
@@ -63,20 +63,21 @@ impl Scenario {
         }
     }
 
-    /// The `partnerOrderIdentifier` that asks for it.
+    /// The `partnerOrderIdentifier` that selects it.
     pub(crate) fn reference(self) -> String {
         format!("{REFERENCE_PREFIX}{}", self.name())
     }
 
-    /// The `fiatAmount` that asks for it.
+    /// The `fiatAmount` that selects it.
     pub(crate) fn amount(self) -> Decimal {
-        let place = Self::ALL.into_iter().position(|scenario| scenario == self);
-        let cents = place.and_then(|place| i64::try_from(place + 1).ok()).unwrap_or_default();
+        let position = Self::ALL.into_iter().position(|scenario| scenario == self);
+        let cents =
+            position.and_then(|position| i64::try_from(position + 1).ok()).unwrap_or_default();
         Decimal::new(AMOUNT_CENTS + cents, 2)
     }
 
-    /// What the order comes to in the end.
-    pub(crate) const fn ends(self) -> OrderStatus {
+    /// The order's last status.
+    pub(crate) const fn final_status(self) -> OrderStatus {
         match self {
             Self::Completed => OrderStatus::Completed,
             Self::Denied | Self::Expired | Self::Cancelled => OrderStatus::Cancelled,
@@ -85,7 +86,7 @@ impl Scenario {
         }
     }
 
-    /// In words, for developers.
+    /// A description for developers.
     pub(crate) const fn description(self) -> &'static str {
         match self {
             Self::Completed => "The payment arrives without the payment page; the coins follow.",
@@ -98,7 +99,7 @@ impl Scenario {
         }
     }
 
-    /// All that happens, in order.
+    /// The simulated events, in order.
     pub(crate) fn steps(self) -> Vec<SimulatedEvent> {
         let (mut steps, mut cause) = (Vec::new(), Cause::Confirmed);
         while let Some(step) = next(Some(self), cause, steps.contains(&SimulatedEvent::CoinsSent)) {
@@ -109,8 +110,8 @@ impl Scenario {
     }
 }
 
-/// What happens next by itself to an order that `cause` brought where it is; `None` while people
-/// are waited for, or for nothing at all.
+/// The next simulated event of an order whose status has this cause; `None` while it waits for
+/// people, or is final.
 pub(crate) fn next(
     scenario: Option<Scenario>,
     cause: Cause,
@@ -143,21 +144,21 @@ mod tests {
         let amounts: BTreeSet<_> = Scenario::ALL.map(Scenario::amount).into();
         assert_eq!(amounts.len(), Scenario::ALL.len());
         for scenario in Scenario::ALL {
-            let of = |reference: &str| Scenario::of(Some(reference), Decimal::ONE_HUNDRED);
-            assert_eq!(of(&scenario.reference()), Some(scenario));
-            assert_eq!(of(&format!("{}-7", scenario.reference())), Some(scenario));
-            assert_eq!(of(&format!("{}7", scenario.reference())), None);
-            assert_eq!(Scenario::of(None, scenario.amount()), Some(scenario));
+            let detect = |reference: &str| Scenario::detect(Some(reference), Decimal::ONE_HUNDRED);
+            assert_eq!(detect(&scenario.reference()), Some(scenario));
+            assert_eq!(detect(&format!("{}-7", scenario.reference())), Some(scenario));
+            assert_eq!(detect(&format!("{}7", scenario.reference())), None);
+            assert_eq!(Scenario::detect(None, scenario.amount()), Some(scenario));
         }
         assert_eq!(
-            Scenario::of(Some("sandbox-denied"), Scenario::Held.amount()),
+            Scenario::detect(Some("sandbox-denied"), Scenario::Held.amount()),
             Some(Scenario::Denied)
         );
-        assert_eq!(Scenario::of(Some("sandbox"), Decimal::ONE_HUNDRED), None);
+        assert_eq!(Scenario::detect(Some("sandbox"), Decimal::ONE_HUNDRED), None);
     }
 
     #[test]
-    fn an_order_without_magic_waits_for_its_payment_and_then_goes_on() {
+    fn an_order_without_magic_value_waits_for_its_payment_and_then_proceeds() {
         assert_eq!(next(None, Cause::Confirmed, false), None);
         assert_eq!(next(None, Cause::PaymentReceived, false), Some(SimulatedEvent::CoinsSent));
         assert_eq!(next(None, Cause::CoinsSent, true), Some(SimulatedEvent::ConfirmedOnChain));

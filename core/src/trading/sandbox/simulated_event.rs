@@ -13,7 +13,7 @@ pub enum SimulatedEvent {
     PaymentDenied,
     /// The time to pay ends.
     Expire,
-    /// The user calls it off.
+    /// The user cancels it.
     Cancel,
     /// The coins are sent, in a simulated transaction.
     CoinsSent,
@@ -21,7 +21,7 @@ pub enum SimulatedEvent {
     ConfirmedOnChain,
     /// The operator holds it.
     Hold,
-    /// The operator lets it go on.
+    /// The operator releases it.
     Release,
     /// The payment is given back.
     Refund,
@@ -51,7 +51,7 @@ impl SimulatedEvent {
         names
     };
 
-    /// In paths and as stored.
+    /// Name in paths and in the database.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::PaymentReceived => "payment-received",
@@ -68,10 +68,10 @@ impl SimulatedEvent {
     }
 
     pub(crate) fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|happening| happening.as_str() == name)
+        Self::ALL.into_iter().find(|event| event.as_str() == name)
     }
 
-    /// What it is judged to be while the order can be paid.
+    /// The cause that it is classified as while the order can be paid.
     pub(crate) const fn cause(self) -> Cause {
         match self {
             Self::PaymentReceived => Cause::PaymentReceived,
@@ -94,8 +94,8 @@ mod tests {
 
     #[test]
     fn an_event_is_found_by_its_own_name_alone() {
-        for happening in SimulatedEvent::ALL {
-            assert_eq!(SimulatedEvent::from_name(happening.as_str()), Some(happening));
+        for event in SimulatedEvent::ALL {
+            assert_eq!(SimulatedEvent::from_name(event.as_str()), Some(event));
         }
         assert_eq!(SimulatedEvent::from_name(""), None);
         assert_eq!(SimulatedEvent::from_name("Cancel"), None);

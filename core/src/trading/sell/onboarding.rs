@@ -1,8 +1,8 @@
-//! `POST /api/v2/sell/onboarding` makes the URL at which a user gets ready to sell, and
-//! `POST /api/v2/sell/onboarding/verify` says whether a URL is one of these: an inverse pair.
+//! `POST /api/v2/sell/onboarding` signs the URL at which a user gets ready to sell, and
+//! `POST /api/v2/sell/onboarding/verify` verifies such a URL.
 //!
-//! The signature covers the parameters that are set, spelled as they stand in the URL (section 6.6
-//! of the contract): the signed text is the query itself.
+//! The signature covers the parameters that are set, encoded as in the URL (section 6.6 of the
+//! contract): the signed text is the query itself.
 
 use http::Method;
 use rampart_plugins::contract::{Field, Purpose, SignedPayload};
@@ -10,7 +10,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::PAYOUT_METHODS;
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::endpoint::openapi::doc::{Doc, Kind, Shape, optional, required};
@@ -20,20 +19,21 @@ use crate::http::request::Input;
 use crate::platform::error::{Code, Refusal, Result};
 use crate::policies;
 use crate::trading::offers::signature;
+use crate::users::accounts::Kind as AccountKind;
 use crate::users::identifiers;
 use rampart_types::{Locale, ReturnUrl, UserIdentifier};
 
-/// Where the page is, below the public URL.
+/// Path of the page.
 pub(super) const PAGE: &str = "/sell/onboarding";
 
-/// Parameters of the page, in the order in which they are written and signed.
+/// Parameters of the page, in canonical order.
 const PARAMETERS: [&str; 5] =
     ["identifier", "kycShareToken", "locale", "payoutMethod", "returnUrl"];
 
-/// Longest share token, in characters; the URL must stay one that any server takes.
+/// Longest share token, in characters; servers limit the length of a URL.
 const SHARE_TOKEN_CHARS_MAX: usize = 2_048;
 
-/// Making the URL, version 2.
+/// Creates a URL, version 2.
 pub struct CreateV2;
 
 impl Endpoint for CreateV2 {
@@ -53,17 +53,17 @@ impl Endpoint for CreateV2 {
     const BODY: Body = Body::Json;
     const IDEMPOTENT: bool = true;
     const DOC: Doc = Doc {
-        summary: "Make a sell onboarding URL",
+        summary: "Create a sell onboarding URL",
         details: "At the URL a user signs in or registers, verifies a payout account and is sent \
                   back to `returnUrl`; no order is placed. Use the URL exactly as returned.",
         body: Shape::Members(&[
-            required("returnUrl", Kind::Text, "Where the user is sent back to, opened as it is."),
+            required("returnUrl", Kind::Text, "URL that the user is sent back to, unchanged."),
             optional("identifier", Kind::Sized(36, 255), "Your own identifier of the user."),
             optional("locale", Kind::Text, "In nl, en, de, fr or es; any region. Default `en`."),
             optional(
                 "payoutMethods",
-                Kind::List(&Kind::OneOf(&PAYOUT_METHODS)),
-                "What may be verified, at least one; by default every method.",
+                Kind::List(&Kind::OneOf(&AccountKind::NAMES)),
+                "Methods that may be verified, at least one; by default every method.",
             ),
             optional(
                 "kycShareToken",
@@ -103,18 +103,18 @@ impl Endpoint for CreateV2 {
             partner: client.tenant.slug.to_string(),
             identifier: request.identifier.map(|identifier| identifier.as_str().to_owned()),
             locale: request.locale.map(|locale| locale.as_str().to_owned()),
-            payout_methods: request.payout_methods,
+            payout_methods: request.payout_methods.as_deref().map(names),
         }))
     }
 }
 
-/// What the user is to find at the URL.
+/// The parameters of a URL.
 #[derive(Debug)]
 pub struct Onboarding {
     return_url: ReturnUrl,
     identifier: Option<UserIdentifier>,
     locale: Option<Locale>,
-    payout_methods: Option<Vec<&'static str>>,
+    payout_methods: Option<Vec<AccountKind>>,
     share_token: Option<String>,
 }
 
@@ -137,11 +137,11 @@ impl Onboarding {
         fields.finish(request)
     }
 
-    /// The parameters that are set, as they stand in the URL.
+    /// The URL's query: the parameters that are set.
     fn query(&self, core: &Core, client: &Client) -> Result<String> {
         let seal = |identifier| identifiers::seal(core, client.id(), identifier);
         let identifier = self.identifier.as_ref().map(seal).transpose()?;
-        let methods = self.payout_methods.as_ref().map(|methods| methods.join(","));
+        let methods = self.payout_methods.as_deref().map(|methods| names(methods).join(","));
         let values = [
             identifier.as_deref(),
             self.share_token.as_deref(),
@@ -169,11 +169,11 @@ fn identifier(fields: &mut Fields<'_>) -> Option<UserIdentifier> {
     fields.optional("identifier", code, |value| value.as_str()?.parse().ok())
 }
 
-/// At least one of [`PAYOUT_METHODS`]; one that is named twice counts once.
-fn payout_methods(value: &Value) -> Option<Vec<&'static str>> {
+/// At least one payout method; one that is named twice counts once.
+fn payout_methods(value: &Value) -> Option<Vec<AccountKind>> {
     let mut methods = Vec::new();
     for item in value.as_array()? {
-        let method = PAYOUT_METHODS.into_iter().find(|method| item.as_str() == Some(method))?;
+        let method = AccountKind::from_name(item.as_str()?)?;
         if !methods.contains(&method) {
             methods.push(method);
         }
@@ -181,13 +181,17 @@ fn payout_methods(value: &Value) -> Option<Vec<&'static str>> {
     (!methods.is_empty()).then_some(methods)
 }
 
+fn names(methods: &[AccountKind]) -> Vec<&'static str> {
+    methods.iter().map(|method| method.as_str()).collect()
+}
+
 fn share_token(value: &Value) -> Option<String> {
     let text = value.as_str().filter(|text| !text.trim().is_empty())?;
     (text.chars().count() <= SHARE_TOKEN_CHARS_MAX).then(|| text.to_owned())
 }
 
-/// ER340 when the client has no API key by which the page could speak for it, ER331 without a
-/// secret to sign with.
+/// Signs a text. ER340 when the tenant has no API key, which the page needs to act for it; ER331
+/// without a signing secret.
 fn sign(core: &Core, client: &Client, text: &str) -> Result<String> {
     let (tenant, now) = (&client.tenant, core.clock.now());
     let mut refusal = Refusal::new();
@@ -201,22 +205,22 @@ fn sign(core: &Core, client: &Client, text: &str) -> Result<String> {
     signature.filter(|_| refusal.is_empty()).ok_or_else(|| refusal.into())
 }
 
-/// The URL, and what it was made of.
+/// The URL and its parameters.
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "SellOnboarding")]
 #[serde(rename_all = "camelCase")]
 pub struct Created {
     onboarding_url: String,
     return_url: String,
-    /// The client's slug.
+    /// The partner's slug.
     partner: String,
-    /// As sent; the URL has it sealed.
+    /// As sent; sealed in the URL.
     identifier: Option<String>,
     locale: Option<String>,
     payout_methods: Option<Vec<&'static str>>,
 }
 
-/// Checking a URL, version 2.
+/// Verifies a URL, version 2.
 pub struct VerifyV2;
 
 impl Endpoint for VerifyV2 {
@@ -231,17 +235,17 @@ impl Endpoint for VerifyV2 {
     ];
     const BODY: Body = Body::Json;
     const DOC: Doc = Doc {
-        summary: "Check a sell onboarding URL",
+        summary: "Verify a sell onboarding URL",
         details: "Send the parameters of the URL, decoded and otherwise unchanged. 204 says that \
                   the URL was made by the onboarding endpoint for this client and is unaltered. \
                   ER324, ER338 and ER339 come from a signature policy of the client alone.",
         body: Shape::Members(&[
             optional("signature", Kind::Text, "The URL's signature."),
-            optional("identifier", Kind::Text, "As it stands in the URL."),
-            optional("kycShareToken", Kind::Text, "As it stands in the URL."),
-            optional("locale", Kind::Text, "As it stands in the URL."),
-            optional("payoutMethod", Kind::Text, "As it stands in the URL, joined by commas."),
-            optional("returnUrl", Kind::Text, "As it stands in the URL."),
+            optional("identifier", Kind::Text, "As in the URL."),
+            optional("kycShareToken", Kind::Text, "As in the URL."),
+            optional("locale", Kind::Text, "As in the URL."),
+            optional("payoutMethod", Kind::Text, "As in the URL, joined by commas."),
+            optional("returnUrl", Kind::Text, "As in the URL."),
         ]),
         request: r#"{
             "signature": "6c9f0d1e2b3a495867768594a3b2c1d0e0f1029384756677889900aabbccddee",
@@ -251,38 +255,38 @@ impl Endpoint for VerifyV2 {
         ..Doc::NONE
     };
     type Caller = Client;
-    type Request = Claim;
+    type Request = SignedQuery;
     type Response = NoContent;
 
-    fn read(input: &Input, _: &Client) -> Result<Claim> {
-        Claim::read(&Fields::of(&input.document)?)
+    fn read(input: &Input, _: &Client) -> Result<SignedQuery> {
+        SignedQuery::read(&Fields::of(&input.document)?)
     }
 
-    async fn call(core: &Core, client: Client, claim: Claim) -> Result<NoContent> {
+    async fn call(core: &Core, client: Client, query: SignedQuery) -> Result<NoContent> {
         let tenant = &client.tenant;
         if tenant.policies.signature.is_some() {
-            policies::verify_signature(core, &client, claim.payload()).await?;
+            policies::verify_signature(core, &client, query.payload()).await?;
         } else {
-            let signature = claim.signature.as_deref().unwrap_or_default();
+            let signature = query.signature.as_deref().unwrap_or_default();
             let now = core.clock.now();
-            signature::check(&tenant.signing_secrets, now, &claim.query(), signature)?;
+            signature::check(&tenant.signing_secrets, now, &query.query(), signature)?;
         }
         Ok(NoContent)
     }
 }
 
-/// What is said to be a URL of ours.
+/// Parameters and signature of a URL to verify.
 #[derive(Debug)]
-pub struct Claim {
+pub struct SignedQuery {
     parameters: Vec<(&'static str, String)>,
     signature: Option<String>,
 }
 
-impl Claim {
-    /// An empty parameter is set: no URL of ours has one.
+impl SignedQuery {
+    /// Reads the parameters. An empty one counts as set and so fails: genuine URLs have none.
     ///
     /// # Errors
-    /// ER336 for a parameter that is no text.
+    /// ER336 for a parameter of another type than text.
     fn read(fields: &Fields<'_>) -> Result<Self> {
         let text = |name| match fields.value(name) {
             None => Ok(None),
@@ -303,7 +307,7 @@ impl Claim {
         signature::canonical(self.parameters.iter().map(|(name, value)| (*name, value.as_str())))
     }
 
-    /// The request for the page, as a policy sees it.
+    /// The policy's input: the request for the page.
     fn payload(self) -> SignedPayload {
         let signed = self.signature.as_deref().map(|text| ("signature", text));
         let all = self.parameters.iter().map(|(name, value)| (*name, value.as_str()));
@@ -338,12 +342,12 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_in_the_order_in_which_they_are_signed() {
+    fn parameters_are_in_canonical_order() {
         assert!(PARAMETERS.is_sorted());
     }
 
     #[test]
-    fn every_violation_is_found_at_once() {
+    fn every_violation_is_reported_at_once() {
         let wrong = json!({"identifier": "short", "locale": "xx-XX", "payoutMethods": [],
             "kycShareToken": " ", "returnUrl": "javascript:alert(1)"});
         assert_eq!(codes(&wrong), ["ER047", "ER102", "ER099", "ER417", "ER367"]);
@@ -351,8 +355,10 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_that_is_no_text_is_not_genuine() {
-        let claim = json!({"locale": 7, "signature": "ab"});
-        assert!(Claim::read(&Fields::of(&claim).unwrap()).unwrap_err().is(Code::SignatureInvalid));
+    fn a_parameter_that_is_not_a_text_is_not_genuine() {
+        let query = json!({"locale": 7, "signature": "ab"});
+        assert!(
+            SignedQuery::read(&Fields::of(&query).unwrap()).unwrap_err().is(Code::SignatureInvalid)
+        );
     }
 }

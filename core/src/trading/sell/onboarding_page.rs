@@ -1,14 +1,14 @@
-//! `GET` and `POST /sell/onboarding`: where an onboarding URL leads. The user signs in or registers,
-//! is linked to the partner's identifier, states a bank account, and goes back.
+//! `GET` and `POST /sell/onboarding`: the page of an onboarding URL. The user signs in or
+//! registers, is linked to the partner's identifier, adds a bank account, and returns to the
+//! partner.
 //!
-//! The whole query is what was signed, byte for byte: of a URL that is altered in any way, nothing
-//! is shown and nothing is done. The signature also says whose URL it is, because no parameter does.
+//! The signature covers the whole query, byte for byte: an altered URL shows and does nothing. It
+//! also identifies the partner, which no parameter names.
 
 use http::{Method, StatusCode};
 use maud::{Markup, html};
 use sqlx::PgConnection;
 
-use super::PAYOUT_METHODS;
 use super::onboarding::PAGE;
 use crate::Core;
 use crate::auth::caller::{Anyone, Client};
@@ -35,22 +35,22 @@ impl Endpoint for Show {
     const PATH: &'static str = PAGE;
     const ERRORS: &'static [Code] = &[];
     type Caller = Anyone;
-    type Request = Address;
+    type Request = SignedUrl;
     type Response = Reply;
 
-    fn read(input: &Input, _: &Anyone) -> Result<Address> {
-        Ok(Address::read(input))
+    fn read(input: &Input, _: &Anyone) -> Result<SignedUrl> {
+        Ok(SignedUrl::read(input))
     }
 
-    async fn call(core: &Core, _: Anyone, address: Address) -> Result<Reply> {
-        Ok(match Visit::open(core, &address) {
-            Some(visit) => visit.ask(StatusCode::OK, &html! {}),
+    async fn call(core: &Core, _: Anyone, signed_url: SignedUrl) -> Result<Reply> {
+        Ok(match VerifiedUrl::open(core, &signed_url) {
+            Some(url) => url.sign_in_page(StatusCode::OK, &html! {}),
             None => not_genuine(),
         })
     }
 }
 
-/// Does what a form says.
+/// Handles a submitted form.
 pub struct Act;
 
 impl Endpoint for Act {
@@ -59,61 +59,61 @@ impl Endpoint for Act {
     const ERRORS: &'static [Code] = &[];
     const BODY: Body = Body::Form;
     type Caller = Anyone;
-    type Request = (Address, Form);
+    type Request = (SignedUrl, Form);
     type Response = Reply;
 
-    fn read(input: &Input, _: &Anyone) -> Result<(Address, Form)> {
-        Ok((Address::read(input), Form::read(&input.body)))
+    fn read(input: &Input, _: &Anyone) -> Result<(SignedUrl, Form)> {
+        Ok((SignedUrl::read(input), Form::read(&input.body)))
     }
 
-    async fn call(core: &Core, _: Anyone, (address, form): (Address, Form)) -> Result<Reply> {
-        let Some(visit) = Visit::open(core, &address) else { return Ok(not_genuine()) };
+    async fn call(core: &Core, _: Anyone, (signed_url, form): (SignedUrl, Form)) -> Result<Reply> {
+        let Some(url) = VerifiedUrl::open(core, &signed_url) else { return Ok(not_genuine()) };
         if form.get("action") == "account" {
-            return visit.add_account(core, &form).await;
+            return url.add_account(core, &form).await;
         }
-        match enter(core, &visit.client, &form, (visit.identifier.as_ref(), None)).await {
+        match enter(core, &url.client, &form, (url.identifier.as_ref(), None)).await {
             Ok(user) => {
                 let mut conn = core.db.acquire().await?;
-                visit.accounts(&mut conn, core, user, &html! {}).await
+                url.accounts_page(&mut conn, core, user, &html! {}).await
             }
-            Err(error) => complaint(error, |status, note| visit.ask(status, note)),
+            Err(error) => complaint(error, |status, note| url.sign_in_page(status, note)),
         }
     }
 }
 
-/// The URL, not checked yet.
+/// The URL, before its verification.
 #[derive(Debug)]
-pub struct Address {
+pub struct SignedUrl {
     query: String,
     request_id: String,
 }
 
-impl Address {
+impl SignedUrl {
     fn read(input: &Input) -> Self {
         let query = input.head.query.clone().unwrap_or_default();
         Self { query, request_id: input.head.request_id.clone() }
     }
 }
 
-/// A genuine URL.
+/// A verified URL.
 #[derive(Debug)]
-struct Visit {
+struct VerifiedUrl {
     client: Client,
     identifier: Option<UserIdentifier>,
-    /// What may be paid out to.
-    methods: Vec<&'static str>,
+    /// Offered payout methods.
+    methods: Vec<Kind>,
     return_url: ReturnUrl,
 }
 
-impl Visit {
-    /// What the URL says; `None` unless a partner that is not suspended has signed all of it.
-    fn open(core: &Core, address: &Address) -> Option<Self> {
-        let (signed, signature) = address.query.rsplit_once("&signature=")?;
+impl VerifiedUrl {
+    /// Verifies a URL; `None` unless a partner that is not suspended has signed all of it.
+    fn open(core: &Core, signed_url: &SignedUrl) -> Option<Self> {
+        let (signed, signature) = signed_url.query.rsplit_once("&signature=")?;
         let (snapshot, now) = (core.snapshots.current(), core.clock.now());
         let is_signer = |secrets| signature::check(secrets, now, signed, signature).is_ok();
         let mut tenants = snapshot.tenants.values();
         let tenant = tenants.find(|tenant| is_signer(&tenant.signing_secrets))?;
-        let client = Client::for_page(core, tenant.id, &address.request_id)?;
+        let client = Client::for_page(core, tenant.id, &signed_url.request_id)?;
         let query = Fields::of_query(Some(signed));
         let text = |name| query.value(name).and_then(|value| value.as_str());
         let identifier = match text("identifier") {
@@ -121,10 +121,11 @@ impl Visit {
             None => None,
         };
         let named = text("payoutMethod").map(|methods| methods.split(',').collect::<Vec<_>>());
-        let offered = |method: &&str| named.as_ref().is_none_or(|named| named.contains(method));
+        let offered =
+            |method: &Kind| named.as_ref().is_none_or(|named| named.contains(&method.as_str()));
         Some(Self {
             identifier,
-            methods: PAYOUT_METHODS.into_iter().filter(offered).collect(),
+            methods: Kind::ALL.into_iter().filter(offered).collect(),
             return_url: text("returnUrl")?.parse().ok()?,
             client,
         })
@@ -143,8 +144,8 @@ impl Visit {
         render_page(status, TITLE, &body, Some(&self.return_url))
     }
 
-    /// Asks the user to sign in or to register.
-    fn ask(&self, status: StatusCode, note: &Markup) -> Reply {
+    /// The page with the forms to sign in or register.
+    fn sign_in_page(&self, status: StatusCode, note: &Markup) -> Reply {
         let body = html! {
             p {
                 (self.client.tenant.name) " sends you here to get an account ready that your sales \
@@ -156,8 +157,8 @@ impl Visit {
         self.page(status, &body)
     }
 
-    /// Shows the user its accounts.
-    async fn accounts(
+    /// The page with the user's accounts.
+    async fn accounts_page(
         &self,
         conn: &mut PgConnection,
         core: &Core,
@@ -173,19 +174,19 @@ impl Visit {
         let mut tx = core.db.begin().await?;
         let user = redeem(&mut tx, core, form).await?;
         let user = user.filter(|(client, _)| *client == self.client.id()).map(|(_, user)| user);
-        let offered = self.methods.contains(&Kind::BankTransfer.as_str());
+        let offered = self.methods.contains(&Kind::BankTransfer);
         let Some(user) = user.filter(|_| offered) else {
             let note = html! { p.note role="alert" { "Please sign in again." } };
-            return Ok(self.ask(StatusCode::BAD_REQUEST, &note));
+            return Ok(self.sign_in_page(StatusCode::BAD_REQUEST, &note));
         };
         let note = add(&mut tx, core, (&self.client, user), form).await?;
-        let reply = self.accounts(&mut tx, core, user, &note).await?;
+        let reply = self.accounts_page(&mut tx, core, user, &note).await?;
         tx.commit().await?;
         Ok(reply)
     }
 }
 
-/// For a URL that nobody has signed as it is. It leads nowhere: its way back may be the forgery.
+/// The page for an invalid signature. It has no link back, which may be the forged part.
 fn not_genuine() -> Reply {
     let body = html! {
         h1 { "This link is not genuine" }

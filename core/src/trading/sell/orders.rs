@@ -1,5 +1,5 @@
 //! Sales of a user: `GET /api/v1/user/sell/orders`, newest first, and
-//! `GET /api/v1/user/sell/orders/{id}`, by our number or the partner's own identifier.
+//! `GET /api/v1/user/sell/orders/{id}`, by number or by the partner's own identifier.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::trading::limits;
 use crate::trading::orders::BlockchainInfo;
 use crate::trading::orders::list::{Cursor, Filter, Page};
 use crate::trading::orders::lookup::OrderName;
-use crate::trading::orders::not_completed::{Reason, blocked, unshown};
+use crate::trading::orders::not_completed::{Reason, blocked, incomplete_checks};
 use crate::trading::orders::status::OrderStatus;
 use crate::users::account::Statuses;
 use crate::users::accounts::{self, PaymentAccount};
@@ -33,18 +33,19 @@ pub struct ListV1;
 
 /// Parameters of the list.
 const QUERY: &[Member] = &[
-    optional("limit", Kind::Matching("^[0-9]+$"), "Most orders of a page: 1 to 100, default 20."),
-    optional("cursor", Kind::Text, "Where the page starts: the one of the page before."),
-    optional("status", Kind::OneOf(&STATUSES), "Only orders in this state."),
-    optional("from", Kind::Format("date-time"), "Only orders made then or later."),
-    optional("to", Kind::Format("date-time"), "Only orders made before."),
-    optional("partnerOrderIdentifier", Kind::Sized(1, 255), "Only orders with your identifier."),
+    optional(
+        "limit",
+        Kind::Matching("^[0-9]+$"),
+        "Most orders of the page, 1 to 100; 20 if omitted.",
+    ),
+    optional("cursor", Kind::Text, "Start of the page: `X-Next-Cursor` of the previous one."),
+    optional("status", Kind::OneOf(&OrderStatus::NAMES), "Orders in this state only."),
+    optional("from", Kind::Format("date-time"), "Orders created at this time or later."),
+    optional("to", Kind::Format("date-time"), "Orders created before this time."),
+    optional("partnerOrderIdentifier", Kind::Sized(1, 255), "Orders with this identifier only."),
 ];
 
-const STATUSES: [&str; 6] =
-    ["pending", "in progress", "blocked", "completed", "cancelled", "refunded"];
-
-/// A sale, for the document.
+/// The example of a sale in the OpenAPI document.
 pub(crate) const EXAMPLE: &str = r#"{
     "id": 4503599627370496, "date": "2026-03-01T14:00:00Z", "currencyPair": "BTC-EUR",
     "status": "pending", "feeAmount": {"amount": 2.88, "currencyCode": "EUR"},
@@ -94,7 +95,7 @@ impl Endpoint for ListV1 {
 
     async fn call(core: &Core, caller: ClientAndUser, filter: Filter) -> Result<Page<SaleV1>> {
         let ClientAndUser { client, user } = caller;
-        let before = filter.end();
+        let end = filter.end();
         let rows = select_sales!(
             "where client_id = $1 and user_id = $2 and ($3::text is null or partner_reference = $3) \
              and ($4::text is null or status = $4) and created_at >= $5 \
@@ -105,18 +106,18 @@ impl Endpoint for ListV1 {
             filter.reference.as_ref().map(|reference| reference.as_str()),
             filter.status.map(OrderStatus::as_str),
             filter.start(),
-            before.created_at,
-            before.order_id,
-            filter.fetched(),
+            end.created_at,
+            end.order_id,
+            filter.fetch_limit(),
         )
         .fetch_all(&core.db)
         .await?;
         let sales = rows.into_iter().map(|row| row.sale(&client.catalogue));
         let sales: Vec<Sale> = sales.collect::<Result<_>>()?;
-        let seller = Seller::of(core, &client, &sales).await?;
-        let behind = |sale: &SaleV1| Cursor::behind(sale.date, sale.id);
-        let sales = sales.into_iter().map(|sale| SaleV1::of(sale, &seller)).collect();
-        Ok(filter.page(Self::PATH, sales, behind))
+        let seller = Seller::read(core, &client, &sales).await?;
+        let cursor = |sale: &SaleV1| Cursor::after(sale.date, sale.id);
+        let sales = sales.into_iter().map(|sale| SaleV1::new(sale, &seller)).collect();
+        Ok(filter.page(Self::PATH, sales, cursor))
     }
 }
 
@@ -146,12 +147,12 @@ impl Endpoint for ReadV1 {
 
     async fn call(core: &Core, caller: ClientAndUser, name: OrderName) -> Result<Json<SaleV1>> {
         let sale = find(core, &caller.client, Some(caller.user), &name).await?;
-        Ok(Json(shown(core, &caller.client, sale).await?))
+        Ok(Json(view(core, &caller.client, sale).await?))
     }
 }
 
-/// The sale of this client, and of `user` where one is given; one statement whatever is found, as
-/// for orders.
+/// Finds a sale of this tenant, and of `user` if given; by one statement in every case, as for
+/// orders.
 ///
 /// # Errors
 /// ER035 when there is none.
@@ -175,16 +176,16 @@ pub(crate) async fn find(
     row.ok_or(Code::OrderNotFound)?.sale(&client.catalogue)
 }
 
-/// The sale as shown.
+/// The sale's JSON.
 ///
 /// # Errors
 /// When the database cannot be read.
-pub(crate) async fn shown(core: &Core, client: &Client, sale: Sale) -> Result<SaleV1> {
-    let seller = Seller::of(core, client, std::slice::from_ref(&sale)).await?;
-    Ok(SaleV1::of(sale, &seller))
+pub(crate) async fn view(core: &Core, client: &Client, sale: Sale) -> Result<SaleV1> {
+    let seller = Seller::read(core, client, std::slice::from_ref(&sale)).await?;
+    Ok(SaleV1::new(sale, &seller))
 }
 
-/// What sales show of their user; nothing of one who is not known.
+/// Data of the user of sales; empty without a user.
 #[derive(Default)]
 struct Seller {
     accounts: Vec<PaymentAccount>,
@@ -192,8 +193,8 @@ struct Seller {
 }
 
 impl Seller {
-    /// The user of these sales, which are all of one.
-    async fn of(core: &Core, client: &Client, sales: &[Sale]) -> Result<Self> {
+    /// Reads the user of these sales, which is the same for all.
+    async fn read(core: &Core, client: &Client, sales: &[Sale]) -> Result<Self> {
         let Some(user) = sales.iter().find_map(|sale| sale.user) else {
             return Ok(Self::default());
         };
@@ -206,19 +207,20 @@ impl Seller {
         Ok(Self { accounts, statuses: trader.map(|trader| trader.statuses) })
     }
 
-    /// What keeps a sale of the user from completing; nothing once it is final.
+    /// Reasons that a sale is not completed; none once it is final.
     fn reasons(&self, sale: &Sale) -> Vec<Reason> {
         if sale.status.is_final() {
             return Vec::new();
         }
         let held = sale.status == OrderStatus::Blocked;
         let held = held.then(|| blocked(sale.cause, sale.reason.as_deref()));
-        let unshown = self.statuses.iter().flat_map(|statuses| unshown(statuses, None));
-        held.into_iter().chain(unshown).collect()
+        let incomplete_checks =
+            self.statuses.iter().flat_map(|statuses| incomplete_checks(statuses, None));
+        held.into_iter().chain(incomplete_checks).collect()
     }
 }
 
-/// A sale as shown.
+/// A sale in version 1.
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "SellOrder")]
 #[serde(rename_all = "camelCase")]
@@ -227,7 +229,7 @@ pub struct SaleV1 {
     date: DateTime<Utc>,
     currency_pair: PairCode,
     status: OrderStatus,
-    /// All fees together.
+    /// Sum of all fees.
     fee_amount: Amount,
     partner_fee: Amount,
     fee_percentage: JsonDecimal,
@@ -237,27 +239,27 @@ pub struct SaleV1 {
     spread_fee: Amount,
     partner_order_identifier: Option<String>,
     order_not_completed_reasons: Vec<Reason>,
-    /// What the user gets.
+    /// Amount that the user gets.
     price: Amount,
-    /// What the user sends.
+    /// Amount that the user sends.
     value: Amount,
-    /// What has arrived; null before.
+    /// Amount that has arrived; null end.
     received_amount: Option<Amount>,
     payment_method: String,
-    /// The account that is paid out to; null where none was named, or it is erased.
+    /// The account for the payout; null if none was named, or it is erased.
     account_identifier: Option<String>,
-    /// Where the coins are to go.
+    /// Deposit address of the coins.
     wallet_address: String,
     destination_tag: Option<DestinationTag>,
     blockchain_info: BlockchainInfo,
-    /// Coins that come later are late.
+    /// Time after which a deposit is late.
     order_expire_time: DateTime<Utc>,
     source_currency: Arc<Preserialized<CurrencyDetails>>,
     target_currency: Arc<Preserialized<CurrencyDetails>>,
 }
 
 impl SaleV1 {
-    fn of(sale: Sale, seller: &Seller) -> Self {
+    fn new(sale: Sale, seller: &Seller) -> Self {
         let account = seller.accounts.iter().find(|account| Some(account.id) == sale.account);
         let reasons = seller.reasons(&sale);
         let transaction = sale.transaction_id.as_deref().unwrap_or_default();
@@ -280,7 +282,7 @@ impl SaleV1 {
             received_amount: sale.received,
             payment_method: sale.payment_method,
             account_identifier: account.map(|account| account.private.identifier.clone()),
-            blockchain_info: BlockchainInfo::of(
+            blockchain_info: BlockchainInfo::new(
                 &sale.crypto_currency,
                 &sale.wallet_address,
                 transaction,

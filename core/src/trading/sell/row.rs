@@ -42,8 +42,8 @@ pub(super) struct SaleRow {
     pub(super) expires_at: DateTime<Utc>,
 }
 
-/// A statement that reads sales: the columns are written once, what follows `from sell_order` and
-/// its arguments are the caller's.
+/// A statement that reads sales: it has the columns; the caller adds the SQL after `from
+/// sell_order` and its arguments.
 macro_rules! select_sales {
     ($rest:literal, $($argument:expr),+ $(,)?) => {
         sqlx::query_as!(
@@ -66,7 +66,7 @@ impl SaleRow {
     /// The sale, in the catalogue's currencies.
     ///
     /// # Errors
-    /// When the row says what no sale can say; the edge never writes such a row.
+    /// When the row is invalid; the edge never writes such a row.
     pub(super) fn sale(self, catalogue: &Catalogue) -> Result<Sale> {
         let fiat_currency = currency(catalogue, self.fiat_currency)?;
         let crypto_currency = currency(catalogue, self.crypto_currency)?;

@@ -1,4 +1,4 @@
-//! What happens to sales by themselves: those without a deposit end, and the sandbox pays out.
+//! Due events of sales: those without a deposit expire, and the sandbox pays out.
 
 use super::status::SaleEvent;
 use crate::Core;
@@ -6,15 +6,15 @@ use crate::platform::error::{Error, Result};
 use crate::trading::orders::status::{NotApplied, apply};
 use rampart_types::{ClientId, OrderId};
 
-/// Sales of each kind that one turn takes, the longest overdue first.
+/// Sales of each kind in one run, the longest overdue first.
 const BATCH_SALES: i64 = 100;
 
 impl Core {
-    /// Takes what is due, and answers how many sales moved. Several edges may do so at once: a
-    /// sale's own guard lets one of them have it.
+    /// Applies due events and returns the number of sales that changed. Several edges may run it at
+    /// once: a sale's guarded update lets one of them succeed.
     ///
     /// # Errors
-    /// When the database cannot be used; the next turn goes on.
+    /// When the database cannot be used; the next run continues.
     pub async fn settle_sales(&self) -> Result<u32> {
         let now = self.clock.now();
         let overdue = sqlx::query!(
@@ -33,16 +33,16 @@ impl Core {
         )
         .fetch_all(&self.db)
         .await?;
-        let mut moved = 0;
+        let mut changed = 0;
         for row in overdue {
-            let of = (row.client_id.into(), row.order_id);
-            moved += u32::from(self.settle(of, &SaleEvent::Expire, "edge").await?);
+            let sale = (row.client_id.into(), row.order_id);
+            changed += u32::from(self.settle(sale, &SaleEvent::Expire, "edge").await?);
         }
         for row in paid_out {
-            let of = (row.client_id.into(), row.order_id);
-            moved += u32::from(self.settle(of, &SaleEvent::PaidOut, "sandbox").await?);
+            let sale = (row.client_id.into(), row.order_id);
+            changed += u32::from(self.settle(sale, &SaleEvent::PaidOut, "sandbox").await?);
         }
-        Ok(moved)
+        Ok(changed)
     }
 
     async fn settle(
@@ -54,7 +54,7 @@ impl Core {
         let sale = OrderId::try_from(sale).map_err(|e| Error::internal("read a sale's id", e))?;
         match apply(self, client, sale, event, actor).await {
             Ok(_) => Ok(true),
-            // Moved by somebody else since the look.
+            // Another event has changed it since the rows were read.
             Err(NotApplied::Forbidden { .. } | NotApplied::NoSuchOrder) => Ok(false),
             Err(NotApplied::Failed(error)) => Err(error),
         }

@@ -1,5 +1,5 @@
-//! What may happen to a sale. It has the states of an order that is bought, and changes as one
-//! does. The payment of which causes speak is the user's deposit of coins.
+//! Events of a sale. It has the states and causes of a bought order; the payment in the names of
+//! causes is the user's deposit of coins.
 
 use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
@@ -9,12 +9,12 @@ use crate::notify::events::EventType::{
     self, OrderBlocked, OrderCancelled, OrderPaid, OrderRefunded,
 };
 use crate::trading::orders::status::{
-    Cause, Change, Event, Facts, OrderStatus, Told, Transition, transition,
+    Cause, Change, Event, Facts, NotifyColumns, OrderStatus, Transition, transition,
 };
 use crate::trading::sandbox;
 use rampart_types::{ClientId, OrderId};
 
-/// What happens to a sale.
+/// An event of a sale.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SaleEvent {
     /// Coins arrived: `None` is exactly the sale's amount.
@@ -23,11 +23,11 @@ pub(crate) enum SaleEvent {
     PaidOut,
     /// The sale must wait.
     Hold { reason: Option<String> },
-    /// A blocked sale may go on.
+    /// A blocked sale may proceed.
     Release,
     /// The coins were sent back.
     Refund { reason: Option<String> },
-    /// The sale is called off.
+    /// The sale is cancelled.
     Cancel { reason: Option<String> },
     /// The time to deposit has passed.
     Expire,
@@ -96,13 +96,13 @@ impl Event for SaleEvent {
         Ok(Some(Facts { status: row.status, amount, expires_at, coins_sent: false }))
     }
 
-    /// In the sandbox a sale in progress is paid out by itself.
+    /// In the sandbox, also schedules the payout of a sale in progress.
     async fn write(
         &self,
         tx: &mut PgConnection,
         change: &Change<'_>,
         transition: &Transition,
-    ) -> Result<Option<Told>, sqlx::Error> {
+    ) -> Result<Option<NotifyColumns>, sqlx::Error> {
         let (is_deposit, amount, transaction_id) = match self {
             Self::DepositReceived { amount, transaction_id } => {
                 (true, *amount, transaction_id.as_deref())
@@ -110,9 +110,9 @@ impl Event for SaleEvent {
             _ => (false, None, None),
         };
         let in_progress = transition.to == OrderStatus::InProgress;
-        let settles_at = in_progress.then(|| change.now + sandbox::pause(change.core));
+        let settles_at = in_progress.then(|| change.now + sandbox::step_interval(change.core));
         sqlx::query_as!(
-            Told,
+            NotifyColumns,
             r#"
             with moved as (
                 update sell_order o set
@@ -155,10 +155,10 @@ mod tests {
     use chrono::TimeDelta;
 
     use super::*;
-    use crate::trading::orders::status::judge;
+    use crate::trading::orders::status::next_transition;
 
     #[test]
-    fn every_pair_of_state_and_event_is_decided() {
+    fn every_pair_of_state_and_event_has_a_result() {
         use OrderStatus::{Blocked, Cancelled, Completed, InProgress, Pending, Refunded};
         let end = DateTime::UNIX_EPOCH;
         let (early, late) = (end, end + TimeDelta::seconds(1));
@@ -188,8 +188,8 @@ mod tests {
                 let (amount, expires_at) = (Decimal::ONE, Some(end));
                 let facts = Facts { status, amount, expires_at, coins_sent: false };
                 let expected = moves.iter().find(|(from, _)| *from == status).map(|(_, to)| *to);
-                let judged = judge(&facts, &event, now).map(|row| row.to);
-                assert_eq!(judged, expected, "{event:?} in {status:?}");
+                let result = next_transition(&facts, &event, now).map(|row| row.to);
+                assert_eq!(result, expected, "{event:?} in {status:?}");
             }
         }
     }

@@ -70,17 +70,17 @@ pub(crate) async fn section(
     conn: &mut PgConnection,
     core: &Core,
     (client, user): (ClientId, UserId),
-    kinds: &[&str],
+    kinds: &[Kind],
 ) -> Result<Markup> {
     let mut accounts = accounts::list(conn, core, client, user).await?;
-    accounts.retain(|account| !account.disabled && kinds.contains(&account.kind.as_str()));
+    accounts.retain(|account| !account.disabled && kinds.contains(&account.kind));
     let token = OneTimeToken::make(&core.clock, client)?;
     let lifetime = TimeDelta::seconds(core.settings.lifetimes.login_token_seconds.into());
     token.store(conn, core, (Purpose::Login, user), lifetime).await?;
     Ok(html! {
         h2 { "Your accounts" }
         (list(&accounts))
-        @if kinds.contains(&Kind::BankTransfer.as_str()) { (form(&token.text)) }
+        @if kinds.contains(&Kind::BankTransfer) { (form(&token.text)) }
     })
 }
 

@@ -75,7 +75,7 @@ impl Endpoint for Act {
             return Ok(not_found());
         };
         let note = add(&mut tx, core, (&client, user), &form).await?;
-        let kinds = [Kind::BankTransfer.as_str()];
+        let kinds = [Kind::BankTransfer];
         let section = section(&mut tx, core, (client.id(), user), &kinds).await?;
         tx.commit().await?;
         Ok(page(&html! { (note) (section) }))

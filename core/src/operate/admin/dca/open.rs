@@ -20,7 +20,7 @@ use crate::platform::settings::Deposits;
 use crate::tenancy::tenants::Tenant;
 use crate::trading::catalogue::{Catalogue, Crypto};
 use crate::trading::dca::{
-    FREQUENCIES, INTENDED_AMOUNT_MAX, NAME_CHARS_MAX, Plan, code, is_name, plans,
+    Frequency, INTENDED_AMOUNT_MAX, NAME_CHARS_MAX, Plan, code, is_name, plans,
 };
 use rampart_types::{ClientId, CurrencyCode, DestinationTag, TagKind, UserId, WalletAddress};
 
@@ -191,7 +191,9 @@ impl NewPlan {
         if self.intended_amount.is_some_and(|amount| !amounts.contains(&amount)) {
             return Err(Denial::unprocessable("intendedAmount: a whole number above zero"));
         }
-        let known = |name: &str| name != "biweekly" && FREQUENCIES.contains(&name);
+        let known = |name: &str| {
+            Frequency::from_name(name).is_some_and(|known| known != Frequency::Biweekly)
+        };
         if self.frequency.as_deref().is_some_and(|name| !known(name)) {
             return Err(Denial::unprocessable(
                 "frequency: weekly, monthly, quarterly or half_yearly",

@@ -61,7 +61,7 @@ impl Endpoint for IssueApiKey {
         (slug, new): (String, NewKey),
     ) -> Result<Created<IssuedKey>> {
         let (client, mode) = find(core, &slug).await?;
-        let mut key = ApiKey::make(&core.clock, mode)?;
+        let mut key = ApiKey::generate(&core.clock, mode)?;
         key.name = new.name;
         key.scopes = new.scopes;
         key.expires_at = new.expires_at;

@@ -58,8 +58,8 @@ impl Endpoint for RotateSecret {
     async fn call(core: &Core, operator: Operator, rotation: Rotation) -> Result<Json<Rotated>> {
         let Rotation { slug, kind, overlap } = rotation;
         let (client, _) = find(core, &slug).await?;
-        let secret = kind.make(&core.clock)?;
-        let stored = StoredSecret::of(core, client, kind, &secret).await?;
+        let secret = kind.generate(&core.clock)?;
+        let stored = StoredSecret::new(core, client, kind, &secret).await?;
         let now = core.clock.now();
         let valid_until = now + TimeDelta::seconds(overlap);
         let mut tx = core.db.begin().await?;

@@ -1,14 +1,13 @@
-//! What a partner says it has signed, field by field beside what it must sign.
+//! Comparison of the text that a partner has signed with the text that it must sign, by field.
 
 use super::Difference;
 use super::mistakes::Mistake;
 use crate::trading::offers::signature::{COVERED, Signable, encode};
 
-/// Most fields that are looked at in a text from outside.
+/// Most fields that are read from an untrusted text.
 const FIELDS_MAX: usize = 32;
 
-/// Fields that are missing, too many, or have another value. The order of the fields is not looked
-/// at here.
+/// Fields that are missing, superfluous or have another value, in any order.
 pub(super) fn differences(signable: &Signable, signed: &str) -> Vec<Difference> {
     let signed: Vec<_> = signed
         .split('&')
@@ -22,7 +21,8 @@ pub(super) fn differences(signable: &Signable, signed: &str) -> Vec<Difference> 
             None => differs.push(Difference::new(name, "it is set, but was not signed")),
             Some(text) if text == encode(value) => {}
             Some(text) => {
-                let mistake = Mistake::ALL.into_iter().find(|mistake| mistake.make(value) == text);
+                let mistake =
+                    Mistake::ALL.into_iter().find(|mistake| mistake.encode_wrongly(value) == text);
                 let problem = mistake.map_or("another value was signed", Mistake::problem);
                 differs.push(Difference::new(name, problem));
             }

@@ -1,8 +1,8 @@
-//! A request of an operation, ready to paste.
+//! The curl command of an operation.
 
 use serde_json::Value;
 
-/// The command for an operation. What only the reader has is a shell variable: `$BASE`, the
+/// The command for an operation. Values that only the reader has are shell variables: `$BASE`, the
 /// credentials, the segments of the path.
 pub(super) fn command(method: &str, path: &str, operation: &Value) -> String {
     let mut lines = vec![format!("curl \"$BASE{}{}\"", filled(path), query(operation))];
@@ -18,7 +18,7 @@ pub(super) fn command(method: &str, path: &str, operation: &Value) -> String {
     lines.join(" \\\n  ")
 }
 
-/// `/orders/{id}` as `/orders/$ID`.
+/// The path with shell variables for its parameters: `/orders/{id}` as `/orders/$ID`.
 fn filled(path: &str) -> String {
     let segments = path.split('/').map(|segment| {
         match segment.strip_prefix('{').and_then(|name| name.strip_suffix('}')) {
@@ -29,7 +29,7 @@ fn filled(path: &str) -> String {
     segments.collect::<Vec<_>>().join("/")
 }
 
-/// Parameters that must be there.
+/// Required query parameters.
 fn query(operation: &Value) -> String {
     let parameters = operation["parameters"].as_array().into_iter().flatten();
     let required = parameters.filter(|p| p["in"] == "query" && p["required"] == true);
@@ -51,7 +51,7 @@ fn variable(name: &str) -> String {
     text
 }
 
-/// Headers of the first way in by an API key.
+/// Headers of the first security requirement with an API key.
 fn credentials(operation: &Value) -> Vec<&'static str> {
     let ways = operation["security"].as_array().into_iter().flatten();
     let by_key = ways.filter_map(Value::as_object).find(|way| way.contains_key("ApiKey"));

@@ -1,4 +1,4 @@
-//! The document as HTML: a table of contents, every operation by domain, every schema.
+//! The OpenAPI document as HTML: a table of contents, operations by tag, schemas.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use super::curl;
 use super::schema::{kind, table};
 use super::walk;
 
-/// The page's whole style; its digest stands in the content security policy.
+/// The page's style sheet; its digest is part of the content security policy.
 pub(super) const STYLE: &str = "\
 :root{color-scheme:light dark;font:1rem/1.5 system-ui,sans-serif}\
 body{margin:0;display:grid;grid-template-columns:20rem minmax(0,60rem);gap:2rem;padding:0 1.5rem}\
@@ -26,10 +26,10 @@ summary{cursor:pointer;margin:.5rem 0}\
 :focus-visible{outline:3px solid #f9ab00;outline-offset:2px}\
 @media(max-width:60rem){body{display:block}nav{position:static;height:auto}}";
 
-/// Where the document has an error whole.
+/// JSON pointer to an example of a complete error.
 const ENVELOPE: &str = "/components/responses/TooMany/content/application~1json/example";
 
-/// An operation, and where it stands.
+/// An operation with its method and path.
 struct Operation<'a> {
     method: &'a str,
     path: &'a str,
@@ -149,7 +149,7 @@ fn introduction(document: &Value) -> Markup {
     }
 }
 
-/// The status under which operations refer to a shared answer.
+/// The status under which operations refer to a shared response.
 fn status<'a>(document: &'a Value, name: &str) -> &'a str {
     let target = format!("#/components/responses/{name}");
     let paths = document["paths"].as_object().into_iter().flatten();
@@ -181,7 +181,7 @@ fn article(document: &Value, operation: &Operation<'_>) -> Markup {
     }
 }
 
-/// A request that comes to the partner.
+/// A request that the partner receives.
 fn webhook(operation: &Operation<'_>) -> Markup {
     let is = operation.is;
     let example = &is["requestBody"]["content"]["application/json"]["example"];
@@ -229,7 +229,8 @@ fn ways_in(operation: &Value) -> Markup {
     }
 }
 
-/// A success at length, an error of this operation by its codes. What all can meet stands above.
+/// A success in full, an error by its codes. Errors shared by all operations are in the
+/// introduction.
 fn response(document: &Value, status: &str, answer: &Value) -> Markup {
     let content = &answer["content"]["application/json"];
     if answer["$ref"].is_string() {
@@ -299,7 +300,7 @@ fn paragraphs(value: &Value) -> Markup {
     html! { @for paragraph in text.split("\n\n").filter(|text| !text.is_empty()) { p { (words(paragraph)) } } }
 }
 
-/// CommonMark as far as the document uses it: text, and `code` between backticks.
+/// The document's subset of CommonMark: text, and `code` between backticks.
 pub(super) fn words(text: &str) -> Markup {
     html! {
         @for (index, part) in text.split('`').enumerate() {

@@ -1,11 +1,11 @@
-//! JSON schemas in words: the subset that the document uses.
+//! JSON schemas as text: the subset that the document uses.
 
 use maud::{Markup, html};
 use serde_json::Value;
 
 const COMPONENTS: &str = "#/components/schemas/";
 
-/// What a value may be, in a few words; components are links.
+/// A schema's type, enumerated values and bounds, in a few words; components are links.
 pub(super) fn kind(schema: &Value) -> Markup {
     if let Some(name) = schema["$ref"].as_str().and_then(|target| target.strip_prefix(COMPONENTS)) {
         return html! { a href={ "#schema-" (name) } { (name) } };
@@ -39,7 +39,7 @@ pub(super) fn kind(schema: &Value) -> Markup {
     html! { (types(schema)) (bounds(schema)) (known(schema)) }
 }
 
-/// The values that mean something, where others may be sent too.
+/// Known values of a schema that takes others too.
 fn known(schema: &Value) -> Markup {
     html! {
         @for (index, value) in schema["examples"].as_array().into_iter().flatten().enumerate() {
@@ -82,7 +82,7 @@ fn bounds(schema: &Value) -> Markup {
     }
 }
 
-/// A schema at length: a row for each member, or for each constant.
+/// A schema as a table: a row for each member, or for each constant.
 pub(super) fn table(schema: &Value) -> Markup {
     if let Some(members) = schema["properties"].as_object() {
         let required = schema["required"].as_array().cloned().unwrap_or_default();

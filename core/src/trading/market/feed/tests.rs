@@ -15,7 +15,7 @@ fn settings(url: &str, pointer: &str) -> Prices {
     }
 }
 
-/// What the feed reads from a source that answers these bytes to its first connection.
+/// The feed's result for a source that answers its first connection with these bytes.
 async fn read_from(answer: Vec<u8>) -> Result<Decimal, String> {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/ticker?key=secret", listener.local_addr().unwrap());
@@ -24,7 +24,7 @@ async fn read_from(answer: Vec<u8>) -> Result<Decimal, String> {
         let mut request = [0; 1024];
         let read = stream.read(&mut request).await.unwrap();
         assert!(read > 0);
-        // The client may have hung up already: it is told too much.
+        // The client may have hung up already: the answer is too large.
         drop(stream.write_all(&answer).await);
         drop(stream.shutdown().await);
     };
@@ -46,24 +46,24 @@ async fn a_price_is_read_to_the_last_digit() {
 }
 
 #[tokio::test]
-async fn what_is_not_a_small_json_answer_is_no_price() {
-    let long = format!(r#"{{"last":{{"price":1}},"x":"{}"}}"#, "x".repeat(ANSWER_BYTES_MAX));
-    let elsewhere =
+async fn a_response_other_than_small_json_gives_no_price() {
+    let long = format!(r#"{{"last":{{"price":1}},"x":"{}"}}"#, "x".repeat(BODY_BYTES_MAX));
+    let redirect =
         b"HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n";
     for (answer, reason) in [
         (ok(&long), "more than 65536 bytes"),
         (ok("<html>"), "not JSON"),
-        (elsewhere.to_vec(), "answered 302"),
+        (redirect.to_vec(), "answered 302"),
         (b"HTTP/1.1 500 Oops\r\ncontent-length: 0\r\n\r\n".to_vec(), "answered 500"),
         (b"garbage\r\n\r\n".to_vec(), "error"),
     ] {
-        let said = read_from(answer).await.unwrap_err();
-        assert!(said.contains(reason) && !said.contains("secret"), "{said}");
+        let error = read_from(answer).await.unwrap_err();
+        assert!(error.contains(reason) && !error.contains("secret"), "{error}");
     }
 }
 
 #[test]
-fn what_is_not_a_number_above_zero_is_no_price() {
+fn a_value_other_than_a_positive_number_gives_no_price() {
     for body in [
         r#"{"last":{"price":0}}"#,
         r#"{"last":{"price":-1}}"#,

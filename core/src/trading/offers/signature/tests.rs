@@ -29,7 +29,7 @@ fn signable(body: &str) -> Signable {
         peer: [127, 0, 0, 1].into(),
         request_id: "test".to_owned(),
     };
-    Signable::of(&Input {
+    Signable::read(&Input {
         head,
         body: Bytes::copy_from_slice(body.as_bytes()),
         upload: None,

@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use crate::Core;
 use crate::platform::error::{Code, Refusal, Result};
-use crate::trading::limits::book::methods;
+use crate::trading::payment_methods::families::Family;
 use crate::trading::quotes::Quote;
 use crate::users::accounts::{self, PaymentAccount};
 use rampart_types::{ClientId, UserId};
@@ -46,7 +46,7 @@ impl NamedAccount {
             Self::Unknown => return refusal.add(Code::AccountNotFound, None),
             Self::Known(account) => account,
         };
-        let fits = methods(account.kind).contains(&&*quote.payment_method);
+        let fits = Family::for_kind(account.kind).contains(&quote.payment_method);
         let checks = [
             (account.disabled, Code::AccountDisabled),
             (!fits, Code::AccountTypeUnsupported),

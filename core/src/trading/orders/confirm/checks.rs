@@ -5,7 +5,7 @@ use rust_decimal::Decimal;
 use crate::Core;
 use crate::platform::error::{Code, Refusal, Result};
 use crate::trading::catalogue::{Catalogue, PairStatus};
-use crate::trading::limits::book::Spent;
+use crate::trading::limits::limit_rules::Spent;
 use crate::trading::limits::{self, Trader};
 use crate::trading::quotes::Quote;
 use rampart_types::{ClientId, UserId};
@@ -26,7 +26,7 @@ pub(crate) fn market(catalogue: &Catalogue, quote: &Quote, refusal: &mut Refusal
     }
     match catalogue.payment_method(&quote.payment_method) {
         Some(method) if method.enabled => {
-            if quote.fiat > method.limit {
+            if !method.accepts(quote.fiat) {
                 beyond(refusal, "payment method", Decimal::ZERO, method.limit);
             }
         }
@@ -68,7 +68,7 @@ pub(crate) fn standing(standing: Option<&UserStanding>, refusal: &mut Refusal) {
 
 /// An amount beyond what the user may still trade for today (ER011).
 pub(crate) fn limit((trader, spent): &UserStanding, quote: &Quote, refusal: &mut Refusal) {
-    if quote.fiat > trader.rules.left(quote.side, spent) {
+    if quote.fiat > trader.rules.remaining(quote.side, spent) {
         refusal.add(Code::FiatAmountInvalid, Some(LIMIT_REACHED.into()));
     }
 }

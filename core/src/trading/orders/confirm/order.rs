@@ -53,7 +53,7 @@ impl<'a> NewOrder<'a> {
             .payment_method(&context.quote.payment_method)
             .ok_or_else(|| Error::broken("find the payment method that was checked"))?;
         // A bank transfer may take as long as it takes.
-        let timed = method.kind != "bank-transfer";
+        let timed = method.kind.has_time_limit();
         let time_to_pay = TimeDelta::seconds(i64::from(method.expiration_period_seconds));
         let partner_reference = request
             .partner_reference

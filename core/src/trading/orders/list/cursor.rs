@@ -1,4 +1,4 @@
-//! Where a page of orders starts, as a text that callers only hand back.
+//! Cursor of a page of orders, an opaque text to callers.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -11,7 +11,7 @@ const CURSOR_BYTES: usize = 16;
 /// Later than any order, in seconds since 1970: the year 9999.
 const END_OF_TIME_SECONDS: i64 = 253_370_764_800;
 
-/// A place in the list, newest first: what comes behind it is older.
+/// A position in the list, which is sorted newest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Cursor {
     pub(crate) created_at: DateTime<Utc>,
@@ -19,25 +19,25 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
-    /// The place right behind an order.
-    pub(crate) fn behind(created_at: DateTime<Utc>, order: OrderId) -> Self {
+    /// The position right after an order.
+    pub(crate) fn after(created_at: DateTime<Utc>, order: OrderId) -> Self {
         Self { created_at, order_id: order.number() }
     }
 
-    /// Where to start for a cursor and a moment before which orders must be made.
-    pub(crate) fn end_of(cursor: Option<Self>, to: Option<DateTime<Utc>>) -> Self {
+    /// The start of a page for a cursor and a time before which orders must be created.
+    pub(crate) fn start(cursor: Option<Self>, to: Option<DateTime<Utc>>) -> Self {
         let end = DateTime::from_timestamp(END_OF_TIME_SECONDS, 0).unwrap_or_default();
-        // Numbers start at 1: nothing made at `to` itself comes behind this.
+        // Numbers start at 1, so no order created at `to` itself comes after this.
         let to = Self { created_at: to.map_or(end, |to| to.min(end)), order_id: 0 };
         cursor.map_or(to, |cursor| cursor.min(to))
     }
 
-    pub(crate) fn text(self) -> String {
+    pub(crate) fn encode(self) -> String {
         let time = self.created_at.timestamp_micros().to_be_bytes();
         URL_SAFE_NO_PAD.encode([time, self.order_id.to_be_bytes()].concat())
     }
 
-    /// `None` when it is no cursor of ours.
+    /// Parses a cursor; `None` if it is invalid.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let mut bytes = [0; CURSOR_BYTES];
         let length = URL_SAFE_NO_PAD.decode_slice(text, &mut bytes).ok()?;
@@ -62,7 +62,7 @@ mod tests {
         fn a_cursor_reads_back(micros in 0..END_OF_TIME_SECONDS * 1_000_000, random: u64) {
             let created_at = DateTime::from_timestamp_micros(micros).unwrap();
             let cursor = Cursor { created_at, order_id: OrderId::from_entropy(random).number() };
-            prop_assert_eq!(Cursor::parse(&cursor.text()), Some(cursor));
+            prop_assert_eq!(Cursor::parse(&cursor.encode()), Some(cursor));
         }
 
         #[test]
@@ -74,7 +74,7 @@ mod tests {
         fn the_earlier_of_cursor_and_end_counts(a in 0_i64..1000, b in 0_i64..1000) {
             let at = |seconds| DateTime::from_timestamp(seconds, 0).unwrap();
             let cursor = Cursor { created_at: at(a), order_id: 7 };
-            let start = Cursor::end_of(Some(cursor), Some(at(b)));
+            let start = Cursor::start(Some(cursor), Some(at(b)));
             prop_assert_eq!(start.created_at, at(a.min(b)));
             prop_assert!(start <= cursor);
         }

@@ -1,6 +1,6 @@
-//! The one way to change an order, bought or sold: what happens to it is judged by what its row
-//! says, and the new state, the timeline's row, the event's row, what follows in the sandbox and,
-//! once the order is final, the delivery to its callback are one transaction.
+//! The only way to change an order's state, bought or sold. One transaction classifies the event by
+//! the order's row and writes the new state, the timeline, the outgoing event, the next sandbox
+//! step and, once the order is final, the delivery to its callback.
 
 use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
@@ -17,63 +17,63 @@ use crate::platform::error::Error;
 use crate::trading::orders::callback::{self, Outcome};
 use rampart_types::{ClientId, OrderId};
 
-/// What can happen to one of the two kinds of order, and how its table takes it.
+/// Events of one of the two kinds of order, and the statements on its table.
 pub(crate) trait Event: Sync {
-    /// Everything that may happen to such an order once it exists. What is not here is refused.
+    /// Every permitted transition; any other is refused.
     const TRANSITIONS: &'static [Transition];
 
-    /// The reason that came with it, shown to the partner.
+    /// The event's reason, shown to the partner.
     fn reason(&self) -> Option<&str>;
 
-    /// What the event is judged to be at `now`; `None` when it can be nothing.
+    /// Classifies the event at `now`; `None` if it has no effect on such an order.
     fn cause(&self, facts: &Facts, now: DateTime<Utc>) -> Option<Cause>;
 
-    /// What the event is judged by; the row stays as it is until the transaction ends.
+    /// Reads the order's facts and locks its row until the transaction ends.
     fn facts(
         tx: &mut PgConnection,
         client: ClientId,
         order: OrderId,
     ) -> impl Future<Output = Result<Option<Facts>, sqlx::Error>> + Send;
 
-    /// Writes state and timeline, guarded by the state that the transition leaves; `None` when the
-    /// order has left it already.
+    /// Writes state and timeline, guarded by the transition's first state; `None` if the order has
+    /// left it already.
     fn write(
         &self,
         tx: &mut PgConnection,
         change: &Change<'_>,
         transition: &Transition,
-    ) -> impl Future<Output = Result<Option<Told>, sqlx::Error>> + Send;
+    ) -> impl Future<Output = Result<Option<NotifyColumns>, sqlx::Error>> + Send;
 
-    /// What follows in the same transaction.
-    fn go_on(
+    /// Writes the event's follow-up in the same transaction.
+    fn follow_up(
         &self,
         _tx: &mut PgConnection,
         _change: &Change<'_>,
-        _after: (&Facts, Cause, &Told),
+        _after: (&Facts, Cause, &NotifyColumns),
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
         async { Ok(()) }
     }
 }
 
-/// What an event is judged by besides itself.
+/// The facts about an order by which an event is classified.
 #[derive(Clone, Debug)]
 pub(crate) struct Facts {
     pub(crate) status: OrderStatus,
-    /// What is to be paid: fiat for an order, coins for a sale.
+    /// Amount due: fiat for an order, coins for a sale.
     pub(crate) amount: Decimal,
     pub(crate) expires_at: Option<DateTime<Utc>>,
-    /// Whether coins were sent to the user; never for a sale.
+    /// True if coins were sent to the user; never for a sale.
     pub(crate) coins_sent: bool,
 }
 
-/// What the order says that its partner is told with.
-pub(crate) struct Told {
+/// The order's columns that its event and its callback need.
+pub(crate) struct NotifyColumns {
     pub(crate) partner_reference: Option<String>,
     pub(crate) callback_url: Option<String>,
 }
 
-/// The transition that the event means for an order at `now`; `None` when its state forbids it.
-pub(crate) fn judge<E: Event>(
+/// The transition that the event causes at `now`; `None` if the order's state forbids it.
+pub(crate) fn next_transition<E: Event>(
     facts: &Facts,
     event: &E,
     now: DateTime<Utc>,
@@ -82,7 +82,7 @@ pub(crate) fn judge<E: Event>(
     E::TRANSITIONS.iter().find(|row| row.from == facts.status && row.cause == cause)
 }
 
-/// Lets an event happen to an order of `client`. `actor` is who did it, for the timeline: `edge`,
+/// Applies an event to an order of `client`. `actor` is its author in the timeline: `edge`,
 /// `sandbox`, `page`, or an operator.
 ///
 /// # Errors
@@ -100,8 +100,8 @@ pub(crate) async fn apply<E: Event>(
     Ok(applied)
 }
 
-/// The same inside the caller's transaction, which is given up when nothing was applied and counts
-/// the cause once it is committed.
+/// Applies an event inside the caller's transaction. The caller rolls back unless it was applied,
+/// and counts the cause in the metrics after the commit.
 ///
 /// # Errors
 /// As [`apply`].
@@ -117,7 +117,7 @@ pub(crate) async fn apply_in<E: Event>(
     change.attempt_in(conn, event).await.map_err(Error::from)?
 }
 
-/// One call of [`apply`].
+/// An event being applied.
 pub(crate) struct Change<'a> {
     pub(crate) core: &'a Core,
     pub(crate) client: ClientId,
@@ -159,31 +159,31 @@ impl<'a> Change<'a> {
             return Ok(Err(NotApplied::NoSuchOrder));
         };
         let status = facts.status;
-        let Some(transition) = judge(&facts, event, self.now) else {
+        let Some(transition) = next_transition(&facts, event, self.now) else {
             return Ok(Err(NotApplied::Forbidden { status }));
         };
-        let Some(told) = event.write(tx, self, transition).await? else {
+        let Some(columns) = event.write(tx, self, transition).await? else {
             return Ok(Err(NotApplied::Forbidden { status }));
         };
-        self.tell(tx, transition, &told).await?;
+        self.notify(tx, transition, &columns).await?;
         let Transition { from, to, cause, .. } = *transition;
-        event.go_on(tx, self, (&facts, cause, &told)).await?;
+        event.follow_up(tx, self, (&facts, cause, &columns)).await?;
         Ok(Ok(Applied { from, to, cause, at: self.now }))
     }
 
-    async fn tell(
+    async fn notify(
         &self,
         tx: &mut PgConnection,
         transition: &Transition,
-        told: &Told,
+        columns: &NotifyColumns,
     ) -> Result<(), sqlx::Error> {
-        let Some(kind) = transition.tells else { return Ok(()) };
-        let outcome = Outcome::of(transition.to, transition.cause);
-        let url = told.callback_url.as_deref().zip(outcome);
+        let Some(kind) = transition.event_type else { return Ok(()) };
+        let outcome = Outcome::from_state(transition.to, transition.cause);
+        let url = columns.callback_url.as_deref().zip(outcome);
         let url = url.map(|(url, outcome)| callback::address(url, self.order, outcome));
         let payload = json!({
             "orderId": self.order,
-            "partnerOrderIdentifier": told.partner_reference,
+            "partnerOrderIdentifier": columns.partner_reference,
             "status": transition.to,
         });
         let event = NewEvent { kind, order_id: Some(self.order), payload };

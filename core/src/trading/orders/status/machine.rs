@@ -1,4 +1,4 @@
-//! The order's states and what leads from one to the next: section 8 of the contract as data.
+//! The transitions of a bought order: section 8 of the contract as data.
 
 use chrono::{DateTime, Utc};
 
@@ -6,27 +6,27 @@ use super::{Facts, OrderEvent};
 use crate::notify::events::EventType;
 use crate::trading::orders::state::{Cause, OrderStatus};
 
-/// One row of the contract's table.
+/// A transition: one row of the contract's table.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Transition {
     pub(crate) from: OrderStatus,
     pub(crate) cause: Cause,
     pub(crate) to: OrderStatus,
-    /// What the partner is told; a release is told by what follows it.
-    pub(crate) tells: Option<EventType>,
+    /// The event sent, if any; a release sends none.
+    pub(crate) event_type: Option<EventType>,
 }
 
-/// A row.
+/// A row of the table.
 pub(crate) const fn transition(
     from: OrderStatus,
     cause: Cause,
     to: OrderStatus,
-    tells: Option<EventType>,
+    event_type: Option<EventType>,
 ) -> Transition {
-    Transition { from, cause, to, tells }
+    Transition { from, cause, to, event_type }
 }
 
-/// Everything that may happen to an order once it exists. What is not here is refused.
+/// Every permitted transition; any other is refused.
 pub(super) const TRANSITIONS: &[Transition] = {
     use Cause::*;
     use EventType::*;
@@ -49,7 +49,7 @@ pub(super) const TRANSITIONS: &[Transition] = {
     ]
 };
 
-/// What an event is judged to be for an order at `now`; `None` when it can be nothing.
+/// Classifies an event of an order at `now`; `None` if it has no effect on such an order.
 pub(super) fn cause(facts: &Facts, event: &OrderEvent, now: DateTime<Utc>) -> Option<Cause> {
     let late = facts.expires_at.is_some_and(|end| end < now);
     let cause = match event {
@@ -59,7 +59,7 @@ pub(super) fn cause(facts: &Facts, event: &OrderEvent, now: DateTime<Utc>) -> Op
         OrderEvent::PaymentReceived { .. } if late => Cause::PaymentLate,
         OrderEvent::PaymentReceived { .. } => Cause::PaymentReceived,
         OrderEvent::PaymentDenied { .. } => Cause::PaymentDenied,
-        // Sending twice would be paying twice.
+        // Coins that are sent twice are paid twice.
         OrderEvent::CoinsSent { .. } if facts.coins_sent => return None,
         OrderEvent::CoinsSent { .. } => Cause::CoinsSent,
         OrderEvent::ConfirmedOnChain => Cause::ConfirmedOnChain,
@@ -86,7 +86,7 @@ mod tests {
     use proptest::prelude::*;
     use rust_decimal::Decimal;
 
-    use super::super::judge;
+    use super::super::next_transition;
     use super::*;
 
     fn at(seconds: i64) -> DateTime<Utc> {
@@ -119,11 +119,11 @@ mod tests {
     }
 
     fn to(facts: &Facts, event: &OrderEvent, now: DateTime<Utc>) -> Option<OrderStatus> {
-        judge(facts, event, now).map(|row| row.to)
+        next_transition(facts, event, now).map(|row| row.to)
     }
 
     #[test]
-    fn every_pair_of_state_and_event_is_decided() {
+    fn every_pair_of_state_and_event_has_a_result() {
         use OrderStatus::*;
         // Columns as in `events`, at a moment when the time to pay has not passed.
         let table = [
@@ -181,9 +181,10 @@ mod tests {
     }
 
     #[test]
-    fn a_payment_is_judged_by_amount_and_time() {
+    fn a_payment_is_classified_by_amount_and_time() {
         let facts = order(OrderStatus::Pending, false);
-        let cause = |event: &OrderEvent, now| judge(&facts, event, now).map(|row| row.cause);
+        let cause =
+            |event: &OrderEvent, now| next_transition(&facts, event, now).map(|row| row.cause);
         assert_eq!(cause(&paid(None), at(900)), Some(Cause::PaymentReceived));
         assert_eq!(cause(&paid(Some(100)), at(900)), Some(Cause::PaymentReceived));
         assert_eq!(cause(&paid(None), at(901)), Some(Cause::PaymentLate));
@@ -203,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_found_again() {
+    fn names_round_trip() {
         for cause in Cause::ALL {
             assert_eq!(Cause::from_name(cause.as_str()), Some(cause));
         }
@@ -211,7 +212,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_happens_a_final_state_stays(
+        fn no_event_changes_a_final_state(
             steps in proptest::collection::vec((0_usize..10, 0_i64..2000), 0..30),
         ) {
             let events = events();
@@ -219,7 +220,7 @@ mod tests {
             let mut ended = None;
             for (step, seconds) in steps {
                 let event = &events[step];
-                if let Some(row) = judge(&facts, event, at(seconds)) {
+                if let Some(row) = next_transition(&facts, event, at(seconds)) {
                     prop_assert_eq!(ended, None);
                     prop_assert_eq!(row.from, facts.status);
                     facts.status = row.to;
@@ -235,7 +236,7 @@ mod tests {
             let mut facts = order(OrderStatus::Pending, false);
             let mut sent = 0;
             for step in steps {
-                if let Some(row) = judge(&facts, &events[step], at(0)) {
+                if let Some(row) = next_transition(&facts, &events[step], at(0)) {
                     facts.status = row.to;
                     if row.cause == Cause::CoinsSent {
                         facts.coins_sent = true;

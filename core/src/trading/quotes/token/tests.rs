@@ -217,10 +217,10 @@ fn a_quote_lives_across_midnight_also_where_clocks_differ() {
 
 #[test]
 fn the_other_side_has_its_own_codes_after_expiry() {
-    for (made, wanted, code) in
+    for (side, wanted, code) in
         [(Side::Sell, Side::Buy, Code::NotBuyQuote), (Side::Buy, Side::Sell, Code::NotSellQuote)]
     {
-        let token = sealed(&Quote { side: made, ..quote() }).unwrap();
+        let token = sealed(&Quote { side, ..quote() }).unwrap();
         let open = |now| open_with(&keys(), at(now), client(1), None, wanted, &token).unwrap_err();
         assert!(open(NOON).is(code));
         assert!(open(NOON + 300).is(Code::QuoteExpired));
@@ -229,9 +229,9 @@ fn the_other_side_has_its_own_codes_after_expiry() {
 
 #[test]
 fn a_quote_made_for_a_user_serves_no_other() {
-    let open = |made: Option<UserId>, asking| {
-        let token = sealed(&Quote { user: made, ..quote() }).unwrap();
-        open_with(&keys(), at(NOON), client(1), asking, Side::Buy, &token).map(|quote| quote.user)
+    let open = |bound: Option<UserId>, caller| {
+        let token = sealed(&Quote { user: bound, ..quote() }).unwrap();
+        open_with(&keys(), at(NOON), client(1), caller, Side::Buy, &token).map(|quote| quote.user)
     };
     assert_eq!(open(Some(user(1)), Some(user(1))).unwrap(), Some(user(1)));
     assert_eq!(open(Some(user(1)), None).unwrap(), Some(user(1)));
@@ -275,7 +275,7 @@ proptest! {
         life in 1_i64..=3_600,
         method in "[a-zA-Z0-9]{1,24}",
     ) {
-        let made = Quote {
+        let quote = Quote {
             user: named.map(user),
             payment_method: method,
             fiat: Decimal::new(i64::from(fiat), 2),
@@ -285,8 +285,8 @@ proptest! {
             expires_at: at(NOON + life),
             ..quote()
         };
-        let token = sealed(&made).unwrap();
-        prop_assert_eq!(open_at(NOON, &token).unwrap(), made);
+        let token = sealed(&quote).unwrap();
+        prop_assert_eq!(open_at(NOON, &token).unwrap(), quote);
     }
 
     #[test]

@@ -1,10 +1,11 @@
-//! The arithmetic of limits: rules and what was spent in, what is left out. No input, no output.
+//! The arithmetic of limits: rules and past trades in, remaining amounts out. No I/O.
 
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
+use crate::trading::payment_methods::families::{Family, LimitAmount};
 use crate::trading::quotes::Side;
-use crate::users::accounts::{Kind, PaymentAccount};
+use crate::users::accounts::PaymentAccount;
 use rampart_types::CurrencyCode;
 
 /// Most that one account takes a day while its limit is not raised.
@@ -14,27 +15,7 @@ const NEW_ACCOUNT: Decimal = Decimal::from_parts(250, 0, 0, false, 0);
 /// Most accounts of one user whose limit is not raised.
 const NON_RAISED_ACCOUNTS: Decimal = Decimal::from_parts(3, 0, 0, false, 0);
 
-/// Payment methods whose accounts are limited until an operator raises them.
-pub(crate) const LIMITED_METHODS: [&str; 4] =
-    ["mobilepay1", "mobilepay2", "creditCard", "localcard"];
-
-/// Methods that are paid from an account of a kind, or out to it.
-pub(crate) const fn methods(kind: Kind) -> &'static [&'static str] {
-    match kind {
-        Kind::CreditCard => &LIMITED_METHODS,
-        Kind::Walletpay => &["walletpay"],
-        Kind::BankTransfer => &[
-            "bankTransfer",
-            "payByBank",
-            "bankredirect1",
-            "bankredirect2",
-            "bankredirect3",
-            "bankredirect4",
-        ],
-    }
-}
-
-/// What a user may do, in one currency.
+/// A user's limits, in one currency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rules {
     pub(crate) currency: CurrencyCode,
@@ -50,8 +31,8 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    /// The rules of a level that allows so much buying and selling, where `set` has no other
-    /// value under a limit's name.
+    /// The rules of a level with these day limits of buying and selling; `set` has the values
+    /// that an operator has set, by the limit's name.
     pub(crate) fn new(
         currency: CurrencyCode,
         (buy, sell): (Decimal, Decimal),
@@ -74,8 +55,8 @@ impl Rules {
         }
     }
 
-    /// Most of one side, a day.
-    pub(crate) fn of(&self, side: Side) -> Decimal {
+    /// Day limit of one side.
+    pub(crate) fn for_side(&self, side: Side) -> Decimal {
         match side {
             Side::Buy => self.buy,
             Side::Sell => self.sell,
@@ -83,13 +64,13 @@ impl Rules {
         .min(self.day)
     }
 
-    /// What may still be bought or sold for.
-    pub(crate) fn left(&self, side: Side, spent: &Spent) -> Decimal {
-        left(self.of(side), spent.of(side)).min(left(self.day, spent.total()))
+    /// Amount that may still be bought or sold for.
+    pub(crate) fn remaining(&self, side: Side, spent: &Spent) -> Decimal {
+        remaining(self.for_side(side), spent.for_side(side)).min(remaining(self.day, spent.total()))
     }
 
     /// The limit of an account; `None` when its limit is raised and it has none of its own.
-    pub(crate) fn of_account(
+    pub(crate) fn for_account(
         &self,
         account: &PaymentAccount,
         is_new: bool,
@@ -101,29 +82,31 @@ impl Rules {
         if let Some(own) = account.amount_limit {
             return limit("account_limit", own);
         }
-        match account.kind {
-            _ if account.limit_raised => None,
-            Kind::Walletpay => limit("walletpay_limit", self.non_raised_account),
-            Kind::CreditCard if is_new => limit("new_limited_account_limit", self.new_account),
-            Kind::CreditCard => limit("non_raised_limit_account_limit", self.non_raised_account),
-            Kind::BankTransfer => None,
+        if account.limit_raised {
+            return None;
+        }
+        let family = Family::for_kind(account.kind);
+        let rule = if is_new { family.new_account_limit } else { family.account_limit }?;
+        match rule.amount {
+            LimitAmount::NewAccount => limit(rule.name, self.new_account),
+            LimitAmount::NonRaisedAccount => limit(rule.name, self.non_raised_account),
         }
     }
 }
 
-/// What an account may take a day, and by which rule.
+/// An account's day limit, and the name of the rule that set it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AccountLimit {
     pub(crate) name: &'static str,
     pub(crate) amount: Decimal,
 }
 
-/// What is left of a limit, never below zero.
-pub(crate) fn left(limit: Decimal, spent: Decimal) -> Decimal {
+/// The remainder of a limit, never below zero.
+pub(crate) fn remaining(limit: Decimal, spent: Decimal) -> Decimal {
     (limit - spent).max(Decimal::ZERO)
 }
 
-/// What was traded in a day by one method, with one account.
+/// The day's trades of one side by one method, with one account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Trade {
     pub(crate) side: Side,
@@ -133,12 +116,12 @@ pub(crate) struct Trade {
     pub(crate) amount: Decimal,
 }
 
-/// What was traded in a day.
+/// The day's trades of a user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Spent(Vec<Trade>);
 
 impl Spent {
-    /// All of these.
+    /// The sum of these trades.
     pub(crate) fn new(trades: impl IntoIterator<Item = Trade>) -> Self {
         Self(trades.into_iter().collect())
     }
@@ -148,19 +131,19 @@ impl Spent {
         self.sum(|_| true)
     }
 
-    /// One side.
-    pub(crate) fn of(&self, side: Side) -> Decimal {
+    /// Amount of one side.
+    pub(crate) fn for_side(&self, side: Side) -> Decimal {
         self.sum(|trade| trade.side == side)
     }
 
-    /// What was bought by these methods.
-    pub(crate) fn by(&self, methods: &[&str]) -> Decimal {
-        self.sum(|trade| trade.side == Side::Buy && methods.contains(&&*trade.method))
+    /// Amount bought by the methods of a family.
+    pub(crate) fn for_family(&self, family: &Family) -> Decimal {
+        self.sum(|trade| trade.side == Side::Buy && family.contains(&trade.method))
     }
 
-    /// What was spent from `account`, of the user's `accounts`. An order that names none counts
-    /// for the account of its method's kind that was used last.
-    pub(crate) fn by_account(
+    /// Amount bought from `account`, of the user's `accounts`. An order that names none counts
+    /// for the account of its method's family that was used last.
+    pub(crate) fn for_account(
         &self,
         account: &PaymentAccount,
         accounts: &[PaymentAccount],
@@ -172,7 +155,7 @@ impl Spent {
         let is_last = !same.any(used_later);
         self.sum(|trade| {
             let bought = trade.side == Side::Buy;
-            let fits = methods(account.kind).contains(&&*trade.method);
+            let fits = Family::for_kind(account.kind).contains(&trade.method);
             bought && trade.account.map_or(is_last && fits, |named| named == account.id)
         })
     }
@@ -190,7 +173,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::users::accounts::Private;
+    use crate::users::accounts::{Kind, Private};
 
     fn euro() -> CurrencyCode {
         "EUR".parse().unwrap()
@@ -221,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operators_limit_takes_the_place_of_the_levels() {
+    fn an_operators_limit_replaces_the_levels_limit() {
         assert_eq!((rules(&[]).day, rules(&[]).sell), (1000.into(), 800.into()));
         let raised = rules(&[("user_day_limit", 5000)]);
         assert_eq!((raised.buy, raised.sell), (5000.into(), 5000.into()));
@@ -233,7 +216,7 @@ mod tests {
     #[test]
     fn an_accounts_strictest_rule_counts() {
         let name = |account: &PaymentAccount, is_new| {
-            rules(&[]).of_account(account, is_new).map(|limit| limit.name)
+            rules(&[]).for_account(account, is_new).map(|limit| limit.name)
         };
         let card = account(Kind::CreditCard, 1);
         assert_eq!(name(&card, true), Some("new_limited_account_limit"));
@@ -248,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn orders_count_for_the_account_that_was_used_last() {
+    fn orders_without_an_account_count_for_the_one_used_last() {
         let accounts = [
             account(Kind::CreditCard, 1),
             account(Kind::CreditCard, 2),
@@ -257,19 +240,19 @@ mod tests {
         let named = Trade { account: Some(accounts[0].id), ..bought("creditCard", 5) };
         let sold = Trade { side: Side::Sell, ..bought("bankTransfer", 90) };
         let spent = Spent::new([bought("creditCard", 60), bought("mobilepay1", 7), named, sold]);
-        let of = |at: usize| spent.by_account(&accounts[at], &accounts);
-        assert_eq!([of(0), of(1), of(2)], [5.into(), 67.into(), 0.into()]);
-        assert_eq!((spent.of(Side::Buy), spent.total()), (72.into(), 162.into()));
+        let spent_from = |at: usize| spent.for_account(&accounts[at], &accounts);
+        assert_eq!([spent_from(0), spent_from(1), spent_from(2)], [5.into(), 67.into(), 0.into()]);
+        assert_eq!((spent.for_side(Side::Buy), spent.total()), (72.into(), 162.into()));
     }
 
     #[test]
-    fn a_side_is_bound_by_its_own_limit_and_by_both_sides_together() {
+    fn a_side_is_bound_by_its_own_limit_and_by_the_day_limit() {
         let rules = rules(&[("user_day_limit", 100), ("user_day_limit_coin_to_fiat", 30)]);
         let sold = Trade { side: Side::Sell, ..bought("bankTransfer", 25) };
         let spent = Spent::new([bought("creditCard", 60), sold]);
-        assert_eq!(rules.left(Side::Sell, &spent), 5.into());
-        assert_eq!(rules.left(Side::Buy, &spent), 15.into());
-        assert_eq!(rules.left(Side::Sell, &Spent::new([bought("creditCard", 99)])), 1.into());
+        assert_eq!(rules.remaining(Side::Sell, &spent), 5.into());
+        assert_eq!(rules.remaining(Side::Buy, &spent), 15.into());
+        assert_eq!(rules.remaining(Side::Sell, &Spent::new([bought("creditCard", 99)])), 1.into());
     }
 
     const SET: [&str; 3] =
@@ -277,7 +260,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_side_goes_beyond_the_day(
+        fn no_side_exceeds_the_day_limit(
             level in (0_u32..100_000, 0_u32..100_000),
             set in [proptest::option::of(0_u32..100_000), proptest::option::of(0_u32..100_000), proptest::option::of(0_u32..100_000)],
         ) {
@@ -292,7 +275,7 @@ mod tests {
         }
 
         #[test]
-        fn no_row_of_trades_goes_beyond_a_limit(
+        fn no_sequence_of_trades_exceeds_a_limit(
             day in 0_u32..10_000,
             sell in 0_u32..10_000,
             wanted in proptest::collection::vec((any::<bool>(), 0_u32..3_000), 0..12),
@@ -301,29 +284,29 @@ mod tests {
             let mut spent = Spent::default();
             for (buys, amount) in wanted {
                 let side = if buys { Side::Buy } else { Side::Sell };
-                let before = rules.left(side, &spent);
+                let before = rules.remaining(side, &spent);
                 let amount = Decimal::from(amount).min(before);
                 spent.0.push(Trade { side, amount, ..bought("creditCard", 0) });
-                prop_assert_eq!(rules.left(side, &spent), before - amount);
+                prop_assert_eq!(rules.remaining(side, &spent), before - amount);
             }
-            prop_assert!(spent.total() <= rules.day && spent.of(Side::Sell) <= rules.sell);
+            prop_assert!(spent.total() <= rules.day && spent.for_side(Side::Sell) <= rules.sell);
         }
 
         #[test]
-        fn of_accounts_of_one_kind_one_bears_all_that_was_spent(
+        fn all_spending_counts_for_one_account_of_a_kind(
             used in proptest::collection::btree_set(1_i64..1_000, 1..6), amount: u32,
         ) {
             let accounts: Vec<_> =
                 used.iter().map(|used| account(Kind::CreditCard, *used)).collect();
             let spent = Spent::new([bought("creditCard", amount)]);
-            let each = accounts.iter().map(|one| spent.by_account(one, &accounts));
+            let each = accounts.iter().map(|one| spent.for_account(one, &accounts));
             prop_assert_eq!(each.sum::<Decimal>(), amount.into());
         }
 
         #[test]
-        fn what_is_left_is_between_nothing_and_the_limit(limit in 0_u32.., orders in proptest::collection::vec(0_u32.., 0..9)) {
+        fn the_remainder_is_between_zero_and_the_limit(limit in 0_u32.., orders in proptest::collection::vec(0_u32.., 0..9)) {
             let spent = Spent::new(orders.iter().map(|n| bought("creditCard", *n)));
-            let rest = left(limit.into(), spent.total());
+            let rest = remaining(limit.into(), spent.total());
             prop_assert!(rest >= Decimal::ZERO && rest <= limit.into());
             prop_assert_eq!(rest.is_zero(), spent.total() >= limit.into());
         }
