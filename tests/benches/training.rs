@@ -61,7 +61,7 @@ struct Customer<'a> {
 impl<'a> Customer<'a> {
     async fn new(side: &'a Side<'a>, number: u32) -> Self {
         let made = if number % 4 < 2 { &side.database.plain } else { &side.database.ruled };
-        let protocol = if number % 2 == 0 { Protocol::Http1 } else { Protocol::Http2 };
+        let protocol = if number.is_multiple_of(2) { Protocol::Http1 } else { Protocol::Http2 };
         let partner = Caller::new(side.address(), protocol, made.clone());
         let authenticated = partner.authenticated().await;
         Self { side, number, partner, authenticated }
@@ -72,7 +72,7 @@ impl<'a> Customer<'a> {
         self.read().await;
         self.trade_as_guest(round).await;
         self.refuse().await;
-        if round % USER_EVERY == 0 {
+        if round.is_multiple_of(USER_EVERY) {
             let user = self.register(round).await;
             self.change(&user).await;
             self.trade_as_user(&user, round).await;

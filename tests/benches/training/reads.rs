@@ -17,11 +17,10 @@ const OFTEN: [&str; 5] = [
 ];
 const TIMES: usize = 8;
 /// Read once a round.
-const SELDOM: [&str; 10] = [
+const SELDOM: [&str; 9] = [
     "/api/v1/system/info",
     "/api/v2/client/info",
     "/api/v2/system/errors",
-    "/api/v2/buy/orders",
     "/api/v2/events",
     "/api/v2/webhooks",
     "/api/v2/sandbox/scenarios",
@@ -53,7 +52,6 @@ impl Customer<'_> {
         }
         for order in FIRST_ORDER..FIRST_ORDER + 4 {
             let paths = [
-                format!("/api/v1/user/buy/orders/{order}"),
                 format!("/api/v2/buy/orders/{order}"),
                 format!("/api/v2/buy/orders/order-{order}"),
                 format!("/api/v2/buy/orders/{order}/timeline"),

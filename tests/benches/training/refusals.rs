@@ -19,22 +19,22 @@ impl Customer<'_> {
         let unknown = json!({"currencyPair": "XYZ-EUR", "paymentMethod": "creditCard",
             "fiatAmount": 25});
         for (request, expected) in [
-            (partner.anonymous(Method::GET, "/api/v2/prices"), 400..=401),
-            (credential("no-key"), 400..=401),
-            (partner.request(Method::GET, "/api/v9/nothing"), 404..=404),
-            (partner.request(Method::DELETE, QUOTE), 405..=405),
-            (quote().body("{\"currencyPair\": "), 400..=400),
-            (quote().json(&invalid), 400..=400),
-            (quote().json(&unknown), 400..=400),
-            (quote().body(vec![b' '; OVERSIZED_BYTES]), 400..=413),
-            (partner.request(Method::GET, "/api/v2/buy/orders/1234567890123456"), 400..=404),
+            (partner.anonymous(Method::GET, "/api/v2/prices"), 400),
+            (credential("no-key"), 400),
+            (partner.request(Method::GET, "/api/v9/nothing"), 404),
+            (partner.request(Method::DELETE, QUOTE), 405),
+            (quote().body("{\"currencyPair\": "), 400),
+            (quote().json(&invalid), 400),
+            (quote().json(&unknown), 400),
+            (quote().body(vec![b' '; OVERSIZED_BYTES]), 413),
+            (partner.request(Method::GET, "/api/v2/buy/orders/1234567890123456"), 400),
             (
                 partner.request(Method::GET, "/api/v1/user/info").header("user-identifier", "none"),
-                400..=404,
+                400,
             ),
         ] {
             let answer = request.send().await;
-            assert!(expected.contains(&answer.status()), "{}: {}", answer.status(), answer.text());
+            answer.assert_status(expected);
         }
     }
 }

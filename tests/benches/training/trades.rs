@@ -12,7 +12,7 @@ const RETURN_URL: &str = "https://shop.example/thanks";
 const QUOTES: usize = 8;
 
 fn buy() -> Value {
-    json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 25,
+    json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 50,
         "countryCode": "NL"})
 }
 
@@ -52,7 +52,7 @@ impl Customer<'_> {
         let encoded = RETURN_URL.replace(':', "%3A").replace('/', "%2F");
         let signed = format!("returnUrl={encoded}&walletAddress={WALLET}");
         let offer = json!({"baseCurrency": "BTC", "quoteCurrency": "EUR",
-            "paymentMethod": "creditCard", "quoteCurrencyAmount": 25, "fixedAmount": true,
+            "paymentMethod": "creditCard", "quoteCurrencyAmount": 50, "fixedAmount": true,
             "walletAddress": WALLET, "returnUrl": RETURN_URL,
             "signature": self.partner.sign(&signed)});
         let offer = self.post("/api/v2/buy/offer", &offer).await;
@@ -80,6 +80,7 @@ impl Customer<'_> {
         self.post(&event, &json!({})).await;
         let (bought, sold) = (&confirmed["orderId"], &sale["orderId"]);
         for path in [
+            format!("/api/v1/user/buy/orders/{bought}"),
             format!("/api/v2/buy/orders/{bought}"),
             format!("/api/v2/buy/orders/{bought}/timeline"),
             format!("/api/v1/user/sell/orders/{sold}"),

@@ -26,7 +26,7 @@ impl Customer<'_> {
         let second = format!("{identifier}2");
         let link = json!({"identifier": &second[1..]});
         sent(as_session(Method::POST, "/api/v2/user/link-identifier").json(&link)).await;
-        as_session(Method::GET, "/api/v1/user/logout").send().await;
+        sent(as_session(Method::POST, "/api/v1/user/logout").json(&json!({}))).await;
         identifier
     }
 
@@ -44,6 +44,6 @@ impl Customer<'_> {
         let made = self.post("/api/v2/webhooks", &webhook).await;
         let path =
             format!("/api/v2/webhooks/{}", made["id"].as_str().expect("a webhook has an id"));
-        self.partner.request(Method::DELETE, &path).send().await;
+        sent(self.partner.request(Method::DELETE, &path)).await;
     }
 }

@@ -1,0 +1,71 @@
+use http::{Method, StatusCode};
+use tokio::task::JoinHandle;
+
+use super::*;
+
+/// Bytes that the client takes before it gives more room.
+const WINDOW: u32 = 10;
+
+/// A client's answer, not read yet, and the bytes of `body` that the server sent in the end.
+async fn answered(
+    method: Method,
+    status: StatusCode,
+    body: &'static str,
+) -> (Response<RecvStream>, JoinHandle<usize>) {
+    let (near, far) = tokio::io::duplex(4096);
+    let serving = tokio::spawn(async move {
+        let mut connection = h2::server::handshake(near).await.unwrap();
+        let (request, answer) = connection.accept().await.unwrap().unwrap();
+        tokio::spawn(async move { while connection.accept().await.is_some() {} });
+        let mut session = Http2Session::new(request, answer, Arc::default());
+        assert!(session.is_body_empty() && session.read_body_bytes().await.unwrap().is_none());
+        let head = ResponseHeader::build(status, None).unwrap();
+        session.write_response_header(Box::new(head), false).await.unwrap();
+        // Fails where the client takes no more.
+        let _ = session.write_body(Bytes::from_static(body.as_bytes()), true).await;
+        session.body_bytes_sent()
+    });
+    let mut client = h2::client::Builder::new();
+    let handshake = client.initial_window_size(WINDOW).handshake::<_, Bytes>(far);
+    let (mut sender, connection) = handshake.await.unwrap();
+    tokio::spawn(connection);
+    let uri = "https://a/";
+    let request = Request::builder().method(method).uri(uri).body(()).unwrap();
+    let answer = sender.send_request(request, true).unwrap().0.await.unwrap();
+    (answer, serving)
+}
+
+#[tokio::test]
+async fn an_answer_larger_than_the_window_arrives_whole() {
+    let text = "three times as long as the window";
+    let (answer, serving) = answered(Method::GET, StatusCode::OK, text).await;
+    assert!(answer.headers().contains_key(header::DATE));
+    let (mut body, mut seen) = (answer.into_body(), Vec::new());
+    while let Some(part) = body.data().await {
+        let part = part.unwrap();
+        body.flow_control().release_capacity(part.len()).unwrap();
+        seen.extend_from_slice(&part);
+    }
+    assert_eq!(seen, text.as_bytes());
+    assert_eq!(serving.await.unwrap(), text.len());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_takes_nothing_is_given_up() {
+    let text = "longer than the window";
+    let (answer, serving) = answered(Method::GET, StatusCode::OK, text).await;
+    assert_eq!(serving.await.unwrap(), usize::try_from(WINDOW).unwrap());
+    let mut body = answer.into_body();
+    assert_eq!(body.data().await.unwrap().unwrap(), text.as_bytes()[..10]);
+    assert!(body.data().await.unwrap().unwrap_err().is_reset());
+}
+
+#[tokio::test]
+async fn an_answer_without_a_body_says_so_at_once() {
+    for (method, status) in [(Method::HEAD, StatusCode::OK), (Method::GET, StatusCode::NO_CONTENT)]
+    {
+        let (answer, serving) = answered(method, status, "").await;
+        assert!(answer.body().is_end_stream(), "{status}");
+        assert_eq!(serving.await.unwrap(), 0);
+    }
+}
