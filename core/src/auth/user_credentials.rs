@@ -55,7 +55,7 @@ pub(crate) async fn identify_token(core: &Core, client: &Client, head: &Head) ->
 }
 
 /// The header's text, if present; `code` if it is repeated or not text.
-fn only<'a>(headers: &'a HeaderMap, name: &str, code: Code) -> Result<Option<&'a str>> {
+fn single_header<'a>(headers: &'a HeaderMap, name: &str, code: Code) -> Result<Option<&'a str>> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
         (None, _) => Ok(None),

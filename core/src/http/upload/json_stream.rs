@@ -28,11 +28,6 @@ fn placeholder(index: usize) -> String {
     format!("\\u0000{index:<width$}", width = PLACEHOLDER_CHARS)
 }
 
-/// The number of the long string that a text stands for.
-pub(super) fn stood_for(text: &str) -> Option<usize> {
-    text.strip_prefix('\0')?.trim_end_matches(' ').parse().ok()
-}
-
 /// The state of reading one body.
 pub(super) struct JsonStream {
     documents: DocumentStore,

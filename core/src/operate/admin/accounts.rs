@@ -15,7 +15,8 @@ use crate::platform::audit::{self, Entry};
 use crate::platform::error::Error;
 use crate::users::account;
 use crate::users::accounts::{
-    self, HOLDER_CHARS_MAX, IDENTIFIER_BYTES_MAX, Kind, NewAccount, Opened, PaymentAccount, Private,
+    self, AccountDetails, HOLDER_CHARS_MAX, IDENTIFIER_BYTES_MAX, Kind, NewAccount, OpenOutcome,
+    PaymentAccount,
 };
 use rampart_types::{ClientId, Iban, JsonDecimal, UserId, plain_text};
 
@@ -65,23 +66,27 @@ pub(super) async fn list(core: &Arc<Core>, input: Input) -> Answer {
 /// Opens an account for the user.
 pub(super) async fn open(core: &Arc<Core>, input: Input) -> Answer {
     let new: New = input.json()?;
-    let (kind, private) = check(&new)?;
+    let (kind, details) = check(&new)?;
     let mut tx = core.db.begin().await?;
     let (client, user) = find(&mut tx, &input).await?;
     if !account::lock(&mut tx, client, user).await? {
         return Err(Refused::conflict("the user is deleted"));
     }
-    let account = NewAccount { kind, private, is_stored_card: false, verified: false };
+    let account = NewAccount { kind, details, is_stored_card: false, verified: false };
     let account = match accounts::open(&mut tx, core, (client, user), account).await? {
-        Opened::Now(account) => account,
-        Opened::Before(_) => return Err(Refused::conflict("the user has this account already")),
-        Opened::TooMany => return Err(Refused::conflict("the user has too many accounts")),
+        OpenOutcome::Created(account) => account,
+        OpenOutcome::Existing(_) => {
+            return Err(Refused::conflict("the user has this account already"));
+        }
+        OpenOutcome::LimitReached => {
+            return Err(Refused::conflict("the user has too many accounts"));
+        }
     };
     let New { verified, disabled, limit_raised, limit, .. } = new;
     let change = Change { verified, disabled, limit_raised, limit };
     write(&mut tx, core, (client, user, account.id), &change).await?;
     note(&mut tx, core, &input, ("account.open", user, account.id), &change).await?;
-    let account = again(&mut tx, core, (client, user), &account.private.identifier).await?;
+    let account = again(&mut tx, core, (client, user), &account.details.identifier).await?;
     let shown = view(&mut tx, (client, user), &account).await?;
     tx.commit().await?;
     created(&shown)
@@ -99,13 +104,13 @@ pub(super) async fn change(core: &Arc<Core>, input: Input) -> Answer {
     let named = named(&mut tx, core, (client, user), input.param("accountIdentifier")).await?;
     write(&mut tx, core, (client, user, named.id), &change).await?;
     note(&mut tx, core, &input, ("account.change", user, named.id), &change).await?;
-    let account = again(&mut tx, core, (client, user), &named.private.identifier).await?;
+    let account = again(&mut tx, core, (client, user), &named.details.identifier).await?;
     let shown = view(&mut tx, (client, user), &account).await?;
     tx.commit().await?;
     ok(&shown)
 }
 
-fn check(new: &New) -> Result<(Kind, Private), Refused> {
+fn check(new: &New) -> Result<(Kind, AccountDetails), Refused> {
     bounds(new.limit)?;
     let identifier = new.identifier.trim();
     if identifier.is_empty() || identifier.len() > IDENTIFIER_BYTES_MAX {
@@ -125,7 +130,7 @@ fn check(new: &New) -> Result<(Kind, Private), Refused> {
         name => plain_text(name, HOLDER_CHARS_MAX),
     };
     let holder = holder.ok_or_else(|| Refused::unprocessable("name: at most 100 characters"))?;
-    Ok((new.kind, Private { identifier: identifier.to_owned(), holder, token: None }))
+    Ok((new.kind, AccountDetails { identifier: identifier.to_owned(), holder, token: None }))
 }
 
 fn digits(text: &str) -> usize {
@@ -234,10 +239,10 @@ async fn view(
         })
         .collect();
     Ok(json!({
-        "accountIdentifier": account.private.identifier,
+        "accountIdentifier": account.details.identifier,
         "accountId": account.id,
         "type": account.kind,
-        "name": account.private.holder,
+        "name": account.details.holder,
         "verified": account.verified,
         "disabled": account.disabled,
         "limitRaised": account.limit_raised,

@@ -13,7 +13,7 @@ use super::users::find;
 use super::{Answer, Input, Refused};
 use crate::Core;
 use crate::http::reply::Reply;
-use crate::users::personal;
+use crate::users::personal_data;
 use rampart_types::{ClientId, UserId};
 
 /// The image of a proof of ownership, as it came in.
@@ -74,10 +74,11 @@ impl Wanted {
             "image/png" => "image/png",
             _ => "application/pdf",
         };
-        let vault = personal::key_of(&mut self.conn, core, self.client, self.user).await?;
+        let personal_key =
+            personal_data::load_key(&mut self.conn, core, self.client, self.user).await?;
         drop(self.conn);
         let (store, id) = (core.documents.clone(), self.id);
-        let image = core.images.run(move || store.get(&vault, id)).await??;
+        let image = core.images.run(move || store.get(&personal_key, id)).await??;
         Ok(Reply::with_body(StatusCode::OK, media_type, image.into()))
     }
 }

@@ -33,7 +33,7 @@ pub(super) async fn rotate(core: &Arc<Core>, input: Input) -> Answer {
     }
     let slug = input.param("slug");
     let (client, _) = api_keys::client(core, slug).await?;
-    let secret = kind.make(&core.clock)?;
+    let secret = kind.generate(&core.clock)?;
     let stored = StoredSecret::new(core, client, kind, &secret).await?;
     let now = core.clock.now();
     let valid_until = now + TimeDelta::seconds(overlap);

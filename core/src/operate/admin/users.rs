@@ -72,7 +72,7 @@ async fn view(
         "personal": account.personal,
         "documents": documents::sides(conn, client, user).await?,
     });
-    shown["profile"] = json!(Profile::of(conn, core, account).await?);
+    shown["profile"] = json!(Profile::load(conn, core, account).await?);
     Ok(shown)
 }
 

@@ -70,7 +70,7 @@ impl Endpoint for V2 {
             for account in &accounts {
                 let spent = spent.by_account(account, &accounts);
                 let shown = Account::of(account, &rules, (spent, now));
-                by_identifier.insert(account.private.identifier.clone(), shown);
+                by_identifier.insert(account.details.identifier.clone(), shown);
             }
         }
         let limited_account_types = LIMITED_METHODS.to_vec();
@@ -245,8 +245,8 @@ impl Account {
             Limit::maximum(("paymentMethod", "soft", limit.name), amounts)
         });
         Self {
-            identifier: account.private.identifier.clone(),
-            name: account.private.holder.clone(),
+            identifier: account.details.identifier.clone(),
+            name: account.details.holder.clone(),
             kind: account.kind,
             disabled: account.disabled,
             verified: account.verified,

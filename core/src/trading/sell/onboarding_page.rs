@@ -22,7 +22,7 @@ use crate::trading::offers::signature;
 use crate::users::accounts::Kind;
 use crate::users::identifiers;
 use crate::users::portal::bank_account::{add, redeem, section};
-use crate::users::portal::sign_in::{Form, complaint, enter, forms};
+use crate::users::portal::sign_in::{Form, error_page, forms, sign_in_or_register};
 use rampart_types::{ReturnUrl, UserId, UserIdentifier};
 
 const TITLE: &str = "Get ready to sell";
@@ -71,12 +71,14 @@ impl Endpoint for Act {
         if form.get("action") == "account" {
             return visit.add_account(core, &form).await;
         }
-        match enter(core, &visit.client, &form, (visit.identifier.as_ref(), None)).await {
+        match sign_in_or_register(core, &visit.client, &form, (visit.identifier.as_ref(), None))
+            .await
+        {
             Ok(user) => {
                 let mut conn = core.db.acquire().await?;
                 visit.accounts(&mut conn, core, user, &html! {}).await
             }
-            Err(error) => complaint(error, |status, note| visit.ask(status, note)),
+            Err(error) => error_page(error, |status, note| visit.ask(status, note)),
         }
     }
 }

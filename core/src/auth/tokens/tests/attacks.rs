@@ -7,7 +7,7 @@ use ring::hmac;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{HOUR, KINDS, NOON, id_at, invalid, master, token, verdict};
+use super::{HOUR, KINDS, NOON, id_at, invalid, master, token, verify};
 use crate::auth::tokens::jwt::Kind;
 use crate::platform::crypto::Purpose;
 

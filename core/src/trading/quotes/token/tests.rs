@@ -188,7 +188,7 @@ fn the_key_of_a_day_is_kept_for_that_day() {
     let first = of(20_000);
     assert!(Arc::ptr_eq(&first, &of(20_000)));
     let token = of(20_001).seal(&Clock::system(), Vec::new()).unwrap();
-    assert!(Sealed::read(&token, "20001").is_some());
+    assert!(Sealed::parse(&token, "20001").is_some());
     assert!(!Arc::ptr_eq(&first, &of(20_000)));
 }
 
