@@ -52,7 +52,7 @@ pub const ENDPOINTS: &[Route] = &[
     route::<trading::orders::timeline::V2>(),
     // Users
     route::<users::register::RegisterV2>(),
-    route::<users::register::ChangeV2>(),
+    route::<users::register::UpdateV2>(),
     route::<users::session::LoginV1>(),
     route::<users::session::LogoutV1>(),
     route::<users::session::LoginTokenV1>(),
@@ -93,13 +93,13 @@ pub const PAGES: &[Route] = &[
     route::<trading::sell::onboarding_page::Show>(),
     route::<trading::sell::onboarding_page::Act>(),
     route::<users::portal::join::Show>(),
-    route::<users::portal::join::Act>(),
+    route::<users::portal::join::Submit>(),
     route::<users::portal::dashboard::Show>(),
-    route::<users::portal::dashboard::Act>(),
+    route::<users::portal::dashboard::Submit>(),
     route::<users::portal::verify_bank_account::Show>(),
-    route::<users::portal::verify_bank_account::Act>(),
+    route::<users::portal::verify_bank_account::Submit>(),
     route::<users::reset_page::Show>(),
-    route::<users::reset_page::Act>(),
+    route::<users::reset_page::Submit>(),
     route::<operate::system::docs::Show>(),
 ];
 

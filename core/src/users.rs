@@ -1,8 +1,8 @@
-//! End users: who they are, how they prove it, what is kept of them.
+//! End users: registration, credentials, verification, personal data, accounts.
 //!
-//! What identifies a person is in one sealed object under a key of the user's own ([`personal`]);
-//! an e-mail address is found through a keyed digest. No statement, log line or audit row has a
-//! personal value in clear.
+//! PersonalData data are in one object that is sealed with the user's own key ([`personal_data`]); an
+//! e-mail address is found by a keyed digest. No statement, log line or audit row has a personal value
+//! in clear.
 
 pub(crate) mod account;
 pub mod accounts;
@@ -20,14 +20,14 @@ pub mod identifiers;
 pub mod link_identifier;
 mod member_docs;
 pub(crate) mod one_time_token;
-pub(crate) mod personal;
+pub(crate) mod personal_data;
 pub mod portal;
 pub mod profile;
 pub mod register;
 pub mod register_identifier;
 pub mod reset_page;
 pub mod session;
-mod subject;
+mod user_update;
 pub mod verification;
 
 pub use attempts::Attempts;
@@ -37,19 +37,19 @@ use chrono::TimeDelta;
 use crate::Core;
 use crate::platform::error::Result;
 
-/// How long a mail is kept after it was written.
-const MAIL_KEPT: TimeDelta = TimeDelta::days(30);
-/// How long a token is kept after it has ended, so that whoever presents it learns that it has.
-const TOKENS_KEPT: TimeDelta = TimeDelta::days(1);
-/// Rows of one table and client that one turn of the worker forgets.
-const FORGOTTEN_MAX: i64 = 5_000;
+/// Retention of a mail.
+const MAIL_RETENTION: TimeDelta = TimeDelta::days(30);
+/// Retention of an expired token, so that its use is reported as expired.
+const TOKEN_RETENTION: TimeDelta = TimeDelta::days(1);
+/// Most rows of one table and client that one run of the worker deletes.
+const DELETED_MAX: i64 = 5_000;
 
 impl Core {
-    /// Forgets codes and tokens that have ended, and old mail: a turn of a worker.
+    /// Deletes expired codes and tokens, and old mail: one run of a worker.
     ///
     /// # Errors
-    /// When the database cannot be written; the next turn goes on.
-    pub async fn forget_ended_codes(&self) -> Result<()> {
+    /// When the database cannot be written; the next run continues.
+    pub async fn delete_expired_codes(&self) -> Result<()> {
         let now = self.clock.now();
         for client in self.snapshots.current().tenants.keys() {
             sqlx::query!(
@@ -58,7 +58,7 @@ impl Core {
                      where client_id = $1 and expires_at <= $2 limit $3)",
                 client.uuid(),
                 now,
-                FORGOTTEN_MAX,
+                DELETED_MAX,
             )
             .execute(&self.db)
             .await?;
@@ -67,8 +67,8 @@ impl Core {
                      select token_digest from one_time_token \
                      where client_id = $1 and expires_at <= $2 limit $3)",
                 client.uuid(),
-                now - TOKENS_KEPT,
-                FORGOTTEN_MAX,
+                now - TOKEN_RETENTION,
+                DELETED_MAX,
             )
             .execute(&self.db)
             .await?;
@@ -77,8 +77,8 @@ impl Core {
                      select mail_id from mail_outbox \
                      where client_id = $1 and created_at <= $2 limit $3)",
                 client.uuid(),
-                now - MAIL_KEPT,
-                FORGOTTEN_MAX,
+                now - MAIL_RETENTION,
+                DELETED_MAX,
             )
             .execute(&self.db)
             .await?;

@@ -73,7 +73,7 @@ impl Core {
             if let Err(error) = self.delete_expired_refresh_tokens().await {
                 tracing::warn!(%error, "ended refresh tokens could not be forgotten");
             }
-            if let Err(error) = self.forget_ended_codes().await {
+            if let Err(error) = self.delete_expired_codes().await {
                 tracing::warn!(%error, "ended codes and old mail could not be forgotten");
             }
         });

@@ -1,4 +1,4 @@
-//! A user as stored, opened: what profile, registration answers and operators are shown.
+//! A stored user with opened personal data, for the profile, registration and operators.
 
 use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
@@ -6,17 +6,17 @@ use serde::Serialize;
 use serde_json::Value;
 use sqlx::PgConnection;
 
-use super::personal::{self, Personal};
+use super::personal_data::{self, PersonalData};
 use crate::Core;
 use crate::platform::error::Result;
 use rampart_types::{ClientId, EmailAddress, PhoneNumber, UserId};
 
-/// One user, also a deleted one.
+/// A user, possibly deleted.
 #[derive(Debug)]
 pub(crate) struct Account {
     pub(crate) client: ClientId,
     pub(crate) user: UserId,
-    pub(crate) personal: Personal,
+    pub(crate) personal: PersonalData,
     pub(crate) level: String,
     pub(crate) country: Option<String>,
     pub(crate) region: Option<String>,
@@ -30,7 +30,7 @@ pub(crate) struct Account {
     pub(crate) created_at: DateTime<Utc>,
 }
 
-/// How far the checks of a user are.
+/// The verification statuses of a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Statuses {
     pub(crate) email: String,
@@ -42,7 +42,7 @@ pub(crate) struct Statuses {
 }
 
 impl Statuses {
-    /// Whether nothing that a user must show is open.
+    /// True if every required verification is complete.
     pub(crate) fn is_verified(&self) -> bool {
         let needed = [&self.email, &self.identity, &self.amld5, &self.privacy_agreement];
         needed.into_iter().all(|status| status == "verified")
@@ -50,8 +50,8 @@ impl Statuses {
 }
 
 impl Account {
-    /// The user of this client; `None` when there is none. Inside a transaction that goes on to
-    /// change it, its row is locked first.
+    /// Loads a user of this client, if it exists. A transaction that changes the user must lock its
+    /// row first.
     ///
     /// # Errors
     /// When the database cannot be read, or the personal values cannot be opened.
@@ -73,7 +73,7 @@ impl Account {
         Ok(Some(Self {
             client,
             user,
-            personal: personal::read(core, client, user, sealed)?,
+            personal: personal_data::read(core, client, user, sealed)?,
             level: row.level,
             country: row.country,
             region: row.region,
@@ -114,7 +114,7 @@ pub(crate) async fn lock(conn: &mut PgConnection, client: ClientId, user: UserId
     Ok(found.is_some())
 }
 
-/// A registered user, as the API document has it.
+/// A registered user in responses.
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RegisteredUser {
@@ -125,7 +125,7 @@ pub struct RegisteredUser {
     country: Option<String>,
     is_business: bool,
     registration_date: DateTime<Utc>,
-    /// When the e-mail address was proven; null until then.
+    /// Time at which the e-mail address was verified; null until then.
     activation_date: Option<DateTime<Utc>>,
 }
 

@@ -1,8 +1,8 @@
 //! Payment and payout accounts of users: bank accounts, cards, wallet-provider accounts.
 //!
-//! An account is named by its identifier: an IBAN, a masked card number, the wallet provider's id
-//! of the payer. Identifier and holder are sealed under the user's key and found through a keyed
-//! digest. A card's number is never seen: the processor's session stands for it.
+//! An account's identifier is an IBAN, a masked card number, or the wallet provider's payer id.
+//! Identifier and holder are sealed with the user's key and found by a keyed digest. Card numbers are
+//! never received: the processor's session replaces them.
 
 pub mod processor;
 pub mod register_card;
@@ -19,7 +19,7 @@ use crate::Core;
 use crate::platform::crypto::Purpose;
 use crate::platform::crypto::personal_data_key::PersonalDataKey;
 use crate::platform::error::{Error, Result};
-use crate::users::personal;
+use crate::users::personal_data;
 use rampart_types::{ClientId, Iban, UserId};
 
 /// Most accounts of one user.
@@ -29,7 +29,7 @@ pub(crate) const IDENTIFIER_BYTES_MAX: usize = 255;
 /// Longest name of a holder, in characters.
 pub(crate) const HOLDER_CHARS_MAX: usize = 100;
 
-/// What an account is.
+/// The type of an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Deserialize, Serialize)]
 #[schemars(rename = "AccountType")]
 #[serde(rename_all = "camelCase")]
@@ -50,7 +50,7 @@ impl Kind {
     pub(crate) const NAMES: [&'static str; 3] =
         [Self::BankTransfer.as_str(), Self::CreditCard.as_str(), Self::Walletpay.as_str()];
 
-    /// As stored and sent.
+    /// The name in the database and in responses.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::BankTransfer => "bankTransfer",
@@ -64,7 +64,7 @@ impl Kind {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name)
     }
 
-    /// What people call it.
+    /// The display name.
     pub(crate) const fn label(self) -> &'static str {
         match self {
             Self::BankTransfer => "Bank account",
@@ -74,21 +74,21 @@ impl Kind {
     }
 }
 
-/// The sealed part of an account.
+/// The sealed details of an account.
 #[derive(Clone, Deserialize, Serialize)]
-pub(crate) struct Private {
+pub(crate) struct AccountDetails {
     /// IBAN, masked card number, or the provider's id.
     pub(crate) identifier: String,
-    /// Name of the holder; empty when nobody said.
+    /// Name of the holder; empty if unknown.
     pub(crate) holder: String,
-    /// What the provider knows it by.
+    /// The provider's token of the account.
     #[serde(default)]
     pub(crate) token: Option<String>,
 }
 
-impl std::fmt::Debug for Private {
+impl std::fmt::Debug for AccountDetails {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Private(…)")
+        f.write_str("AccountDetails(…)")
     }
 }
 
@@ -97,10 +97,10 @@ impl std::fmt::Debug for Private {
 pub(crate) struct PaymentAccount {
     pub(crate) id: Uuid,
     pub(crate) kind: Kind,
-    pub(crate) private: Private,
+    pub(crate) details: AccountDetails,
     pub(crate) is_stored_card: bool,
     pub(crate) limit_raised: bool,
-    /// Its own limit a day, in euros, where an operator has set one.
+    /// Its daily limit in euros, if an operator has set one.
     pub(crate) amount_limit: Option<Decimal>,
     pub(crate) verified: bool,
     pub(crate) disabled: bool,
@@ -108,56 +108,56 @@ pub(crate) struct PaymentAccount {
 }
 
 impl PaymentAccount {
-    /// What people call it: its kind and the end of its identifier.
+    /// The display name: its type and the end of its identifier.
     pub(crate) fn label(&self) -> String {
-        let identifier = &self.private.identifier;
+        let identifier = &self.details.identifier;
         let end = identifier.char_indices().rev().nth(3).map_or(0, |(at, _)| at);
         format!("{} … {}", self.kind.label(), identifier.get(end..).unwrap_or_default())
     }
 }
 
-/// An account about to be opened.
+/// A new account.
 #[derive(Debug)]
 pub(crate) struct NewAccount {
     pub(crate) kind: Kind,
-    pub(crate) private: Private,
+    pub(crate) details: AccountDetails,
     pub(crate) is_stored_card: bool,
     pub(crate) verified: bool,
 }
 
-/// What became of opening an account.
+/// The outcome of opening an account.
 #[derive(Debug)]
-pub(crate) enum Opened {
-    /// It is new.
-    Now(PaymentAccount),
-    /// The user has it already.
-    Before(PaymentAccount),
-    /// The user has as many as one may have.
-    TooMany,
+pub(crate) enum OpenOutcome {
+    /// It was created.
+    Created(PaymentAccount),
+    /// The user had it before.
+    Existing(PaymentAccount),
+    /// The user has the most accounts allowed.
+    LimitReached,
 }
 
-/// An identifier in the form in which it is stored: an IBAN without blanks, anything else as it is.
+/// Normalizes an identifier for storage: an IBAN without blanks, any other unchanged.
 pub(crate) fn canonical(identifier: &str) -> String {
     identifier.parse().map_or_else(|_| identifier.to_owned(), |iban: Iban| iban.as_str().to_owned())
 }
 
-/// `accountIdentifier` of a request: some text that can be one.
+/// Reads `accountIdentifier` of a request.
 pub(crate) fn identifier(value: &Value) -> Option<String> {
     let text = value.as_str().filter(|text| !text.is_empty())?;
     (text.len() <= IDENTIFIER_BYTES_MAX).then(|| text.to_owned())
 }
 
-/// By what an account is found: a keyed digest, of this client's alone.
-fn index(core: &Core, client: ClientId, identifier: &str) -> Result<Vec<u8>> {
+/// The blind index of an account: a keyed digest, scoped to the client.
+fn identifier_index(core: &Core, client: ClientId, identifier: &str) -> Result<Vec<u8>> {
     let message = format!("account/{client}/{identifier}");
     Ok(core.keys.mac(Purpose::BlindIndex, message.as_bytes())?.as_ref().to_vec())
 }
 
-fn place(account: Uuid) -> String {
+fn location(account: Uuid) -> String {
     format!("payment_account/{account}")
 }
 
-/// Every account of the user, the disabled ones too, in the order in which they were opened.
+/// All accounts of the user, including disabled ones, in order of creation.
 ///
 /// # Errors
 /// When the database cannot be read, or the accounts cannot be opened.
@@ -185,14 +185,14 @@ pub(crate) async fn list(
     if rows.is_empty() {
         return Ok(Vec::new());
     }
-    let vault = personal::key_of(conn, core, client, user).await?;
-    rows.into_iter().map(|row| row.open(&vault)).collect()
+    let personal_key = personal_data::load_key(conn, core, client, user).await?;
+    rows.into_iter().map(|row| row.open(&personal_key)).collect()
 }
 
 /// The user's account with this identifier.
 ///
 /// # Errors
-/// As [`list`].
+/// Those of [`list`].
 pub(crate) async fn find(
     conn: &mut PgConnection,
     core: &Core,
@@ -209,13 +209,13 @@ pub(crate) async fn find(
         "#,
         client.uuid(),
         user.uuid(),
-        index(core, client, &canonical(identifier))?,
+        identifier_index(core, client, &canonical(identifier))?,
     )
     .fetch_optional(&mut *conn)
     .await?;
     let Some(row) = row else { return Ok(None) };
-    let vault = personal::key_of(conn, core, client, user).await?;
-    row.open(&vault).map(Some)
+    let personal_key = personal_data::load_key(conn, core, client, user).await?;
+    row.open(&personal_key).map(Some)
 }
 
 struct Row {
@@ -231,15 +231,15 @@ struct Row {
 }
 
 impl Row {
-    fn open(self, vault: &PersonalDataKey) -> Result<PaymentAccount> {
-        let plain = vault.open_sealed(&place(self.account_id), &self.sealed)?;
-        let private =
+    fn open(self, personal_key: &PersonalDataKey) -> Result<PaymentAccount> {
+        let plain = personal_key.open_sealed(&location(self.account_id), &self.sealed)?;
+        let details =
             serde_json::from_slice(&plain).map_err(|_| Error::broken("read a sealed account"))?;
         Ok(PaymentAccount {
             id: self.account_id,
             kind: Kind::from_name(&self.kind)
                 .ok_or_else(|| Error::broken("read an account's type"))?,
-            private,
+            details,
             is_stored_card: self.is_stored_card,
             limit_raised: self.limit_raised,
             amount_limit: self.amount_limit,
@@ -271,8 +271,8 @@ pub(crate) async fn all_disabled(
     Ok(all.unwrap_or(false))
 }
 
-/// Gives the user an account, in the caller's transaction; one with the same identifier stays as
-/// it is.
+/// Opens an account for the user in the caller's transaction; an existing one with the same
+/// identifier is unchanged.
 ///
 /// # Errors
 /// When the database cannot be written.
@@ -281,13 +281,13 @@ pub(crate) async fn open(
     core: &Core,
     (client, user): (ClientId, UserId),
     account: NewAccount,
-) -> Result<Opened> {
-    let NewAccount { kind, mut private, is_stored_card, verified } = account;
-    private.identifier = canonical(&private.identifier);
+) -> Result<OpenOutcome> {
+    let NewAccount { kind, mut details, is_stored_card, verified } = account;
+    details.identifier = canonical(&details.identifier);
     let (id, now) = (core.clock.uuid()?, core.clock.now());
-    let vault = personal::key_of(conn, core, client, user).await?;
-    let plain = serde_json::to_vec(&private).map_err(|e| Error::internal("write an account", e))?;
-    let made = sqlx::query!(
+    let personal_key = personal_data::load_key(conn, core, client, user).await?;
+    let plain = serde_json::to_vec(&details).map_err(|e| Error::internal("write an account", e))?;
+    let inserted = sqlx::query!(
         "insert into payment_account (client_id, user_id, account_id, type, sealed, \
              identifier_index, is_stored_card, verified_at, last_used_at, created_at) \
          select $1, $2, $3, $4, $5, $6, $7, case when $8 then $9::timestamptz end, $9, $9 \
@@ -297,8 +297,8 @@ pub(crate) async fn open(
         user.uuid(),
         id,
         kind.as_str(),
-        vault.seal(&core.clock, &place(id), &plain)?,
-        index(core, client, &private.identifier)?,
+        personal_key.seal(&core.clock, &location(id), &plain)?,
+        identifier_index(core, client, &details.identifier)?,
         is_stored_card,
         verified,
         now,
@@ -306,14 +306,14 @@ pub(crate) async fn open(
     )
     .execute(&mut *conn)
     .await?;
-    if made.rows_affected() == 0 {
-        let before = find(conn, core, (client, user), &private.identifier).await?;
-        return Ok(before.map_or(Opened::TooMany, Opened::Before));
+    if inserted.rows_affected() == 0 {
+        let existing = find(conn, core, (client, user), &details.identifier).await?;
+        return Ok(existing.map_or(OpenOutcome::LimitReached, OpenOutcome::Existing));
     }
-    Ok(Opened::Now(PaymentAccount {
+    Ok(OpenOutcome::Created(PaymentAccount {
         id,
         kind,
-        private,
+        details,
         is_stored_card,
         limit_raised: false,
         amount_limit: None,
@@ -323,7 +323,7 @@ pub(crate) async fn open(
     }))
 }
 
-/// Marks an account as verified; `false` when it was before, or is disabled by now.
+/// Marks an account as verified; `false` when it was verified before, or is disabled.
 ///
 /// # Errors
 /// When the database cannot be written.

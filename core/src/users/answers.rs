@@ -1,4 +1,4 @@
-//! Answers to the AMLD5 questions, as a part of what is known of a user.
+//! Answers to the AMLD5 questions, as part of a user's personal data.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use serde_json::json;
 use sqlx::PgConnection;
 
 use super::account::{self, Account};
-use super::personal::{self, Personal};
-use super::subject::Subject;
+use super::personal_data::{self, PersonalData};
+use super::user_update::UserUpdate;
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::notify::events::{self, EventType, NewEvent};
@@ -15,11 +15,11 @@ use crate::platform::error::{Code, Result};
 use crate::users::verification::questions;
 use rampart_types::UserId;
 
-/// Adds answers (question to option) to what is known of the user, in the caller's transaction.
+/// Adds answers (question to option) to the user's personal data, in the caller's transaction.
 ///
 /// # Errors
-/// ER709 when the user is gone.
-pub(crate) async fn keep(
+/// ER709 when the user is deleted.
+pub(crate) async fn add(
     conn: &mut PgConnection,
     core: &Core,
     (client, user): (&Client, UserId),
@@ -30,31 +30,31 @@ pub(crate) async fn keep(
     }
     let known = Account::load(conn, core, client.id(), user).await?.ok_or(Code::UserNotFound)?;
     let mut personal = known.personal;
-    personal.merge(Personal { amld5_answers: answers, ..Personal::default() });
-    let subject = Subject::of(conn, core, client, user).await?;
+    personal.merge(PersonalData { amld5_answers: answers, ..PersonalData::default() });
+    let user_update = UserUpdate::start(conn, core, client, user).await?;
     sqlx::query!(
         "update end_user set personal = $3 where client_id = $1 and user_id = $2",
         client.id().uuid(),
         user.uuid(),
-        personal::seal(&subject.vault, core, &personal)?,
+        personal_data::seal(&user_update.personal_key, core, &personal)?,
     )
     .execute(&mut *conn)
     .await?;
-    settle(conn, core, Account { personal, ..known }).await
+    complete_questionnaire(conn, core, Account { personal, ..known }).await
 }
 
-/// Marks the questionnaire as verified once the last question is answered, and tells the partner
-/// when nothing else was open. What an operator has decided stays.
+/// Marks the questionnaire as verified after the last answer, and records an event if the user is
+/// fully verified by it. A decision of an operator stays.
 ///
 /// # Errors
 /// When the database cannot be written.
-pub(super) async fn settle(
+pub(super) async fn complete_questionnaire(
     conn: &mut PgConnection,
     core: &Core,
     mut account: Account,
 ) -> Result<Account> {
     let answers = &account.personal.amld5_answers;
-    let complete = questions::open(account.is_business, answers).next().is_none();
+    let complete = questions::unanswered(account.is_business, answers).next().is_none();
     if !complete || account.statuses.amld5 != "pending" {
         return Ok(account);
     }

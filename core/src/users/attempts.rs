@@ -1,5 +1,5 @@
-//! How often an e-mail address may be tried: login, reset-password and exists share one budget, so
-//! that none of them is a way around the others (section 4 of the contract).
+//! Rate limits per e-mail address: login, reset-password and exists share one bucket, so that none
+//! of them circumvents the others (section 4 of the contract).
 
 use std::time::Duration;
 
@@ -10,16 +10,16 @@ use crate::platform::error::{Code, Error, Result};
 use crate::platform::rate_limit::{Decision, KeyedGcra, Quota};
 use rampart_types::{ClientId, EmailAddress};
 
-/// Tries of all addresses together, per client.
+/// Limit of all addresses together, per client.
 const CLIENT_QUOTA: Quota = Quota::new(60, 60, 60);
-/// Mails to one address that somebody else asks for.
+/// Limit of mails to one address that are requested by others.
 const MAIL_QUOTA: Quota = Quota::new(5, 3_600, 5);
-/// Most addresses, and most clients, that are counted at a time.
-const COUNTED_MAX: u64 = 65_536;
-/// How long an address that is tried no more is remembered: its buckets are full again by then.
-const REMEMBERED: Duration = Duration::from_secs(3_600);
+/// Most buckets of addresses, and of clients.
+const BUCKETS_MAX: u64 = 65_536;
+/// Idle time after which a bucket is evicted; it is full again by then.
+const BUCKET_IDLE: Duration = Duration::from_secs(3_600);
 
-/// Tries by address, known or not, and by client.
+/// Buckets by address, known or not, and by client.
 #[derive(Debug)]
 pub struct Attempts {
     by_email: KeyedGcra<[u8; 32]>,
@@ -30,15 +30,15 @@ pub struct Attempts {
 impl Default for Attempts {
     fn default() -> Self {
         Self {
-            by_email: KeyedGcra::new(COUNTED_MAX, REMEMBERED),
-            by_client: KeyedGcra::new(COUNTED_MAX, REMEMBERED),
-            mails: KeyedGcra::new(COUNTED_MAX, REMEMBERED),
+            by_email: KeyedGcra::new(BUCKETS_MAX, BUCKET_IDLE),
+            by_client: KeyedGcra::new(BUCKETS_MAX, BUCKET_IDLE),
+            mails: KeyedGcra::new(BUCKETS_MAX, BUCKET_IDLE),
         }
     }
 }
 
 impl Attempts {
-    /// Counts a try of this address, before anything is hashed or looked up for it.
+    /// Counts an attempt for this address, before anything is hashed or looked up.
     ///
     /// # Errors
     /// Code 920.

@@ -1,13 +1,13 @@
-//! Who is an adult: 18 by the calendar, on the date it is in Amsterdam.
+//! Birth dates, and the minimum age of 18 by the current date in Amsterdam.
 
 use chrono::{DateTime, Datelike as _, Days, NaiveDate, TimeDelta, Utc, Weekday};
 
 /// Youngest age of a user, in years (API document, limits).
 const AGE_MIN: i32 = 18;
-/// Nobody alive is older, in years: an earlier date is a typing error.
+/// Highest plausible age, in years: an earlier date is a typing error.
 const AGE_MAX: i32 = 130;
 
-/// An ISO 8601 date `YYYY-MM-DD`, and no other of its forms.
+/// Parses an ISO 8601 date `YYYY-MM-DD`, and none of its other forms.
 pub(super) fn parse(text: &str) -> Option<NaiveDate> {
     let shape = text.bytes().enumerate().all(|(at, byte)| match at {
         4 | 7 => byte == b'-',
@@ -16,8 +16,8 @@ pub(super) fn parse(text: &str) -> Option<NaiveDate> {
     (shape && text.len() == 10).then(|| NaiveDate::parse_from_str(text, "%Y-%m-%d").ok())?
 }
 
-/// Whether somebody born on this date may register now. A birthday begins at midnight in
-/// Amsterdam; that of 29 February comes on 1 March in other years.
+/// True if a user with this birth date may register. A birthday begins at midnight in Amsterdam;
+/// that of 29 February falls on 1 March in other years.
 pub(super) fn is_adult(born: NaiveDate, now: DateTime<Utc>) -> bool {
     let today = amsterdam_date(now);
     let before_birthday = (today.month(), today.day()) < (born.month(), born.day());
@@ -26,8 +26,8 @@ pub(super) fn is_adult(born: NaiveDate, now: DateTime<Utc>) -> bool {
 }
 
 /// The date in Amsterdam: an hour ahead of UTC, two from the last Sunday of March to the last
-/// Sunday of October, both at 01:00 UTC (Directive 2000/84/EC). So few words that no database of
-/// time zones is carried for them.
+/// Sunday of October, both at 01:00 UTC (Directive 2000/84/EC). A time zone database would be
+/// disproportionate for this rule.
 fn amsterdam_date(now: DateTime<Utc>) -> NaiveDate {
     let year = now.year();
     let one_o_clock = |month| {
@@ -105,7 +105,7 @@ mod tests {
         }
 
         #[test]
-        fn who_is_adult_stays_adult(days in 0u64..40_000, later in 0i64..20_000) {
+        fn an_adult_stays_an_adult(days in 0u64..40_000, later in 0i64..20_000) {
             let born = NaiveDate::from_ymd_opt(1930, 1, 1).unwrap() + Days::new(days);
             let now = at("2026-11-20T10:00:00Z");
             if is_adult(born, now) && later < 1_000 {

@@ -1,6 +1,5 @@
-//! What a partner may ask about an e-mail address: `GET /api/v1/user/exists` and
-//! `POST /api/v1/user/reset-password`. Both could be used to find out who is registered, so both
-//! share the tries of login.
+//! Endpoints by e-mail address: `GET /api/v1/user/exists` and `POST /api/v1/user/reset-password`.
+//! Both could be used to enumerate users, so both share the rate limit of login.
 
 use chrono::TimeDelta;
 use http::{Method, StatusCode};
@@ -9,7 +8,7 @@ use serde::Serialize;
 
 use super::details::required_email;
 use super::one_time_token::{OneTimeToken, Purpose};
-use super::personal::email_index;
+use super::personal_data::email_index;
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::endpoint::openapi::doc::{Doc, Kind, Shape, required};
@@ -21,10 +20,10 @@ use crate::platform::error::{Code, Result};
 use crate::platform::mail::{self, Message};
 use rampart_types::{EmailAddress, UserId};
 
-/// How long a link to set a new password counts.
+/// Lifetime of a password reset link.
 const RESET_LIFETIME: TimeDelta = TimeDelta::hours(1);
 
-/// Whether an address is registered, version 1.
+/// Checks if an address is registered, version 1.
 pub struct ExistsV1;
 
 impl Endpoint for ExistsV1 {
@@ -54,7 +53,7 @@ impl Endpoint for ExistsV1 {
     }
 }
 
-/// Whether somebody has the address: 200 or 404.
+/// The result: 200 if the address is registered, else 404.
 #[derive(Debug, JsonSchema, Serialize)]
 pub struct Existence {
     exists: bool,
@@ -72,7 +71,7 @@ impl Respond for Existence {
     }
 }
 
-/// A mail with a link to set a new password, version 1.
+/// Mails a password reset link, version 1.
 pub struct ResetPasswordV1;
 
 impl Endpoint for ResetPasswordV1 {
@@ -99,13 +98,12 @@ impl Endpoint for ResetPasswordV1 {
         fields.finish(email)
     }
 
-    /// Answers the same for an address that nobody has, and does as much for it: a mail is written
-    /// and withheld.
+    /// The response and the work are the same for an unknown address: a mail is written and withheld.
     async fn call(core: &Core, client: Client, email: EmailAddress) -> Result<Json<Done>> {
         core.user_attempts.count(core, &client, &email)?;
         core.user_attempts.count_mail(core, &client, &email)?;
         let user = find(core, &client, &email).await?;
-        let token = OneTimeToken::make(&core.clock, client.id())?;
+        let token = OneTimeToken::generate(&core.clock, client.id())?;
         let text = format!(
             "Set a new password here, within the next hour:\n{}/reset-password/{}\n\
              If you did not ask for this, ignore this mail.\n",

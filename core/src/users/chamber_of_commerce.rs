@@ -1,13 +1,13 @@
-//! Numbers of businesses in their countries' registers.
+//! Registration numbers of businesses.
 
 use rampart_types::Country;
 
-/// Characters of a number where nothing is known of the country's form.
+/// Length of a number in a country without a known format.
 const CHARS: std::ops::RangeInclusive<usize> = 3..=32;
 
-/// The number as it is kept, without the blanks and dots that people write into it; `None` when the
-/// country has no such number: eight digits in the Netherlands (KvK), ten with a checksum in
-/// Belgium (KBO), nine with a checksum in France (SIREN), letters and digits elsewhere.
+/// Normalizes a number by removing blanks and dots; `None` when it is invalid in the country: eight
+/// digits in the Netherlands (KvK), ten with a checksum in Belgium (KBO), nine with a checksum in
+/// France (SIREN), letters and digits elsewhere.
 pub(super) fn read(text: &str, country: Option<Country>) -> Option<String> {
     let number: String = text.chars().filter(|c| !matches!(c, ' ' | '.')).collect();
     let digits =
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_country_has_its_form() {
+    fn each_country_has_its_format() {
         let valid = |text, country: &str| read(text, country.parse().ok()).is_some();
         assert!(valid("12345678", "NL") && !valid("1234567", "NL") && !valid("1234567A", "NL"));
         assert!(valid("0202.239.951", "BE") && !valid("0202.239.952", "BE"));

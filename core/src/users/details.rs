@@ -1,4 +1,4 @@
-//! The members of a registration and of a change, read: all that is wrong is found together.
+//! Reading of the members of a registration or an update, which collects all violations.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use super::documents::{self, Document};
-use super::personal::Personal;
+use super::personal_data::PersonalData;
 use super::{birth_date, chamber_of_commerce};
 use crate::auth::caller::Client;
 use crate::http::fields::{Fields, flag};
@@ -26,16 +26,16 @@ const NAME_CHARS_MAX: usize = 100;
 const NUMBER_CHARS_MAX: usize = 20;
 /// Characters of a share token.
 const SHARE_TOKEN_CHARS_MAX: usize = 1_024;
-/// AMLD5 answers of one request, and characters of a key and of an answer.
+/// Most AMLD5 answers of one request, and most characters of a key or an answer.
 const ANSWERS_MAX: usize = 32;
 const ANSWER_CHARS_MAX: usize = 255;
-/// What every AMLD5 question's key begins with.
+/// Prefix of the keys of AMLD5 questions.
 const QUESTION_PREFIX: &str = "kyc-amld5-";
 
-/// What a partner says about a user. `None` is not said.
+/// The user details in a request. `None` if not sent.
 #[derive(Debug)]
 pub struct Details {
-    pub(super) personal: Personal,
+    pub(super) personal: PersonalData,
     pub(super) country: Option<Country>,
     pub(super) identifier: Option<UserIdentifier>,
     pub(super) email_code: Option<String>,
@@ -47,18 +47,18 @@ pub struct Details {
     pub(super) documents: Vec<Document>,
 }
 
-/// Which members must be there.
+/// The scope of a request, which decides the required members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
     /// E-mail address, country and identifier.
     Registration,
-    /// E-mail address and country; a page of ours knows the identifier.
+    /// E-mail address and country; the page knows the identifier.
     Page,
     /// None.
     Change,
 }
 
-/// Reads every member; what is wrong stands in `fields`.
+/// Reads every member; violations are added to `fields`.
 pub(super) fn read(
     fields: &mut Fields<'_>,
     (scope, client): (Scope, &Client),
@@ -69,7 +69,7 @@ pub(super) fn read(
         fields.optional("businessCountry", Code::BusinessCountryInvalid, |value| {
             value.as_str()?.parse().ok()
         });
-    let personal = Personal {
+    let personal = PersonalData {
         email: email(fields, scope),
         first_name: plain(fields, "firstName", Code::FirstNameInvalid, NAME_CHARS_MAX),
         last_name: plain(fields, "lastName", Code::LastNameInvalid, NAME_CHARS_MAX),
@@ -114,7 +114,7 @@ pub(super) fn read(
     }
 }
 
-/// An e-mail address under the name a registration has for it.
+/// The e-mail address in a registration or an update.
 fn email(fields: &mut Fields<'_>, scope: Scope) -> Option<EmailAddress> {
     match scope {
         Scope::Registration | Scope::Page => required_email(fields, "email"),
@@ -124,7 +124,7 @@ fn email(fields: &mut Fields<'_>, scope: Scope) -> Option<EmailAddress> {
     }
 }
 
-/// An e-mail address: ER003 when it is missing or empty, ER001 when it is none.
+/// An e-mail address: ER003 when it is missing or empty, ER001 when it is invalid.
 pub(super) fn required_email(fields: &mut Fields<'_>, name: &'static str) -> Option<EmailAddress> {
     let code = match fields.value(name) {
         None => Code::EmailMissing,
@@ -162,7 +162,7 @@ fn country(fields: &mut Fields<'_>, scope: Scope, client: &Client) -> Option<Cou
     None
 }
 
-/// ER053 when it is missing or empty, ER102 when it has another form.
+/// ER053 when it is missing or empty, ER102 when it is malformed.
 fn identifier(fields: &mut Fields<'_>, scope: Scope) -> Option<UserIdentifier> {
     let code = match (fields.value("identifier"), scope) {
         (None, Scope::Change | Scope::Page) => return None,
@@ -184,8 +184,8 @@ fn password(fields: &mut Fields<'_>) -> Option<Secret> {
     })
 }
 
-/// The website's locale: both halves or none, each of a supported region (ER081, ER083), and one
-/// together (ER084).
+/// The website's locale: both halves or none, each of a supported region (ER081, ER083), and
+/// supported together (ER084).
 fn region(fields: &mut Fields<'_>, client: &Client) -> Option<WebsiteLocale> {
     let half = |name| fields.value(name).map(|value| value.as_str().unwrap_or_default());
     let (language, country) = match (half("websiteLanguage"), half("websiteCountry")) {
@@ -213,7 +213,7 @@ fn region(fields: &mut Fields<'_>, client: &Client) -> Option<WebsiteLocale> {
     together
 }
 
-/// A map of question keys to answers: the option's key where it is the text of an option.
+/// Reads a map of question keys to answers; the text of an option is replaced by its key.
 fn answers(value: &Value) -> Option<BTreeMap<String, String>> {
     let members = value.as_object().filter(|members| members.len() <= ANSWERS_MAX)?;
     members
@@ -222,13 +222,13 @@ fn answers(value: &Value) -> Option<BTreeMap<String, String>> {
             let topic = key.strip_prefix(QUESTION_PREFIX)?;
             let named = !topic.is_empty() && topic.len() <= ANSWER_CHARS_MAX;
             let answer = named.then(|| plain_answer(answer.as_str()?))??;
-            let option = questions::option_of(key, &answer).map(str::to_owned);
+            let option = questions::find_option(key, &answer).map(str::to_owned);
             Some((key.clone(), option.unwrap_or(answer)))
         })
         .collect()
 }
 
-/// An answer may be a range such as `< 10000`: any text of a line.
+/// Reads an answer, which may be any text of a line, such as the range `< 10000`.
 fn plain_answer(text: &str) -> Option<String> {
     let fits = !text.is_empty() && text.chars().nth(ANSWER_CHARS_MAX).is_none();
     (fits && !text.chars().any(char::is_control)).then(|| text.to_owned())

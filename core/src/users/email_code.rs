@@ -1,9 +1,9 @@
-//! Codes that prove an e-mail address: mailed to it, sent back by the partner.
+//! Verification codes of e-mail addresses: mailed to the user, sent back by the partner.
 
 use chrono::TimeDelta;
 use sqlx::PgConnection;
 
-use super::personal::email_index;
+use super::personal_data::email_index;
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::platform::crypto::{Purpose, constant_time_eq};
@@ -11,17 +11,17 @@ use crate::platform::error::Result;
 use crate::platform::mail::{Kind, Message};
 use rampart_types::{ClientId, EmailAddress, UserId};
 
-/// How long a code counts.
+/// Lifetime of a code.
 const LIFETIME: TimeDelta = TimeDelta::hours(24);
-/// Wrong codes after which only a new mail helps: one guess in 180,000 succeeds.
-const TRIES_MAX: i16 = 5;
-/// Codes have six digits, the first of them not 0.
+/// Most attempts per code, so that one guess in 180,000 succeeds.
+const ATTEMPTS_MAX: i16 = 5;
+/// Codes have six digits and do not begin with 0.
 const FIRST: u64 = 100_000;
 const COUNT: u64 = 900_000;
-/// Proves every address of a test client; no mailed code begins with 0.
+/// Verifies every address of a test client; no mailed code begins with 0.
 const SANDBOX_CODE: &str = "000000";
 
-/// Mails a new code to the user's address; an earlier one counts no more.
+/// Mails a new code to the user's address, which replaces an earlier one.
 ///
 /// # Errors
 /// When the database cannot be written.
@@ -51,12 +51,12 @@ pub(super) async fn mail(
     message.enqueue(conn, core, client.id(), (Kind::EmailCode, Some(user))).await
 }
 
-/// Whether the code is the one that was mailed last. A wrong one is counted at once, whatever
-/// becomes of the request.
+/// Checks a code against the last one mailed. A wrong one is counted at once, even if the request
+/// fails later.
 ///
 /// # Errors
 /// When the database cannot be used.
-pub(super) async fn is_right(
+pub(super) async fn check(
     core: &Core,
     client: &Client,
     email: &EmailAddress,
@@ -72,7 +72,7 @@ pub(super) async fn is_right(
         client.id().uuid(),
         email_index(core, client.id(), email)?,
         core.clock.now(),
-        TRIES_MAX,
+        ATTEMPTS_MAX,
     )
     .fetch_optional(&core.db)
     .await?;
@@ -80,11 +80,11 @@ pub(super) async fn is_right(
     Ok(stored.is_some_and(|stored| constant_time_eq(&stored, &sent)))
 }
 
-/// Forgets the code of an address, used or not.
+/// Deletes the code of an address, used or not.
 ///
 /// # Errors
 /// When the database cannot be written.
-pub(super) async fn forget(
+pub(super) async fn delete(
     conn: &mut PgConnection,
     core: &Core,
     client: ClientId,
@@ -100,7 +100,7 @@ pub(super) async fn forget(
     Ok(())
 }
 
-/// Keyed: six digits are guessed from a plain digest in no time.
+/// A keyed digest, because six digits are easily guessed from a plain one.
 fn digest(core: &Core, client: ClientId, email: &EmailAddress, code: &str) -> Result<Vec<u8>> {
     let message = format!("email-code/{client}/{}/{code}", email.as_str());
     Ok(core.keys.mac(Purpose::BlindIndex, message.as_bytes())?.as_ref().to_vec())

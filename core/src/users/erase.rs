@@ -1,6 +1,6 @@
-//! Erasing a person: the data key goes, and with it all that it sealed, in every copy of the
-//! database. What anti-money-laundering law wants kept names nobody: orders, level, country, dates
-//! and outcomes of checks stay.
+//! Erasure of a user: deleting the data key makes everything sealed with it unreadable in every copy
+//! of the database. Anonymous records that anti-money-laundering law requires stay: orders, level,
+//! country, dates and results of verifications.
 
 use sqlx::PgConnection;
 
@@ -9,7 +9,7 @@ use crate::platform::error::Result;
 use crate::platform::object_store::remove_later;
 use rampart_types::{ClientId, UserId};
 
-/// Erases the user in the caller's transaction; `false` when that was done before.
+/// Erases the user in the caller's transaction; `false` when it was erased before.
 ///
 /// # Errors
 /// When the database cannot be written.
@@ -19,7 +19,7 @@ pub(crate) async fn erase(
     client: ClientId,
     user: UserId,
 ) -> Result<bool> {
-    // The address leads to its code, so the code goes first.
+    // The code is found by the address, so it is deleted first.
     sqlx::query!(
         "delete from email_code where client_id = $1 and email_index in ( \
              select email_index from end_user where client_id = $1 and user_id = $2)",
@@ -46,7 +46,7 @@ pub(crate) async fn erase(
     )
     .execute(&mut *conn)
     .await?;
-    // A login token names nobody; whoever still presents it learns that its user is gone.
+    // A login token has no personal data; it stays so that its use is reported with ER335.
     sqlx::query!(
         "delete from one_time_token \
          where client_id = $1 and user_id = $2 and purpose = 'reset-password'",
@@ -70,8 +70,8 @@ pub(crate) async fn erase(
     )
     .execute(&mut *conn)
     .await?;
-    forget_payloads(conn, client, user).await?;
-    // Nobody can read the images any more; they go as well.
+    delete_payloads(conn, client, user).await?;
+    // The images are unreadable by now; they are removed as well.
     remove_later(conn, (client, user), core.clock.now()).await?;
     sqlx::query!(
         "update user_document set sealed_digest = null where client_id = $1 and user_id = $2",
@@ -83,8 +83,8 @@ pub(crate) async fn erase(
     Ok(erased.rows_affected() == 1)
 }
 
-/// Forgets what partners signed for the user: offers and orders keep what was decided of it.
-async fn forget_payloads(
+/// Deletes payloads that partners signed for the user: offers and orders keep the decisions.
+async fn delete_payloads(
     conn: &mut PgConnection,
     client: ClientId,
     user: UserId,

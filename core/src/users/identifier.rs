@@ -1,4 +1,4 @@
-//! Binding a partner's own name for a user to the user.
+//! Links between a partner's identifiers and users.
 
 use sqlx::PgConnection;
 
@@ -8,19 +8,19 @@ use crate::notify::events::{self, EventType, NewEvent};
 use crate::platform::error::Result;
 use rampart_types::{ClientId, UserId, UserIdentifier};
 
-/// What became of a link.
+/// The outcome of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Linked {
-    /// It is there since now, and the partner is told so.
-    Now,
-    /// It was there before.
-    Already,
-    /// The identifier is another user's (ER706).
-    ToAnother,
+pub(crate) enum LinkOutcome {
+    /// It was created, and an event was recorded.
+    Created,
+    /// It existed before.
+    Existing,
+    /// The identifier is linked to another user (ER706).
+    Conflict,
 }
 
-/// Links the identifier to the user in the caller's transaction. Of two users that race for one,
-/// the first to commit has it.
+/// Links the identifier to the user in the caller's transaction. Of two concurrent links, the first
+/// to commit succeeds.
 ///
 /// # Errors
 /// When the database cannot be written.
@@ -30,7 +30,7 @@ pub(crate) async fn link(
     client: ClientId,
     user: UserId,
     identifier: &UserIdentifier,
-) -> Result<Linked> {
+) -> Result<LinkOutcome> {
     let digest = identifier_digest(core, client, identifier)?;
     let linked = sqlx::query!(
         "insert into user_identifier (client_id, identifier_digest, user_id, created_at) \
@@ -46,29 +46,29 @@ pub(crate) async fn link(
         let payload = serde_json::json!({ "uuid": user });
         let event = NewEvent { kind: EventType::IdentifierLinked, order_id: None, payload };
         events::record(conn, core, client, event, None).await?;
-        return Ok(Linked::Now);
+        return Ok(LinkOutcome::Created);
     }
-    Ok(match holder_of(conn, client, &digest).await? {
-        Some(holder) if holder == user => Linked::Already,
-        _ => Linked::ToAnother,
+    Ok(match find_linked_user(conn, client, &digest).await? {
+        Some(holder) if holder == user => LinkOutcome::Existing,
+        _ => LinkOutcome::Conflict,
     })
 }
 
-/// Whose the identifier is; `None` when it is free.
+/// The user of an identifier; `None` when it is free.
 ///
 /// # Errors
 /// When the database cannot be read.
-pub(crate) async fn holder(
+pub(crate) async fn linked_user(
     conn: &mut PgConnection,
     core: &Core,
     client: ClientId,
     identifier: &UserIdentifier,
 ) -> Result<Option<UserId>> {
     let digest = identifier_digest(core, client, identifier)?;
-    holder_of(conn, client, &digest).await
+    find_linked_user(conn, client, &digest).await
 }
 
-async fn holder_of(
+async fn find_linked_user(
     conn: &mut PgConnection,
     client: ClientId,
     digest: &[u8],

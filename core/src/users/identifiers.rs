@@ -1,6 +1,6 @@
-//! A partner's own identifier of a user inside a URL of ours: sealed, for that partner alone.
+//! Sealed user identifiers for URLs, scoped to one partner.
 //!
-//! An identifier stands in for a login, so no browser history may show it.
+//! An identifier serves as a credential, so no browser history may show it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -10,14 +10,14 @@ use crate::platform::crypto::Purpose;
 use crate::platform::error::Result;
 use rampart_types::{ClientId, UserIdentifier};
 
-/// Begins a sealed identifier. The full stop keeps it apart from every raw one, which has letters
+/// Prefix of a sealed identifier. Its full stop distinguishes it from raw ones, which have letters
 /// and digits only.
 const PREFIX: &str = "s1.";
 
-/// Longest sealed identifier that is opened, in bytes; those we make have some 400.
+/// Longest sealed identifier that is opened, in bytes; valid ones have some 400.
 const SEALED_BYTES_MAX: usize = 1_024;
 
-/// Seals an identifier; a URL need not escape what comes out.
+/// Seals an identifier as text that needs no escaping in a URL.
 ///
 /// # Errors
 /// Without entropy.
@@ -27,7 +27,7 @@ pub fn seal(core: &Core, client: ClientId, identifier: &UserIdentifier) -> Resul
     Ok(format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(sealed)))
 }
 
-/// The identifier that [`seal`] sealed for this client; `None` for any other text.
+/// Opens an identifier that [`seal`] sealed for this client; `None` for any other text.
 pub fn open(core: &Core, client: ClientId, text: &str) -> Option<UserIdentifier> {
     let sealed = text.strip_prefix(PREFIX).filter(|text| text.len() <= SEALED_BYTES_MAX)?;
     let sealed = URL_SAFE_NO_PAD.decode(sealed).ok()?;

@@ -1,9 +1,9 @@
-//! `POST /api/v2/user/link-identifier`: binds the partner's own identifier to the user.
+//! `POST /api/v2/user/link-identifier`: links the partner's own identifier to the user.
 
 use http::Method;
 
 use super::account;
-use super::identifier::{self, Linked};
+use super::identifier::{self, LinkOutcome};
 use crate::Core;
 use crate::auth::caller::ClientAndUser;
 use crate::endpoint::openapi::doc::{Doc, Kind, Shape, required};
@@ -70,10 +70,10 @@ impl Endpoint for V2 {
     }
 }
 
-/// Links the identifier to the user, and tells the partner if that is new.
+/// Links the identifier to the user, and records an event if the link is new.
 ///
 /// # Errors
-/// ER706 when it is another user's, ER709 when the user is gone by now.
+/// ER706 when it is another user's, ER709 when the user is deleted.
 pub(crate) async fn link(
     core: &Core,
     client: ClientId,
@@ -81,11 +81,11 @@ pub(crate) async fn link(
     identifier: &UserIdentifier,
 ) -> Result<()> {
     let mut tx = core.db.begin().await?;
-    // An erasure takes the user's identifiers away, and must not miss this one.
+    // The lock ensures that a concurrent erasure deletes this identifier too.
     if !account::lock(&mut tx, client, user).await? {
         return Err(Code::UserNotFound.into());
     }
-    if identifier::link(&mut tx, core, client, user, identifier).await? == Linked::ToAnother {
+    if identifier::link(&mut tx, core, client, user, identifier).await? == LinkOutcome::Conflict {
         return Err(Code::UserIdentifierTaken.into());
     }
     tx.commit().await?;

@@ -1,9 +1,9 @@
-//! The members of a registration and of a change, for the OpenAPI document.
+//! The members of a registration and of an update, for the OpenAPI document.
 
 use super::details::Scope;
 use crate::endpoint::openapi::doc::{Kind, Member, optional, required};
 
-/// How many there are.
+/// Number of members.
 const COUNT: usize = 25;
 
 /// Members of `POST /api/v2/user`.
@@ -11,7 +11,7 @@ pub(super) static REGISTRATION: [Member; COUNT] = members(Scope::Registration);
 /// Members of `PATCH /api/v2/user`.
 pub(super) static CHANGE: [Member; COUNT] = members(Scope::Change);
 
-/// A registration that is accepted.
+/// A valid registration.
 pub(super) const REQUEST: &str = r#"{
     "email": "ada@example.com", "country": "NL",
     "identifier": "5f2b0c8a9d7e4f61a3b2c1d0e9f8a7b65f2b0c8a", "password": "correct horse",
@@ -21,7 +21,7 @@ pub(super) const REQUEST: &str = r#"{
     "websiteCountry": "NL", "privacyAgreement": true
 }"#;
 
-/// What is answered to both.
+/// The response to both.
 pub(super) const ANSWER: &str = r#"{
     "email": "ada@example.com", "firstName": "Ada", "lastName": "Lovelace",
     "phoneNumber": "+31612345678", "country": "NL", "isBusiness": false,
@@ -43,7 +43,7 @@ static SIDES: Kind = Kind::Object(&[
     optional("document_side", SIDE, "Another spelling of `documentSide`."),
 ]);
 
-/// A member that a registration must have.
+/// A member that is required in a registration.
 const fn needed(scope: Scope, name: &'static str, kind: Kind, about: &'static str) -> Member {
     match scope {
         Scope::Registration => required(name, kind, about),

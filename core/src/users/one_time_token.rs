@@ -1,4 +1,4 @@
-//! Tokens that are good for one use by whoever holds them: opaque, stored as digests.
+//! Opaque bearer tokens for one use, stored as digests.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -17,12 +17,12 @@ const CLIENT_CHARS: usize = 32;
 /// Random bytes of a token: 256 bits.
 const SECRET_BYTES: usize = 32;
 
-/// What a token is good for.
+/// The purpose of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Opening the secured pages as the user.
+    /// Opens the secured pages as the user.
     Login,
-    /// Setting a new password.
+    /// Sets a new password.
     ResetPassword,
 }
 
@@ -35,7 +35,7 @@ impl Purpose {
     }
 }
 
-/// A token that nobody has used yet. Its text is shown once.
+/// A new token. Its text is shown once.
 pub(crate) struct OneTimeToken {
     pub(crate) text: String,
     digest: [u8; 32],
@@ -43,11 +43,11 @@ pub(crate) struct OneTimeToken {
 }
 
 impl OneTimeToken {
-    /// A new token of the client: its id and a secret, so that every statement can name the client.
+    /// Generates a token of the client: its id, for the statements, and a secret.
     ///
     /// # Errors
     /// Without entropy.
-    pub(crate) fn make(clock: &Clock, client: ClientId) -> Result<Self> {
+    pub(crate) fn generate(clock: &Clock, client: ClientId) -> Result<Self> {
         let secret = URL_SAFE_NO_PAD.encode(clock.random_bytes::<SECRET_BYTES>()?);
         let text = format!("{}{secret}", client.uuid().simple());
         let digest = digest_of(&text);
@@ -84,18 +84,18 @@ impl OneTimeToken {
     }
 }
 
-/// The client that a token names; not proven. `None` when the text is no token.
-fn client_of(text: &str) -> Option<ClientId> {
+/// The client in a token's text; not verified. `None` when it is malformed.
+fn parse_client(text: &str) -> Option<ClientId> {
     let (client, secret) = text.split_at_checked(CLIENT_CHARS)?;
     (!secret.is_empty()).then(|| Uuid::try_parse(client).ok().map(ClientId::from))?
 }
 
-/// Whether the token can still be used: it is unused, in time, and its user is there.
+/// True if the token can be used: it is unused, not expired, and its user exists.
 ///
 /// # Errors
 /// When the database cannot be read.
 pub(crate) async fn is_live(core: &Core, purpose: Purpose, text: &str) -> Result<bool> {
-    let Some(client) = client_of(text) else { return Ok(false) };
+    let Some(client) = parse_client(text) else { return Ok(false) };
     let live = sqlx::query_scalar!(
         r#"
         select 1 as "live!" from one_time_token t join end_user u using (client_id, user_id)
@@ -112,7 +112,7 @@ pub(crate) async fn is_live(core: &Core, purpose: Purpose, text: &str) -> Result
     Ok(live.is_some())
 }
 
-/// Uses the token up: of any number that try, one gets its user.
+/// Redeems the token: of several concurrent attempts, one gets its user.
 ///
 /// # Errors
 /// When the database cannot be written.
@@ -122,7 +122,7 @@ pub(crate) async fn redeem(
     purpose: Purpose,
     text: &str,
 ) -> Result<Option<(ClientId, UserId)>> {
-    let Some(client) = client_of(text) else { return Ok(None) };
+    let Some(client) = parse_client(text) else { return Ok(None) };
     let user = sqlx::query_scalar!(
         "update one_time_token t set used_at = $4 from end_user u \
          where t.client_id = $1 and token_digest = $2 and purpose = $3 \
@@ -139,28 +139,28 @@ pub(crate) async fn redeem(
     Ok(user.map(|user| (client, UserId::from(user))))
 }
 
-/// Uses up a login token that this client presents: the user whom it logs in.
+/// Redeems a login token that this client presents, and returns its user.
 ///
 /// # Errors
-/// ER333 for a token that is unknown, used or another client's, ER334 for one that has expired,
-/// ER335 for one whose user is gone.
-pub(crate) async fn log_in(
+/// ER333 for a token that is unknown, used or another client's, ER334 for an expired one, ER335 for
+/// one whose user is deleted.
+pub(crate) async fn redeem_login(
     conn: &mut PgConnection,
     core: &Core,
     client: ClientId,
     text: &str,
 ) -> Result<UserId> {
-    if client_of(text) != Some(client) {
+    if parse_client(text) != Some(client) {
         return Err(Code::LoginTokenNotFound.into());
     }
     match redeem(conn, core, Purpose::Login, text).await? {
         Some((_, user)) => Ok(user),
-        None => Err(why_not(conn, core, client, text).await?.into()),
+        None => Err(refusal_code(conn, core, client, text).await?.into()),
     }
 }
 
-/// Why a login token could not be used up.
-async fn why_not(
+/// The code for a login token that could not be redeemed.
+async fn refusal_code(
     conn: &mut PgConnection,
     core: &Core,
     client: ClientId,
@@ -192,16 +192,16 @@ mod tests {
     fn a_token_names_its_client() {
         let clock = Clock::system();
         let client = ClientId::from(clock.uuid().unwrap());
-        let token = OneTimeToken::make(&clock, client).unwrap();
-        assert_eq!(client_of(&token.text), Some(client));
-        assert_ne!(OneTimeToken::make(&clock, client).unwrap().text, token.text);
-        assert_eq!(client_of(&token.text[..CLIENT_CHARS]), None);
+        let token = OneTimeToken::generate(&clock, client).unwrap();
+        assert_eq!(parse_client(&token.text), Some(client));
+        assert_ne!(OneTimeToken::generate(&clock, client).unwrap().text, token.text);
+        assert_eq!(parse_client(&token.text[..CLIENT_CHARS]), None);
     }
 
     proptest! {
         #[test]
         fn any_text_is_read_without_a_panic(text in ".*", near in "[0-9a-fé]{30,40}") {
-            let _ = (client_of(&text), client_of(&near));
+            let _ = (parse_client(&text), parse_client(&near));
         }
     }
 }

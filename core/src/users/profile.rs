@@ -65,11 +65,11 @@ impl Endpoint for V1 {
         let client = caller.client.id();
         let account = Account::load(&mut conn, core, client, caller.user).await?;
         let account = account.ok_or(Code::UserNotFound)?;
-        Ok(Json(Profile::of(&mut conn, core, account).await?))
+        Ok(Json(Profile::load(&mut conn, core, account).await?))
     }
 }
 
-/// What a partner sees of a user.
+/// A user's profile.
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Profile {
@@ -87,7 +87,7 @@ pub struct Profile {
     /// Bank accounts among `enabledAccounts`, which takes their place.
     enabled_iban_accounts: Vec<IbanAccount>,
     enabled_accounts: Vec<EnabledAccount>,
-    // No wallet address is stored: no user has any.
+    // Wallet addresses are not stored.
     enabled_wallet_addresses: [(); 0],
     status: Status,
     verification_level: Level,
@@ -110,7 +110,7 @@ struct Limit {
 }
 
 impl Limit {
-    fn of(rules: &Rules, side: quotes::Side, spent: &Spent) -> Self {
+    fn new(rules: &Rules, side: quotes::Side, spent: &Spent) -> Self {
         let amount = |amount| Amount::new(amount, rules.currency);
         let remaining = amount(rules.remaining(side, spent));
         Self { limit: amount(rules.for_side(side)), remaining, interval: INTERVAL_TEXT }
@@ -146,11 +146,11 @@ struct IbanAccount {
 }
 
 impl IbanAccount {
-    /// The account, if it is one with a bank.
-    fn of(account: &PaymentAccount) -> Option<Self> {
+    /// The account, if it is a bank account.
+    fn from_account(account: &PaymentAccount) -> Option<Self> {
         (account.kind == Kind::BankTransfer).then(|| Self {
-            number: account.private.identifier.clone(),
-            holder: account.private.holder.clone(),
+            number: account.details.identifier.clone(),
+            holder: account.details.holder.clone(),
             verified: account.verified,
         })
     }
@@ -161,7 +161,7 @@ impl IbanAccount {
 struct EnabledAccount {
     #[serde(rename = "type")]
     kind: Kind,
-    /// What people call it.
+    /// The display name.
     label: String,
     identifier: String,
     verified: bool,
@@ -169,11 +169,11 @@ struct EnabledAccount {
 }
 
 impl EnabledAccount {
-    fn of(account: &PaymentAccount) -> Self {
+    fn from_account(account: &PaymentAccount) -> Self {
         Self {
             kind: account.kind,
             label: account.label(),
-            identifier: account.private.identifier.clone(),
+            identifier: account.details.identifier.clone(),
             verified: account.verified,
             limit_raised: account.limit_raised,
         }
@@ -196,11 +196,15 @@ struct LevelLimits {
 }
 
 impl Profile {
-    /// The profile of an account as of now.
+    /// Loads the profile of an account.
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub(crate) async fn of(conn: &mut PgConnection, core: &Core, account: Account) -> Result<Self> {
+    pub(crate) async fn load(
+        conn: &mut PgConnection,
+        core: &Core,
+        account: Account,
+    ) -> Result<Self> {
         let level = level(conn, account.level.clone()).await?;
         let trader = limits::trader(conn, account.client, account.user).await?;
         let rules = trader.ok_or_else(|| Error::broken("find the limits of a user"))?.rules;
@@ -210,8 +214,8 @@ impl Profile {
         let mut accounts = accounts::list(conn, core, account.client, account.user).await?;
         accounts.retain(|account| !account.disabled);
         let limits = Limits {
-            buy: Limit::of(&rules, quotes::Side::Buy, &spent),
-            sell: Limit::of(&rules, quotes::Side::Sell, &spent),
+            buy: Limit::new(&rules, quotes::Side::Buy, &spent),
+            sell: Limit::new(&rules, quotes::Side::Sell, &spent),
         };
         let status = status(&account, documents);
         let personal = account.personal;
@@ -226,8 +230,8 @@ impl Profile {
             activation_date: account.activated_at,
             is_business: account.is_business,
             limits,
-            enabled_iban_accounts: accounts.iter().filter_map(IbanAccount::of).collect(),
-            enabled_accounts: accounts.iter().map(EnabledAccount::of).collect(),
+            enabled_iban_accounts: accounts.iter().filter_map(IbanAccount::from_account).collect(),
+            enabled_accounts: accounts.iter().map(EnabledAccount::from_account).collect(),
             enabled_wallet_addresses: [],
             status,
             verification_level: level,

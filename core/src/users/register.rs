@@ -1,4 +1,4 @@
-//! `POST /api/v2/user` and `PATCH /api/v2/user`: a user, and what is learnt of it later.
+//! `POST /api/v2/user` and `PATCH /api/v2/user`: registration and update of a user.
 
 use chrono::{DateTime, Utc};
 use http::Method;
@@ -7,9 +7,9 @@ use sqlx::{Postgres, Transaction};
 use super::account::{self, Account, RegisteredUser};
 use super::answers;
 use super::details::{self, Details, Scope};
-use super::identifier::{self, Linked};
-use super::personal::{Personal, email_index};
-use super::subject::{Proof, Subject};
+use super::identifier::{self, LinkOutcome};
+use super::personal_data::{PersonalData, email_index};
+use super::user_update::{EmailProof, UserUpdate};
 use super::{chamber_of_commerce, member_docs};
 use crate::Core;
 use crate::auth::caller::{Client, ClientAndUser};
@@ -27,7 +27,7 @@ use rampart_types::{Country, EmailAddress, UserId, UserIdentifier};
 /// Largest body, with images in it, in bytes (section 1 of the contract).
 const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// What is said of members that do not fit.
+/// Codes of invalid members.
 const ERRORS: [Code; 28] = [
     Code::EmailInvalid,
     Code::EmailTaken,
@@ -96,10 +96,10 @@ impl Endpoint for RegisterV2 {
     }
 }
 
-/// A change, version 2.
-pub struct ChangeV2;
+/// Update, version 2.
+pub struct UpdateV2;
 
-impl Endpoint for ChangeV2 {
+impl Endpoint for UpdateV2 {
     const METHOD: Method = Method::PATCH;
     const PATH: &'static str = "/api/v2/user";
     const ERRORS: &'static [Code] =
@@ -130,11 +130,11 @@ impl Endpoint for ChangeV2 {
         caller: ClientAndUser,
         details: Details,
     ) -> Result<Json<RegisteredUser>> {
-        Ok(Json(change(core, &caller, details).await?.into()))
+        Ok(Json(update(core, &caller, details).await?.into()))
     }
 }
 
-/// A user to be made.
+/// A registration request.
 #[derive(Debug)]
 pub struct Registration {
     email: EmailAddress,
@@ -154,9 +154,9 @@ impl Registration {
     }
 }
 
-/// Registers a user by what it says on a page of ours, where a password is a must: nothing else
-/// would let it in again. The identifier is the page's. Tries are counted as those of a login,
-/// because the answer tells who is registered.
+/// Registers a user from a page, where a password is required, because nothing else would let the
+/// user in again. The identifier is the page's. Attempts count like logins, because the response
+/// reveals if an address is registered.
 ///
 /// # Errors
 /// Every violation; ER002, ER706; code 920.
@@ -175,29 +175,30 @@ pub(crate) async fn register_on_page(
     Ok(register(core, client, request).await?.user)
 }
 
-/// Makes the user, and links the identifier if there is one: all or nothing.
+/// Creates the user and links the identifier, if any: all or nothing.
 ///
 /// # Errors
-/// ER002, ER090, ER706, together.
+/// ER002, ER090 and ER706, collected.
 async fn register(core: &Core, client: &Client, request: Registration) -> Result<Account> {
     let Registration { email, country, mut details } = request;
     let user = UserId::from(core.clock.uuid()?);
-    let vault = PersonalDataKey::generate(&core.clock, client.id(), user)?;
+    let personal_key = PersonalDataKey::generate(&core.clock, client.id(), user)?;
     let mut refusal = Refusal::new();
-    let proof = Proof::of(core, client, Some(&email), details.email_code.as_deref()).await?;
-    if proof == Proof::Wrong {
+    let proof =
+        EmailProof::check(core, client, Some(&email), details.email_code.as_deref()).await?;
+    if proof == EmailProof::Invalid {
         refusal.add(Code::EmailCodeInvalid, None);
     }
     let password_hash = hash(core, &mut details).await?;
     let mut tx = core.db.begin().await?;
-    let made = sqlx::query!(
+    let inserted = sqlx::query!(
         "insert into end_user (client_id, user_id, sealed_key, email_index, password_hash, \
              country, created_at) \
          values ($1, $2, $3, $4, $5, $6, $7) \
          on conflict (client_id, email_index) do nothing",
         client.id().uuid(),
         user.uuid(),
-        vault.wrapped(&core.keys, &core.clock)?,
+        personal_key.wrapped(&core.keys, &core.clock)?,
         email_index(core, client.id(), &email)?,
         password_hash,
         country.as_str(),
@@ -205,7 +206,7 @@ async fn register(core: &Core, client: &Client, request: Registration) -> Result
     )
     .execute(&mut *tx)
     .await?;
-    let is_new = made.rows_affected() == 1;
+    let is_new = inserted.rows_affected() == 1;
     if is_new {
         let payload = serde_json::json!({ "uuid": user });
         let event = NewEvent { kind: EventType::UserCreated, order_id: None, payload };
@@ -216,10 +217,10 @@ async fn register(core: &Core, client: &Client, request: Registration) -> Result
     let taken = match &details.identifier {
         Some(identifier) if is_new => {
             let linked = identifier::link(&mut tx, core, client.id(), user, identifier).await?;
-            linked == Linked::ToAnother
+            linked == LinkOutcome::Conflict
         }
         Some(identifier) => {
-            identifier::holder(&mut tx, core, client.id(), identifier).await?.is_some()
+            identifier::linked_user(&mut tx, core, client.id(), identifier).await?.is_some()
         }
         None => false,
     };
@@ -229,24 +230,24 @@ async fn register(core: &Core, client: &Client, request: Registration) -> Result
     if !refusal.is_empty() {
         return Err(refusal.into());
     }
-    let subject = Subject { core, client, user, vault };
+    let user_update = UserUpdate { core, client, user, personal_key };
     let personal = std::mem::take(&mut details.personal);
-    let kept = subject.store(&mut tx, (&Personal::default(), &personal), details).await?;
-    subject.settle_email(&mut tx, &email, &proof).await?;
-    finish(core, tx, (client, user), kept).await
+    let images = user_update.store(&mut tx, (&PersonalData::default(), &personal), details).await?;
+    user_update.verify_or_mail_code(&mut tx, &email, &proof).await?;
+    finish(core, tx, (client, user), images).await
 }
 
-async fn change(core: &Core, caller: &ClientAndUser, mut details: Details) -> Result<Account> {
+async fn update(core: &Core, caller: &ClientAndUser, mut details: Details) -> Result<Account> {
     let (client, user) = (&caller.client, caller.user);
     let proof = match details.email_code.as_deref() {
-        None => Proof::Missing,
+        None => EmailProof::Missing,
         code => {
             let mut conn = core.db.acquire().await?;
             let known = Account::load(&mut conn, core, client.id(), user).await?;
             drop(conn);
             let email = known.and_then(|known| known.personal.email);
             let email = details.personal.email.as_ref().or(email.as_ref());
-            Proof::of(core, client, email, code).await?
+            EmailProof::check(core, client, email, code).await?
         }
     };
     let password_hash = hash(core, &mut details).await?;
@@ -260,21 +261,21 @@ async fn change(core: &Core, caller: &ClientAndUser, mut details: Details) -> Re
     personal.merge(std::mem::take(&mut details.personal));
     let new_email = personal.email.clone().filter(|_| personal.email != known.personal.email);
     let mut refusal = Refusal::new();
-    if proof == Proof::Wrong {
+    if proof == EmailProof::Invalid {
         refusal.add(Code::EmailCodeInvalid, None);
     }
     if !is_number_of_country(&personal, details.country, known.country.as_deref()) {
         refusal.add(Code::ChamberOfCommerceInvalid, None);
     }
-    let subject = Subject::of(&mut tx, core, client, user).await?;
+    let user_update = UserUpdate::start(&mut tx, core, client, user).await?;
     if let Some(email) = &new_email
-        && !subject.take_email(&mut tx, email).await?
+        && !user_update.claim_email(&mut tx, email).await?
     {
         refusal.add(Code::EmailTaken, None);
     }
     if let Some(identifier) = &details.identifier {
         let linked = identifier::link(&mut tx, core, client.id(), user, identifier).await?;
-        if linked == Linked::ToAnother {
+        if linked == LinkOutcome::Conflict {
             refusal.add(Code::UserIdentifierTaken, None);
         }
     }
@@ -282,20 +283,20 @@ async fn change(core: &Core, caller: &ClientAndUser, mut details: Details) -> Re
         return Err(refusal.into());
     }
     if let Some(hash) = password_hash {
-        subject.set_password(&mut tx, &hash).await?;
+        user_update.set_password(&mut tx, &hash).await?;
     }
     let open = new_email.is_some() || known.statuses.email != "verified";
     if let Some(email) = &personal.email
         && open
-        && (named_email || proof != Proof::Missing)
+        && (named_email || proof != EmailProof::Missing)
     {
-        subject.settle_email(&mut tx, email, &proof).await?;
+        user_update.verify_or_mail_code(&mut tx, email, &proof).await?;
     }
-    let kept = subject.store(&mut tx, (&known.personal, &personal), details).await?;
-    finish(core, tx, (client, user), kept).await
+    let images = user_update.store(&mut tx, (&known.personal, &personal), details).await?;
+    finish(core, tx, (client, user), images).await
 }
 
-/// The hash of the password named, if one is.
+/// Hashes the password of the request, if any.
 async fn hash(core: &Core, details: &mut Details) -> Result<Option<String>> {
     match details.password.take() {
         Some(password) => Ok(Some(core.passwords.hash(password).await?)),
@@ -303,8 +304,12 @@ async fn hash(core: &Core, details: &mut Details) -> Result<Option<String>> {
     }
 }
 
-/// Whether the number is one of the business's country, whichever of both came first.
-fn is_number_of_country(personal: &Personal, named: Option<Country>, known: Option<&str>) -> bool {
+/// True if the number is valid in the business's country, for any order of updates.
+fn is_number_of_country(
+    personal: &PersonalData,
+    named: Option<Country>,
+    known: Option<&str>,
+) -> bool {
     let country = personal.business_country.or(named).or_else(|| known?.parse().ok());
     let number = personal.chamber_of_commerce.as_deref();
     number.is_none_or(|number| chamber_of_commerce::read(number, country).is_some())
@@ -314,12 +319,12 @@ async fn finish(
     core: &Core,
     mut tx: Transaction<'_, Postgres>,
     (client, user): (&Client, UserId),
-    kept: Vec<StoredObject>,
+    images: Vec<StoredObject>,
 ) -> Result<Account> {
     let account = Account::load(&mut tx, core, client.id(), user).await?;
     let account = account.ok_or_else(|| Error::broken("read the user just written"))?;
-    let account = answers::settle(&mut tx, core, account).await?;
-    kept.into_iter().for_each(StoredObject::retain);
+    let account = answers::complete_questionnaire(&mut tx, core, account).await?;
+    images.into_iter().for_each(StoredObject::retain);
     tx.commit().await?;
     Ok(account)
 }

@@ -1,5 +1,5 @@
-//! `POST /api/v1/user/register-identifier`: where to send a user whom the partner knows by an
-//! identifier of its own.
+//! `POST /api/v1/user/register-identifier`: the URL for a user whom the partner knows by its own
+//! identifier.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use http::Method;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::identifier::holder;
+use super::identifier::linked_user;
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::endpoint::openapi::doc::{Doc, Kind, Shape, required};
@@ -66,7 +66,7 @@ impl Endpoint for V1 {
 
     async fn call(core: &Core, client: Client, invitation: Invitation) -> Result<Json<Redirect>> {
         let mut conn = core.db.acquire().await?;
-        let known = holder(&mut conn, core, client.id(), &invitation.identifier).await?;
+        let known = linked_user(&mut conn, core, client.id(), &invitation.identifier).await?;
         drop(conn);
         let page = if known.is_some() { "dashboard" } else { "register" };
         let (base, session) = (&core.settings.public_url, invitation.seal(core, client.id())?);
@@ -76,7 +76,7 @@ impl Endpoint for V1 {
     }
 }
 
-/// Where to send the user.
+/// The URLs for the user.
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "IdentifierRedirect")]
 #[serde(rename_all = "camelCase")]

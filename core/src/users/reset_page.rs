@@ -1,7 +1,7 @@
-//! The page where a user sets a new password: `GET` and `POST /reset-password/{token}`.
+//! The password reset page: `GET` and `POST /reset-password/{token}`.
 //!
-//! The token, which was mailed, is the permission. It is used up by the password that it sets, and
-//! every session of the user ends with it.
+//! The mailed token is the permission. Setting a password redeems it and ends every session of the
+//! user.
 
 use http::{Method, StatusCode};
 use maud::html;
@@ -37,14 +37,14 @@ impl Endpoint for Show {
 
     async fn call(core: &Core, _: Anyone, token: String) -> Result<Reply> {
         let live = one_time_token::is_live(core, Purpose::ResetPassword, &token).await?;
-        Ok(if live { form(StatusCode::OK, None) } else { not_live() })
+        Ok(if live { form(StatusCode::OK, None) } else { dead_link_page() })
     }
 }
 
-/// Sets the password that the form sends.
-pub struct Act;
+/// Sets the password of the form.
+pub struct Submit;
 
-/// A link and what came with it.
+/// A submitted form.
 #[derive(Debug)]
 pub struct NewPassword {
     token: String,
@@ -52,7 +52,7 @@ pub struct NewPassword {
     password: Option<Secret>,
 }
 
-impl Endpoint for Act {
+impl Endpoint for Submit {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = PATH;
     const ERRORS: &'static [Code] = &[];
@@ -74,9 +74,9 @@ impl Endpoint for Act {
         _: Anyone,
         NewPassword { token, password }: NewPassword,
     ) -> Result<Reply> {
-        // Nobody without a token makes us hash.
+        // A password is hashed only for a valid token.
         if !one_time_token::is_live(core, Purpose::ResetPassword, &token).await? {
-            return Ok(not_live());
+            return Ok(dead_link_page());
         }
         let Some(password) = password else {
             let hint = "A password has 8 to 64 characters.";
@@ -86,7 +86,7 @@ impl Endpoint for Act {
         let mut tx = core.db.begin().await?;
         let redeemed =
             one_time_token::redeem(&mut tx, core, Purpose::ResetPassword, &token).await?;
-        let Some((client, user)) = redeemed else { return Ok(not_live()) };
+        let Some((client, user)) = redeemed else { return Ok(dead_link_page()) };
         sqlx::query!(
             "update end_user set password_hash = $3, \
                  tokens_valid_from = greatest(tokens_valid_from, $4) \
@@ -128,6 +128,6 @@ fn done() -> Reply {
     render_page(StatusCode::OK, "Your password is set", &body, None)
 }
 
-fn not_live() -> Reply {
+fn dead_link_page() -> Reply {
     dead_link("Ask for a new one where you log in.")
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::details::required_email;
 use super::one_time_token::{OneTimeToken, Purpose};
-use super::personal::email_index;
+use super::personal_data::email_index;
 use crate::Core;
 use crate::auth::caller::{Client, ClientAndUser, LoggedIn};
 use crate::auth::tokens::Holder;
@@ -21,10 +21,10 @@ use crate::platform::crypto::Secret;
 use crate::platform::error::{Code, Result};
 use rampart_types::{EmailAddress, UserId};
 
-/// Logging in, version 1.
+/// Login, version 1.
 pub struct LoginV1;
 
-/// Who says it is whom.
+/// A login request.
 #[derive(Debug)]
 pub struct Login {
     email: EmailAddress,
@@ -68,18 +68,18 @@ impl Endpoint for LoginV1 {
     }
 
     async fn call(core: &Core, client: Client, login: Login) -> Result<Json<Session>> {
-        let uuid = prove(core, &client, login).await?;
+        let uuid = verify_login(core, &client, login).await?;
         let tokens = TokenPair::issue(core, Holder::User(client.id(), uuid)).await?;
         Ok(Json(Session { uuid, tokens }))
     }
 }
 
-/// The user whose address and password these are. Neither the answer nor its time tells an unknown
+/// Verifies an address and a password. Neither the result nor its time distinguishes an unknown
 /// address from a wrong password, a disabled user or one without a password.
 ///
 /// # Errors
-/// ER005, or code 920 when the address was tried too often.
-pub(crate) async fn prove(core: &Core, client: &Client, login: Login) -> Result<UserId> {
+/// ER005, or code 920 when the rate limit is exceeded.
+pub(crate) async fn verify_login(core: &Core, client: &Client, login: Login) -> Result<UserId> {
     core.user_attempts.count(core, client, &login.email)?;
     let row = sqlx::query!(
         r#"
@@ -92,9 +92,9 @@ pub(crate) async fn prove(core: &Core, client: &Client, login: Login) -> Result<
     .fetch_optional(&core.db)
     .await?;
     let hash = row.as_ref().and_then(|row| row.password_hash.clone());
-    let proven = core.passwords.verify(login.password, hash).await?;
+    let verified = core.passwords.verify(login.password, hash).await?;
     match row {
-        Some(row) if proven && !row.disabled => Ok(row.user_id.into()),
+        Some(row) if verified && !row.disabled => Ok(row.user_id.into()),
         _ => Err(Code::LoginInvalid.into()),
     }
 }
@@ -107,8 +107,8 @@ pub struct Session {
     tokens: TokenPair,
 }
 
-/// Logging out, version 1: ends every session of the user, on every edge at once, because a token
-/// is held against the user's row whenever it is used.
+/// Logout, version 1: ends every session of the user on every edge at once, because each use of a
+/// token checks the user's row.
 pub struct LogoutV1;
 
 impl Endpoint for LogoutV1 {
@@ -143,7 +143,7 @@ impl Endpoint for LogoutV1 {
     }
 }
 
-/// A token for the secured pages, version 1.
+/// Issues a token for the secured pages, version 1.
 pub struct LoginTokenV1;
 
 impl Endpoint for LoginTokenV1 {
@@ -166,7 +166,7 @@ impl Endpoint for LoginTokenV1 {
     }
 
     async fn call(core: &Core, caller: ClientAndUser, (): ()) -> Result<Json<LoginToken>> {
-        let token = OneTimeToken::make(&core.clock, caller.client.id())?;
+        let token = OneTimeToken::generate(&core.clock, caller.client.id())?;
         let lifetime = TimeDelta::seconds(core.settings.lifetimes.login_token_seconds.into());
         let mut conn = core.db.acquire().await?;
         let purpose = (Purpose::Login, caller.user);
@@ -175,7 +175,7 @@ impl Endpoint for LoginTokenV1 {
     }
 }
 
-/// A token as answered.
+/// The issued token.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LoginToken {

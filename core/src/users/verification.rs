@@ -1,4 +1,4 @@
-//! What a user still has to prove, and proving it (section 7 of the contract).
+//! Verification of users and their accounts (section 7 of the contract).
 
 pub mod amld5;
 pub mod card;
@@ -11,21 +11,21 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// A verification as far as it is.
+/// A started verification.
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "StartedVerification")]
 pub struct Started {
-    /// Who verifies.
+    /// The verifying provider.
     #[serde(rename = "type")]
     kind: &'static str,
-    /// `initiated`, or `failed` when it is over already.
+    /// `initiated`, or `failed` when it has failed already.
     status: &'static str,
-    /// What the provider adds.
+    /// Additional data of the provider.
     data: Map<String, Value>,
 }
 
 impl Started {
-    /// A verification that goes on without the user.
+    /// A verification that continues without the user.
     fn initiated(kind: &'static str) -> Self {
         Self { kind, status: "initiated", data: Map::new() }
     }

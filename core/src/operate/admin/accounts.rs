@@ -86,10 +86,10 @@ impl AccountView {
         .fetch_all(conn)
         .await?;
         Ok(Self {
-            account_identifier: account.private.identifier.clone(),
+            account_identifier: account.details.identifier.clone(),
             account_id: account.id,
             kind: account.kind,
-            name: account.private.holder.clone(),
+            name: account.details.holder.clone(),
             verified: account.verified,
             disabled: account.disabled,
             limit_raised: account.limit_raised,
@@ -141,7 +141,7 @@ impl Change {
         let (target, detail) = (user.to_string(), json!({"accountId": account.id, "change": self}));
         let entry = Entry { actor: operator.actor(), action, target: &target, detail };
         audit::record(conn, &core.clock, entry).await?;
-        let identifier = &account.private.identifier;
+        let identifier = &account.details.identifier;
         let account = accounts::find(conn, core, (client, user), identifier).await?;
         let account = account.ok_or_else(|| Error::broken("read the account just written"))?;
         AccountView::load(conn, (client, user), &account).await

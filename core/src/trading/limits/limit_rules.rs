@@ -173,7 +173,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::users::accounts::{Kind, Private};
+    use crate::users::accounts::{AccountDetails, Kind};
 
     fn euro() -> CurrencyCode {
         "EUR".parse().unwrap()
@@ -188,7 +188,7 @@ mod tests {
         PaymentAccount {
             id: Uuid::from_u128(u128::from(used.unsigned_abs())),
             kind,
-            private: Private { identifier: "a".into(), holder: "b".into(), token: None },
+            details: AccountDetails { identifier: "a".into(), holder: "b".into(), token: None },
             is_stored_card: false,
             limit_raised: false,
             amount_limit: None,

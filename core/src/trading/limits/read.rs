@@ -71,7 +71,7 @@ impl Endpoint for V2 {
             for account in &accounts {
                 let spent = spent.for_account(account, &accounts);
                 let limited = Account::new(account, &rules, (spent, now));
-                by_identifier.insert(account.private.identifier.clone(), limited);
+                by_identifier.insert(account.details.identifier.clone(), limited);
             }
         }
         let limited_account_types = Family::for_kind(AccountKind::CreditCard).methods.to_vec();
@@ -250,8 +250,8 @@ impl Account {
             Limit::maximum(("paymentMethod", "soft", limit.name), amounts)
         });
         Self {
-            identifier: account.private.identifier.clone(),
-            name: account.private.holder.clone(),
+            identifier: account.details.identifier.clone(),
+            name: account.details.holder.clone(),
             kind: account.kind,
             disabled: account.disabled,
             verified: account.verified,

@@ -44,7 +44,7 @@ impl Login {
         match &self.0 {
             None => Ok(None),
             Some(token) => {
-                one_time_token::log_in(conn, core, client, token.expose()).await.map(Some)
+                one_time_token::redeem_login(conn, core, client, token.expose()).await.map(Some)
             }
         }
     }

@@ -22,7 +22,7 @@ use crate::trading::offers::signature;
 use crate::users::accounts::Kind;
 use crate::users::identifiers;
 use crate::users::portal::bank_account::{add, redeem, section};
-use crate::users::portal::sign_in::{Form, complaint, enter, forms};
+use crate::users::portal::sign_in::{Form, error_page, forms, sign_in_or_register};
 use rampart_types::{ReturnUrl, UserId, UserIdentifier};
 
 const TITLE: &str = "Get ready to sell";
@@ -71,12 +71,12 @@ impl Endpoint for Act {
         if form.get("action") == "account" {
             return url.add_account(core, &form).await;
         }
-        match enter(core, &url.client, &form, (url.identifier.as_ref(), None)).await {
+        match sign_in_or_register(core, &url.client, &form, (url.identifier.as_ref(), None)).await {
             Ok(user) => {
                 let mut conn = core.db.acquire().await?;
                 url.accounts_page(&mut conn, core, user, &html! {}).await
             }
-            Err(error) => complaint(error, |status, note| url.sign_in_page(status, note)),
+            Err(error) => error_page(error, |status, note| url.sign_in_page(status, note)),
         }
     }
 }

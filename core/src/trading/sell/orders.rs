@@ -281,7 +281,7 @@ impl SaleV1 {
             value: sale.crypto,
             received_amount: sale.received,
             payment_method: sale.payment_method,
-            account_identifier: account.map(|account| account.private.identifier.clone()),
+            account_identifier: account.map(|account| account.details.identifier.clone()),
             blockchain_info: BlockchainInfo::new(
                 &sale.crypto_currency,
                 &sale.wallet_address,

@@ -1,12 +1,14 @@
-//! `POST /api/v2/user/accounts/cards/processor`: a card that the user has entered at the processor
-//! becomes an account.
+//! `POST /api/v2/user/accounts/cards/processor`: adds a card that the user has entered at the
+//! processor as an account.
 
 use http::Method;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::processor::{NoCard, Processor};
-use super::{HOLDER_CHARS_MAX, IDENTIFIER_BYTES_MAX, Kind, NewAccount, Opened, Private};
+use super::processor::{CardError, Processor};
+use super::{
+    AccountDetails, HOLDER_CHARS_MAX, IDENTIFIER_BYTES_MAX, Kind, NewAccount, OpenOutcome,
+};
 use crate::Core;
 use crate::auth::caller::ClientAndUser;
 use crate::endpoint::openapi::doc::{Doc, Kind as Member, Shape, required};
@@ -77,14 +79,14 @@ impl Endpoint for V2 {
     }
 
     async fn call(core: &Core, caller: ClientAndUser, session: Session) -> Result<Json<Added>> {
-        let processor = Processor::of(&caller.client).ok_or(Code::PaymentAccountFailed)?;
-        let card = processor.card(&session.identifier).map_err(|why| match why {
-            NoCard::NotInstant => Code::InstantVerificationUnsupported,
-            NoCard::Refused => Code::PaymentAccountFailed,
+        let processor = Processor::for_client(&caller.client).ok_or(Code::PaymentAccountFailed)?;
+        let card = processor.card(&session.identifier).map_err(|error| match error {
+            CardError::NotInstant => Code::InstantVerificationUnsupported,
+            CardError::Refused => Code::PaymentAccountFailed,
         })?;
         let account = NewAccount {
             kind: Kind::CreditCard,
-            private: Private {
+            details: AccountDetails {
                 identifier: card.masked,
                 holder: session.holder,
                 token: Some(card.token),
@@ -96,8 +98,8 @@ impl Endpoint for V2 {
         let opened = super::open(&mut tx, core, (caller.client.id(), caller.user), account).await?;
         tx.commit().await?;
         match opened {
-            Opened::Now(account) | Opened::Before(account) if !account.disabled => {
-                let Private { identifier, holder, .. } = account.private;
+            OpenOutcome::Created(account) | OpenOutcome::Existing(account) if !account.disabled => {
+                let AccountDetails { identifier, holder, .. } = account.details;
                 Ok(Json(Added { account_identifier: identifier, account_holder_name: holder }))
             }
             _ => Err(Code::PaymentAccountFailed.into()),
@@ -105,14 +107,14 @@ impl Endpoint for V2 {
     }
 }
 
-/// A session that is over, and whose card it took.
+/// A completed session and the holder of its card.
 #[derive(Debug)]
 pub struct Session {
     identifier: String,
     holder: String,
 }
 
-/// The account that the card is.
+/// The card's account.
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "AddedCard")]
 #[serde(rename_all = "camelCase")]

@@ -1,7 +1,7 @@
-//! A user's accounts on a page, and the form that adds a bank account to them.
+//! A user's accounts on a page, and the form that adds a bank account.
 //!
-//! Nothing is kept in the browser: a token for one use, which a login or a partner has given the
-//! user, stands in the form, and every answer has the next.
+//! Nothing is stored in the browser: the form has a one-time token, which a login or a partner has
+//! given the user, and every response has the next one.
 
 use chrono::TimeDelta;
 use maud::{Markup, html};
@@ -12,13 +12,13 @@ use crate::Core;
 use crate::auth::caller::Client;
 use crate::platform::error::Result;
 use crate::users::accounts::{
-    self, HOLDER_CHARS_MAX, Kind, NewAccount, Opened, PaymentAccount, Private,
+    self, AccountDetails, HOLDER_CHARS_MAX, Kind, NewAccount, OpenOutcome, PaymentAccount,
 };
 use crate::users::one_time_token::{self, OneTimeToken, Purpose};
-use crate::users::verification::iban_photo::is_verified_at_once;
+use crate::users::verification::iban_photo::is_verified_instantly;
 use rampart_types::{ClientId, Iban, UserId, plain_text};
 
-/// The user whose token the form has, which is used up by that.
+/// Redeems the form's token and returns its user.
 ///
 /// # Errors
 /// When the database cannot be written.
@@ -30,7 +30,7 @@ pub(crate) async fn redeem(
     one_time_token::redeem(conn, core, Purpose::Login, form.get("token")).await
 }
 
-/// Adds the account that the form names; what to tell the user of that.
+/// Adds the account of the form and returns a message for the user.
 ///
 /// # Errors
 /// When the database cannot be written.
@@ -40,15 +40,15 @@ pub(crate) async fn add(
     (client, user): (&Client, UserId),
     form: &Form,
 ) -> Result<Markup> {
-    let said = match read(client, form) {
+    let message = match read(client, form) {
         None => "Please enter the IBAN and the holder's name as your bank writes them.",
         Some(account) => match accounts::open(conn, core, (client.id(), user), account).await? {
-            Opened::Now(_) => "The account is added.",
-            Opened::Before(_) => "You have added this account before.",
-            Opened::TooMany => "You have as many accounts as one may have.",
+            OpenOutcome::Created(_) => "The account is added.",
+            OpenOutcome::Existing(_) => "You have added this account before.",
+            OpenOutcome::LimitReached => "You have as many accounts as one may have.",
         },
     };
-    Ok(html! { p.note role="status" { (said) } })
+    Ok(html! { p.note role="status" { (message) } })
 }
 
 fn read(client: &Client, form: &Form) -> Option<NewAccount> {
@@ -56,13 +56,13 @@ fn read(client: &Client, form: &Form) -> Option<NewAccount> {
     let holder = plain_text(form.get("holder"), HOLDER_CHARS_MAX)?;
     Some(NewAccount {
         kind: Kind::BankTransfer,
-        verified: is_verified_at_once(&client.tenant, &iban),
-        private: Private { identifier: iban.as_str().to_owned(), holder, token: None },
+        verified: is_verified_instantly(&client.tenant, &iban),
+        details: AccountDetails { identifier: iban.as_str().to_owned(), holder, token: None },
         is_stored_card: false,
     })
 }
 
-/// The user's accounts of these kinds and, where bank accounts are among them, the form.
+/// The user's accounts of these kinds and, if they include bank accounts, the form.
 ///
 /// # Errors
 /// When the database cannot be used.
@@ -74,7 +74,7 @@ pub(crate) async fn section(
 ) -> Result<Markup> {
     let mut accounts = accounts::list(conn, core, client, user).await?;
     accounts.retain(|account| !account.disabled && kinds.contains(&account.kind));
-    let token = OneTimeToken::make(&core.clock, client)?;
+    let token = OneTimeToken::generate(&core.clock, client)?;
     let lifetime = TimeDelta::seconds(core.settings.lifetimes.login_token_seconds.into());
     token.store(conn, core, (Purpose::Login, user), lifetime).await?;
     Ok(html! {

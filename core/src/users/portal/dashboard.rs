@@ -1,11 +1,11 @@
-//! `GET` and `POST /{region}/dashboard/{session}`: a user who is linked already signs in and sees
-//! the account. Nothing is kept in the browser: the page is the answer to the form.
+//! `GET` and `POST /{region}/dashboard/{session}`: a linked user signs in and sees the account.
+//! Nothing is stored in the browser: the page is the response to the form.
 
 use http::{Method, StatusCode};
 use maud::{Markup, html};
 
 use super::invitation::{Invitation, Link, not_found};
-use super::sign_in::{Form, complaint, log_in, login_form};
+use super::sign_in::{Form, error_page, log_in, login_form};
 use crate::Core;
 use crate::auth::caller::{Anyone, Client};
 use crate::endpoint::{Body, Endpoint};
@@ -15,15 +15,15 @@ use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
 use crate::users::account::Account;
 use crate::users::accounts;
-use crate::users::identifier::holder;
+use crate::users::identifier::linked_user;
 use rampart_types::UserId;
 
 const PATH: &str = "/{region}/dashboard/{session}";
 const TITLE: &str = "Your account";
-/// Most orders that are shown, the newest first.
+/// Most orders shown, newest first.
 const ORDERS_MAX: i64 = 10;
 
-/// Asks the user to sign in.
+/// Shows the login form.
 pub struct Show;
 
 impl Endpoint for Show {
@@ -39,14 +39,16 @@ impl Endpoint for Show {
     }
 
     async fn call(core: &Core, _: Anyone, link: Link) -> Result<Reply> {
-        Ok(link.page(core, |client, invitation| ask(StatusCode::OK, client, invitation, &html! {})))
+        Ok(link.page(core, |client, invitation| {
+            login_page(StatusCode::OK, client, invitation, &html! {})
+        }))
     }
 }
 
 /// Shows the account to its user.
-pub struct Act;
+pub struct Submit;
 
-impl Endpoint for Act {
+impl Endpoint for Submit {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = PATH;
     const ERRORS: &'static [Code] = &[];
@@ -63,12 +65,14 @@ impl Endpoint for Act {
         let Some((client, invitation)) = link.open(core) else { return Ok(not_found()) };
         match sign_in(core, &client, &invitation, &form).await {
             Ok(user) => show(core, &client, &invitation, user).await,
-            Err(error) => complaint(error, |status, note| ask(status, &client, &invitation, note)),
+            Err(error) => {
+                error_page(error, |status, note| login_page(status, &client, &invitation, note))
+            }
         }
     }
 }
 
-/// The user, if it is the one whom the partner means.
+/// Signs the user in, and checks that the identifier is linked to it.
 ///
 /// # Errors
 /// ER005, ER703.
@@ -80,17 +84,22 @@ async fn sign_in(
 ) -> Result<UserId> {
     let user = log_in(core, client, form).await?;
     let mut conn = core.db.acquire().await?;
-    let holder = holder(&mut conn, core, client.id(), &invitation.identifier).await?;
+    let holder = linked_user(&mut conn, core, client.id(), &invitation.identifier).await?;
     if holder == Some(user) { Ok(user) } else { Err(Code::UserIdentifierMismatch.into()) }
 }
 
-fn ask(status: StatusCode, client: &Client, invitation: &Invitation, note: &Markup) -> Reply {
+fn login_page(
+    status: StatusCode,
+    client: &Client,
+    invitation: &Invitation,
+    note: &Markup,
+) -> Reply {
     let body = html! {
         h1 { (TITLE) }
         p { "You are connected with " (client.tenant.name) ". Sign in to see your account." }
         (note)
         (login_form())
-        (back(client, invitation))
+        (back_link(client, invitation))
     };
     render_page(status, TITLE, &body, Some(&invitation.return_url))
 }
@@ -146,12 +155,12 @@ async fn show(
                 }
             }
         }
-        (back(client, invitation))
+        (back_link(client, invitation))
     };
     Ok(render_page(StatusCode::OK, TITLE, &body, Some(&invitation.return_url)))
 }
 
-fn back(client: &Client, invitation: &Invitation) -> Markup {
+fn back_link(client: &Client, invitation: &Invitation) -> Markup {
     html! {
         p {
             a.button href=(invitation.return_url) rel="noreferrer" {

@@ -1,5 +1,5 @@
-//! What a partner sends a user to us with: its identifier of the user, and the way back. It stands
-//! sealed in the address of a page, so nobody reads, makes up or changes one.
+//! A partner's invitation of a user: its identifier of the user and a return URL, sealed into the
+//! URL of a page, so that it can be neither read nor forged.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -16,21 +16,21 @@ use crate::platform::crypto::Purpose;
 use crate::platform::error::{Error, Result};
 use rampart_types::{ClientId, ReturnUrl, UserIdentifier};
 
-/// How long an invitation counts.
+/// Lifetime of an invitation.
 const LIFETIME: TimeDelta = TimeDelta::hours(24);
 /// Characters of the client's id before the sealed part: a UUID in bare hexadecimal.
 const CLIENT_CHARS: usize = 32;
 /// Longest text that is opened, in bytes; a return URL of full length makes some 3,500.
 const TEXT_BYTES_MAX: usize = 4_096;
 
-/// An invitation of one partner to one user.
+/// A partner's invitation of one user.
 #[derive(Debug)]
 pub struct Invitation {
     pub(crate) identifier: UserIdentifier,
     pub(crate) return_url: ReturnUrl,
 }
 
-/// What is sealed.
+/// The sealed content.
 #[derive(Deserialize, Serialize)]
 struct Claims {
     identifier: String,
@@ -40,8 +40,7 @@ struct Claims {
 }
 
 impl Invitation {
-    /// The invitation as it stands in an address, from now on for a day; no character of it must be
-    /// escaped.
+    /// Seals the invitation for a day, as text that needs no escaping in a URL.
     ///
     /// # Errors
     /// Without entropy.
@@ -58,8 +57,8 @@ impl Invitation {
         Ok(format!("{}{}", client.uuid().simple(), URL_SAFE_NO_PAD.encode(sealed)))
     }
 
-    /// The invitation that a text holds and the client it is of; `None` when it has ended, is none
-    /// of ours, or its client is gone or suspended.
+    /// Opens an invitation and returns its client; `None` when it is expired or forged, or its client
+    /// is deleted or suspended.
     pub(crate) fn open(core: &Core, text: &str, request_id: &str) -> Option<(Client, Self)> {
         let text = Some(text).filter(|text| text.len() <= TEXT_BYTES_MAX)?;
         let (client, sealed) = text.split_at_checked(CLIENT_CHARS)?;
@@ -80,7 +79,7 @@ fn context(client: ClientId) -> String {
     format!("invitation/{client}")
 }
 
-/// The address of a page, not looked into yet.
+/// The URL parameters of a page, not validated yet.
 #[derive(Debug)]
 pub struct Link {
     region: String,
@@ -89,20 +88,20 @@ pub struct Link {
 }
 
 impl Link {
-    /// What stands in the path: `/{region}/…/{session}`.
+    /// Reads the path `/{region}/…/{session}`.
     pub(super) fn read(input: &Input) -> Self {
         let param = |name| input.param(name).to_owned();
         let request_id = input.head.request_id.clone();
         Self { region: param("region"), session: param("session"), request_id }
     }
 
-    /// Who is invited by whom; `None` when the page is not served in this region either.
+    /// Opens the invitation; `None` when it is invalid or the region is not served.
     pub(super) fn open(&self, core: &Core) -> Option<(Client, Invitation)> {
         let (client, invitation) = Invitation::open(core, &self.session, &self.request_id)?;
         client.catalogue.regions.contains(&self.region).then_some((client, invitation))
     }
 
-    /// The page for who is invited, or that the link is dead.
+    /// The page of the invitation, or that of a dead link.
     pub(super) fn page(
         &self,
         core: &Core,
@@ -111,13 +110,13 @@ impl Link {
         self.open(core).map_or_else(not_found, |(client, invitation)| show(&client, &invitation))
     }
 
-    /// The website's locale of the page.
+    /// The page's website locale.
     pub(super) fn region(&self) -> &str {
         &self.region
     }
 }
 
-/// For an address that has ended or is none of ours.
+/// The page of an expired or forged link.
 pub(super) fn not_found() -> Reply {
     dead_link("Please open it again from the shop that you came from.")
 }

@@ -1,11 +1,11 @@
-//! `GET` and `POST /{region}/register/{session}`: a user whom a partner has sent signs in or
-//! registers, is linked to the partner's identifier, and goes back.
+//! `GET` and `POST /{region}/register/{session}`: an invited user signs in or registers, is linked to
+//! the partner's identifier, and returns to the partner.
 
 use http::{Method, StatusCode};
 use maud::{Markup, html};
 
 use super::invitation::{Invitation, Link, not_found};
-use super::sign_in::{Form, complaint, enter, forms};
+use super::sign_in::{Form, error_page, forms, sign_in_or_register};
 use crate::Core;
 use crate::auth::caller::{Anyone, Client};
 use crate::endpoint::{Body, Endpoint};
@@ -37,10 +37,10 @@ impl Endpoint for Show {
     }
 }
 
-/// Does what the form says.
-pub struct Act;
+/// Signs in or registers the user.
+pub struct Submit;
 
-impl Endpoint for Act {
+impl Endpoint for Submit {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = PATH;
     const ERRORS: &'static [Code] = &[];
@@ -56,9 +56,11 @@ impl Endpoint for Act {
     async fn call(core: &Core, _: Anyone, (link, form): (Link, Form)) -> Result<Reply> {
         let Some((client, invitation)) = link.open(core) else { return Ok(not_found()) };
         let to = (Some(&invitation.identifier), Some(link.region()));
-        match enter(core, &client, &form, to).await {
+        match sign_in_or_register(core, &client, &form, to).await {
             Ok(_) => Ok(redirect(&invitation.return_url)),
-            Err(error) => complaint(error, |status, note| show(status, &client, &invitation, note)),
+            Err(error) => {
+                error_page(error, |status, note| show(status, &client, &invitation, note))
+            }
         }
     }
 }

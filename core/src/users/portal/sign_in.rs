@@ -1,4 +1,4 @@
-//! Signing in or registering on a page of ours: the form, and what it does.
+//! The forms to sign in or register on a page, and their actions.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -15,10 +15,10 @@ use crate::http::reply::Reply;
 use crate::platform::error::{Code, Error, Result};
 use crate::users::link_identifier::link;
 use crate::users::register::register_on_page;
-use crate::users::session::{Login, prove};
+use crate::users::session::{Login, verify_login};
 use rampart_types::{UserId, UserIdentifier, WebsiteLocale};
 
-/// What a browser sent; of several members with one name the first counts.
+/// A submitted form; the first of several members with the same name counts.
 pub struct Form(HashMap<String, String>);
 
 impl fmt::Debug for Form {
@@ -28,7 +28,7 @@ impl fmt::Debug for Form {
 }
 
 impl Form {
-    /// Reads `application/x-www-form-urlencoded`; any bytes are some form.
+    /// Parses `application/x-www-form-urlencoded`, which accepts any bytes.
     pub(crate) fn read(body: &[u8]) -> Self {
         let mut members = HashMap::new();
         for (name, value) in form_urlencoded::parse(body) {
@@ -37,12 +37,12 @@ impl Form {
         Self(members)
     }
 
-    /// A member; empty when it was not sent.
+    /// A member; empty if not sent.
     pub(crate) fn get(&self, name: &str) -> &str {
         self.0.get(name).map_or("", String::as_str)
     }
 
-    /// The registration that the API would be asked for.
+    /// The registration as a request of the API.
     fn registration(&self, region: Option<&str>) -> Value {
         let locale: Option<WebsiteLocale> = region.and_then(|region| region.parse().ok());
         json!({
@@ -56,12 +56,11 @@ impl Form {
     }
 }
 
-/// Signs the user in, or registers it where that button was pressed, and links the identifier if
-/// there is one.
+/// Signs the user in, or registers it if that button was pressed, and links the identifier, if any.
 ///
 /// # Errors
-/// What [`complaint`] can tell the user, or a failure of ours.
-pub(crate) async fn enter(
+/// A refusal that [`error_page`] can show, or an internal error.
+pub(crate) async fn sign_in_or_register(
     core: &Core,
     client: &Client,
     form: &Form,
@@ -79,21 +78,21 @@ pub(crate) async fn enter(
     Ok(user)
 }
 
-/// The user whose address and password the form has.
+/// Verifies the address and password of the form.
 ///
 /// # Errors
-/// As [`enter`].
+/// Those of [`sign_in_or_register`].
 pub(crate) async fn log_in(core: &Core, client: &Client, form: &Form) -> Result<UserId> {
     let document =
         json!({"emailAddress": form.get("email").trim(), "password": form.get("password")});
-    prove(core, client, Login::read(Fields::of(&document)?)?).await
+    verify_login(core, client, Login::read(Fields::of(&document)?)?).await
 }
 
-/// The page again, with what was wrong: `page` makes it.
+/// Renders the page again with an error message.
 ///
 /// # Errors
-/// The failure, where it is none of the user's.
-pub(crate) fn complaint(
+/// The internal error, if it is one.
+pub(crate) fn error_page(
     error: Error,
     page: impl FnOnce(StatusCode, &Markup) -> Reply,
 ) -> Result<Reply> {
@@ -114,7 +113,7 @@ pub(crate) fn complaint(
     Ok(reply)
 }
 
-/// The form to sign in with.
+/// The login form.
 pub(crate) fn login_form() -> Markup {
     html! {
         form method="post" {
@@ -124,7 +123,7 @@ pub(crate) fn login_form() -> Markup {
     }
 }
 
-/// The form to sign in with, and the one to register with.
+/// The login form and the registration form.
 pub(crate) fn forms() -> Markup {
     html! {
         (login_form())
@@ -164,13 +163,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_form_asks_for_what_the_api_would_be_asked_for() {
+    fn a_form_becomes_a_request_of_the_api() {
         let form = Form::read(b"email=+ada%40mail.example&password=a+b&country=nl&email=x");
-        let asked = form.registration(Some("nl-be"));
-        assert_eq!(asked["email"], "ada@mail.example");
-        assert_eq!(asked["password"], "a b");
-        assert_eq!((&asked["country"], &asked["websiteCountry"]), (&json!("NL"), &json!("BE")));
-        assert_eq!(asked["privacyAgreement"], json!(false));
+        let request = form.registration(Some("nl-be"));
+        assert_eq!(request["email"], "ada@mail.example");
+        assert_eq!(request["password"], "a b");
+        assert_eq!((&request["country"], &request["websiteCountry"]), (&json!("NL"), &json!("BE")));
+        assert_eq!(request["privacyAgreement"], json!(false));
         assert_eq!(form.registration(None)["websiteLanguage"], Value::Null);
         assert_eq!(format!("{form:?}"), "Form(…)");
     }

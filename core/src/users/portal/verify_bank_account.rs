@@ -1,5 +1,5 @@
-//! `GET` and `POST /{region}/account/verify-bank-account`: the secured page of `privateUrls` on
-//! which a user states a bank account. `token` and `uuid` of a login token open it, once.
+//! `GET` and `POST /{region}/account/verify-bank-account`: the secured page of `privateUrls` on which
+//! a user adds a bank account. `token` and `uuid` of a login token open it once.
 
 use http::{Method, StatusCode};
 use maud::{Markup, html};
@@ -22,7 +22,7 @@ use rampart_types::UserId;
 const PATH: &str = "/{region}/account/verify-bank-account";
 const TITLE: &str = "Your bank account";
 
-/// Shows the form. Looking uses nothing up.
+/// Shows the form, without redeeming the token.
 pub struct Show;
 
 impl Endpoint for Show {
@@ -45,10 +45,10 @@ impl Endpoint for Show {
     }
 }
 
-/// Adds the account that the form names.
-pub struct Act;
+/// Adds the account of the form.
+pub struct Submit;
 
-impl Endpoint for Act {
+impl Endpoint for Submit {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = PATH;
     const ERRORS: &'static [Code] = &[];
@@ -61,7 +61,7 @@ impl Endpoint for Act {
         Ok((Link::read(input), Form::read(&input.body)))
     }
 
-    /// What is refused leaves the token as it was: nothing is committed.
+    /// A refusal leaves the token valid, because nothing is committed.
     async fn call(core: &Core, _: Anyone, (link, form): (Link, Form)) -> Result<Reply> {
         if !link.is_served(core) {
             return Ok(not_found());
@@ -82,7 +82,7 @@ impl Endpoint for Act {
     }
 }
 
-/// What stands in the address.
+/// The URL parameters.
 #[derive(Debug)]
 pub struct Link {
     region: String,

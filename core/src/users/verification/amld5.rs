@@ -1,4 +1,4 @@
-//! `GET` and `POST /api/v1/user/verify/amld5`: the questions that anti-money-laundering law asks,
+//! `GET` and `POST /api/v1/user/verify/amld5`: the questions that anti-money-laundering law requires,
 //! and their answers.
 
 use std::collections::BTreeMap;
@@ -73,30 +73,32 @@ impl Endpoint for QuestionsV1 {
             }
             None => None,
         };
-        let asked =
+        let questions =
             QUESTIONS.iter().filter(|question| business.is_none_or(|kind| question.is_for(kind)));
-        Ok(Json(Questionnaire { questions: asked.map(|q| Asked::of(q, language)).collect() }))
+        Ok(Json(Questionnaire {
+            questions: questions.map(|q| LocalizedQuestion::new(q, language)).collect(),
+        }))
     }
 }
 
 /// Questions in one language.
 #[derive(Debug, JsonSchema, Serialize)]
 pub struct Questionnaire {
-    questions: Vec<Asked>,
+    questions: Vec<LocalizedQuestion>,
 }
 
 /// A question in one language.
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "Amld5Question")]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Asked {
+pub(super) struct LocalizedQuestion {
     key: &'static str,
     label: &'static str,
     answer_options: Vec<&'static str>,
 }
 
-impl Asked {
-    pub(super) fn of(question: &Question, language: Language) -> Self {
+impl LocalizedQuestion {
+    pub(super) fn new(question: &Question, language: Language) -> Self {
         Self {
             key: question.key,
             label: question.label(language),
@@ -141,15 +143,15 @@ impl Endpoint for AnswersV1 {
         answers: BTreeMap<String, String>,
     ) -> Result<Json<Profile>> {
         let mut tx = core.db.begin().await?;
-        let account = answers::keep(&mut tx, core, (&caller.client, caller.user), answers).await?;
-        let profile = Profile::of(&mut tx, core, account).await?;
+        let account = answers::add(&mut tx, core, (&caller.client, caller.user), answers).await?;
+        let profile = Profile::load(&mut tx, core, account).await?;
         tx.commit().await?;
         Ok(Json(profile))
     }
 }
 
-/// Option keys by question. ER100 unless it is a list of objects with two texts, each question
-/// named once; ER101 for what is no question or no option of it.
+/// Reads option keys by question. ER100 unless it is a list of objects with two texts, each question
+/// once; ER101 for an unknown question or option.
 fn read_answers(document: &Value) -> Result<BTreeMap<String, String>> {
     let malformed = |detail: &'static str| {
         crate::platform::error::Error::with_detail(Code::AnswersMalformed, detail)
@@ -168,7 +170,7 @@ fn read_answers(document: &Value) -> Result<BTreeMap<String, String>> {
             );
             continue;
         };
-        match questions::option_of(key, answer) {
+        match questions::find_option(key, answer) {
             None => refusal.add(Code::AnswerInvalid, None),
             Some(option) => {
                 if answers.insert(key.to_owned(), option.to_owned()).is_some() {
@@ -189,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_kept_by_key_whatever_their_language() {
+    fn answers_in_any_language_are_stored_by_key() {
         let document = json!([
             {"key": "kyc-amld5-employment-status", "answer": "Angestellt"},
             {"key": "kyc-amld5-which-industry", "answer": "Autre", "more": 1},
@@ -201,7 +203,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_answered(key in ".*", answer in ".*") {
+        fn any_text_is_read_without_a_panic(key in ".*", answer in ".*") {
             let error = read_answers(&json!([{"key": key, "answer": answer}])).unwrap_err();
             prop_assert!(error.is(Code::AnswerInvalid));
         }

@@ -1,4 +1,4 @@
-//! `POST /api/v1/user/verify/card`: starts to verify that a card is its holder's.
+//! `POST /api/v1/user/verify/card`: starts the verification of a card.
 
 use http::Method;
 
@@ -62,8 +62,9 @@ impl Endpoint for V1 {
         let account = accounts::find(&mut tx, core, owner, &identifier).await?;
         let account = account.ok_or(Code::AccountNotFound)?;
         check(&account)?;
-        let processor = Processor::of(&caller.client).ok_or(Code::CardVerificationFailed)?;
-        if !processor.verify(account.private.token.as_deref()) {
+        let processor =
+            Processor::for_client(&caller.client).ok_or(Code::CardVerificationFailed)?;
+        if !processor.verify(account.details.token.as_deref()) {
             return Err(Code::CardVerificationFailed.into());
         }
         if !accounts::verify(&mut tx, core, owner, account.id).await? {
@@ -81,7 +82,7 @@ fn check(account: &PaymentAccount) -> Result<()> {
         Err(Code::AccountDisabled.into())
     } else if account.verified {
         Err(Code::AccountAlreadyVerified.into())
-    } else if account.private.holder.is_empty() {
+    } else if account.details.holder.is_empty() {
         Err(Code::CardHolderMissing.into())
     } else {
         Ok(())

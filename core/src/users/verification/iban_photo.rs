@@ -1,5 +1,5 @@
-//! `POST /api/v1/user/verify/iban/photo`: a bank account, with an image that shows whose it is. An
-//! operator looks at the image and decides.
+//! `POST /api/v1/user/verify/iban/photo`: adds a bank account with an image as proof of ownership,
+//! which an operator reviews.
 
 use http::Method;
 use serde_json::Value;
@@ -16,14 +16,16 @@ use crate::http::upload::body;
 use crate::platform::error::{Code, Error, Result};
 use crate::platform::object_store::OBJECT_BYTES_MAX;
 use crate::tenancy::tenants::Tenant;
-use crate::users::accounts::{self, HOLDER_CHARS_MAX, Kind, NewAccount, Opened, Private};
-use crate::users::personal;
+use crate::users::accounts::{
+    self, AccountDetails, HOLDER_CHARS_MAX, Kind, NewAccount, OpenOutcome,
+};
+use crate::users::personal_data;
 use rampart_types::{Iban, UserId, plain_text};
 
-/// How an account number ends that the sandbox's bank does not know (ER087).
+/// Suffix of account numbers that are unknown to the sandbox's bank (ER087).
 const UNKNOWN_TO_BANK: &str = "0000000087";
-/// How one ends that needs no operator in the sandbox: it is verified at once.
-const VERIFIED_AT_ONCE: &str = "0000000001";
+/// Suffix of account numbers that are verified instantly in the sandbox.
+const VERIFIED_INSTANTLY: &str = "0000000001";
 
 /// Version 1, the only one.
 pub struct V1;
@@ -63,30 +65,34 @@ impl Endpoint for V1 {
         ..Doc::NONE
     };
     type Caller = ClientAndUser;
-    type Request = Proven;
+    type Request = OwnershipClaim;
     type Response = Json<Started>;
 
-    fn read(input: &Input, _: &ClientAndUser) -> Result<Proven> {
+    fn read(input: &Input, _: &ClientAndUser) -> Result<OwnershipClaim> {
         let mut fields = Fields::of(&input.document)?;
         let (holder, iban) = (holder(&mut fields), iban(&mut fields));
         let proof = proof(&mut fields, input);
-        let proven = holder.zip(iban).zip(proof);
-        fields.finish(proven.map(|((holder, iban), proof)| Proven { holder, iban, proof }))
+        let claim = holder.zip(iban).zip(proof);
+        fields.finish(claim.map(|((holder, iban), proof)| OwnershipClaim { holder, iban, proof }))
     }
 
-    async fn call(core: &Core, caller: ClientAndUser, request: Proven) -> Result<Json<Started>> {
+    async fn call(
+        core: &Core,
+        caller: ClientAndUser,
+        request: OwnershipClaim,
+    ) -> Result<Json<Started>> {
         count_upload(core, &caller.client, caller.user)?;
         let sandbox = caller.client.tenant.is_test();
         if sandbox && request.iban.as_str().ends_with(UNKNOWN_TO_BANK) {
             return Err(Code::IbanAccountUnknown.into());
         }
-        let at_once = is_verified_at_once(&caller.client.tenant, &request.iban);
-        keep(core, &caller, request, at_once).await?;
+        let verified = is_verified_instantly(&caller.client.tenant, &request.iban);
+        store(core, &caller, request, verified).await?;
         Ok(Json(Started::initiated("photo")))
     }
 }
 
-/// Takes from the user's bucket of uploads (section 4 of the contract).
+/// Counts an upload of the user (section 4 of the contract).
 fn count_upload(core: &Core, client: &Client, user: UserId) -> Result<()> {
     let (quota, now_ns) = (client.tenant.rates.uploads, core.clock.monotonic_ns());
     let decision = core.images.count((client.id(), user), quota, now_ns);
@@ -97,20 +103,20 @@ fn count_upload(core: &Core, client: &Client, user: UserId) -> Result<()> {
     Err(Error::rate_limited(decision.retry_after_seconds))
 }
 
-/// Whether a bank account is as good as verified: in the sandbox, by the end of its IBAN.
-pub(crate) fn is_verified_at_once(tenant: &Tenant, iban: &Iban) -> bool {
-    tenant.is_test() && iban.as_str().ends_with(VERIFIED_AT_ONCE)
+/// True if a bank account needs no review: in the sandbox, by the end of its IBAN.
+pub(crate) fn is_verified_instantly(tenant: &Tenant, iban: &Iban) -> bool {
+    tenant.is_test() && iban.as_str().ends_with(VERIFIED_INSTANTLY)
 }
 
-/// A bank account and what shows whose it is.
+/// A bank account with its proof of ownership.
 #[derive(Debug)]
-pub struct Proven {
+pub struct OwnershipClaim {
     holder: String,
     iban: Iban,
     proof: ReceivedImage,
 }
 
-/// ER057 when the member is missing, ER185 when it is empty or no name.
+/// ER057 when the member is missing, ER185 when it is empty or invalid.
 fn holder(fields: &mut Fields<'_>) -> Option<String> {
     let code = match fields.value("name") {
         None => Code::AccountHolderMissing,
@@ -119,7 +125,7 @@ fn holder(fields: &mut Fields<'_>) -> Option<String> {
     fields.required("name", code, |value| plain_text(value.as_str()?, HOLDER_CHARS_MAX))
 }
 
-/// ER088 when the member is missing, ER113 when it is empty, ER056 when it is no IBAN.
+/// ER088 when the member is missing, ER113 when it is empty, ER056 when it is invalid.
 fn iban(fields: &mut Fields<'_>) -> Option<Iban> {
     let code = match fields.value("iban").map(Value::as_str) {
         None => Code::IbanMissing,
@@ -140,30 +146,32 @@ fn proof(fields: &mut Fields<'_>, input: &Input) -> Option<ReceivedImage> {
     fields.required("proof", code, |value| body::image(input.upload.as_ref(), value.as_str()?))
 }
 
-/// Keeps the proof and its account, both or none.
-async fn keep(
+/// Stores the proof and its account, both or none.
+async fn store(
     core: &Core,
     caller: &ClientAndUser,
-    Proven { holder, iban, proof }: Proven,
-    at_once: bool,
+    OwnershipClaim { holder, iban, proof }: OwnershipClaim,
+    verified: bool,
 ) -> Result<()> {
     let owner = (caller.client.id(), caller.user);
     let mut conn = core.db.acquire().await?;
-    let vault = personal::key_of(&mut conn, core, owner.0, owner.1).await?;
+    let personal_key = personal_data::load_key(&mut conn, core, owner.0, owner.1).await?;
     drop(conn);
-    let (image, stored) = proof.store(core, &vault).await?;
+    let (image, stored) = proof.store(core, &personal_key).await?;
     let account = NewAccount {
         kind: Kind::BankTransfer,
-        private: Private { identifier: iban.as_str().to_owned(), holder, token: None },
+        details: AccountDetails { identifier: iban.as_str().to_owned(), holder, token: None },
         is_stored_card: false,
-        verified: at_once,
+        verified,
     };
     let mut tx = core.db.begin().await?;
     let account = match accounts::open(&mut tx, core, owner, account).await? {
-        Opened::Now(account) => account,
-        Opened::Before(account) if account.disabled => return Err(Code::IbanAccountDisabled.into()),
-        Opened::Before(account) => account,
-        Opened::TooMany => return Err(Code::IbanAccountUnknown.into()),
+        OpenOutcome::Created(account) => account,
+        OpenOutcome::Existing(account) if account.disabled => {
+            return Err(Code::IbanAccountDisabled.into());
+        }
+        OpenOutcome::Existing(account) => account,
+        OpenOutcome::LimitReached => return Err(Code::IbanAccountUnknown.into()),
     };
     sqlx::query!(
         "insert into ownership_proof (client_id, user_id, account_id, proof_id, media_type, size, \

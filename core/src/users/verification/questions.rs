@@ -1,7 +1,7 @@
 //! The AMLD5 questionnaire (Directive (EU) 2018/843): six topics, closed options, five languages.
 //!
-//! Answers come as an option's text in any language and are kept by the option's key, so that a
-//! text can be corrected without asking anybody again. Keys never change.
+//! Answers are sent as an option's text in any language and stored by the option's key, so that a
+//! text can be corrected later. Keys never change.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use rampart_types::Language;
 /// Texts in the order of [`Language::ALL`]: nl, en, de, fr, es.
 type Texts = [&'static str; Language::ALL.len()];
 
-/// Whom a question is for.
+/// The kind of user that a question applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Audience {
     People,
@@ -38,13 +38,13 @@ const fn choice(key: &'static str, text: Texts) -> Choice {
     Choice { key, text }
 }
 
-/// An option that reads the same in every language.
+/// An option with the same text in every language.
 const fn same(key: &'static str, text: &'static str) -> Choice {
     Choice { key, text: [text; Language::ALL.len()] }
 }
 
 impl Question {
-    /// Whether a business (or else a person) has to answer it.
+    /// True if it applies to a business (or else to a person).
     pub(crate) fn is_for(&self, business: bool) -> bool {
         match self.audience {
             Audience::Both => true,
@@ -53,35 +53,35 @@ impl Question {
         }
     }
 
-    /// The question itself.
+    /// The question's text.
     pub(crate) fn label(&self, language: Language) -> &'static str {
-        of(&self.label, language)
+        text(&self.label, language)
     }
 
-    /// What can be answered.
+    /// The texts of its options.
     pub(crate) fn options(&self, language: Language) -> Vec<&'static str> {
-        self.options.iter().map(|option| of(&option.text, language)).collect()
+        self.options.iter().map(|option| text(&option.text, language)).collect()
     }
 
-    /// Whether an option has this key.
+    /// True if an option has this key.
     fn has_option(&self, key: &str) -> bool {
         self.options.iter().any(|option| option.key == key)
     }
 }
 
-fn of(texts: &Texts, language: Language) -> &'static str {
+fn text(texts: &Texts, language: Language) -> &'static str {
     Language::ALL.into_iter().zip(texts).find(|(known, _)| *known == language).map_or("", |f| f.1)
 }
 
-/// The key of the option that this text answers the question with, in any language; `None` when
-/// there is no such question or no such option.
-pub(crate) fn option_of(question: &str, text: &str) -> Option<&'static str> {
+/// Finds the key of the option with this text in any language; `None` when there is no such question
+/// or option.
+pub(crate) fn find_option(question: &str, text: &str) -> Option<&'static str> {
     let question = QUESTIONS.iter().find(|known| known.key == question)?;
     question.options.iter().find(|option| option.text.contains(&text)).map(|option| option.key)
 }
 
-/// Questions of this kind of user without a valid answer among `answers` (question to option).
-pub(crate) fn open(
+/// The questions for this kind of user without a valid answer in `answers` (question to option).
+pub(crate) fn unanswered(
     business: bool,
     answers: &BTreeMap<String, String>,
 ) -> impl Iterator<Item = &'static Question> {
@@ -91,7 +91,7 @@ pub(crate) fn open(
     })
 }
 
-/// Every question, in the order in which they are asked.
+/// All questions in display order.
 pub(crate) const QUESTIONS: &[Question] = &[
     Question {
         key: "kyc-amld5-annual-net-income",
@@ -309,7 +309,7 @@ mod tests {
         assert_eq!(QUESTIONS.len(), 6);
         assert!(QUESTIONS.iter().all(|question| question.key.starts_with("kyc-amld5-")));
         let none = BTreeMap::new();
-        assert_eq!((open(false, &none).count(), open(true, &none).count()), (5, 4));
+        assert_eq!((unanswered(false, &none).count(), unanswered(true, &none).count()), (5, 4));
     }
 
     #[test]
@@ -320,22 +320,22 @@ mod tests {
             for language in Language::ALL {
                 assert!(!question.label(language).is_empty());
                 for (text, option) in question.options(language).iter().zip(question.options) {
-                    assert_eq!(option_of(question.key, text), Some(option.key), "{text}");
+                    assert_eq!(find_option(question.key, text), Some(option.key), "{text}");
                 }
             }
         }
-        assert_eq!(option_of("kyc-amld5-which-industry", "Mining"), None);
-        assert_eq!(option_of("kyc-amld5-favourite-colour", "Other"), None);
+        assert_eq!(find_option("kyc-amld5-which-industry", "Mining"), None);
+        assert_eq!(find_option("kyc-amld5-favourite-colour", "Other"), None);
     }
 
     #[test]
     fn only_an_option_answers_a_question() {
-        let mut answers: BTreeMap<_, _> = open(false, &BTreeMap::new())
+        let mut answers: BTreeMap<_, _> = unanswered(false, &BTreeMap::new())
             .map(|question| (question.key.to_owned(), question.options[0].key.to_owned()))
             .collect();
-        assert_eq!(open(false, &answers).count(), 0);
+        assert_eq!(unanswered(false, &answers).count(), 0);
         answers.insert("kyc-amld5-which-industry".to_owned(), "Other".to_owned());
-        let left: Vec<_> = open(false, &answers).map(|question| question.key).collect();
+        let left: Vec<_> = unanswered(false, &answers).map(|question| question.key).collect();
         assert_eq!(left, ["kyc-amld5-which-industry"]);
     }
 }

@@ -1,7 +1,7 @@
-//! `GET /api/v2/user/verification-status`: what a user still has to show for a level.
+//! `GET /api/v2/user/verification-status`: the open requirements of a level.
 //!
-//! A level asks for all that the levels below it ask for. What an identity check has shown is not
-//! asked for again.
+//! A level includes the requirements of the levels below it. A verified identity is not required
+//! again.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::amld5::Asked;
+use super::amld5::LocalizedQuestion;
 use super::questions;
 use crate::Core;
 use crate::auth::caller::ClientAndUser;
@@ -24,13 +24,13 @@ use crate::users::account::Account;
 use crate::users::documents;
 use rampart_types::Language;
 
-/// Documents that show who somebody is, with the sides that are wanted of each.
+/// Identity documents, with the required sides of each.
 const IDENTITY_DOCUMENTS: [(&str, &[&str]); 3] = [
     ("passport", &["front"]),
     ("id-card", &["front", "back"]),
     ("driving-licence", &["front", "back"]),
 ];
-/// The document that shows where somebody lives.
+/// The document that proves the address.
 const ADDRESS_DOCUMENT: &str = "proof-of-address";
 
 /// Version 2, the only one.
@@ -72,24 +72,24 @@ impl Endpoint for V2 {
         let account = account.ok_or(Code::UserNotFound)?;
         let sides = documents::sides(&mut conn, client, caller.user).await?;
         let language = account.region.as_deref().and_then(|region| region.get(..2)?.parse().ok());
-        let known = Known {
+        let state = UserState {
             language: language.unwrap_or_default(),
             nationalities: &caller.client.catalogue.nationalities,
             account: &account,
             sides: &sides,
         };
-        Ok(Json(known.open(level)))
+        Ok(Json(state.requirements(level)))
     }
 }
 
 /// A verification level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// An address that works, and consent.
+    /// Verified e-mail address, and consent.
     Bronze,
-    /// Who somebody is.
+    /// Verified identity.
     Silver,
-    /// Where somebody lives.
+    /// Verified address.
     Gold,
 }
 
@@ -104,7 +104,7 @@ impl Level {
     }
 }
 
-/// Something that is still open.
+/// An open requirement.
 #[derive(Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[schemars(rename = "VerificationStatusItem")]
 pub struct Item {
@@ -112,10 +112,10 @@ pub struct Item {
     /// `boolean`, `string`, `choice`, `question`, `document` or `file`.
     #[serde(rename = "type")]
     kind: &'static str,
-    /// `missing`: it is up to the user. `pending`: it waits for us.
+    /// `missing`: the user must act. `pending`: a review must be completed.
     status: &'static str,
-    /// For a choice labels and their codes, for a question the AMLD5 questions, for a document the
-    /// kinds of it with their sides.
+    /// For a choice, labels and their codes; for a question, the AMLD5 questions; for a document, its
+    /// kinds with their sides.
     #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<Value>,
 }
@@ -134,18 +134,18 @@ impl Item {
     }
 }
 
-/// What is known of a user.
-struct Known<'a> {
+/// The current state of a user.
+struct UserState<'a> {
     language: Language,
     nationalities: &'a [Nationality],
     account: &'a Account,
-    /// Sides of documents that came in, with what was decided of them.
+    /// Received sides of documents, with their review status.
     sides: &'a [documents::Side],
 }
 
-impl Known<'_> {
-    /// What a level still asks for.
-    fn open(&self, level: Level) -> Vec<Item> {
+impl UserState<'_> {
+    /// The open requirements of a level.
+    fn requirements(&self, level: Level) -> Vec<Item> {
         let mut items = self.bronze();
         if level >= Level::Silver {
             items.extend(self.silver());
@@ -159,7 +159,7 @@ impl Known<'_> {
     fn bronze(&self) -> Vec<Item> {
         let (statuses, personal) = (&self.account.statuses, &self.account.personal);
         let identified = statuses.identity == "verified";
-        let asked = [
+        let requirements = [
             (statuses.email != "verified", Item::missing("emailCode", "string")),
             (
                 statuses.privacy_agreement != "verified",
@@ -172,15 +172,16 @@ impl Known<'_> {
                 Item::missing("dateOfBirth", "string"),
             ),
         ];
-        asked.into_iter().filter_map(|(open, item)| open.then_some(item)).collect()
+        requirements.into_iter().filter_map(|(open, item)| open.then_some(item)).collect()
     }
 
     fn silver(&self) -> Vec<Item> {
         let (statuses, personal) = (&self.account.statuses, &self.account.personal);
         let mut items = Vec::new();
         if statuses.amld5 != "verified" {
-            let open = questions::open(self.account.is_business, &personal.amld5_answers);
-            let open: Vec<_> = open.map(|question| Asked::of(question, self.language)).collect();
+            let open = questions::unanswered(self.account.is_business, &personal.amld5_answers);
+            let open: Vec<_> =
+                open.map(|question| LocalizedQuestion::new(question, self.language)).collect();
             items.push(match open.is_empty() {
                 true => Item::pending("AMLD5Questions", "question"),
                 false => Item::missing("AMLD5Questions", "question").with(json!(open)),
@@ -223,20 +224,20 @@ impl Known<'_> {
         ];
         let missing = parts.into_iter().filter(|(_, value)| value.is_none());
         let mut items: Vec<_> = missing.map(|(name, _)| Item::missing(name, "string")).collect();
-        let came = self.sides.iter().any(|side| side.kind == ADDRESS_DOCUMENT && side.counts());
-        items.push(match came {
+        let received = self.sides.iter().any(|side| side.kind == ADDRESS_DOCUMENT && side.counts());
+        items.push(match received {
             true => Item::pending("proofOfAddress", "file"),
             false => Item::missing("proofOfAddress", "file"),
         });
         items
     }
 
-    /// Whether every side of one of the documents came in and was not refused.
+    /// True if every side of one of the documents was received and not refused.
     fn has_identity_document(&self) -> bool {
-        let came = |kind: &str, name: &str| {
+        let received = |kind: &str, name: &str| {
             let mut sides = self.sides.iter();
             sides.any(|side| side.kind == kind && side.side == name && side.counts())
         };
-        IDENTITY_DOCUMENTS.iter().any(|(kind, sides)| sides.iter().all(|side| came(kind, side)))
+        IDENTITY_DOCUMENTS.iter().any(|(kind, sides)| sides.iter().all(|side| received(kind, side)))
     }
 }

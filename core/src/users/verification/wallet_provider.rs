@@ -1,5 +1,5 @@
-//! `POST /api/v1/user/verify/payprovider`: verifies an account with the wallet provider by a token
-//! that the provider gave its user.
+//! `POST /api/v1/user/verify/payprovider`: verifies an account with the wallet provider by a token of
+//! the provider.
 
 use http::Method;
 
@@ -12,13 +12,13 @@ use crate::http::fields::Fields;
 use crate::http::request::Input;
 use crate::platform::crypto::{Secret, digest_of};
 use crate::platform::error::{Code, Error, Result};
-use crate::users::accounts::{self, Kind, NewAccount, Opened, Private};
+use crate::users::accounts::{self, AccountDetails, Kind, NewAccount, OpenOutcome};
 
-/// Under this name the outcome is told.
+/// The reported type of this verification.
 const KIND: &str = "walletpay";
-/// The token that the sandbox's provider refuses; it takes any other.
+/// The only token that the sandbox's provider refuses.
 const REFUSED: &str = "sandbox-refused";
-/// Bytes of a digest in the sandbox's payer ids.
+/// Bytes of the digest in a payer id of the sandbox.
 const PAYER_BYTES: usize = 8;
 
 /// Version 1, the only one.
@@ -60,7 +60,7 @@ impl Endpoint for V1 {
         let payer = hex::encode(digest.get(..PAYER_BYTES).unwrap_or_default());
         let account = NewAccount {
             kind: Kind::Walletpay,
-            private: Private {
+            details: AccountDetails {
                 identifier: format!("payer-{payer}"),
                 holder: String::new(),
                 token: None,
@@ -71,12 +71,12 @@ impl Endpoint for V1 {
         let owner = (caller.client.id(), caller.user);
         let mut tx = core.db.begin().await?;
         let started = match accounts::open(&mut tx, core, owner, account).await? {
-            Opened::Now(_) => Started::initiated(KIND),
-            Opened::Before(account) if !account.disabled => {
+            OpenOutcome::Created(_) => Started::initiated(KIND),
+            OpenOutcome::Existing(account) if !account.disabled => {
                 accounts::verify(&mut tx, core, owner, account.id).await?;
                 Started::initiated(KIND)
             }
-            Opened::Before(_) | Opened::TooMany => Started::failed(KIND),
+            OpenOutcome::Existing(_) | OpenOutcome::LimitReached => Started::failed(KIND),
         };
         tx.commit().await?;
         Ok(Json(started))

@@ -90,7 +90,7 @@ async fn a_login_token_is_good_once_for_a_while_and_for_its_client() {
         let late = token(&ann).await;
         world.clock().advance(TimeDelta::seconds(301));
         post(late.clone()).await.assert_status(400).assert_codes(&["ER334"]);
-        world.core().forget_ended_codes().await.unwrap();
+        world.core().delete_expired_codes().await.unwrap();
         post(late).await.assert_codes(&["ER334"]);
     }
 }

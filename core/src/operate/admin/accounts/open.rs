@@ -15,7 +15,7 @@ use crate::operate::admin::users::{UUID, find};
 use crate::platform::error::{Denial, Result};
 use crate::users::account;
 use crate::users::accounts::{
-    self, HOLDER_CHARS_MAX, IDENTIFIER_BYTES_MAX, Kind, NewAccount, Opened, Private,
+    self, AccountDetails, HOLDER_CHARS_MAX, IDENTIFIER_BYTES_MAX, Kind, NewAccount, OpenOutcome,
 };
 use rampart_types::{Iban, JsonDecimal, plain_text};
 
@@ -49,24 +49,24 @@ impl Endpoint for OpenAccount {
         let Members { verified, disabled, limit_raised, limit, .. } = new;
         let change = Change { verified, disabled, limit_raised, limit };
         change.check()?;
-        let private = new.private()?;
-        Ok(Opening { user: input.param("uuid").to_owned(), kind: new.kind, private, change })
+        let details = new.details()?;
+        Ok(Opening { user: input.param("uuid").to_owned(), kind: new.kind, details, change })
     }
 
     async fn call(core: &Core, operator: Operator, new: Opening) -> Result<Created<AccountView>> {
-        let Opening { user, kind, private, change } = new;
+        let Opening { user, kind, details, change } = new;
         let mut tx = core.db.begin().await?;
         let (client, user) = find(&mut tx, &user).await?;
         if !account::lock(&mut tx, client, user).await? {
             return Err(Denial::conflict("the user is deleted").into());
         }
-        let account = NewAccount { kind, private, is_stored_card: false, verified: false };
+        let account = NewAccount { kind, details, is_stored_card: false, verified: false };
         let account = match accounts::open(&mut tx, core, (client, user), account).await? {
-            Opened::Now(account) => account,
-            Opened::Before(_) => {
+            OpenOutcome::Created(account) => account,
+            OpenOutcome::Existing(_) => {
                 return Err(Denial::conflict("the user has this account already").into());
             }
-            Opened::TooMany => {
+            OpenOutcome::LimitReached => {
                 return Err(Denial::conflict("the user has too many accounts").into());
             }
         };
@@ -82,7 +82,7 @@ impl Endpoint for OpenAccount {
 pub struct Opening {
     user: String,
     kind: Kind,
-    private: Private,
+    details: AccountDetails,
     change: Change,
 }
 
@@ -105,7 +105,7 @@ struct Members {
 
 impl Members {
     /// The part that is sealed.
-    fn private(&self) -> Result<Private, Denial> {
+    fn details(&self) -> Result<AccountDetails, Denial> {
         let identifier = self.identifier.trim();
         if identifier.is_empty() || identifier.len() > IDENTIFIER_BYTES_MAX {
             return Err(Denial::unprocessable("identifier: 1 to 255 bytes"));
@@ -124,7 +124,7 @@ impl Members {
             name => plain_text(name, HOLDER_CHARS_MAX),
         };
         let holder = holder.ok_or_else(|| Denial::unprocessable("name: at most 100 characters"))?;
-        Ok(Private { identifier: identifier.to_owned(), holder, token: None })
+        Ok(AccountDetails { identifier: identifier.to_owned(), holder, token: None })
     }
 }
 

@@ -17,7 +17,7 @@ use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
 use crate::platform::error::{Denial, Result};
-use crate::users::personal;
+use crate::users::personal_data;
 use rampart_types::{ClientId, UserId};
 
 /// Media types of images, as stored.
@@ -145,7 +145,7 @@ impl Found {
         } else {
             pdf
         };
-        let vault = personal::key_of(&mut self.conn, core, self.client, self.user).await?;
+        let vault = personal_data::load_key(&mut self.conn, core, self.client, self.user).await?;
         drop(self.conn);
         let (store, id) = (core.documents.clone(), wanted.id);
         let image = core.images.run(move || store.get(&vault, id)).await??;

@@ -16,7 +16,7 @@ use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
 use crate::platform::error::{Denial, Result};
 use crate::users::account::Account;
-use crate::users::personal::Personal;
+use crate::users::personal_data::PersonalData;
 use crate::users::profile::Profile;
 use rampart_types::{ClientId, UserId};
 
@@ -98,7 +98,7 @@ pub struct User {
     /// Limits set for this user alone.
     #[schemars(with = "Map<String, Value>")]
     limit_overrides: Value,
-    personal: Personal,
+    personal: PersonalData,
     documents: Vec<DocumentSide>,
     /// As the partner sees it.
     profile: Profile,
@@ -146,7 +146,7 @@ impl User {
             limit_overrides: account.limit_overrides.clone(),
             personal: account.personal.clone(),
             documents: sides(conn, client, user).await?,
-            profile: Profile::of(conn, core, account).await?,
+            profile: Profile::load(conn, core, account).await?,
         })
     }
 }

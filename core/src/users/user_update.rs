@@ -1,11 +1,11 @@
-//! Writing what was learnt of a user, in the caller's transaction.
+//! Updates of a user, in the caller's transaction.
 
 use sqlx::PgConnection;
 
 use super::details::Details;
 use super::documents;
 use super::email_code;
-use super::personal::{self, Personal, email_index};
+use super::personal_data::{self, PersonalData, email_index};
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::platform::crypto::personal_data_key::PersonalDataKey;
@@ -13,23 +13,23 @@ use crate::platform::error::{Code, OnConstraint as _, Result};
 use crate::platform::object_store::StoredObject;
 use rampart_types::{Country, EmailAddress, UserId, WebsiteLocale};
 
-/// What the request's `emailCode` shows.
+/// The verification of the request's `emailCode`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Proof {
-    /// It has none: a code is to be mailed.
+pub(super) enum EmailProof {
+    /// No code was sent: one must be mailed.
     Missing,
-    /// It was mailed to this address.
-    Of(EmailAddress),
-    /// Nothing (ER090).
-    Wrong,
+    /// The code belongs to this address.
+    Verified(EmailAddress),
+    /// The code is wrong (ER090).
+    Invalid,
 }
 
-impl Proof {
-    /// Checks a code. A wrong one is counted, so this comes before any transaction.
+impl EmailProof {
+    /// Checks a code. A wrong one is counted, so this must precede any transaction.
     ///
     /// # Errors
     /// When the database cannot be used.
-    pub(super) async fn of(
+    pub(super) async fn check(
         core: &Core,
         client: &Client,
         email: Option<&EmailAddress>,
@@ -37,49 +37,47 @@ impl Proof {
     ) -> Result<Self> {
         Ok(match (email, code) {
             (_, None) => Self::Missing,
-            (Some(email), Some(code))
-                if email_code::is_right(core, client, email, code).await? =>
-            {
-                Self::Of(email.clone())
+            (Some(email), Some(code)) if email_code::check(core, client, email, code).await? => {
+                Self::Verified(email.clone())
             }
-            _ => Self::Wrong,
+            _ => Self::Invalid,
         })
     }
 }
 
-/// The user that is written to.
-pub(super) struct Subject<'a> {
+/// An update of one user.
+pub(super) struct UserUpdate<'a> {
     pub(super) core: &'a Core,
     pub(super) client: &'a Client,
     pub(super) user: UserId,
-    pub(super) vault: PersonalDataKey,
+    pub(super) personal_key: PersonalDataKey,
 }
 
-impl<'a> Subject<'a> {
-    /// A user whose row the transaction has locked. One that came without personal values gets a
-    /// key now.
+impl<'a> UserUpdate<'a> {
+    /// Starts an update of a user whose row is locked by the transaction. A user without personal
+    /// data gets a key.
     ///
     /// # Errors
     /// When the database cannot be used.
-    pub(super) async fn of(
+    pub(super) async fn start(
         conn: &mut PgConnection,
         core: &'a Core,
         client: &'a Client,
         user: UserId,
     ) -> Result<Self> {
-        let vault = personal::key_of(conn, core, client.id(), user).await?;
-        Ok(Self { core, client, user, vault })
+        let personal_key = personal_data::load_key(conn, core, client.id(), user).await?;
+        Ok(Self { core, client, user, personal_key })
     }
 
-    /// Stores what the user is now; `known` is what was known before. A check of what has changed
-    /// counts no more. The images that came are for the caller to retain.
+    /// Stores the user's data; `known` is the previous state. Changed data must be verified again.
+    /// The caller must retain the returned images.
     ///
     /// # Errors
     /// ER708 for a document that must not be replaced.
     pub(super) async fn store(
         &self,
         conn: &mut PgConnection,
-        (known, personal): (&Personal, &Personal),
+        (known, personal): (&PersonalData, &PersonalData),
         details: Details,
     ) -> Result<Vec<StoredObject>> {
         let agreement = details.privacy_agreement.map(|agreed| match agreed {
@@ -101,7 +99,7 @@ impl<'a> Subject<'a> {
              where client_id = $1 and user_id = $2",
             self.client.id().uuid(),
             self.user.uuid(),
-            personal::seal(&self.vault, self.core, personal)?,
+            personal_data::seal(&self.personal_key, self.core, personal)?,
             details.country.map(Country::as_str),
             details.region.as_ref().map(WebsiteLocale::to_string),
             details.is_business,
@@ -112,15 +110,15 @@ impl<'a> Subject<'a> {
         )
         .execute(&mut *conn)
         .await?;
-        let holder = (self.client.id(), self.user, &self.vault);
+        let holder = (self.client.id(), self.user, &self.personal_key);
         documents::store(conn, self.core, holder, details.documents).await
     }
 
-    /// Gives the user this address; `false` when another one has it.
+    /// Assigns this address to the user; `false` when another user has it.
     ///
     /// # Errors
-    /// ER002 when another one takes it at this moment.
-    pub(super) async fn take_email(
+    /// ER002 when another user takes it concurrently.
+    pub(super) async fn claim_email(
         &self,
         conn: &mut PgConnection,
         email: &EmailAddress,
@@ -153,17 +151,17 @@ impl<'a> Subject<'a> {
         Ok(true)
     }
 
-    /// Marks the address as proven where the proof is of it; else mails a code to it.
+    /// Marks the address as verified if the proof belongs to it, else mails a code to it.
     ///
     /// # Errors
     /// When the database cannot be written.
-    pub(super) async fn settle_email(
+    pub(super) async fn verify_or_mail_code(
         &self,
         conn: &mut PgConnection,
         email: &EmailAddress,
-        proof: &Proof,
+        proof: &EmailProof,
     ) -> Result<()> {
-        if *proof != Proof::Of(email.clone()) {
+        if *proof != EmailProof::Verified(email.clone()) {
             return email_code::mail(conn, self.core, self.client, (self.user, email)).await;
         }
         sqlx::query!(
@@ -176,7 +174,7 @@ impl<'a> Subject<'a> {
         )
         .execute(&mut *conn)
         .await?;
-        email_code::forget(conn, self.core, self.client.id(), email).await
+        email_code::delete(conn, self.core, self.client.id(), email).await
     }
 
     /// Replaces the password.

@@ -1,5 +1,5 @@
-//! Personal values at rest: sealed under a data key of each user's own, which is itself sealed by
-//! the master key. Deleting that key makes all of them unreadable, in every copy.
+//! PersonalData data at rest, sealed with each user's own data key, which is wrapped by the master key.
+//! Deleting the data key makes them unreadable in every copy.
 
 use std::collections::BTreeMap;
 
@@ -14,12 +14,11 @@ use crate::platform::crypto::personal_data_key::PersonalDataKey;
 use crate::platform::error::{Error, Result};
 use rampart_types::{ClientId, Country, EmailAddress, PhoneNumber, UserId};
 
-/// What is known of a person or a business. Sealed as one object; a member that is not known is
-/// absent.
+/// Personal data of a person or a business, sealed as one object; unknown members are absent.
 #[derive(Clone, Default, JsonSchema, Serialize, Deserialize)]
 #[schemars(rename = "PersonalData")]
 #[serde(default, rename_all = "camelCase")]
-pub(crate) struct Personal {
+pub(crate) struct PersonalData {
     pub(crate) email: Option<EmailAddress>,
     pub(crate) first_name: Option<String>,
     pub(crate) last_name: Option<String>,
@@ -34,47 +33,47 @@ pub(crate) struct Personal {
     pub(crate) business_country: Option<Country>,
     pub(crate) chamber_of_commerce: Option<String>,
     pub(crate) share_token: Option<String>,
-    /// Answers by question: the option's key, or what was sent where it is no option's text.
+    /// Answers by question: the option's key, or the text that was sent if it is no option.
     pub(crate) amld5_answers: BTreeMap<String, String>,
 }
 
-impl std::fmt::Debug for Personal {
+impl std::fmt::Debug for PersonalData {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Personal(…)")
+        f.write_str("PersonalData(…)")
     }
 }
 
-impl Personal {
-    /// Takes over what `change` names; the rest stays.
+impl PersonalData {
+    /// Replaces the members that `change` has; the others stay.
     pub(crate) fn merge(&mut self, change: Self) {
-        fn put<T>(kept: &mut Option<T>, named: Option<T>) {
-            if named.is_some() {
-                *kept = named;
+        fn replace<T>(current: &mut Option<T>, new: Option<T>) {
+            if new.is_some() {
+                *current = new;
             }
         }
-        put(&mut self.email, change.email);
-        put(&mut self.first_name, change.first_name);
-        put(&mut self.last_name, change.last_name);
-        put(&mut self.phone_number, change.phone_number);
-        put(&mut self.date_of_birth, change.date_of_birth);
-        put(&mut self.nationality, change.nationality);
-        put(&mut self.address, change.address);
-        put(&mut self.address_no, change.address_no);
-        put(&mut self.postal_code, change.postal_code);
-        put(&mut self.city, change.city);
-        put(&mut self.business_name, change.business_name);
-        put(&mut self.business_country, change.business_country);
-        put(&mut self.chamber_of_commerce, change.chamber_of_commerce);
-        put(&mut self.share_token, change.share_token);
+        replace(&mut self.email, change.email);
+        replace(&mut self.first_name, change.first_name);
+        replace(&mut self.last_name, change.last_name);
+        replace(&mut self.phone_number, change.phone_number);
+        replace(&mut self.date_of_birth, change.date_of_birth);
+        replace(&mut self.nationality, change.nationality);
+        replace(&mut self.address, change.address);
+        replace(&mut self.address_no, change.address_no);
+        replace(&mut self.postal_code, change.postal_code);
+        replace(&mut self.city, change.city);
+        replace(&mut self.business_name, change.business_name);
+        replace(&mut self.business_country, change.business_country);
+        replace(&mut self.chamber_of_commerce, change.chamber_of_commerce);
+        replace(&mut self.share_token, change.share_token);
         self.amld5_answers.extend(change.amld5_answers);
     }
 
-    /// Who the identity check was about.
+    /// The data that an identity check verifies.
     pub(crate) fn identity(&self) -> (Option<&str>, Option<&str>, Option<NaiveDate>) {
         (self.first_name.as_deref(), self.last_name.as_deref(), self.date_of_birth)
     }
 
-    /// Where the person lives, once all of it is known.
+    /// The residential address, if complete.
     pub(crate) fn residence(&self) -> Option<[&str; 4]> {
         let parts = [&self.address, &self.address_no, &self.postal_code, &self.city];
         let [address, number, code, city] = parts.map(Option::as_deref);
@@ -82,11 +81,11 @@ impl Personal {
     }
 }
 
-/// The personal-data key of a stored user. One that came without personal values gets a key now.
+/// Loads the key of a stored user. A user without personal data gets a key.
 ///
 /// # Errors
 /// When the database cannot be used.
-pub(crate) async fn key_of(
+pub(crate) async fn load_key(
     conn: &mut PgConnection,
     core: &Core,
     client: ClientId,
@@ -118,48 +117,48 @@ pub(crate) async fn key_of(
     PersonalDataKey::open(&core.keys, client, user, &sealed)
 }
 
-/// Seals a user's personal values.
+/// Seals a user's personal data.
 ///
 /// # Errors
-/// As [`PersonalDataKey::seal`].
-pub(crate) fn seal(key: &PersonalDataKey, core: &Core, personal: &Personal) -> Result<Vec<u8>> {
+/// Those of [`PersonalDataKey::seal`].
+pub(crate) fn seal(key: &PersonalDataKey, core: &Core, personal: &PersonalData) -> Result<Vec<u8>> {
     let plain =
         serde_json::to_vec(personal).map_err(|e| Error::internal("write personal values", e))?;
     key.seal(&core.clock, "end_user/personal", &plain)
 }
 
-/// Opens a user's personal values.
+/// Opens a user's personal data.
 ///
 /// # Errors
-/// When they are another user's, or were altered.
-pub(crate) fn open(key: &PersonalDataKey, sealed: &[u8]) -> Result<Personal> {
+/// When they belong to another user or were altered.
+pub(crate) fn open(key: &PersonalDataKey, sealed: &[u8]) -> Result<PersonalData> {
     let plain = key.open_sealed("end_user/personal", sealed)?;
     serde_json::from_slice(&plain).map_err(|_| Error::broken("read personal values"))
 }
 
-/// What is known of a user whose columns are these. Nothing, where there is no key: the user came
-/// without personal values, or they are erased.
+/// Opens the personal data of a user's columns. They are empty without a key: the user has none, or
+/// they were erased.
 ///
 /// # Errors
-/// As [`open`].
+/// Those of [`open`].
 pub(crate) fn read(
     core: &Core,
     client: ClientId,
     user: UserId,
     (sealed_key, personal): (Option<&[u8]>, Option<&[u8]>),
-) -> Result<Personal> {
+) -> Result<PersonalData> {
     match (sealed_key, personal) {
         (Some(key), Some(personal)) => {
             open(&PersonalDataKey::open(&core.keys, client, user, key)?, personal)
         }
-        _ => Ok(Personal::default()),
+        _ => Ok(PersonalData::default()),
     }
 }
 
-/// By what an e-mail address is found: a keyed digest, of this client's alone.
+/// The blind index of an e-mail address: a keyed digest, scoped to the client.
 ///
 /// # Errors
-/// As [`crate::platform::crypto::MasterKey::mac`].
+/// Those of [`crate::platform::crypto::MasterKey::mac`].
 pub(crate) fn email_index(core: &Core, client: ClientId, email: &EmailAddress) -> Result<Vec<u8>> {
     let message = format!("email/{client}/{}", email.as_str());
     Ok(core.keys.mac(Purpose::BlindIndex, message.as_bytes())?.as_ref().to_vec())
@@ -170,23 +169,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_keeps_what_it_does_not_name() {
-        let mut known = Personal {
+    fn a_change_keeps_absent_members() {
+        let mut known = PersonalData {
             first_name: Some("Ada".to_owned()),
             city: Some("London".to_owned()),
-            ..Personal::default()
+            ..PersonalData::default()
         };
         known.amld5_answers.insert("a".to_owned(), "1".to_owned());
-        let change = Personal {
+        let change = PersonalData {
             city: Some("Utrecht".to_owned()),
             amld5_answers: BTreeMap::from([("b".to_owned(), "2".to_owned())]),
-            ..Personal::default()
+            ..PersonalData::default()
         };
         known.merge(change);
         assert_eq!(known.first_name.as_deref(), Some("Ada"));
         assert_eq!(known.city.as_deref(), Some("Utrecht"));
         assert_eq!(known.amld5_answers.len(), 2);
         assert_eq!(known.residence(), None);
-        assert_eq!(format!("{known:?}"), "Personal(…)");
+        assert_eq!(format!("{known:?}"), "PersonalData(…)");
     }
 }
