@@ -5,14 +5,10 @@ use sqlx::PgConnection;
 
 use crate::Core;
 use crate::auth::caller::{Client, ClientMaybeUser, Credential};
-use crate::notify::events::EventType;
-use crate::notify::webhooks;
 use crate::platform::error::{Code, Error, Refusal, Result};
-use crate::trading::orders::WalletType;
 use crate::trading::orders::confirm::checks;
-use crate::trading::orders::confirm::order::created_payload;
 use crate::trading::orders::insert::{InsertOutcome, NewOrderRow, insert_one};
-use crate::trading::orders::status::{Cause, NotApplied, OrderEvent, OrderStatus, apply_in};
+use crate::trading::orders::status::{NotApplied, OrderEvent, apply_in};
 use crate::trading::quotes::create::{self, Request};
 use crate::trading::quotes::{Quote, Side};
 use rampart_types::{ClientId, CurrencyCode, OrderId, UserId};
@@ -117,51 +113,16 @@ pub(crate) async fn make_order(
     }
 }
 
-/// The order as it is written. Its rate is fixed: the money is there already.
+/// The order as it is written. Its rate is fixed: the money is there already. No confirm repeats a
+/// deposit, so it has no digest of terms.
 fn row(core: &Core, plan: &DepositPlan, quote: &Quote, order: OrderId) -> Result<NewOrderRow> {
     Ok(NewOrderRow {
         client_id: plan.client.uuid(),
-        order_id: order.number(),
-        created_at: core.clock.now(),
-        offer_id: None,
-        quote_id: quote.id.uuid(),
         user_id: Some(plan.user.uuid()),
-        account_id: None,
-        partner_reference: None,
-        status: OrderStatus::Pending.as_str(),
-        status_cause: Cause::Confirmed.as_str(),
-        pair: quote.pair.to_string(),
-        payment_method: quote.payment_method.clone(),
         wallet_address: plan.wallet_address.clone(),
         destination_tag: plan.destination_tag.clone(),
-        wallet_type: WalletType::Unhosted.as_str(),
-        fiat_amount: quote.fiat,
-        fiat_currency: quote.fiat_currency().to_string(),
-        crypto_amount: quote.crypto,
-        crypto_currency: quote.crypto_currency().to_string(),
-        price: quote.price,
-        partner_fee: quote.fees.partner,
-        partner_fee_percentage: quote.partner_fee_percentage,
-        provider_fee: quote.fees.provider,
-        payment_method_fee: quote.fees.payment_method,
-        network_fee: quote.fees.network,
-        spread_fee: quote.fees.spread,
-        affiliate_fee: quote.fees.affiliate,
         is_estimated_quote: false,
         is_dca_order: true,
-        return_url: None,
-        callback_url: None,
-        // No confirm repeats a deposit.
-        terms_digest: "\\x".to_owned(),
-        policy_decisions: quote.policy_decisions.clone(),
-        expires_at: None,
-        transition_id: core.clock.uuid()?,
-        event_id: core.clock.uuid()?,
-        event_type: EventType::OrderCreated.as_str(),
-        payload: created_payload(order, None),
-        deliveries: webhooks::delivery_ids(core)?,
-        step: None,
-        step_due_at: None,
-        answer: None,
+        ..NewOrderRow::for_quote(core, quote, order, None, core.clock.now())?
     })
 }

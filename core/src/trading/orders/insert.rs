@@ -11,7 +11,7 @@ use sqlx::{Acquire as _, PgConnection, PgPool};
 use uuid::Uuid;
 
 use self::statement::insert;
-pub(crate) use self::statement::{Bounded, InsertOutcome, NewOrderRow};
+pub(crate) use self::statement::{Bounded, InsertOutcome, NewOrderRow, created_payload};
 use crate::platform::batch::{BatchJob, Batcher};
 use crate::platform::db::{HeldConnection, retrying_statement};
 use crate::platform::error::Result;

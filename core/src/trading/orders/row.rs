@@ -1,15 +1,59 @@
-//! An order from its row.
+//! An order, and the row that it is stored in.
 
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
 
-use super::status::{Cause, OrderStatus};
-use super::{Order, WalletType};
+use super::BlockchainInfo;
+use super::state::{Cause, OrderStatus, WalletType};
 use crate::platform::error::{Error, Result};
 use crate::trading::catalogue::{Catalogue, Currency};
-use rampart_types::{Amount, CurrencyCode, DestinationTag, OrderId, PairCode, TagKind};
+use rampart_types::{
+    Amount, CurrencyCode, DestinationTag, FeeBreakdown, OrderId, PairCode, TagKind,
+};
+
+/// An order as stored. Its amounts obey the fee identity, its currencies are the catalogue's.
+#[derive(Clone, Debug)]
+pub(crate) struct Order {
+    pub(crate) id: OrderId,
+    pub(crate) created_at: DateTime<Utc>,
+    pub(crate) partner_reference: Option<String>,
+    pub(crate) status: OrderStatus,
+    /// Cause of its status.
+    pub(crate) cause: Cause,
+    /// The operator's reason for its status.
+    pub(crate) reason: Option<String>,
+    pub(crate) pair: PairCode,
+    pub(crate) fiat_currency: Arc<Currency>,
+    pub(crate) crypto_currency: Arc<Currency>,
+    pub(crate) payment_method: String,
+    pub(crate) wallet_type: WalletType,
+    pub(crate) wallet_address: String,
+    pub(crate) destination_tag: Option<DestinationTag>,
+    /// Amount that the user pays.
+    pub(crate) fiat: Amount,
+    /// Amount that the user gets.
+    pub(crate) crypto: Amount,
+    /// In the fiat currency, as all of `fees`.
+    pub(crate) fee_total: Decimal,
+    pub(crate) fees: FeeBreakdown,
+    pub(crate) partner_fee_percentage: Option<Decimal>,
+    pub(crate) is_dca: bool,
+    pub(crate) is_estimated: bool,
+    pub(crate) transaction_id: Option<String>,
+    /// Time after which it can no longer be paid; `None` for bank transfers, which may take any
+    /// time.
+    pub(crate) expires_at: Option<DateTime<Utc>>,
+}
+
+impl Order {
+    /// Wallet and transaction with their explorer URLs.
+    pub(super) fn blockchain_info(&self) -> BlockchainInfo {
+        let transaction_id = self.transaction_id.as_deref().unwrap_or_default();
+        BlockchainInfo::new(&self.crypto_currency, &self.wallet_address, transaction_id)
+    }
+}
 
 /// The columns that make an [`Order`].
 #[derive(Debug)]

@@ -157,3 +157,29 @@ impl Cause {
 }
 
 rampart_types::enum_column!(Cause);
+
+/// Type of the wallet that the coins go to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum WalletType {
+    /// A wallet hosted by a service provider.
+    Vasp,
+    /// A wallet that the user holds the keys of.
+    Unhosted,
+}
+
+impl WalletType {
+    /// On the wire and in the database.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Vasp => "vasp",
+            Self::Unhosted => "unhosted",
+        }
+    }
+
+    /// The type of this name.
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        [Self::Vasp, Self::Unhosted].into_iter().find(|kind| kind.as_str() == name)
+    }
+}
+
+rampart_types::enum_column!(WalletType);

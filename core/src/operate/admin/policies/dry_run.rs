@@ -21,7 +21,7 @@ pub struct DryRunPolicy;
 impl Endpoint for DryRunPolicy {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/admin/v1/partners/{slug}/policies/{kind}/dry-run";
-    const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND];
+    const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Run a policy without effect",

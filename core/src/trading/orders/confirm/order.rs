@@ -1,7 +1,7 @@
 //! The order that a confirm asks for, and the one that its quote has become before.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use serde_json::{Value, json};
+use serde_json::Value;
 use uuid::Uuid;
 
 use super::context::ConfirmContext;
@@ -9,11 +9,8 @@ use super::request::Terms;
 use super::terms::OfferTerms;
 use crate::Core;
 use crate::endpoint::SavedAnswer;
-use crate::notify::events::EventType;
-use crate::notify::webhooks;
 use crate::platform::error::{Error, Result};
 use crate::trading::orders::insert::NewOrderRow;
-use crate::trading::orders::status::{Cause, OrderStatus};
 use crate::trading::sandbox::{self, SimulatedEvent};
 use rampart_types::{ClientId, OrderId, QuoteId};
 
@@ -85,58 +82,23 @@ impl<'a> NewOrder<'a> {
         let (step, step_due_at) = self.first_step.unzip();
         Ok(NewOrderRow {
             client_id: client.id().uuid(),
-            order_id: id.number(),
-            created_at: self.now,
             offer_id: self.offer_id,
-            quote_id: quote.id.uuid(),
             user_id: user.map(|user| user.uuid()),
             account_id: account.id(),
-            partner_reference: self.partner_reference.map(str::to_owned),
-            status: OrderStatus::Pending.as_str(),
-            status_cause: Cause::Confirmed.as_str(),
-            pair: quote.pair.to_string(),
-            payment_method: quote.payment_method.clone(),
             wallet_address: destination.address.as_str().to_owned(),
             destination_tag: destination.tag.as_ref().map(ToString::to_string),
             wallet_type: request.wallet_type.as_str(),
-            fiat_amount: quote.fiat,
-            fiat_currency: quote.fiat_currency().to_string(),
-            crypto_amount: quote.crypto,
-            crypto_currency: quote.crypto_currency().to_string(),
-            price: quote.price,
-            partner_fee: quote.fees.partner,
-            partner_fee_percentage: quote.partner_fee_percentage,
-            provider_fee: quote.fees.provider,
-            payment_method_fee: quote.fees.payment_method,
-            network_fee: quote.fees.network,
-            spread_fee: quote.fees.spread,
-            affiliate_fee: quote.fees.affiliate,
-            is_estimated_quote: quote.is_estimated,
-            is_dca_order: false,
             return_url: self.return_url.map(str::to_owned),
             callback_url: self.callback_url.map(str::to_owned),
             terms_digest: format!("\\x{}", hex::encode(self.context.terms_digest())),
             policy_decisions: self.policy_decisions.clone(),
             expires_at: self.expires_at,
-            transition_id: core.clock.uuid()?,
-            event_id: core.clock.uuid()?,
-            event_type: EventType::OrderCreated.as_str(),
-            payload: created_payload(id, self.partner_reference),
-            deliveries: webhooks::delivery_ids(core)?,
             step: step.map(SimulatedEvent::as_str),
             step_due_at,
             answer,
+            ..NewOrderRow::for_quote(core, quote, id, self.partner_reference, self.now)?
         })
     }
-}
-
-/// The payload of a new order's event.
-pub(crate) fn created_payload(id: OrderId, partner_reference: Option<&str>) -> Value {
-    json!({
-        "orderId": id,
-        "partnerOrderIdentifier": partner_reference,
-        "status": OrderStatus::Pending,
-    })
 }
 
 /// The decisions of the policies of quote and offer.

@@ -3,16 +3,22 @@
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
+use rampart_types::OrderId;
 use rust_decimal::Decimal;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use sqlx::PgConnection;
 use sqlx::types::Json;
 use uuid::Uuid;
 
+use crate::Core;
 use crate::endpoint::SavedAnswer;
+use crate::notify::events::EventType;
+use crate::notify::webhooks;
 use crate::platform::error::Result;
 use crate::trading::limits::Bounds;
+use crate::trading::orders::state::{Cause, OrderStatus, WalletType};
+use crate::trading::quotes::Quote;
 
 /// An order as the statement takes it, with all that is written beside it.
 #[derive(Debug, Serialize)]
@@ -64,6 +70,75 @@ pub(crate) struct NewOrderRow {
     /// The answer to save under the request's `Idempotency-Key`.
     #[serde(flatten)]
     pub(crate) answer: Option<SavedAnswer>,
+}
+
+impl NewOrderRow {
+    /// The pending order that `quote` becomes at `now`: everything that the quote fixes, without user,
+    /// wallet, URLs and offer. A confirm and a deposit set the rest.
+    ///
+    /// # Errors
+    /// Without entropy.
+    pub(crate) fn for_quote(
+        core: &Core,
+        quote: &Quote,
+        id: OrderId,
+        partner_reference: Option<&str>,
+        now: DateTime<Utc>,
+    ) -> Result<Self> {
+        Ok(Self {
+            client_id: quote.client.uuid(),
+            order_id: id.number(),
+            created_at: now,
+            offer_id: None,
+            quote_id: quote.id.uuid(),
+            user_id: None,
+            account_id: None,
+            partner_reference: partner_reference.map(str::to_owned),
+            status: OrderStatus::Pending.as_str(),
+            status_cause: Cause::Confirmed.as_str(),
+            pair: quote.pair.to_string(),
+            payment_method: quote.payment_method.clone(),
+            wallet_address: String::new(),
+            destination_tag: None,
+            wallet_type: WalletType::Unhosted.as_str(),
+            fiat_amount: quote.fiat,
+            fiat_currency: quote.fiat_currency().to_string(),
+            crypto_amount: quote.crypto,
+            crypto_currency: quote.crypto_currency().to_string(),
+            price: quote.price,
+            partner_fee: quote.fees.partner,
+            partner_fee_percentage: quote.partner_fee_percentage,
+            provider_fee: quote.fees.provider,
+            payment_method_fee: quote.fees.payment_method,
+            network_fee: quote.fees.network,
+            spread_fee: quote.fees.spread,
+            affiliate_fee: quote.fees.affiliate,
+            is_estimated_quote: quote.is_estimated,
+            is_dca_order: false,
+            return_url: None,
+            callback_url: None,
+            terms_digest: "\\x".to_owned(),
+            policy_decisions: quote.policy_decisions.clone(),
+            expires_at: None,
+            transition_id: core.clock.uuid()?,
+            event_id: core.clock.uuid()?,
+            event_type: EventType::OrderCreated.as_str(),
+            payload: created_payload(id, partner_reference),
+            deliveries: webhooks::delivery_ids(core)?,
+            step: None,
+            step_due_at: None,
+            answer: None,
+        })
+    }
+}
+
+/// The payload of a new order's event.
+pub(crate) fn created_payload(id: OrderId, partner_reference: Option<&str>) -> Value {
+    json!({
+        "orderId": id,
+        "partnerOrderIdentifier": partner_reference,
+        "status": OrderStatus::Pending,
+    })
 }
 
 /// An order, and the bounds of its user where it has one that is limited.
