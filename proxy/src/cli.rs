@@ -25,7 +25,7 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// What to do.
+/// The subcommands of `rampart`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Serve partners until told to stop.

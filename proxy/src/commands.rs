@@ -19,7 +19,7 @@ use crate::operator::Operator;
 use crate::server;
 use crate::startup_error::StartupError;
 
-/// How a command finds the admin listener and its token.
+/// Arguments that locate the admin listener and its token.
 #[derive(Debug, Args)]
 pub(crate) struct Target {
     /// Settings in TOML, as `rampart serve` takes them: `admin.listen` and `admin.token` count.

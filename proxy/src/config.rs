@@ -18,7 +18,7 @@ use serde::Serialize;
 
 pub(crate) use self::sections::{Admin, Edge, KeyPair, Log, LogFormat, Ops};
 
-/// What is wrong with the configuration: one sentence that names key and place.
+/// A configuration error: one sentence that names key and place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Invalid(String);
 

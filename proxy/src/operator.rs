@@ -20,7 +20,7 @@ pub(crate) struct Operator {
     token: String,
 }
 
-/// What a call sends.
+/// The request body of a call.
 pub(crate) enum Body {
     /// Nothing.
     None,

@@ -76,7 +76,7 @@ impl Browser {
         self.call(Method::POST, "/url", &json!({ "url": url })).await;
     }
 
-    /// Where it is.
+    /// The URL of the current page.
     pub async fn url(&self) -> String {
         self.get("/url").await.as_str().unwrap().to_owned()
     }
@@ -98,7 +98,7 @@ impl Browser {
         .await;
     }
 
-    /// What a function body returns on the page.
+    /// Runs a function body on the page; returns its result.
     pub async fn run(&self, script: &str) -> Value {
         self.call(Method::POST, "/execute/sync", &json!({"script": script, "args": []})).await
     }
@@ -117,8 +117,8 @@ impl Browser {
         self.call(Method::POST, &path, &json!({ "text": text })).await;
     }
 
-    /// What the browser complained about since it was last asked: errors, and what a content
-    /// security policy forbade.
+    /// The browser's warnings and errors since the last call, violations of a content security
+    /// policy among them.
     pub async fn complaints(&self) -> Vec<String> {
         let entries = self.log("browser").await.into_iter();
         let serious = entries.filter(|entry| entry["level"] != "DEBUG" && entry["level"] != "INFO");

@@ -11,10 +11,10 @@ use crate::answer::Answer;
 use crate::certificate::CERTIFICATE;
 use crate::partner::signature;
 
-/// How long an answer may take, for a machine that is busy with other tests.
+/// Timeout of an answer, for a machine that is busy with other tests.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What is spoken on the connection.
+/// The protocol of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// HTTP/1.1.
@@ -87,7 +87,7 @@ impl Caller {
         self.made[name].as_str().unwrap_or_else(|| panic!("no {name}"))
     }
 
-    /// What the admin listener answered when the partner was made.
+    /// The admin listener's answer when the partner was made.
     pub(crate) fn made(&self) -> &Value {
         &self.made
     }
@@ -159,7 +159,7 @@ impl Request {
     /// The same when there may be none.
     ///
     /// # Errors
-    /// What became of the connection.
+    /// The connection failed before the answer was complete.
     pub async fn try_send(self) -> reqwest::Result<Answer> {
         let answer = try_received(self.http.send().await?).await?;
         let path = self.path.split('?').next().unwrap_or_default();

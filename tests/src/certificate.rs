@@ -37,7 +37,8 @@ impl Certificate {
         self.certificate.der()
     }
 
-    /// What trusts this certificate alone and offers `protocols` by ALPN.
+    /// The configuration of a TLS client that trusts this certificate alone and offers
+    /// `protocols` by ALPN.
     pub fn client(&self, protocols: &[&str]) -> ClientConfig {
         let mut roots = RootCertStore::empty();
         roots.add(self.der().clone()).unwrap();
@@ -51,7 +52,8 @@ impl Certificate {
         config
     }
 
-    /// What shows this certificate and takes `protocols` by ALPN.
+    /// The configuration of a TLS server that shows this certificate and takes `protocols` by
+    /// ALPN.
     pub fn server(&self, protocols: &[&[u8]]) -> ServerConfig {
         let key = PrivateKeyDer::try_from(self.key.serialize_der()).unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());

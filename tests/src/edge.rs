@@ -33,7 +33,7 @@ pub const UNLIMITED: &str = "1000000/s burst 1000000";
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 static SHARED: tokio::sync::Mutex<Weak<Edge>> = tokio::sync::Mutex::const_new(Weak::new());
 
-/// What an edge is started with: the settings of the environment, by `section.key`.
+/// The configuration of an edge: the settings of its environment, by `section.key`.
 #[derive(Clone)]
 pub struct Setup {
     settings: BTreeMap<String, String>,
@@ -118,7 +118,7 @@ impl Setup {
         self
     }
 
-    /// How long its start may take, where that is longer than usual.
+    /// Sets the timeout of its start, where that is longer than usual.
     pub fn start_within(&mut self, time: Duration) -> &mut Self {
         self.start_within = time;
         self
@@ -161,7 +161,7 @@ impl Folder {
         Self(path)
     }
 
-    /// Where it is.
+    /// The folder's path.
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -178,11 +178,11 @@ impl Drop for Folder {
 pub struct Edge {
     /// Its process.
     pub process: Process,
-    /// Where partners reach it.
+    /// Address of the partner listener.
     pub address: SocketAddr,
-    /// Where operators reach it.
+    /// Address of the admin listener.
     pub admin: SocketAddr,
-    /// Where metrics and health are.
+    /// Address of the listener for metrics and health.
     pub ops: SocketAddr,
     setup: Setup,
 }
@@ -235,7 +235,7 @@ impl Edge {
         Self::of(self.setup.clone()).await
     }
 
-    /// What it was started with, for another one.
+    /// A copy of its configuration, for another edge.
     pub fn setup(&self) -> Setup {
         self.setup.clone()
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use bytes::Bytes;
 
-/// Where they are.
+/// The folder of the built policies.
 #[expect(clippy::disallowed_methods, reason = "where the build put them is no setting of Rampart")]
 pub fn folder() -> PathBuf {
     let workspace = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");

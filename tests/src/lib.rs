@@ -1,4 +1,4 @@
-//! What a test may use: a world of its own, partners in it, and answers as bytes.
+//! The test harness: a world for each test, partners in it, and answers as bytes.
 //!
 //! [`world::World`] is the core over a database of this test's own, with a clock to move. A
 //! [`partner::Partner`] is a client of it. An [`answer::Answer`] checks what every answer must be,

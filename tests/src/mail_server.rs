@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 /// A mail as it came.
 #[derive(Clone, Debug)]
 pub struct Mail {
-    /// Who gets it.
+    /// The recipient.
     pub to: String,
     /// Head and text, with single line ends.
     pub content: String,
@@ -56,7 +56,7 @@ impl MailServer {
         *self.shared.refusals.lock().unwrap_or_else(PoisonError::into_inner) = answers;
     }
 
-    /// What it has taken.
+    /// The mails that it has received.
     pub fn mails(&self) -> Vec<Mail> {
         self.shared.mails.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -11,7 +11,7 @@ use nix::unistd::Pid;
 
 use crate::deadline::{SOON, until};
 
-/// What the guard runs: ends process `$1` once its standard input is at its end, which the kernel
+/// The guard's script: kills process `$1` once its standard input is at its end, which the kernel
 /// sees to when this process is gone.
 const GUARD: &str = r#"read -r line; kill -KILL "$1" 2>/dev/null"#;
 

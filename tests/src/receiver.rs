@@ -41,7 +41,7 @@ impl Heard {
     }
 }
 
-/// What the host does with a request once it has read it.
+/// The host's reaction to a request once it has read it.
 #[derive(Clone, Debug)]
 pub enum Reaction {
     /// Answers with this status and these header lines.

@@ -6,7 +6,7 @@
 /// Chance, in either direction, that the interval misses what it should hold.
 const TAIL: f64 = 0.025;
 
-/// What rounds say together.
+/// The median of all rounds and its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
     /// The median.
@@ -38,7 +38,7 @@ impl Summary {
     }
 }
 
-/// How many of the smallest (and largest) of `count` values can be left out of the interval: with
+/// Number of the smallest (and largest) of `count` values that the interval can leave out: with
 /// as many below it the true median is outside in [`TAIL`] of the runs at most.
 fn outside(count: usize) -> usize {
     let mut below = 0.5_f64.powi(i32::try_from(count).unwrap_or(i32::MAX));

@@ -17,7 +17,7 @@ use tokio_rustls::client::TlsStream;
 use crate::answer::Answer;
 use crate::certificate::{CERTIFICATE, Certificate};
 
-/// How long an answer may take; longer than the edge's own bounds.
+/// Timeout of an answer; longer than the edge's own timeouts.
 const PATIENCE: Duration = Duration::from_secs(45);
 
 /// A TLS connection with this protocol, by ALPN, to who shows the certificate of the harness.
@@ -118,7 +118,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         Some(Answer::new(status, headers, body))
     }
 
-    /// Whether the other side closes the connection, cleanly or not, without another byte.
+    /// True if the other side closes the connection, cleanly or not, without another byte.
     pub async fn is_closed(&mut self) -> bool {
         self.held.is_empty() && self.more().await.is_none()
     }

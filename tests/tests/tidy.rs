@@ -18,7 +18,7 @@ const EMPTY_NAMES: [&str; 9] =
 /// The one place of the harness that waits between two looks at something without an event.
 const MAY_SLEEP: [&str; 1] = ["tests/src/deadline.rs"];
 
-/// Where floats are at home: what is measured goes to Prometheus as one.
+/// Files that may use floats: Prometheus takes measurements as floats.
 const MAY_FLOAT: [&str; 2] = ["core/src/platform/metrics.rs", "core/src/platform/metrics/"];
 
 /// Tables that belong to no tenant. In every other one `client_id` comes first in the primary key.
@@ -237,7 +237,7 @@ fn money_never_meets_a_float() {
     nothing_breaks("core has no float outside its metrics", breaks);
 }
 
-/// Whether the code of a line has a float type, alone or behind a number.
+/// True if the code of a line has a float type, alone or behind a number.
 fn names_a_float(line: &str) -> bool {
     let code = line.split("//").next().unwrap_or_default();
     let mut words = code.split(|c: char| !c.is_alphanumeric() && c != '_');

@@ -21,9 +21,9 @@ use crate::platform::rate_limit::Decision;
 /// A request that may go on: its route is known, its client proven, its rates not exceeded.
 #[derive(Debug)]
 pub struct Admission {
-    /// Where it goes.
+    /// The matched route.
     pub route: &'static Route,
-    /// Who calls, where the route wants that proven.
+    /// The authenticated client; `None` on a route without authentication.
     pub client: Option<Client>,
     params: Vec<(&'static str, String)>,
     rates: Vec<(&'static str, Decision)>,
@@ -250,7 +250,7 @@ const CATALOG_VERSION: HeaderName = HeaderName::from_static("x-catalog-version")
 /// Bytes that most headers about rates take.
 const RATES_BYTES: usize = 64;
 
-/// What each bucket said, as the members of a list.
+/// The decision of each rate-limit bucket, as a comma-separated header value.
 fn listed(rates: &[(&'static str, Decision)], write: fn(&Decision, &str, &mut String)) -> String {
     let mut list = String::with_capacity(RATES_BYTES);
     for (bucket, decision) in rates {

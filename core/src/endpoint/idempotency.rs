@@ -163,8 +163,8 @@ impl ClaimedKey {
     }
 }
 
-/// What must be the same for the saved answer: the body, and what it is about and for whom. Else a
-/// key could show one user's answer to another.
+/// SHA-256 of path, user and body, which a repeated request must match to get the saved answer.
+/// Without it, a key could show one user's answer to another.
 fn request_digest(input: &Input, user: Option<UserId>) -> digest::Digest {
     let mut context = digest::Context::new(&digest::SHA256);
     context.update(input.head.path.as_bytes());

@@ -1,4 +1,4 @@
-//! What the service says about itself.
+//! The service's self-description: documentation, error codes and the OpenAPI document.
 
 pub mod docs;
 pub mod errors;

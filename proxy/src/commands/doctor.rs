@@ -20,7 +20,7 @@ pub(crate) struct Doctor {
     target: Target,
 }
 
-/// What was found: how many things stop an edge.
+/// Number of problems found that stop an edge.
 #[derive(Default)]
 struct Findings {
     broken: usize,

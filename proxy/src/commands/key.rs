@@ -15,7 +15,7 @@ pub(crate) enum Key {
     Issue {
         /// The partner's short name.
         slug: String,
-        /// What the key is for, for people.
+        /// A human-readable note of the key's purpose.
         #[arg(long, default_value = "")]
         name: String,
         /// From when it is refused, RFC 3339.

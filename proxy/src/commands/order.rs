@@ -32,7 +32,7 @@ pub(crate) enum Order {
         /// payment-received, payment-denied, coins-sent, confirmed-on-chain, paid-out, hold,
         /// release, refund or cancel.
         event: String,
-        /// What the event takes: `amount=…`, `reference=…`, `transactionId=…` or `reason=…`.
+        /// The event's members: `amount=…`, `reference=…`, `transactionId=…` or `reason=…`.
         #[arg(value_name = "MEMBER=VALUE")]
         members: Vec<String>,
         #[command(flatten)]

@@ -1,4 +1,4 @@
-//! Where settings come from, merged into one tree of untyped values.
+//! The sources of settings, file and environment, merged into one tree of untyped values.
 
 use std::collections::HashMap;
 use std::path::Path;

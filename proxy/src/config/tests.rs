@@ -170,7 +170,7 @@ fn every_setting_says_what_it_is() {
     }
 }
 
-/// What a file says to set `key` to `value`.
+/// The TOML line that sets `key` to `value`.
 fn assignment(key: &str, value: &str) -> String {
     format!("{} = {value}\n", key.replace("<name>", "'BTC-EUR'"))
 }

@@ -178,7 +178,7 @@ fn median(seconds: Vec<f64>) -> f64 {
     quantile(&seconds, 1, 2).expect("somebody was answered")
 }
 
-/// Who confirms.
+/// The buyers who confirm the quotes.
 #[derive(Clone, Copy)]
 pub(super) enum Buyers<'a> {
     /// Nobody in particular.

@@ -22,7 +22,7 @@ async fn deliver(world: &World) -> usize {
     world.core().deliver_due().await.unwrap()
 }
 
-/// Whether the request is signed with this secret.
+/// True if the request is signed with this secret.
 fn is_signed(heard: &Heard, secret: &str) -> bool {
     let sent_at = heard.header("webhook-timestamp").parse().unwrap();
     let expected = Webhook::new(secret).unwrap();

@@ -1,4 +1,4 @@
-//! What can be traded, at which price, and how it is paid.
+//! Currency pairs, prices and payment methods.
 
 mod feed;
 mod methods;

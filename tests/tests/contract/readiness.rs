@@ -1,4 +1,4 @@
-//! What `/readyz` looks at: database, keys, prices, policies.
+//! The checks of `/readyz`: database, keys, prices, policies.
 
 use chrono::TimeDelta;
 use http::Method;

@@ -1,4 +1,4 @@
-//! What a partner can make happen to its test orders, magic values, and the signature debugger.
+//! Events that a partner triggers for its test orders, magic values, and the signature debugger.
 
 use chrono::TimeDelta;
 use rampart_tests::partner::Partner;
@@ -138,7 +138,7 @@ async fn a_live_order_follows_no_magic_value() {
     live.post(SIGNATURE, json!({})).await.assert_status(404).assert_codes(&["ER998"]);
 }
 
-/// What the debugger says of this body, signed over `signed`.
+/// The debugger's answer to this body, signed over `signed`.
 async fn debugged(partner: &Partner, mut body: Value, signed: &str) -> Value {
     body["signature"] = partner.sign(signed).into();
     partner.post(SIGNATURE, body).await.assert_status(200).json()

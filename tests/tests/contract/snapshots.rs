@@ -1,7 +1,7 @@
-//! What every endpoint answers when it grants a request, as text: a file for each family of
-//! endpoints, reviewed with every change. The requests are those of the matrix of tenants.
+//! Snapshots of every endpoint's answer to a granted request: a file for each family of endpoints,
+//! reviewed with every change. The requests are those of the matrix of tenants.
 //!
-//! What differs from run to run (ids, times, tokens) is written as `<what it is>`.
+//! Values that differ from run to run (ids, times, tokens) are written as `<what it is>`.
 
 mod normal;
 
@@ -21,9 +21,9 @@ use crate::tenants::{Cast, Named, Owner, Row, row};
 
 /// With this variable set, the files are written instead of compared.
 const ACCEPT: &str = "RAMPART_ACCEPT";
-/// Where they are, from this package's folder.
+/// The snapshots' folder, relative to this package's folder.
 const FOLDER: &str = "fixtures/answers";
-/// What has a reviewed file of its own: `fixtures/openapi.json`.
+/// The endpoint with a reviewed file of its own: `fixtures/openapi.json`.
 const ELSEWHERE: &str = "/openapi.json";
 
 /// The family of an endpoint: its file's name.

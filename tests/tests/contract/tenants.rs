@@ -1,8 +1,9 @@
 //! The matrix of tenants, made from the table of endpoints: every caller asks every route for what
 //! is its own, its sibling user's, another tenant's and nobody's.
 //!
-//! What a caller may not see is answered byte for byte as what there is not, shows nothing of its
-//! owner, and changes nothing. An endpoint without a row fails.
+//! A request for something that its caller may not see is answered byte for byte as one for
+//! something that does not exist, shows nothing of the owner, and changes nothing. An endpoint
+//! without a row fails.
 
 mod callers;
 mod rows;
@@ -36,8 +37,7 @@ fn request(cast: &Cast, caller: &Caller, route: &Route, named: &Named) -> Reques
     caller.headers.iter().fold(request, |request, (name, value)| request.header(name, value))
 }
 
-/// What a refused caller is answered, whatever of these is asked for: this code, and nothing is
-/// changed.
+/// Checks that a refused caller gets this code for each of these requests, and changes nothing.
 async fn is_refused(cast: &Cast, caller: &Caller, route: &Route, (code, all): (&str, &[Named])) {
     let before = Traces::of(cast).await;
     for named in all {

@@ -1,4 +1,4 @@
-//! What a user still has to prove: questions, accounts, levels; and what it may trade.
+//! Verification of users: questions, accounts, levels; and the trades that they allow.
 
 mod accounts;
 mod amld5;

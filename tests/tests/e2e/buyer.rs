@@ -1,13 +1,13 @@
-//! What a partner does to buy, call by call.
+//! A partner's calls for a purchase, one by one.
 
 use http::Method;
 use rampart_tests::answer::Answer;
 use rampart_tests::caller::{Caller, Request};
 use serde_json::{Value, json};
 
-/// Where the coins go.
+/// Wallet that receives the coins.
 pub(crate) const WALLET: &str = "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq";
-/// Where the user goes after the payment.
+/// Page that the user returns to after the payment.
 pub(crate) const RETURN_URL: &str = "https://shop.example/thanks";
 
 /// A quote's answer: 100 EUR of BTC by card.

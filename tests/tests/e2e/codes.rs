@@ -34,9 +34,9 @@ const SEVERAL: [(&str, &[u16]); 4] = [
 struct Row {
     code: &'static str,
     status: u16,
-    /// What is wrong with the request, in words.
+    /// Description of the mistake in the request.
     wrong: &'static str,
-    /// What the request names itself, where it does.
+    /// The `X-Request-Id` of the request, if it has one.
     request_id: Option<String>,
     answer: Pin<Box<dyn Future<Output = Answer>>>,
 }
@@ -84,7 +84,7 @@ fn wanted(catalogue: &BTreeMap<String, Value>) -> BTreeSet<(String, u16)> {
     wanted
 }
 
-/// What is not as it should be about an answer; empty when all is.
+/// The differences between an answer and its row; empty if there are none.
 fn unlike(row: &(&str, u16, Option<String>), answer: &Answer, entry: Option<&Value>) -> String {
     let (code, status, request_id) = row;
     if answer.status() != *status || answer.codes() != [*code] {

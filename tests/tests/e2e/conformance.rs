@@ -58,7 +58,7 @@ async fn the_service_is_as_its_document_says() {
     assert!(never.is_empty(), "never seen to succeed: {never:?}");
 }
 
-/// What the run is told, as members of one object.
+/// Prepares the edge for the run; returns the run's inputs as members of one object.
 async fn plant(edge: &Edge) -> Value {
     let partner = edge.partner("conformance").await;
     let (ann, bob) = (registration("ann"), registration("bob"));
@@ -136,7 +136,7 @@ fn schemathesis(edge: &Edge, planted: &Value, per_operation: usize) -> Process {
     Process::spawn(command)
 }
 
-/// How many cases a run was of, by its report: `Test cases:` and `3832 generated` below.
+/// Number of cases in a run, from its report: `Test cases:` and `3832 generated` below.
 fn generated(report: &str) -> Option<usize> {
     let mut lines = report.lines().skip_while(|line| *line != "Test cases:").skip(1);
     lines.next()?.split_whitespace().next()?.replace(',', "").parse().ok()

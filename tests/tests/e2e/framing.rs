@@ -23,7 +23,7 @@ use rampart_tests::wire::Wire;
 
 use self::After::{Closed, Kept};
 
-/// What becomes of the connection after an answer.
+/// The state of the connection after an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum After {
     Closed,

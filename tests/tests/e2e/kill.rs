@@ -23,7 +23,7 @@ const CONNECTIONS: usize = 5;
 /// Acknowledgements after which the edge is killed at the latest.
 const ACKNOWLEDGED_MAX: u64 = 200;
 
-/// What the partner's own books say: every quote that was sent, and the order that the edge has
+/// The partner's own books: every quote that was sent, and the order that the edge has
 /// acknowledged for it.
 #[derive(Default)]
 struct Ledger {

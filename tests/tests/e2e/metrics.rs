@@ -1,5 +1,4 @@
-//! What operators see: metrics with bounded labels, health, and an access log that tells nothing
-//! it should not.
+//! Monitoring: metrics with bounded labels, health, and an access log without confidential data.
 
 use std::collections::BTreeSet;
 

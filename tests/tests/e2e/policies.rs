@@ -20,9 +20,9 @@ use tokio::sync::watch;
 const PACE: Duration = Duration::from_millis(5);
 /// Of so many requests one is a quote; the others read prices.
 const QUOTE_EVERY: usize = 10;
-/// What a policy that loops may cost its caller, at most.
+/// Maximum delay of a caller by a policy that loops.
 const LOOP_MAX: Duration = Duration::from_millis(50);
-/// What a busy machine may add to that.
+/// Additional delay that is tolerated on a busy machine.
 const SLACK: Duration = Duration::from_millis(100);
 /// Requests of each kind whose fastest is compared.
 const TRIES: usize = 5;

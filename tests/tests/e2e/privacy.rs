@@ -1,5 +1,5 @@
-//! What users entrust to us stands nowhere in clear: not in the database, not in a log line of any
-//! level, whatever became of the request that it came with.
+//! Personal data of users is nowhere in plaintext: not in the database, not in a log line of any
+//! level, whatever the outcome of the request that carried it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -14,7 +14,7 @@ const USERS: usize = 20;
 /// Values that are looked for.
 const PLANTED: usize = 200;
 
-/// What identifies one person.
+/// The personal data of one person.
 struct Person {
     number: usize,
     first: String,

@@ -13,7 +13,7 @@ use crate::trading::quotes::create::{self, Request};
 use crate::trading::quotes::{Quote, Side};
 use rampart_types::{ClientId, CurrencyCode, OrderId, UserId};
 
-/// How deposits arrive.
+/// The payment method of every deposit.
 const METHOD: &str = "bankTransfer";
 
 /// The plan that a deposit is for.
@@ -27,7 +27,7 @@ pub(crate) struct DepositPlan {
     pub(crate) destination_tag: Option<String>,
 }
 
-/// What has arrived.
+/// A received bank transfer.
 #[derive(Debug)]
 pub(crate) struct Deposit<'a> {
     pub(crate) amount: Decimal,
@@ -36,7 +36,7 @@ pub(crate) struct Deposit<'a> {
     pub(crate) reference: &'a str,
 }
 
-/// What a deposit buys now, by the rules of every quote.
+/// Quotes a deposit at the current price, by the rules of every quote.
 ///
 /// # Errors
 /// As a quote and a confirm of it: the pair is unknown or closed, the amount is beyond its bounds,

@@ -40,7 +40,7 @@ const DETAILS: &str = "Send the user to `paymentUrl`. Confirming the quote again
                        other terms it is ER007. `expiresAt` is the end of the time to pay; a bank \
                        transfer has none.";
 
-/// What both versions say.
+/// Error codes of both versions.
 const ERRORS: [Code; 19] = [
     Code::QuoteExpired,
     Code::QuoteInvalid,
@@ -63,7 +63,7 @@ const ERRORS: [Code; 19] = [
     Code::AccountDisabled,
 ];
 
-/// What only a confirm under an offer says.
+/// Error codes of a confirm under an offer alone.
 const OFFER_ERRORS: [Code; 7] = [
     Code::OfferAlreadyConfirmed,
     Code::OfferNotFound,

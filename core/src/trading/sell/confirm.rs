@@ -100,7 +100,7 @@ impl Endpoint for V1 {
     }
 }
 
-/// What a confirm asks for.
+/// The request body of a confirm.
 #[derive(Debug)]
 pub struct Confirm {
     quote: String,
@@ -129,7 +129,7 @@ impl Confirm {
 #[serde(rename_all = "camelCase")]
 pub struct Confirmed {
     order_id: OrderId,
-    /// Where the coins are to go.
+    /// The deposit address that the user sends the coins to.
     wallet_address: String,
     destination_tag: Option<DestinationTag>,
     /// Coins that come later are late.
@@ -164,7 +164,7 @@ async fn confirm(core: &Core, caller: Reader, request: Confirm) -> Result<Confir
 /// A confirm whose quote is open.
 struct ConfirmContext {
     client: Client,
-    /// Whose sale it becomes.
+    /// The owner of the sale.
     user: Option<UserId>,
     /// The account that is paid out to.
     account: NamedAccount,

@@ -26,7 +26,7 @@ pub(crate) struct Build {
     /// The project: a folder with Cargo.toml or policy.c.
     #[arg(default_value = ".")]
     folder: PathBuf,
-    /// Where to write the component; in the project, by the folder's name, if not given.
+    /// The output file; by default in the project, named after the folder.
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Compile nothing: make a component of this core module, from whatever compiler.

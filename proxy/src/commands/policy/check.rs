@@ -18,7 +18,8 @@ pub(crate) struct Check {
     kind: String,
     /// The component.
     file: PathBuf,
-    /// What it is asked and must answer; vectors.json beside the component if there is one.
+    /// Test vectors (inputs and expected answers); by default vectors.json beside the component, if
+    /// present.
     #[arg(long, value_name = "FILE")]
     vectors: Option<PathBuf>,
 }

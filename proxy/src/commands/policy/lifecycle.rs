@@ -1,4 +1,4 @@
-//! What becomes of a partner's policy: `rampart policy push|configure|show|dry-run|shadow|activate|
+//! Life cycle of a partner's policy: `rampart policy push|configure|show|dry-run|shadow|activate|
 //! trial|end-trial|rollback|delete|signer`.
 
 use std::path::{Path, PathBuf};
@@ -50,13 +50,13 @@ impl Why {
     }
 }
 
-/// What stands beside a component.
+/// Options that accompany a component.
 #[derive(Debug, Args)]
 pub(crate) struct Beside {
     /// The configuration, a JSON object in a file; the active one's where it is left out.
     #[arg(long, value_name = "FILE")]
     settings: Option<PathBuf>,
-    /// Whether a malfunction refuses the request.
+    /// True if a malfunction refuses the request.
     #[arg(long, value_name = "true|false")]
     fail_closed: Option<bool>,
     /// Store it as a version that serves nobody yet.
@@ -100,7 +100,7 @@ pub(crate) enum Lifecycle {
     DryRun {
         #[command(flatten)]
         which: Which,
-        /// What it is asked, as JSON in a file: an object, or an array of several.
+        /// The input, as JSON in a file: an object, or an array of several.
         #[arg(required_unless_present = "recorded")]
         input: Option<PathBuf>,
         /// Ask what live requests have asked.

@@ -16,10 +16,10 @@ const NAME_BYTES_MAX: usize = 64;
 pub(crate) struct New {
     /// The folder to make, whose name is also the policy's: small letters, digits and hyphens.
     name: String,
-    /// What it decides.
+    /// The kind of policy.
     #[arg(long, value_enum)]
     kind: Kind,
-    /// What it is written in.
+    /// The source language.
     #[arg(long, value_enum, default_value = "rust")]
     lang: Language,
 }
@@ -47,7 +47,7 @@ impl New {
     }
 }
 
-/// What is a folder's name, a crate's and half a policy's.
+/// Checks a name that serves as folder name, crate name and part of the policy's name.
 fn check_name(name: &str) -> Result<(), StartupError> {
     let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     let fits = name.len() <= NAME_BYTES_MAX

@@ -1,4 +1,4 @@
-//! What `rampart policy new` writes: the files of a project, by kind and language.
+//! The project files that `rampart policy new` writes, by kind and language.
 //!
 //! A project stands alone: what a policy is written against (the guest crate for Rust, a header for
 //! C) is copied into it, so it needs neither this repository nor a crate that nobody published.
@@ -8,18 +8,18 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use componentize::WIT;
 
-/// What a policy decides.
+/// The kind of policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Kind {
     /// Fees of a quote or an order.
     Fee,
     /// The order of payment methods.
     MethodOrder,
-    /// Whether what a partner signed is genuine.
+    /// Verification of a partner's signature.
     Signature,
 }
 
-/// What a policy is written in.
+/// The source language of a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Language {
     /// Rust, with the guest crate.
@@ -35,7 +35,7 @@ macro_rules! plugins {
     };
 }
 
-/// Where the guest crate finds the contract: in the repository, and in a project.
+/// The guest crate's path to the WIT contract: in the repository, and in a project.
 const WIT_IN_REPOSITORY: &str = "path: \"../../../wit\"";
 const WIT_IN_PROJECT: &str = "path: \"wit\"";
 
@@ -53,7 +53,7 @@ const GUEST_CRATE: [(&str, &str); 11] = [
     ("signature.rs", plugins!("guests/rampart-guest/src/signature.rs")),
 ];
 
-/// How clang makes a module of a policy in C, one argument a line.
+/// The clang arguments that compile a policy in C to a core module, one per line.
 pub(super) const CLANG_FLAGS: &str = plugins!("guests/c/clang-flags");
 
 impl Kind {
@@ -95,7 +95,7 @@ impl Language {
         }
     }
 
-    /// What an author must know of the tools.
+    /// Notes on the required tools, for the project's author.
     const fn about(self) -> &'static str {
         match self {
             Self::Rust => {

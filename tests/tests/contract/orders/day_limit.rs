@@ -68,7 +68,7 @@ impl Race {
         join_all(tries).await
     }
 
-    /// What the orders that stand come to.
+    /// The total of all orders that are neither cancelled nor refunded.
     async fn traded(&self) -> Decimal {
         let sum = "select coalesce(sum(fiat_amount), 0) from ( \
                        select fiat_amount, status from buy_order \
@@ -77,14 +77,14 @@ impl Race {
         sqlx::query_scalar(sum).fetch_one(self.world.db()).await.unwrap()
     }
 
-    /// What may still be bought and sold for, as the user's profile says.
+    /// The remaining limits for buying and selling, from the user's profile.
     async fn remaining(&self) -> [Value; 2] {
         let limits = self.user.get("/api/v1/user/info").await.json()["limits"].clone();
         ["buy", "sell"].map(|side| limits[side]["remaining"]["amount"].clone())
     }
 }
 
-/// How many were let through; every other one was refused for the limit.
+/// Number of requests that were granted; every other one was refused for the limit.
 fn through(answers: &[Answer]) -> usize {
     let (done, refused): (Vec<_>, Vec<_>) =
         answers.iter().partition(|answer| answer.status() == 200);

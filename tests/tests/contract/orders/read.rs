@@ -1,4 +1,4 @@
-//! Who sees which order, and how.
+//! Reads of orders: one by one and as lists, by their owners alone.
 
 use rampart_tests::world::World;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What happens to an order, and what its partner learns of it.
+//! The status changes of an order, and the events that tell its partner.
 
 use chrono::TimeDelta;
 use futures::future::join_all;

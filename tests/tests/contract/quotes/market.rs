@@ -1,4 +1,4 @@
-//! What operators set and quotes follow: fees, statuses, limits, lifetimes, rates.
+//! Operators' settings that quotes follow: fees, statuses, limits, lifetimes, rates.
 
 use http::Method;
 use rampart_tests::guests::component;

@@ -1,4 +1,4 @@
-//! What operators see of sales, and make happen to them.
+//! Sales in the admin API: operators read them and change their status.
 
 use http::Method;
 use rampart_tests::answer::Answer;

@@ -1,4 +1,4 @@
-//! What happens to a sale, and who sees it.
+//! The status changes of a sale, and the access to it.
 
 use chrono::TimeDelta;
 use http::Method;

@@ -13,7 +13,7 @@ const PLAN_CHARS: usize = 12;
 /// Beginnings of names behind which the harness counts.
 const COUNTED: [&str; 7] =
     ["somebody", "password-of-somebody", "nobody", "linked", "Ann-", "shared-", "token-"];
-/// What stands in the middle of a card's number.
+/// The mask in the middle of a card number.
 const MASK: &str = "******";
 /// Least number that is taken for an order's.
 const ORDER_MIN: u64 = 1_000_000_000_000;

@@ -1,4 +1,4 @@
-//! Who asks, and what the contract lets them be.
+//! The callers, and the rights that the contract gives them.
 
 use rampart_core::auth::caller::UserProof;
 use rampart_core::endpoint::Route;
@@ -19,7 +19,7 @@ enum By {
     Key(Tenant),
 }
 
-/// What a caller brings: credentials of clients, the token of a user, the identifier of a user.
+/// A caller's credentials: its name, those of clients, a user's token, a user's identifier.
 type Brought = (&'static str, &'static [By], Option<Owner>, Option<Owner>);
 
 /// Every caller.
@@ -62,7 +62,7 @@ impl std::fmt::Debug for Caller {
     }
 }
 
-/// What a caller is to a route.
+/// The rights of a caller at a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
     Refused(&'static str),
@@ -74,7 +74,7 @@ pub(super) enum Standing {
 }
 
 impl Standing {
-    /// Whether what is the owner's is shown.
+    /// True if the caller sees the owner's things of this scope.
     pub(super) fn sees(&self, owner: Owner, scope: Scope) -> bool {
         match self {
             Self::Refused(_) => false,
@@ -91,7 +91,7 @@ impl Standing {
 }
 
 impl Caller {
-    /// What the contract says of this caller at this route.
+    /// The rights that the contract gives this caller at this route.
     pub(super) fn standing(&self, route: &Route) -> Standing {
         let (tenant, by_key) = match self.client {
             [] => return Standing::Refused("ER802"),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::things::{Cast, Owner, Scope, Thing};
 
-/// What an endpoint has to do with whose things are.
+/// An endpoint's relation to things that have an owner.
 pub(crate) enum Row {
     /// It names one of these, in its path or its body.
     Names(&'static [(Thing, Scope)]),
@@ -26,7 +26,7 @@ impl Row {
         }
     }
 
-    /// What of the owner's must be in the answer.
+    /// Text of the owner's that the answer must contain.
     pub(super) fn shown(&self, cast: &Cast, owner: Owner) -> Option<String> {
         match self {
             Self::Shows { of_each: Some(thing), .. } => Some(cast.telltale(owner, *thing)),

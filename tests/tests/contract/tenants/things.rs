@@ -21,7 +21,7 @@ const BTC: &str = "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq";
 /// Accounts of Ann, Bob and Eve.
 const IBANS: [&str; 3] = ["NL91ABNA0417164300", "DE89370400440532013000", "BE68539007547034"];
 
-/// Whose something is. Ann and Bob are users of one client, Eve of the other.
+/// The owner of a thing. Ann and Bob are users of one client, Eve of the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
     Ann,
@@ -42,7 +42,7 @@ impl Owner {
     }
 }
 
-/// Who of a client may see a thing.
+/// The callers of a client that may see a thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
     /// Its user, and the client itself where it names no user.
@@ -53,7 +53,7 @@ pub(crate) enum Scope {
     Client,
 }
 
-/// What a request can name.
+/// A kind of thing that a request can name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Thing {
     Order,
@@ -89,7 +89,7 @@ pub(crate) struct Named {
     pub(crate) body: Value,
 }
 
-/// What every owner has from the start.
+/// Things that every owner has from the start.
 struct Marks {
     order: i64,
     sale: i64,

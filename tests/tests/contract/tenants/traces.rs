@@ -1,4 +1,4 @@
-//! What is stored, by whose it is: to see who was touched.
+//! Digests of the stored rows by owner: they show whose data a request changed.
 
 use std::collections::BTreeMap;
 

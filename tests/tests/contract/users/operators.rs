@@ -1,4 +1,4 @@
-//! What operators see of users and decide about them.
+//! Users in the admin API: operators read them and decide about them.
 
 use http::Method;
 use rampart_tests::answer::Answer;

@@ -1,4 +1,4 @@
-//! What is still open, level by level.
+//! Open items of a verification, level by level.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -14,7 +14,7 @@ const SELL: &str = "/api/v1/sell/confirm";
 const BTC: &str = "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq";
 const ETH: &str = "0xde0B295669a9FD93d5F28D9Ec85E40f4cb697BAe";
 
-/// What is asked for a quote of 100 EUR.
+/// The body of a request for a quote of 100 EUR.
 fn asked(changes: Value) -> Value {
     let body = json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 100});
     with(body, changes)

@@ -1,4 +1,4 @@
-//! What is nobody's mistake: requests that meet each other, and what we depend on when it fails.
+//! Conflicts of idempotency keys, and failures on the server's side.
 
 use futures::FutureExt as _;
 use http::Method;

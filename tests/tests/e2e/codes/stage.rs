@@ -1,4 +1,4 @@
-//! Who sends the requests of the table, and in what surroundings.
+//! The edge, the partner and the users of the table's requests.
 
 use chrono::TimeDelta;
 use http::Method;
@@ -9,7 +9,7 @@ use rampart_tests::user::registration;
 use rampart_tests::world::World;
 use serde_json::{Value, json};
 
-/// How long ago what has expired was issued.
+/// Time since the expired items were issued.
 const AGO: TimeDelta = TimeDelta::hours(2);
 
 /// One edge, a partner with users, and the same service as it was some time ago.
@@ -21,7 +21,7 @@ pub(super) struct Stage {
     pub(super) key: Caller,
     pub(super) ada: Person,
     pub(super) eve: Person,
-    /// What it issues has expired.
+    /// The service in the past: everything that it issues has expired.
     pub(super) earlier: World,
 }
 

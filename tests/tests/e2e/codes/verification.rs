@@ -1,4 +1,4 @@
-//! What users prove, their accounts, and their savings plans.
+//! Verification of users, their accounts, and their savings plans.
 
 use http::Method;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Who takes too long.
+//! Timeouts of slow clients.
 
 use rampart_tests::edge::Edge;
 use rampart_tests::wire::Wire;

@@ -20,10 +20,10 @@ const REFUSAL: &str =
     r#"{"errors":{"ER038":{"code":"ER038","message":"no limits","solution":"none"}}}"#;
 /// Sent over and over by [`Behaviour::Endless`].
 const BLOCK: &[u8] = &[b' '; 64 * 1024];
-/// How many times.
+/// Number of blocks that [`Behaviour::Endless`] sends.
 const BLOCKS: usize = 64;
 
-/// What is spoken with it.
+/// The protocol that the backend speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spoken {
     Http1,
@@ -32,7 +32,7 @@ pub(super) enum Spoken {
     Http2OverTls,
 }
 
-/// What it does with a request.
+/// The backend's reaction to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Behaviour {
     /// [`ANSWER`] with 200.

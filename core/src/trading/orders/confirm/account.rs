@@ -10,7 +10,7 @@ use crate::trading::quotes::Quote;
 use crate::users::accounts::{self, PaymentAccount};
 use rampart_types::{ClientId, UserId};
 
-/// What a confirm says of an account.
+/// The payment account named in a confirm.
 #[derive(Debug)]
 pub(crate) enum NamedAccount {
     /// Nothing.
@@ -39,7 +39,7 @@ impl NamedAccount {
         Ok(account.map_or(Self::Unknown, Self::Known))
     }
 
-    /// Whether the quote's money can go through it: all that stands against that.
+    /// Adds every reason why the account cannot pay for the quote to `refusal`.
     pub(crate) fn check(&self, quote: &Quote, refusal: &mut Refusal) {
         let account = match self {
             Self::None => return,
@@ -65,8 +65,8 @@ impl NamedAccount {
         }
     }
 
-    /// What a repeated confirm must name again: no personal value, because it is kept as a digest
-    /// without a key.
+    /// The account's part of the digest that a repeated confirm must match. It holds no personal
+    /// value, because the digest is unkeyed.
     pub(crate) fn term(&self) -> Option<String> {
         match self {
             Self::None => None,

@@ -19,7 +19,7 @@ use rampart_types::{OrderId, UserId};
 /// A confirm whose quote is open.
 pub(super) struct ConfirmContext {
     pub(super) client: Client,
-    /// Whose order it becomes.
+    /// The owner of the order.
     pub(super) user: Option<UserId>,
     /// The account that pays.
     pub(super) account: NamedAccount,

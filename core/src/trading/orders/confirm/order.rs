@@ -22,7 +22,7 @@ pub(super) struct NewOrder<'a> {
     return_url: Option<&'a str>,
     callback_url: Option<&'a str>,
     policy_decisions: Value,
-    /// What happens to it by itself, and when: in the sandbox alone.
+    /// The first simulated event and its time; only in the sandbox.
     first_step: Option<(SimulatedEvent, DateTime<Utc>)>,
     pub(super) expires_at: Option<DateTime<Utc>>,
     now: DateTime<Utc>,

@@ -1,4 +1,4 @@
-//! What a confirm asks for, in both versions.
+//! The request body of a confirm, in both versions.
 
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ use rampart_types::{
     WalletAddress,
 };
 
-/// What both versions take.
+/// Request members of both versions.
 pub(super) const MEMBERS: &[Member] = &[
     required("quote", Kind::Text, "The quote as received, unchanged."),
     required("walletAddress", Kind::Text, "A main-network address of the currency that is bought."),
@@ -35,13 +35,13 @@ pub(super) const MEMBERS: &[Member] = &[
     ),
 ];
 
-/// What only version 1 takes.
+/// Request members of version 1 alone.
 pub(super) const V1_MEMBERS: &[Member] = &[
     required("returnUrl", Kind::Format("uri"), "Where the user goes after paying."),
     optional("destinationTag", Kind::Tag, "The tag or memo that goes with the address."),
 ];
 
-/// What only version 2 takes.
+/// Request members of version 2 alone.
 pub(super) const V2_MEMBERS: &[Member] = &[
     required("offerId", Kind::Format("uuid"), "The offer's `offerUuid`."),
     optional("returnUrl", Kind::Format("uri"), "For an offer without one."),
@@ -62,7 +62,7 @@ pub struct Confirm {
     pub(super) terms: Terms,
 }
 
-/// Where the return and callback URLs come from.
+/// The source of the return and callback URLs.
 #[derive(Debug)]
 pub(super) enum Terms {
     /// From the request.

@@ -1,5 +1,5 @@
-//! What an order is confirmed under: where its coins go, what its offer fixes, and the digest by
-//! which a repeated confirm is told from another one.
+//! The terms of a confirm: the destination wallet, the terms that the offer fixes, and the digest
+//! that tells a repeated confirm from another one.
 
 use chrono::{DateTime, Utc};
 use ring::digest::{Context, SHA256};
@@ -16,7 +16,7 @@ use rampart_types::{
     ClientId, DestinationTag, InvalidTag, OfferId, PartnerReference, TagKind, UserId, WalletAddress,
 };
 
-/// Where the coins go.
+/// The destination wallet: address and tag.
 pub(super) struct Destination {
     pub(super) address: WalletAddress,
     pub(super) tag: Option<DestinationTag>,
@@ -52,7 +52,7 @@ impl Destination {
     }
 }
 
-/// What an offer says of the order that is made under it.
+/// The terms that an offer sets for its order.
 #[derive(Debug)]
 pub(super) struct OfferTerms {
     pub(super) offer_id: uuid::Uuid,
@@ -108,9 +108,9 @@ impl OfferTerms {
         self.user_id.is_none_or(|own| user == Some(own.into()))
     }
 
-    /// Whether the quote may be confirmed under it: ER131 or ER133 when nothing may any more, else
-    /// every term that differs (ER134 to ER137, and ER014 and ER015 for another wallet than the
-    /// one that its partner has signed).
+    /// Adds to `refusal` every reason why the quote cannot be confirmed under the offer: ER131 or
+    /// ER133 if the offer is confirmed or expired, else every term that differs (ER134 to ER137,
+    /// and ER014 and ER015 for another wallet than the one that its partner has signed).
     pub(super) fn check(
         &self,
         quote: &Quote,

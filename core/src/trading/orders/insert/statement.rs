@@ -150,7 +150,7 @@ pub(crate) struct Bounded<'a, O> {
     pub(crate) bounds: Option<Bounds>,
 }
 
-/// What became of one order of a batch.
+/// The result of inserting one order of a batch.
 #[derive(Debug)]
 pub(crate) enum InsertOutcome {
     /// The order is made, and durable.

@@ -1,4 +1,4 @@
-//! How things come about: as partners and users make them.
+//! Creation of the things, through the calls of partners and users.
 
 use http::Method;
 use rampart_core::endpoint::Route;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{BTC, Cast, Named, Owner};
 
-/// What happens to an order that a route moves.
+/// The event for a route that moves an order.
 const EVENT: &str = "expire";
 
 /// The route's path with `id` in it, and a body that changes nothing where it takes one.
