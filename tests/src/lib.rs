@@ -1,6 +1,6 @@
-//! The test harness: a world for each test, partners in it, and answers as bytes.
+//! The test harness: a context for each test, partners in it, and answers as bytes.
 //!
-//! [`world::World`] is the core over a database of this test's own, with a clock to move. A
+//! [`test_context::TestContext`] is the core over a database of this test's own, with a clock to move. A
 //! [`partner::Partner`] is a client of it. An [`answer::Answer`] checks what every answer must be,
 //! whatever the test is about. Nothing here gives a test the server's own response types.
 //!
@@ -26,11 +26,11 @@ pub mod edge;
 pub mod guests;
 pub mod keys;
 pub mod mail_server;
+pub mod order_fixture;
 pub mod partner;
-pub mod placed;
 pub mod process;
 pub mod receiver;
 pub mod rounds;
+pub mod test_context;
 pub mod user;
 pub mod wire;
-pub mod world;

@@ -12,9 +12,9 @@ use serde_json::Value;
 
 use crate::answer::Answer;
 use crate::document;
-use crate::world::{World, head};
+use crate::test_context::{TestContext, head};
 
-/// A client of a world. Its requests carry its API key unless they say otherwise.
+/// A client of a context. Its requests carry its API key unless they say otherwise.
 #[derive(Clone)]
 pub struct Partner {
     core: Arc<Core>,
@@ -50,7 +50,7 @@ impl Partner {
     }
 
     /// The same partner, talking to another edge.
-    pub fn at(&self, edge: &World) -> Self {
+    pub fn at(&self, edge: &TestContext) -> Self {
         Self { core: Arc::clone(edge.core()), ..self.clone() }
     }
 

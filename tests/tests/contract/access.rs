@@ -10,7 +10,7 @@ use chrono::TimeDelta;
 use http::Method;
 use rampart_tests::answer::Answer;
 use rampart_tests::partner::Partner;
-use rampart_tests::world::World;
+use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 
 const AUTHENTICATE: &str = "/api/v1/authenticate";
@@ -27,9 +27,9 @@ async fn read_with(partner: &Partner, token: &str) -> Answer {
     request.header("authorization", &format!("Bearer {token}")).send().await
 }
 
-async fn set(world: &World, partner: &Partner, change: Value) {
+async fn set(context: &TestContext, partner: &Partner, change: Value) {
     let path = format!("/admin/v1/partners/{}", partner.slug);
-    world.admin(Method::PATCH, &path, change).await.assert_status(200);
+    context.admin(Method::PATCH, &path, change).await.assert_status(200);
 }
 
 fn text(answer: &Answer, member: &str) -> String {
@@ -39,22 +39,22 @@ fn text(answer: &Answer, member: &str) -> String {
 
 #[tokio::test]
 async fn a_secret_that_cannot_be_opened_keeps_no_change_of_others_back() {
-    let world = World::start().await;
-    let (acme, other) = (world.partner("acme").await, world.partner("other").await);
+    let context = TestContext::start().await;
+    let (acme, other) = (context.partner("acme").await, context.partner("other").await);
     let broken = "update client_secret set sealed = sealed || '\\x00' where sealed is not null \
         and client_id = (select client_id from client where slug = 'acme')";
-    assert!(sqlx::query(broken).execute(world.db()).await.unwrap().rows_affected() > 0);
-    set(&world, &acme, json!({"walletAddressRequired": true})).await;
+    assert!(sqlx::query(broken).execute(context.db()).await.unwrap().rows_affected() > 0);
+    set(&context, &acme, json!({"walletAddressRequired": true})).await;
     let token = text(&authenticate(&other, &other.username, &other.password).await, "token");
     read_with(&other, &token).await.assert_status(200);
-    set(&world, &other, json!({"status": "suspended"})).await;
+    set(&context, &other, json!({"status": "suspended"})).await;
     read_with(&other, &token).await.assert_codes(&["ER800"]);
 }
 
 #[tokio::test]
 async fn a_name_and_its_password_give_a_pair_of_tokens() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let answer = authenticate(&acme, &acme.username, &acme.password).await;
     answer.assert_status(200);
     let members: Vec<_> = answer.json().as_object().unwrap().keys().cloned().collect();
@@ -62,16 +62,16 @@ async fn a_name_and_its_password_give_a_pair_of_tokens() {
     assert_eq!(answer.header("cache-control"), Some("no-store"));
     let token = text(&answer, "token");
     read_with(&acme, &token).await.assert_status(200);
-    read_with(&acme.at(&world.second_edge().await), &token).await.assert_status(200);
+    read_with(&acme.at(&context.second_edge().await), &token).await.assert_status(200);
     let refresh_token = text(&answer, "refreshToken");
     read_with(&acme, &refresh_token).await.assert_status(400).assert_codes(&["ER800"]);
 }
 
 #[tokio::test]
 async fn nothing_tells_a_wrong_password_from_an_unknown_name() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    let other = world.partner("other").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let other = context.partner("other").await;
     let mut bodies = Vec::new();
     for (username, password) in [
         (acme.username.as_str(), "wrong"),
@@ -90,8 +90,8 @@ async fn nothing_tells_a_wrong_password_from_an_unknown_name() {
 
 #[tokio::test]
 async fn a_name_or_password_that_is_not_there_is_er038() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     for body in [
         json!({}),
         json!({"username": acme.username}),
@@ -111,23 +111,23 @@ async fn a_name_or_password_that_is_not_there_is_er038() {
 
 #[tokio::test]
 async fn a_token_is_good_for_an_hour() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let token = acme.token().await;
-    world.clock().advance(TimeDelta::seconds(3_590));
+    context.clock().advance(TimeDelta::seconds(3_590));
     read_with(&acme, &token).await.assert_status(200);
-    world.clock().advance(TimeDelta::seconds(16));
+    context.clock().advance(TimeDelta::seconds(16));
     read_with(&acme, &token).await.assert_status(400).assert_codes(&["ER801"]);
-    world.clock().advance(TimeDelta::days(3));
+    context.clock().advance(TimeDelta::days(3));
     read_with(&acme, &token).await.assert_status(400).assert_codes(&["ER801"]);
-    let fresh_edge = world.second_edge().await;
+    let fresh_edge = context.second_edge().await;
     read_with(&acme.at(&fresh_edge), &token).await.assert_status(400).assert_codes(&["ER801"]);
 }
 
 #[tokio::test]
 async fn a_token_that_is_none_is_er800() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let token = acme.token().await;
     let (message, _) = token.rsplit_once('.').unwrap();
     for bad in ["a.b.c", "x", message, &format!("{message}."), &token[1..], &"x".repeat(8_000)] {
@@ -143,29 +143,29 @@ async fn a_token_that_is_none_is_er800() {
 
 #[tokio::test]
 async fn a_suspended_client_gets_nothing_until_it_is_let_in_again() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let token = acme.token().await;
-    set(&world, &acme, json!({"status": "suspended"})).await;
+    set(&context, &acme, json!({"status": "suspended"})).await;
     read_with(&acme, &token).await.assert_codes(&["ER800"]);
     let refused = authenticate(&acme, &acme.username, &acme.password).await;
     let unknown = authenticate(&acme, "nobody", &acme.password).await;
     assert_eq!((refused.status(), refused.text()), (400, unknown.text()));
-    set(&world, &acme, json!({"status": "active"})).await;
+    set(&context, &acme, json!({"status": "active"})).await;
     authenticate(&acme, &acme.username, &acme.password).await.assert_status(200);
 }
 
 #[tokio::test]
 async fn both_passwords_are_good_while_a_rotation_lasts() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let rotate = json!({"kind": "password", "overlapSeconds": 600});
     let path = format!("/admin/v1/partners/{}/secrets/rotate", acme.slug);
-    let next = text(&world.admin(Method::POST, &path, rotate).await, "secret");
+    let next = text(&context.admin(Method::POST, &path, rotate).await, "secret");
     for password in [&acme.password, &next] {
         authenticate(&acme, &acme.username, password).await.assert_status(200);
     }
-    world.clock().advance(TimeDelta::seconds(601));
+    context.clock().advance(TimeDelta::seconds(601));
     authenticate(&acme, &acme.username, &next).await.assert_status(200);
     let old = authenticate(&acme, &acme.username, &acme.password).await;
     old.assert_status(400).assert_codes(&["ER038"]);
@@ -189,13 +189,13 @@ fn assert_limited(answer: &Answer) {
 
 /// Tries in vain until it is told to wait: after ten times, and one more for each six seconds that
 /// they took.
-async fn assert_ten_tries(world: &World, attempt: impl AsyncFn(u8) -> Answer) {
-    let began = world.clock().monotonic_ns();
+async fn assert_ten_tries(context: &TestContext, attempt: impl AsyncFn(u8) -> Answer) {
+    let began = context.clock().monotonic_ns();
     for number in 0..=u8::MAX {
         let answer = attempt(number).await;
         if answer.status() == 429 {
             assert_limited(&answer);
-            let took = Duration::from_nanos(world.clock().monotonic_ns() - began);
+            let took = Duration::from_nanos(context.clock().monotonic_ns() - began);
             assert!((10..=10 + took.as_secs() / 6).contains(&number.into()), "{number} tries");
             return;
         }
@@ -206,24 +206,24 @@ async fn assert_ten_tries(world: &World, attempt: impl AsyncFn(u8) -> Answer) {
 
 #[tokio::test]
 async fn a_name_is_tried_ten_times_a_minute_from_wherever() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    assert_ten_tries(&world, async |last| try_from(&acme, address(last), &acme.username).await)
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    assert_ten_tries(&context, async |last| try_from(&acme, address(last), &acme.username).await)
         .await;
     assert_limited(&authenticate(&acme, &acme.username, &acme.password).await);
     try_from(&acme, address(10), "another").await.assert_codes(&["ER038"]);
-    let metrics = world.core().metrics.render();
+    let metrics = context.core().metrics.render();
     let counted = r#"rampart_rate_limited_total{bucket="credentials",partner="acme"} 2"#;
     assert!(metrics.contains(counted), "{metrics}");
-    world.clock().advance(TimeDelta::seconds(6));
+    context.clock().advance(TimeDelta::seconds(6));
     authenticate(&acme, &acme.username, &acme.password).await.assert_status(200);
 }
 
 #[tokio::test]
 async fn an_address_tries_ten_times_a_minute_whatever_the_name() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    assert_ten_tries(&world, async |number| {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    assert_ten_tries(&context, async |number| {
         try_from(&acme, address(1), &format!("name{number}")).await
     })
     .await;
@@ -236,14 +236,14 @@ async fn an_address_tries_ten_times_a_minute_whatever_the_name() {
 
 #[tokio::test]
 async fn a_partner_may_have_a_rate_of_its_own() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    set(&world, &acme, json!({"rateLimits": {"credentials": "1000/min"}})).await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    set(&context, &acme, json!({"rateLimits": {"credentials": "1000/min"}})).await;
     for _ in 0..12 {
         try_from(&acme, address(1), &acme.username).await.assert_codes(&["ER038"]);
     }
-    set(&world, &acme, json!({"rateLimits": {"credentials": "10/min burst 1"}})).await;
-    world.clock().advance(TimeDelta::minutes(2));
+    set(&context, &acme, json!({"rateLimits": {"credentials": "10/min burst 1"}})).await;
+    context.clock().advance(TimeDelta::minutes(2));
     try_from(&acme, address(2), &acme.username).await.assert_codes(&["ER038"]);
     assert_limited(&try_from(&acme, address(2), &acme.username).await);
 }

@@ -3,46 +3,46 @@
 mod table;
 
 use http::Method;
-use rampart_tests::world::World;
+use rampart_tests::test_context::TestContext;
 use serde_json::json;
 
 #[tokio::test]
 async fn without_the_token_nothing_is_told() {
-    let world = World::start().await;
-    let head = rampart_tests::world::head(Method::GET, "/admin/v1/partners");
-    let reply = world.core().admin(head, bytes::Bytes::new()).await;
+    let context = TestContext::start().await;
+    let head = rampart_tests::test_context::head(Method::GET, "/admin/v1/partners");
+    let reply = context.core().admin(head, bytes::Bytes::new()).await;
     assert_eq!(reply.status, 401);
     assert!(std::str::from_utf8(&reply.body).unwrap().starts_with(r#"{"error":""#));
 }
 
 #[tokio::test]
 async fn a_partner_is_made_listed_and_changed() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     assert!(acme.api_key.starts_with("rk_test_") && acme.webhook_secret.starts_with("whsec_"));
     let twice = json!({"slug": "acme", "name": "Again", "mode": "live"});
-    world.admin(Method::POST, "/admin/v1/partners", twice).await.assert_status(409);
+    context.admin(Method::POST, "/admin/v1/partners", twice).await.assert_status(409);
     let change = json!({
         "defaultFeePercentage": 1.5, "feeCapPercentage": 3, "walletAddressRequired": true,
         "allowedCountries": ["NL", "DE"], "rateLimits": {"quotes": "5/s burst 7"},
     });
-    let changed = world.admin(Method::PATCH, "/admin/v1/partners/acme", change).await;
+    let changed = context.admin(Method::PATCH, "/admin/v1/partners/acme", change).await;
     changed.assert_status(200);
-    let read = world.admin(Method::GET, "/admin/v1/partners/acme", json!({})).await.json();
+    let read = context.admin(Method::GET, "/admin/v1/partners/acme", json!({})).await.json();
     assert_eq!(read["defaultFeePercentage"].to_string(), "1.5");
     assert_eq!(read["rateLimits"]["quotes"], "5/s burst 7");
     assert_eq!(read["allowedCountries"], json!(["NL", "DE"]));
     // The name of the key may be told; an underscore may stand in the secret too.
     let secret = acme.api_key.splitn(4, '_').nth(3).unwrap();
     assert!(secret.len() > 20 && !read.to_string().contains(secret));
-    let list = world.admin(Method::GET, "/admin/v1/partners", json!({})).await.json();
+    let list = context.admin(Method::GET, "/admin/v1/partners", json!({})).await.json();
     assert_eq!(list[0]["slug"], "acme");
 }
 
 #[tokio::test]
 async fn a_typing_error_is_seen_and_changes_nothing() {
-    let world = World::start().await;
-    world.partner("acme").await;
+    let context = TestContext::start().await;
+    context.partner("acme").await;
     for body in [
         json!({"status": "paused"}),
         json!({"feeCap": 1}),
@@ -52,25 +52,25 @@ async fn a_typing_error_is_seen_and_changes_nothing() {
         json!({"rateLimits": {"client": "fast"}}),
         json!({"rateLimits": {"nobody": "1/s"}}),
     ] {
-        let answer = world.admin(Method::PATCH, "/admin/v1/partners/acme", body.clone()).await;
+        let answer = context.admin(Method::PATCH, "/admin/v1/partners/acme", body.clone()).await;
         answer.assert_status(422);
         assert!(answer.json()["error"].is_string(), "{body}");
     }
-    let broken = world.admin_bytes(Method::PATCH, "/admin/v1/partners/acme", "{".into()).await;
+    let broken = context.admin_bytes(Method::PATCH, "/admin/v1/partners/acme", "{".into()).await;
     broken.assert_status(400);
-    let audit = world.admin(Method::GET, "/admin/v1/audit?target=acme", json!({})).await.json();
+    let audit = context.admin(Method::GET, "/admin/v1/audit?target=acme", json!({})).await.json();
     assert_eq!(audit.as_array().unwrap().len(), 1, "only the creation: {audit}");
 }
 
 #[tokio::test]
 async fn a_suspended_partner_is_refused_on_every_edge_at_the_next_poll() {
-    let world = World::start().await;
-    let other = world.second_edge().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let other = context.second_edge().await;
+    let acme = context.partner("acme").await;
     other.core().refresh().await.unwrap();
     acme.at(&other).get("/api/v2/system/errors").await.assert_status(200);
     let suspend = json!({"status": "suspended"});
-    world.admin(Method::PATCH, "/admin/v1/partners/acme", suspend).await.assert_status(200);
+    context.admin(Method::PATCH, "/admin/v1/partners/acme", suspend).await.assert_status(200);
     acme.get("/api/v2/system/errors").await.assert_codes(&["ER805"]);
     other.core().refresh().await.unwrap();
     acme.at(&other).get("/api/v2/system/errors").await.assert_codes(&["ER805"]);
@@ -78,11 +78,11 @@ async fn a_suspended_partner_is_refused_on_every_edge_at_the_next_poll() {
 
 #[tokio::test]
 async fn keys_are_issued_bound_and_revoked() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let path = "/admin/v1/partners/acme/api-keys";
     let bound = json!({"name": "office", "allowedAddresses": ["192.0.2.0/24"]});
-    let issued = world.admin(Method::POST, path, bound).await;
+    let issued = context.admin(Method::POST, path, bound).await;
     let key = issued.assert_status(201).json();
     let with = |key: &serde_json::Value| {
         let text = key["apiKey"].as_str().unwrap().to_owned();
@@ -91,37 +91,39 @@ async fn keys_are_issued_bound_and_revoked() {
     with(&key).send().await.assert_codes(&["ER805"]);
     with(&key).from("192.0.2.7".parse().unwrap()).send().await.assert_status(200);
     let id = key["id"].as_str().unwrap();
-    world.admin(Method::DELETE, &format!("{path}/{id}"), json!({})).await.assert_status(204);
+    context.admin(Method::DELETE, &format!("{path}/{id}"), json!({})).await.assert_status(204);
     let refused = with(&key).from("192.0.2.7".parse().unwrap()).send().await;
     refused.assert_codes(&["ER805"]);
-    world.admin(Method::DELETE, &format!("{path}/{id}"), json!({})).await.assert_status(404);
+    context.admin(Method::DELETE, &format!("{path}/{id}"), json!({})).await.assert_status(404);
     let expired = json!({"expiresAt": "2020-01-01T00:00:00Z"});
-    let expired = world.admin(Method::POST, path, expired).await.json();
+    let expired = context.admin(Method::POST, path, expired).await.json();
     with(&expired).send().await.assert_codes(&["ER805"]);
 }
 
 #[tokio::test]
 async fn rotated_secrets_overlap() {
-    let world = World::start().await;
-    world.partner("acme").await;
+    let context = TestContext::start().await;
+    context.partner("acme").await;
     let path = "/admin/v1/partners/acme/secrets/rotate";
-    let rotated = world.admin(Method::POST, path, json!({"kind": "signing"})).await;
+    let rotated = context.admin(Method::POST, path, json!({"kind": "signing"})).await;
     rotated.assert_status(200);
-    let snapshot = world.core().snapshots.current();
+    let snapshot = context.core().snapshots.current();
     let tenant = snapshot.tenants.values().find(|tenant| &*tenant.slug == "acme").unwrap();
     let secrets = &tenant.signing_secrets;
     assert_eq!(secrets.len(), 2);
     assert_eq!(secrets[0].secret.expose(), rotated.json()["secret"].as_str().unwrap());
-    assert!(secrets[1].is_live(world.clock().now()));
-    world.clock().advance(chrono::TimeDelta::seconds(86_401));
-    assert!(!secrets[1].is_live(world.clock().now()) && secrets[0].is_live(world.clock().now()));
-    world.admin(Method::POST, path, json!({"kind": "admin"})).await.assert_status(422);
+    assert!(secrets[1].is_live(context.clock().now()));
+    context.clock().advance(chrono::TimeDelta::seconds(86_401));
+    assert!(
+        !secrets[1].is_live(context.clock().now()) && secrets[0].is_live(context.clock().now())
+    );
+    context.admin(Method::POST, path, json!({"kind": "admin"})).await.assert_status(422);
 }
 
 #[tokio::test]
 async fn the_market_is_changed_within_its_bounds() {
-    let world = World::start().await;
-    let set = world.admin(Method::PUT, "/admin/v1/prices/BTC-EUR", json!({"price": 51234.56}));
+    let context = TestContext::start().await;
+    let set = context.admin(Method::PUT, "/admin/v1/prices/BTC-EUR", json!({"price": 51234.56}));
     assert_eq!(set.await.assert_status(200).json()["price"].to_string(), "51234.56");
     for (path, body, status) in [
         ("/admin/v1/prices/BTC-EUR", json!({"price": 0}), 422),
@@ -129,7 +131,7 @@ async fn the_market_is_changed_within_its_bounds() {
         ("/admin/v1/prices/BTC-JPY", json!({"price": 1}), 404),
         ("/admin/v1/prices/nonsense", json!({"price": 1}), 404),
     ] {
-        world.admin(Method::PUT, path, body).await.assert_status(status);
+        context.admin(Method::PUT, path, body).await.assert_status(status);
     }
     for (path, body, status) in [
         ("/admin/v1/pairs/BTC-EUR", json!({"buy": {"status": "maintenance"}}), 200),
@@ -140,28 +142,28 @@ async fn the_market_is_changed_within_its_bounds() {
         ("/admin/v1/payment-methods/creditCard", json!({"limit": -1}), 422),
         ("/admin/v1/payment-methods/cowries", json!({"enabled": false}), 404),
     ] {
-        let answer = world.admin(Method::PATCH, path, body.clone()).await;
+        let answer = context.admin(Method::PATCH, path, body.clone()).await;
         assert_eq!(answer.status(), status, "{path} {body} {}", answer.text());
     }
 }
 
 #[tokio::test]
 async fn a_text_that_cannot_be_stored_is_the_operators_error() {
-    let world = World::start().await;
-    world.partner("acme").await;
+    let context = TestContext::start().await;
+    context.partner("acme").await;
     let name = json!({"slug": "other", "name": "a\u{0}b", "mode": "test"});
-    world.admin(Method::POST, "/admin/v1/partners", name).await.assert_status(422);
+    context.admin(Method::POST, "/admin/v1/partners", name).await.assert_status(422);
     let key = json!({"name": "a\u{0}b"});
-    world.admin(Method::POST, "/admin/v1/partners/acme/api-keys", key).await.assert_status(422);
+    context.admin(Method::POST, "/admin/v1/partners/acme/api-keys", key).await.assert_status(422);
 }
 
 #[tokio::test]
 async fn lists_are_bounded_as_asked() {
-    let world = World::start().await;
+    let context = TestContext::start().await;
     for list in ["orders", "deliveries", "audit"] {
         let get = async |limit: &str| {
             let path = format!("/admin/v1/{list}?limit={limit}");
-            world.admin(Method::GET, &path, json!({})).await.status()
+            context.admin(Method::GET, &path, json!({})).await.status()
         };
         assert_eq!((get("1").await, get("0").await, get("x").await), (200, 422, 422), "{list}");
     }
@@ -169,9 +171,9 @@ async fn lists_are_bounded_as_asked() {
 
 #[tokio::test]
 async fn what_is_out_of_bounds_is_named_as_operators_know_it() {
-    let world = World::start().await;
+    let context = TestContext::start().await;
     let refuse = async |path: &str, change: serde_json::Value| {
-        let answer = world.admin(Method::PATCH, &format!("/admin/v1/{path}"), change).await;
+        let answer = context.admin(Method::PATCH, &format!("/admin/v1/{path}"), change).await;
         answer.assert_status(422).json()["error"].as_str().unwrap().to_owned()
     };
     let pair = "pairs/BTC-EUR";

@@ -4,22 +4,23 @@ use std::collections::BTreeSet;
 
 use chrono::TimeDelta;
 use http::Method;
+use rampart_tests::order_fixture::OrderFixture;
 use rampart_tests::partner::Partner;
-use rampart_tests::placed::Placed;
 use rampart_tests::receiver::{Heard, Reaction, Receiver};
-use rampart_tests::world::World;
+use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 use standardwebhooks::Webhook;
 
 /// The deliveries of a partner as operators see them, newest first.
-async fn deliveries(world: &World, query: &str) -> Vec<Value> {
-    let answer = world.admin(Method::GET, &format!("/admin/v1/deliveries{query}"), json!({})).await;
+async fn deliveries(context: &TestContext, query: &str) -> Vec<Value> {
+    let answer =
+        context.admin(Method::GET, &format!("/admin/v1/deliveries{query}"), json!({})).await;
     answer.assert_status(200);
     answer.json().as_array().unwrap().clone()
 }
 
-async fn deliver(world: &World) -> usize {
-    world.core().deliver_due().await.unwrap()
+async fn deliver(context: &TestContext) -> usize {
+    context.core().deliver_due().await.unwrap()
 }
 
 /// True if the request is signed with this secret.
@@ -30,17 +31,17 @@ fn is_signed(heard: &Heard, secret: &str) -> bool {
     heard.header("webhook-signature").split(' ').any(|signature| signature == expected)
 }
 
-async fn acme(world: &World) -> (Partner, Receiver) {
-    (world.partner("acme").await, Receiver::start().await)
+async fn acme(context: &TestContext) -> (Partner, Receiver) {
+    (context.partner("acme").await, Receiver::start().await)
 }
 
 #[tokio::test]
 async fn an_order_that_ends_is_told_of_once_and_signed() {
-    let world = World::start().await;
-    let (acme, host) = acme(&world).await;
-    let order = Placed::ended(&world, &acme, &host.url("/hook?shop=7")).await;
-    assert_eq!(deliver(&world).await, 1);
-    assert_eq!(deliver(&world).await, 0);
+    let context = TestContext::start().await;
+    let (acme, host) = acme(&context).await;
+    let order = OrderFixture::ended(&context, &acme, &host.url("/hook?shop=7")).await;
+    assert_eq!(deliver(&context).await, 1);
+    assert_eq!(deliver(&context).await, 0);
     let [heard] = &host.heard()[..] else { panic!("not one request: {:?}", host.heard()) };
     assert_eq!(heard.method, "POST");
     assert_eq!(heard.target, format!("/hook?shop=7&orderId={}&status=cancelled", order.id));
@@ -53,7 +54,7 @@ async fn an_order_that_ends_is_told_of_once_and_signed() {
     // The library that partners use, with its own idea of time.
     let webhook = Webhook::new(&acme.webhook_secret).unwrap();
     webhook.verify(&heard.body, &heard.headers).unwrap();
-    let told = deliveries(&world, &format!("?order={}", order.id)).await;
+    let told = deliveries(&context, &format!("?order={}", order.id)).await;
     assert_eq!(told.len(), 1);
     assert_eq!(told[0]["state"], "delivered");
     assert_eq!(told[0]["attempts"], 1);
@@ -62,23 +63,23 @@ async fn an_order_that_ends_is_told_of_once_and_signed() {
 
 #[tokio::test]
 async fn a_failed_attempt_is_repeated_with_the_same_id_and_a_new_time() {
-    let world = World::start().await;
-    let (acme, host) = acme(&world).await;
-    Placed::ended(&world, &acme, &host.url("/hook")).await;
+    let context = TestContext::start().await;
+    let (acme, host) = acme(&context).await;
+    OrderFixture::ended(&context, &acme, &host.url("/hook")).await;
     host.react(Reaction::status(500));
-    assert_eq!(deliver(&world).await, 1);
-    world.clock().advance(TimeDelta::seconds(3));
-    assert_eq!(deliver(&world).await, 0, "too early");
-    world.clock().advance(TimeDelta::seconds(3));
+    assert_eq!(deliver(&context).await, 1);
+    context.clock().advance(TimeDelta::seconds(3));
+    assert_eq!(deliver(&context).await, 0, "too early");
+    context.clock().advance(TimeDelta::seconds(3));
     host.react(Reaction::status(204));
-    assert_eq!(deliver(&world).await, 1);
+    assert_eq!(deliver(&context).await, 1);
     let [first, second] = &host.heard()[..] else { panic!("not two requests") };
     assert_eq!(first.header("webhook-id"), second.header("webhook-id"));
     assert_eq!(first.body, second.body);
     assert_ne!(first.header("webhook-timestamp"), second.header("webhook-timestamp"));
     assert_ne!(first.header("webhook-signature"), second.header("webhook-signature"));
     assert!(is_signed(second, &acme.webhook_secret));
-    let told = deliveries(&world, "?partner=acme").await;
+    let told = deliveries(&context, "?partner=acme").await;
     assert_eq!(told[0]["state"], "delivered");
     assert_eq!(told[0]["attempts"], 2);
     assert_eq!(told[0]["lastError"], Value::Null);
@@ -86,63 +87,63 @@ async fn a_failed_attempt_is_repeated_with_the_same_id_and_a_new_time() {
 
 #[tokio::test]
 async fn ten_attempts_over_three_days_are_made_and_no_more() {
-    let world = World::start().await;
-    let (acme, host) = acme(&world).await;
-    Placed::ended(&world, &acme, &host.url("/hook")).await;
+    let context = TestContext::start().await;
+    let (acme, host) = acme(&context).await;
+    OrderFixture::ended(&context, &acme, &host.url("/hook")).await;
     host.react(Reaction::status(503));
     let pauses = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
     for pause in pauses {
-        assert_eq!(deliver(&world).await, 1);
-        assert_eq!(deliver(&world).await, 0);
+        assert_eq!(deliver(&context).await, 1);
+        assert_eq!(deliver(&context).await, 0);
         // The longest that jitter makes of it.
-        world.clock().advance(TimeDelta::milliseconds(pause * 1_050));
+        context.clock().advance(TimeDelta::milliseconds(pause * 1_050));
     }
-    assert_eq!(deliver(&world).await, 1);
-    world.clock().advance(TimeDelta::days(30));
-    assert_eq!(deliver(&world).await, 0);
+    assert_eq!(deliver(&context).await, 1);
+    context.clock().advance(TimeDelta::days(30));
+    assert_eq!(deliver(&context).await, 0);
     let ids: BTreeSet<_> =
         host.heard().iter().map(|heard| heard.header("webhook-id").to_owned()).collect();
     assert_eq!((host.heard().len(), ids.len()), (10, 1));
-    let told = deliveries(&world, "?state=failed").await;
+    let told = deliveries(&context, "?state=failed").await;
     assert_eq!((&told[0]["attempts"], &told[0]["lastError"]), (&json!(10), &json!("status")));
 }
 
 #[tokio::test]
 async fn a_receiver_may_ask_for_a_longer_pause() {
-    let world = World::start().await;
-    let (acme, host) = acme(&world).await;
-    Placed::ended(&world, &acme, &host.url("/hook")).await;
+    let context = TestContext::start().await;
+    let (acme, host) = acme(&context).await;
+    OrderFixture::ended(&context, &acme, &host.url("/hook")).await;
     host.react(Reaction::with_header(429, "retry-after", "3600"));
-    assert_eq!(deliver(&world).await, 1);
-    world.clock().advance(TimeDelta::minutes(59));
-    assert_eq!(deliver(&world).await, 0);
-    world.clock().advance(TimeDelta::minutes(2));
-    assert_eq!(deliver(&world).await, 1);
+    assert_eq!(deliver(&context).await, 1);
+    context.clock().advance(TimeDelta::minutes(59));
+    assert_eq!(deliver(&context).await, 0);
+    context.clock().advance(TimeDelta::minutes(2));
+    assert_eq!(deliver(&context).await, 1);
 }
 
 #[tokio::test]
 async fn gone_disables_the_delivery() {
-    let world = World::start().await;
-    let (acme, host) = acme(&world).await;
-    Placed::ended(&world, &acme, &host.url("/hook")).await;
+    let context = TestContext::start().await;
+    let (acme, host) = acme(&context).await;
+    OrderFixture::ended(&context, &acme, &host.url("/hook")).await;
     host.react(Reaction::status(410));
-    assert_eq!(deliver(&world).await, 1);
-    world.clock().advance(TimeDelta::days(30));
-    assert_eq!(deliver(&world).await, 0);
-    let told = deliveries(&world, "?partner=acme").await;
+    assert_eq!(deliver(&context).await, 1);
+    context.clock().advance(TimeDelta::days(30));
+    assert_eq!(deliver(&context).await, 0);
+    let told = deliveries(&context, "?partner=acme").await;
     assert_eq!((&told[0]["state"], &told[0]["lastStatus"]), (&json!("disabled"), &json!(410)));
 }
 
 #[tokio::test]
 async fn a_redirect_is_a_failure_and_not_followed() {
-    let world = World::start().await;
-    let (acme, host) = acme(&world).await;
+    let context = TestContext::start().await;
+    let (acme, host) = acme(&context).await;
     let elsewhere = Receiver::start().await;
     for status in [301, 302, 303, 307, 308] {
-        Placed::ended(&world, &acme, &host.url("/hook")).await;
+        OrderFixture::ended(&context, &acme, &host.url("/hook")).await;
         host.react(Reaction::with_header(status, "location", &elsewhere.url("/")));
-        assert_eq!(deliver(&world).await, 1);
-        let told = deliveries(&world, "").await;
+        assert_eq!(deliver(&context).await, 1);
+        let told = deliveries(&context, "").await;
         assert_eq!(told[0]["lastStatus"], status);
         assert_eq!(
             (&told[0]["state"], &told[0]["lastError"]),
@@ -154,13 +155,13 @@ async fn a_redirect_is_a_failure_and_not_followed() {
 
 #[tokio::test]
 async fn a_live_client_is_never_called_on_loopback() {
-    let world = World::start().await;
+    let context = TestContext::start().await;
     let host = Receiver::start().await;
-    let live = world.partner_of(json!({"slug": "live", "name": "Live", "mode": "live"})).await;
+    let live = context.partner_of(json!({"slug": "live", "name": "Live", "mode": "live"})).await;
     for url in [host.url("/hook"), host.url("/").replace("http:", "https:")] {
-        Placed::ended(&world, &live, &url).await;
-        assert_eq!(deliver(&world).await, 1);
-        let told = deliveries(&world, "").await;
+        OrderFixture::ended(&context, &live, &url).await;
+        assert_eq!(deliver(&context).await, 1);
+        let told = deliveries(&context, "").await;
         assert_eq!(
             (&told[0]["state"], &told[0]["lastError"]),
             (&json!("pending"), &json!("forbidden"))
@@ -171,9 +172,9 @@ async fn a_live_client_is_never_called_on_loopback() {
 
 #[tokio::test]
 async fn during_a_rotation_either_secret_verifies() {
-    let world = World::start().await;
-    let (acme, host) = acme(&world).await;
-    let rotated = world
+    let context = TestContext::start().await;
+    let (acme, host) = acme(&context).await;
+    let rotated = context
         .admin(
             Method::POST,
             "/admin/v1/partners/acme/secrets/rotate",
@@ -181,11 +182,11 @@ async fn during_a_rotation_either_secret_verifies() {
         )
         .await;
     let new_secret = rotated.assert_status(200).json()["secret"].as_str().unwrap().to_owned();
-    Placed::ended(&world, &acme, &host.url("/hook")).await;
-    deliver(&world).await;
-    world.clock().advance(TimeDelta::minutes(11));
-    Placed::ended(&world, &acme, &host.url("/hook")).await;
-    deliver(&world).await;
+    OrderFixture::ended(&context, &acme, &host.url("/hook")).await;
+    deliver(&context).await;
+    context.clock().advance(TimeDelta::minutes(11));
+    OrderFixture::ended(&context, &acme, &host.url("/hook")).await;
+    deliver(&context).await;
     let [during, after] = &host.heard()[..] else { panic!("not two requests") };
     assert!(is_signed(during, &acme.webhook_secret) && is_signed(during, &new_secret));
     assert!(!is_signed(after, &acme.webhook_secret) && is_signed(after, &new_secret));

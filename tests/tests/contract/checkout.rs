@@ -5,7 +5,7 @@ use http::Method;
 use rampart_core::users::identifiers;
 use rampart_tests::answer::Answer;
 use rampart_tests::partner::Partner;
-use rampart_tests::world::World;
+use rampart_tests::test_context::TestContext;
 use rampart_types::ClientId;
 use serde_json::{Value, json};
 use sqlx::Row;
@@ -44,8 +44,8 @@ fn client(partner: &Partner) -> ClientId {
 
 #[tokio::test]
 async fn a_checkout_answers_with_its_page_and_its_currencies() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let made = made(&acme, json!({"quoteCurrencyAmount": 100, "identifier": IDENTIFIER})).await;
     let mut members: Vec<_> = made.as_object().unwrap().keys().collect();
     members.sort();
@@ -62,9 +62,9 @@ async fn a_checkout_answers_with_its_page_and_its_currencies() {
 
 #[tokio::test]
 async fn all_of_a_checkout_is_stored_and_its_secrets_are_sealed() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    let before = world.clock().now();
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let before = context.clock().now();
     made(
         &acme,
         json!({
@@ -82,7 +82,7 @@ async fn all_of_a_checkout_is_stored_and_its_secrets_are_sealed() {
          from checkout join offer using (client_id, offer_id) where client_id = $1",
     )
     .bind(acme.id.parse::<Uuid>().unwrap())
-    .fetch_one(world.db())
+    .fetch_one(context.db())
     .await
     .unwrap();
     for (column, text) in [
@@ -107,12 +107,12 @@ async fn all_of_a_checkout_is_stored_and_its_secrets_are_sealed() {
 
 #[tokio::test]
 async fn a_sealed_identifier_opens_for_its_own_client_alone() {
-    let world = World::start().await;
-    let (acme, rival) = (world.partner("acme").await, world.partner("rival").await);
+    let context = TestContext::start().await;
+    let (acme, rival) = (context.partner("acme").await, context.partner("rival").await);
     let made = made(&acme, json!({"identifier": IDENTIFIER})).await;
     let sealed = link(&made).split_once("?identifier=").unwrap().1;
     let opened = |partner: &Partner, text: &str| {
-        identifiers::open(world.core(), client(partner), text).map(|id| id.as_str().to_owned())
+        identifiers::open(context.core(), client(partner), text).map(|id| id.as_str().to_owned())
     };
     assert_eq!(opened(&acme, sealed).as_deref(), Some(IDENTIFIER));
     assert_eq!(opened(&rival, sealed), None);
@@ -128,8 +128,8 @@ async fn a_sealed_identifier_opens_for_its_own_client_alone() {
 
 #[tokio::test]
 async fn a_checkout_needs_no_signature_but_one_that_is_sent_must_fit() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let covered = json!({"returnUrl": "app:x", "fee": 1, "walletAddress": ADDRESS});
     made(&acme, covered).await;
     let good = json!({"returnUrl": "app:x", "signature": acme.sign("returnUrl=app%3Ax")});
@@ -140,8 +140,8 @@ async fn a_checkout_needs_no_signature_but_one_that_is_sent_must_fit() {
 
 #[tokio::test]
 async fn the_codes_of_a_checkout_have_their_cases() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let long = "x".repeat(4_097);
     let cases: Vec<(Value, &[&str])> = vec![
         (json!({"baseCurrency": "", "fixedCurrency": true}), &["ER300"]),
@@ -188,8 +188,8 @@ async fn the_codes_of_a_checkout_have_their_cases() {
 
 #[tokio::test]
 async fn a_repeated_key_gets_the_same_checkout() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let send = async || {
         let request = acme.request(Method::POST, CHECKOUT).header("idempotency-key", "k1");
         request.json(&checkout(json!({"identifier": IDENTIFIER}))).send().await
@@ -197,14 +197,14 @@ async fn a_repeated_key_gets_the_same_checkout() {
     let (first, again) = (send().await, send().await);
     assert_eq!(first.assert_status(200).text(), again.assert_status(200).text());
     let count: i64 =
-        sqlx::query_scalar("select count(*) from checkout").fetch_one(world.db()).await.unwrap();
+        sqlx::query_scalar("select count(*) from checkout").fetch_one(context.db()).await.unwrap();
     assert_eq!(count, 1);
 }
 
 #[tokio::test]
 async fn the_page_shows_the_terms_and_runs_nothing() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let made = made(
         &acme,
         json!({"quoteCurrencyAmount": 100, "walletAddress": ADDRESS, "returnUrl": "https://shop.example/back"}),
@@ -229,25 +229,26 @@ async fn the_page_shows_the_terms_and_runs_nothing() {
 
 #[tokio::test]
 async fn the_page_hides_what_the_partner_hides_and_says_when_it_is_over() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let made = made(&acme, json!({"walletAddress": ADDRESS, "showWalletAddress": 0})).await;
     assert!(!page(&acme, link(&made)).await.text().contains(ADDRESS));
-    world.clock().advance(TimeDelta::hours(2));
+    context.clock().advance(TimeDelta::hours(2));
     let ended = page(&acme, link(&made)).await;
     assert!(ended.assert_status(200).text().contains("This checkout has ended"));
 }
 
 #[tokio::test]
 async fn a_link_that_is_none_of_ours_shows_nothing() {
-    let world = World::start().await;
-    let (acme, rival) = (world.partner("acme").await, world.partner("rival").await);
+    let context = TestContext::start().await;
+    let (acme, rival) = (context.partner("acme").await, context.partner("rival").await);
     let of_acme = made(&acme, json!({"identifier": IDENTIFIER})).await;
     let of_rival = made(&rival, json!({"identifier": IDENTIFIER})).await;
     let (path, sealed) = link(&of_acme).split_once("?identifier=").unwrap();
     let foreign = link(&of_rival).split_once("?identifier=").unwrap().1;
     page(&acme, path).await.assert_status(200);
-    let order = rampart_tests::placed::Placed::order(&world, &acme, None, None).await;
+    let order =
+        rampart_tests::order_fixture::OrderFixture::order(&context, &acme, None, None).await;
     let of_pay_page = order.pay_path.replace("/pay/", "/checkout/");
     for altered in [
         format!("{path}?identifier={foreign}"),

@@ -6,7 +6,7 @@ use http::Method;
 use rampart_core::platform::settings::Deposits;
 use rampart_tests::answer::Answer;
 use rampart_tests::partner::{Partner, Request};
-use rampart_tests::world::World;
+use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -22,9 +22,9 @@ struct Saver {
 }
 
 impl Saver {
-    async fn of(world: &World, partner: &Partner, name: &str) -> Self {
+    async fn of(context: &TestContext, partner: &Partner, name: &str) -> Self {
         let identifier = format!("{name:x<36}");
-        let user = user(world, partner, &identifier).await;
+        let user = user(context, partner, &identifier).await;
         Self { partner: partner.clone(), user, identifier }
     }
 
@@ -42,37 +42,37 @@ impl Saver {
         self.request(Method::PATCH, &format!("{PLANS}/{code}")).json(body).send().await
     }
 
-    async fn try_open(&self, world: &World, body: Value) -> Answer {
+    async fn try_open(&self, context: &TestContext, body: Value) -> Answer {
         let path = format!("/admin/v1/users/{}/dca-codes", self.user);
-        world.admin(Method::POST, &path, body).await
+        context.admin(Method::POST, &path, body).await
     }
 
-    async fn open(&self, world: &World) -> Value {
+    async fn open(&self, context: &TestContext) -> Value {
         let body = json!({"cryptoCurrency": "BTC", "walletAddress": BTC});
-        self.try_open(world, body).await.assert_status(201).json()
+        self.try_open(context, body).await.assert_status(201).json()
     }
 
     /// The code of a new plan.
-    async fn code(&self, world: &World) -> String {
-        self.open(world).await["code"].as_str().unwrap().to_owned()
+    async fn code(&self, context: &TestContext) -> String {
+        self.open(context).await["code"].as_str().unwrap().to_owned()
     }
 }
 
-async fn deposit(world: &World, code: &str, amount: &Value, reference: &str) -> Answer {
+async fn deposit(context: &TestContext, code: &str, amount: &Value, reference: &str) -> Answer {
     let path = format!("/admin/v1/dca-codes/{code}/deposits");
     let body = json!({"amount": amount, "currencyCode": "EUR", "reference": reference});
-    world.admin(Method::POST, &path, body).await
+    context.admin(Method::POST, &path, body).await
 }
 
 #[tokio::test]
 async fn a_plan_is_opened_and_shown() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    let ann = Saver::of(&world, &acme, "ann").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ann = Saver::of(&context, &acme, "ann").await;
     let body = json!({"cryptoCurrency": "XRP", "destinationTag": 7, "partner": "acme",
         "walletAddress": "rEb8TK3gBgk5auZkwc6sHnwrGVJH8DuaLh", "name": "For later",
         "intendedAmount": 5000, "frequency": "monthly"});
-    let opened = ann.try_open(&world, body).await.assert_status(201).json();
+    let opened = ann.try_open(&context, body).await.assert_status(201).json();
     let code = opened["code"].as_str().unwrap();
     assert!(code.len() == 12 && code.bytes().all(|b| b.is_ascii_alphanumeric()), "{code}");
     let expected = json!({
@@ -88,19 +88,20 @@ async fn a_plan_is_opened_and_shown() {
     assert!(opened["createdAt"].as_str().unwrap().ends_with('Z'));
     assert_eq!(ann.plans().await, json!([opened]));
     let audited = "select count(*) from audit where action = 'dca.open'";
-    assert_eq!(count(&world, audited).await, 1);
+    assert_eq!(count(&context, audited).await, 1);
 }
 
 #[tokio::test]
 async fn plans_are_seen_by_their_user_and_by_a_client_token() {
-    let world = World::start().await;
-    let (acme, rival) = (world.partner("acme").await, world.partner("rival").await);
-    let (ann, bob) = (Saver::of(&world, &acme, "ann").await, Saver::of(&world, &acme, "bob").await);
-    let eve = Saver::of(&world, &rival, "eve").await;
+    let context = TestContext::start().await;
+    let (acme, rival) = (context.partner("acme").await, context.partner("rival").await);
+    let (ann, bob) =
+        (Saver::of(&context, &acme, "ann").await, Saver::of(&context, &acme, "bob").await);
+    let eve = Saver::of(&context, &rival, "eve").await;
     let mut opened = Vec::new();
     for saver in [&ann, &bob, &ann] {
-        opened.push(saver.open(&world).await);
-        world.clock().advance(TimeDelta::seconds(1));
+        opened.push(saver.open(&context).await);
+        context.clock().advance(TimeDelta::seconds(1));
     }
     assert_eq!(opened[0]["apiClientName"], Value::Null);
     assert_eq!(ann.plans().await, json!([opened[2], opened[0]]));
@@ -124,10 +125,10 @@ async fn plans_are_seen_by_their_user_and_by_a_client_token() {
 
 #[tokio::test]
 async fn what_is_absent_stays_what_is_null_goes_what_is_sent_comes() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    let ann = Saver::of(&world, &acme, "ann").await;
-    let mut plan = ann.open(&world).await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ann = Saver::of(&context, &acme, "ann").await;
+    let mut plan = ann.open(&context).await;
     let code = plan["code"].as_str().unwrap().to_owned();
     let long = "é".repeat(255);
     for patch in [
@@ -155,10 +156,10 @@ async fn what_is_absent_stays_what_is_null_goes_what_is_sent_comes() {
 
 #[tokio::test]
 async fn every_wrong_member_has_its_code_and_changes_nothing() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    let ann = Saver::of(&world, &acme, "ann").await;
-    let plan = ann.open(&world).await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ann = Saver::of(&context, &acme, "ann").await;
+    let plan = ann.open(&context).await;
     let code = plan["code"].as_str().unwrap();
     for (member, value, refused) in [
         ("frequency", json!("daily"), "ER142"),
@@ -186,11 +187,12 @@ async fn every_wrong_member_has_its_code_and_changes_nothing() {
 
 #[tokio::test]
 async fn another_users_plan_is_as_absent_as_none() {
-    let world = World::start().await;
-    let (acme, rival) = (world.partner("acme").await, world.partner("rival").await);
-    let (ann, bob) = (Saver::of(&world, &acme, "ann").await, Saver::of(&world, &acme, "bob").await);
-    let eve = Saver::of(&world, &rival, "eve").await;
-    let code = ann.code(&world).await;
+    let context = TestContext::start().await;
+    let (acme, rival) = (context.partner("acme").await, context.partner("rival").await);
+    let (ann, bob) =
+        (Saver::of(&context, &acme, "ann").await, Saver::of(&context, &acme, "bob").await);
+    let eve = Saver::of(&context, &rival, "eve").await;
+    let code = ann.code(&context).await;
     let body = json!({"name": "mine"});
     let absent = bob.patch("0123456789AB", &body).await;
     absent.assert_status(404).assert_codes(&["ER999"]);
@@ -216,11 +218,11 @@ async fn another_users_plan_is_as_absent_as_none() {
 
 #[tokio::test]
 async fn a_deposit_becomes_an_order_at_the_price_of_a_quote() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    let ann = Saver::of(&world, &acme, "ann").await;
-    let code = ann.code(&world).await;
-    let made = deposit(&world, &code, &json!(123.45), "bank-1").await.assert_status(201).json();
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ann = Saver::of(&context, &acme, "ann").await;
+    let code = ann.code(&context).await;
+    let made = deposit(&context, &code, &json!(123.45), "bank-1").await.assert_status(201).json();
     let asked =
         json!({"currencyPair": "BTC-EUR", "paymentMethod": "bankTransfer", "fiatAmount": 123.45});
     let quote = acme.post("/api/v1/buy/quote", asked).await.json();
@@ -244,13 +246,13 @@ async fn a_deposit_becomes_an_order_at_the_price_of_a_quote() {
         assert_eq!(order.pointer(ordered), quote.get(quoted), "{ordered}");
     }
     let types: Vec<String> = sqlx::query_scalar("select type from event order by created_at")
-        .fetch_all(world.db())
+        .fetch_all(context.db())
         .await
         .unwrap();
     assert_eq!(types, ["order.created", "order.paid"]);
     for _ in 0..2 {
-        world.clock().advance(TimeDelta::seconds(1));
-        assert_eq!(world.core().settle_sandbox_orders().await.unwrap(), 1);
+        context.clock().advance(TimeDelta::seconds(1));
+        assert_eq!(context.core().settle_sandbox_orders().await.unwrap(), 1);
     }
     let order = ann.request(Method::GET, &format!("/api/v1/user/buy/orders/{}", made["id"]));
     assert_eq!(order.send().await.json()["status"], "completed");
@@ -258,15 +260,15 @@ async fn a_deposit_becomes_an_order_at_the_price_of_a_quote() {
 
 #[tokio::test]
 async fn a_deposit_reported_twice_buys_once() {
-    let world = World::start().await;
-    let second = world.second_edge().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let second = context.second_edge().await;
+    let acme = context.partner("acme").await;
     second.core().refresh().await.unwrap();
-    let ann = Saver::of(&world, &acme, "ann").await;
-    let (code, other) = (ann.code(&world).await, ann.code(&world).await);
+    let ann = Saver::of(&context, &acme, "ann").await;
+    let (code, other) = (ann.code(&context).await, ann.code(&context).await);
     let amount = json!(100);
     let reports = (0..8).map(|n| {
-        let edge = if n % 2 == 0 { &world } else { &second };
+        let edge = if n % 2 == 0 { &context } else { &second };
         deposit(edge, &code, &amount, "bank-1")
     });
     let answers = join_all(reports).await;
@@ -276,21 +278,21 @@ async fn a_deposit_reported_twice_buys_once() {
         assert!([200, 201].contains(&answer.status()), "{}", answer.text());
         assert_eq!(answer.json()["id"], answers[0].json()["id"]);
     }
-    deposit(&world, &code, &json!(100.00), "bank-1").await.assert_status(200);
-    deposit(&world, &code, &json!(101), "bank-1").await.assert_status(409);
-    deposit(&world, &other, &amount, "bank-1").await.assert_status(409);
-    assert_eq!(count(&world, "select count(*) from buy_order").await, 1);
-    assert_eq!(count(&world, "select count(*) from event").await, 2);
-    assert_eq!(count(&world, "select count(*) from audit where action = 'dca.deposit'").await, 1);
-    deposit(&world, &code, &amount, "bank-2").await.assert_status(201);
+    deposit(&context, &code, &json!(100.00), "bank-1").await.assert_status(200);
+    deposit(&context, &code, &json!(101), "bank-1").await.assert_status(409);
+    deposit(&context, &other, &amount, "bank-1").await.assert_status(409);
+    assert_eq!(count(&context, "select count(*) from buy_order").await, 1);
+    assert_eq!(count(&context, "select count(*) from event").await, 2);
+    assert_eq!(count(&context, "select count(*) from audit where action = 'dca.deposit'").await, 1);
+    deposit(&context, &code, &amount, "bank-2").await.assert_status(201);
 }
 
 #[tokio::test]
 async fn what_cannot_be_bought_makes_no_order() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    let ann = Saver::of(&world, &acme, "ann").await;
-    let code = ann.code(&world).await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ann = Saver::of(&context, &acme, "ann").await;
+    let code = ann.code(&context).await;
     for (amount, reference) in [
         (json!(0), "bank-1"),
         (json!(-5), "bank-1"),
@@ -301,24 +303,24 @@ async fn what_cannot_be_bought_makes_no_order() {
         (json!(50), ""),
         (json!(50), "a\nb"),
     ] {
-        deposit(&world, &code, &amount, reference).await.assert_status(422);
+        deposit(&context, &code, &amount, reference).await.assert_status(422);
     }
-    deposit(&world, "0123456789AB", &json!(50), "bank-1").await.assert_status(404);
-    deposit(&world, "%00", &json!(50), "bank-1").await.assert_status(404);
+    deposit(&context, "0123456789AB", &json!(50), "bank-1").await.assert_status(404);
+    deposit(&context, "%00", &json!(50), "bank-1").await.assert_status(404);
     let path = format!("/admin/v1/dca-codes/{code}/deposits");
     for currency in ["USD", "BTC", "XYZ"] {
         let body = json!({"amount": 50, "currencyCode": currency, "reference": "bank-1"});
-        world.admin(Method::POST, &path, body).await.assert_status(422);
+        context.admin(Method::POST, &path, body).await.assert_status(422);
     }
     let closed = json!({"buy": {"status": "maintenance"}});
-    world.admin(Method::PATCH, "/admin/v1/pairs/BTC-EUR", closed).await.assert_status(200);
-    deposit(&world, &code, &json!(50), "bank-1").await.assert_status(422);
+    context.admin(Method::PATCH, "/admin/v1/pairs/BTC-EUR", closed).await.assert_status(200);
+    deposit(&context, &code, &json!(50), "bank-1").await.assert_status(422);
     let open = json!({"buy": {"status": "enabled"}});
-    world.admin(Method::PATCH, "/admin/v1/pairs/BTC-EUR", open).await.assert_status(200);
-    sqlx::query("update end_user set disabled_at = now()").execute(world.db()).await.unwrap();
-    deposit(&world, &code, &json!(50), "bank-1").await.assert_status(422);
-    assert_eq!(count(&world, "select count(*) from buy_order").await, 0);
-    assert_eq!(count(&world, "select count(*) from dca_deposit").await, 0);
+    context.admin(Method::PATCH, "/admin/v1/pairs/BTC-EUR", open).await.assert_status(200);
+    sqlx::query("update end_user set disabled_at = now()").execute(context.db()).await.unwrap();
+    deposit(&context, &code, &json!(50), "bank-1").await.assert_status(422);
+    assert_eq!(count(&context, "select count(*) from buy_order").await, 0);
+    assert_eq!(count(&context, "select count(*) from dca_deposit").await, 0);
 }
 
 #[tokio::test]
@@ -328,10 +330,10 @@ async fn a_plan_is_opened_for_what_exists_alone() {
         iban: "NL02REAL0123456789".to_owned(),
         bic: "REALNL2A".to_owned(),
     };
-    let world = World::start().await;
-    let banked = World::with(|settings| settings.deposits = Some(bank)).await;
-    let acme = world.partner("acme").await;
-    let ann = Saver::of(&world, &acme, "ann").await;
+    let context = TestContext::start().await;
+    let banked = TestContext::with(|settings| settings.deposits = Some(bank)).await;
+    let acme = context.partner("acme").await;
+    let ann = Saver::of(&context, &acme, "ann").await;
     for (member, value) in [
         ("cryptoCurrency", json!("EUR")),
         ("cryptoCurrency", json!("NOPE")),
@@ -346,13 +348,13 @@ async fn a_plan_is_opened_for_what_exists_alone() {
     ] {
         let mut body = json!({"cryptoCurrency": "BTC", "walletAddress": BTC});
         body[member] = value;
-        let answer = ann.try_open(&world, body).await;
+        let answer = ann.try_open(&context, body).await;
         assert_eq!(answer.status(), 422, "{member} {}", answer.text());
     }
     let body = json!({"cryptoCurrency": "BTC", "walletAddress": BTC});
     let nobody = format!("/admin/v1/users/{}/dca-codes", Uuid::nil());
-    world.admin(Method::POST, &nobody, body.clone()).await.assert_status(404);
-    for (edge, status, name) in [(&world, 409, Value::Null), (&banked, 201, json!("Real Bank"))] {
+    context.admin(Method::POST, &nobody, body.clone()).await.assert_status(404);
+    for (edge, status, name) in [(&context, 409, Value::Null), (&banked, 201, json!("Real Bank"))] {
         let live = edge.partner_of(json!({"slug": "live", "name": "L", "mode": "live"})).await;
         let lou = Saver::of(edge, &live, "lou").await;
         let answer = lou.try_open(edge, body.clone()).await;

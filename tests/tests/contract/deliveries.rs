@@ -7,13 +7,13 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use http::Method;
 use rampart_tests::deadline::until;
-use rampart_tests::placed::Placed;
+use rampart_tests::order_fixture::OrderFixture;
 use rampart_tests::receiver::{Heard, Reaction, Receiver};
-use rampart_tests::world::World;
+use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 
-async fn deliveries(world: &World) -> Vec<Value> {
-    let answer = world.admin(Method::GET, "/admin/v1/deliveries", json!({})).await;
+async fn deliveries(context: &TestContext) -> Vec<Value> {
+    let answer = context.admin(Method::GET, "/admin/v1/deliveries", json!({})).await;
     answer.assert_status(200);
     answer.json().as_array().unwrap().clone()
 }
@@ -25,16 +25,16 @@ fn ids(heard: &[Heard]) -> BTreeSet<String> {
 #[tokio::test]
 async fn two_edges_share_the_queue_without_a_duplicate() {
     const ORDERS: usize = 24;
-    let world = World::start().await;
-    let other = world.second_edge().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let other = context.second_edge().await;
+    let acme = context.partner("acme").await;
     let host = Receiver::start().await;
     for _ in 0..ORDERS {
-        Placed::ended(&world, &acme, &host.url("/hook")).await;
+        OrderFixture::ended(&context, &acme, &host.url("/hook")).await;
     }
     let mut attempts = 0;
     while attempts < ORDERS {
-        let (one, two) = tokio::join!(world.core().deliver_due(), other.core().deliver_due());
+        let (one, two) = tokio::join!(context.core().deliver_due(), other.core().deliver_due());
         let (one, two) = (one.unwrap(), two.unwrap());
         assert!(one + two > 0, "{attempts} of {ORDERS} were attempted");
         assert!(one <= 8 && two <= 8, "more in flight to one client than it has room for");
@@ -46,37 +46,37 @@ async fn two_edges_share_the_queue_without_a_duplicate() {
 
 #[tokio::test]
 async fn what_a_dead_edge_had_claimed_is_sent_by_another() {
-    let world = World::start().await;
-    let other = world.second_edge().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let other = context.second_edge().await;
+    let acme = context.partner("acme").await;
     let host = Receiver::start().await;
-    Placed::ended(&world, &acme, &host.url("/hook")).await;
+    OrderFixture::ended(&context, &acme, &host.url("/hook")).await;
     host.react(Reaction::Silence);
-    let core = Arc::clone(world.core());
+    let core = Arc::clone(context.core());
     let dying = tokio::spawn(async move { core.deliver_due().await });
     host.heard_at_least(1).await;
     dying.abort();
     assert!(dying.await.unwrap_err().is_cancelled());
     host.react(Reaction::status(200));
     assert_eq!(other.core().deliver_due().await.unwrap(), 0, "its lease still runs");
-    world.clock().advance(TimeDelta::seconds(31));
+    context.clock().advance(TimeDelta::seconds(31));
     assert_eq!(other.core().deliver_due().await.unwrap(), 1);
     let heard = host.heard();
     assert_eq!((heard.len(), ids(&heard).len()), (2, 1), "a duplicate carries the same id");
-    assert_eq!(deliveries(&world).await[0]["state"], "delivered");
+    assert_eq!(deliveries(&context).await[0]["state"], "delivered");
 }
 
 #[tokio::test]
 async fn a_host_that_hangs_delays_nobody_else() {
-    let world = World::start().await;
-    let (dead, alive) = (world.partner("dead").await, world.partner("alive").await);
+    let context = TestContext::start().await;
+    let (dead, alive) = (context.partner("dead").await, context.partner("alive").await);
     let (hanging, host) = (Receiver::start().await, Receiver::start().await);
     hanging.react(Reaction::Silence);
     for _ in 0..30 {
-        Placed::ended(&world, &dead, &hanging.url("/hook")).await;
+        OrderFixture::ended(&context, &dead, &hanging.url("/hook")).await;
     }
-    Placed::ended(&world, &alive, &host.url("/hook")).await;
-    let core = Arc::clone(world.core());
+    OrderFixture::ended(&context, &alive, &host.url("/hook")).await;
+    let core = Arc::clone(context.core());
     let turn = tokio::spawn(async move { core.deliver_due().await });
     host.heard_at_least(1).await;
     hanging.heard_at_least(8).await;
@@ -86,56 +86,60 @@ async fn a_host_that_hangs_delays_nobody_else() {
 
 #[tokio::test]
 async fn an_operator_sends_one_again_under_the_same_id() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let host = Receiver::start().await;
-    Placed::ended(&world, &acme, &host.url("/hook")).await;
-    world.core().deliver_due().await.unwrap();
-    let id = deliveries(&world).await[0]["id"].as_str().unwrap().to_owned();
+    OrderFixture::ended(&context, &acme, &host.url("/hook")).await;
+    context.core().deliver_due().await.unwrap();
+    let id = deliveries(&context).await[0]["id"].as_str().unwrap().to_owned();
     let path = format!("/admin/v1/deliveries/{id}/redeliver");
-    let again = world.admin(Method::POST, &path, json!({})).await;
+    let again = context.admin(Method::POST, &path, json!({})).await;
     assert_eq!(again.assert_status(200).json()["state"], "pending");
-    assert_eq!(world.core().deliver_due().await.unwrap(), 1);
+    assert_eq!(context.core().deliver_due().await.unwrap(), 1);
     assert_eq!((host.heard().len(), ids(&host.heard()).len()), (2, 1));
-    let audit = world.admin(Method::GET, &format!("/admin/v1/audit?target={id}"), json!({})).await;
+    let audit =
+        context.admin(Method::GET, &format!("/admin/v1/audit?target={id}"), json!({})).await;
     assert_eq!(audit.json()[0]["action"], "delivery.redeliver");
 
     let unknown = "/admin/v1/deliveries/00000000-0000-7000-8000-000000000000/redeliver";
-    world.admin(Method::POST, unknown, json!({})).await.assert_status(404);
-    world.admin(Method::GET, "/admin/v1/deliveries?state=lost", json!({})).await.assert_status(422);
-    world.admin(Method::GET, "/admin/v1/deliveries?order=x", json!({})).await.assert_status(422);
+    context.admin(Method::POST, unknown, json!({})).await.assert_status(404);
+    context
+        .admin(Method::GET, "/admin/v1/deliveries?state=lost", json!({}))
+        .await
+        .assert_status(422);
+    context.admin(Method::GET, "/admin/v1/deliveries?order=x", json!({})).await.assert_status(422);
 }
 
 #[tokio::test]
 async fn none_is_sent_again_while_an_attempt_is_under_way() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let host = Receiver::start().await;
     host.react(Reaction::Silence);
-    Placed::ended(&world, &acme, &host.url("/hook")).await;
-    let core = Arc::clone(world.core());
+    OrderFixture::ended(&context, &acme, &host.url("/hook")).await;
+    let core = Arc::clone(context.core());
     let turn = tokio::spawn(async move { core.deliver_due().await });
     host.heard_at_least(1).await;
-    let id = deliveries(&world).await[0]["id"].as_str().unwrap().to_owned();
+    let id = deliveries(&context).await[0]["id"].as_str().unwrap().to_owned();
     let path = format!("/admin/v1/deliveries/{id}/redeliver");
-    world.admin(Method::POST, &path, json!({})).await.assert_status(409);
+    context.admin(Method::POST, &path, json!({})).await.assert_status(409);
     turn.abort();
 }
 
 #[tokio::test]
 async fn an_edge_at_work_calls_within_a_second_and_stops_when_told() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let host = Receiver::start().await;
     let (stop, stopped) = tokio::sync::watch::channel(false);
-    let working = tokio::spawn(Arc::clone(world.core()).work(stopped));
+    let working = tokio::spawn(Arc::clone(context.core()).work(stopped));
     for attempt in 1..=3 {
-        Placed::ended(&world, &acme, &host.url("/hook")).await;
+        OrderFixture::ended(&context, &acme, &host.url("/hook")).await;
         host.heard_at_least(attempt).await;
     }
     stop.send(true).unwrap();
     working.await.unwrap();
-    let metrics = world.core().metrics.render();
+    let metrics = context.core().metrics.render();
     assert!(metrics.contains(r#"rampart_callback_attempts_total{outcome="delivered"} 3"#));
     assert!(metrics.contains(r#"rampart_callback_lag_seconds_bucket{le="1"} 3"#), "{metrics}");
 }
@@ -147,8 +151,8 @@ const BURST_MAX: Duration = Duration::from_secs(6);
 
 #[tokio::test]
 async fn a_burst_does_not_wait_for_the_next_look_at_the_queue() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let host = Receiver::start().await;
     sqlx::query(
         "with told as ( \
@@ -162,16 +166,16 @@ async fn a_burst_does_not_wait_for_the_next_look_at_the_queue() {
     )
     .bind(&acme.slug)
     .bind(BURST)
-    .bind(world.clock().now())
+    .bind(context.clock().now())
     .bind(host.url("/hook"))
-    .execute(world.db())
+    .execute(context.db())
     .await
     .unwrap();
     let (stop, stopped) = tokio::sync::watch::channel(false);
-    let working = tokio::spawn(Arc::clone(world.core()).work(stopped));
+    let working = tokio::spawn(Arc::clone(context.core()).work(stopped));
     until("the burst is delivered and settled", BURST_MAX, async || {
         let settled = "select count(*) from delivery where state = 'delivered' and attempts = 1";
-        let settled: i64 = sqlx::query_scalar(settled).fetch_one(world.db()).await.unwrap();
+        let settled: i64 = sqlx::query_scalar(settled).fetch_one(context.db()).await.unwrap();
         (settled == BURST).then_some(())
     })
     .await;

@@ -1,10 +1,10 @@
 //! The event log: what it shows, how it is read on, and telling of an event again.
 
 use chrono::TimeDelta;
+use rampart_tests::order_fixture::OrderFixture;
 use rampart_tests::partner::Partner;
-use rampart_tests::placed::Placed;
 use rampart_tests::receiver::{Reaction, Receiver};
-use rampart_tests::world::World;
+use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 
 const EVENTS: &str = "/api/v2/events";
@@ -22,20 +22,20 @@ async fn redeliver(partner: &Partner, event: &Value) -> Value {
 }
 
 /// An order that was paid, held and refunded.
-async fn eventful(world: &World, partner: &Partner) -> Placed {
-    let order = Placed::order(world, partner, None, None).await;
+async fn eventful(context: &TestContext, partner: &Partner) -> OrderFixture {
+    let order = OrderFixture::order(context, partner, None, None).await;
     for event in ["payment-received", "hold", "refund"] {
-        order.event(world, event).await.assert_status(200);
-        world.clock().advance(TimeDelta::seconds(1));
+        order.event(context, event).await.assert_status(200);
+        context.clock().advance(TimeDelta::seconds(1));
     }
     order
 }
 
 #[tokio::test]
 async fn the_log_tells_what_happened_oldest_first() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    let order = eventful(&world, &acme).await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let order = eventful(&context, &acme).await;
     let events = log(&acme, "").await;
     let types: Vec<_> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
     assert_eq!(types, ["order.paid", "order.blocked", "order.refunded"]);
@@ -53,14 +53,14 @@ async fn the_log_tells_what_happened_oldest_first() {
 
 #[tokio::test]
 async fn the_log_is_read_on_after_the_last_event_seen() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    eventful(&world, &acme).await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    eventful(&context, &acme).await;
     let events = log(&acme, "").await;
     let after = |event: &Value| format!("?after={}", event["id"].as_str().unwrap());
     assert_eq!(log(&acme, &after(&events[0])).await, events[1..]);
     assert_eq!(log(&acme, &after(&events[2])).await, [] as [Value; 0]);
-    world.clock().advance(TimeDelta::minutes(1));
+    context.clock().advance(TimeDelta::minutes(1));
     let page = acme.get(&format!("{EVENTS}?limit=2")).await;
     assert_eq!(page.json().as_array().unwrap()[..], events[..2]);
     assert_eq!(page.header("x-next-cursor"), events[1]["id"].as_str());
@@ -73,22 +73,22 @@ async fn the_log_is_read_on_after_the_last_event_seen() {
 
 #[tokio::test]
 async fn the_cursor_waits_for_events_that_may_still_be_overtaken() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    let order = Placed::order(&world, &acme, None, None).await;
-    order.event(&world, "cancel").await.assert_status(200);
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    order.event(&context, "cancel").await.assert_status(200);
     let page = acme.get(EVENTS).await;
     assert_eq!(page.json().as_array().unwrap().len(), 1, "it is shown at once");
     assert_eq!(page.header("x-next-cursor"), None);
-    world.clock().advance(TimeDelta::minutes(1));
+    context.clock().advance(TimeDelta::minutes(1));
     let page = acme.get(EVENTS).await;
     assert_eq!(page.header("x-next-cursor"), page.json()[0]["id"].as_str());
 }
 
 #[tokio::test]
 async fn what_is_no_filter_is_refused() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     for query in ["?after=7", "?type=order.exploded", "?limit=0", "?limit=101", "?limit=many"] {
         let answer = acme.get(&format!("{EVENTS}{query}")).await;
         answer.assert_status(400).assert_codes(&["ER048"]);
@@ -97,9 +97,9 @@ async fn what_is_no_filter_is_refused() {
 
 #[tokio::test]
 async fn nobody_sees_or_sends_anothers_events() {
-    let world = World::start().await;
-    let (acme, rival) = (world.partner("acme").await, world.partner("rival").await);
-    eventful(&world, &acme).await;
+    let context = TestContext::start().await;
+    let (acme, rival) = (context.partner("acme").await, context.partner("rival").await);
+    eventful(&context, &acme).await;
     assert_eq!(log(&rival, "").await, [] as [Value; 0]);
     let event = log(&acme, "").await[0]["id"].as_str().unwrap().to_owned();
     let foreign = rival.post(&format!("{EVENTS}/{event}/redeliver"), json!({})).await;
@@ -112,19 +112,19 @@ async fn nobody_sees_or_sends_anothers_events() {
 
 #[tokio::test]
 async fn an_event_is_told_again_with_its_id() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let host = Receiver::start().await;
-    Placed::ended(&world, &acme, &host.url("/hook")).await;
+    OrderFixture::ended(&context, &acme, &host.url("/hook")).await;
     host.react(Reaction::status(410));
-    assert_eq!(world.core().deliver_due().await.unwrap(), 1);
+    assert_eq!(context.core().deliver_due().await.unwrap(), 1);
     host.react(Reaction::status(200));
     let event = &log(&acme, "").await[0];
     let again = redeliver(&acme, event).await;
     assert_eq!((&again["id"], &again["type"]), (&event["id"], &event["type"]));
     assert_eq!(again["deliveries"], 1);
     assert_eq!(redeliver(&acme, event).await["deliveries"], 1, "and no second one beside it");
-    assert_eq!(world.core().deliver_due().await.unwrap(), 1);
+    assert_eq!(context.core().deliver_due().await.unwrap(), 1);
     let [first, second] = &host.heard()[..] else { panic!("not two requests") };
     assert_eq!(first.header("webhook-id"), event["id"].as_str().unwrap());
     assert_eq!(first.header("webhook-id"), second.header("webhook-id"));
@@ -133,10 +133,10 @@ async fn an_event_is_told_again_with_its_id() {
 
 #[tokio::test]
 async fn an_event_that_nobody_listens_to_is_told_to_nobody() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    eventful(&world, &acme).await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    eventful(&context, &acme).await;
     let event = &log(&acme, "").await[0];
     assert_eq!(redeliver(&acme, event).await["deliveries"], 0);
-    assert_eq!(world.core().deliver_due().await.unwrap(), 0);
+    assert_eq!(context.core().deliver_due().await.unwrap(), 0);
 }

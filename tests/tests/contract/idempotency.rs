@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use futures::future::join_all;
 use http::Method;
-use rampart_tests::world::World;
+use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 
 use crate::orders::{BTC, Shop, confirm_of, count};
@@ -12,8 +12,8 @@ const OFFER: &str = "/api/v2/buy/offer";
 
 #[tokio::test]
 async fn a_refusal_is_an_answer_and_is_saved() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let send = async |body: Value| {
         let request = acme.request(Method::POST, OFFER).header("idempotency-key", "k");
         request.json(&body).send().await
@@ -28,14 +28,14 @@ async fn a_refusal_is_an_answer_and_is_saved() {
     let mended =
         json!({"baseCurrency": "BTC", "quoteCurrency": "EUR", "paymentMethod": "creditCard"});
     send(mended.clone()).await.assert_status(422).assert_codes(&["ER999"]);
-    world.clock().advance(TimeDelta::hours(25));
+    context.clock().advance(TimeDelta::hours(25));
     send(mended).await.assert_status(200);
 }
 
 #[tokio::test]
 async fn a_key_out_of_bounds_is_refused_before_the_members() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     for key in ["", &"k".repeat(256)] {
         let request = acme.request(Method::POST, OFFER).header("idempotency-key", key);
         request.json(&json!({})).send().await.assert_status(400).assert_codes(&["ER048"]);
@@ -44,10 +44,10 @@ async fn a_key_out_of_bounds_is_refused_before_the_members() {
 
 #[tokio::test]
 async fn a_key_shows_no_user_the_answer_of_another() {
-    let world = World::start().await;
-    let shop = Shop::of(&world, "acme").await;
-    let other = shop.with_another_user(&world).await;
-    let body = json!({"quote": shop.quote(&world, |_| ()), "walletAddress": BTC,
+    let context = TestContext::start().await;
+    let shop = Shop::of(&context, "acme").await;
+    let other = shop.with_another_user(&context).await;
+    let body = json!({"quote": shop.quote(&context, |_| ()), "walletAddress": BTC,
         "returnUrl": "https://shop.example/done"});
     let send = async |shop: &Shop| {
         let request = shop.request(Method::POST, "/api/v1/buy/confirm");
@@ -60,12 +60,12 @@ async fn a_key_shows_no_user_the_answer_of_another() {
 
 #[tokio::test]
 async fn a_key_that_races_with_two_bodies_makes_one_order() {
-    let world = World::start().await;
-    let second = world.second_edge().await;
-    let shop = Shop::of(&world, "acme").await;
+    let context = TestContext::start().await;
+    let second = context.second_edge().await;
+    let shop = Shop::of(&context, "acme").await;
     second.core().refresh().await.unwrap();
     let elsewhere = shop.at(&second);
-    let body = || confirm_of(&shop.quote(&world, |_| ()));
+    let body = || confirm_of(&shop.quote(&context, |_| ()));
     let bodies = [body(), body()];
     let send = async |n: usize| {
         let shop = if n.is_multiple_of(3) { &elsewhere } else { &shop };
@@ -88,23 +88,23 @@ async fn a_key_that_races_with_two_bodies_makes_one_order() {
     assert_eq!(again.assert_status(200).text(), answers[done[0]].text());
     assert_eq!(again.header("idempotency-replayed"), Some("true"));
     send(other).await.assert_status(422).assert_codes(&["ER999"]);
-    assert_eq!(count(&world, "select count(*) from buy_order").await, 1);
+    assert_eq!(count(&context, "select count(*) from buy_order").await, 1);
 }
 
 #[tokio::test]
 async fn a_confirms_answer_is_saved_by_the_transaction_that_makes_its_order() {
-    let world = World::start().await;
-    let shop = Shop::of(&world, "acme").await;
+    let context = TestContext::start().await;
+    let shop = Shop::of(&context, "acme").await;
     let send = async |key: &str, body: &Value| {
         let request = shop.request(Method::POST, "/api/v1/buy/confirm");
         request.header("idempotency-key", key).json(body).send().await
     };
-    let body = confirm_of(&shop.quote(&world, |_| ()));
+    let body = confirm_of(&shop.quote(&context, |_| ()));
     let first = send("one", &body).await;
     first.assert_status(200);
     let together = "select count(*) from buy_order b join idempotency_key k using (client_id) \
                     where b.xmin = k.xmin and k.status = 200 and k.body is not null";
-    assert_eq!(count(&world, together).await, 1);
+    assert_eq!(count(&context, together).await, 1);
     // Another key for the same quote is answered with the same order.
     let second = send("two", &body).await;
     assert_eq!(second.assert_status(200).text(), first.text());

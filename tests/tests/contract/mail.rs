@@ -3,33 +3,33 @@
 use chrono::TimeDelta;
 use http::Method;
 use rampart_tests::mail_server::MailServer;
-use rampart_tests::world::World;
+use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 
-async fn ground() -> (World, MailServer) {
+async fn ground() -> (TestContext, MailServer) {
     let server = MailServer::start().await;
     let url = server.url();
-    let world = World::with(|settings| {
+    let context = TestContext::with(|settings| {
         settings.mail.smtp_url = Some(rampart_core::platform::crypto::Secret::new(url));
     })
     .await;
-    (world, server)
+    (context, server)
 }
 
-async fn states(world: &World) -> Vec<Value> {
-    let mails = world.admin(Method::GET, "/admin/v1/mail", json!({})).await.json();
+async fn states(context: &TestContext) -> Vec<Value> {
+    let mails = context.admin(Method::GET, "/admin/v1/mail", json!({})).await.json();
     mails.as_array().unwrap().iter().map(|mail| mail["state"].clone()).collect()
 }
 
 #[tokio::test]
 async fn a_mail_is_sent_once_by_whichever_edge() {
-    let (world, server) = ground().await;
-    let beside = world.second_edge().await;
-    let acme = world.partner("acme").await;
+    let (context, server) = ground().await;
+    let beside = context.second_edge().await;
+    let acme = context.partner("acme").await;
     for name in ["ada", "bob", "eve"] {
         acme.user(name).await;
     }
-    let (one, other) = tokio::join!(world.core().send_mail(), beside.core().send_mail());
+    let (one, other) = tokio::join!(context.core().send_mail(), beside.core().send_mail());
     assert_eq!(one.unwrap() + other.unwrap(), 3);
     let mut mails = server.mails();
     mails.sort_by(|a, b| a.to.cmp(&b.to));
@@ -39,51 +39,51 @@ async fn a_mail_is_sent_once_by_whichever_edge() {
     for part in ["Message-ID: <", "Subject: Your code for acme", "Your code is "] {
         assert!(mails[0].content.contains(part), "{part}: {}", mails[0].content);
     }
-    assert_eq!(states(&world).await, ["sent", "sent", "sent"]);
-    assert_eq!(world.core().send_mail().await.unwrap(), 0);
+    assert_eq!(states(&context).await, ["sent", "sent", "sent"]);
+    assert_eq!(context.core().send_mail().await.unwrap(), 0);
 }
 
 #[tokio::test]
 async fn a_mail_that_cannot_be_sent_now_is_tried_later_and_one_that_never_can_is_given_up() {
-    let (world, server) = ground().await;
-    world.partner("acme").await.user("ada").await;
+    let (context, server) = ground().await;
+    context.partner("acme").await.user("ada").await;
     server.refuse(vec!["451 later", "451 later"]);
     for (wait, tried) in [(0, 1), (1, 0), (5, 1), (6, 0), (5, 1)] {
-        world.clock().advance(TimeDelta::seconds(wait));
-        assert_eq!(world.core().send_mail().await.unwrap(), tried, "after {wait} s");
+        context.clock().advance(TimeDelta::seconds(wait));
+        assert_eq!(context.core().send_mail().await.unwrap(), tried, "after {wait} s");
     }
     assert_eq!(server.mails().len(), 1);
-    world.partner("beta").await.user("bob").await;
+    context.partner("beta").await.user("bob").await;
     server.refuse(vec!["550 nobody"]);
-    assert_eq!(world.core().send_mail().await.unwrap(), 1);
-    assert_eq!(states(&world).await, ["failed", "sent"]);
-    world.clock().advance(TimeDelta::hours(2));
-    assert_eq!(world.core().send_mail().await.unwrap(), 0);
+    assert_eq!(context.core().send_mail().await.unwrap(), 1);
+    assert_eq!(states(&context).await, ["failed", "sent"]);
+    context.clock().advance(TimeDelta::hours(2));
+    assert_eq!(context.core().send_mail().await.unwrap(), 0);
 }
 
 #[tokio::test]
 async fn what_an_edge_died_with_is_sent_by_another() {
-    let (world, server) = ground().await;
-    world.partner("acme").await.user("ada").await;
+    let (context, server) = ground().await;
+    context.partner("acme").await.user("ada").await;
     // Claimed, and then nothing.
     sqlx::query("update mail_outbox set attempts = 1, next_attempt_at = now() + interval '10 min'")
-        .execute(world.db())
+        .execute(context.db())
         .await
         .unwrap();
-    assert_eq!(world.core().send_mail().await.unwrap(), 0);
-    world.clock().advance(TimeDelta::minutes(11));
-    assert_eq!(world.core().send_mail().await.unwrap(), 1);
+    assert_eq!(context.core().send_mail().await.unwrap(), 0);
+    context.clock().advance(TimeDelta::minutes(11));
+    assert_eq!(context.core().send_mail().await.unwrap(), 1);
     assert_eq!(server.mails().len(), 1);
 }
 
 #[tokio::test]
 async fn mail_to_nobody_and_mail_that_is_too_old_stays() {
-    let (world, server) = ground().await;
-    let acme = world.partner("acme").await;
+    let (context, server) = ground().await;
+    let acme = context.partner("acme").await;
     let nobody = json!({"emailAddress": "nobody@mail.example.com"});
     acme.post("/api/v1/user/reset-password", nobody).await.assert_status(200);
     acme.user("ada").await;
-    world.clock().advance(TimeDelta::hours(25));
-    assert_eq!(world.core().send_mail().await.unwrap(), 0);
+    context.clock().advance(TimeDelta::hours(25));
+    assert_eq!(context.core().send_mail().await.unwrap(), 0);
     assert!(server.mails().is_empty());
 }

@@ -6,7 +6,7 @@ mod methods;
 use chrono::TimeDelta;
 use http::Method;
 use rampart_tests::partner::Partner;
-use rampart_tests::world::World;
+use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 
 const PAIRS: &str = "/api/v1/system/currency-pairs";
@@ -20,15 +20,16 @@ const READS: [&str; 6] = [
     "/api/v2/client/info",
 ];
 
-async fn change(world: &World, method: Method, path: &str, body: Value) {
-    world.admin(method, path, body).await.assert_status(200);
+async fn change(context: &TestContext, method: Method, path: &str, body: Value) {
+    context.admin(method, path, body).await.assert_status(200);
 }
 
 /// A price set by the operator, without a spread around it.
-async fn set_price(world: &World, pair: &str, price: Value) {
-    change(world, Method::PUT, &format!("/admin/v1/prices/{pair}"), json!({"price": price})).await;
+async fn set_price(context: &TestContext, pair: &str, price: Value) {
+    change(context, Method::PUT, &format!("/admin/v1/prices/{pair}"), json!({"price": price}))
+        .await;
     let path = format!("/admin/v1/pairs/{pair}");
-    change(world, Method::PATCH, &path, json!({"spreadPercentage": 0})).await;
+    change(context, Method::PATCH, &path, json!({"spreadPercentage": 0})).await;
 }
 
 fn pair<'a>(pairs: &'a Value, code: &str) -> &'a Value {
@@ -37,8 +38,8 @@ fn pair<'a>(pairs: &'a Value, code: &str) -> &'a Value {
 
 #[tokio::test]
 async fn pairs_are_listed_in_their_literal_shape() {
-    let world = World::start().await;
-    let pairs = world.partner("acme").await.get(PAIRS).await.json();
+    let context = TestContext::start().await;
+    let pairs = context.partner("acme").await.get(PAIRS).await.json();
     assert_eq!(pairs.as_array().unwrap().len(), 9);
     let bitcoin = json!({
         "currencyPair": "BTC-EUR",
@@ -67,8 +68,8 @@ async fn pairs_are_listed_in_their_literal_shape() {
 
 #[tokio::test]
 async fn the_system_and_the_client_are_shown_in_their_literal_shape() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let info = acme.get("/api/v1/system/info").await.json();
     assert_eq!(info["supportedRegions"][1], "nl-be");
     let page = |kind: &str, name: &str| info[kind][name]["nl-be"].as_str().unwrap().to_owned();
@@ -86,7 +87,7 @@ async fn the_system_and_the_client_are_shown_in_their_literal_shape() {
     assert!(nationalities.contains(&germany), "{nationalities:?}");
 
     let settings = json!({"defaultFeePercentage": 1.5, "allowedCountries": ["NL", "DE"]});
-    change(&world, Method::PATCH, "/admin/v1/partners/acme", settings).await;
+    change(&context, Method::PATCH, "/admin/v1/partners/acme", settings).await;
     let expected = json!({
         "slug": "acme", "name": "acme", "mode": "test", "allowedCountries": ["NL", "DE"],
         "defaultFeePercentage": 1.5,
@@ -96,9 +97,9 @@ async fn the_system_and_the_client_are_shown_in_their_literal_shape() {
 
 #[tokio::test]
 async fn prices_fold_in_the_spread_and_the_fee() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    set_price(&world, "BTC-EUR", json!(90000)).await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    set_price(&context, "BTC-EUR", json!(90000)).await;
     let prices = acme.get("/api/v1/prices").await.json();
     assert_eq!(
         (&prices["buy"]["BTC-EUR"], &prices["sell"]["BTC-EUR"]),
@@ -124,18 +125,19 @@ async fn prices_fold_in_the_spread_and_the_fee() {
 
     // 90000 / (0.99 * 0.99): the spread is taken from what the fee leaves.
     let spread = json!({"spreadPercentage": 1});
-    change(&world, Method::PATCH, "/admin/v1/pairs/BTC-EUR", spread).await;
+    change(&context, Method::PATCH, "/admin/v1/pairs/BTC-EUR", spread).await;
     assert_eq!(acme.get("/api/v2/prices?fee=1").await.json()["BTC-EUR"]["buy"], json!(91827.36));
     let default = json!({"defaultFeePercentage": 1});
-    change(&world, Method::PATCH, "/admin/v1/partners/acme", default).await;
+    change(&context, Method::PATCH, "/admin/v1/partners/acme", default).await;
     assert_eq!(acme.get("/api/v2/prices").await.json()["BTC-EUR"]["buy"], json!(91827.36));
 }
 
 #[tokio::test]
 async fn a_fee_out_of_bounds_is_er050() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    change(&world, Method::PATCH, "/admin/v1/partners/acme", json!({"feeCapPercentage": 3})).await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    change(&context, Method::PATCH, "/admin/v1/partners/acme", json!({"feeCapPercentage": 3}))
+        .await;
     for path in ["/api/v1/prices", "/api/v2/prices"] {
         for fee in ["", "-1", "3.01", "5", "abc", "1,5", "%2B1", "1e9"] {
             let answer = acme.get(&format!("{path}?fee={fee}")).await;
@@ -149,10 +151,10 @@ async fn a_fee_out_of_bounds_is_er050() {
 
 #[tokio::test]
 async fn a_side_that_cannot_be_quoted_has_no_price() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let path = "/admin/v1/pairs/ETH-EUR";
-    change(&world, Method::PATCH, path, json!({"sell": {"status": "maintenance"}})).await;
+    change(&context, Method::PATCH, path, json!({"sell": {"status": "maintenance"}})).await;
     let prices = acme.get("/api/v1/prices").await.json();
     assert!(prices["buy"]["ETH-EUR"].is_number() && prices["sell"].get("ETH-EUR").is_none());
     assert_eq!(acme.get("/api/v2/prices").await.json()["ETH-EUR"]["sell"], Value::Null);
@@ -160,21 +162,21 @@ async fn a_side_that_cannot_be_quoted_has_no_price() {
     assert_eq!(pair(&pairs, "ETH-EUR")["buy"]["status"], "enabled");
     assert_eq!(pair(&pairs, "ETH-EUR")["sell"]["status"], "maintenance");
 
-    change(&world, Method::PATCH, path, json!({"buy": {"status": "disabled"}})).await;
+    change(&context, Method::PATCH, path, json!({"buy": {"status": "disabled"}})).await;
     assert!(acme.get("/api/v2/prices").await.json().get("ETH-EUR").is_none());
     assert_eq!(pair(&acme.get(PAIRS).await.json(), "ETH-EUR")["buy"]["status"], "disabled");
 }
 
 #[tokio::test]
 async fn a_price_that_is_too_old_puts_its_pair_in_maintenance() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    set_price(&world, "BTC-EUR", json!(90000)).await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    set_price(&context, "BTC-EUR", json!(90000)).await;
     let age = json!({"priceMaxAgeSeconds": 60});
-    change(&world, Method::PATCH, "/admin/v1/pairs/BTC-EUR", age).await;
+    change(&context, Method::PATCH, "/admin/v1/pairs/BTC-EUR", age).await;
     let fresh = acme.get(PAIRS).await;
     assert_eq!(pair(&fresh.json(), "BTC-EUR")["buy"]["status"], "enabled");
-    world.clock().advance(TimeDelta::seconds(61));
+    context.clock().advance(TimeDelta::seconds(61));
     let stale = acme.get(PAIRS).await;
     for side in ["buy", "sell"] {
         assert_eq!(pair(&stale.json(), "BTC-EUR")[side]["status"], "maintenance");
@@ -186,8 +188,8 @@ async fn a_price_that_is_too_old_puts_its_pair_in_maintenance() {
 
 #[tokio::test]
 async fn what_has_not_changed_is_answered_by_304() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     for path in READS {
         let first = acme.get(path).await;
         first.assert_status(200);
@@ -203,9 +205,9 @@ async fn what_has_not_changed_is_answered_by_304() {
 
 #[tokio::test]
 async fn every_catalogue_read_names_the_same_version_on_every_edge() {
-    let world = World::start().await;
-    let other = world.second_edge().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let other = context.second_edge().await;
+    let acme = context.partner("acme").await;
     other.core().refresh().await.unwrap();
     let version = |partner: Partner| async move {
         let mut versions = Vec::new();
@@ -219,7 +221,7 @@ async fn every_catalogue_read_names_the_same_version_on_every_edge() {
     };
     let before = version(acme.clone()).await;
     assert_eq!(version(acme.at(&other)).await, before);
-    set_price(&world, "BTC-EUR", json!(1)).await;
+    set_price(&context, "BTC-EUR", json!(1)).await;
     let after = version(acme.clone()).await;
     assert!(after > before);
     other.core().refresh().await.unwrap();
@@ -233,20 +235,20 @@ async fn what_is_listed_is_quotable_at_the_listed_price() {
         settings.ratelimit.client = "1000/s burst 1000".parse().unwrap();
         settings.ratelimit.quotes = "1000/s burst 1000".parse().unwrap();
     };
-    let world = World::with(generous).await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::with(generous).await;
+    let acme = context.partner("acme").await;
     for pair in ["BTC-EUR", "XRP-EUR"] {
-        set_price(&world, pair, json!(2.5)).await;
+        set_price(&context, pair, json!(2.5)).await;
     }
     change(
-        &world,
+        &context,
         Method::PATCH,
         "/admin/v1/pairs/ETH-EUR",
         json!({"buy": {"status": "maintenance"}}),
     )
     .await;
     let off = json!({"enabled": false});
-    change(&world, Method::PATCH, "/admin/v1/payment-methods/walletpay", off).await;
+    change(&context, Method::PATCH, "/admin/v1/payment-methods/walletpay", off).await;
 
     let prices = acme.get("/api/v1/prices").await;
     let methods = acme.get(METHODS).await.json();

@@ -8,7 +8,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use http::Method;
 use rampart_tests::answer::Answer;
 use rampart_tests::partner::Partner;
-use rampart_tests::world::World;
+use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 use sqlx::Row;
 use uuid::Uuid;
@@ -36,8 +36,8 @@ async fn post(partner: &Partner, body: &'static str) -> Answer {
 
 #[tokio::test]
 async fn an_offer_is_stored_as_signed() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let canonical = format!(
         "callbackUrl=https%3A%2F%2Fshop.example%2Fhook%3Fa%3D1&fee=1.50\
          &returnUrl=yourapp%3A%2F%2Fdone&walletAddress={ADDRESS}"
@@ -52,7 +52,7 @@ async fn an_offer_is_stored_as_signed() {
             "unknown":"ignored","signature":"{}"}}"#,
         signature(&acme, &canonical)
     );
-    let before = world.clock().now();
+    let before = context.clock().now();
     let answer = acme.request(Method::POST, OFFER).body(body).send().await;
     answer.assert_status(200);
     let made = answer.json();
@@ -73,7 +73,7 @@ async fn an_offer_is_stored_as_signed() {
     let row = sqlx::query(statement)
         .bind(acme.id.parse::<Uuid>().unwrap())
         .bind(made["offerUuid"].as_str().unwrap().parse::<Uuid>().unwrap())
-        .fetch_one(world.db())
+        .fetch_one(context.db())
         .await
         .unwrap();
     for (column, text) in [
@@ -97,15 +97,15 @@ async fn an_offer_is_stored_as_signed() {
 
 #[tokio::test]
 async fn an_offer_needs_no_more_than_currencies_and_a_method() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    let before = world.clock().now();
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let before = context.clock().now();
     let made = acme.post(OFFER, offer(json!({}))).await.assert_status(200).json();
     assert_eq!(made["returnUrl"], Value::Null);
     let expires: DateTime<Utc> = made["expiresAt"].as_str().unwrap().parse().unwrap();
     assert!(expires - before >= TimeDelta::hours(1) && expires - before < TimeDelta::minutes(61));
     let shown: bool = sqlx::query_scalar("select show_wallet_address from offer")
-        .fetch_one(world.db())
+        .fetch_one(context.db())
         .await
         .unwrap();
     assert!(shown, "the wallet address is shown unless the partner hides it");
@@ -113,15 +113,17 @@ async fn an_offer_needs_no_more_than_currencies_and_a_method() {
 
 #[tokio::test]
 async fn currencies_are_derived_from_both_caip19_ids() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let ids = json!({
         "sourceCurrency": "swift:0/iso4217:EUR", "targetCurrency": "eip155:1/slip44:60",
         "paymentMethod": "creditCard",
     });
     acme.post(OFFER, ids).await.assert_status(200);
-    let base: String =
-        sqlx::query_scalar("select base_currency from offer").fetch_one(world.db()).await.unwrap();
+    let base: String = sqlx::query_scalar("select base_currency from offer")
+        .fetch_one(context.db())
+        .await
+        .unwrap();
     assert_eq!(base, "ETH");
     // One of them alone derives nothing.
     let one = json!({"targetCurrency": "eip155:1/slip44:60", "paymentMethod": "creditCard"});
@@ -219,12 +221,15 @@ fn meanings(acme: &Partner) -> Vec<Case> {
 
 #[tokio::test]
 async fn every_code_of_an_offer_has_its_case() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let off = json!({"enabled": false});
-    world.admin(Method::PATCH, "/admin/v1/payment-methods/walletpay", off).await.assert_status(200);
+    context
+        .admin(Method::PATCH, "/admin/v1/payment-methods/walletpay", off)
+        .await
+        .assert_status(200);
     let off = json!({"buy": {"status": "disabled"}});
-    world.admin(Method::PATCH, "/admin/v1/pairs/ADA-EUR", off).await.assert_status(200);
+    context.admin(Method::PATCH, "/admin/v1/pairs/ADA-EUR", off).await.assert_status(200);
     let cases = texts(&acme).into_iter().chain(numbers_and_flags()).chain(meanings(&acme));
     for (members, codes) in cases {
         let answer = acme.post(OFFER, offer(members.clone())).await;
@@ -232,14 +237,14 @@ async fn every_code_of_an_offer_has_its_case() {
         assert_eq!(answer.codes(), codes, "{members}");
     }
     let stored: i64 =
-        sqlx::query_scalar("select count(*) from offer").fetch_one(world.db()).await.unwrap();
+        sqlx::query_scalar("select count(*) from offer").fetch_one(context.db()).await.unwrap();
     assert_eq!(stored, 0);
 }
 
 #[tokio::test]
 async fn what_json_cannot_tell_apart_is_told_apart() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let whole = r#"{"baseCurrency":"BTC","quoteCurrency":"EUR","paymentMethod":"creditCard","expireTime":3600.0}"#;
     post(&acme, whole).await.assert_codes(&["ER314"]);
     let huge = r#"{"baseCurrency":"BTC","quoteCurrency":"EUR","paymentMethod":"creditCard","expireTime":99999999999999999999}"#;
@@ -251,8 +256,8 @@ async fn what_json_cannot_tell_apart_is_told_apart() {
 
 #[tokio::test]
 async fn all_violations_come_together() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let wrong = json!({
         "baseCurrency": 1, "paymentMethod": null, "baseCurrencyAmount": "1", "returnUrl": "",
         "walletAddress": [], "expireTime": "", "fixedAmount": "x", "signature": 1, "fee": 1,
@@ -263,10 +268,10 @@ async fn all_violations_come_together() {
 
 #[tokio::test]
 async fn a_partner_may_be_made_to_name_the_wallet() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let required = json!({"walletAddressRequired": true, "feeCapPercentage": 1});
-    world.admin(Method::PATCH, "/admin/v1/partners/acme", required).await.assert_status(200);
+    context.admin(Method::PATCH, "/admin/v1/partners/acme", required).await.assert_status(200);
     acme.post(OFFER, offer(json!({}))).await.assert_codes(&["ER325"]);
     acme.post(OFFER, offer(json!({"walletAddress": ""}))).await.assert_codes(&["ER325"]);
     let canonical = format!("walletAddress={ADDRESS}");
@@ -278,8 +283,8 @@ async fn a_partner_may_be_made_to_name_the_wallet() {
 
 #[tokio::test]
 async fn a_tag_needs_no_signature_but_is_covered_by_one() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let tag = json!({"baseCurrency": "XRP", "walletAddressTag": "12345"});
     acme.post(OFFER, offer(tag.clone())).await.assert_status(200);
     let mut signed = offer(tag);
@@ -291,11 +296,11 @@ async fn a_tag_needs_no_signature_but_is_covered_by_one() {
 
 #[tokio::test]
 async fn both_secrets_sign_during_a_rotation_and_none_is_er331() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let rotate = json!({"kind": "signing", "overlapSeconds": 60});
     let path = "/admin/v1/partners/acme/secrets/rotate";
-    let rotated = world.admin(Method::POST, path, rotate).await;
+    let rotated = context.admin(Method::POST, path, rotate).await;
     let secret = rotated.assert_status(200).json()["secret"].as_str().unwrap().to_owned();
     let mut renewed = acme.clone();
     renewed.signing_secret = secret;
@@ -305,7 +310,7 @@ async fn both_secrets_sign_during_a_rotation_and_none_is_er331() {
     };
     signed_by(&acme).await.assert_status(200);
     signed_by(&renewed).await.assert_status(200);
-    world.clock().advance(TimeDelta::seconds(61));
+    context.clock().advance(TimeDelta::seconds(61));
     signed_by(&acme).await.assert_codes(&["ER336"]);
     signed_by(&renewed).await.assert_status(200);
 
@@ -314,21 +319,21 @@ async fn both_secrets_sign_during_a_rotation_and_none_is_er331() {
         "delete from client_secret where client_id = $1 and kind = 'signing'",
         "update client set revision = (select max(revision) + 1 from client) where client_id = $1",
     ] {
-        sqlx::query(statement).bind(client).execute(world.db()).await.unwrap();
+        sqlx::query(statement).bind(client).execute(context.db()).await.unwrap();
     }
     sqlx::query("update change_counter set revision = revision + 1 where scope = 'clients'")
-        .execute(world.db())
+        .execute(context.db())
         .await
         .unwrap();
-    world.core().refresh().await.unwrap();
+    context.core().refresh().await.unwrap();
     signed_by(&renewed).await.assert_codes(&["ER331"]);
     acme.post(OFFER, offer(json!({}))).await.assert_status(200);
 }
 
 #[tokio::test]
 async fn another_partners_signature_is_wrong() {
-    let world = World::start().await;
-    let (acme, rival) = (world.partner("acme").await, world.partner("rival").await);
+    let context = TestContext::start().await;
+    let (acme, rival) = (context.partner("acme").await, context.partner("rival").await);
     let members =
         json!({"returnUrl": "app:x", "signature": signature(&rival, "returnUrl=app%3Ax")});
     acme.post(OFFER, offer(members.clone())).await.assert_codes(&["ER336"]);
@@ -337,8 +342,8 @@ async fn another_partners_signature_is_wrong() {
 
 #[tokio::test]
 async fn a_repeated_key_gets_the_same_offer() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let send = async |members: Value| {
         let request = acme.request(Method::POST, OFFER).header("idempotency-key", "k1");
         request.json(&offer(members)).send().await

@@ -9,7 +9,7 @@ use http::Method;
 use rampart_core::api::{ENDPOINTS, OPERATOR_ENDPOINTS};
 use rampart_core::endpoint::Route;
 use rampart_tests::document::{Document, OPERATORS, PARTNERS, operation};
-use rampart_tests::world::World;
+use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 
 /// The reviewed documents, from this package's folder.
@@ -185,8 +185,8 @@ fn every_example_is_valid() {
 
 #[tokio::test]
 async fn whoever_asks_gets_it_and_may_keep_it() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let answer = acme.anonymous(Method::GET, "/openapi.json").send().await;
     answer.assert_status(200);
     assert_eq!(answer.json(), *PARTNERS.value());
@@ -198,8 +198,8 @@ async fn whoever_asks_gets_it_and_may_keep_it() {
 
 #[tokio::test]
 async fn what_needs_no_preparation_answers_as_documented() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let simple = |route: &&Route| route.method == Method::GET && !route.path.contains('{');
     let mut granted = 0;
     for route in ENDPOINTS.iter().filter(simple) {
@@ -211,11 +211,11 @@ async fn what_needs_no_preparation_answers_as_documented() {
 
 #[tokio::test]
 async fn an_operator_gets_the_operators_document() {
-    let world = World::start().await;
+    let context = TestContext::start().await;
     let path = "/admin/v1/openapi.json";
-    let answer = world.admin(Method::GET, path, json!({})).await;
+    let answer = context.admin(Method::GET, path, json!({})).await;
     assert_eq!(answer.assert_status(200).json(), *OPERATORS.value());
-    let stranger = world.admin_as(None, Method::GET, path, bytes::Bytes::new()).await;
+    let stranger = context.admin_as(None, Method::GET, path, bytes::Bytes::new()).await;
     stranger.assert_status(401);
 }
 

@@ -15,7 +15,7 @@ use rampart_core::platform::crypto::Purpose;
 use rampart_core::trading::quotes::{Quote, Side, token};
 use rampart_tests::answer::Answer;
 use rampart_tests::partner::{Partner, Request};
-use rampart_tests::world::World;
+use rampart_tests::test_context::TestContext;
 use rampart_types::FeeBreakdown;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -32,22 +32,22 @@ pub(crate) struct Shop {
 }
 
 impl Shop {
-    pub(crate) async fn of(world: &World, slug: &str) -> Self {
-        let partner = world.partner(slug).await;
+    pub(crate) async fn of(context: &TestContext, slug: &str) -> Self {
+        let partner = context.partner(slug).await;
         let identifier = format!("{slug:x<36}");
-        let user = user(world, &partner, &identifier).await;
+        let user = user(context, &partner, &identifier).await;
         Self { partner, user, identifier }
     }
 
     /// The same partner with another user.
-    pub(crate) async fn with_another_user(&self, world: &World) -> Self {
+    pub(crate) async fn with_another_user(&self, context: &TestContext) -> Self {
         let identifier = format!("{}y", self.identifier);
-        let user = user(world, &self.partner, &identifier).await;
+        let user = user(context, &self.partner, &identifier).await;
         Self { partner: self.partner.clone(), user, identifier }
     }
 
     /// The same shop, talking to another edge.
-    pub(crate) fn at(&self, edge: &World) -> Self {
+    pub(crate) fn at(&self, edge: &TestContext) -> Self {
         let (user, identifier) = (self.user, self.identifier.clone());
         Self { partner: self.partner.at(edge), user, identifier }
     }
@@ -69,11 +69,11 @@ impl Shop {
     }
 
     /// A quote over 100.00 EUR for 0.001 BTC by credit card, unless the test says otherwise.
-    pub(crate) fn quote(&self, world: &World, change: impl FnOnce(&mut Quote)) -> String {
-        let now = world.clock().now();
+    pub(crate) fn quote(&self, context: &TestContext, change: impl FnOnce(&mut Quote)) -> String {
+        let now = context.clock().now();
         let fee = |text: &str| text.parse().unwrap();
         let mut quote = Quote {
-            id: world.clock().uuid().unwrap().into(),
+            id: context.clock().uuid().unwrap().into(),
             client: self.partner.id.parse().unwrap(),
             user: None,
             side: Side::Buy,
@@ -101,13 +101,13 @@ impl Shop {
             expires_at: now + std::time::Duration::from_secs(300),
         };
         change(&mut quote);
-        let snapshot = world.core().snapshots.current();
-        token::seal(world.core(), &snapshot.tenants[&quote.client], &quote).unwrap().into()
+        let snapshot = context.core().snapshots.current();
+        token::seal(context.core(), &snapshot.tenants[&quote.client], &quote).unwrap().into()
     }
 
     /// Confirms a new quote and answers the order's number.
-    async fn order(&self, world: &World, change: impl FnOnce(&mut Value)) -> i64 {
-        let mut body = confirm_of(&self.quote(world, |_| ()));
+    async fn order(&self, context: &TestContext, change: impl FnOnce(&mut Value)) -> i64 {
+        let mut body = confirm_of(&self.quote(context, |_| ()));
         change(&mut body);
         let answer = self.v1(&body).await;
         answer.assert_status(200);
@@ -115,8 +115,8 @@ impl Shop {
     }
 
     /// An offer that fixes what `columns` say, as its creation would have left it.
-    async fn offer(&self, world: &World, changes: &str) -> Uuid {
-        let (offer, now) = (world.clock().uuid().unwrap(), world.clock().now());
+    async fn offer(&self, context: &TestContext, changes: &str) -> Uuid {
+        let (offer, now) = (context.clock().uuid().unwrap(), context.clock().now());
         let client: Uuid = self.partner.id.parse().unwrap();
         sqlx::query(
             "insert into offer (client_id, offer_id, base_currency, quote_currency, \
@@ -129,24 +129,24 @@ impl Shop {
         .bind(client)
         .bind(offer)
         .bind(now)
-        .execute(world.db())
+        .execute(context.db())
         .await
         .unwrap();
         if !changes.is_empty() {
             let statement = format!("update offer set {changes} where offer_id = $1");
             let statement = sqlx::AssertSqlSafe(statement);
-            sqlx::query(statement).bind(offer).execute(world.db()).await.unwrap();
+            sqlx::query(statement).bind(offer).execute(context.db()).await.unwrap();
         }
         offer
     }
 }
 
 /// A user of the partner, linked to the identifier.
-pub(crate) async fn user(world: &World, partner: &Partner, identifier: &str) -> Uuid {
-    let (user, now) = (world.clock().uuid().unwrap(), world.clock().now());
+pub(crate) async fn user(context: &TestContext, partner: &Partner, identifier: &str) -> Uuid {
+    let (user, now) = (context.clock().uuid().unwrap(), context.clock().now());
     let client: Uuid = partner.id.parse().unwrap();
     let message = format!("identifier/{client}/{identifier}");
-    let digest = world.core().keys.mac(Purpose::BlindIndex, message.as_bytes()).unwrap();
+    let digest = context.core().keys.mac(Purpose::BlindIndex, message.as_bytes()).unwrap();
     // These tests are about other bounds than the level's, and not about what is still to be shown.
     sqlx::query(
         "insert into end_user (client_id, user_id, limit_overrides, email_status, \
@@ -157,7 +157,7 @@ pub(crate) async fn user(world: &World, partner: &Partner, identifier: &str) -> 
     .bind(client)
     .bind(user)
     .bind(now)
-    .execute(world.db())
+    .execute(context.db())
     .await
     .unwrap();
     sqlx::query(
@@ -168,7 +168,7 @@ pub(crate) async fn user(world: &World, partner: &Partner, identifier: &str) -> 
     .bind(digest.as_ref())
     .bind(user)
     .bind(now)
-    .execute(world.db())
+    .execute(context.db())
     .await
     .unwrap();
     user
@@ -183,11 +183,11 @@ fn confirm_under(offer: Uuid, quote: &str) -> Value {
 }
 
 /// One number of the database.
-pub(crate) async fn count(world: &World, statement: &'static str) -> i64 {
-    sqlx::query_scalar(statement).fetch_one(world.db()).await.unwrap()
+pub(crate) async fn count(context: &TestContext, statement: &'static str) -> i64 {
+    sqlx::query_scalar(statement).fetch_one(context.db()).await.unwrap()
 }
 
 /// An operator's event.
-async fn happen(world: &World, order: i64, body: Value) -> Answer {
-    world.admin(Method::POST, &format!("/admin/v1/orders/{order}/events"), body).await
+async fn happen(context: &TestContext, order: i64, body: Value) -> Answer {
+    context.admin(Method::POST, &format!("/admin/v1/orders/{order}/events"), body).await
 }

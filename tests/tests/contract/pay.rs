@@ -3,34 +3,34 @@
 use chrono::TimeDelta;
 use http::Method;
 use rampart_tests::answer::Answer;
+use rampart_tests::order_fixture::OrderFixture;
 use rampart_tests::partner::Partner;
-use rampart_tests::placed::Placed;
 use rampart_tests::receiver::Receiver;
-use rampart_tests::world::World;
+use rampart_tests::test_context::TestContext;
 use serde_json::json;
 
 const RETURN_URL: &str = "https://shop.example/done?cart=7";
 
-async fn show(partner: &Partner, order: &Placed) -> Answer {
+async fn show(partner: &Partner, order: &OrderFixture) -> Answer {
     partner.anonymous(Method::GET, &order.pay_path).send().await
 }
 
-async fn press(partner: &Partner, order: &Placed, action: &str) -> Answer {
+async fn press(partner: &Partner, order: &OrderFixture, action: &str) -> Answer {
     let request = partner.anonymous(Method::POST, &order.pay_path);
     request.body(format!("action={action}")).send().await
 }
 
 /// Time passes until the next step is due, and the worker takes it.
-async fn settle(world: &World) -> usize {
-    world.clock().advance(TimeDelta::milliseconds(500));
-    world.core().settle_sandbox_orders().await.unwrap()
+async fn settle(context: &TestContext) -> usize {
+    context.clock().advance(TimeDelta::milliseconds(500));
+    context.core().settle_sandbox_orders().await.unwrap()
 }
 
 #[tokio::test]
 async fn the_page_shows_the_order_under_a_strict_policy() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    let order = Placed::order(&world, &acme, Some(RETURN_URL), None).await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let order = OrderFixture::order(&context, &acme, Some(RETURN_URL), None).await;
     let page = show(&acme, &order).await;
     page.assert_status(200);
     for text in ["100.00 EUR", "0.002 BTC", "Credit card", "bc1qar0", "acme", "test"] {
@@ -57,21 +57,22 @@ async fn the_page_shows_the_order_under_a_strict_policy() {
 
 #[tokio::test]
 async fn a_paid_order_completes_by_itself_and_the_partner_is_told() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let host = Receiver::start().await;
-    let order = Placed::order(&world, &acme, Some(RETURN_URL), Some(&host.url("/hook"))).await;
+    let order =
+        OrderFixture::order(&context, &acme, Some(RETURN_URL), Some(&host.url("/hook"))).await;
     let left = press(&acme, &order, "pay").await;
     left.assert_status(303);
     assert_eq!(left.header("location"), Some(RETURN_URL));
-    assert_eq!(order.seen(&world).await["status"], "in progress");
-    assert_eq!(world.core().settle_sandbox_orders().await.unwrap(), 0, "not due yet");
-    assert_eq!(settle(&world).await, 1);
-    let sent = order.seen(&world).await;
+    assert_eq!(order.seen(&context).await["status"], "in progress");
+    assert_eq!(context.core().settle_sandbox_orders().await.unwrap(), 0, "not due yet");
+    assert_eq!(settle(&context).await, 1);
+    let sent = order.seen(&context).await;
     assert_eq!(sent["status"], "in progress");
     assert_eq!(sent["transactionId"].as_str().unwrap().len(), 64);
-    assert_eq!(settle(&world).await, 1);
-    let done = order.seen(&world).await;
+    assert_eq!(settle(&context).await, 1);
+    let done = order.seen(&context).await;
     assert_eq!(done["status"], "completed");
     let told: Vec<_> = done["timeline"].as_array().unwrap().iter().collect();
     let told: Vec<_> =
@@ -84,8 +85,8 @@ async fn a_paid_order_completes_by_itself_and_the_partner_is_told() {
             (Some("confirmed-on-chain"), Some("sandbox")),
         ]
     );
-    assert_eq!(settle(&world).await, 0);
-    assert_eq!(world.core().deliver_due().await.unwrap(), 1);
+    assert_eq!(settle(&context).await, 0);
+    assert_eq!(context.core().deliver_due().await.unwrap(), 1);
     let heard = &host.heard()[0];
     assert_eq!(heard.target, format!("/hook?orderId={}&status=success", order.id));
     assert_eq!(heard.json()["type"], "order.completed");
@@ -94,21 +95,21 @@ async fn a_paid_order_completes_by_itself_and_the_partner_is_told() {
 
 #[tokio::test]
 async fn denying_and_cancelling_end_the_order() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let host = Receiver::start().await;
     for (action, cause, outcome) in
         [("deny", "payment-denied", "denied"), ("cancel", "cancelled", "cancelled")]
     {
-        let order = Placed::order(&world, &acme, None, Some(&host.url("/hook"))).await;
+        let order = OrderFixture::order(&context, &acme, None, Some(&host.url("/hook"))).await;
         let left = press(&acme, &order, action).await;
         left.assert_status(303);
         assert_eq!(left.header("location"), Some(&*order.pay_path), "no returnUrl: the page");
-        let seen = order.seen(&world).await;
+        let seen = order.seen(&context).await;
         assert_eq!(seen["status"], "cancelled");
         assert_eq!(seen["statusCause"], cause);
-        assert_eq!(settle(&world).await, 0);
-        assert_eq!(world.core().deliver_due().await.unwrap(), 1);
+        assert_eq!(settle(&context).await, 0);
+        assert_eq!(context.core().deliver_due().await.unwrap(), 1);
         let target = host.heard().pop().unwrap().target;
         assert_eq!(target, format!("/hook?orderId={}&status={outcome}", order.id));
         assert!(!show(&acme, &order).await.text().contains("<button"));
@@ -117,35 +118,35 @@ async fn denying_and_cancelling_end_the_order() {
 
 #[tokio::test]
 async fn a_second_press_changes_nothing_and_shows_what_it_is() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    let order = Placed::order(&world, &acme, Some(RETURN_URL), None).await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let order = OrderFixture::order(&context, &acme, Some(RETURN_URL), None).await;
     press(&acme, &order, "pay").await.assert_status(303);
     let late = press(&acme, &order, "cancel").await;
     late.assert_status(409);
     assert!(late.text().contains("payment has arrived") && late.text().contains(RETURN_URL));
-    assert_eq!(order.seen(&world).await["status"], "in progress");
+    assert_eq!(order.seen(&context).await["status"], "in progress");
 }
 
 #[tokio::test]
 async fn of_racing_presses_one_wins() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    let order = Placed::order(&world, &acme, None, None).await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let order = OrderFixture::order(&context, &acme, None, None).await;
     let presses = ["pay", "deny", "cancel", "pay", "deny", "cancel"];
     let answers = presses.map(|action| press(&acme, &order, action));
     let answers = futures::future::join_all(answers).await;
     let mut statuses: Vec<_> = answers.iter().map(Answer::status).collect();
     statuses.sort_unstable();
     assert_eq!(statuses, [303, 409, 409, 409, 409, 409]);
-    assert_eq!(order.seen(&world).await["timeline"].as_array().unwrap().len(), 1);
+    assert_eq!(order.seen(&context).await["timeline"].as_array().unwrap().len(), 1);
 }
 
 #[tokio::test]
 async fn a_link_that_is_none_of_ours_is_a_page_not_found() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    let order = Placed::order(&world, &acme, None, None).await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let order = OrderFixture::order(&context, &acme, None, None).await;
     let altered = order.pay_path.replacen("/pay/", "/pay/A", 1);
     for path in ["/pay/", "/pay/x", &altered, &order.pay_path[..order.pay_path.len() - 1]] {
         for method in [Method::GET, Method::POST] {
@@ -155,76 +156,76 @@ async fn a_link_that_is_none_of_ours_is_a_page_not_found() {
             assert!(answer.header("content-security-policy").is_some());
         }
     }
-    assert_eq!(order.seen(&world).await["status"], "pending");
+    assert_eq!(order.seen(&context).await["status"], "pending");
 }
 
 #[tokio::test]
 async fn an_unknown_action_is_refused() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    let order = Placed::order(&world, &acme, None, None).await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let order = OrderFixture::order(&context, &acme, None, None).await;
     for body in ["", "action=", "action=PAY", "action=refund", "other=pay", "\u{fffd}%ff="] {
         let request = acme.anonymous(Method::POST, &order.pay_path).body(body.to_owned());
         request.send().await.assert_status(400);
     }
-    assert_eq!(order.seen(&world).await["status"], "pending");
+    assert_eq!(order.seen(&context).await["status"], "pending");
 }
 
 #[tokio::test]
 async fn a_live_order_cannot_be_paid_by_a_button() {
-    let world = World::start().await;
-    let live = world.partner_of(json!({"slug": "live", "name": "Live", "mode": "live"})).await;
-    let order = Placed::order(&world, &live, None, None).await;
+    let context = TestContext::start().await;
+    let live = context.partner_of(json!({"slug": "live", "name": "Live", "mode": "live"})).await;
+    let order = OrderFixture::order(&context, &live, None, None).await;
     let page = show(&live, &order).await;
     page.assert_status(200);
     assert!(page.text().contains("not configured") && !page.text().contains("<button"));
     press(&live, &order, "pay").await.assert_status(409);
-    assert_eq!(order.seen(&world).await["status"], "pending");
-    order.event(&world, "payment-received").await.assert_status(200);
-    assert_eq!(settle(&world).await, 0, "live coins are not simulated");
+    assert_eq!(order.seen(&context).await["status"], "pending");
+    order.event(&context, "payment-received").await.assert_status(200);
+    assert_eq!(settle(&context).await, 0, "live coins are not simulated");
 }
 
 #[tokio::test]
 async fn an_order_past_its_time_has_no_buttons() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    let order = Placed::order(&world, &acme, None, None).await;
-    world.clock().advance(TimeDelta::hours(2));
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    context.clock().advance(TimeDelta::hours(2));
     assert!(show(&acme, &order).await.text().contains("can no longer be paid"));
     press(&acme, &order, "pay").await.assert_status(409);
-    assert_eq!(order.seen(&world).await["status"], "pending");
+    assert_eq!(order.seen(&context).await["status"], "pending");
 }
 
 #[tokio::test]
 async fn an_operator_in_between_wins_and_a_release_goes_on() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    let order = Placed::order(&world, &acme, None, None).await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let order = OrderFixture::order(&context, &acme, None, None).await;
     press(&acme, &order, "pay").await.assert_status(303);
-    order.event(&world, "hold").await.assert_status(200);
-    assert_eq!(settle(&world).await, 0);
-    assert_eq!(order.seen(&world).await["status"], "blocked");
-    order.event(&world, "release").await.assert_status(200);
-    assert_eq!((settle(&world).await, settle(&world).await), (1, 1));
-    assert_eq!(order.seen(&world).await["status"], "completed");
+    order.event(&context, "hold").await.assert_status(200);
+    assert_eq!(settle(&context).await, 0);
+    assert_eq!(order.seen(&context).await["status"], "blocked");
+    order.event(&context, "release").await.assert_status(200);
+    assert_eq!((settle(&context).await, settle(&context).await), (1, 1));
+    assert_eq!(order.seen(&context).await["status"], "completed");
 }
 
 #[tokio::test]
 async fn two_edges_send_the_coins_once() {
-    let world = World::start().await;
-    let other = world.second_edge().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let other = context.second_edge().await;
+    let acme = context.partner("acme").await;
     for _ in 0..10 {
-        let order = Placed::order(&world, &acme, None, None).await;
+        let order = OrderFixture::order(&context, &acme, None, None).await;
         press(&acme, &order, "pay").await.assert_status(303);
     }
-    world.clock().advance(TimeDelta::milliseconds(500));
+    context.clock().advance(TimeDelta::milliseconds(500));
     let (one, two) =
-        tokio::join!(world.core().settle_sandbox_orders(), other.core().settle_sandbox_orders());
+        tokio::join!(context.core().settle_sandbox_orders(), other.core().settle_sandbox_orders());
     assert_eq!(one.unwrap() + two.unwrap(), 10);
     let sent: i64 =
         sqlx::query_scalar("select count(*) from order_transition where cause = 'coins-sent'")
-            .fetch_one(world.db())
+            .fetch_one(context.db())
             .await
             .unwrap();
     assert_eq!(sent, 10);

@@ -12,7 +12,7 @@ use rampart_tests::answer::Answer;
 use rampart_tests::guests::component;
 use rampart_tests::keys::ed25519;
 use rampart_tests::partner::Partner;
-use rampart_tests::world::World;
+use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 
 const FEE: &str = "/admin/v1/partners/acme/policies/fee";
@@ -20,79 +20,79 @@ const SIGNATURE: &str = "/admin/v1/partners/acme/policies/signature";
 const METHOD_ORDER: &str = "/admin/v1/partners/acme/policies/method-order";
 
 /// Policies on a busy machine: fuel decides, not the clock.
-async fn world() -> World {
+async fn context() -> TestContext {
     with_acme().await.0
 }
 
 /// The same, with the partner.
-async fn with_acme() -> (World, Partner) {
-    let world = World::with(|settings| settings.policy.deadline_ms = 5_000).await;
-    let acme = world.partner("acme").await;
-    (world, acme)
+async fn with_acme() -> (TestContext, Partner) {
+    let context = TestContext::with(|settings| settings.policy.deadline_ms = 5_000).await;
+    let acme = context.partner("acme").await;
+    (context, acme)
 }
 
-async fn push(world: &World, path: &str, guest: &str) -> Answer {
-    world.admin_bytes(Method::PUT, path, component(guest)).await
+async fn push(context: &TestContext, path: &str, guest: &str) -> Answer {
+    context.admin_bytes(Method::PUT, path, component(guest)).await
 }
 
 /// A version that serves nobody yet, of this guest with these members.
-async fn stage(world: &World, path: &str, guest: &str, mut members: Value) -> Answer {
+async fn stage(context: &TestContext, path: &str, guest: &str, mut members: Value) -> Answer {
     members["component"] = STANDARD.encode(component(guest)).into();
-    world.admin(Method::POST, &format!("{path}/versions"), members).await
+    context.admin(Method::POST, &format!("{path}/versions"), members).await
 }
 
-async fn dry_run(world: &World, path: &str, input: Value) -> Value {
+async fn dry_run(context: &TestContext, path: &str, input: Value) -> Value {
     let path = format!("{path}/dry-run");
-    let answer = world.admin(Method::POST, &path, json!({ "input": input })).await;
+    let answer = context.admin(Method::POST, &path, json!({ "input": input })).await;
     answer.assert_status(200);
     answer.json()
 }
 
-async fn history(world: &World, path: &str) -> Value {
-    world.admin(Method::GET, path, json!({})).await.assert_status(200).json()
+async fn history(context: &TestContext, path: &str) -> Value {
+    context.admin(Method::GET, path, json!({})).await.assert_status(200).json()
 }
 
-async fn actions(world: &World) -> Vec<String> {
-    let audit = world.admin(Method::GET, "/admin/v1/audit?target=acme", json!({})).await.json();
+async fn actions(context: &TestContext) -> Vec<String> {
+    let audit = context.admin(Method::GET, "/admin/v1/audit?target=acme", json!({})).await.json();
     let rows = audit.as_array().unwrap().iter();
     rows.map(|row| row["action"].as_str().unwrap().to_owned()).collect()
 }
 
 #[tokio::test]
 async fn a_push_activates_the_next_version_and_a_rollback_the_one_before() {
-    let world = world().await;
-    let first = push(&world, FEE, "tiered-fee").await;
+    let context = context().await;
+    let first = push(&context, FEE, "tiered-fee").await;
     let size = component("tiered-fee").len();
     first.assert_status(200);
     assert_eq!((&first.json()["version"], &first.json()["kind"]), (&json!(1), &json!("fee")));
     assert_eq!(first.json()["size"], size);
     assert_eq!(first.json()["digest"].as_str().unwrap().len(), 64);
 
-    let decided = dry_run(&world, FEE, json!({"pay": {"amount": 600, "currency": "EUR"}})).await;
+    let decided = dry_run(&context, FEE, json!({"pay": {"amount": 600, "currency": "EUR"}})).await;
     assert_eq!(decided["decision"]["rule"], "tier-2");
     assert_eq!(decided["decision"]["lines"][0]["charge"]["rate"], 10_000);
     assert!(decided["fuel"].as_u64().unwrap() > 0 && decided["time"]["microseconds"].is_u64());
 
-    assert_eq!(push(&world, FEE, "hostile").await.assert_status(200).json()["version"], 2);
-    assert_eq!(dry_run(&world, FEE, json!({})).await["decision"]["rule"], "behaved");
+    assert_eq!(push(&context, FEE, "hostile").await.assert_status(200).json()["version"], 2);
+    assert_eq!(dry_run(&context, FEE, json!({})).await["decision"]["rule"], "behaved");
 
     let rollback = format!("{FEE}/rollback");
-    let back = world.admin(Method::POST, &rollback, json!({})).await;
+    let back = context.admin(Method::POST, &rollback, json!({})).await;
     assert_eq!(back.assert_status(200).json(), first.json());
-    assert_eq!(dry_run(&world, FEE, json!({})).await["decision"]["rule"], "tier-1");
-    world.admin(Method::POST, &rollback, json!({})).await.assert_status(409);
-    assert_eq!(history(&world, FEE).await["active"], 1, "a refused rollback changes nothing");
+    assert_eq!(dry_run(&context, FEE, json!({})).await["decision"]["rule"], "tier-1");
+    context.admin(Method::POST, &rollback, json!({})).await.assert_status(409);
+    assert_eq!(history(&context, FEE).await["active"], 1, "a refused rollback changes nothing");
 
-    assert_eq!(push(&world, FEE, "hostile").await.json()["version"], 3);
-    assert_eq!(world.admin(Method::POST, &rollback, json!({})).await.json()["version"], 1);
+    assert_eq!(push(&context, FEE, "hostile").await.json()["version"], 3);
+    assert_eq!(context.admin(Method::POST, &rollback, json!({})).await.json()["version"], 1);
 
-    world.admin(Method::DELETE, FEE, json!({})).await.assert_status(204);
-    world.admin(Method::DELETE, FEE, json!({})).await.assert_status(404);
-    let gone = world.admin(Method::POST, &format!("{FEE}/dry-run"), json!({"input": {}})).await;
+    context.admin(Method::DELETE, FEE, json!({})).await.assert_status(204);
+    context.admin(Method::DELETE, FEE, json!({})).await.assert_status(404);
+    let gone = context.admin(Method::POST, &format!("{FEE}/dry-run"), json!({"input": {}})).await;
     gone.assert_status(404);
-    assert_eq!(world.admin(Method::POST, &rollback, json!({})).await.json()["version"], 1);
+    assert_eq!(context.admin(Method::POST, &rollback, json!({})).await.json()["version"], 1);
 
-    let history = history(&world, FEE).await;
+    let history = history(&context, FEE).await;
     let versions = history["versions"].as_array().unwrap();
     let shown: Vec<_> = versions.iter().map(|v| (&v["version"], &v["active"])).collect();
     let (yes, no) = (json!(true), json!(false));
@@ -101,14 +101,14 @@ async fn a_push_activates_the_next_version_and_a_rollback_the_one_before() {
     let push = "policy.push";
     let (back, remove) = ("policy.rollback", "policy.remove");
     let expected = [back, remove, back, push, back, push, push, "partner.create"];
-    assert_eq!(actions(&world).await, expected);
+    assert_eq!(actions(&context).await, expected);
 }
 
 #[tokio::test]
 async fn what_does_not_fit_is_refused_with_the_reason_and_changes_nothing() {
-    let world = world().await;
-    push(&world, FEE, "tiered-fee").await.assert_status(200);
-    let (before, log) = (history(&world, FEE).await, actions(&world).await);
+    let context = context().await;
+    push(&context, FEE, "tiered-fee").await.assert_status(200);
+    let (before, log) = (history(&context, FEE).await, actions(&context).await);
     let config = |text: &str| format!("{FEE}?config={text}");
     let cases = [
         (FEE.to_owned(), "\0asm nonsense".into(), "not a component"),
@@ -124,17 +124,17 @@ async fn what_does_not_fit_is_refused_with_the_reason_and_changes_nothing() {
         (format!("{METHOD_ORDER}?failClosed=true"), component("country-order"), "falls back"),
     ];
     for (path, body, reason) in cases {
-        let answer = world.admin_bytes(Method::PUT, &path, body).await;
+        let answer = context.admin_bytes(Method::PUT, &path, body).await;
         answer.assert_status(422);
         let error = answer.json()["error"].as_str().unwrap().to_owned();
         assert!(error.contains(reason), "{path}: {error}");
     }
     let nowhere = format!("{FEE}s");
-    push(&world, &nowhere, "tiered-fee").await.assert_status(404);
-    push(&world, "/admin/v1/partners/nobody/policies/fee", "tiered-fee").await.assert_status(404);
-    assert_eq!((history(&world, FEE).await, actions(&world).await), (before, log));
+    push(&context, &nowhere, "tiered-fee").await.assert_status(404);
+    push(&context, "/admin/v1/partners/nobody/policies/fee", "tiered-fee").await.assert_status(404);
+    assert_eq!((history(&context, FEE).await, actions(&context).await), (before, log));
     let kept: i64 = sqlx::query_scalar("select count(*) from policy_component")
-        .fetch_one(world.db())
+        .fetch_one(context.db())
         .await
         .unwrap();
     assert_eq!(kept, 1);
@@ -142,10 +142,10 @@ async fn what_does_not_fit_is_refused_with_the_reason_and_changes_nothing() {
 
 #[tokio::test]
 async fn of_pushes_at_once_each_gets_a_version_of_its_own() {
-    let world = world().await;
-    let other = world.second_edge().await;
+    let context = context().await;
+    let other = context.second_edge().await;
     let (a, b) = tokio::join!(
-        async { tokio::join!(push(&world, FEE, "tiered-fee"), push(&world, FEE, "hostile")) },
+        async { tokio::join!(push(&context, FEE, "tiered-fee"), push(&context, FEE, "hostile")) },
         async { tokio::join!(push(&other, FEE, "tiered-fee"), push(&other, FEE, "hostile")) },
     );
     let mut versions: Vec<_> = [&a.0, &a.1, &b.0, &b.1]
@@ -153,7 +153,7 @@ async fn of_pushes_at_once_each_gets_a_version_of_its_own() {
         .into();
     versions.sort_unstable();
     assert_eq!(versions, [1, 2, 3, 4]);
-    for edge in [&world, &other] {
+    for edge in [&context, &other] {
         let history = history(edge, FEE).await;
         assert_eq!(history["active"], 4);
         let active = history["versions"][0]["digest"].clone();
@@ -163,52 +163,52 @@ async fn of_pushes_at_once_each_gets_a_version_of_its_own() {
 
 #[tokio::test]
 async fn a_configuration_is_checked_applied_and_kept() {
-    let world = world().await;
+    let context = context().await;
     let path = format!("{FEE}/config");
     let flat = json!({"config": {"tiers": ["0=20000"], "minimum": 2.50}});
-    world.admin(Method::PUT, &path, flat.clone()).await.assert_status(404);
-    push(&world, FEE, "tiered-fee").await.assert_status(200);
-    let configured = world.admin(Method::PUT, &path, flat).await;
+    context.admin(Method::PUT, &path, flat.clone()).await.assert_status(404);
+    push(&context, FEE, "tiered-fee").await.assert_status(200);
+    let configured = context.admin(Method::PUT, &path, flat).await;
     assert_eq!(configured.assert_status(200).json()["version"], 2);
     let charge = |decided: Value| decided["decision"]["lines"][0]["charge"].clone();
     let expected = json!({"rate": 20_000, "atLeast": 2.5, "atMost": null}).to_string();
-    assert_eq!(charge(dry_run(&world, FEE, json!({})).await).to_string(), expected);
+    assert_eq!(charge(dry_run(&context, FEE, json!({})).await).to_string(), expected);
 
     for (config, reason) in [
         (json!({"tiers": ["5=1"]}), "must begin at 0"),
         (json!({"tiers": "0=1"}), "`tiers` is not texts"),
         (json!({"floor": "1"}), "no configuration `floor`"),
     ] {
-        let refused = world.admin(Method::PUT, &path, json!({ "config": config })).await;
+        let refused = context.admin(Method::PUT, &path, json!({ "config": config })).await;
         refused.assert_status(422);
         assert!(refused.text().contains(reason), "{}", refused.text());
     }
-    world.admin(Method::PUT, &path, json!({"configs": {}})).await.assert_status(422);
+    context.admin(Method::PUT, &path, json!({"configs": {}})).await.assert_status(422);
 
-    let closed = world.admin(Method::PUT, &path, json!({"failClosed": true})).await;
+    let closed = context.admin(Method::PUT, &path, json!({"failClosed": true})).await;
     assert_eq!(closed.assert_status(200).json()["version"], 3);
-    push(&world, FEE, "tiered-fee").await.assert_status(200);
-    let newest = history(&world, FEE).await["versions"][0].clone();
+    push(&context, FEE, "tiered-fee").await.assert_status(200);
+    let newest = history(&context, FEE).await["versions"][0].clone();
     assert_eq!((&newest["version"], &newest["failClosed"]), (&json!(4), &json!(true)));
     assert_eq!(newest["config"].to_string(), r#"{"tiers":["0=20000"],"minimum":2.5}"#);
-    assert_eq!(charge(dry_run(&world, FEE, json!({})).await).to_string(), expected);
+    assert_eq!(charge(dry_run(&context, FEE, json!({})).await).to_string(), expected);
 }
 
 #[tokio::test]
 async fn a_dry_run_shows_what_went_wrong() {
-    let world = world().await;
+    let context = context().await;
     let path = format!("{FEE}?config={{%22mode%22:%22error@FR%22}}");
-    push(&world, &path, "hostile").await.assert_status(200);
-    let failed = dry_run(&world, FEE, json!({"country": "FR"})).await;
+    push(&context, &path, "hostile").await.assert_status(200);
+    let failed = dry_run(&context, FEE, json!({"country": "FR"})).await;
     assert_eq!(failed["decision"], Value::Null);
     assert_eq!(failed["failure"]["cause"], "error");
     assert_eq!(failed["failure"]["message"], "unsupported: this and that");
     let unknown = json!({"input": {"city": "Paris"}});
-    let refused = world.admin(Method::POST, &format!("{FEE}/dry-run"), unknown).await;
+    let refused = context.admin(Method::POST, &format!("{FEE}/dry-run"), unknown).await;
     assert!(refused.assert_status(422).text().contains("`city`"));
 
-    push(&world, METHOD_ORDER, "country-order").await.assert_status(200);
-    let ranked = dry_run(&world, METHOD_ORDER, json!({"user": {"country": "NL"}})).await;
+    push(&context, METHOD_ORDER, "country-order").await.assert_status(200);
+    let ranked = dry_run(&context, METHOD_ORDER, json!({"user": {"country": "NL"}})).await;
     assert_eq!(
         ranked["decision"]["shown"][0],
         json!({"id": "bankredirect1", "badge": "recommended"})
@@ -217,39 +217,39 @@ async fn a_dry_run_shows_what_went_wrong() {
 
 #[tokio::test]
 async fn a_verification_key_serves_its_partner_until_it_is_taken_away() {
-    let world = world().await;
-    let other = world.partner("other").await;
+    let context = context().await;
+    let other = context.partner("other").await;
     let (pair, pem) = ed25519(7);
-    push(&world, SIGNATURE, "ed25519-offer").await.assert_status(200);
-    let now = world.clock().unix_seconds();
+    push(&context, SIGNATURE, "ed25519-offer").await.assert_status(200);
+    let now = context.clock().unix_seconds();
     let signed = pair.sign(format!("fee=1.50&t={now}&n=nonce-0001").as_bytes());
     let claim = format!("t={now},n=nonce-0001,s={}", STANDARD.encode(signed));
     let fields: Value = serde_json::from_str(r#"{"fee": 1.50}"#).unwrap();
     let input = json!({"fields": fields, "signature": claim});
-    let judged = async || dry_run(&world, SIGNATURE, input.clone()).await["decision"].clone();
+    let judged = async || dry_run(&context, SIGNATURE, input.clone()).await["decision"].clone();
     assert_eq!(judged().await["reason"], "unknown-key");
 
     let keys = |slug: &str| format!("/admin/v1/partners/{slug}/verification-keys/partner-ed25519");
     let body = json!({"algorithm": "ed25519", "key": pem});
-    world.admin(Method::PUT, &keys(&other.slug), body.clone()).await.assert_status(200);
+    context.admin(Method::PUT, &keys(&other.slug), body.clone()).await.assert_status(200);
     assert_eq!(judged().await["reason"], "unknown-key", "another partner's key");
-    let put = world.admin(Method::PUT, &keys("acme"), body).await;
+    let put = context.admin(Method::PUT, &keys("acme"), body).await;
     assert_eq!(put.assert_status(200).json()["algorithm"], "ed25519");
     let authentic = judged().await;
     assert_eq!(authentic["verdict"], "authentic");
     assert_eq!(authentic["signer"]["replayToken"], "nonce-0001");
 
     let another = json!({"algorithm": "ed25519", "key": ed25519(8).1});
-    world.admin(Method::PUT, &keys("acme"), another).await.assert_status(200);
+    context.admin(Method::PUT, &keys("acme"), another).await.assert_status(200);
     assert_eq!(judged().await["reason"], "bad-signature");
-    world.admin(Method::DELETE, &keys("acme"), json!({})).await.assert_status(204);
+    context.admin(Method::DELETE, &keys("acme"), json!({})).await.assert_status(204);
     assert_eq!(judged().await["reason"], "unknown-key");
-    world.admin(Method::DELETE, &keys("acme"), json!({})).await.assert_status(404);
+    context.admin(Method::DELETE, &keys("acme"), json!({})).await.assert_status(404);
 }
 
 #[tokio::test]
 async fn a_key_that_is_none_is_refused_without_being_quoted() {
-    let world = world().await;
+    let context = context().await;
     let secret = STANDARD.encode(b"a secret of the partner, 32 byte");
     let path = "/admin/v1/partners/acme/verification-keys/main";
     for (body, reason) in [
@@ -258,17 +258,17 @@ async fn a_key_that_is_none_is_refused_without_being_quoted() {
         (json!({"algorithm": "hmac-sha256", "key": "c2hvcnQ="}), "16 to 1024 bytes"),
         (json!({"algorithm": "hmac-sha256", "key": secret, "x": 1}), "`x`"),
     ] {
-        let refused = world.admin(Method::PUT, path, body).await;
+        let refused = context.admin(Method::PUT, path, body).await;
         let text = refused.assert_status(422).text().to_owned();
         assert!(text.contains(reason) && !text.contains(&secret), "{text}");
     }
     let body = json!({"algorithm": "hmac-sha256", "key": secret});
-    let put = world.admin(Method::PUT, path, body).await;
+    let put = context.admin(Method::PUT, path, body).await;
     assert!(!put.assert_status(200).text().contains(&secret));
-    let audit = world.admin(Method::GET, "/admin/v1/audit", json!({})).await;
+    let audit = context.admin(Method::GET, "/admin/v1/audit", json!({})).await;
     assert!(!audit.text().contains(&secret));
     let sealed: Vec<u8> = sqlx::query_scalar("select sealed from verification_key")
-        .fetch_one(world.db())
+        .fetch_one(context.db())
         .await
         .unwrap();
     assert!(!sealed.windows(8).any(|part| secret.as_bytes().starts_with(part)));
@@ -276,17 +276,17 @@ async fn a_key_that_is_none_is_refused_without_being_quoted() {
 
 #[tokio::test]
 async fn partners_with_one_component_share_it() {
-    let world = world().await;
-    world.partner("other").await;
-    push(&world, FEE, "tiered-fee").await.assert_status(200);
+    let context = context().await;
+    context.partner("other").await;
+    push(&context, FEE, "tiered-fee").await.assert_status(200);
     let path = "/admin/v1/partners/other/policies/fee";
-    assert_eq!(push(&world, path, "tiered-fee").await.assert_status(200).json()["version"], 1);
+    assert_eq!(push(&context, path, "tiered-fee").await.assert_status(200).json()["version"], 1);
     let kept: i64 = sqlx::query_scalar("select count(*) from policy_component")
-        .fetch_one(world.db())
+        .fetch_one(context.db())
         .await
         .unwrap();
     assert_eq!(kept, 1);
-    let restarted = world.second_edge().await;
+    let restarted = context.second_edge().await;
     assert_eq!(restarted.core().policies_pending(), 0);
     assert_eq!(dry_run(&restarted, path, json!({})).await["decision"]["rule"], "tier-1");
 }

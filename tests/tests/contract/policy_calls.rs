@@ -10,7 +10,7 @@ use rampart_tests::answer::Answer;
 use rampart_tests::guests::component;
 use rampart_tests::keys::ed25519;
 use rampart_tests::partner::Partner;
-use rampart_tests::world::World;
+use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 
 const FEE: &str = "/admin/v1/partners/acme/policies/fee";
@@ -19,8 +19,8 @@ const PAUSE: TimeDelta = TimeDelta::seconds(11);
 /// Failures of a kind that runs into a bound, after which an edge stops calling a policy.
 const FAILURES: usize = 3;
 
-async fn push(world: &World, path: &str, guest: &str) {
-    world.admin_bytes(Method::PUT, path, component(guest)).await.assert_status(200);
+async fn push(context: &TestContext, path: &str, guest: &str) {
+    context.admin_bytes(Method::PUT, path, component(guest)).await.assert_status(200);
 }
 
 /// A quote for 100 EUR by a user of this country.
@@ -34,44 +34,44 @@ async fn partner_fee(acme: &Partner, country: &str) -> String {
     quote(acme, country).await.assert_status(200).json()["partnerFee"].to_string()
 }
 
-fn calls(world: &World, kind: &str, outcome: &str) -> usize {
+fn calls(context: &TestContext, kind: &str, outcome: &str) -> usize {
     let name = format!(
         r#"rampart_policy_calls_total{{kind="{kind}",outcome="{outcome}",partner="acme"}} "#
     );
-    let text = world.core().metrics.render();
+    let text = context.core().metrics.render();
     let line = text.lines().find_map(|line| line.strip_prefix(&name));
     line.map_or(0, |count| count.parse().unwrap())
 }
 
-fn breaker_is(world: &World, open: u8) -> bool {
+fn breaker_is(context: &TestContext, open: u8) -> bool {
     let line = format!(r#"rampart_policy_breaker_open{{kind="fee",partner="acme"}} {open}"#);
-    world.core().metrics_text().lines().any(|shown| shown == line)
+    context.core().metrics_text().lines().any(|shown| shown == line)
 }
 
 #[tokio::test]
 async fn a_push_changes_the_fee_of_the_next_quote_on_every_edge() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    let other = world.second_edge().await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let other = context.second_edge().await;
     let there = acme.at(&other);
     assert_eq!(partner_fee(&acme, "DE").await, "0");
-    push(&world, FEE, "tiered-fee").await;
+    push(&context, FEE, "tiered-fee").await;
     assert_eq!(partner_fee(&acme, "DE").await, "1.5");
     other.core().refresh().await.unwrap();
     assert_eq!(partner_fee(&there, "DE").await, "1.5");
     let tenfold = json!({"config": {"tiers": ["0=100000"]}});
-    world.admin(Method::PUT, &format!("{FEE}/config"), tenfold).await.assert_status(200);
+    context.admin(Method::PUT, &format!("{FEE}/config"), tenfold).await.assert_status(200);
     assert_eq!(partner_fee(&acme, "DE").await, "5", "held to the partner's cap of 5 %");
-    world.admin(Method::DELETE, FEE, json!({})).await.assert_status(204);
+    context.admin(Method::DELETE, FEE, json!({})).await.assert_status(204);
     assert_eq!(partner_fee(&acme, "DE").await, "0");
 }
 
 #[tokio::test]
 #[expect(clippy::disallowed_methods, reason = "the promise is about real time")]
 async fn a_looping_policy_costs_little_and_then_is_not_called() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    push(&world, &format!("{FEE}?config={{%22mode%22:%22loop@FR%22}}"), "hostile").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    push(&context, &format!("{FEE}?config={{%22mode%22:%22loop@FR%22}}"), "hostile").await;
     assert_eq!(partner_fee(&acme, "DE").await, "1");
     let mut fastest = Duration::MAX;
     for _ in 0..FAILURES {
@@ -82,41 +82,41 @@ async fn a_looping_policy_costs_little_and_then_is_not_called() {
     // The best of them: the machine may be doing something else, the policy may not.
     assert!(fastest < Duration::from_millis(50), "{fastest:?}");
     assert_eq!(partner_fee(&acme, "DE").await, "0", "the breaker is open");
-    assert!(breaker_is(&world, 1), "an alert can see it");
+    assert!(breaker_is(&context, 1), "an alert can see it");
     let change = json!({"walletAddressRequired": true});
-    world.admin(Method::PATCH, "/admin/v1/partners/acme", change).await.assert_status(200);
+    context.admin(Method::PATCH, "/admin/v1/partners/acme", change).await.assert_status(200);
     assert_eq!(partner_fee(&acme, "DE").await, "0", "a reload does not close it");
-    assert_eq!(calls(&world, "fee", "breaker"), 2);
-    assert_eq!(calls(&world, "fee", "fuel") + calls(&world, "fee", "deadline"), FAILURES);
-    world.clock().advance(PAUSE);
+    assert_eq!(calls(&context, "fee", "breaker"), 2);
+    assert_eq!(calls(&context, "fee", "fuel") + calls(&context, "fee", "deadline"), FAILURES);
+    context.clock().advance(PAUSE);
     assert_eq!(partner_fee(&acme, "DE").await, "1", "one try closes it");
-    assert!(breaker_is(&world, 0));
-    assert_eq!(calls(&world, "fee", "ok"), 2);
+    assert!(breaker_is(&context, 0));
+    assert_eq!(calls(&context, "fee", "ok"), 2);
 }
 
 #[tokio::test]
 async fn a_malfunction_refuses_where_the_partner_is_set_to_fail_closed() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let path = format!("{FEE}?failClosed=true&config={{%22mode%22:%22panic@FR%22}}");
-    push(&world, &path, "hostile").await;
+    push(&context, &path, "hostile").await;
     assert_eq!(partner_fee(&acme, "DE").await, "1");
     quote(&acme, "FR").await.assert_status(400).assert_codes(&["ER328"]);
     let open = json!({"failClosed": false});
-    world.admin(Method::PUT, &format!("{FEE}/config"), open).await.assert_status(200);
+    context.admin(Method::PUT, &format!("{FEE}/config"), open).await.assert_status(200);
     assert_eq!(partner_fee(&acme, "FR").await, "0");
 }
 
 #[tokio::test]
 async fn a_signature_policy_accepts_what_its_partner_signed_once() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    push(&world, "/admin/v1/partners/acme/policies/signature", "ed25519-offer").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    push(&context, "/admin/v1/partners/acme/policies/signature", "ed25519-offer").await;
     let (pair, pem) = ed25519(7);
     let key = "/admin/v1/partners/acme/verification-keys/partner-ed25519";
     let body = json!({"algorithm": "ed25519", "key": pem});
-    world.admin(Method::PUT, key, body).await.assert_status(200);
-    let now = world.clock().unix_seconds();
+    context.admin(Method::PUT, key, body).await.assert_status(200);
+    let now = context.clock().unix_seconds();
     let sign = |nonce: &str, at: i64| {
         let line = format!("fee=1.5&returnUrl=https%3A%2F%2Facme.example%2Fback&t={at}&n={nonce}");
         let signature = STANDARD.encode(pair.sign(line.as_bytes()));

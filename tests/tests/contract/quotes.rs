@@ -5,7 +5,7 @@ mod market;
 
 use rampart_tests::answer::Answer;
 use rampart_tests::partner::Partner;
-use rampart_tests::world::World;
+use rampart_tests::test_context::TestContext;
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
@@ -60,8 +60,8 @@ fn names(value: &Value) -> Vec<&str> {
 
 #[tokio::test]
 async fn a_buy_quote_has_these_members() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let answer = buy(&acme, json!({"fee": 1})).await;
     answer.assert_status(200);
     assert!(answer.header("x-catalog-version").is_some());
@@ -111,8 +111,8 @@ async fn a_buy_quote_has_these_members() {
 
 #[tokio::test]
 async fn a_sell_quote_has_these_members() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let answer = acme.post(SELL, json!({"currencyPair": "BTC-EUR", "cryptoAmount": "0.01"})).await;
     answer.assert_status(200);
     let quote = answer.json();
@@ -150,8 +150,8 @@ async fn a_sell_quote_has_these_members() {
 
 #[tokio::test]
 async fn the_fee_identity_is_exact_to_the_cent() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let pairs =
         ["BTC-EUR", "ETH-EUR", "LTC-EUR", "XRP-EUR", "ADA-EUR", "SOL-EUR", "DOGE-EUR", "USDC-EUR"];
     let methods = ["creditCard", "bankTransfer", "walletpay"];
@@ -174,8 +174,8 @@ async fn the_fee_identity_is_exact_to_the_cent() {
 
 #[tokio::test]
 async fn currencies_may_be_named_by_caip19() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let (eur, btc) = ("swift:0/iso4217:EUR", "bip122:000000000019d6689c085ae165831e93/slip44:0");
     let named = |source: &str, target: &str| json!({"currencyPair": null, "sourceCurrency": source, "targetCurrency": target});
     assert_eq!(bought(&acme, named(eur, btc)).await["currencyPair"], "BTC-EUR");
@@ -196,8 +196,8 @@ async fn currencies_may_be_named_by_caip19() {
 
 #[tokio::test]
 async fn amounts_are_read_leniently_and_judged_strictly() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     for amount in [json!("100"), json!(100), json!("100.00"), json!("1e2")] {
         let quote = bought(&acme, json!({"fiatAmount": amount, "cryptoAmount": ""})).await;
         assert_eq!(number(&quote, "fiatAmount"), Decimal::ONE_HUNDRED);
@@ -236,8 +236,8 @@ async fn amounts_are_read_leniently_and_judged_strictly() {
 
 #[tokio::test]
 async fn everything_wrong_with_a_request_is_said_at_once() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let body = json!({
         "currencyPair": "BTC-JPY", "paymentMethod": "barter", "fee": 6, "countryCode": "XX",
     });
@@ -252,8 +252,8 @@ async fn everything_wrong_with_a_request_is_said_at_once() {
 
 #[tokio::test]
 async fn a_quote_may_be_bound_to_a_wallet_of_its_chain() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let btc = "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4";
     bought(&acme, json!({"walletAddress": btc})).await;
     for address in [json!("bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t5"), json!(""), json!(7)] {
@@ -274,8 +274,8 @@ async fn a_quote_may_be_bound_to_a_wallet_of_its_chain() {
 
 #[tokio::test]
 async fn a_sale_is_paid_out_by_a_payout_method() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let sale = |method: &str| json!({"currencyPair": "BTC-EUR", "fiatAmount": 500, "paymentMethod": method});
     for method in ["bankTransfer", "creditCard", "walletpay"] {
         let answer = acme.post(SELL, sale(method)).await;
@@ -291,8 +291,8 @@ async fn a_sale_is_paid_out_by_a_payout_method() {
 
 #[tokio::test]
 async fn every_quote_is_another_token() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let (one, two) = (bought(&acme, json!({})).await, bought(&acme, json!({})).await);
     assert_ne!(one["quote"], two["quote"]);
 }

@@ -1,22 +1,22 @@
 //! Events that a partner triggers for its test orders, magic values, and the signature debugger.
 
 use chrono::TimeDelta;
+use rampart_tests::order_fixture::OrderFixture;
 use rampart_tests::partner::Partner;
-use rampart_tests::placed::Placed;
-use rampart_tests::world::World;
+use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 
 const SCENARIOS: &str = "/api/v2/sandbox/scenarios";
 const SIGNATURE: &str = "/api/v2/sandbox/signature";
 
-fn path(order: &Placed, event: &str) -> String {
+fn path(order: &OrderFixture, event: &str) -> String {
     format!("/api/v2/sandbox/orders/{}/{event}", order.id)
 }
 
 #[tokio::test]
 async fn every_state_can_be_reached() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     for (events, status) in [
         (&["expire"][..], "cancelled"),
         (&["cancel"], "cancelled"),
@@ -27,7 +27,7 @@ async fn every_state_can_be_reached() {
         (&["payment-received", "hold", "release"], "in progress"),
         (&["payment-received", "coins-sent", "confirmed-on-chain"], "completed"),
     ] {
-        let order = Placed::order(&world, &acme, None, None).await;
+        let order = OrderFixture::order(&context, &acme, None, None).await;
         let mut seen = json!(null);
         for event in events {
             let answer = acme.post(&path(&order, event), json!({})).await;
@@ -43,36 +43,36 @@ async fn every_state_can_be_reached() {
 
 #[tokio::test]
 async fn what_the_state_forbids_is_a_conflict() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    let order = Placed::order(&world, &acme, None, None).await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let order = OrderFixture::order(&context, &acme, None, None).await;
     let answer = acme.post(&path(&order, "coins-sent"), json!({})).await;
     answer.assert_status(409).assert_codes(&["ER999"]);
-    assert_eq!(order.seen(&world).await["status"], "pending");
+    assert_eq!(order.seen(&context).await["status"], "pending");
 }
 
 #[tokio::test]
 async fn only_ones_own_test_orders_can_be_moved() {
-    let world = World::start().await;
-    let (acme, other) = (world.partner("acme").await, world.partner("other").await);
-    let live = world.partner_of(json!({"slug": "live", "name": "Live", "mode": "live"})).await;
-    let order = Placed::order(&world, &acme, None, None).await;
+    let context = TestContext::start().await;
+    let (acme, other) = (context.partner("acme").await, context.partner("other").await);
+    let live = context.partner_of(json!({"slug": "live", "name": "Live", "mode": "live"})).await;
+    let order = OrderFixture::order(&context, &acme, None, None).await;
     let answer = other.post(&path(&order, "cancel"), json!({})).await;
     answer.assert_status(404).assert_codes(&["ER035"]);
-    let of_live = Placed::order(&world, &live, None, None).await;
+    let of_live = OrderFixture::order(&context, &live, None, None).await;
     let answer = live.post(&path(&of_live, "cancel"), json!({})).await;
     answer.assert_status(404).assert_codes(&["ER998"]);
     let answer = acme.post(&path(&order, "explode"), json!({})).await;
     answer.assert_status(404).assert_codes(&["ER998"]);
     for untouched in [order, of_live] {
-        assert_eq!(untouched.seen(&world).await["status"], "pending");
+        assert_eq!(untouched.seen(&context).await["status"], "pending");
     }
 }
 
 #[tokio::test]
 async fn every_listed_scenario_is_followed_to_its_end() {
-    let world = World::with(|settings| settings.sandbox.step_ms = 0).await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::with(|settings| settings.sandbox.step_ms = 0).await;
+    let acme = context.partner("acme").await;
     let token = acme.token().await;
     let listed = acme.get(SCENARIOS).await.assert_status(200).json();
     assert!(listed.as_array().unwrap().len() >= 7);
@@ -80,29 +80,29 @@ async fn every_listed_scenario_is_followed_to_its_end() {
         let (name, reference) = (&scenario["name"], &scenario["partnerOrderIdentifier"]);
         let with_suffix = format!("{}-7", reference.as_str().unwrap());
         let orders = [
-            Placed::confirmed(
+            OrderFixture::confirmed(
                 &acme,
                 &token,
                 json!(100),
                 json!({"partnerOrderIdentifier": reference}),
             )
             .await,
-            Placed::confirmed(
+            OrderFixture::confirmed(
                 &acme,
                 &token,
                 json!(100),
                 json!({"partnerOrderIdentifier": with_suffix}),
             )
             .await,
-            Placed::confirmed(&acme, &token, scenario["fiatAmount"].clone(), json!({})).await,
+            OrderFixture::confirmed(&acme, &token, scenario["fiatAmount"].clone(), json!({})).await,
         ];
         // Every step is taken and none comes after the last.
         for left in (0..=scenario["steps"].as_array().unwrap().len()).rev() {
-            let taken = world.core().settle_sandbox_orders().await.unwrap();
+            let taken = context.core().settle_sandbox_orders().await.unwrap();
             assert_eq!(taken, if left > 0 { orders.len() } else { 0 }, "{name} {left}");
         }
         for order in orders {
-            let seen = order.seen(&world).await;
+            let seen = order.seen(&context).await;
             assert_eq!(seen["status"], scenario["status"], "{name}: {seen}");
             // The confirm is its first row.
             let steps = scenario["steps"].as_array().unwrap().len();
@@ -113,27 +113,27 @@ async fn every_listed_scenario_is_followed_to_its_end() {
 
 #[tokio::test]
 async fn what_a_partner_does_in_between_counts() {
-    let world = World::with(|settings| settings.sandbox.step_ms = 60_000).await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::with(|settings| settings.sandbox.step_ms = 60_000).await;
+    let acme = context.partner("acme").await;
     let magic = json!({"partnerOrderIdentifier": "sandbox-denied"});
     let token = acme.token().await;
-    let order = Placed::confirmed(&acme, &token, json!(100), magic).await;
-    assert_eq!(world.core().settle_sandbox_orders().await.unwrap(), 0, "it is not due");
+    let order = OrderFixture::confirmed(&acme, &token, json!(100), magic).await;
+    assert_eq!(context.core().settle_sandbox_orders().await.unwrap(), 0, "it is not due");
     acme.post(&path(&order, "cancel"), json!({})).await.assert_status(200);
-    world.clock().advance(TimeDelta::minutes(2));
-    world.core().settle_sandbox_orders().await.unwrap();
-    assert_eq!(order.seen(&world).await["statusCause"], "cancelled");
+    context.clock().advance(TimeDelta::minutes(2));
+    context.core().settle_sandbox_orders().await.unwrap();
+    assert_eq!(order.seen(&context).await["statusCause"], "cancelled");
 }
 
 #[tokio::test]
 async fn a_live_order_follows_no_magic_value() {
-    let world = World::with(|settings| settings.sandbox.step_ms = 0).await;
-    let live = world.partner_of(json!({"slug": "live", "name": "Live", "mode": "live"})).await;
+    let context = TestContext::with(|settings| settings.sandbox.step_ms = 0).await;
+    let live = context.partner_of(json!({"slug": "live", "name": "Live", "mode": "live"})).await;
     let magic = json!({"partnerOrderIdentifier": "sandbox-denied"});
     let token = live.token().await;
-    let order = Placed::confirmed(&live, &token, json!(100), magic).await;
-    assert_eq!(world.core().settle_sandbox_orders().await.unwrap(), 0);
-    assert_eq!(order.seen(&world).await["status"], "pending");
+    let order = OrderFixture::confirmed(&live, &token, json!(100), magic).await;
+    assert_eq!(context.core().settle_sandbox_orders().await.unwrap(), 0);
+    assert_eq!(order.seen(&context).await["status"], "pending");
     live.get(SCENARIOS).await.assert_status(404).assert_codes(&["ER998"]);
     live.post(SIGNATURE, json!({})).await.assert_status(404).assert_codes(&["ER998"]);
 }
@@ -146,8 +146,8 @@ async fn debugged(partner: &Partner, mut body: Value, signed: &str) -> Value {
 
 #[tokio::test]
 async fn the_debugger_shows_what_must_be_signed_and_whether_it_was() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let body = json!({"returnUrl": "app://done?a=b c", "fee": 1.5, "walletAddressTag": ""});
     let canonical = "fee=1.5&returnUrl=app%3A%2F%2Fdone%3Fa%3Db%20c";
     let seen = acme.post(SIGNATURE, body.clone()).await.assert_status(200).json();
@@ -163,8 +163,8 @@ async fn the_debugger_shows_what_must_be_signed_and_whether_it_was() {
 
 #[tokio::test]
 async fn the_debugger_names_the_field_that_was_signed_wrongly() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     // The fee is 1: JSON of another spelling would reach the edge rewritten.
     let body = json!({"returnUrl": "app://x y", "fee": 1, "walletAddress": "abc"});
     let encoded = "app%3A%2F%2Fx%20y";
@@ -194,8 +194,8 @@ async fn the_debugger_names_the_field_that_was_signed_wrongly() {
 
 #[tokio::test]
 async fn the_debugger_compares_the_text_that_was_signed() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let told = async |canonical: &str| {
         let body = json!({"fee": 1, "walletAddress": "abc", "canonical": canonical});
         acme.post(SIGNATURE, body).await.assert_status(200).json()
@@ -211,8 +211,8 @@ async fn the_debugger_compares_the_text_that_was_signed() {
 
 #[tokio::test]
 async fn the_debugger_refuses_what_is_no_signature() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     acme.post(SIGNATURE, json!({"signature": 7})).await.assert_codes(&["ER338"]);
     acme.post(SIGNATURE, json!({"canonical": 7})).await.assert_codes(&["ER048"]);
     let upper = "AB".repeat(32);

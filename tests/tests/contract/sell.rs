@@ -9,7 +9,7 @@ mod orders;
 use http::Method;
 use rampart_tests::answer::Answer;
 use rampart_tests::partner::{Partner, Request};
-use rampart_tests::world::World;
+use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 
 use crate::orders::user;
@@ -24,13 +24,13 @@ struct Seller {
 }
 
 impl Seller {
-    async fn of(world: &World, partner: &Partner, name: &str) -> Self {
+    async fn of(context: &TestContext, partner: &Partner, name: &str) -> Self {
         let identifier = format!("{name:x<36}");
-        user(world, partner, &identifier).await;
+        user(context, partner, &identifier).await;
         Self { partner: partner.clone(), identifier }
     }
 
-    fn at(&self, edge: &World) -> Self {
+    fn at(&self, edge: &TestContext) -> Self {
         Self { partner: self.partner.at(edge), identifier: self.identifier.clone() }
     }
 

@@ -59,7 +59,7 @@ async fn asked(cast: &Cast, route: &Route) -> Named {
             named(json!({"refreshToken": cast.ann.log_in().await["refreshToken"]}))
         }
         _ => match row(route) {
-            Row::Names(things) => cast.name(route, things[0].0, Owner::Ann, &cast.acme).await,
+            Row::Names(resources) => cast.name(route, resources[0].0, Owner::Ann, &cast.acme).await,
             row => named(row.body(cast)),
         },
     }
@@ -99,7 +99,7 @@ async fn answers(routes: &[&'static Route]) -> String {
         text += &lines(&normal(&answer.json()));
         text.push('\n');
         // Logins of one address are few a minute.
-        cast.world.clock().advance(chrono::TimeDelta::seconds(1));
+        cast.context.clock().advance(chrono::TimeDelta::seconds(1));
     }
     text
 }

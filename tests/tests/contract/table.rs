@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use rampart_core::api::ENDPOINTS;
 use rampart_core::endpoint::{Body, Route};
-use rampart_tests::world::World;
+use rampart_tests::test_context::TestContext;
 
 /// The route's path with something in the place of every `{name}`.
 fn some_path(route: &Route) -> String {
@@ -19,8 +19,8 @@ fn behind_a_client() -> impl Iterator<Item = &'static Route> {
 
 #[tokio::test]
 async fn without_a_credential_every_route_says_so() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     for route in behind_a_client() {
         let answer = acme.anonymous(route.method.clone(), &some_path(route)).send().await;
         answer.assert_status(400).assert_codes(&["ER802"]);
@@ -29,8 +29,8 @@ async fn without_a_credential_every_route_says_so() {
 
 #[tokio::test]
 async fn two_credentials_are_one_too_many_everywhere() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     for route in behind_a_client() {
         let request = acme.request(route.method.clone(), &some_path(route));
         let answer = request.header("authorization", "Bearer a.b.c").send().await;
@@ -40,8 +40,8 @@ async fn two_credentials_are_one_too_many_everywhere() {
 
 #[tokio::test]
 async fn a_body_that_is_not_json_is_er048_everywhere() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     for route in ENDPOINTS.iter().filter(|route| matches!(route.body, Body::Json)) {
         for body in ["{", "", "nonsense", r#"{"a":1,"a":2}"#] {
             let request = acme.request(route.method.clone(), &some_path(route));
@@ -55,8 +55,8 @@ async fn a_body_that_is_not_json_is_er048_everywhere() {
 
 #[tokio::test]
 async fn an_oversized_body_is_413_everywhere() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let body = Bytes::from(vec![b' '; rampart_core::http::request::BODY_BYTES_MAX + 1]);
     for route in ENDPOINTS.iter().filter(|route| matches!(route.body, Body::Json)) {
         let request = acme.request(route.method.clone(), &some_path(route));
@@ -67,8 +67,8 @@ async fn an_oversized_body_is_413_everywhere() {
 
 #[tokio::test]
 async fn unknown_paths_and_other_methods_are_er998() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     acme.get("/api/v3/anything").await.assert_status(404).assert_codes(&["ER998"]);
     for route in ENDPOINTS {
         let answer = acme.request(http::Method::TRACE, &some_path(route)).send().await;
@@ -79,8 +79,8 @@ async fn unknown_paths_and_other_methods_are_er998() {
 
 #[tokio::test]
 async fn the_catalogue_lists_every_code_with_its_endpoints() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let answer = acme.get("/api/v2/system/errors").await;
     answer.assert_status(200);
     let entries = answer.json();

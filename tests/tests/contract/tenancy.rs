@@ -1,9 +1,9 @@
 //! The second lock: what the database itself keeps one tenant from seeing of another, whatever a
 //! statement forgets to say (`migrations/README.md`).
 
+use rampart_tests::order_fixture::OrderFixture;
 use rampart_tests::partner::Partner;
-use rampart_tests::placed::Placed;
-use rampart_tests::world::World;
+use rampart_tests::test_context::TestContext;
 use sqlx::{AssertSqlSafe, PgConnection, PgPool, query, query_scalar};
 use uuid::Uuid;
 
@@ -25,37 +25,37 @@ async fn tenants_tables(db: &PgPool, kinds: &[&str]) -> Vec<String> {
 
 #[tokio::test]
 async fn every_table_of_a_tenant_has_the_second_lock() {
-    let world = World::start().await;
+    let context = TestContext::start().await;
     let locked: Vec<String> = query_scalar(
         "select c.relname::text from pg_class c join pg_policies p on p.tablename = c.relname \
          where c.relrowsecurity and p.cmd = 'ALL' and p.permissive = 'PERMISSIVE' \
              and p.qual ~ '^\\(client_id = .*rampart\\.client_id' order by 1",
     )
-    .fetch_all(world.db())
+    .fetch_all(context.db())
     .await
     .unwrap();
-    assert_eq!(locked, tenants_tables(world.db(), &["BASE TABLE"]).await);
+    assert_eq!(locked, tenants_tables(context.db(), &["BASE TABLE"]).await);
 }
 
 #[tokio::test]
 async fn the_tenant_leads_every_key_of_its_tables() {
-    let world = World::start().await;
+    let context = TestContext::start().await;
     let keys: Vec<String> = query_scalar(
         "select i.indexrelid::regclass::text from pg_index i \
          join pg_attribute a on a.attrelid = i.indrelid and a.attname = 'client_id' \
          where i.indisprimary and i.indkey[0] <> a.attnum order by 1",
     )
-    .fetch_all(world.db())
+    .fetch_all(context.db())
     .await
     .unwrap();
     assert_eq!(keys, [""; 0]);
 }
 
 /// A partner with rows in many tables.
-async fn busy(world: &World, slug: &str) -> Partner {
-    let partner = world.partner(slug).await;
+async fn busy(context: &TestContext, slug: &str) -> Partner {
+    let partner = context.partner(slug).await;
     partner.user("ada").await;
-    Placed::order(world, &partner, None, None).await;
+    OrderFixture::order(context, &partner, None, None).await;
     partner
 }
 
@@ -66,15 +66,15 @@ async fn count(connection: &mut PgConnection, table: &str) -> i64 {
 
 #[tokio::test]
 async fn a_role_that_is_not_the_owner_sees_one_tenant() {
-    let world = World::start().await;
-    let (_, _) = (busy(&world, "acme").await, busy(&world, "other").await);
+    let context = TestContext::start().await;
+    let (_, _) = (busy(&context, "acme").await, busy(&context, "other").await);
     let clients: Vec<Uuid> =
-        query_scalar("select client_id from client").fetch_all(world.db()).await.unwrap();
+        query_scalar("select client_id from client").fetch_all(context.db()).await.unwrap();
     let database: String =
-        query_scalar("select current_database()::text").fetch_one(world.db()).await.unwrap();
+        query_scalar("select current_database()::text").fetch_one(context.db()).await.unwrap();
     // Roles belong to the whole cluster, which other tests share.
     let role = format!("reader_of_{database}");
-    let mut connection = world.db().acquire().await.unwrap();
+    let mut connection = context.db().acquire().await.unwrap();
     for statement in [
         format!("create role {role}"),
         format!("grant select on all tables in schema public to {role}"),
@@ -83,7 +83,7 @@ async fn a_role_that_is_not_the_owner_sees_one_tenant() {
         query(AssertSqlSafe(statement)).execute(&mut *connection).await.unwrap();
     }
     let mut with_rows = 0;
-    for table in tenants_tables(world.db(), &["BASE TABLE", "VIEW"]).await {
+    for table in tenants_tables(context.db(), &["BASE TABLE", "VIEW"]).await {
         let of_nobody = "select set_config('rampart.client_id', '', false)";
         query(of_nobody).execute(&mut *connection).await.unwrap();
         assert_eq!(count(&mut connection, &table).await, 0, "{table} without a tenant");
@@ -100,7 +100,7 @@ async fn a_role_that_is_not_the_owner_sees_one_tenant() {
             assert_eq!(others, 0, "{table} shows another tenant");
             seen += count(&mut connection, &table).await;
         }
-        let mut owner = world.db().acquire().await.unwrap();
+        let mut owner = context.db().acquire().await.unwrap();
         assert_eq!(seen, count(&mut owner, &table).await, "{table}");
         with_rows += i32::from(seen > 1);
     }

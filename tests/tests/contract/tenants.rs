@@ -6,8 +6,8 @@
 //! without a row fails.
 
 mod callers;
+mod resources;
 mod rows;
-mod things;
 mod traces;
 
 use rampart_core::api::ENDPOINTS;
@@ -16,9 +16,9 @@ use rampart_tests::answer::Answer;
 use rampart_tests::partner::Request;
 
 use self::callers::{Caller, Standing};
+pub(crate) use self::resources::{Cast, Named, Owner};
+use self::resources::{Scope, Thing};
 pub(crate) use self::rows::{Row, row};
-pub(crate) use self::things::{Cast, Named, Owner};
-use self::things::{Scope, Thing};
 use self::traces::Traces;
 
 /// An answer without what differs from one request to the next.
@@ -51,9 +51,9 @@ async fn is_refused(cast: &Cast, caller: &Caller, route: &Route, (code, all): (&
 async fn everything(cast: &Cast, route: &Route) -> Vec<Named> {
     let mut all = Vec::new();
     match row(route) {
-        Row::Names(things) => {
+        Row::Names(resources) => {
             for owner in Owner::ALL {
-                all.push(cast.name(route, things[0].0, owner, &cast.acme).await);
+                all.push(cast.name(route, resources[0].0, owner, &cast.acme).await);
             }
         }
         row => all.push(Named { path: route.path.to_owned(), body: row.body(cast) }),
@@ -108,12 +108,12 @@ async fn asks(cast: &Cast, (caller, standing): (&Caller, &Standing), route: &Rou
 }
 
 async fn tried(cast: &Cast, caller: &Caller, route: &Route, all: &[Named]) {
-    cast.world.clock().advance(row(route).pause());
+    cast.context.clock().advance(row(route).pause());
     cast.remove_spare_webhooks().await;
     match (caller.standing(route), row(route)) {
         (Standing::Refused(code), _) => is_refused(cast, caller, route, (code, all)).await,
-        (standing, Row::Names(things)) => {
-            for named in things {
+        (standing, Row::Names(resources)) => {
+            for named in resources {
                 asks_for(cast, (caller, &standing), route, *named).await;
             }
         }
@@ -148,7 +148,7 @@ async fn a_session_is_ended_by_its_own_user_alone() {
     for route in behind_a_client().filter(|route| matches!(row(route), Row::Ends)) {
         for index in 0..count {
             // Of the sessions that this caller may have ended, there are new ones for the next.
-            cast.world.clock().advance(row(route).pause());
+            cast.context.clock().advance(row(route).pause());
             let callers = cast.callers().await;
             let all = everything(&cast, route).await;
             tried(&cast, &callers[index], route, &all).await;
@@ -174,8 +174,8 @@ async fn a_session_is_ended_by_its_own_user_alone() {
 #[test]
 fn every_endpoint_has_a_row() {
     for route in behind_a_client() {
-        let things = matches!(row(route), Row::Names(_));
+        let resources = matches!(row(route), Row::Names(_));
         let path = route.path.contains('{');
-        assert!(!path || things, "{route:?} names something in its path, its row does not");
+        assert!(!path || resources, "{route:?} names something in its path, its row does not");
     }
 }

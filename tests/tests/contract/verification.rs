@@ -7,8 +7,8 @@ mod limits;
 mod status;
 
 use http::Method;
+use rampart_tests::test_context::TestContext;
 use rampart_tests::user::User;
-use rampart_tests::world::World;
 use serde_json::{Value, json};
 
 /// Path of an operator's calls about the user.
@@ -17,21 +17,26 @@ pub(crate) async fn admin_path(user: &User) -> String {
 }
 
 /// An account that an operator opens for the user.
-pub(crate) async fn opened(world: &World, user: &User, body: Value) -> Value {
+pub(crate) async fn opened(context: &TestContext, user: &User, body: Value) -> Value {
     let path = format!("{}/accounts", admin_path(user).await);
-    let made = world.admin(Method::POST, &path, body).await;
+    let made = context.admin(Method::POST, &path, body).await;
     made.assert_status(201).json()
 }
 
 /// A change of an account by an operator.
-pub(crate) async fn changed(world: &World, user: &User, identifier: &str, body: Value) -> Value {
+pub(crate) async fn changed(
+    context: &TestContext,
+    user: &User,
+    identifier: &str,
+    body: Value,
+) -> Value {
     let path = format!("{}/accounts/{identifier}", admin_path(user).await);
-    world.admin(Method::PATCH, &path, body).await.assert_status(200).json()
+    context.admin(Method::PATCH, &path, body).await.assert_status(200).json()
 }
 
 /// The user's accounts as operators see them.
-async fn seen(world: &World, user: &User) -> Vec<Value> {
+async fn seen(context: &TestContext, user: &User) -> Vec<Value> {
     let path = format!("{}/accounts", admin_path(user).await);
-    let seen = world.admin(Method::GET, &path, json!({})).await.assert_status(200).json();
+    let seen = context.admin(Method::GET, &path, json!({})).await.assert_status(200).json();
     seen.as_array().unwrap().clone()
 }

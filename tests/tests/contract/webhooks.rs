@@ -1,10 +1,10 @@
 //! Webhook endpoints: registering them, who is told what, and when nobody is any more.
 
 use http::Method;
+use rampart_tests::order_fixture::OrderFixture;
 use rampart_tests::partner::Partner;
-use rampart_tests::placed::Placed;
 use rampart_tests::receiver::{Reaction, Receiver};
-use rampart_tests::world::World;
+use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 use standardwebhooks::Webhook;
 
@@ -29,15 +29,15 @@ async fn remove(partner: &Partner, endpoint: &Value) -> Value {
     answer.assert_status(200).json()
 }
 
-async fn deliver(world: &World) -> usize {
-    world.core().deliver_due().await.unwrap()
+async fn deliver(context: &TestContext) -> usize {
+    context.core().deliver_due().await.unwrap()
 }
 
 /// An order that is paid and then held: `order.paid` and `order.blocked`.
-async fn paid_and_held(world: &World, partner: &Partner) -> Placed {
-    let order = Placed::order(world, partner, None, None).await;
+async fn paid_and_held(context: &TestContext, partner: &Partner) -> OrderFixture {
+    let order = OrderFixture::order(context, partner, None, None).await;
     for event in ["payment-received", "hold"] {
-        order.event(world, event).await.assert_status(200);
+        order.event(context, event).await.assert_status(200);
     }
     order
 }
@@ -52,8 +52,8 @@ fn types(host: &Receiver) -> Vec<String> {
 
 #[tokio::test]
 async fn an_endpoint_is_registered_listed_and_removed() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let url = "https://shop.example/hook?shop=7";
     let made = register(&acme, json!({"url": url, "events": ["order.paid", "user.created"]})).await;
     let mut members: Vec<_> = made.as_object().unwrap().keys().collect();
@@ -74,9 +74,9 @@ async fn an_endpoint_is_registered_listed_and_removed() {
 
 #[tokio::test]
 async fn what_is_no_endpoint_is_refused() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    let live = world.partner_of(json!({"slug": "live", "name": "Live", "mode": "live"})).await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let live = context.partner_of(json!({"slug": "live", "name": "Live", "mode": "live"})).await;
     for url in [json!("http://shop.example"), json!("shop"), json!(""), json!(7), json!(null)] {
         acme.post(WEBHOOKS, json!({"url": url})).await.assert_codes(&["ER046"]);
     }
@@ -93,8 +93,8 @@ async fn what_is_no_endpoint_is_refused() {
 
 #[tokio::test]
 async fn a_partner_has_ten_endpoints_and_no_more_however_it_asks() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let asked = (0..ENDPOINTS_MAX + 5).map(|number| {
         let body = json!({"url": format!("https://shop.example/{number}")});
         let acme = acme.clone();
@@ -111,8 +111,8 @@ async fn a_partner_has_ten_endpoints_and_no_more_however_it_asks() {
 
 #[tokio::test]
 async fn a_repeated_key_registers_one_endpoint() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     for _ in 0..2 {
         let request = acme.request(Method::POST, WEBHOOKS).header("idempotency-key", "k1");
         let answer = request.json(&json!({"url": "https://shop.example"})).send().await;
@@ -123,15 +123,15 @@ async fn a_repeated_key_registers_one_endpoint() {
 
 #[tokio::test]
 async fn each_endpoint_is_told_of_what_it_listens_to() {
-    let world = World::start().await;
-    let (acme, rival) = (world.partner("acme").await, world.partner("rival").await);
+    let context = TestContext::start().await;
+    let (acme, rival) = (context.partner("acme").await, context.partner("rival").await);
     let (all, some, other) =
         (Receiver::start().await, Receiver::start().await, Receiver::start().await);
     register(&acme, json!({"url": all.url("/all")})).await;
     register(&acme, json!({"url": some.url("/some?a=b"), "events": ["order.blocked"]})).await;
     register(&rival, json!({"url": other.url("/")})).await;
-    let order = paid_and_held(&world, &acme).await;
-    assert_eq!(deliver(&world).await, 3);
+    let order = paid_and_held(&context, &acme).await;
+    assert_eq!(deliver(&context).await, 3);
     assert_eq!(types(&all), ["order.blocked", "order.paid"]);
     assert_eq!(types(&some), ["order.blocked"]);
     assert_eq!(types(&other), [] as [&str; 0]);
@@ -144,14 +144,14 @@ async fn each_endpoint_is_told_of_what_it_listens_to() {
 
 #[tokio::test]
 async fn a_confirm_is_told_to_the_endpoints_that_listen() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let (created, paid) = (Receiver::start().await, Receiver::start().await);
     register(&acme, json!({"url": created.url("/"), "events": ["order.created"]})).await;
     register(&acme, json!({"url": paid.url("/"), "events": ["order.paid"]})).await;
     let token = acme.token().await;
-    let order = Placed::confirmed(&acme, &token, json!(100), json!({})).await;
-    assert_eq!(deliver(&world).await, 1);
+    let order = OrderFixture::confirmed(&acme, &token, json!(100), json!({})).await;
+    assert_eq!(deliver(&context).await, 1);
     let [heard] = &created.heard()[..] else { panic!("not one request") };
     assert_eq!(heard.json()["type"], "order.created");
     assert_eq!(heard.json()["data"]["orderId"], order.id);
@@ -160,12 +160,12 @@ async fn a_confirm_is_told_to_the_endpoints_that_listen() {
 
 #[tokio::test]
 async fn a_callback_is_sent_beside_the_endpoints() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let host = Receiver::start().await;
     register(&acme, json!({"url": host.url("/endpoint"), "events": ["order.cancelled"]})).await;
-    Placed::ended(&world, &acme, &host.url("/callback")).await;
-    assert_eq!(deliver(&world).await, 2);
+    OrderFixture::ended(&context, &acme, &host.url("/callback")).await;
+    assert_eq!(deliver(&context).await, 2);
     let mut targets: Vec<_> = host
         .heard()
         .iter()
@@ -177,50 +177,58 @@ async fn a_callback_is_sent_beside_the_endpoints() {
 
 #[tokio::test]
 async fn gone_disables_the_endpoint_and_what_waits_for_it() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let host = Receiver::start().await;
     let endpoint = register(&acme, json!({"url": host.url("/hook")})).await;
     host.react(Reaction::status(500));
-    paid_and_held(&world, &acme).await;
-    assert_eq!(deliver(&world).await, 2);
+    paid_and_held(&context, &acme).await;
+    assert_eq!(deliver(&context).await, 2);
     host.react(Reaction::status(410));
-    Placed::order(&world, &acme, None, None).await.event(&world, "cancel").await.assert_status(200);
-    assert_eq!(deliver(&world).await, 1);
+    OrderFixture::order(&context, &acme, None, None)
+        .await
+        .event(&context, "cancel")
+        .await
+        .assert_status(200);
+    assert_eq!(deliver(&context).await, 1);
     let seen = &listed(&acme).await[0];
     assert_eq!((&seen["id"], &seen["disabled"]), (&endpoint["id"], &json!(true)));
     assert!(seen["disabledAt"].is_string());
-    world.clock().advance(chrono::TimeDelta::days(1));
-    deliver(&world).await;
-    Placed::order(&world, &acme, None, None).await.event(&world, "cancel").await.assert_status(200);
-    assert_eq!(deliver(&world).await, 0, "nothing is written for it any more");
+    context.clock().advance(chrono::TimeDelta::days(1));
+    deliver(&context).await;
+    OrderFixture::order(&context, &acme, None, None)
+        .await
+        .event(&context, "cancel")
+        .await
+        .assert_status(200);
+    assert_eq!(deliver(&context).await, 0, "nothing is written for it any more");
     assert_eq!(host.heard().len(), 3, "and what was written is not sent");
-    let answer = world.admin(Method::GET, "/admin/v1/deliveries?partner=acme", json!({})).await;
+    let answer = context.admin(Method::GET, "/admin/v1/deliveries?partner=acme", json!({})).await;
     let told = answer.assert_status(200).json();
     assert!(told.as_array().unwrap().iter().all(|told| told["state"] == "disabled"), "{told}");
 }
 
 #[tokio::test]
 async fn a_removed_endpoint_hears_no_more() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let host = Receiver::start().await;
     let endpoint = register(&acme, json!({"url": host.url("/hook")})).await;
-    paid_and_held(&world, &acme).await;
+    paid_and_held(&context, &acme).await;
     remove(&acme, &endpoint).await;
-    deliver(&world).await;
+    deliver(&context).await;
     assert_eq!(host.heard().len(), 0);
 }
 
 #[tokio::test]
 async fn a_redelivery_reaches_endpoints_that_came_later_and_no_disabled_one() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let (early, late) = (Receiver::start().await, Receiver::start().await);
     register(&acme, json!({"url": early.url("/"), "events": ["order.paid"]})).await;
     early.react(Reaction::status(410));
-    paid_and_held(&world, &acme).await;
-    assert_eq!(deliver(&world).await, 1);
+    paid_and_held(&context, &acme).await;
+    assert_eq!(deliver(&context).await, 1);
     register(&acme, json!({"url": late.url("/"), "events": ["order.paid"]})).await;
     let events = acme.get("/api/v2/events").await.json();
     let [paid, blocked] = [0, 1].map(|at: usize| events[at]["id"].as_str().unwrap().to_owned());
@@ -229,14 +237,14 @@ async fn a_redelivery_reaches_endpoints_that_came_later_and_no_disabled_one() {
         let told = acme.post(&path, json!({})).await.assert_status(200).json();
         assert_eq!(told["deliveries"], deliveries);
     }
-    deliver(&world).await;
+    deliver(&context).await;
     assert_eq!((early.heard().len(), types(&late)), (1, vec!["order.paid".to_owned()]));
 }
 
 #[tokio::test]
 async fn endpoints_are_their_partners_alone() {
-    let world = World::start().await;
-    let (acme, rival) = (world.partner("acme").await, world.partner("rival").await);
+    let context = TestContext::start().await;
+    let (acme, rival) = (context.partner("acme").await, context.partner("rival").await);
     let endpoint = register(&acme, json!({"url": "https://shop.example"})).await;
     assert_eq!(listed(&rival).await, [] as [Value; 0]);
     let delete = async |path: String| rival.request(Method::DELETE, &path).send().await;

@@ -5,10 +5,10 @@
 mod clients;
 mod confirms;
 mod failures;
+mod fixtures;
 mod offers;
 mod orders;
 mod quotes;
-mod stage;
 mod users;
 mod verification;
 
@@ -19,7 +19,7 @@ use rampart_tests::answer::Answer;
 use rampart_tests::caller::Request;
 use serde_json::Value;
 
-use self::stage::Stage;
+use self::fixtures::Fixtures;
 
 /// Statuses of the codes that have several (section 13 of the contract). Each other code has the
 /// one that the catalogue tells.
@@ -65,8 +65,8 @@ impl Row {
 }
 
 /// The error catalogue as the edge serves it, by code.
-async fn catalogue(stage: &Stage) -> BTreeMap<String, Value> {
-    let entries = stage.shop.get("/api/v2/system/errors").await.assert_status(200).json();
+async fn catalogue(fixtures: &Fixtures) -> BTreeMap<String, Value> {
+    let entries = fixtures.shop.get("/api/v2/system/errors").await.assert_status(200).json();
     let entries = entries.as_array().unwrap().iter();
     entries.map(|entry| (entry["code"].as_str().unwrap().to_owned(), entry.clone())).collect()
 }
@@ -119,17 +119,17 @@ fn unlike(row: &(&str, u16, Option<String>), answer: &Answer, entry: Option<&Val
 
 #[tokio::test]
 async fn every_code_is_answered_to_a_request_that_provokes_it() {
-    let stage = Stage::set().await;
-    let mut rows = clients::rows(&stage).await;
-    rows.extend(users::rows(&stage).await);
-    rows.extend(verification::rows(&stage).await);
-    rows.extend(quotes::rows(&stage).await);
-    rows.extend(offers::rows(&stage).await);
-    rows.extend(confirms::rows(&stage).await);
-    rows.extend(orders::rows(&stage).await);
-    rows.extend(failures::rows(&stage).await);
+    let fixtures = Fixtures::set().await;
+    let mut rows = clients::rows(&fixtures).await;
+    rows.extend(users::rows(&fixtures).await);
+    rows.extend(verification::rows(&fixtures).await);
+    rows.extend(quotes::rows(&fixtures).await);
+    rows.extend(offers::rows(&fixtures).await);
+    rows.extend(confirms::rows(&fixtures).await);
+    rows.extend(orders::rows(&fixtures).await);
+    rows.extend(failures::rows(&fixtures).await);
 
-    let catalogue = catalogue(&stage).await;
+    let catalogue = catalogue(&fixtures).await;
     let (mut seen, mut report) = (BTreeSet::new(), String::new());
     for Row { code, status, wrong, request_id, answer } in rows {
         seen.insert((code.to_owned(), status));

@@ -7,7 +7,7 @@ use rampart_core::auth::tokens::Holder;
 use rampart_core::auth::tokens::refresh::TokenPair;
 use rampart_tests::answer::Answer;
 use rampart_tests::partner::Partner;
-use rampart_tests::world::World;
+use rampart_tests::test_context::TestContext;
 use rampart_types::{ClientId, UserId};
 use serde_json::{Value, json};
 use sqlx::PgPool;
@@ -42,28 +42,28 @@ async fn rows(db: &PgPool, table: &'static str) -> i64 {
 
 #[tokio::test]
 async fn a_refresh_token_gives_the_next_pair() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let first = log_in(&acme).await;
-    world.clock().advance(TimeDelta::hours(2));
+    context.clock().advance(TimeDelta::hours(2));
     let answer = refresh(&acme, &first).await;
     let members: Vec<_> = answer.json().as_object().unwrap().keys().cloned().collect();
     assert_eq!(members, ["token", "refreshToken"]);
     read_with(&acme, &text(&answer, "token")).await.assert_status(200);
     let second = text(&answer, "refreshToken");
     assert_ne!(first, second);
-    refresh(&acme.at(&world.second_edge().await), &second).await.assert_status(200);
-    assert_eq!(rows(world.db(), "refresh_family").await, 1);
+    refresh(&acme.at(&context.second_edge().await), &second).await.assert_status(200);
+    assert_eq!(rows(context.db(), "refresh_family").await, 1);
 }
 
 #[tokio::test]
 async fn no_refresh_token_is_stored_as_it_is() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let token = log_in(&acme).await;
     let (_, secret) = token.split_at(token.len() - 43);
     let stored: Vec<String> = sqlx::query_scalar("select t::text from refresh_token t")
-        .fetch_all(world.db())
+        .fetch_all(context.db())
         .await
         .unwrap();
     let in_hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
@@ -73,24 +73,24 @@ async fn no_refresh_token_is_stored_as_it_is() {
 
 #[tokio::test]
 async fn a_lost_answer_can_be_asked_for_again() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let first = log_in(&acme).await;
     refresh(&acme, &first).await.assert_status(200);
-    world.clock().advance(TimeDelta::seconds(29));
+    context.clock().advance(TimeDelta::seconds(29));
     let again = text(&refresh(&acme, &first).await, "refreshToken");
-    world.clock().advance(TimeDelta::minutes(10));
+    context.clock().advance(TimeDelta::minutes(10));
     refresh(&acme, &again).await.assert_status(200);
 }
 
 #[tokio::test]
 async fn a_used_token_that_comes_late_ends_the_login() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let other_login = log_in(&acme).await;
     let first = log_in(&acme).await;
     let second = text(&refresh(&acme, &first).await, "refreshToken");
-    world.clock().advance(TimeDelta::seconds(31));
+    context.clock().advance(TimeDelta::seconds(31));
     assert_ended(&refresh(&acme, &first).await);
     assert_ended(&refresh(&acme, &second).await);
     refresh(&acme, &other_login).await.assert_status(200);
@@ -99,9 +99,9 @@ async fn a_used_token_that_comes_late_ends_the_login() {
 
 #[tokio::test]
 async fn of_racing_refreshes_none_starts_a_login_of_its_own() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    let there = acme.at(&world.second_edge().await);
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let there = acme.at(&context.second_edge().await);
     let first = log_in(&acme).await;
     let racing = (0..8).map(|number| {
         let edge = if number % 2 == 0 { &acme } else { &there };
@@ -114,49 +114,49 @@ async fn of_racing_refreshes_none_starts_a_login_of_its_own() {
     successors.sort();
     successors.dedup();
     assert_eq!(successors.len(), 8, "each has an answer of its own");
-    assert_eq!(rows(world.db(), "refresh_family").await, 1);
+    assert_eq!(rows(context.db(), "refresh_family").await, 1);
     // Whoever brings the first one again, later, ends them all.
-    world.clock().advance(TimeDelta::minutes(2));
+    context.clock().advance(TimeDelta::minutes(2));
     assert_ended(&refresh(&acme, &first).await);
     for successor in &successors {
         assert_ended(&refresh(&there, successor).await);
-        world.clock().advance(TimeDelta::seconds(6));
+        context.clock().advance(TimeDelta::seconds(6));
     }
 }
 
 #[tokio::test]
 async fn a_refresh_token_lives_a_month_from_its_last_use() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let mut token = log_in(&acme).await;
     for _ in 0..3 {
-        world.clock().advance(TimeDelta::days(29));
+        context.clock().advance(TimeDelta::days(29));
         token = text(&refresh(&acme, &token).await, "refreshToken");
     }
-    world.clock().advance(TimeDelta::days(30));
+    context.clock().advance(TimeDelta::days(30));
     assert_ended(&refresh(&acme, &token).await);
-    world.core().delete_expired_refresh_tokens().await.unwrap();
-    assert_eq!(rows(world.db(), "refresh_token").await, 0);
-    assert_eq!(rows(world.db(), "refresh_family").await, 0);
+    context.core().delete_expired_refresh_tokens().await.unwrap();
+    assert_eq!(rows(context.db(), "refresh_token").await, 0);
+    assert_eq!(rows(context.db(), "refresh_family").await, 0);
 }
 
 #[tokio::test]
 async fn only_what_has_ended_is_forgotten() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let first = log_in(&acme).await;
-    world.clock().advance(TimeDelta::days(20));
+    context.clock().advance(TimeDelta::days(20));
     let second = text(&refresh(&acme, &first).await, "refreshToken");
-    world.clock().advance(TimeDelta::days(20));
-    world.core().delete_expired_refresh_tokens().await.unwrap();
-    assert_eq!(rows(world.db(), "refresh_token").await, 1);
+    context.clock().advance(TimeDelta::days(20));
+    context.core().delete_expired_refresh_tokens().await.unwrap();
+    assert_eq!(rows(context.db(), "refresh_token").await, 1);
     refresh(&acme, &second).await.assert_status(200);
 }
 
 #[tokio::test]
 async fn what_is_not_there_is_er037_and_what_is_none_er036() {
-    let world = World::start().await;
-    let (acme, other) = (world.partner("acme").await, world.partner("other").await);
+    let context = TestContext::start().await;
+    let (acme, other) = (context.partner("acme").await, context.partner("other").await);
     for body in [
         json!({}),
         json!({"refreshToken": ""}),
@@ -186,8 +186,8 @@ async fn what_is_not_there_is_er037_and_what_is_none_er036() {
 
 #[tokio::test]
 async fn an_address_refreshes_ten_times_a_minute() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     for _ in 0..10 {
         assert_ended(&refresh(&acme, "guess").await);
     }
@@ -199,26 +199,26 @@ async fn an_address_refreshes_ten_times_a_minute() {
 
 #[tokio::test]
 async fn a_suspended_client_refreshes_nothing() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let token = log_in(&acme).await;
-    set(&world, &acme, json!({"status": "suspended"})).await;
+    set(&context, &acme, json!({"status": "suspended"})).await;
     assert_ended(&refresh(&acme, &token).await);
 }
 
 /// A user of the partner, and a pair of tokens as a login gives them.
-async fn user(world: &World, partner: &Partner) -> (Uuid, Value) {
+async fn user(context: &TestContext, partner: &Partner) -> (Uuid, Value) {
     let client: Uuid = partner.id.parse().unwrap();
-    let user = world.clock().uuid().unwrap();
+    let user = context.clock().uuid().unwrap();
     sqlx::query("insert into end_user (client_id, user_id, created_at) values ($1, $2, $3)")
         .bind(client)
         .bind(user)
-        .bind(world.clock().now())
-        .execute(world.db())
+        .bind(context.clock().now())
+        .execute(context.db())
         .await
         .unwrap();
     let holder = Holder::User(ClientId::from(client), UserId::from(user));
-    let pair = TokenPair::issue(world.core(), holder).await.unwrap();
+    let pair = TokenPair::issue(context.core(), holder).await.unwrap();
     (user, serde_json::to_value(pair).unwrap())
 }
 
@@ -229,34 +229,34 @@ async fn read_as_user(partner: &Partner, token: &str) -> Answer {
 
 #[tokio::test]
 async fn a_users_refresh_token_gives_a_users_pair() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    let (_, pair) = user(&world, &acme).await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let (_, pair) = user(&context, &acme).await;
     let refreshed = refresh(&acme, pair["refreshToken"].as_str().unwrap()).await;
     for token in [pair["token"].as_str().unwrap(), &text(&refreshed, "token")] {
         read_with(&acme, token).await.assert_status(400).assert_codes(&["ER800"]);
         read_as_user(&acme, token).await.assert_codes(&["ER035"]);
     }
     read_as_user(&acme, &acme.token().await).await.assert_status(400).assert_codes(&["ER702"]);
-    world.clock().advance(TimeDelta::seconds(3_606));
+    context.clock().advance(TimeDelta::seconds(3_606));
     read_as_user(&acme, &text(&refreshed, "token")).await.assert_codes(&["ER701"]);
 }
 
 #[tokio::test]
 async fn a_logout_or_the_end_of_an_account_ends_its_refresh_tokens() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     for ended in [
         "update end_user set tokens_valid_from = $1 where user_id = $2",
         "update end_user set disabled_at = $1 where user_id = $2",
         "update end_user set deleted_at = $1 where user_id = $2",
     ] {
-        let (id, pair) = user(&world, &acme).await;
+        let (id, pair) = user(&context, &acme).await;
         let first = refresh(&acme, pair["refreshToken"].as_str().unwrap()).await;
         let second = text(&first, "refreshToken");
-        world.clock().advance(TimeDelta::milliseconds(1));
-        let now = world.clock().now();
-        sqlx::query(ended).bind(now).bind(id).execute(world.db()).await.unwrap();
+        context.clock().advance(TimeDelta::milliseconds(1));
+        let now = context.clock().now();
+        sqlx::query(ended).bind(now).bind(id).execute(context.db()).await.unwrap();
         assert_ended(&refresh(&acme, &second).await);
     }
 }

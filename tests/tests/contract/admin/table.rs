@@ -5,7 +5,7 @@ use http::{Method, StatusCode};
 use rampart_core::api::{OPERATOR_ENDPOINTS, OPERATORS_API};
 use rampart_core::endpoint::{Body, Route};
 use rampart_core::operate::admin::BODY_BYTES_MAX;
-use rampart_tests::world::World;
+use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 
 /// The route's path with a value for every `{name}`; none of them exists.
@@ -26,20 +26,20 @@ fn with_json() -> impl Iterator<Item = &'static Route> {
     OPERATOR_ENDPOINTS.iter().filter(|route| route.body == Body::StrictJson)
 }
 
-async fn audited(world: &World) -> i64 {
-    sqlx::query_scalar("select count(*) from audit").fetch_one(world.db()).await.unwrap()
+async fn audited(context: &TestContext) -> i64 {
+    sqlx::query_scalar("select count(*) from audit").fetch_one(context.db()).await.unwrap()
 }
 
 #[tokio::test]
 async fn without_a_token_or_with_another_every_route_is_401() {
-    let world = World::start().await;
+    let context = TestContext::start().await;
     let unknown = (Method::GET, "/admin/v1/nothing".to_owned());
     let routes = OPERATOR_ENDPOINTS.iter().map(|route| (route.method.clone(), some_path(route)));
     for (method, path) in routes.chain([unknown]) {
         for token in [None, Some("another"), Some("")] {
             // The token is looked at before anything else, the body's JSON too.
             let body = Bytes::from_static(b"{");
-            let answer = world.admin_as(token, method.clone(), &path, body).await;
+            let answer = context.admin_as(token, method.clone(), &path, body).await;
             answer.assert_status(401);
             assert_eq!(
                 answer.text(),
@@ -52,63 +52,63 @@ async fn without_a_token_or_with_another_every_route_is_401() {
 
 #[tokio::test]
 async fn a_body_that_is_not_json_is_400_everywhere() {
-    let world = World::start().await;
+    let context = TestContext::start().await;
     for route in with_json() {
         for body in ["{", "nonsense", r#"{"a":1,"a":2}"#, "\u{0}"] {
             let path = some_path(route);
-            let answer = world.admin_bytes(route.method.clone(), &path, body.into()).await;
+            let answer = context.admin_bytes(route.method.clone(), &path, body.into()).await;
             assert_eq!(answer.status(), 400, "{route:?} {body:?}");
             assert_eq!(answer.text(), r#"{"error":"the body is not valid JSON"}"#);
         }
     }
-    assert_eq!(audited(&world).await, 0);
+    assert_eq!(audited(&context).await, 0);
 }
 
 #[tokio::test]
 async fn a_body_that_is_no_object_is_422_everywhere() {
-    let world = World::start().await;
+    let context = TestContext::start().await;
     for route in with_json() {
         // A list could name the members by their places.
         for body in [json!([]), json!([null, null, null, null, null]), json!("x"), json!(null)] {
-            let answer = world.admin(route.method.clone(), &some_path(route), body.clone()).await;
+            let answer = context.admin(route.method.clone(), &some_path(route), body.clone()).await;
             assert_eq!(answer.status(), 422, "{route:?} {body}");
         }
     }
-    assert_eq!(audited(&world).await, 0);
+    assert_eq!(audited(&context).await, 0);
 }
 
 #[tokio::test]
 async fn an_oversized_body_is_413_everywhere() {
-    let world = World::start().await;
+    let context = TestContext::start().await;
     let body = Bytes::from(vec![b' '; BODY_BYTES_MAX + 1]);
     for route in OPERATOR_ENDPOINTS {
         let path = some_path(route);
-        let answer = world.admin_bytes(route.method.clone(), &path, body.clone()).await;
+        let answer = context.admin_bytes(route.method.clone(), &path, body.clone()).await;
         assert_eq!(answer.status(), 413, "{route:?}");
     }
 }
 
 #[tokio::test]
 async fn an_unknown_member_is_422_everywhere() {
-    let world = World::start().await;
+    let context = TestContext::start().await;
     for route in with_json() {
         let mut body: Value = serde_json::from_str(route.doc.request).unwrap();
         body["typingError"] = json!(true);
-        let answer = world.admin(route.method.clone(), &some_path(route), body).await;
+        let answer = context.admin(route.method.clone(), &some_path(route), body).await;
         assert_eq!(answer.status(), 422, "{route:?} {}", answer.text());
         assert!(answer.text().contains("typingError"), "{route:?} {}", answer.text());
     }
-    assert_eq!(audited(&world).await, 0);
+    assert_eq!(audited(&context).await, 0);
 }
 
 #[tokio::test]
 async fn a_query_has_the_parameters_of_the_document_and_no_other() {
-    let world = World::start().await;
+    let context = TestContext::start().await;
     let mut parameters = 0;
     for route in OPERATOR_ENDPOINTS.iter().filter(|route| !route.doc.query.is_empty()) {
         let ask = async |name: &str| {
             let path = format!("{}?{name}=%21", some_path(route));
-            world.admin_bytes(route.method.clone(), &path, Bytes::new()).await
+            context.admin_bytes(route.method.clone(), &path, Bytes::new()).await
         };
         let unknown = ask("typingError").await;
         assert_eq!(unknown.status(), 422, "{route:?} {}", unknown.text());
@@ -124,7 +124,7 @@ async fn a_query_has_the_parameters_of_the_document_and_no_other() {
 
 #[tokio::test]
 async fn a_subject_that_does_not_exist_is_404() {
-    let world = World::start().await;
+    let context = TestContext::start().await;
     for route in OPERATOR_ENDPOINTS.iter().filter(|route| route.path.contains('{')) {
         // These make what the path names, or it exists.
         if route.method == Method::PUT && route.path.contains("operator-keys")
@@ -133,7 +133,8 @@ async fn a_subject_that_does_not_exist_is_404() {
             continue;
         }
         let body = route.doc.request.to_owned();
-        let answer = world.admin_bytes(route.method.clone(), &some_path(route), body.into()).await;
+        let answer =
+            context.admin_bytes(route.method.clone(), &some_path(route), body.into()).await;
         assert_eq!(answer.status(), 404, "{route:?} {}", answer.text());
         assert!(route.statuses.contains(&StatusCode::NOT_FOUND), "{route:?} does not declare 404");
     }
@@ -141,26 +142,26 @@ async fn a_subject_that_does_not_exist_is_404() {
 
 #[tokio::test]
 async fn another_method_is_405_and_names_the_methods() {
-    let world = World::start().await;
+    let context = TestContext::start().await;
     for route in OPERATOR_ENDPOINTS {
         let path = some_path(route);
-        let answer = world.admin_bytes(Method::TRACE, &path, Bytes::new()).await;
+        let answer = context.admin_bytes(Method::TRACE, &path, Bytes::new()).await;
         answer.assert_status(405);
         let error = answer.json()["error"].as_str().unwrap().to_owned();
         let named = error.strip_prefix("use ").unwrap().split(", ");
         assert!(named.into_iter().any(|method| method == route.method), "{route:?}: {error}");
     }
-    let nothing = world.admin_bytes(Method::GET, "/admin/v1/nothing", Bytes::new()).await;
+    let nothing = context.admin_bytes(Method::GET, "/admin/v1/nothing", Bytes::new()).await;
     assert_eq!(nothing.assert_status(404).text(), r#"{"error":"no such call"}"#);
 }
 
 #[tokio::test]
 async fn a_read_without_a_subject_answers_as_documented() {
-    let world = World::start().await;
+    let context = TestContext::start().await;
     let simple = |route: &&Route| route.method == Method::GET && !route.path.contains('{');
     let mut granted = 0;
     for route in OPERATOR_ENDPOINTS.iter().filter(simple) {
-        let answer = world.admin_bytes(Method::GET, route.path, Bytes::new()).await;
+        let answer = context.admin_bytes(Method::GET, route.path, Bytes::new()).await;
         assert_eq!(answer.status(), 200, "{route:?} {}", answer.text());
         granted += 1;
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use chrono::TimeDelta;
 use http::Method;
 use rampart_core::platform::settings::{HttpPrice, PriceSource};
-use rampart_tests::world::World;
+use rampart_tests::test_context::TestContext;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -38,30 +38,31 @@ async fn source(price: &'static str) -> (String, Arc<AtomicU32>) {
 #[tokio::test]
 async fn several_edges_read_a_source_about_once_an_interval() {
     let (url, asked) = source("12345.67").await;
-    let world = World::with(|settings| {
+    let context = TestContext::with(|settings| {
         settings.prices.source = PriceSource::Http;
         let price = HttpPrice { url, pointer: "/last".to_owned() };
         settings.prices.sources.insert("BTC-EUR".to_owned(), price);
     })
     .await;
-    let other = world.second_edge().await;
-    let acme = world.partner("acme").await;
-    change(&world, Method::PATCH, "/admin/v1/pairs/BTC-EUR", json!({"spreadPercentage": 0})).await;
-    let read = async |edge: &World| {
+    let other = context.second_edge().await;
+    let acme = context.partner("acme").await;
+    change(&context, Method::PATCH, "/admin/v1/pairs/BTC-EUR", json!({"spreadPercentage": 0}))
+        .await;
+    let read = async |edge: &TestContext| {
         let core = edge.core();
         core.price_feed.as_ref().unwrap().refresh(core).await.unwrap();
-        for edge in [&world, &other] {
+        for edge in [&context, &other] {
             edge.core().refresh().await.unwrap();
         }
         asked.load(Ordering::Relaxed)
     };
-    assert_eq!((read(&world).await, read(&other).await, read(&world).await), (1, 1, 1));
+    assert_eq!((read(&context).await, read(&other).await, read(&context).await), (1, 1, 1));
     let price = acme.get("/api/v1/prices").await.json()["buy"]["BTC-EUR"].to_string();
     assert_eq!(price, "12345.67");
-    world.clock().advance(TimeDelta::seconds(10));
-    assert_eq!((read(&other).await, read(&world).await), (2, 2));
+    context.clock().advance(TimeDelta::seconds(10));
+    assert_eq!((read(&other).await, read(&context).await), (2, 2));
     // Nothing reads any more: what came from a source ages.
-    world.clock().advance(TimeDelta::seconds(121));
+    context.clock().advance(TimeDelta::seconds(121));
     assert!(acme.get("/api/v1/prices").await.json()["buy"].get("BTC-EUR").is_none());
     assert!(acme.get("/api/v1/prices").await.json()["buy"]["ETH-EUR"].is_number());
 }

@@ -4,7 +4,7 @@ use http::Method;
 use rampart_core::platform::crypto::Purpose;
 use rampart_tests::guests::component;
 use rampart_tests::partner::Partner;
-use rampart_tests::world::World;
+use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -17,8 +17,8 @@ fn codes(methods: &Value) -> Vec<&str> {
 
 #[tokio::test]
 async fn methods_are_listed_in_their_literal_shape_and_order() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let default = acme.get(METHODS).await.json();
     let card = json!({
         "code": "creditCard", "label": "Credit card", "psp": "cardprocessor", "limit": 5000,
@@ -38,14 +38,14 @@ async fn methods_are_listed_in_their_literal_shape_and_order() {
         assert_eq!(codes(&methods), codes(&default), "{unknown}");
     }
     let path = "/admin/v1/payment-methods/creditCard";
-    change(&world, Method::PATCH, path, json!({"enabled": false})).await;
+    change(&context, Method::PATCH, path, json!({"enabled": false})).await;
     let methods = acme.get(METHODS).await.json();
     assert!(!codes(&methods).contains(&"creditCard"));
 }
 
 /// A user of the partner, and the identifier that proves it.
-async fn user(world: &World, partner: &Partner, country: &str) -> (Uuid, String) {
-    let (user, identifier) = (world.clock().uuid().unwrap(), "a".repeat(36));
+async fn user(context: &TestContext, partner: &Partner, country: &str) -> (Uuid, String) {
+    let (user, identifier) = (context.clock().uuid().unwrap(), "a".repeat(36));
     let client: Uuid = partner.id.parse().unwrap();
     sqlx::query(
         "insert into end_user (client_id, user_id, country, created_at) values ($1, $2, $3, now())",
@@ -53,11 +53,11 @@ async fn user(world: &World, partner: &Partner, country: &str) -> (Uuid, String)
     .bind(client)
     .bind(user)
     .bind(country)
-    .execute(world.db())
+    .execute(context.db())
     .await
     .unwrap();
     let text = format!("identifier/{}/{identifier}", partner.id);
-    let digest = world.core().keys.mac(Purpose::BlindIndex, text.as_bytes()).unwrap();
+    let digest = context.core().keys.mac(Purpose::BlindIndex, text.as_bytes()).unwrap();
     sqlx::query(
         "insert into user_identifier (client_id, identifier_digest, user_id, created_at) \
          values ($1, $2, $3, now())",
@@ -65,7 +65,7 @@ async fn user(world: &World, partner: &Partner, country: &str) -> (Uuid, String)
     .bind(client)
     .bind(digest.as_ref())
     .bind(user)
-    .execute(world.db())
+    .execute(context.db())
     .await
     .unwrap();
     (user, identifier)
@@ -73,9 +73,9 @@ async fn user(world: &World, partner: &Partner, country: &str) -> (Uuid, String)
 
 #[tokio::test]
 async fn a_user_decides_the_order_and_the_country_code_does_not() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    let (user, identifier) = user(&world, &acme, "DE").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let (user, identifier) = user(&context, &acme, "DE").await;
     let list = || async {
         let request = acme.request(Method::GET, &format!("{METHODS}?countryCode=nl"));
         request.header("user-identifier", &identifier).send().await.json()
@@ -98,7 +98,7 @@ async fn a_user_decides_the_order_and_the_country_code_does_not() {
         .bind(user)
         .bind(status)
         .bind(method)
-        .execute(world.db())
+        .execute(context.db())
         .await
         .unwrap();
     }
@@ -108,12 +108,12 @@ async fn a_user_decides_the_order_and_the_country_code_does_not() {
 #[tokio::test]
 async fn the_partners_policy_has_the_last_word_on_the_order() {
     // Fuel decides on a busy machine, not the clock.
-    let world = World::with(|settings| settings.policy.deadline_ms = 5_000).await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::with(|settings| settings.policy.deadline_ms = 5_000).await;
+    let acme = context.partner("acme").await;
     let config = "%7B%22countries%22:[%22NL=wallet,card%22,%22*=payByBank%22],\
                   %22hide%22:[%22walletpay%22]%7D";
     let path = format!("/admin/v1/partners/acme/policies/method-order?config={config}");
-    world.admin_bytes(Method::PUT, &path, component("country-order")).await.assert_status(200);
+    context.admin_bytes(Method::PUT, &path, component("country-order")).await.assert_status(200);
     let list = async |query: &str| acme.get(&format!("{METHODS}{query}")).await.json();
     let anywhere = list("").await;
     assert_eq!((codes(&anywhere)[0], codes(&anywhere).len()), ("payByBank", 10));

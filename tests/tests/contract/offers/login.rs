@@ -3,8 +3,8 @@
 use chrono::TimeDelta;
 use http::Method;
 use rampart_tests::answer::Answer;
+use rampart_tests::test_context::TestContext;
 use rampart_tests::user::User;
-use rampart_tests::world::World;
 use serde_json::{Value, json};
 
 use super::{ADDRESS, OFFER, offer};
@@ -29,8 +29,8 @@ async fn confirm(user: &User, offer: &Value) -> Answer {
 
 #[tokio::test]
 async fn an_offer_for_a_user_is_confirmed_by_that_user_alone() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let (ann, bob) = (acme.user("ann").await, acme.user("bob").await);
     let made = acme.post(OFFER, offer(json!({"loginToken": token(&ann).await}))).await;
     let made = made.assert_status(200).json()["offerUuid"].clone();
@@ -45,8 +45,8 @@ async fn an_offer_for_a_user_is_confirmed_by_that_user_alone() {
 
 #[tokio::test]
 async fn a_client_that_names_no_user_makes_the_offers_users_order() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let (ann, bob) = (acme.user("ann").await, acme.user("bob").await);
     let made = acme.post(OFFER, offer(json!({"loginToken": token(&ann).await}))).await;
     let made = made.assert_status(200).json()["offerUuid"].clone();
@@ -69,8 +69,8 @@ async fn a_client_that_names_no_user_makes_the_offers_users_order() {
 
 #[tokio::test]
 async fn a_login_token_is_good_once_for_a_while_and_for_its_client() {
-    let world = World::start().await;
-    let (acme, rival) = (world.partner("acme").await, world.partner("rival").await);
+    let context = TestContext::start().await;
+    let (acme, rival) = (context.partner("acme").await, context.partner("rival").await);
     let (ann, eve) = (acme.user("ann").await, rival.user("eve").await);
     for path in [OFFER, CHECKOUT] {
         let post = async |token: Value| acme.post(path, offer(json!({"loginToken": token}))).await;
@@ -88,17 +88,17 @@ async fn a_login_token_is_good_once_for_a_while_and_for_its_client() {
         assert_eq!(statuses, [200, 400]);
         post(good).await.assert_codes(&["ER333"]);
         let late = token(&ann).await;
-        world.clock().advance(TimeDelta::seconds(301));
+        context.clock().advance(TimeDelta::seconds(301));
         post(late.clone()).await.assert_status(400).assert_codes(&["ER334"]);
-        world.core().delete_expired_codes().await.unwrap();
+        context.core().delete_expired_codes().await.unwrap();
         post(late).await.assert_codes(&["ER334"]);
     }
 }
 
 #[tokio::test]
 async fn a_token_of_somebody_who_is_gone_says_so_and_opens_nothing() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let ann = acme.user("ann").await;
     let orphan = token(&ann).await;
     let uuid = ann.log_in().await["uuid"].as_str().unwrap().to_owned();
@@ -107,7 +107,7 @@ async fn a_token_of_somebody_who_is_gone_says_so_and_opens_nothing() {
     let show = async || acme.anonymous(Method::GET, &page).send().await.status();
     assert_eq!(show().await, 200);
     let path = format!("/admin/v1/users/{uuid}");
-    world.admin(Method::PATCH, &path, json!({"deleted": true})).await.assert_status(200);
+    context.admin(Method::PATCH, &path, json!({"deleted": true})).await.assert_status(200);
     assert_eq!(show().await, 404);
     let form = format!("token={text}&iban=NL91ABNA0417164300&holder=Ada");
     acme.anonymous(Method::POST, &page).body(form).send().await.assert_status(404);
@@ -115,7 +115,7 @@ async fn a_token_of_somebody_who_is_gone_says_so_and_opens_nothing() {
         let answer = acme.post(OFFER, offer(json!({"loginToken": orphan}))).await;
         answer.assert_status(400).assert_codes(&["ER335"]);
     }
-    world.clock().advance(TimeDelta::seconds(301));
+    context.clock().advance(TimeDelta::seconds(301));
     let answer = acme.post(OFFER, offer(json!({"loginToken": orphan}))).await;
     answer.assert_codes(&["ER334"]);
 }

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use http::Method;
 use rampart_tests::guests::component;
 use rampart_tests::keys::ed25519;
-use rampart_tests::world::World;
+use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 
 use super::{OFFER, offer, signature};
@@ -15,15 +15,18 @@ const SIGNATURE: &str = "/admin/v1/partners/acme/policies/signature";
 #[tokio::test]
 async fn a_signature_policy_replaces_the_built_in_scheme() {
     // Fuel decides on a busy machine, not the clock.
-    let world = World::with(|settings| settings.policy.deadline_ms = 5_000).await;
-    let acme = world.partner("acme").await;
-    world.admin_bytes(Method::PUT, SIGNATURE, component("ed25519-offer")).await.assert_status(200);
+    let context = TestContext::with(|settings| settings.policy.deadline_ms = 5_000).await;
+    let acme = context.partner("acme").await;
+    context
+        .admin_bytes(Method::PUT, SIGNATURE, component("ed25519-offer"))
+        .await
+        .assert_status(200);
     let (pair, pem) = ed25519(7);
     let key = "/admin/v1/partners/acme/verification-keys/partner-ed25519";
     let body = json!({"algorithm": "ed25519", "key": pem});
-    world.admin(Method::PUT, key, body).await.assert_status(200);
+    context.admin(Method::PUT, key, body).await.assert_status(200);
 
-    let now = world.clock().unix_seconds();
+    let now = context.clock().unix_seconds();
     let signed = |nonce: &str| {
         let text = format!("returnUrl=app%3Ax&t={now}&n={nonce}");
         format!("t={now},n={nonce},s={}", STANDARD.encode(pair.sign(text.as_bytes())))
@@ -32,7 +35,7 @@ async fn a_signature_policy_replaces_the_built_in_scheme() {
     let genuine = json!({"returnUrl": "app:x", "signature": signed("nonce-0001")});
     post(genuine.clone()).await.assert_status(200);
     let decision: Value = sqlx::query_scalar("select signature_decision from offer")
-        .fetch_one(world.db())
+        .fetch_one(context.db())
         .await
         .unwrap();
     assert_eq!((&decision["kind"], &decision["version"]), (&json!("signature"), &json!(1)));

@@ -1,8 +1,8 @@
 //! The account that a purchase is paid from, where the confirm names one.
 
 use rampart_tests::answer::Answer;
+use rampart_tests::test_context::TestContext;
 use rampart_tests::user::User;
-use rampart_tests::world::World;
 use serde_json::{Value, json};
 
 use super::{BTC, count};
@@ -30,31 +30,31 @@ fn card(verified: bool) -> Value {
 
 #[tokio::test]
 async fn an_account_that_is_named_must_be_one_that_can_pay() {
-    let world = World::start().await;
-    let (acme, rival) = (world.partner("acme").await, world.partner("rival").await);
+    let context = TestContext::start().await;
+    let (acme, rival) = (context.partner("acme").await, context.partner("rival").await);
     let (ada, bob, eve) = (acme.user("ada").await, acme.user("bob").await, rival.user("eve").await);
     for other in [&bob, &eve] {
-        opened(&world, other, card(true)).await;
+        opened(&context, other, card(true)).await;
         buy(&ada, &json!(CARD)).await.assert_status(400).assert_codes(&["ER396"]);
     }
     for malformed in [json!(""), json!(7), json!("7".repeat(256))] {
         buy(&ada, &malformed).await.assert_codes(&["ER380"]);
     }
-    opened(&world, &ada, card(false)).await;
+    opened(&context, &ada, card(false)).await;
     buy(&ada, &json!(CARD)).await.assert_codes(&["ER139"]);
-    changed(&world, &ada, CARD, json!({"disabled": true})).await;
+    changed(&context, &ada, CARD, json!({"disabled": true})).await;
     buy(&ada, &json!(CARD)).await.assert_codes(&["ER139", "ER397"]);
     let bank = json!({"type": "bankTransfer", "identifier": "NL91ABNA0417164300", "name": "Ada",
         "verified": true});
-    opened(&world, &ada, bank).await;
+    opened(&context, &ada, bank).await;
     buy(&ada, &json!("NL91ABNA0417164300")).await.assert_codes(&["ER138"]);
-    assert_eq!(count(&world, "select count(*) from buy_order").await, 0);
+    assert_eq!(count(&context, "select count(*) from buy_order").await, 0);
     buy(&ada, &Value::Null).await.assert_status(200);
-    changed(&world, &ada, CARD, json!({"disabled": false, "verified": true})).await;
+    changed(&context, &ada, CARD, json!({"disabled": false, "verified": true})).await;
     buy(&ada, &json!(CARD)).await.assert_status(200);
     let named = "select count(*) from buy_order o join payment_account a \
                  using (client_id, user_id, account_id)";
-    assert_eq!(count(&world, named).await, 1);
+    assert_eq!(count(&context, named).await, 1);
     // What it has paid counts for the card.
     let limits = ada.get("/api/v2/user/limit").await.json();
     assert_eq!(limits["accounts"][CARD]["totalSpent"]["amount"], "20000");
@@ -62,9 +62,9 @@ async fn an_account_that_is_named_must_be_one_that_can_pay() {
 
 #[tokio::test]
 async fn a_repeated_confirm_must_name_the_same_account() {
-    let world = World::start().await;
-    let ada = world.partner("acme").await.user("ada").await;
-    opened(&world, &ada, card(true)).await;
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
+    opened(&context, &ada, card(true)).await;
     let asked =
         json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 100});
     let quote = ada.post("/api/v1/buy/quote", &asked).await.json()["quote"].clone();
@@ -75,6 +75,6 @@ async fn a_repeated_confirm_must_name_the_same_account() {
         confirm(&ada, &quote, &other).await.assert_status(400).assert_codes(&["ER007"]);
     }
     // The account may have been disabled since: the order stands.
-    changed(&world, &ada, CARD, json!({"disabled": true})).await;
+    changed(&context, &ada, CARD, json!({"disabled": true})).await;
     assert_eq!(confirm(&ada, &quote, &json!(CARD)).await.text(), first.text());
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use http::Method;
 use rampart_core::trading::quotes::Side;
-use rampart_tests::world::World;
+use rampart_tests::test_context::TestContext;
 use rampart_types::{Chain, WalletAddress};
 use serde_json::{Value, json};
 
@@ -13,9 +13,9 @@ use super::{BTC, OTHER_BTC, Shop, XRP, confirm_of, count};
 
 #[tokio::test]
 async fn a_quote_becomes_an_order_with_a_place_to_pay() {
-    let world = World::start().await;
-    let shop = Shop::of(&world, "acme").await;
-    let answer = shop.v1(&confirm_of(&shop.quote(&world, |_| ()))).await;
+    let context = TestContext::start().await;
+    let shop = Shop::of(&context, "acme").await;
+    let answer = shop.v1(&confirm_of(&shop.quote(&context, |_| ()))).await;
     answer.assert_status(200);
     let confirmed = answer.json();
     let order = confirmed["orderId"].as_i64().unwrap();
@@ -27,15 +27,15 @@ async fn a_quote_becomes_an_order_with_a_place_to_pay() {
     assert_eq!(read["status"], "pending");
     assert_eq!(read["expiresAt"], confirmed["expiresAt"]);
     let told = "select count(*) from event where type = 'order.created'";
-    assert_eq!(count(&world, told).await, 1);
-    let metrics = world.core().metrics.render();
+    assert_eq!(count(&context, told).await, 1);
+    let metrics = context.core().metrics.render();
     assert!(metrics.contains(r#"rampart_orders_total{event="confirmed"} 1"#));
 }
 
 #[tokio::test]
 async fn what_was_quoted_is_what_is_ordered() {
-    let world = World::start().await;
-    let shop = Shop::of(&world, "acme").await;
+    let context = TestContext::start().await;
+    let shop = Shop::of(&context, "acme").await;
     let asked = json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 250, "fee": 1.5});
     let quote = shop.partner.post("/api/v1/buy/quote", asked).await;
     let quote = quote.assert_status(200).json();
@@ -59,13 +59,13 @@ async fn what_was_quoted_is_what_is_ordered() {
 
 #[tokio::test]
 async fn a_bank_transfer_takes_as_long_as_it_takes() {
-    let world = World::start().await;
-    let shop = Shop::of(&world, "acme").await;
-    let by_bank = || shop.quote(&world, |quote| quote.payment_method = "bankTransfer".to_owned());
+    let context = TestContext::start().await;
+    let shop = Shop::of(&context, "acme").await;
+    let by_bank = || shop.quote(&context, |quote| quote.payment_method = "bankTransfer".to_owned());
     let v1 = shop.v1(&confirm_of(&by_bank())).await;
     v1.assert_status(200);
     assert_eq!(v1.json().get("expiresAt"), Some(&Value::Null));
-    let offer = shop.offer(&world, "payment_method = 'bankTransfer'").await;
+    let offer = shop.offer(&context, "payment_method = 'bankTransfer'").await;
     let v2 = shop.v2(&super::confirm_under(offer, &by_bank())).await;
     v2.assert_status(200);
     assert_eq!(v2.json().get("expiresAt"), None);
@@ -73,8 +73,8 @@ async fn a_bank_transfer_takes_as_long_as_it_takes() {
 
 #[tokio::test]
 async fn all_violations_are_found_together() {
-    let world = World::start().await;
-    let shop = Shop::of(&world, "acme").await;
+    let context = TestContext::start().await;
+    let shop = Shop::of(&context, "acme").await;
     shop.v1(&json!({})).await.assert_status(400).assert_codes(&["ER014", "ER045", "ER047"]);
     shop.v2(&json!({})).await.assert_codes(&["ER014", "ER045", "ER132"]);
     let all_wrong = json!({
@@ -85,19 +85,19 @@ async fn all_violations_are_found_together() {
     let codes = ["ER014", "ER015", "ER045", "ER046", "ER047", "ER048"];
     shop.v1(&all_wrong).await.assert_codes(&codes);
     shop.v1(&json!([])).await.assert_codes(&["ER048"]);
-    assert_eq!(count(&world, "select count(*) from buy_order").await, 0);
+    assert_eq!(count(&context, "select count(*) from buy_order").await, 0);
 }
 
 #[tokio::test]
 async fn the_quotes_chain_decides_on_address_and_tag() {
-    let world = World::start().await;
-    let shop = Shop::of(&world, "acme").await;
-    let xrp = || shop.quote(&world, |quote| quote.pair = "XRP-EUR".parse().unwrap());
+    let context = TestContext::start().await;
+    let shop = Shop::of(&context, "acme").await;
+    let xrp = || shop.quote(&context, |quote| quote.pair = "XRP-EUR".parse().unwrap());
     let with = |mut body: Value, member: &str, value: Value| {
         body[member] = value;
         body
     };
-    let bitcoin = || confirm_of(&shop.quote(&world, |_| ()));
+    let bitcoin = || confirm_of(&shop.quote(&context, |_| ()));
     let ripple = || with(confirm_of(&xrp()), "walletAddress", json!(XRP));
     for (body, codes) in [
         (with(bitcoin(), "walletAddress", json!(XRP)), &["ER014"][..]),
@@ -114,30 +114,30 @@ async fn the_quotes_chain_decides_on_address_and_tag() {
 
 #[tokio::test]
 async fn a_quote_is_of_its_client_user_side_and_wallet() {
-    let world = World::start().await;
-    let (shop, other) = (Shop::of(&world, "acme").await, Shop::of(&world, "rival").await);
-    let quote = shop.quote(&world, |_| ());
+    let context = TestContext::start().await;
+    let (shop, other) = (Shop::of(&context, "acme").await, Shop::of(&context, "rival").await);
+    let quote = shop.quote(&context, |_| ());
     other.v1(&confirm_of(&quote)).await.assert_codes(&["ER007"]);
     shop.v1(&confirm_of(&format!("{quote}x"))).await.assert_codes(&["ER007"]);
-    let sell = shop.quote(&world, |quote| quote.side = Side::Sell);
+    let sell = shop.quote(&context, |quote| quote.side = Side::Sell);
     shop.v1(&confirm_of(&sell)).await.assert_codes(&["ER009"]);
     let bound = |wallet: &str| {
         let address = WalletAddress::parse(Chain::Bitcoin, wallet).unwrap();
-        shop.quote(&world, |quote| quote.wallet_address = Some(address))
+        shop.quote(&context, |quote| quote.wallet_address = Some(address))
     };
     shop.v1(&confirm_of(&bound(OTHER_BTC))).await.assert_codes(&["ER007"]);
     shop.v1(&confirm_of(&bound(BTC))).await.assert_status(200);
-    let of_a_user = |id| shop.quote(&world, |quote| quote.user = Some(id));
-    let stranger = world.clock().uuid().unwrap().into();
+    let of_a_user = |id| shop.quote(&context, |quote| quote.user = Some(id));
+    let stranger = context.clock().uuid().unwrap().into();
     shop.v1(&confirm_of(&of_a_user(stranger))).await.assert_codes(&["ER007"]);
     shop.v1(&confirm_of(&of_a_user(shop.user.into()))).await.assert_status(200);
 }
 
 #[tokio::test]
 async fn the_same_confirm_answers_the_same_order_and_another_one_none() {
-    let world = World::start().await;
-    let shop = Shop::of(&world, "acme").await;
-    let mut body = confirm_of(&shop.quote(&world, |_| ()));
+    let context = TestContext::start().await;
+    let shop = Shop::of(&context, "acme").await;
+    let mut body = confirm_of(&shop.quote(&context, |_| ()));
     body["partnerOrderIdentifier"] = json!("ref-1");
     let first = shop.v1(&body).await;
     first.assert_status(200);
@@ -152,23 +152,23 @@ async fn the_same_confirm_answers_the_same_order_and_another_one_none() {
         other[member] = value;
         shop.v1(&other).await.assert_status(400).assert_codes(&["ER007"]);
     }
-    let offer = shop.offer(&world, "").await;
+    let offer = shop.offer(&context, "").await;
     let mut under_an_offer = body.clone();
     under_an_offer["offerId"] = json!(offer);
     shop.v2(&under_an_offer).await.assert_codes(&["ER007"]);
     let taken = "select count(*) from offer where confirmed_at is not null";
-    assert_eq!(count(&world, taken).await, 0, "a refused confirm leaves the offer alone");
-    assert_eq!(count(&world, "select count(*) from buy_order").await, 1);
-    assert_eq!(count(&world, "select count(*) from event").await, 1);
+    assert_eq!(count(&context, taken).await, 0, "a refused confirm leaves the offer alone");
+    assert_eq!(count(&context, "select count(*) from buy_order").await, 1);
+    assert_eq!(count(&context, "select count(*) from event").await, 1);
 }
 
 #[tokio::test]
 async fn a_lost_answer_is_found_again_after_the_quote_has_expired() {
-    let world = World::start().await;
-    let shop = Shop::of(&world, "acme").await;
-    let (used, unused) = (shop.quote(&world, |_| ()), shop.quote(&world, |_| ()));
+    let context = TestContext::start().await;
+    let shop = Shop::of(&context, "acme").await;
+    let (used, unused) = (shop.quote(&context, |_| ()), shop.quote(&context, |_| ()));
     let first = shop.v1(&confirm_of(&used)).await;
-    world.clock().advance(chrono::TimeDelta::seconds(301));
+    context.clock().advance(chrono::TimeDelta::seconds(301));
     let again = shop.v1(&confirm_of(&used)).await;
     assert_eq!(again.assert_status(200).text(), first.text());
     let mut elsewhere = confirm_of(&used);
@@ -179,30 +179,30 @@ async fn a_lost_answer_is_found_again_after_the_quote_has_expired() {
 
 #[tokio::test]
 async fn a_quote_confirmed_at_once_on_two_edges_is_one_order() {
-    let world = World::start().await;
-    let second = world.second_edge().await;
-    let shop = Shop::of(&world, "acme").await;
+    let context = TestContext::start().await;
+    let second = context.second_edge().await;
+    let shop = Shop::of(&context, "acme").await;
     second.core().refresh().await.unwrap();
     let elsewhere = shop.at(&second);
     for _ in 0..8 {
-        let body = confirm_of(&shop.quote(&world, |_| ()));
+        let body = confirm_of(&shop.quote(&context, |_| ()));
         let tries = (0..8).map(|n| if n % 2 == 0 { shop.v1(&body) } else { elsewhere.v1(&body) });
         let answers = join_all(tries).await;
         for answer in &answers {
             assert_eq!(answer.assert_status(200).text(), answers[0].text());
         }
     }
-    assert_eq!(count(&world, "select count(*) from buy_order").await, 8);
-    assert_eq!(count(&world, "select count(*) from order_transition").await, 8);
-    assert_eq!(count(&world, "select count(*) from event").await, 8);
+    assert_eq!(count(&context, "select count(*) from buy_order").await, 8);
+    assert_eq!(count(&context, "select count(*) from order_transition").await, 8);
+    assert_eq!(count(&context, "select count(*) from event").await, 8);
 }
 
 #[tokio::test]
 async fn what_may_not_be_traded_now_is_not_confirmed() {
-    let world = World::start().await;
-    let shop = Shop::of(&world, "acme").await;
+    let context = TestContext::start().await;
+    let shop = Shop::of(&context, "acme").await;
     let over = |fiat: &str, method: &str| {
-        shop.quote(&world, |quote| {
+        shop.quote(&context, |quote| {
             quote.fiat = fiat.parse().unwrap();
             quote.payment_method = method.to_owned();
         })
@@ -221,8 +221,8 @@ async fn what_may_not_be_traded_now_is_not_confirmed() {
     let before = over("100", "creditCard");
     let first = shop.v1(&confirm_of(&before)).await;
     let maintenance = json!({"buy": {"status": "maintenance"}});
-    world.admin(Method::PATCH, "/admin/v1/pairs/BTC-EUR", maintenance).await.assert_status(200);
-    world.core().refresh().await.unwrap();
+    context.admin(Method::PATCH, "/admin/v1/pairs/BTC-EUR", maintenance).await.assert_status(200);
+    context.core().refresh().await.unwrap();
     shop.v1(&confirm_of(&over("100", "creditCard"))).await.assert_codes(&["ER008"]);
     let again = shop.v1(&confirm_of(&before)).await;
     assert_eq!(again.assert_status(200).text(), first.text());
@@ -230,18 +230,18 @@ async fn what_may_not_be_traded_now_is_not_confirmed() {
 
 #[tokio::test]
 async fn a_disabled_user_confirms_nothing() {
-    let world = World::start().await;
-    let shop = Shop::of(&world, "acme").await;
-    sqlx::query("update end_user set disabled_at = now()").execute(world.db()).await.unwrap();
-    let body = confirm_of(&shop.quote(&world, |_| ()));
+    let context = TestContext::start().await;
+    let shop = Shop::of(&context, "acme").await;
+    sqlx::query("update end_user set disabled_at = now()").execute(context.db()).await.unwrap();
+    let body = confirm_of(&shop.quote(&context, |_| ()));
     shop.v1(&body).await.assert_status(400).assert_codes(&["ER124"]);
 }
 
 #[tokio::test]
 async fn an_api_key_names_its_user() {
-    let world = World::start().await;
-    let shop = Shop::of(&world, "acme").await;
-    let body = confirm_of(&shop.quote(&world, |_| ()));
+    let context = TestContext::start().await;
+    let shop = Shop::of(&context, "acme").await;
+    let body = confirm_of(&shop.quote(&context, |_| ()));
     for path in ["/api/v1/buy/confirm", "/api/v2/buy/confirm"] {
         shop.partner.post(path, body.clone()).await.assert_codes(&["ER700"]);
     }
@@ -249,18 +249,18 @@ async fn an_api_key_names_its_user() {
 
 #[tokio::test]
 async fn an_idempotency_key_answers_the_saved_bytes() {
-    let world = World::start().await;
-    let shop = Shop::of(&world, "acme").await;
+    let context = TestContext::start().await;
+    let shop = Shop::of(&context, "acme").await;
     let send = async |quote: String| {
         let request = shop.request(Method::POST, "/api/v1/buy/confirm");
         request.header("idempotency-key", "k-1").json(&confirm_of(&quote)).send().await
     };
-    let quote = shop.quote(&world, |_| ());
+    let quote = shop.quote(&context, |_| ());
     let first = send(quote.clone()).await;
-    world.clock().advance(chrono::TimeDelta::from_std(Duration::from_secs(400)).unwrap());
+    context.clock().advance(chrono::TimeDelta::from_std(Duration::from_secs(400)).unwrap());
     let again = send(quote).await;
     assert_eq!(again.assert_status(200).text(), first.text());
     assert_eq!(again.header("idempotency-replayed"), Some("true"));
-    let other = send(shop.quote(&world, |_| ())).await;
+    let other = send(shop.quote(&context, |_| ())).await;
     other.assert_status(422).assert_codes(&["ER999"]);
 }

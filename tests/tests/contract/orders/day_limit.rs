@@ -6,8 +6,8 @@ use futures::future::{join, join_all};
 use http::Method;
 use rampart_tests::answer::Answer;
 use rampart_tests::partner::Partner;
+use rampart_tests::test_context::TestContext;
 use rampart_tests::user::User;
-use rampart_tests::world::World;
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
@@ -19,23 +19,23 @@ const RACERS: usize = 12;
 /// A user who may buy and sell for 1000 EUR a day, together, on two edges.
 #[derive(Clone)]
 struct Race {
-    world: Arc<World>,
+    context: Arc<TestContext>,
     partners: [Partner; 2],
     user: User,
 }
 
 impl Race {
     async fn start() -> Self {
-        let world = World::start().await;
+        let context = TestContext::start().await;
         let price = json!({"price": 50000});
-        world.admin(Method::PUT, "/admin/v1/prices/BTC-EUR", price).await.assert_status(200);
-        let second = world.second_edge().await;
-        let acme = world.partner("acme").await;
+        context.admin(Method::PUT, "/admin/v1/prices/BTC-EUR", price).await.assert_status(200);
+        let second = context.second_edge().await;
+        let acme = context.partner("acme").await;
         let user = acme.user("ada").await;
-        for edge in [&world, &second] {
+        for edge in [&context, &second] {
             edge.core().refresh().await.unwrap();
         }
-        Self { partners: [acme.clone(), acme.at(&second)], world: Arc::new(world), user }
+        Self { partners: [acme.clone(), acme.at(&second)], context: Arc::new(context), user }
     }
 
     /// Quotes of one side, a little over or under 300 EUR each.
@@ -74,7 +74,7 @@ impl Race {
                        select fiat_amount, status from buy_order \
                        union all select fiat_amount, status from sell_order) as orders \
                    where status not in ('cancelled', 'refunded')";
-        sqlx::query_scalar(sum).fetch_one(self.world.db()).await.unwrap()
+        sqlx::query_scalar(sum).fetch_one(self.context.db()).await.unwrap()
     }
 
     /// The remaining limits for buying and selling, from the user's profile.
@@ -105,7 +105,7 @@ async fn purchases_that_race_stay_within_the_limit() {
     // One that is called off gives back what it took.
     let order = answers.iter().find(|answer| answer.status() == 200).unwrap().json();
     let path = format!("/admin/v1/orders/{}/events", order["orderId"]);
-    race.world.admin(Method::POST, &path, json!({"event": "cancel"})).await.assert_status(200);
+    race.context.admin(Method::POST, &path, json!({"event": "cancel"})).await.assert_status(200);
     assert_eq!(race.remaining().await, [json!(400), json!(400)]);
     let left: Vec<_> = (0..RACERS).filter(|n| answers[*n].status() != 200).collect();
     let quotes: Vec<_> = left.iter().map(|n| quotes[*n].clone()).collect();

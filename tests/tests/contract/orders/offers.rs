@@ -1,21 +1,21 @@
 //! An offer is confirmed once, in its own terms.
 
 use futures::future::join_all;
-use rampart_tests::world::World;
+use rampart_tests::test_context::TestContext;
 use serde_json::json;
 
 use super::{BTC, OTHER_BTC, Shop, confirm_under, count};
 
 #[tokio::test]
 async fn of_racing_confirms_of_one_offer_one_wins() {
-    let world = World::start().await;
-    let second = world.second_edge().await;
-    let shop = Shop::of(&world, "acme").await;
+    let context = TestContext::start().await;
+    let second = context.second_edge().await;
+    let shop = Shop::of(&context, "acme").await;
     second.core().refresh().await.unwrap();
     let elsewhere = shop.at(&second);
-    let offer = shop.offer(&world, "").await;
+    let offer = shop.offer(&context, "").await;
     let bodies: Vec<_> =
-        (0..32).map(|_| confirm_under(offer, &shop.quote(&world, |_| ()))).collect();
+        (0..32).map(|_| confirm_under(offer, &shop.quote(&context, |_| ()))).collect();
     let tries = bodies.iter().enumerate().map(|(n, body)| {
         let shop = if n % 2 == 0 { &shop } else { &elsewhere };
         shop.v2(body)
@@ -26,8 +26,8 @@ async fn of_racing_confirms_of_one_offer_one_wins() {
     for answer in lost {
         answer.assert_status(400).assert_codes(&["ER131"]);
     }
-    assert_eq!(count(&world, "select count(*) from buy_order").await, 1);
-    assert_eq!(count(&world, "select count(*) from event").await, 1);
+    assert_eq!(count(&context, "select count(*) from buy_order").await, 1);
+    assert_eq!(count(&context, "select count(*) from event").await, 1);
 
     // The winner may ask again; a quote that lost is still good for another offer.
     for (body, answer) in bodies.iter().zip(&answers) {
@@ -35,7 +35,7 @@ async fn of_racing_confirms_of_one_offer_one_wins() {
             assert_eq!(shop.v2(body).await.text(), answer.text());
         } else {
             let mut other = body.clone();
-            other["offerId"] = json!(shop.offer(&world, "").await);
+            other["offerId"] = json!(shop.offer(&context, "").await);
             shop.v2(&other).await.assert_status(200);
             break;
         }
@@ -44,15 +44,15 @@ async fn of_racing_confirms_of_one_offer_one_wins() {
 
 #[tokio::test]
 async fn a_quote_that_races_under_many_offers_takes_one_of_them() {
-    let world = World::start().await;
-    let second = world.second_edge().await;
-    let shop = Shop::of(&world, "acme").await;
+    let context = TestContext::start().await;
+    let second = context.second_edge().await;
+    let shop = Shop::of(&context, "acme").await;
     second.core().refresh().await.unwrap();
     let elsewhere = shop.at(&second);
-    let quote = shop.quote(&world, |_| ());
+    let quote = shop.quote(&context, |_| ());
     let mut bodies = Vec::new();
     for _ in 0..16 {
-        bodies.push(confirm_under(shop.offer(&world, "").await, &quote));
+        bodies.push(confirm_under(shop.offer(&context, "").await, &quote));
     }
     let tries = bodies.iter().enumerate().map(|(n, body)| {
         let shop = if n % 2 == 0 { &shop } else { &elsewhere };
@@ -65,48 +65,48 @@ async fn a_quote_that_races_under_many_offers_takes_one_of_them() {
         answer.assert_status(400).assert_codes(&["ER007"]);
     }
     let taken = "select count(*) from offer where confirmed_at is not null";
-    assert_eq!(count(&world, taken).await, 1, "the others are still there to be confirmed");
-    assert_eq!(count(&world, "select count(*) from buy_order").await, 1);
+    assert_eq!(count(&context, taken).await, 1, "the others are still there to be confirmed");
+    assert_eq!(count(&context, "select count(*) from buy_order").await, 1);
 }
 
 #[tokio::test]
 async fn an_order_takes_over_what_its_offer_says() {
-    let world = World::start().await;
-    let shop = Shop::of(&world, "acme").await;
-    let offer = shop.offer(&world, "").await;
-    let answer = shop.v2(&confirm_under(offer, &shop.quote(&world, |_| ()))).await;
+    let context = TestContext::start().await;
+    let shop = Shop::of(&context, "acme").await;
+    let offer = shop.offer(&context, "").await;
+    let answer = shop.v2(&confirm_under(offer, &shop.quote(&context, |_| ()))).await;
     answer.assert_status(200);
     let own = shop.get("/api/v2/buy/orders/offer-ref").await;
     assert_eq!(own.json()["id"], answer.json()["orderId"]);
     let urls: (String, String) =
         sqlx::query_as("select return_url, callback_url from buy_order where offer_id = $1")
             .bind(offer)
-            .fetch_one(world.db())
+            .fetch_one(context.db())
             .await
             .unwrap();
     assert_eq!(urls.0, "https://shop.example/back");
     assert_eq!(urls.1, "https://shop.example/cb?a=b");
 
-    let mut named = confirm_under(shop.offer(&world, "").await, &shop.quote(&world, |_| ()));
+    let mut named = confirm_under(shop.offer(&context, "").await, &shop.quote(&context, |_| ()));
     named["partnerOrderIdentifier"] = json!("mine");
     named["callbackUrl"] = json!("https://elsewhere.example");
     let named = shop.v2(&named).await;
     assert_eq!(shop.get("/api/v2/buy/orders/mine").await.json()["id"], named.json()["orderId"]);
     let elsewhere = "select count(*) from buy_order where callback_url like '%elsewhere%'";
-    assert_eq!(count(&world, elsewhere).await, 0, "what the partner signed stands");
+    assert_eq!(count(&context, elsewhere).await, 0, "what the partner signed stands");
 }
 
 #[tokio::test]
 async fn an_offer_that_is_not_there_or_over_is_refused() {
-    let world = World::start().await;
-    let (shop, rival) = (Shop::of(&world, "acme").await, Shop::of(&world, "rival").await);
-    let quote = shop.quote(&world, |_| ());
+    let context = TestContext::start().await;
+    let (shop, rival) = (Shop::of(&context, "acme").await, Shop::of(&context, "rival").await);
+    let quote = shop.quote(&context, |_| ());
     let unknown = shop.v2(&confirm_under(uuid::Uuid::nil(), &quote)).await;
     unknown.assert_status(400).assert_codes(&["ER132"]);
-    let others = rival.offer(&world, "").await;
+    let others = rival.offer(&context, "").await;
     let others = shop.v2(&confirm_under(others, &quote)).await;
     assert_eq!(others.text(), unknown.text());
-    let ended = shop.offer(&world, "expires_at = created_at").await;
+    let ended = shop.offer(&context, "expires_at = created_at").await;
     shop.v2(&confirm_under(ended, &quote)).await.assert_status(400).assert_codes(&["ER133"]);
     shop.v2(&json!({"quote": quote, "walletAddress": BTC})).await.assert_codes(&["ER132"]);
     let no_id = json!({"quote": quote, "walletAddress": BTC, "offerId": "7"});
@@ -115,8 +115,8 @@ async fn an_offer_that_is_not_there_or_over_is_refused() {
 
 #[tokio::test]
 async fn what_an_offer_fixes_stays() {
-    let world = World::start().await;
-    let shop = Shop::of(&world, "acme").await;
+    let context = TestContext::start().await;
+    let shop = Shop::of(&context, "acme").await;
     let address = format!("wallet_address = '{OTHER_BTC}'");
     for (changes, code) in [
         ("fixed_amount = true, quote_amount = 99", "ER134"),
@@ -126,22 +126,22 @@ async fn what_an_offer_fixes_stays() {
         ("fee_percentage = 2", "ER137"),
         (address.as_str(), "ER014"),
     ] {
-        let offer = shop.offer(&world, changes).await;
-        let quote = shop.quote(&world, |_| ());
+        let offer = shop.offer(&context, changes).await;
+        let quote = shop.quote(&context, |_| ());
         let answer = shop.v2(&confirm_under(offer, &quote)).await;
         answer.assert_status(400).assert_codes(&[code]);
     }
     for changes in ["quote_amount = 99", "base_currency = 'ETH'", "payment_method = 'walletpay'"] {
-        let offer = shop.offer(&world, changes).await;
-        let body = confirm_under(offer, &shop.quote(&world, |_| ()));
+        let offer = shop.offer(&context, changes).await;
+        let body = confirm_under(offer, &shop.quote(&context, |_| ()));
         shop.v2(&body).await.assert_status(200);
     }
 }
 
 #[tokio::test]
 async fn an_offer_is_created_quoted_and_confirmed() {
-    let world = World::start().await;
-    let shop = Shop::of(&world, "acme").await;
+    let context = TestContext::start().await;
+    let shop = Shop::of(&context, "acme").await;
     let offered = json!({
         "baseCurrency": "BTC", "quoteCurrency": "EUR", "paymentMethod": "creditCard",
         "quoteCurrencyAmount": 250, "fixedAmount": true, "partnerOrderIdentifier": "o-1",

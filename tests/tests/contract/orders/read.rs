@@ -1,15 +1,15 @@
 //! Reads of orders: one by one and as lists, by their owners alone.
 
-use rampart_tests::world::World;
+use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 
 use super::{BTC, Shop, XRP, confirm_of, happen, user};
 
 #[tokio::test]
 async fn both_versions_tell_the_same_order() {
-    let world = World::start().await;
-    let shop = Shop::of(&world, "acme").await;
-    let order = shop.order(&world, |body| body["partnerOrderIdentifier"] = json!("ref-1")).await;
+    let context = TestContext::start().await;
+    let shop = Shop::of(&context, "acme").await;
+    let order = shop.order(&context, |body| body["partnerOrderIdentifier"] = json!("ref-1")).await;
     let v1 = shop.get(&format!("/api/v1/user/buy/orders/{order}")).await;
     let v2 = shop.get("/api/v2/buy/orders/ref-1").await;
     let (v1, v2) = (v1.assert_status(200).json(), v2.assert_status(200).json());
@@ -58,9 +58,10 @@ async fn both_versions_tell_the_same_order() {
 
 #[tokio::test]
 async fn a_tag_is_an_integer_for_xrp() {
-    let world = World::start().await;
-    let shop = Shop::of(&world, "acme").await;
-    let mut body = confirm_of(&shop.quote(&world, |quote| quote.pair = "XRP-EUR".parse().unwrap()));
+    let context = TestContext::start().await;
+    let shop = Shop::of(&context, "acme").await;
+    let mut body =
+        confirm_of(&shop.quote(&context, |quote| quote.pair = "XRP-EUR".parse().unwrap()));
     body["walletAddress"] = json!(XRP);
     body["destinationTag"] = json!("12345");
     let order = shop.v1(&body).await.assert_status(200).json()["orderId"].clone();
@@ -72,9 +73,9 @@ async fn a_tag_is_an_integer_for_xrp() {
 
 #[tokio::test]
 async fn somebody_elses_order_is_as_absent_as_none() {
-    let world = World::start().await;
-    let (shop, rival) = (Shop::of(&world, "acme").await, Shop::of(&world, "rival").await);
-    let order = shop.order(&world, |body| body["partnerOrderIdentifier"] = json!("ref-1")).await;
+    let context = TestContext::start().await;
+    let (shop, rival) = (Shop::of(&context, "acme").await, Shop::of(&context, "rival").await);
+    let order = shop.order(&context, |body| body["partnerOrderIdentifier"] = json!("ref-1")).await;
     let absent = rival.get("/api/v2/buy/orders/1234567890123456").await;
     absent.assert_status(404).assert_codes(&["ER035"]);
     for name in [order.to_string(), "ref-1".to_owned()] {
@@ -87,7 +88,7 @@ async fn somebody_elses_order_is_as_absent_as_none() {
     }
     // Another user of the same partner.
     let identifier = "z".repeat(36);
-    user(&world, &shop.partner, &identifier).await;
+    user(&context, &shop.partner, &identifier).await;
     let neighbour = Shop { partner: shop.partner.clone(), user: shop.user, identifier };
     let others = neighbour.get(&format!("/api/v2/buy/orders/{order}")).await;
     assert_eq!(others.assert_status(404).text(), absent.text());
@@ -96,25 +97,25 @@ async fn somebody_elses_order_is_as_absent_as_none() {
 
 #[tokio::test]
 async fn an_order_is_found_by_number_first_then_by_the_newest_of_a_name() {
-    let world = World::start().await;
-    let shop = Shop::of(&world, "acme").await;
+    let context = TestContext::start().await;
+    let shop = Shop::of(&context, "acme").await;
     let named = |name: String| move |body: &mut Value| body["partnerOrderIdentifier"] = json!(name);
-    let first = shop.order(&world, named("twice".to_owned())).await;
-    let second = shop.order(&world, named("twice".to_owned())).await;
+    let first = shop.order(&context, named("twice".to_owned())).await;
+    let second = shop.order(&context, named("twice".to_owned())).await;
     let id = |answer: rampart_tests::answer::Answer| answer.json()["id"].as_i64();
     assert_eq!(id(shop.get("/api/v2/buy/orders/twice").await), Some(second));
     // A partner may name an order after another one's number.
-    let third = shop.order(&world, named(first.to_string())).await;
+    let third = shop.order(&context, named(first.to_string())).await;
     assert_eq!(id(shop.get(&format!("/api/v2/buy/orders/{first}")).await), Some(first));
-    let digits = shop.order(&world, named("42".to_owned())).await;
+    let digits = shop.order(&context, named("42".to_owned())).await;
     assert_eq!(id(shop.get("/api/v2/buy/orders/42").await), Some(digits));
     assert_eq!(id(shop.get(&format!("/api/v2/buy/orders/{third}")).await), Some(third));
 }
 
 #[tokio::test]
 async fn a_name_that_no_order_can_have_is_malformed() {
-    let world = World::start().await;
-    let shop = Shop::of(&world, "acme").await;
+    let context = TestContext::start().await;
+    let shop = Shop::of(&context, "acme").await;
     for path in ["/api/v1/user/buy/orders", "/api/v2/buy/orders"] {
         shop.get(&format!("{path}/")).await.assert_status(400).assert_codes(&["ER033"]);
         let long = "9".repeat(256);
@@ -127,12 +128,12 @@ async fn a_name_that_no_order_can_have_is_malformed() {
 
 #[tokio::test]
 async fn a_list_is_read_page_by_page_newest_first() {
-    let world = World::start().await;
-    let shop = Shop::of(&world, "acme").await;
+    let context = TestContext::start().await;
+    let shop = Shop::of(&context, "acme").await;
     let mut orders = Vec::new();
     for n in 0..5 {
         let name = format!("ref-{n}");
-        let order = shop.order(&world, |body| body["partnerOrderIdentifier"] = json!(name)).await;
+        let order = shop.order(&context, |body| body["partnerOrderIdentifier"] = json!(name)).await;
         orders.insert(0, order);
     }
     let (mut seen, mut path) = (Vec::new(), "/api/v2/buy/orders?limit=2".to_owned());
@@ -155,7 +156,7 @@ async fn a_list_is_read_page_by_page_newest_first() {
         let page = page.assert_status(200).json();
         page.as_array().unwrap().iter().map(|o| o["id"].as_i64().unwrap()).collect::<Vec<_>>()
     };
-    happen(&world, orders[1], json!({"event": "payment-received"})).await.assert_status(200);
+    happen(&context, orders[1], json!({"event": "payment-received"})).await.assert_status(200);
     assert_eq!(ids("status=in%20progress").await, [orders[1]]);
     assert_eq!(ids("partnerOrderIdentifier=ref-4").await, [orders[0]]);
     assert!(ids("partnerOrderIdentifier=ref-9").await.is_empty());

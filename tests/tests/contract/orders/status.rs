@@ -4,21 +4,21 @@ use chrono::TimeDelta;
 use futures::future::join_all;
 use http::Method;
 use rampart_core::trading::orders::expiry::expire_due;
-use rampart_tests::world::World;
+use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 
 use super::{Shop, confirm_of, count, happen};
 use crate::verification::admin_path;
 
-async fn types(world: &World) -> Vec<String> {
+async fn types(context: &TestContext) -> Vec<String> {
     sqlx::query_scalar("select type from event order by created_at, event_id")
-        .fetch_all(world.db())
+        .fetch_all(context.db())
         .await
         .unwrap()
 }
 
-async fn delivered_to(world: &World) -> Vec<String> {
-    sqlx::query_scalar("select url from delivery").fetch_all(world.db()).await.unwrap()
+async fn delivered_to(context: &TestContext) -> Vec<String> {
+    sqlx::query_scalar("select url from delivery").fetch_all(context.db()).await.unwrap()
 }
 
 async fn steps(shop: &Shop, order: i64) -> Vec<String> {
@@ -38,16 +38,16 @@ fn with_callback(body: &mut Value) {
 
 #[tokio::test]
 async fn a_paid_order_goes_its_way_and_its_partner_is_told() {
-    let world = World::start().await;
-    let shop = Shop::of(&world, "acme").await;
-    let order = shop.order(&world, with_callback).await;
+    let context = TestContext::start().await;
+    let shop = Shop::of(&context, "acme").await;
+    let order = shop.order(&context, with_callback).await;
     for (event, status) in [
         (json!({"event": "payment-received", "amount": 100, "reference": "p1"}), "in progress"),
         (json!({"event": "coins-sent", "transactionId": "ab12"}), "in progress"),
         (json!({"event": "confirmed-on-chain"}), "completed"),
     ] {
-        assert_eq!(delivered_to(&world).await, Vec::<String>::new());
-        happen(&world, order, event).await.assert_status(200);
+        assert_eq!(delivered_to(&context).await, Vec::<String>::new());
+        happen(&context, order, event).await.assert_status(200);
         let read = shop.get(&format!("/api/v2/buy/orders/{order}")).await.json();
         assert_eq!(read["status"], status);
     }
@@ -55,9 +55,9 @@ async fn a_paid_order_goes_its_way_and_its_partner_is_told() {
     assert_eq!(read["blockchainInfo"]["transactionId"], "ab12");
     assert_eq!(read["blockchainInfo"]["transactionExplorer"], "https://mempool.space/tx/ab12");
     let told = ["order.created", "order.paid", "order.sent", "order.completed"];
-    assert_eq!(types(&world).await, told);
+    assert_eq!(types(&context).await, told);
     let called = format!("https://shop.example/cb?a=b&orderId={order}&status=success");
-    assert_eq!(delivered_to(&world).await, [called]);
+    assert_eq!(delivered_to(&context).await, [called]);
     assert_eq!(
         steps(&shop, order).await,
         [
@@ -69,7 +69,7 @@ async fn a_paid_order_goes_its_way_and_its_partner_is_told() {
     );
     let payload: Value =
         sqlx::query_scalar("select payload from event where type = 'order.completed'")
-            .fetch_one(world.db())
+            .fetch_one(context.db())
             .await
             .unwrap();
     let expected = json!({"orderId": order, "partnerOrderIdentifier": null, "status": "completed"});
@@ -78,27 +78,27 @@ async fn a_paid_order_goes_its_way_and_its_partner_is_told() {
 
 #[tokio::test]
 async fn what_the_state_forbids_is_refused_and_changes_nothing() {
-    let world = World::start().await;
-    let shop = Shop::of(&world, "acme").await;
-    let order = shop.order(&world, |_| ()).await;
+    let context = TestContext::start().await;
+    let shop = Shop::of(&context, "acme").await;
+    let order = shop.order(&context, |_| ()).await;
     for event in ["confirmed-on-chain", "hold", "release", "refund"] {
-        happen(&world, order, json!({"event": event})).await.assert_status(409);
+        happen(&context, order, json!({"event": event})).await.assert_status(409);
     }
-    happen(&world, order, json!({"event": "cancel"})).await.assert_status(200);
-    happen(&world, order, json!({"event": "payment-received"})).await.assert_status(409);
-    assert_eq!(types(&world).await, ["order.created", "order.cancelled"]);
-    assert_eq!(count(&world, "select count(*) from order_transition").await, 2);
-    assert_eq!(count(&world, "select count(*) from delivery").await, 0);
+    happen(&context, order, json!({"event": "cancel"})).await.assert_status(200);
+    happen(&context, order, json!({"event": "payment-received"})).await.assert_status(409);
+    assert_eq!(types(&context).await, ["order.created", "order.cancelled"]);
+    assert_eq!(count(&context, "select count(*) from order_transition").await, 2);
+    assert_eq!(count(&context, "select count(*) from delivery").await, 0);
 }
 
 #[tokio::test]
 async fn a_wrong_or_late_payment_blocks_the_order_and_says_why() {
-    let world = World::start().await;
-    let shop = Shop::of(&world, "acme").await;
-    let (short, late) = (shop.order(&world, |_| ()).await, shop.order(&world, |_| ()).await);
-    happen(&world, short, json!({"event": "payment-received", "amount": 99.99})).await;
-    world.clock().advance(TimeDelta::seconds(901));
-    happen(&world, late, json!({"event": "payment-received"})).await;
+    let context = TestContext::start().await;
+    let shop = Shop::of(&context, "acme").await;
+    let (short, late) = (shop.order(&context, |_| ()).await, shop.order(&context, |_| ()).await);
+    happen(&context, short, json!({"event": "payment-received", "amount": 99.99})).await;
+    context.clock().advance(TimeDelta::seconds(901));
+    happen(&context, late, json!({"event": "payment-received"})).await;
     for (order, code) in [(short, "032"), (late, "031")] {
         let read = shop.get(&format!("/api/v1/user/buy/orders/{order}")).await.json();
         assert_eq!(read["status"], "blocked");
@@ -107,14 +107,14 @@ async fn a_wrong_or_late_payment_blocks_the_order_and_says_why() {
         assert_eq!(reason["supportActionRequired"], true);
         assert_eq!(reason["url"], Value::Null);
     }
-    happen(&world, short, json!({"event": "release"})).await.assert_status(200);
+    happen(&context, short, json!({"event": "release"})).await.assert_status(200);
     let hold = json!({"event": "hold", "reason": "name mismatch"});
-    happen(&world, short, hold).await.assert_status(200);
+    happen(&context, short, hold).await.assert_status(200);
     let read = shop.get(&format!("/api/v1/user/buy/orders/{short}")).await.json();
     let reason = &read["orderNotCompletedReasons"][0];
     assert_eq!(reason["code"], "041");
     assert!(reason["description"].as_str().unwrap().contains("name mismatch"));
-    happen(&world, late, json!({"event": "refund"})).await.assert_status(200);
+    happen(&context, late, json!({"event": "refund"})).await.assert_status(200);
     let read = shop.get(&format!("/api/v1/user/buy/orders/{late}")).await.json();
     assert_eq!(
         (&read["status"], &read["orderNotCompletedReasons"]),
@@ -124,10 +124,11 @@ async fn a_wrong_or_late_payment_blocks_the_order_and_says_why() {
 
 #[tokio::test]
 async fn an_unhosted_wallet_above_1000_euros_needs_a_proof() {
-    let world = World::start().await;
-    let shop = Shop::of(&world, "acme").await;
+    let context = TestContext::start().await;
+    let shop = Shop::of(&context, "acme").await;
     let codes = async |fiat: &str, wallet_type: &str| {
-        let mut body = confirm_of(&shop.quote(&world, |quote| quote.fiat = fiat.parse().unwrap()));
+        let mut body =
+            confirm_of(&shop.quote(&context, |quote| quote.fiat = fiat.parse().unwrap()));
         body["walletType"] = json!(wallet_type);
         let order = shop.v1(&body).await.assert_status(200).json()["orderId"].clone();
         let read = shop.get(&format!("/api/v1/user/buy/orders/{order}")).await.json();
@@ -142,16 +143,16 @@ async fn an_unhosted_wallet_above_1000_euros_needs_a_proof() {
 
 #[tokio::test]
 async fn an_order_that_nobody_pays_expires_once_on_two_edges() {
-    let world = World::start().await;
-    let second = world.second_edge().await;
-    let shop = Shop::of(&world, "acme").await;
-    let order = shop.order(&world, with_callback).await;
-    let by_bank = shop.quote(&world, |quote| quote.payment_method = "bankTransfer".to_owned());
+    let context = TestContext::start().await;
+    let second = context.second_edge().await;
+    let shop = Shop::of(&context, "acme").await;
+    let order = shop.order(&context, with_callback).await;
+    let by_bank = shop.quote(&context, |quote| quote.payment_method = "bankTransfer".to_owned());
     let patient = shop.v1(&confirm_of(&by_bank)).await.json()["orderId"].as_i64().unwrap();
-    assert_eq!(expire_due(world.core()).await.unwrap(), 0);
-    world.clock().advance(TimeDelta::seconds(901));
+    assert_eq!(expire_due(context.core()).await.unwrap(), 0);
+    context.clock().advance(TimeDelta::seconds(901));
     let swept = join_all((0..6).map(|n| {
-        let edge = if n % 2 == 0 { world.core() } else { second.core() };
+        let edge = if n % 2 == 0 { context.core() } else { second.core() };
         expire_due(edge)
     }));
     let swept: u32 = swept.await.into_iter().map(Result::unwrap).sum();
@@ -162,20 +163,20 @@ async fn an_order_that_nobody_pays_expires_once_on_two_edges() {
     );
     assert_eq!(steps(&shop, patient).await, ["- > pending: confirmed"]);
     let called = format!("https://shop.example/cb?a=b&orderId={order}&status=expired");
-    assert_eq!(delivered_to(&world).await, [called]);
-    happen(&world, order, json!({"event": "payment-received"})).await.assert_status(409);
+    assert_eq!(delivered_to(&context).await, [called]);
+    happen(&context, order, json!({"event": "payment-received"})).await.assert_status(409);
 }
 
 #[tokio::test]
 async fn of_racing_events_one_wins() {
-    let world = World::start().await;
-    let second = world.second_edge().await;
-    let shop = Shop::of(&world, "acme").await;
+    let context = TestContext::start().await;
+    let second = context.second_edge().await;
+    let shop = Shop::of(&context, "acme").await;
     for _ in 0..8 {
-        let order = shop.order(&world, with_callback).await;
+        let order = shop.order(&context, with_callback).await;
         let events = ["payment-received", "cancel", "payment-denied", "payment-received"];
         let racing = events.iter().enumerate().map(|(n, event)| {
-            let edge = if n % 2 == 0 { &world } else { &second };
+            let edge = if n % 2 == 0 { &context } else { &second };
             happen(edge, order, json!({"event": event}))
         });
         let answers = join_all(racing).await;
@@ -184,13 +185,13 @@ async fn of_racing_events_one_wins() {
         assert!(answers.iter().all(|answer| matches!(answer.status(), 200 | 409)));
         assert_eq!(steps(&shop, order).await.len(), 2);
     }
-    assert_eq!(count(&world, "select count(*) from event").await, 16);
+    assert_eq!(count(&context, "select count(*) from event").await, 16);
 }
 
 #[tokio::test]
 async fn what_the_user_has_not_shown_stands_in_the_order() {
-    let world = World::start().await;
-    let ada = world.partner("acme").await.user("ada").await;
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
     let asked =
         json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 100});
     let quote = ada.post("/api/v1/buy/quote", &asked).await.assert_status(200).json();
@@ -209,7 +210,7 @@ async fn what_the_user_has_not_shown_stands_in_the_order() {
     assert_eq!(reasons().await, ["011", "012"]);
     let user = admin_path(&ada).await;
     let change = async |body: Value| {
-        world.admin(Method::PATCH, &user, body).await.assert_status(200);
+        context.admin(Method::PATCH, &user, body).await.assert_status(200);
     };
     change(json!({"dac8Status": "missing", "verification": {"identity": "verified"}})).await;
     assert_eq!(reasons().await, ["012", "013"]);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use futures::future::join_all;
 use http::Method;
 use rampart_tests::answer::Answer;
-use rampart_tests::world::World;
+use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 
 use super::{OTHER_BTC, Shop, confirm_of, confirm_under, count};
@@ -21,15 +21,15 @@ struct Crowd {
 }
 
 impl Crowd {
-    async fn of(world: &World, slug: &str) -> Self {
-        let shop = Shop::of(world, slug).await;
+    async fn of(context: &TestContext, slug: &str) -> Self {
+        let shop = Shop::of(context, slug).await;
         let bearer = format!("Bearer {}", shop.partner.token().await);
         Self { shop, bearer }
     }
 
     /// A confirm of a new quote.
-    fn body(&self, world: &World) -> Value {
-        confirm_of(&self.shop.quote(world, |quote| quote.user = None))
+    fn body(&self, context: &TestContext) -> Value {
+        confirm_of(&self.shop.quote(context, |quote| quote.user = None))
     }
 
     async fn confirm(&self, body: &Value) -> Answer {
@@ -46,12 +46,12 @@ impl Crowd {
 
 #[tokio::test]
 async fn a_crowd_of_confirms_makes_an_order_of_every_quote_with_all_that_belongs_to_it() {
-    let world = World::start().await;
-    let (shop, rival) = (Crowd::of(&world, "acme").await, Crowd::of(&world, "rival").await);
+    let context = TestContext::start().await;
+    let (shop, rival) = (Crowd::of(&context, "acme").await, Crowd::of(&context, "rival").await);
     let shop_of = |index: usize| if index.is_multiple_of(3) { &rival } else { &shop };
     let bodies: Vec<Value> = (0..CROWD)
         .map(|index| {
-            let mut body = shop_of(index).body(&world);
+            let mut body = shop_of(index).body(&context);
             body["partnerOrderIdentifier"] = json!(format!("ref-{index}"));
             body["callbackUrl"] = json!(format!("https://shop.example/{index}"));
             body
@@ -69,7 +69,7 @@ async fn a_crowd_of_confirms_makes_an_order_of_every_quote_with_all_that_belongs
         assert_eq!(order["partnerOrderIdentifier"], format!("ref-{index}"));
         assert_eq!(order["expiresAt"], answer["expiresAt"]);
     }
-    let commits = count(&world, "select count(distinct xmin::text) from buy_order").await;
+    let commits = count(&context, "select count(distinct xmin::text) from buy_order").await;
     assert!(commits < i64::try_from(CROWD / 4).unwrap(), "{commits} commits");
     for written in [
         "select count(*) from event where type = 'order.created'",
@@ -77,20 +77,20 @@ async fn a_crowd_of_confirms_makes_an_order_of_every_quote_with_all_that_belongs
          where t.to_status = 'pending' and t.cause = 'confirmed' and t.at = created_at",
         "select count(distinct callback_url) from buy_order where octet_length(terms_digest) = 32",
     ] {
-        assert_eq!(count(&world, written).await, i64::try_from(CROWD).unwrap(), "{written}");
+        assert_eq!(count(&context, written).await, i64::try_from(CROWD).unwrap(), "{written}");
     }
 }
 
 #[tokio::test]
 async fn one_that_cannot_be_made_costs_the_others_nothing() {
-    let world = World::start().await;
-    let shop = Crowd::of(&world, "acme").await;
-    let used = shop.body(&world);
+    let context = TestContext::start().await;
+    let shop = Crowd::of(&context, "acme").await;
+    let used = shop.body(&context);
     let first = shop.confirm(&used).await.assert_status(200).json()["orderId"].clone();
     let mut altered = used.clone();
     altered["returnUrl"] = json!("https://shop.example/elsewhere");
     altered["partnerOrderIdentifier"] = json!("another");
-    let fresh: Vec<Value> = (0..20).map(|_| shop.body(&world)).collect();
+    let fresh: Vec<Value> = (0..20).map(|_| shop.body(&context)).collect();
     let crowd = fresh.iter().chain([&used, &altered]).chain(&fresh);
     let answers = join_all(crowd.map(|body| shop.confirm(body))).await;
     let (once, rest) = answers.split_at(fresh.len());
@@ -102,19 +102,19 @@ async fn one_that_cannot_be_made_costs_the_others_nothing() {
             [one, other].map(|answer| answer.assert_status(200).json()["orderId"].clone());
         assert_eq!(one, other, "one quote became two orders");
     }
-    assert_eq!(count(&world, "select count(*) from buy_order").await, 21);
-    assert_eq!(count(&world, "select count(*) from order_transition").await, 21);
+    assert_eq!(count(&context, "select count(*) from buy_order").await, 21);
+    assert_eq!(count(&context, "select count(*) from order_transition").await, 21);
 }
 
 #[tokio::test]
 async fn a_crowd_of_reads_finds_each_its_own() {
-    let world = World::start().await;
-    let (shop, rival) = (Crowd::of(&world, "acme").await, Crowd::of(&world, "rival").await);
+    let context = TestContext::start().await;
+    let (shop, rival) = (Crowd::of(&context, "acme").await, Crowd::of(&context, "rival").await);
     let mut names = Vec::new();
     for index in 0..5 {
         for shop in [&shop, &rival] {
             // Both partners use the same names.
-            let (mut body, reference) = (shop.body(&world), format!("ref-{index}"));
+            let (mut body, reference) = (shop.body(&context), format!("ref-{index}"));
             body["partnerOrderIdentifier"] = json!(reference);
             let confirmed = shop.confirm(&body).await.assert_status(200).json();
             names.push((shop, reference, confirmed["orderId"].as_i64().unwrap()));
@@ -143,11 +143,11 @@ async fn a_crowd_of_reads_finds_each_its_own() {
 
 #[tokio::test]
 async fn guests_users_and_offers_share_batches_and_each_is_decided_by_itself() {
-    let world = World::start().await;
-    let crowd = Crowd::of(&world, "acme").await;
+    let context = TestContext::start().await;
+    let crowd = Crowd::of(&context, "acme").await;
     let shop = &crowd.shop;
-    let poor = shop.with_another_user(&world).await;
-    let gone = poor.with_another_user(&world).await;
+    let poor = shop.with_another_user(&context).await;
+    let gone = poor.with_another_user(&context).await;
     for (statement, user) in [
         (
             "update end_user set limit_overrides = '{\"user_day_limit\": 150}' where user_id = $1",
@@ -155,14 +155,14 @@ async fn guests_users_and_offers_share_batches_and_each_is_decided_by_itself() {
         ),
         ("update end_user set disabled_at = now() where user_id = $1", &gone),
     ] {
-        sqlx::query(statement).bind(user.user).execute(world.db()).await.unwrap();
+        sqlx::query(statement).bind(user.user).execute(context.db()).await.unwrap();
     }
-    let new = || shop.quote(&world, |_| ());
+    let new = || shop.quote(&context, |_| ());
     let used = confirm_of(&new());
     shop.v1(&used).await.assert_status(200);
     let mut altered = used.clone();
     altered["walletAddress"] = json!(OTHER_BTC);
-    let contested = shop.offer(&world, "").await;
+    let contested = shop.offer(&context, "").await;
 
     let (mut users, mut guests, mut offers) = (vec![], vec![], vec![]);
     let (mut refused, mut limited, mut taken) = (vec![], vec![], vec![]);
@@ -170,8 +170,8 @@ async fn guests_users_and_offers_share_batches_and_each_is_decided_by_itself() {
         users.push(confirm_of(&new()));
         limited.push(confirm_of(&new()));
         taken.push(confirm_under(contested, &new()));
-        offers.push(confirm_under(shop.offer(&world, "").await, &new()));
-        guests.push(crowd.body(&world));
+        offers.push(confirm_under(shop.offer(&context, "").await, &new()));
+        guests.push(crowd.body(&context));
         refused.push(confirm_of(&new()));
     }
     let all = join_all([
@@ -196,13 +196,13 @@ async fn guests_users_and_offers_share_batches_and_each_is_decided_by_itself() {
         answer.assert_status(400).assert_codes(&["ER124"]);
     }
     again[1].assert_status(400).assert_codes(&["ER007"]);
-    assert_eq!(count(&world, "select count(*) from buy_order").await, 1 + 3 * 8 + 2);
-    assert_eq!(count(&world, "select count(*) from event").await, 1 + 3 * 8 + 2);
+    assert_eq!(count(&context, "select count(*) from buy_order").await, 1 + 3 * 8 + 2);
+    assert_eq!(count(&context, "select count(*) from event").await, 1 + 3 * 8 + 2);
     let offers = "select count(*) from offer o join buy_order b using (client_id, offer_id) \
                   where o.confirmed_at = b.created_at";
-    assert_eq!(count(&world, offers).await, 8 + 1);
+    assert_eq!(count(&context, offers).await, 8 + 1);
     assert_eq!(
-        count(&world, "select count(*) from offer where confirmed_at is not null").await,
+        count(&context, "select count(*) from offer where confirmed_at is not null").await,
         8 + 1
     );
 }

@@ -4,7 +4,7 @@ use http::Method;
 use rampart_tests::guests::component;
 use serde_json::{Value, json};
 
-use super::{FEE, SIGNATURE, actions, dry_run, history, push, stage, world};
+use super::{FEE, SIGNATURE, actions, context, dry_run, history, push, stage};
 
 fn activate(version: i64) -> String {
     format!("{FEE}/versions/{version}/activate")
@@ -12,67 +12,67 @@ fn activate(version: i64) -> String {
 
 #[tokio::test]
 async fn a_staged_version_serves_nobody_until_it_is_activated() {
-    let world = world().await;
-    let staged = stage(&world, FEE, "tiered-fee", json!({"reason": "new tariff"})).await;
+    let context = context().await;
+    let staged = stage(&context, FEE, "tiered-fee", json!({"reason": "new tariff"})).await;
     let staged = staged.assert_status(201).json();
     assert_eq!((&staged["version"], &staged["kind"]), (&json!(1), &json!("fee")));
     assert_eq!(staged["size"], component("tiered-fee").len());
-    assert_eq!(history(&world, FEE).await["active"], Value::Null);
-    let none = world.admin(Method::POST, &format!("{FEE}/dry-run"), json!({"input": {}})).await;
+    assert_eq!(history(&context, FEE).await["active"], Value::Null);
+    let none = context.admin(Method::POST, &format!("{FEE}/dry-run"), json!({"input": {}})).await;
     none.assert_status(404);
     let of_version = json!({"input": {}, "version": 1});
-    let tried = world.admin(Method::POST, &format!("{FEE}/dry-run"), of_version).await;
+    let tried = context.admin(Method::POST, &format!("{FEE}/dry-run"), of_version).await;
     assert_eq!(tried.assert_status(200).json()["decision"]["rule"], "tier-1");
 
     let body = json!({"reason": "agreed with the partner"});
-    let activated = world.admin(Method::POST, &activate(1), body).await;
+    let activated = context.admin(Method::POST, &activate(1), body).await;
     assert_eq!(activated.assert_status(200).json(), staged);
-    assert_eq!(dry_run(&world, FEE, json!({})).await["version"], 1);
-    world.admin(Method::POST, &activate(2), json!({})).await.assert_status(404);
-    world.admin(Method::POST, &activate(1), json!({"percentage": 101})).await.assert_status(422);
+    assert_eq!(dry_run(&context, FEE, json!({})).await["version"], 1);
+    context.admin(Method::POST, &activate(2), json!({})).await.assert_status(404);
+    context.admin(Method::POST, &activate(1), json!({"percentage": 101})).await.assert_status(422);
 
-    let history = history(&world, FEE).await;
+    let history = history(&context, FEE).await;
     assert_eq!(history["versions"][0]["reason"], "new tariff");
     let change = &history["changes"][0];
     assert_eq!((&change["action"], &change["actor"]), (&json!("policy.activate"), &json!("admin")));
     assert_eq!(change["detail"]["reason"], "agreed with the partner");
     assert!(change["at"].is_string());
-    assert_eq!(actions(&world).await, ["policy.activate", "policy.stage", "partner.create"]);
+    assert_eq!(actions(&context).await, ["policy.activate", "policy.stage", "partner.create"]);
 }
 
 #[tokio::test]
 async fn a_rollback_goes_to_what_was_active_before_not_to_what_was_staged() {
-    let world = world().await;
-    push(&world, FEE, "tiered-fee").await.assert_status(200);
+    let context = context().await;
+    push(&context, FEE, "tiered-fee").await.assert_status(200);
     let other = json!({"config": {"tiers": ["0=20000"]}});
-    stage(&world, FEE, "tiered-fee", other).await.assert_status(201);
-    push(&world, FEE, "hostile").await.assert_status(200);
-    world.admin(Method::POST, &activate(2), json!({})).await.assert_status(200);
+    stage(&context, FEE, "tiered-fee", other).await.assert_status(201);
+    push(&context, FEE, "hostile").await.assert_status(200);
+    context.admin(Method::POST, &activate(2), json!({})).await.assert_status(200);
     let rollback = format!("{FEE}/rollback");
     let back = async || {
-        let answer = world.admin(Method::POST, &rollback, json!({"reason": "too dear"})).await;
+        let answer = context.admin(Method::POST, &rollback, json!({"reason": "too dear"})).await;
         (answer.status(), answer.json()["version"].clone())
     };
     assert_eq!(back().await, (200, json!(3)));
     assert_eq!(back().await, (200, json!(1)));
     assert_eq!(back().await.0, 409);
-    assert_eq!(history(&world, FEE).await["changes"][0]["detail"]["reason"], "too dear");
-    world.admin(Method::POST, &activate(2), json!({})).await.assert_status(200);
+    assert_eq!(history(&context, FEE).await["changes"][0]["detail"]["reason"], "too dear");
+    context.admin(Method::POST, &activate(2), json!({})).await.assert_status(200);
     assert_eq!(back().await, (200, json!(1)), "an activation may be taken back again");
 }
 
 #[tokio::test]
 async fn a_staged_configuration_needs_no_component() {
-    let world = world().await;
+    let context = context().await;
     let versions = format!("{FEE}/versions");
     let flat = json!({"config": {"tiers": ["0=20000"]}});
-    world.admin(Method::POST, &versions, flat.clone()).await.assert_status(422);
-    let pushed = push(&world, FEE, "tiered-fee").await.assert_status(200).json();
-    let staged = world.admin(Method::POST, &versions, flat).await.assert_status(201).json();
+    context.admin(Method::POST, &versions, flat.clone()).await.assert_status(422);
+    let pushed = push(&context, FEE, "tiered-fee").await.assert_status(200).json();
+    let staged = context.admin(Method::POST, &versions, flat).await.assert_status(201).json();
     assert_eq!((&staged["version"], &staged["digest"]), (&json!(2), &pushed["digest"]));
-    assert_eq!(dry_run(&world, FEE, json!({})).await["version"], 1);
+    assert_eq!(dry_run(&context, FEE, json!({})).await["version"], 1);
     let unknown = json!({"config": {"floors": 1}});
-    world.admin(Method::POST, &versions, unknown).await.assert_status(422);
+    context.admin(Method::POST, &versions, unknown).await.assert_status(422);
     for body in [
         json!({"component": "*"}),
         json!({"manifest": "{}"}),
@@ -80,47 +80,47 @@ async fn a_staged_configuration_needs_no_component() {
         json!({"reason": "x".repeat(501)}),
         json!({"why": "x"}),
     ] {
-        world.admin(Method::POST, &versions, body).await.assert_status(422);
+        context.admin(Method::POST, &versions, body).await.assert_status(422);
     }
-    assert_eq!(history(&world, FEE).await["versions"].as_array().unwrap().len(), 2);
+    assert_eq!(history(&context, FEE).await["versions"].as_array().unwrap().len(), 2);
 }
 
 #[tokio::test]
 async fn of_activations_at_once_one_version_is_left_active() {
-    let world = world().await;
-    let other = world.second_edge().await;
+    let context = context().await;
+    let other = context.second_edge().await;
     for _ in 0..4 {
-        stage(&world, FEE, "tiered-fee", json!({})).await.assert_status(201);
+        stage(&context, FEE, "tiered-fee", json!({})).await.assert_status(201);
     }
     let paths = [1, 2, 3, 4].map(activate);
     let (a, b, c, d) = tokio::join!(
-        world.admin(Method::POST, &paths[0], json!({})),
+        context.admin(Method::POST, &paths[0], json!({})),
         other.admin(Method::POST, &paths[1], json!({})),
-        world.admin(Method::POST, &paths[2], json!({})),
+        context.admin(Method::POST, &paths[2], json!({})),
         other.admin(Method::POST, &paths[3], json!({"percentage": 50})),
     );
     for answer in [a, b, c] {
         answer.assert_status(200);
     }
     assert_eq!(d.status(), 200);
-    let shown = history(&world, FEE).await;
+    let shown = history(&context, FEE).await;
     let versions = shown["versions"].as_array().unwrap();
     assert_eq!(versions.iter().filter(|version| version["active"] == true).count(), 1);
     let active = shown["active"].clone();
     assert_ne!(active, 4);
-    for edge in [&world, &other] {
+    for edge in [&context, &other] {
         assert_eq!(dry_run(edge, FEE, json!({})).await["version"], active);
     }
 }
 
 #[tokio::test]
 async fn what_a_version_is_tried_beside_must_be_there() {
-    let world = world().await;
+    let context = context().await;
     let stage = async |path: &str, guest: &str| {
-        stage(&world, path, guest, json!({})).await.assert_status(201);
+        stage(&context, path, guest, json!({})).await.assert_status(201);
     };
     let call = async |method: Method, path: &str, body: Value| {
-        world.admin(method, path, body).await.status()
+        context.admin(method, path, body).await.status()
     };
     stage(FEE, "tiered-fee").await;
     stage(SIGNATURE, "ed25519-offer").await;
@@ -135,7 +135,7 @@ async fn what_a_version_is_tried_beside_must_be_there() {
     // Beside the built-in fees a share is possible, and there is no version to go back to.
     assert_eq!(call(Method::POST, &activate(1), json!({"percentage": 5})).await, 200);
     assert_eq!(call(Method::POST, &format!("{FEE}/rollback"), json!({})).await, 409);
-    assert_eq!(history(&world, FEE).await["trial"]["percentage"], 5);
+    assert_eq!(history(&context, FEE).await["trial"]["percentage"], 5);
     assert_eq!(call(Method::DELETE, &format!("{FEE}/trial"), json!({})).await, 204);
     assert_eq!(call(Method::POST, &activate(1), json!({})).await, 200);
     assert_eq!(call(Method::POST, &activate(1), json!({"percentage": 5})).await, 409);

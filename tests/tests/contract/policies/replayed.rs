@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use http::Method;
 use rampart_tests::keys::ed25519;
 use rampart_tests::partner::Partner;
-use rampart_tests::world::World;
+use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 
 use super::{FEE, SIGNATURE, push, stage, with_acme};
@@ -13,12 +13,12 @@ use super::{FEE, SIGNATURE, push, stage, with_acme};
 const ADDRESS: &str = "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq";
 
 /// An order under a signed offer, priced by a fee policy: its id.
-async fn order(world: &World, acme: &Partner) -> i64 {
+async fn order(context: &TestContext, acme: &Partner) -> i64 {
     let (pair, pem) = ed25519(7);
     let key = "/admin/v1/partners/acme/verification-keys/partner-ed25519";
     let body = json!({"algorithm": "ed25519", "key": pem});
-    world.admin(Method::PUT, key, body).await.assert_status(200);
-    let now = world.clock().unix_seconds();
+    context.admin(Method::PUT, key, body).await.assert_status(200);
+    let now = context.clock().unix_seconds();
     let line = format!("returnUrl=app%3Ax&t={now}&n=nonce-0001");
     let signature = STANDARD.encode(pair.sign(line.as_bytes()));
     let offer = json!({"baseCurrency": "BTC", "quoteCurrency": "EUR",
@@ -38,19 +38,19 @@ async fn order(world: &World, acme: &Partner) -> i64 {
     post("/api/v2/buy/confirm", confirm).await["orderId"].as_i64().unwrap()
 }
 
-async fn replay(world: &World, order: i64) -> Value {
+async fn replay(context: &TestContext, order: i64) -> Value {
     let path = format!("/admin/v1/orders/{order}/replay");
-    world.admin(Method::POST, &path, json!({})).await.assert_status(200).json()
+    context.admin(Method::POST, &path, json!({})).await.assert_status(200).json()
 }
 
 #[tokio::test]
 async fn an_orders_decisions_are_explained_and_made_again_the_same() {
-    let (world, acme) = with_acme().await;
-    push(&world, FEE, "tiered-fee").await.assert_status(200);
-    push(&world, SIGNATURE, "ed25519-offer").await.assert_status(200);
-    let order = order(&world, &acme).await;
+    let (context, acme) = with_acme().await;
+    push(&context, FEE, "tiered-fee").await.assert_status(200);
+    push(&context, SIGNATURE, "ed25519-offer").await.assert_status(200);
+    let order = order(&context, &acme).await;
 
-    let shown = world.admin(Method::GET, &format!("/admin/v1/orders/{order}"), json!({})).await;
+    let shown = context.admin(Method::GET, &format!("/admin/v1/orders/{order}"), json!({})).await;
     let decisions = shown.assert_status(200).json()["policyDecisions"].clone();
     let kinds: Vec<_> = decisions.as_array().unwrap().iter().map(|d| d["kind"].clone()).collect();
     assert_eq!(kinds, ["fee", "signature"]);
@@ -62,9 +62,9 @@ async fn an_orders_decisions_are_explained_and_made_again_the_same() {
     assert!(!shown.text().contains("nonce-0001"), "what was signed is for a replay alone");
 
     // Other versions serve since, and one edge has never seen this one.
-    world.admin(Method::DELETE, FEE, json!({})).await.assert_status(204);
-    stage(&world, SIGNATURE, "ed25519-offer", json!({"activate": true})).await.assert_status(201);
-    for edge in [&world, &world.second_edge().await] {
+    context.admin(Method::DELETE, FEE, json!({})).await.assert_status(204);
+    stage(&context, SIGNATURE, "ed25519-offer", json!({"activate": true})).await.assert_status(201);
+    for edge in [&context, &context.second_edge().await] {
         let replayed = replay(edge, order).await;
         assert_eq!(replayed["same"], true, "{replayed}");
         let fee = &replayed["decisions"][0];
@@ -76,44 +76,44 @@ async fn an_orders_decisions_are_explained_and_made_again_the_same() {
 
 #[tokio::test]
 async fn a_replay_says_when_the_decision_would_be_another() {
-    let (world, acme) = with_acme().await;
-    push(&world, FEE, "tiered-fee").await.assert_status(200);
-    push(&world, SIGNATURE, "ed25519-offer").await.assert_status(200);
-    let order = order(&world, &acme).await;
+    let (context, acme) = with_acme().await;
+    push(&context, FEE, "tiered-fee").await.assert_status(200);
+    push(&context, SIGNATURE, "ed25519-offer").await.assert_status(200);
+    let order = order(&context, &acme).await;
     let key = "/admin/v1/partners/acme/verification-keys/partner-ed25519";
-    world.admin(Method::DELETE, key, json!({})).await.assert_status(204);
+    context.admin(Method::DELETE, key, json!({})).await.assert_status(204);
     sqlx::query(
         "update buy_order set policy_decisions = jsonb_set(policy_decisions, '{0,fuel}', '1')",
     )
-    .execute(world.db())
+    .execute(context.db())
     .await
     .unwrap();
-    let replayed = replay(&world, order).await;
+    let replayed = replay(&context, order).await;
     let same = |index: usize| replayed["decisions"][index]["same"].clone();
     assert_eq!([replayed["same"].clone(), same(0), same(1)], [false, false, false]);
     assert_eq!(replayed["decisions"][1]["now"]["decision"]["reason"], "unknown-key");
     for (path, status) in [("1", 404), ("x", 404)] {
         let path = format!("/admin/v1/orders/{path}/replay");
-        world.admin(Method::POST, &path, json!({})).await.assert_status(status);
+        context.admin(Method::POST, &path, json!({})).await.assert_status(status);
     }
 }
 
 #[tokio::test]
 async fn what_was_signed_for_a_user_is_forgotten_with_the_user() {
-    let (world, acme) = with_acme().await;
-    push(&world, FEE, "tiered-fee").await.assert_status(200);
-    push(&world, SIGNATURE, "ed25519-offer").await.assert_status(200);
-    let order = order(&world, &acme).await;
+    let (context, acme) = with_acme().await;
+    push(&context, FEE, "tiered-fee").await.assert_status(200);
+    push(&context, SIGNATURE, "ed25519-offer").await.assert_status(200);
+    let order = order(&context, &acme).await;
     let uuid = acme.user("ada").await.log_in().await["uuid"].as_str().unwrap().to_owned();
     for statement in [
         "update buy_order set user_id = (select user_id from end_user)",
         "update offer set user_id = (select user_id from end_user)",
     ] {
-        sqlx::query(statement).execute(world.db()).await.unwrap();
+        sqlx::query(statement).execute(context.db()).await.unwrap();
     }
     let path = format!("/admin/v1/users/{uuid}");
-    world.admin(Method::PATCH, &path, json!({"deleted": true})).await.assert_status(200);
-    let replayed = replay(&world, order).await;
+    context.admin(Method::PATCH, &path, json!({"deleted": true})).await.assert_status(200);
+    let replayed = replay(&context, order).await;
     assert_eq!(replayed["decisions"][0]["same"], true);
     let signature = &replayed["decisions"][1];
     assert_eq!(signature["now"]["failure"], "the question was not kept");
@@ -121,7 +121,7 @@ async fn what_was_signed_for_a_user_is_forgotten_with_the_user() {
     let kept: i64 = sqlx::query_scalar(
         "select count(*) from offer where jsonb_exists(signature_decision, 'input')",
     )
-    .fetch_one(world.db())
+    .fetch_one(context.db())
     .await
     .unwrap();
     assert_eq!(kept, 0);
@@ -129,15 +129,15 @@ async fn what_was_signed_for_a_user_is_forgotten_with_the_user() {
 
 #[tokio::test]
 async fn a_clamped_fee_says_which_bound_held_it() {
-    let (world, acme) = with_acme().await;
-    push(&world, FEE, "tiered-fee").await.assert_status(200);
-    push(&world, SIGNATURE, "ed25519-offer").await.assert_status(200);
+    let (context, acme) = with_acme().await;
+    push(&context, FEE, "tiered-fee").await.assert_status(200);
+    push(&context, SIGNATURE, "ed25519-offer").await.assert_status(200);
     let tenfold = json!({"config": {"tiers": ["0=100000"]}});
-    world.admin(Method::PUT, &format!("{FEE}/config"), tenfold).await.assert_status(200);
-    let order = order(&world, &acme).await;
-    let shown = world.admin(Method::GET, &format!("/admin/v1/orders/{order}"), json!({})).await;
+    context.admin(Method::PUT, &format!("{FEE}/config"), tenfold).await.assert_status(200);
+    let order = order(&context, &acme).await;
+    let shown = context.admin(Method::GET, &format!("/admin/v1/orders/{order}"), json!({})).await;
     let fee = shown.json()["policyDecisions"][0].clone();
     assert_eq!(fee["clamped"], json!(["partner"]));
     assert_eq!(fee["within"]["partner"], "0 to 5 % of the amount, the partner's cap");
-    assert_eq!(replay(&world, order).await["same"], true);
+    assert_eq!(replay(&context, order).await["same"], true);
 }

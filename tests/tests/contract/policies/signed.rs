@@ -7,12 +7,12 @@ use rampart_core::policies::manifest::{self, ManifestContent};
 use rampart_tests::answer::Answer;
 use rampart_tests::guests::component;
 use rampart_tests::keys::ed25519;
-use rampart_tests::world::World;
+use rampart_tests::test_context::TestContext;
 use ring::digest::{SHA256, digest};
 use ring::signature::Ed25519KeyPair;
 use serde_json::{Value, json};
 
-use super::{FEE, history, push, stage, world};
+use super::{FEE, context, history, push, stage};
 
 const KEY: &str = "/admin/v1/operator-keys/release";
 const PARTNER: &str = "/admin/v1/partners/acme";
@@ -32,43 +32,43 @@ fn signed(pair: &Ed25519KeyPair, members: &Value) -> Value {
     json!({"manifest": text, "signature": {"key": "release", "value": signature}})
 }
 
-async fn register(world: &World, seed: u8) -> Ed25519KeyPair {
+async fn register(context: &TestContext, seed: u8) -> Ed25519KeyPair {
     let (pair, pem) = ed25519(seed);
-    world.admin(Method::PUT, KEY, json!({"publicKey": pem})).await.assert_status(200);
+    context.admin(Method::PUT, KEY, json!({"publicKey": pem})).await.assert_status(200);
     pair
 }
 
-async fn staged(world: &World, members: Value) -> Answer {
-    stage(world, FEE, "tiered-fee", members).await
+async fn staged(context: &TestContext, members: Value) -> Answer {
+    stage(context, FEE, "tiered-fee", members).await
 }
 
 #[tokio::test]
 async fn where_it_is_required_only_what_an_operator_signed_changes_a_policy() {
-    let world = world().await;
-    push(&world, FEE, "hostile").await.assert_status(200);
+    let context = context().await;
+    push(&context, FEE, "hostile").await.assert_status(200);
     let require = json!({"policySignatureRequired": true});
-    let changed = world.admin(Method::PATCH, PARTNER, require).await.assert_status(200).json();
+    let changed = context.admin(Method::PATCH, PARTNER, require).await.assert_status(200).json();
     assert_eq!(changed["policySignatureRequired"], true);
 
-    let refused = push(&world, FEE, "tiered-fee").await;
+    let refused = push(&context, FEE, "tiered-fee").await;
     assert!(refused.assert_status(422).text().contains("signed manifest is required"));
-    staged(&world, json!({})).await.assert_status(422);
+    staged(&context, json!({})).await.assert_status(422);
     let config = json!({"config": {}});
-    world.admin(Method::PUT, &format!("{FEE}/config"), config).await.assert_status(422);
-    assert_eq!(history(&world, FEE).await["active"], 1, "what serves, serves on");
+    context.admin(Method::PUT, &format!("{FEE}/config"), config).await.assert_status(422);
+    assert_eq!(history(&context, FEE).await["active"], 1, "what serves, serves on");
 
-    let pair = register(&world, 7).await;
+    let pair = register(&context, 7).await;
     let good = signed(&pair, &members(2, "tiered-fee"));
-    assert_eq!(staged(&world, good.clone()).await.assert_status(201).json()["version"], 2);
-    staged(&world, good).await.assert_status(409);
-    let newest = history(&world, FEE).await["versions"][0].clone();
+    assert_eq!(staged(&context, good.clone()).await.assert_status(201).json()["version"], 2);
+    staged(&context, good).await.assert_status(409);
+    let newest = history(&context, FEE).await["versions"][0].clone();
     assert_eq!((&newest["signedBy"], &newest["active"]), (&json!("release"), &json!(false)));
     let activate = |version: i64| format!("{FEE}/versions/{version}/activate");
-    world.admin(Method::POST, &activate(2), json!({})).await.assert_status(200);
-    world.admin(Method::POST, &activate(1), json!({})).await.assert_status(409);
+    context.admin(Method::POST, &activate(2), json!({})).await.assert_status(200);
+    context.admin(Method::POST, &activate(1), json!({})).await.assert_status(409);
     let rollback = format!("{FEE}/rollback");
-    world.admin(Method::POST, &rollback, json!({})).await.assert_status(409);
-    assert_eq!(history(&world, FEE).await["active"], 2);
+    context.admin(Method::POST, &rollback, json!({})).await.assert_status(409);
+    assert_eq!(history(&context, FEE).await["active"], 2);
 
     // Configuration alone: the manifest names a component that is stored.
     let mut flat = members(3, "tiered-fee");
@@ -76,20 +76,20 @@ async fn where_it_is_required_only_what_an_operator_signed_changes_a_policy() {
     let mut sent = signed(&pair, &flat);
     sent["activate"] = json!(true);
     let versions = format!("{FEE}/versions");
-    world.admin(Method::POST, &versions, sent).await.assert_status(201);
-    assert_eq!(history(&world, FEE).await["versions"][0]["config"], flat["config"]);
+    context.admin(Method::POST, &versions, sent).await.assert_status(201);
+    assert_eq!(history(&context, FEE).await["versions"][0]["config"], flat["config"]);
 
-    world.admin(Method::DELETE, KEY, json!({})).await.assert_status(204);
-    world.admin(Method::DELETE, KEY, json!({})).await.assert_status(404);
-    world.admin(Method::POST, &activate(2), json!({})).await.assert_status(409);
+    context.admin(Method::DELETE, KEY, json!({})).await.assert_status(204);
+    context.admin(Method::DELETE, KEY, json!({})).await.assert_status(404);
+    context.admin(Method::POST, &activate(2), json!({})).await.assert_status(409);
     let next = signed(&pair, &members(4, "tiered-fee"));
-    assert!(staged(&world, next).await.assert_status(422).text().contains("not registered"));
+    assert!(staged(&context, next).await.assert_status(422).text().contains("not registered"));
 }
 
 #[tokio::test]
 async fn a_manifest_that_is_not_about_this_push_is_refused() {
-    let world = world().await;
-    let pair = register(&world, 7).await;
+    let context = context().await;
+    let pair = register(&context, 7).await;
     let with = |name: &str, value: Value| {
         let mut changed = members(1, "tiered-fee");
         changed[name] = value;
@@ -103,24 +103,24 @@ async fn a_manifest_that_is_not_about_this_push_is_refused() {
         (with("configs", json!({})), "`configs`"),
         (signed(&ed25519(8).0, &members(1, "tiered-fee")), "signature is not good"),
     ] {
-        let text = staged(&world, members).await.assert_status(422).text().to_owned();
+        let text = staged(&context, members).await.assert_status(422).text().to_owned();
         assert!(text.contains(reason), "{text}");
     }
-    staged(&world, with("version", json!(2))).await.assert_status(409);
+    staged(&context, with("version", json!(2))).await.assert_status(409);
     let mut both = with("failClosed", json!(true));
     both["config"] = json!({});
-    staged(&world, both).await.assert_status(422);
+    staged(&context, both).await.assert_status(422);
     let mut altered = with("failClosed", json!(false));
     altered["manifest"] = altered["manifest"].as_str().unwrap().replace("false", "true").into();
-    assert!(staged(&world, altered).await.assert_status(422).text().contains("not good"));
-    assert_eq!(history(&world, FEE).await["versions"], json!([]));
-    staged(&world, with("failClosed", json!(true))).await.assert_status(201);
+    assert!(staged(&context, altered).await.assert_status(422).text().contains("not good"));
+    assert_eq!(history(&context, FEE).await["versions"], json!([]));
+    staged(&context, with("failClosed", json!(true))).await.assert_status(201);
 }
 
 #[tokio::test]
 async fn what_the_command_signs_is_accepted() {
-    let world = world().await;
-    register(&world, 7).await;
+    let context = context().await;
+    register(&context, 7).await;
     // PrivateKeyInfo of RFC 8410, section 7, up to the key itself.
     let head = [
         0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04,
@@ -136,40 +136,40 @@ async fn what_the_command_signs_is_accepted() {
     let (text, signature) = manifest::sign(&pem, &unsigned).unwrap();
     let signature = json!({"key": "release", "value": STANDARD.encode(signature)});
     let members = json!({"manifest": text, "signature": signature, "activate": true});
-    staged(&world, members).await.assert_status(201);
-    let newest = history(&world, FEE).await["versions"][0].clone();
+    staged(&context, members).await.assert_status(201);
+    let newest = history(&context, FEE).await["versions"][0].clone();
     assert_eq!((&newest["failClosed"], &newest["active"]), (&json!(true), &json!(true)));
     assert!(manifest::sign("-----BEGIN PRIVATE KEY-----", &unsigned).is_err());
 }
 
 #[tokio::test]
 async fn the_platform_may_require_signatures_of_every_partner() {
-    let world = World::with(|settings| {
+    let context = TestContext::with(|settings| {
         settings.policy.deadline_ms = 5_000;
         settings.policy.require_signature = true;
     })
     .await;
-    world.partner("acme").await;
-    push(&world, FEE, "tiered-fee").await.assert_status(422);
-    let pair = register(&world, 7).await;
-    staged(&world, signed(&pair, &members(1, "tiered-fee"))).await.assert_status(201);
+    context.partner("acme").await;
+    push(&context, FEE, "tiered-fee").await.assert_status(422);
+    let pair = register(&context, 7).await;
+    staged(&context, signed(&pair, &members(1, "tiered-fee"))).await.assert_status(201);
 }
 
 #[tokio::test]
 async fn an_operators_key_keeps_its_name() {
-    let world = world().await;
-    register(&world, 7).await;
-    register(&world, 7).await;
+    let context = context().await;
+    register(&context, 7).await;
+    register(&context, 7).await;
     let other = json!({"publicKey": ed25519(8).1});
-    world.admin(Method::PUT, KEY, other).await.assert_status(409);
+    context.admin(Method::PUT, KEY, other).await.assert_status(409);
     for body in [json!({"publicKey": "x"}), json!({}), json!({"publicKey": ed25519(9).1, "x": 1})] {
         let path = "/admin/v1/operator-keys/other";
-        world.admin(Method::PUT, path, body).await.assert_status(422);
+        context.admin(Method::PUT, path, body).await.assert_status(422);
     }
     let spaced = "/admin/v1/operator-keys/two%20words";
     let key = json!({"publicKey": ed25519(9).1});
-    world.admin(Method::PUT, spaced, key).await.assert_status(422);
-    let listed = world.admin(Method::GET, "/admin/v1/operator-keys", json!({})).await.json();
+    context.admin(Method::PUT, spaced, key).await.assert_status(422);
+    let listed = context.admin(Method::GET, "/admin/v1/operator-keys", json!({})).await.json();
     assert_eq!(listed.as_array().unwrap().len(), 1);
     assert_eq!((&listed[0]["name"], &listed[0]["createdBy"]), (&json!("release"), &json!("admin")));
 }

@@ -2,11 +2,11 @@
 
 use http::Method;
 use rampart_tests::partner::Partner;
+use rampart_tests::test_context::TestContext;
 use rampart_tests::user::User;
-use rampart_tests::world::World;
 use serde_json::{Value, json};
 
-use super::{FEE, METHOD_ORDER, history, push, stage, world};
+use super::{FEE, METHOD_ORDER, context, history, push, stage};
 
 const QUOTE: &str = "/api/v1/buy/quote";
 
@@ -24,27 +24,27 @@ async fn fee_of(user: &User) -> String {
     user.post(QUOTE, &question("DE")).await.assert_status(200).json()["partnerFee"].to_string()
 }
 
-async fn post(world: &World, path: &str, body: Value) {
-    world.admin(Method::POST, path, body).await.assert_status(200);
+async fn post(context: &TestContext, path: &str, body: Value) {
+    context.admin(Method::POST, path, body).await.assert_status(200);
 }
 
 #[tokio::test]
 async fn a_shadow_run_counts_differences_and_changes_no_answer() {
-    let world = world().await;
-    let acme = world.partner("shop").await;
+    let context = context().await;
+    let acme = context.partner("shop").await;
     let path = "/admin/v1/partners/shop/policies/fee";
-    push(&world, path, "hostile").await.assert_status(200);
+    push(&context, path, "hostile").await.assert_status(200);
     let members = json!({"config": {"mode": "panic@FR"}, "reason": "a try"});
-    stage(&world, path, "hostile", members).await.assert_status(201);
-    stage(&world, path, "tiered-fee", json!({"config": {}})).await.assert_status(201);
-    post(&world, &format!("{path}/versions/2/shadow"), json!({"reason": "before Monday"})).await;
+    stage(&context, path, "hostile", members).await.assert_status(201);
+    stage(&context, path, "tiered-fee", json!({"config": {}})).await.assert_status(201);
+    post(&context, &format!("{path}/versions/2/shadow"), json!({"reason": "before Monday"})).await;
 
     for country in ["DE", "NL", "FR"] {
         assert_eq!(fee(&acme, country).await, "1");
     }
     let trial = async || {
-        world.core().run_policy_shadows().await.unwrap();
-        let trial = world.admin(Method::GET, &format!("{path}/trial"), json!({})).await;
+        context.core().run_policy_shadows().await.unwrap();
+        let trial = context.admin(Method::GET, &format!("{path}/trial"), json!({})).await;
         trial.assert_status(200).json()
     };
     let counts = |trial: &Value| {
@@ -60,22 +60,22 @@ async fn a_shadow_run_counts_differences_and_changes_no_answer() {
     assert_eq!(failed["active"]["rule"], "behaved");
     assert_eq!(failed["candidate"]["failure"]["cause"], "trap");
 
-    post(&world, &format!("{path}/versions/3/shadow"), json!({})).await;
+    post(&context, &format!("{path}/versions/3/shadow"), json!({})).await;
     assert_eq!(fee(&acme, "DE").await, "1");
     let shown = trial().await;
     assert_eq!(counts(&shown), [1, 0, 1, 0, 0], "another trial counts from nothing");
     assert_eq!(shown["differences"].as_array().unwrap().len(), 1);
     assert_eq!(shown["differences"][0]["candidate"]["rule"], "tier-1");
-    let metrics = world.core().metrics_text();
+    let metrics = context.core().metrics_text();
     let line = r#"rampart_policy_shadow_total{kind="fee",outcome="different",partner="shop"} 1"#;
     assert!(metrics.contains(line), "{metrics}");
 
     // What serves ends the trial.
-    post(&world, &format!("{path}/versions/3/activate"), json!({})).await;
+    post(&context, &format!("{path}/versions/3/activate"), json!({})).await;
     assert_eq!(fee(&acme, "DE").await, "1.5");
-    assert_eq!(history(&world, path).await["trial"], Value::Null);
+    assert_eq!(history(&context, path).await["trial"], Value::Null);
     let left: i64 = sqlx::query_scalar("select count(*) from policy_difference")
-        .fetch_one(world.db())
+        .fetch_one(context.db())
         .await
         .unwrap();
     assert_eq!(left, 0);
@@ -83,32 +83,32 @@ async fn a_shadow_run_counts_differences_and_changes_no_answer() {
 
 #[tokio::test]
 async fn what_a_shadow_has_no_room_for_is_counted_and_costs_the_caller_nothing() {
-    let world = world().await;
-    let shop = world.partner_of(json!({"slug": "shop", "name": "shop", "mode": "test"})).await;
+    let context = context().await;
+    let shop = context.partner_of(json!({"slug": "shop", "name": "shop", "mode": "test"})).await;
     let rates = json!({"rateLimits": {"client": "1000000/s burst 1000000",
         "quotes": "1000000/s burst 1000000"}});
-    world.admin(Method::PATCH, "/admin/v1/partners/shop", rates).await.assert_status(200);
+    context.admin(Method::PATCH, "/admin/v1/partners/shop", rates).await.assert_status(200);
     let path = "/admin/v1/partners/shop/policies/method-order";
-    push(&world, path, "country-order").await.assert_status(200);
-    stage(&world, path, "country-order", json!({})).await.assert_status(201);
-    post(&world, &format!("{path}/versions/2/shadow"), json!({})).await;
+    push(&context, path, "country-order").await.assert_status(200);
+    stage(&context, path, "country-order", json!({})).await.assert_status(201);
+    post(&context, &format!("{path}/versions/2/shadow"), json!({})).await;
     for _ in 0..520 {
         shop.get("/api/v2/buy/payment-methods").await.assert_status(200);
     }
-    world.core().run_policy_shadows().await.unwrap();
-    let shown = world.admin(Method::GET, &format!("{path}/trial"), json!({})).await.json();
+    context.core().run_policy_shadows().await.unwrap();
+    let shown = context.admin(Method::GET, &format!("{path}/trial"), json!({})).await.json();
     assert_eq!((&shown["same"], &shown["skipped"]), (&json!(512), &json!(8)));
     assert_eq!(shown["calls"], 520);
 }
 
 #[tokio::test]
 async fn a_share_answers_the_same_users_on_every_edge_and_grows() {
-    let world = world().await;
-    let other = world.second_edge().await;
-    let acme = world.partner("shop").await;
+    let context = context().await;
+    let other = context.second_edge().await;
+    let acme = context.partner("shop").await;
     let path = "/admin/v1/partners/shop/policies/fee";
-    push(&world, path, "tiered-fee").await.assert_status(200);
-    stage(&world, path, "hostile", json!({"config": {}})).await.assert_status(201);
+    push(&context, path, "tiered-fee").await.assert_status(200);
+    stage(&context, path, "hostile", json!({"config": {}})).await.assert_status(201);
     let mut users = Vec::new();
     for number in 0..12 {
         users.push(acme.user(&format!("user{number}")).await);
@@ -116,7 +116,7 @@ async fn a_share_answers_the_same_users_on_every_edge_and_grows() {
     let mut before: Vec<usize> = Vec::new();
     for percentage in [25, 60, 99] {
         let body = json!({ "percentage": percentage });
-        post(&world, &format!("{path}/versions/2/activate"), body).await;
+        post(&context, &format!("{path}/versions/2/activate"), body).await;
         other.core().refresh().await.unwrap();
         let mut now = Vec::new();
         for (number, user) in users.iter().enumerate() {
@@ -132,10 +132,10 @@ async fn a_share_answers_the_same_users_on_every_edge_and_grows() {
         before = now;
     }
     assert!(!before.is_empty());
-    assert_eq!(history(&world, path).await["trial"]["percentage"], 99);
+    assert_eq!(history(&context, path).await["trial"]["percentage"], 99);
 
     // One step back is everybody on the version that was active all the time.
-    let back = world.admin(Method::POST, &format!("{path}/rollback"), json!({})).await;
+    let back = context.admin(Method::POST, &format!("{path}/rollback"), json!({})).await;
     assert_eq!(back.assert_status(200).json()["version"], 1);
     for user in &users {
         assert_eq!(fee_of(user).await, "1.5");
@@ -144,14 +144,14 @@ async fn a_share_answers_the_same_users_on_every_edge_and_grows() {
 
 #[tokio::test]
 async fn a_version_on_trial_that_malfunctions_gives_way_to_the_active_one() {
-    let world = world().await;
-    let acme = world.partner("shop").await;
+    let context = context().await;
+    let acme = context.partner("shop").await;
     let path = "/admin/v1/partners/shop/policies/fee";
-    push(&world, path, "tiered-fee").await.assert_status(200);
+    push(&context, path, "tiered-fee").await.assert_status(200);
     let members = json!({"config": {"mode": "panic@FR"}, "failClosed": true});
-    stage(&world, path, "hostile", members).await.assert_status(201);
+    stage(&context, path, "hostile", members).await.assert_status(201);
     let body = json!({"percentage": 99});
-    post(&world, &format!("{path}/versions/2/activate"), body).await;
+    post(&context, &format!("{path}/versions/2/activate"), body).await;
     let mut users = Vec::new();
     for number in 0..6 {
         users.push(acme.user(&format!("user{number}")).await);
@@ -164,7 +164,7 @@ async fn a_version_on_trial_that_malfunctions_gives_way_to_the_active_one() {
     }
     assert!(tried > 0);
     assert!(
-        world
+        context
             .core()
             .metrics_text()
             .contains(r#"rampart_policy_calls_total{kind="fee",outcome="trap",partner="shop"}"#)
@@ -173,28 +173,30 @@ async fn a_version_on_trial_that_malfunctions_gives_way_to_the_active_one() {
 
 #[tokio::test]
 async fn a_dry_run_asks_a_version_what_live_requests_asked() {
-    let world = world().await;
-    let shop = world.partner("shop").await;
+    let context = context().await;
+    let shop = context.partner("shop").await;
     let path = "/admin/v1/partners/shop/policies/fee";
-    push(&world, path, "tiered-fee").await.assert_status(200);
-    stage(&world, path, "hostile", json!({"config": {}})).await.assert_status(201);
+    push(&context, path, "tiered-fee").await.assert_status(200);
+    stage(&context, path, "hostile", json!({"config": {}})).await.assert_status(201);
     let recorded = async |version: i64| {
-        world.core().run_policy_shadows().await.unwrap();
+        context.core().run_policy_shadows().await.unwrap();
         let body = json!({"recorded": true, "version": version});
-        world.admin(Method::POST, &format!("{path}/dry-run"), body).await
+        context.admin(Method::POST, &format!("{path}/dry-run"), body).await
     };
     recorded(2).await.assert_status(409);
     for country in ["DE", "NL"] {
         fee(&shop, country).await;
-        world.clock().advance(chrono::TimeDelta::seconds(1));
+        context.clock().advance(chrono::TimeDelta::seconds(1));
     }
     let shown = recorded(2).await.assert_status(200).json();
     let decisions = shown["decisions"].as_array().unwrap();
     assert_eq!(decisions.len(), 2, "one a second is kept");
     assert_eq!(decisions[0]["decision"]["rule"], "behaved");
     assert_eq!(recorded(1).await.json()["decisions"][0]["decision"]["rule"], "tier-1");
-    let kept: Value =
-        sqlx::query_scalar("select input from policy_sample").fetch_one(world.db()).await.unwrap();
+    let kept: Value = sqlx::query_scalar("select input from policy_sample")
+        .fetch_one(context.db())
+        .await
+        .unwrap();
     let members: Vec<_> = kept.as_object().unwrap().keys().map(String::as_str).collect();
     let mut expected = [
         "country",
@@ -214,14 +216,14 @@ async fn a_dry_run_asks_a_version_what_live_requests_asked() {
 
 #[tokio::test]
 async fn several_inputs_are_answered_in_order_and_alike_on_every_edge() {
-    let world = world().await;
-    let other = world.second_edge().await;
+    let context = context().await;
+    let other = context.second_edge().await;
     let dry_run = format!("{FEE}/dry-run");
-    push(&world, FEE, "tiered-fee").await.assert_status(200);
+    push(&context, FEE, "tiered-fee").await.assert_status(200);
     let inputs: Vec<_> =
         [10, 600, 10].map(|n| json!({"pay": {"amount": n, "currency": "EUR"}})).into();
     let body = json!({"inputs": inputs, "now": 1_767_225_600});
-    let here = world.admin(Method::POST, &dry_run, body.clone()).await;
+    let here = context.admin(Method::POST, &dry_run, body.clone()).await;
     let there = other.admin(Method::POST, &dry_run, body).await;
     assert_eq!(here.assert_status(200).text(), there.text());
     let rules: Vec<_> = here.json()["decisions"]
@@ -234,8 +236,8 @@ async fn several_inputs_are_answered_in_order_and_alike_on_every_edge() {
     for body in
         [json!({}), json!({"input": {}, "inputs": []}), json!({"inputs": vec![json!({}); 1_001]})]
     {
-        world.admin(Method::POST, &dry_run, body).await.assert_status(422);
+        context.admin(Method::POST, &dry_run, body).await.assert_status(422);
     }
     let nobody = format!("{METHOD_ORDER}/dry-run");
-    world.admin(Method::POST, &nobody, json!({"inputs": []})).await.assert_status(404);
+    context.admin(Method::POST, &nobody, json!({"inputs": []})).await.assert_status(404);
 }

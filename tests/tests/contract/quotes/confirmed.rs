@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use http::Method;
-use rampart_tests::world::World;
+use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 
 use super::{BUY, SELL, request};
@@ -20,8 +20,8 @@ fn token(quote: &Value) -> &str {
 
 #[tokio::test]
 async fn the_order_is_what_the_quote_said() {
-    let world = World::start().await;
-    let shop = Shop::of(&world, "acme").await;
+    let context = TestContext::start().await;
+    let shop = Shop::of(&context, "acme").await;
     let quote = quote(&shop, BUY, json!({"fiatAmount": "123.45", "fee": 0.5})).await;
     let answer = shop.v1(&confirm_of(token(&quote))).await;
     answer.assert_status(200);
@@ -45,8 +45,8 @@ async fn the_order_is_what_the_quote_said() {
 
 #[tokio::test]
 async fn an_altered_quote_is_er007_wherever_it_is_altered() {
-    let world = World::start().await;
-    let shop = Shop::of(&world, "acme").await;
+    let context = TestContext::start().await;
+    let shop = Shop::of(&context, "acme").await;
     let quote = quote(&shop, BUY, json!({})).await;
     let token = token(&quote);
     for at in (0..token.len()).step_by(29) {
@@ -60,8 +60,8 @@ async fn an_altered_quote_is_er007_wherever_it_is_altered() {
 
 #[tokio::test]
 async fn a_quote_of_the_other_side_client_wallet_or_time_is_refused() {
-    let world = World::start().await;
-    let (shop, rival) = (Shop::of(&world, "acme").await, Shop::of(&world, "rival").await);
+    let context = TestContext::start().await;
+    let (shop, rival) = (Shop::of(&context, "acme").await, Shop::of(&context, "rival").await);
     let plain = quote(&shop, BUY, json!({})).await;
     rival.v1(&confirm_of(token(&plain))).await.assert_codes(&["ER007"]);
     let sale = json!({"paymentMethod": "bankTransfer"});
@@ -70,6 +70,6 @@ async fn a_quote_of_the_other_side_client_wallet_or_time_is_refused() {
     shop.v1(&confirm_of(token(&bound))).await.assert_codes(&["ER007"]);
     let bound = quote(&shop, BUY, json!({"walletAddress": BTC})).await;
     shop.v1(&confirm_of(token(&bound))).await.assert_status(200);
-    world.clock().advance(TimeDelta::seconds(300));
+    context.clock().advance(TimeDelta::seconds(300));
     shop.v1(&confirm_of(token(&plain))).await.assert_codes(&["ER006"]);
 }

@@ -2,21 +2,21 @@
 
 use http::Method;
 use rampart_tests::guests::component;
-use rampart_tests::world::World;
+use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 
 use super::{BUY, SELL, bought, buy, fees, number, worth};
 
-async fn patch(world: &World, path: &str, body: Value) {
-    world.admin(Method::PATCH, path, body).await.assert_status(200);
+async fn patch(context: &TestContext, path: &str, body: Value) {
+    context.admin(Method::PATCH, path, body).await.assert_status(200);
 }
 
 #[tokio::test]
 async fn the_fee_is_the_requests_or_the_clients() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let path = "/admin/v1/partners/acme";
-    patch(&world, path, json!({"defaultFeePercentage": 2, "feeCapPercentage": 3})).await;
+    patch(&context, path, json!({"defaultFeePercentage": 2, "feeCapPercentage": 3})).await;
     let percentage = |quote: Value| number(&quote, "partnerFeePercentage").to_string();
     assert_eq!(percentage(bought(&acme, json!({})).await), "2");
     assert_eq!(percentage(bought(&acme, json!({"fee": 0})).await), "0");
@@ -31,38 +31,38 @@ async fn the_fee_is_the_requests_or_the_clients() {
 
 #[tokio::test]
 async fn a_closed_market_is_not_quoted() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let sale = json!({"currencyPair": "BTC-EUR", "cryptoAmount": 1});
     let pair = "/admin/v1/pairs/BTC-EUR";
     patch(
-        &world,
+        &context,
         pair,
         json!({"buy": {"status": "maintenance"}, "sell": {"status": "maintenance"}}),
     )
     .await;
     buy(&acme, json!({})).await.assert_status(400).assert_codes(&["ER008"]);
     acme.post(SELL, sale.clone()).await.assert_codes(&["ER016"]);
-    patch(&world, pair, json!({"buy": {"status": "disabled"}, "sell": {"status": "disabled"}}))
+    patch(&context, pair, json!({"buy": {"status": "disabled"}, "sell": {"status": "disabled"}}))
         .await;
     buy(&acme, json!({})).await.assert_codes(&["ER010"]);
     acme.post(SELL, sale.clone()).await.assert_codes(&["ER010"]);
     let enabled = json!({
         "buy": {"status": "enabled"}, "sell": {"status": "enabled"}, "priceMaxAgeSeconds": 60,
     });
-    patch(&world, pair, enabled).await;
-    world.clock().advance(chrono::TimeDelta::seconds(61));
+    patch(&context, pair, enabled).await;
+    context.clock().advance(chrono::TimeDelta::seconds(61));
     buy(&acme, json!({})).await.assert_codes(&["ER008"]);
     acme.post(SELL, sale).await.assert_codes(&["ER008"]);
-    patch(&world, "/admin/v1/payment-methods/creditCard", json!({"enabled": false})).await;
+    patch(&context, "/admin/v1/payment-methods/creditCard", json!({"enabled": false})).await;
     buy(&acme, json!({})).await.assert_codes(&["ER008", "ER055"]);
     buy(&acme, json!({"currencyPair": "ETH-EUR"})).await.assert_codes(&["ER055"]);
 }
 
 #[tokio::test]
 async fn limits_are_told_and_fail_no_quote() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let reasons = |quote: Value| quote["quoteUnconfirmableReasons"].clone();
     let of = |amount| json!({"fiatAmount": amount});
     assert_eq!(reasons(bought(&acme, of(30)).await), json!([]));
@@ -79,34 +79,34 @@ async fn limits_are_told_and_fail_no_quote() {
 
 #[tokio::test]
 async fn a_quote_lives_as_long_as_its_pair_says() {
-    let world = World::with(|settings| settings.lifetimes.quote_seconds = 120).await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::with(|settings| settings.lifetimes.quote_seconds = 120).await;
+    let acme = context.partner("acme").await;
     let life = |quote: &Value| {
         let text = quote["expiryDate"].as_str().unwrap();
         let expiry = chrono::DateTime::parse_from_rfc3339(text).unwrap();
-        (expiry.to_utc() - world.clock().now()).num_seconds()
+        (expiry.to_utc() - context.clock().now()).num_seconds()
     };
     let default = bought(&acme, json!({})).await;
     assert!((110..=120).contains(&life(&default)), "{default}");
-    patch(&world, "/admin/v1/pairs/BTC-EUR", json!({"quoteLifetimeSeconds": 1000})).await;
+    patch(&context, "/admin/v1/pairs/BTC-EUR", json!({"quoteLifetimeSeconds": 1000})).await;
     let own = bought(&acme, json!({})).await;
     assert!((990..=1000).contains(&life(&own)), "{own}");
 }
 
 #[tokio::test]
 async fn an_estimated_method_makes_an_estimated_quote() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let quote = bought(&acme, json!({"paymentMethod": "bankTransfer"})).await;
     assert_eq!(quote["isEstimatedQuote"], true);
 }
 
 #[tokio::test]
 async fn quotes_have_a_rate_of_their_own() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let rates = json!({"rateLimits": {"quotes": "2/h burst 2"}});
-    patch(&world, "/admin/v1/partners/acme", rates).await;
+    patch(&context, "/admin/v1/partners/acme", rates).await;
     for _ in 0..2 {
         bought(&acme, json!({})).await;
     }
@@ -119,10 +119,10 @@ async fn quotes_have_a_rate_of_their_own() {
 #[tokio::test]
 async fn a_fee_policy_states_the_partners_fee_of_both_sides() {
     // On a busy machine, fuel decides and not the clock.
-    let world = World::with(|settings| settings.policy.deadline_ms = 5_000).await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::with(|settings| settings.policy.deadline_ms = 5_000).await;
+    let acme = context.partner("acme").await;
     let path = "/admin/v1/partners/acme/policies/fee";
-    let pushed = world.admin_bytes(Method::PUT, path, component("tiered-fee")).await;
+    let pushed = context.admin_bytes(Method::PUT, path, component("tiered-fee")).await;
     pushed.assert_status(200);
     let cases = [
         (json!({"fiatAmount": 100, "fee": 4}), "1.5", "1.5"),

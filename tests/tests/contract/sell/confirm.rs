@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use futures::future::join_all;
 use http::Method;
-use rampart_tests::world::World;
+use rampart_tests::test_context::TestContext;
 use rampart_types::{Chain, WalletAddress};
 use serde_json::{Value, json};
 
@@ -19,10 +19,10 @@ fn account(verified: bool) -> Value {
 
 #[tokio::test]
 async fn a_quote_becomes_a_sale_with_a_place_to_send_coins_to() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let ann = acme.user("ann").await;
-    opened(&world, &ann, account(true)).await;
+    opened(&context, &ann, account(true)).await;
     let ann = Seller { partner: acme, identifier: ann.identifier };
     let quote = ann.quote("BTC", "0.01").await;
     let body = json!({"quote": quote["quote"], "partnerOrderIdentifier": "sale-7",
@@ -65,7 +65,7 @@ async fn a_quote_becomes_a_sale_with_a_place_to_send_coins_to() {
     assert_eq!(shown["sourceCurrency"]["code"], "BTC");
     assert_eq!(shown["targetCurrency"]["code"], "EUR");
     let told = "select count(*) from event where type = 'order.created'";
-    assert_eq!(count(&world, told).await, 1);
+    assert_eq!(count(&context, told).await, 1);
     let listed = ann.get(ORDERS).await.json();
     assert_eq!(listed[0], shown);
     let moved = ann.happen(&sale, "deposit-received").await.assert_status(200).json();
@@ -74,8 +74,8 @@ async fn a_quote_becomes_a_sale_with_a_place_to_send_coins_to() {
 
 #[tokio::test]
 async fn a_sale_is_paid_out_to_an_account_that_its_user_may_use() {
-    let world = World::start().await;
-    let (acme, rival) = (world.partner("acme").await, world.partner("rival").await);
+    let context = TestContext::start().await;
+    let (acme, rival) = (context.partner("acme").await, context.partner("rival").await);
     let (ann, bob) = (acme.user("ann").await, acme.user("bob").await);
     let eve = rival.user("eve").await;
     let confirm = async |change: &str| {
@@ -84,29 +84,29 @@ async fn a_sale_is_paid_out_to_an_account_that_its_user_may_use() {
         seller.confirm(&json!({"quote": quote, "accountIdentifier": change})).await
     };
     for other in [&bob, &eve] {
-        opened(&world, other, account(true)).await;
+        opened(&context, other, account(true)).await;
         confirm(IBAN).await.assert_status(400).assert_codes(&["ER396"]);
     }
-    opened(&world, &ann, account(false)).await;
+    opened(&context, &ann, account(false)).await;
     let card = json!({"type": "creditCard", "identifier": "555555******4444", "name": "Ann",
         "verified": true});
-    opened(&world, &ann, card).await;
+    opened(&context, &ann, card).await;
     confirm(IBAN).await.assert_codes(&["ER139"]);
     confirm("555555******4444").await.assert_codes(&["ER138"]);
-    changed(&world, &ann, IBAN, json!({"disabled": true})).await;
+    changed(&context, &ann, IBAN, json!({"disabled": true})).await;
     confirm(IBAN).await.assert_codes(&["ER139", "ER397"]);
     confirm("").await.assert_codes(&["ER380"]);
     confirm(&"7".repeat(256)).await.assert_codes(&["ER380"]);
-    changed(&world, &ann, IBAN, json!({"disabled": false, "verified": true})).await;
+    changed(&context, &ann, IBAN, json!({"disabled": false, "verified": true})).await;
     // In the form in which people write it, too.
     confirm("nl91 abna 0417 1643 00").await.assert_status(200);
-    assert_eq!(count(&world, "select count(*) from sell_order").await, 1);
+    assert_eq!(count(&context, "select count(*) from sell_order").await, 1);
 }
 
 #[tokio::test]
 async fn a_sell_quote_says_what_stands_in_the_users_way() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let ann = acme.user("ann").await;
     let seller = Seller { partner: acme, identifier: ann.identifier.clone() };
     let small = seller.quote("BTC", "0.001").await;
@@ -115,9 +115,9 @@ async fn a_sell_quote_says_what_stands_in_the_users_way() {
     let verified = json!({"verification": {"email": "verified", "identity": "verified",
         "amld5": "verified", "privacyAgreement": "verified"}});
     let user = admin_path(&ann).await;
-    world.admin(Method::PATCH, &user, verified).await.assert_status(200);
-    opened(&world, &ann, account(true)).await;
-    changed(&world, &ann, IBAN, json!({"disabled": true})).await;
+    context.admin(Method::PATCH, &user, verified).await.assert_status(200);
+    opened(&context, &ann, account(true)).await;
+    changed(&context, &ann, IBAN, json!({"disabled": true})).await;
     let large = seller.quote("BTC", "0.5").await;
     assert_eq!(large["quoteUnconfirmableReasons"], json!(["userLimitExceeded"]));
     assert_eq!(large["bankAccountDisabled"], json!(true));
@@ -126,9 +126,9 @@ async fn a_sell_quote_says_what_stands_in_the_users_way() {
 
 #[tokio::test]
 async fn every_currency_has_an_address_of_its_chain() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    let ann = Seller::of(&world, &acme, "ann").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ann = Seller::of(&context, &acme, "ann").await;
     for (currency, amount, chain) in [
         ("BTC", "0.01", Chain::Bitcoin),
         ("ETH", "0.1", Chain::Ethereum),
@@ -161,11 +161,11 @@ async fn every_currency_has_an_address_of_its_chain() {
 
 #[tokio::test]
 async fn a_quote_is_used_once_however_often_it_is_confirmed() {
-    let world = World::start().await;
-    let second = world.second_edge().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let second = context.second_edge().await;
+    let acme = context.partner("acme").await;
     second.core().refresh().await.unwrap();
-    let ann = Seller::of(&world, &acme, "ann").await;
+    let ann = Seller::of(&context, &acme, "ann").await;
     let elsewhere = ann.at(&second);
     let body = json!({"quote": ann.quote("XRP", "100").await["quote"]});
     let tries = (0..16).map(|n| if n % 2 == 0 { &ann } else { &elsewhere }.confirm(&body));
@@ -173,23 +173,23 @@ async fn a_quote_is_used_once_however_often_it_is_confirmed() {
     for answer in &answers {
         assert_eq!(answer.assert_status(200).text(), answers[0].text());
     }
-    assert_eq!(count(&world, "select count(*) from sell_order").await, 1);
-    assert_eq!(count(&world, "select count(*) from sell_order_transition").await, 1);
-    assert_eq!(count(&world, "select count(*) from event").await, 1);
+    assert_eq!(count(&context, "select count(*) from sell_order").await, 1);
+    assert_eq!(count(&context, "select count(*) from sell_order_transition").await, 1);
+    assert_eq!(count(&context, "select count(*) from event").await, 1);
     let mut other = body.clone();
     other["partnerOrderIdentifier"] = json!("mine");
     ann.confirm(&other).await.assert_status(400).assert_codes(&["ER007"]);
-    world.clock().advance(TimeDelta::seconds(301));
+    context.clock().advance(TimeDelta::seconds(301));
     assert_eq!(ann.confirm(&body).await.assert_status(200).text(), answers[0].text());
 }
 
 #[tokio::test]
 async fn every_wrong_confirm_has_its_code() {
-    let world = World::start().await;
-    let (acme, rival) = (world.partner("acme").await, world.partner("rival").await);
+    let context = TestContext::start().await;
+    let (acme, rival) = (context.partner("acme").await, context.partner("rival").await);
     let (ann, eve) =
-        (Seller::of(&world, &acme, "ann").await, Seller::of(&world, &rival, "eve").await);
-    let bob = Seller::of(&world, &acme, "bob").await;
+        (Seller::of(&context, &acme, "ann").await, Seller::of(&context, &rival, "eve").await);
+    let bob = Seller::of(&context, &acme, "bob").await;
     let all = json!({"accountIdentifier": 7, "callbackUrl": "http://shop.example",
         "partnerOrderIdentifier": 7});
     let codes = ["ER045", "ER046", "ER048", "ER380"];
@@ -209,22 +209,22 @@ async fn every_wrong_confirm_has_its_code() {
     assert_eq!(little["quoteUnconfirmableReasons"], json!(["currencyLimitExceeded"]));
     ann.confirm(&json!({"quote": little["quote"]})).await.assert_codes(&["ER012"]);
 
-    sqlx::query("update end_user set disabled_at = now()").execute(world.db()).await.unwrap();
+    sqlx::query("update end_user set disabled_at = now()").execute(context.db()).await.unwrap();
     ann.confirm(&body).await.assert_codes(&["ER124"]);
-    sqlx::query("update end_user set disabled_at = null").execute(world.db()).await.unwrap();
-    world.clock().advance(TimeDelta::seconds(301));
+    sqlx::query("update end_user set disabled_at = null").execute(context.db()).await.unwrap();
+    context.clock().advance(TimeDelta::seconds(301));
     ann.confirm(&body).await.assert_codes(&["ER006"]);
-    assert_eq!(count(&world, "select count(*) from sell_order").await, 0);
+    assert_eq!(count(&context, "select count(*) from sell_order").await, 0);
 }
 
 #[tokio::test]
 async fn a_market_that_closed_since_the_quote_is_said() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    let ann = Seller::of(&world, &acme, "ann").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ann = Seller::of(&context, &acme, "ann").await;
     let body = json!({"quote": ann.quote("BTC", "0.01").await["quote"]});
     // From then on the price is older than a second.
-    world.clock().advance(TimeDelta::seconds(2));
+    context.clock().advance(TimeDelta::seconds(2));
     let (pair, method) = ("/admin/v1/pairs/BTC-EUR", "/admin/v1/payment-methods/bankTransfer");
     for (path, change, back, code) in [
         (
@@ -237,18 +237,18 @@ async fn a_market_that_closed_since_the_quote_is_said() {
         (method, json!({"limit": 10}), json!({"limit": 100_000}), "ER011"),
         (pair, json!({"priceMaxAgeSeconds": 1}), json!({"priceMaxAgeSeconds": 3600}), "ER008"),
     ] {
-        world.admin(Method::PATCH, path, change).await.assert_status(200);
+        context.admin(Method::PATCH, path, change).await.assert_status(200);
         ann.confirm(&body).await.assert_status(400).assert_codes(&[code]);
-        world.admin(Method::PATCH, path, back).await.assert_status(200);
+        context.admin(Method::PATCH, path, back).await.assert_status(200);
     }
     ann.confirm(&body).await.assert_status(200);
 }
 
 #[tokio::test]
 async fn a_live_client_has_no_wallet_to_sell_to() {
-    let world = World::start().await;
-    let live = world.partner_of(json!({"slug": "live", "name": "L", "mode": "live"})).await;
-    let lou = Seller::of(&world, &live, "lou").await;
+    let context = TestContext::start().await;
+    let live = context.partner_of(json!({"slug": "live", "name": "L", "mode": "live"})).await;
+    let lou = Seller::of(&context, &live, "lou").await;
     let body = json!({"quote": lou.quote("BTC", "0.01").await["quote"]});
     lou.confirm(&body).await.assert_status(400).assert_codes(&["ER016"]);
     lou.happen(&json!({"orderId": 7}), "expire").await.assert_status(404).assert_codes(&["ER998"]);

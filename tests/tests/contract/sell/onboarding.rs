@@ -8,7 +8,7 @@ use rampart_tests::answer::Answer;
 use rampart_tests::guests::component;
 use rampart_tests::keys::ed25519;
 use rampart_tests::partner::Partner;
-use rampart_tests::world::World;
+use rampart_tests::test_context::TestContext;
 use reqwest::Url;
 use ring::hmac;
 use serde_json::{Value, json};
@@ -35,20 +35,20 @@ async fn verify(partner: &Partner, body: &Value) -> Answer {
 }
 
 /// Changes the client behind the edge's back, and lets the edge see it.
-async fn change(world: &World, partner: &Partner, statement: &str) {
+async fn change(context: &TestContext, partner: &Partner, statement: &str) {
     let bump = "update client set revision = (select max(revision) + 1 from client)";
     let bump = format!("{bump} where client_id = '{}'", partner.id);
     let told = "update change_counter set revision = revision + 1 where scope = 'clients'";
     for statement in [statement, &bump, told] {
-        sqlx::query(AssertSqlSafe(statement)).execute(world.db()).await.unwrap();
+        sqlx::query(AssertSqlSafe(statement)).execute(context.db()).await.unwrap();
     }
-    world.core().refresh().await.unwrap();
+    context.core().refresh().await.unwrap();
 }
 
 #[tokio::test]
 async fn the_url_has_what_is_set_in_order_and_signed() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let body = json!({"returnUrl": "app:back?a=b%7Ec", "locale": "NL-be",
         "payoutMethods": ["walletpay", "bankTransfer", "walletpay"], "kycShareToken": "t/1",
         "identifier": null});
@@ -71,15 +71,15 @@ async fn the_url_has_what_is_set_in_order_and_signed() {
 
 #[tokio::test]
 async fn the_identifier_is_sealed_for_its_client() {
-    let world = World::start().await;
-    let (acme, rival) = (world.partner("acme").await, world.partner("rival").await);
+    let context = TestContext::start().await;
+    let (acme, rival) = (context.partner("acme").await, context.partner("rival").await);
     let made = create(&acme, json!({"returnUrl": "app:x", "identifier": IDENTIFIER})).await;
     assert_eq!(made["identifier"], IDENTIFIER);
     let url = made["onboardingUrl"].as_str().unwrap();
     assert!(!url.contains(IDENTIFIER), "{url}");
     let sealed = parameters(url)["identifier"].as_str().unwrap().to_owned();
     let open = |client: &Partner, text: &str| {
-        let opened = identifiers::open(world.core(), client.id.parse().unwrap(), text);
+        let opened = identifiers::open(context.core(), client.id.parse().unwrap(), text);
         opened.map(|identifier| identifier.as_str().to_owned())
     };
     assert_eq!(open(&acme, &sealed).as_deref(), Some(IDENTIFIER));
@@ -94,8 +94,8 @@ async fn the_identifier_is_sealed_for_its_client() {
 
 #[tokio::test]
 async fn a_url_is_genuine_as_it_was_made_and_no_other_way() {
-    let world = World::start().await;
-    let (acme, rival) = (world.partner("acme").await, world.partner("rival").await);
+    let context = TestContext::start().await;
+    let (acme, rival) = (context.partner("acme").await, context.partner("rival").await);
     let body = json!({"returnUrl": "https://shop.example/?a=b&c=%C3%BC", "identifier": IDENTIFIER,
         "locale": "fr", "payoutMethods": ["creditCard"]});
     let made = create(&acme, body).await;
@@ -125,8 +125,8 @@ async fn a_url_is_genuine_as_it_was_made_and_no_other_way() {
 
 #[tokio::test]
 async fn every_wrong_member_has_its_code() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     for (member, value, code) in [
         ("returnUrl", json!(null), "ER308"),
         ("returnUrl", json!(" "), "ER308"),
@@ -159,8 +159,8 @@ async fn every_wrong_member_has_its_code() {
 
 #[tokio::test]
 async fn without_a_key_or_a_secret_there_is_no_url() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let bearer = format!("Bearer {}", acme.token().await);
     let post = async |path: &str, body: Value| {
         let request = acme.anonymous(Method::POST, path).header("authorization", &bearer);
@@ -169,10 +169,10 @@ async fn without_a_key_or_a_secret_there_is_no_url() {
     let body = json!({"returnUrl": "app:x"});
     let url = post(ONBOARDING, body.clone()).await;
     let url = parameters(url.assert_status(200).json()["onboardingUrl"].as_str().unwrap());
-    change(&world, &acme, "update api_key set revoked_at = now()").await;
+    change(&context, &acme, "update api_key set revoked_at = now()").await;
     post(ONBOARDING, body.clone()).await.assert_status(400).assert_codes(&["ER340"]);
     post(VERIFY, url.clone()).await.assert_status(204);
-    change(&world, &acme, "delete from client_secret where kind = 'signing'").await;
+    change(&context, &acme, "delete from client_secret where kind = 'signing'").await;
     post(ONBOARDING, body).await.assert_codes(&["ER331", "ER340"]);
     post(VERIFY, url).await.assert_status(400).assert_codes(&["ER331"]);
 }
@@ -180,15 +180,15 @@ async fn without_a_key_or_a_secret_there_is_no_url() {
 #[tokio::test]
 async fn a_signature_policy_decides_what_is_genuine() {
     // Fuel decides on a busy machine, not the clock.
-    let world = World::with(|settings| settings.policy.deadline_ms = 5_000).await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::with(|settings| settings.policy.deadline_ms = 5_000).await;
+    let acme = context.partner("acme").await;
     let policy = "/admin/v1/partners/acme/policies/signature";
-    world.admin_bytes(Method::PUT, policy, component("ed25519-offer")).await.assert_status(200);
+    context.admin_bytes(Method::PUT, policy, component("ed25519-offer")).await.assert_status(200);
     let (pair, pem) = ed25519(7);
     let key = "/admin/v1/partners/acme/verification-keys/partner-ed25519";
     let body = json!({"algorithm": "ed25519", "key": pem});
-    world.admin(Method::PUT, key, body).await.assert_status(200);
-    let now = world.clock().unix_seconds();
+    context.admin(Method::PUT, key, body).await.assert_status(200);
+    let now = context.clock().unix_seconds();
     let text = format!("locale=nl&returnUrl=app%3Ax&t={now}&n=nonce-0001");
     let signature = STANDARD.encode(pair.sign(text.as_bytes()));
     let signature = format!("t={now},n=nonce-0001,s={signature}");

@@ -3,7 +3,7 @@
 use http::Method;
 use rampart_tests::answer::Answer;
 use rampart_tests::partner::Partner;
-use rampart_tests::world::World;
+use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 
 const ONBOARDING: &str = "/api/v2/sell/onboarding";
@@ -36,8 +36,8 @@ fn token(page: &Answer) -> String {
 
 #[tokio::test]
 async fn a_user_registers_adds_a_bank_account_and_goes_back() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let link = link(&acme, json!({"identifier": IDENTIFIER, "locale": "nl-NL"})).await;
     let asked = show(&acme, &link).await;
     assert!(asked.assert_status(200).text().contains("acme"), "{}", asked.text());
@@ -67,8 +67,8 @@ async fn a_user_registers_adds_a_bank_account_and_goes_back() {
 
 #[tokio::test]
 async fn what_is_offered_is_what_the_partner_named() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let ada = acme.user("ada").await;
     ada.post("/api/v1/user/verify/payprovider", &json!({"access_token": "A21AAF"})).await;
     let wallet = link(&acme, json!({"payoutMethods": ["walletpay"]})).await;
@@ -84,8 +84,8 @@ async fn what_is_offered_is_what_the_partner_named() {
 
 #[tokio::test]
 async fn an_altered_url_shows_nothing_and_does_nothing() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     acme.user("ada").await;
     let genuine = link(&acme, json!({"identifier": IDENTIFIER})).await;
     let (signed, signature) = genuine.rsplit_once("&signature=").unwrap();
@@ -111,14 +111,14 @@ async fn an_altered_url_shows_nothing_and_does_nothing() {
     request.send().await.assert_codes(&["ER705"]);
     submit(&acme, &genuine, LOGIN).await.assert_status(200);
     let suspended = json!({"status": "suspended"});
-    world.admin(Method::PATCH, "/admin/v1/partners/acme", suspended).await.assert_status(200);
+    context.admin(Method::PATCH, "/admin/v1/partners/acme", suspended).await.assert_status(200);
     show(&acme, &genuine).await.assert_status(404);
 }
 
 #[tokio::test]
 async fn a_url_speaks_for_the_partner_that_signed_it() {
-    let world = World::start().await;
-    let (acme, rival) = (world.partner("acme").await, world.partner("rival").await);
+    let context = TestContext::start().await;
+    let (acme, rival) = (context.partner("acme").await, context.partner("rival").await);
     acme.user("ada").await;
     let link = link(&rival, json!({})).await;
     assert!(show(&acme, &link).await.assert_status(200).text().contains("Back to rival"));

@@ -2,50 +2,50 @@
 
 use http::Method;
 use rampart_tests::answer::Answer;
-use rampart_tests::placed::Placed;
-use rampart_tests::world::World;
+use rampart_tests::order_fixture::OrderFixture;
+use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 
 use super::Seller;
 use crate::orders::count;
 
-async fn happen(world: &World, sale: &Value, body: Value) -> Answer {
+async fn happen(context: &TestContext, sale: &Value, body: Value) -> Answer {
     let path = format!("/admin/v1/orders/{}/events", sale["orderId"]);
-    world.admin(Method::POST, &path, body).await
+    context.admin(Method::POST, &path, body).await
 }
 
-async fn found(world: &World, query: &str) -> Vec<Value> {
-    let answer = world.admin(Method::GET, &format!("/admin/v1/orders{query}"), json!({})).await;
+async fn found(context: &TestContext, query: &str) -> Vec<Value> {
+    let answer = context.admin(Method::GET, &format!("/admin/v1/orders{query}"), json!({})).await;
     let orders = answer.assert_status(200).json();
     orders.as_array().unwrap().iter().map(|order| order["id"].clone()).collect()
 }
 
 #[tokio::test]
 async fn a_sale_is_moved_to_its_end_and_every_step_is_audited() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    let ann = Seller::of(&world, &acme, "ann").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ann = Seller::of(&context, &acme, "ann").await;
     let sale = ann.sale(|_| ()).await;
     let paid = json!({"event": "payment-received", "reference": "ab12"});
-    let moved = happen(&world, &sale, paid).await.assert_status(200).json();
+    let moved = happen(&context, &sale, paid).await.assert_status(200).json();
     assert_eq!((&moved["side"], &moved["status"]), (&json!("sell"), &json!("in progress")));
     assert_eq!((&moved["transactionId"], &moved["partner"]), (&json!("ab12"), &json!("acme")));
     let held = json!({"event": "hold", "reason": "who is it?"});
-    happen(&world, &sale, held).await.assert_status(200);
+    happen(&context, &sale, held).await.assert_status(200);
     let reasons = ann.read(&sale).await["orderNotCompletedReasons"].clone();
     assert_eq!(reasons[0]["code"], "041");
     assert!(reasons[0]["description"].as_str().unwrap().contains("who is it?"), "{reasons}");
     for event in ["release", "paid-out"] {
-        happen(&world, &sale, json!({"event": event})).await.assert_status(200);
+        happen(&context, &sale, json!({"event": event})).await.assert_status(200);
     }
     let path = format!("/admin/v1/orders/{}", sale["orderId"]);
-    let seen = world.admin(Method::GET, &path, json!({})).await.assert_status(200).json();
+    let seen = context.admin(Method::GET, &path, json!({})).await.assert_status(200).json();
     let steps: Vec<_> = seen["timeline"].as_array().unwrap().iter().collect();
     let causes: Vec<_> = steps.iter().map(|step| step["cause"].as_str().unwrap()).collect();
     assert_eq!(causes, ["confirmed", "payment-received", "held", "released", "paid-out"]);
     assert_eq!((&steps[2]["reason"], &steps[2]["actor"]), (&json!("who is it?"), &json!("admin")));
     let audit = format!("/admin/v1/audit?target={}", sale["orderId"]);
-    let audit = world.admin(Method::GET, &audit, json!({})).await.json();
+    let audit = context.admin(Method::GET, &audit, json!({})).await.json();
     let rows = audit.as_array().unwrap();
     assert_eq!(rows.len(), 4);
     assert_eq!(
@@ -57,9 +57,9 @@ async fn a_sale_is_moved_to_its_end_and_every_step_is_audited() {
 
 #[tokio::test]
 async fn an_event_that_a_sale_does_not_take_changes_nothing() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    let ann = Seller::of(&world, &acme, "ann").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ann = Seller::of(&context, &acme, "ann").await;
     let sale = ann.sale(|_| ()).await;
     for (body, status) in [
         (json!({"event": "payment-denied"}), 422),
@@ -69,48 +69,52 @@ async fn an_event_that_a_sale_does_not_take_changes_nothing() {
         (json!({"event": "paid-out"}), 409),
         (json!({"event": "release"}), 409),
     ] {
-        happen(&world, &sale, body).await.assert_status(status);
+        happen(&context, &sale, body).await.assert_status(status);
     }
     assert_eq!(ann.read(&sale).await["status"], "pending");
-    assert_eq!(count(&world, "select count(*) from audit where action = 'order.event'").await, 0);
-    happen(&world, &sale, json!({"event": "cancel"})).await.assert_status(200);
+    assert_eq!(count(&context, "select count(*) from audit where action = 'order.event'").await, 0);
+    happen(&context, &sale, json!({"event": "cancel"})).await.assert_status(200);
     assert_eq!(ann.read(&sale).await["status"], "cancelled");
-    let order = Placed::order(&world, &acme, None, None).await;
-    order.event(&world, "paid-out").await.assert_status(422);
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    order.event(&context, "paid-out").await.assert_status(422);
 }
 
 #[tokio::test]
 async fn orders_of_both_sides_are_found() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    let ann = Seller::of(&world, &acme, "ann").await;
-    let bought = Placed::order(&world, &acme, None, None).await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ann = Seller::of(&context, &acme, "ann").await;
+    let bought = OrderFixture::order(&context, &acme, None, None).await;
     let sale = ann.sale(|body| body["partnerOrderIdentifier"] = json!("sale-7")).await;
     let (bought, sold) = (json!(bought.id), sale["orderId"].clone());
-    assert_eq!(found(&world, "").await, [sold.clone(), bought.clone()]);
-    assert_eq!(found(&world, "?side=sell").await, std::slice::from_ref(&sold));
-    assert_eq!(found(&world, "?side=buy&partner=acme").await, [bought]);
-    assert_eq!(found(&world, "?partnerOrderIdentifier=sale-7").await, std::slice::from_ref(&sold));
+    assert_eq!(found(&context, "").await, [sold.clone(), bought.clone()]);
+    assert_eq!(found(&context, "?side=sell").await, std::slice::from_ref(&sold));
+    assert_eq!(found(&context, "?side=buy&partner=acme").await, [bought]);
+    assert_eq!(
+        found(&context, "?partnerOrderIdentifier=sale-7").await,
+        std::slice::from_ref(&sold)
+    );
     let address = sale["walletAddress"].as_str().unwrap();
-    assert_eq!(found(&world, &format!("?walletAddress={address}")).await, [sold]);
-    assert!(found(&world, "?partner=rival").await.is_empty());
-    let wrong = world.admin(Method::GET, "/admin/v1/orders?side=swap", json!({})).await;
+    assert_eq!(found(&context, &format!("?walletAddress={address}")).await, [sold]);
+    assert!(found(&context, "?partner=rival").await.is_empty());
+    let wrong = context.admin(Method::GET, "/admin/v1/orders?side=swap", json!({})).await;
     wrong.assert_status(422);
 }
 
 #[tokio::test]
 async fn a_step_whose_audit_cannot_be_written_is_not_taken() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    let ann = Seller::of(&world, &acme, "ann").await;
-    let (sale, bought) = (ann.sale(|_| ()).await, Placed::order(&world, &acme, None, None).await);
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ann = Seller::of(&context, &acme, "ann").await;
+    let (sale, bought) =
+        (ann.sale(|_| ()).await, OrderFixture::order(&context, &acme, None, None).await);
     let broken = "alter table audit add constraint audit_full_key check (action <> 'order.event')";
-    sqlx::query(broken).execute(world.db()).await.unwrap();
-    happen(&world, &sale, json!({"event": "cancel"})).await.assert_status(500);
-    bought.event(&world, "cancel").await.assert_status(500);
+    sqlx::query(broken).execute(context.db()).await.unwrap();
+    happen(&context, &sale, json!({"event": "cancel"})).await.assert_status(500);
+    bought.event(&context, "cancel").await.assert_status(500);
     assert_eq!(ann.read(&sale).await["status"], "pending");
-    assert_eq!(bought.seen(&world).await["status"], "pending");
-    assert_eq!(count(&world, "select count(*) from delivery").await, 0);
+    assert_eq!(bought.seen(&context).await["status"], "pending");
+    assert_eq!(count(&context, "select count(*) from delivery").await, 0);
     let moved = "select count(*) from event where type = 'order.cancelled'";
-    assert_eq!(count(&world, moved).await, 0);
+    assert_eq!(count(&context, moved).await, 0);
 }

@@ -2,22 +2,22 @@
 
 use chrono::TimeDelta;
 use http::Method;
-use rampart_tests::world::World;
+use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 
 use super::{ORDERS, Seller};
 
-async fn texts(world: &World, statement: &'static str) -> Vec<String> {
-    sqlx::query_scalar(statement).fetch_all(world.db()).await.unwrap()
+async fn texts(context: &TestContext, statement: &'static str) -> Vec<String> {
+    sqlx::query_scalar(statement).fetch_all(context.db()).await.unwrap()
 }
 
 #[tokio::test]
 async fn coins_that_arrive_are_paid_out_and_the_partner_is_told() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    let ann = Seller::of(&world, &acme, "ann").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ann = Seller::of(&context, &acme, "ann").await;
     let sale = ann.sale(|body| body["callbackUrl"] = json!("https://shop.example/cb?a=b")).await;
-    assert_eq!(world.core().settle_sales().await.unwrap(), 0);
+    assert_eq!(context.core().settle_sales().await.unwrap(), 0);
     let moved = ann.happen(&sale, "deposit-received").await.assert_status(200).json();
     assert_eq!(moved["status"], "in progress");
     assert_eq!(moved["receivedAmount"], json!({"amount": 0.01, "currencyCode": "BTC"}));
@@ -25,25 +25,25 @@ async fn coins_that_arrive_are_paid_out_and_the_partner_is_told() {
     assert_eq!(transaction.len(), 64);
     assert_eq!(ann.read(&sale).await, moved);
     ann.happen(&sale, "deposit-received").await.assert_status(409).assert_codes(&["ER999"]);
-    assert_eq!(texts(&world, "select url from delivery").await, Vec::<String>::new());
+    assert_eq!(texts(&context, "select url from delivery").await, Vec::<String>::new());
 
-    world.clock().advance(TimeDelta::seconds(1));
-    assert_eq!(world.core().settle_sales().await.unwrap(), 1);
-    assert_eq!(world.core().settle_sales().await.unwrap(), 0);
+    context.clock().advance(TimeDelta::seconds(1));
+    assert_eq!(context.core().settle_sales().await.unwrap(), 1);
+    assert_eq!(context.core().settle_sales().await.unwrap(), 0);
     assert_eq!(ann.read(&sale).await["status"], "completed");
-    let told = texts(&world, "select type from event order by created_at").await;
+    let told = texts(&context, "select type from event order by created_at").await;
     assert_eq!(told, ["order.created", "order.paid", "order.completed"]);
     let called = format!("https://shop.example/cb?a=b&orderId={}&status=success", sale["orderId"]);
-    assert_eq!(texts(&world, "select url from delivery").await, [called]);
-    let steps = texts(&world, "select cause from sell_order_transition order by at").await;
+    assert_eq!(texts(&context, "select url from delivery").await, [called]);
+    let steps = texts(&context, "select cause from sell_order_transition order by at").await;
     assert_eq!(steps, ["confirmed", "payment-received", "paid-out"]);
 }
 
 #[tokio::test]
 async fn every_state_can_be_reached() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    let ann = Seller::of(&world, &acme, "ann").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ann = Seller::of(&context, &acme, "ann").await;
     for (events, status) in [
         (&["expire"][..], "cancelled"),
         (&["deposit-received", "paid-out"], "completed"),
@@ -72,25 +72,25 @@ async fn every_state_can_be_reached() {
 
 #[tokio::test]
 async fn a_sale_without_a_deposit_ends() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    let ann = Seller::of(&world, &acme, "ann").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ann = Seller::of(&context, &acme, "ann").await;
     let (ended, late) = (ann.sale(|_| ()).await, ann.sale(|_| ()).await);
-    world.clock().advance(TimeDelta::minutes(31));
+    context.clock().advance(TimeDelta::minutes(31));
     ann.happen(&late, "deposit-received").await.assert_status(200);
     assert_eq!(ann.read(&late).await["orderNotCompletedReasons"][0]["code"], "031");
-    assert_eq!(world.core().settle_sales().await.unwrap(), 1);
+    assert_eq!(context.core().settle_sales().await.unwrap(), 1);
     assert_eq!(ann.read(&ended).await["status"], "cancelled");
     ann.happen(&ended, "deposit-received").await.assert_status(409);
 }
 
 #[tokio::test]
 async fn a_sale_is_seen_by_its_user_alone() {
-    let world = World::start().await;
-    let (acme, rival) = (world.partner("acme").await, world.partner("rival").await);
+    let context = TestContext::start().await;
+    let (acme, rival) = (context.partner("acme").await, context.partner("rival").await);
     let (ann, bob) =
-        (Seller::of(&world, &acme, "ann").await, Seller::of(&world, &acme, "bob").await);
-    let eve = Seller::of(&world, &rival, "eve").await;
+        (Seller::of(&context, &acme, "ann").await, Seller::of(&context, &acme, "bob").await);
+    let eve = Seller::of(&context, &rival, "eve").await;
     let sale = ann.sale(|body| body["partnerOrderIdentifier"] = json!("mine")).await;
     let path = format!("{ORDERS}/{}", sale["orderId"]);
     let absent = bob.get(&format!("{ORDERS}/7")).await;
@@ -116,14 +116,14 @@ async fn a_sale_is_seen_by_its_user_alone() {
 
 #[tokio::test]
 async fn the_list_goes_page_by_page_and_can_be_narrowed() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
-    let ann = Seller::of(&world, &acme, "ann").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ann = Seller::of(&context, &acme, "ann").await;
     let mut made = Vec::new();
     for n in 0..3 {
         let name = json!(format!("sale-{n}"));
         made.push(ann.sale(|body| body["partnerOrderIdentifier"] = name).await["orderId"].clone());
-        world.clock().advance(TimeDelta::seconds(1));
+        context.clock().advance(TimeDelta::seconds(1));
     }
     let ids = |answer: &Value| -> Vec<Value> {
         answer.as_array().unwrap().iter().map(|order| order["id"].clone()).collect()

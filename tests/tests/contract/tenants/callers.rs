@@ -3,7 +3,7 @@
 use rampart_core::auth::caller::UserProof;
 use rampart_core::endpoint::Route;
 
-use super::things::{Cast, Owner, Scope};
+use super::resources::{Cast, Owner, Scope};
 
 /// One of the two clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +74,7 @@ pub(super) enum Standing {
 }
 
 impl Standing {
-    /// True if the caller sees the owner's things of this scope.
+    /// True if the caller sees the owner's resources of this scope.
     pub(super) fn sees(&self, owner: Owner, scope: Scope) -> bool {
         match self {
             Self::Refused(_) => false,

@@ -5,9 +5,9 @@ use rampart_core::endpoint::Route;
 use rampart_tests::user::registration;
 use serde_json::{Value, json};
 
-use super::things::{Cast, Owner, Scope, Thing};
+use super::resources::{Cast, Owner, Scope, Thing};
 
-/// An endpoint's relation to things that have an owner.
+/// An endpoint's relation to resources that have an owner.
 pub(crate) enum Row {
     /// It names one of these, in its path or its body.
     Names(&'static [(Thing, Scope)]),
@@ -37,7 +37,7 @@ impl Row {
     /// The time after which its rates are as they were.
     pub(super) fn pause(&self) -> TimeDelta {
         match self {
-            Self::Names(things) if matches!(things[0].0, Thing::Login | Thing::Email) => {
+            Self::Names(resources) if matches!(resources[0].0, Thing::Login | Thing::Email) => {
                 TimeDelta::seconds(5)
             }
             Self::Ends => TimeDelta::seconds(5),
@@ -90,7 +90,7 @@ fn answers(_: &Cast) -> Value {
     json!([{"key": "kyc-amld5-annual-net-income", "answer": "€ 0 - € 10.000"}])
 }
 
-/// The row of an endpoint. Panics when it has none: whoever adds one says here whose things it can
+/// The row of an endpoint. Panics when it has none: whoever adds one says here whose resources it can
 /// name.
 pub(crate) fn row(route: &Route) -> Row {
     use Scope::{Client, Oneself, User};
@@ -159,6 +159,6 @@ pub(crate) fn row(route: &Route) -> Row {
         }
         ("GET", "/api/v2/sandbox/scenarios") => PUBLIC,
         ("POST", "/api/v2/sandbox/signature") => sends(|_| json!({"returnUrl": "app:x"})),
-        _ => panic!("{route:?} has no row: say in tenants/rows.rs whose things it can name"),
+        _ => panic!("{route:?} has no row: say in tenants/rows.rs whose resources it can name"),
     }
 }

@@ -6,7 +6,7 @@ use sqlx::{AssertSqlSafe, Row as _};
 use uuid::Uuid;
 
 use super::callers::Standing;
-use super::things::Cast;
+use super::resources::Cast;
 
 /// A digest of all rows of a client, and of each of its users.
 #[derive(PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub(super) async fn statement(db: &sqlx::PgPool) -> String {
 impl Traces {
     pub(super) async fn of(cast: &Cast) -> Self {
         let statement = AssertSqlSafe(cast.traces.clone());
-        let rows = sqlx::query(statement).fetch_all(cast.world.db()).await.unwrap();
+        let rows = sqlx::query(statement).fetch_all(cast.context.db()).await.unwrap();
         let rows = rows.iter().map(|row| {
             let client: Uuid = row.get("client_id");
             ((client, row.get("user_id")), row.get("digest"))

@@ -3,8 +3,8 @@
 use chrono::TimeDelta;
 use http::Method;
 use rampart_tests::answer::Answer;
+use rampart_tests::test_context::TestContext;
 use rampart_tests::user::User;
-use rampart_tests::world::World;
 use serde_json::{Value, json};
 
 /// Path and query of the page for a new login token.
@@ -28,8 +28,8 @@ async fn show(user: &User, link: &str) -> u16 {
 
 #[tokio::test]
 async fn a_login_token_opens_the_page_and_adds_one_account() {
-    let world = World::start().await;
-    let ada = world.partner("acme").await.user("ada").await;
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
     let (link, token) = link(&ada).await;
     // Looking uses nothing up.
     assert_eq!((show(&ada, &link).await, show(&ada, &link).await), (200, 200));
@@ -45,8 +45,8 @@ async fn a_login_token_opens_the_page_and_adds_one_account() {
 
 #[tokio::test]
 async fn what_is_no_live_token_of_that_user_opens_nothing() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let (ada, bob) = (acme.user("ada").await, acme.user("bob").await);
     let (hers, token) = link(&ada).await;
     let (his, _) = link(&bob).await;
@@ -65,7 +65,7 @@ async fn what_is_no_live_token_of_that_user_opens_nothing() {
     submit(&ada, &mixed, &token, "NL91ABNA0417164300").await.assert_status(404);
     // The token is as it was.
     assert_eq!(show(&ada, &hers).await, 200);
-    world.clock().advance(TimeDelta::seconds(301));
+    context.clock().advance(TimeDelta::seconds(301));
     assert_eq!(show(&ada, &hers).await, 404);
     submit(&ada, &hers, &token, "NL91ABNA0417164300").await.assert_status(404);
     assert_eq!(ada.get("/api/v1/user/info").await.json()["enabledIbanAccounts"], json!([]));

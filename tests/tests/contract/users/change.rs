@@ -1,7 +1,7 @@
 //! `PATCH /api/v2/user`, e-mail codes and the profile.
 
 use chrono::TimeDelta;
-use rampart_tests::world::World;
+use rampart_tests::test_context::TestContext;
 use serde_json::json;
 
 use super::mailed_code;
@@ -11,9 +11,9 @@ const INFO: &str = "/api/v1/user/info";
 
 #[tokio::test]
 async fn a_mailed_code_proves_the_address_once() {
-    let world = World::start().await;
-    let ada = world.partner("acme").await.user("ada").await;
-    let code = mailed_code(&world, &ada.email).await;
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
+    let code = mailed_code(&context, &ada.email).await;
     assert!(code.len() == 6 && !code.starts_with('0'), "{code}");
     ada.patch(PATH, &json!({"emailCode": "999"})).await.assert_codes(&["ER090"]);
     let proven = ada.patch(PATH, &json!({"emailCode": code})).await;
@@ -25,24 +25,24 @@ async fn a_mailed_code_proves_the_address_once() {
 
 #[tokio::test]
 async fn a_code_ends_after_five_tries_and_after_a_day() {
-    let world = World::start().await;
-    let ada = world.partner("acme").await.user("ada").await;
-    let code = mailed_code(&world, &ada.email).await;
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
+    let code = mailed_code(&context, &ada.email).await;
     for _ in 0..5 {
         ada.patch(PATH, &json!({"emailCode": "111"})).await.assert_codes(&["ER090"]);
     }
     ada.patch(PATH, &json!({"emailCode": code})).await.assert_codes(&["ER090"]);
     // Naming the address again mails a new code.
     ada.patch(PATH, &json!({"email": ada.email})).await.assert_status(200);
-    let next = mailed_code(&world, &ada.email).await;
-    world.clock().advance(TimeDelta::hours(25));
+    let next = mailed_code(&context, &ada.email).await;
+    context.clock().advance(TimeDelta::hours(25));
     ada.patch(PATH, &json!({"emailCode": next})).await.assert_codes(&["ER090"]);
 }
 
 #[tokio::test]
 async fn a_change_keeps_what_it_does_not_name() {
-    let world = World::start().await;
-    let ada = world.partner("acme").await.user("ada").await;
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
     let changed = ada.patch(PATH, &json!({"lastName": "King", "firstName": null})).await;
     changed.assert_status(200);
     assert_eq!(changed.json()["lastName"], "King");
@@ -67,8 +67,8 @@ async fn a_change_keeps_what_it_does_not_name() {
 
 #[tokio::test]
 async fn a_new_address_is_proven_anew_and_is_nobody_elses() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let (ada, bob) = (acme.user("ada").await, acme.user("bob").await);
     ada.patch(PATH, &json!({"emailCode": "000000"})).await.assert_status(200);
     ada.patch(PATH, &json!({"email": bob.email})).await.assert_codes(&["ER002"]);
@@ -83,14 +83,14 @@ async fn a_new_address_is_proven_anew_and_is_nobody_elses() {
     acme.post("/api/v1/user/login", old).await.assert_codes(&["ER005"]);
     let new = json!({"emailAddress": "new@mail.example.com", "password": ada.password});
     acme.post("/api/v1/user/login", new).await.assert_status(200);
-    let code = mailed_code(&world, "new@mail.example.com").await;
+    let code = mailed_code(&context, "new@mail.example.com").await;
     ada.patch(PATH, &json!({"emailCode": code})).await.assert_status(200);
 }
 
 #[tokio::test]
 async fn a_second_identifier_names_the_same_user() {
-    let world = World::start().await;
-    let mut ada = world.partner("acme").await.user("ada").await;
+    let context = TestContext::start().await;
+    let mut ada = context.partner("acme").await.user("ada").await;
     let second = "s".repeat(40);
     for _ in 0..2 {
         ada.patch(PATH, &json!({"identifier": second})).await.assert_status(200);
@@ -102,8 +102,8 @@ async fn a_second_identifier_names_the_same_user() {
 
 #[tokio::test]
 async fn a_side_under_review_is_not_replaced() {
-    let world = World::start().await;
-    let ada = world.partner("acme").await.user("ada").await;
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
     let png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB";
     let side = json!({"identityDocument":
         [{"documentType": "passport", "documentSide": "front", "data": png}]});
@@ -115,8 +115,8 @@ async fn a_side_under_review_is_not_replaced() {
 
 #[tokio::test]
 async fn the_profile_has_every_member_of_the_contract() {
-    let world = World::start().await;
-    let ada = world.partner("acme").await.user("ada").await;
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
     let mut profile = ada.get(INFO).await.assert_status(200).json();
     assert!(profile["registrationDate"].take().is_string());
     let level = profile["verificationLevel"]["uuid"].take();

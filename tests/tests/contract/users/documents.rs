@@ -5,8 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 use http::Method;
 use rampart_tests::answer::Answer;
 use rampart_tests::partner::Partner;
+use rampart_tests::test_context::TestContext;
 use rampart_tests::user::registration;
-use rampart_tests::world::World;
 use serde_json::{Value, json};
 
 /// An image of this many bytes.
@@ -20,8 +20,14 @@ fn side(side: &str, image: &[u8]) -> Value {
     json!({"documentType": "passport", "documentSide": side, "data": STANDARD.encode(image)})
 }
 
-async fn admin(world: &World, user: &str, method: Method, path: &str, body: Value) -> Answer {
-    world.admin(method, &format!("/admin/v1/users/{user}{path}"), body).await
+async fn admin(
+    context: &TestContext,
+    user: &str,
+    method: Method,
+    path: &str,
+    body: Value,
+) -> Answer {
+    context.admin(method, &format!("/admin/v1/users/{user}{path}"), body).await
 }
 
 /// Registers a user and gives its id.
@@ -33,22 +39,22 @@ async fn registered(partner: &Partner, body: Value) -> String {
 }
 
 /// The side's row as operators see it.
-async fn shown(world: &World, user: &str, side: &str) -> Value {
-    let user = admin(world, user, Method::GET, "", json!({})).await.assert_status(200).json();
+async fn shown(context: &TestContext, user: &str, side: &str) -> Value {
+    let user = admin(context, user, Method::GET, "", json!({})).await.assert_status(200).json();
     let rows = user["documents"].as_array().unwrap();
     rows.iter().find(|row| row["side"] == side).unwrap().clone()
 }
 
 /// The object's file, if it is there.
-fn stored(world: &World, id: &Value) -> Option<Vec<u8>> {
-    let folder = world.core().settings.documents.folder.clone().unwrap();
+fn stored(context: &TestContext, id: &Value) -> Option<Vec<u8>> {
+    let folder = context.core().settings.documents.folder.clone().unwrap();
     std::fs::read(folder.join(id.as_str().unwrap())).ok()
 }
 
 #[tokio::test]
 async fn images_of_a_registration_are_sealed_and_shown_to_operators_until_the_user_is_erased() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     // One within an ordinary body, one beyond: the second comes as an upload.
     for (name, size) in [("small", 1_000), ("large", 700_000)] {
         let (front, back) = (image(size), image(size + 1));
@@ -57,22 +63,26 @@ async fn images_of_a_registration_are_sealed_and_shown_to_operators_until_the_us
         let user = &registered(&acme, body).await;
         let mut ids = Vec::new();
         for (side, image) in [("front", &front), ("back", &back)] {
-            let row = shown(&world, user, side).await;
+            let row = shown(&context, user, side).await;
             assert_eq!((&row["status"], &row["size"]), (&json!("pending"), &json!(image.len())));
-            let sealed = stored(&world, &row["id"]).expect("the image is in the store");
+            let sealed = stored(&context, &row["id"]).expect("the image is in the store");
             assert!(!sealed.windows(16).any(|piece| piece == [7; 16]), "it is stored in clear");
             let path = format!("/documents/{}", row["id"].as_str().unwrap());
-            let seen = admin(&world, user, Method::GET, &path, json!({})).await;
+            let seen = admin(&context, user, Method::GET, &path, json!({})).await;
             assert_eq!(seen.assert_status(200).header("content-type"), Some("image/png"));
             assert!(seen.bytes() == image);
             ids.push(row["id"].clone());
         }
-        admin(&world, user, Method::PATCH, "", json!({"deleted": true})).await.assert_status(200);
+        admin(&context, user, Method::PATCH, "", json!({"deleted": true})).await.assert_status(200);
         let path = format!("/documents/{}", ids[0].as_str().unwrap());
-        admin(&world, user, Method::GET, &path, json!({})).await.assert_status(404);
-        world.core().remove_documents().await.unwrap();
-        assert!(ids.iter().all(|id| stored(&world, id).is_none()), "the images are gone");
-        assert_eq!(shown(&world, user, "front").await["status"], json!("pending"), "AML keeps it");
+        admin(&context, user, Method::GET, &path, json!({})).await.assert_status(404);
+        context.core().remove_documents().await.unwrap();
+        assert!(ids.iter().all(|id| stored(&context, id).is_none()), "the images are gone");
+        assert_eq!(
+            shown(&context, user, "front").await["status"],
+            json!("pending"),
+            "AML keeps it"
+        );
     }
 }
 
@@ -81,40 +91,41 @@ async fn a_side_that_failed_may_come_again_and_takes_the_place_of_the_other() {
     // A store of this test's own, whose objects it can count.
     let folder = format!("rampart-documents-again-{}", std::process::id());
     let folder = std::env::temp_dir().join(folder);
-    let world = World::with(|settings| settings.documents.folder = Some(folder.clone())).await;
-    let ada = world.partner("acme").await.user("ada").await;
+    let context =
+        TestContext::with(|settings| settings.documents.folder = Some(folder.clone())).await;
+    let ada = context.partner("acme").await.user("ada").await;
     let user = ada.log_in().await["uuid"].as_str().unwrap().to_owned();
     let send = async |size| {
         let body = json!({"identityDocument": [side("front", &image(size))]});
         ada.patch("/api/v2/user", &body).await
     };
     send(500_000).await.assert_status(200);
-    let first = shown(&world, &user, "front").await["id"].clone();
+    let first = shown(&context, &user, "front").await["id"].clone();
     let objects = || std::fs::read_dir(&folder).unwrap().count();
     assert_eq!(objects(), 1);
     send(500_001).await.assert_codes(&["ER708"]);
     assert_eq!(objects(), 1, "what was refused is not kept");
     let failed = json!({"documents": [{"type": "passport", "side": "front", "status": "failed"}]});
-    admin(&world, &user, Method::PATCH, "", failed).await.assert_status(200);
+    admin(&context, &user, Method::PATCH, "", failed).await.assert_status(200);
     send(500_002).await.assert_status(200);
-    let second = shown(&world, &user, "front").await;
+    let second = shown(&context, &user, "front").await;
     assert_eq!(second["size"], json!(500_002));
-    world.core().remove_documents().await.unwrap();
-    assert!(stored(&world, &first).is_none() && stored(&world, &second["id"]).is_some());
+    context.core().remove_documents().await.unwrap();
+    assert!(stored(&context, &first).is_none() && stored(&context, &second["id"]).is_some());
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[tokio::test]
 async fn an_image_of_another_user_or_partner_is_not_found() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let mut body = registration("ada");
     body["identityDocument"] = json!([side("front", &image(100))]);
     let ada = registered(&acme, body).await;
-    let id = shown(&world, &ada, "front").await["id"].as_str().unwrap().to_owned();
+    let id = shown(&context, &ada, "front").await["id"].as_str().unwrap().to_owned();
     let bob = acme.user("bob").await.log_in().await["uuid"].as_str().unwrap().to_owned();
     let path = format!("/documents/{id}");
-    admin(&world, &bob, Method::GET, &path, json!({})).await.assert_status(404);
-    admin(&world, &ada, Method::GET, "/documents/none", json!({})).await.assert_status(404);
-    admin(&world, &ada, Method::GET, &path, json!({})).await.assert_status(200);
+    admin(&context, &bob, Method::GET, &path, json!({})).await.assert_status(404);
+    admin(&context, &ada, Method::GET, "/documents/none", json!({})).await.assert_status(404);
+    admin(&context, &ada, Method::GET, &path, json!({})).await.assert_status(200);
 }

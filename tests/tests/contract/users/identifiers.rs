@@ -8,8 +8,8 @@ use http::Method;
 use rampart_core::users::identifiers;
 use rampart_tests::answer::Answer;
 use rampart_tests::partner::Partner;
+use rampart_tests::test_context::TestContext;
 use rampart_tests::user::User;
-use rampart_tests::world::World;
 use serde_json::{Value, json};
 
 const REGISTER: &str = "/api/v1/user/register-identifier";
@@ -57,8 +57,8 @@ async fn linked_events(partner: &Partner) -> usize {
 
 #[tokio::test]
 async fn an_unknown_identifier_leads_to_registration_and_a_linked_one_to_the_account() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let regions = acme.get("/api/v1/system/info").await.json()["supportedRegions"].clone();
     let urls = redirect(&acme, IDENTIFIER).await;
     let named: BTreeSet<_> = urls.as_object().unwrap().keys().cloned().collect();
@@ -74,14 +74,14 @@ async fn an_unknown_identifier_leads_to_registration_and_a_linked_one_to_the_acc
     let known = page_path(&acme, IDENTIFIER).await;
     assert!(known.starts_with("/nl-nl/dashboard/"), "{known}");
     // Another client's link is as unlinked as none.
-    let foreign = page_path(&world.partner("rival").await, IDENTIFIER).await;
+    let foreign = page_path(&context.partner("rival").await, IDENTIFIER).await;
     assert!(foreign.starts_with("/nl-nl/register/"), "{foreign}");
 }
 
 #[tokio::test]
 async fn what_is_no_identifier_or_no_way_back_is_refused() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     for (body, codes) in [
         (json!({}), &["ER047", "ER053"][..]),
         (json!({"identifier": null, "returnUrl": null}), &["ER047", "ER053"]),
@@ -96,8 +96,8 @@ async fn what_is_no_identifier_or_no_way_back_is_refused() {
 
 #[tokio::test]
 async fn a_user_registers_on_the_page_and_is_linked() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let path = page_path(&acme, IDENTIFIER).await;
     let page = show(&acme, &path).await;
     page.assert_status(200);
@@ -123,8 +123,8 @@ async fn a_user_registers_on_the_page_and_is_linked() {
 
 #[tokio::test]
 async fn a_user_signs_in_on_the_page_and_is_linked_once() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     acme.user("ada").await;
     let before = linked_events(&acme).await;
     let path = page_path(&acme, IDENTIFIER).await;
@@ -146,8 +146,8 @@ async fn a_user_signs_in_on_the_page_and_is_linked_once() {
 
 #[tokio::test]
 async fn the_account_is_shown_to_its_own_user_alone() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let ada = acme.user("ada").await;
     acme.user("bob").await;
     let path = page_path(&acme, &ada.identifier).await;
@@ -165,8 +165,8 @@ async fn the_account_is_shown_to_its_own_user_alone() {
 
 #[tokio::test]
 async fn tries_on_a_page_are_counted_like_those_of_a_login() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let path = page_path(&acme, IDENTIFIER).await;
     let form = "email=ada%40mail.example.com&password=password-of-eve";
     for _ in 0..5 {
@@ -180,8 +180,8 @@ async fn tries_on_a_page_are_counted_like_those_of_a_login() {
 
 #[tokio::test]
 async fn a_link_that_is_altered_old_or_of_a_suspended_partner_leads_nowhere() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let path = page_path(&acme, IDENTIFIER).await;
     let (start, session) = path.rsplit_once('/').unwrap();
     for at in [0, 8, 31, 32, 40, session.len() / 2, session.len() - 2] {
@@ -195,20 +195,20 @@ async fn a_link_that_is_altered_old_or_of_a_suspended_partner_leads_nowhere() {
     {
         show(&acme, &other).await.assert_status(404);
     }
-    world.clock().advance(TimeDelta::hours(23));
+    context.clock().advance(TimeDelta::hours(23));
     show(&acme, &path).await.assert_status(200);
-    world.clock().advance(TimeDelta::hours(1));
+    context.clock().advance(TimeDelta::hours(1));
     show(&acme, &path).await.assert_status(404);
     let path = page_path(&acme, IDENTIFIER).await;
     let suspended = json!({"status": "suspended"});
-    world.admin(Method::PATCH, "/admin/v1/partners/acme", suspended).await.assert_status(200);
+    context.admin(Method::PATCH, "/admin/v1/partners/acme", suspended).await.assert_status(200);
     show(&acme, &path).await.assert_status(404);
 }
 
 #[tokio::test]
 async fn linking_makes_the_identifier_prove_the_user() {
-    let world = World::start().await;
-    let (acme, rival) = (world.partner("acme").await, world.partner("rival").await);
+    let context = TestContext::start().await;
+    let (acme, rival) = (context.partner("acme").await, context.partner("rival").await);
     let (ada, eve) = (acme.user("ada").await, rival.user("eve").await);
     let before = linked_events(&acme).await;
     assert_eq!(link(&ada, &json!(IDENTIFIER)).await.assert_status(200).text(), "{}");
@@ -225,8 +225,8 @@ async fn linking_makes_the_identifier_prove_the_user() {
 
 #[tokio::test]
 async fn a_sealed_identifier_is_linked_as_received() {
-    let world = World::start().await;
-    let (acme, rival) = (world.partner("acme").await, world.partner("rival").await);
+    let context = TestContext::start().await;
+    let (acme, rival) = (context.partner("acme").await, context.partner("rival").await);
     let (ada, eve) = (acme.user("ada").await, rival.user("eve").await);
     let body = json!({"baseCurrency": "BTC", "quoteCurrency": "EUR", "paymentMethod": "creditCard",
         "identifier": IDENTIFIER});
@@ -240,15 +240,15 @@ async fn a_sealed_identifier_is_linked_as_received() {
     // The longest raw one, sealed, is still read.
     let longest = "z".repeat(255);
     let client = acme.id.parse().unwrap();
-    let sealed = identifiers::seal(world.core(), client, &longest.parse().unwrap()).unwrap();
+    let sealed = identifiers::seal(context.core(), client, &longest.parse().unwrap()).unwrap();
     link(&ada, &json!(sealed)).await.assert_status(200);
     assert_eq!(proves(&acme, &longest).await, "ada@mail.example.com");
 }
 
 #[tokio::test]
 async fn what_cannot_be_linked_says_why() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let ada = acme.user("ada").await;
     for (identifier, code) in [
         (json!(null), "ER053"),
@@ -269,9 +269,9 @@ async fn what_cannot_be_linked_says_why() {
 
 #[tokio::test]
 async fn of_many_users_who_race_for_an_identifier_one_gets_it() {
-    let world = World::start().await;
-    let second = world.second_edge().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let second = context.second_edge().await;
+    let acme = context.partner("acme").await;
     second.core().refresh().await.unwrap();
     let mut users = Vec::new();
     for name in ["ada", "bob", "cyd", "dan", "eve", "fay", "gus", "hal"] {

@@ -2,21 +2,21 @@
 
 use http::Method;
 use rampart_tests::answer::Answer;
-use rampart_tests::world::World;
+use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 
-async fn change(world: &World, user: &Value, body: Value) -> Answer {
+async fn change(context: &TestContext, user: &Value, body: Value) -> Answer {
     let path = format!("/admin/v1/users/{}", user.as_str().unwrap());
-    world.admin(Method::PATCH, &path, body).await
+    context.admin(Method::PATCH, &path, body).await
 }
 
 #[tokio::test]
 async fn decisions_show_in_the_profile_and_in_the_log() {
-    let world = World::start().await;
-    let ada = world.partner("acme").await.user("ada").await;
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
     let uuid = ada.log_in().await["uuid"].clone();
     let decided = change(
-        &world,
+        &context,
         &uuid,
         json!({
             "level": "silver", "dac8Status": "present",
@@ -33,9 +33,9 @@ async fn decisions_show_in_the_profile_and_in_the_log() {
     let profile = ada.get("/api/v1/user/info").await.json();
     assert_eq!(profile["verificationLevel"]["identifier"], "silver");
     assert_eq!(profile["status"]["details"]["dac8Status"], "present");
-    change(&world, &uuid, json!({"disabled": true})).await.assert_status(200);
+    change(&context, &uuid, json!({"disabled": true})).await.assert_status(200);
     let events: Vec<String> = sqlx::query_scalar("select type from event order by event_id")
-        .fetch_all(world.db())
+        .fetch_all(context.db())
         .await
         .unwrap();
     assert_eq!(events[2..], ["user.verified", "user.disabled"]);
@@ -44,15 +44,15 @@ async fn decisions_show_in_the_profile_and_in_the_log() {
     let details = &ada.get("/api/v1/user/info").await.json()["status"]["details"];
     assert_eq!(details["identityVerificationStatus"], "pending");
     let path = format!("/admin/v1/audit?target={}", uuid.as_str().unwrap());
-    let audit = world.admin(Method::GET, &path, json!({})).await.json();
+    let audit = context.admin(Method::GET, &path, json!({})).await.json();
     assert_eq!(audit.as_array().unwrap().len(), 2);
     assert_eq!(audit[0]["detail"], json!({"disabled": true}));
 }
 
 #[tokio::test]
 async fn a_typing_error_changes_nothing() {
-    let world = World::start().await;
-    let ada = world.partner("acme").await.user("ada").await;
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
     let uuid = ada.log_in().await["uuid"].clone();
     for body in [
         json!({"level": "platinum"}),
@@ -64,27 +64,27 @@ async fn a_typing_error_changes_nothing() {
         json!({"documents": [{"type": "passport", "side": "front", "status": "verified"}]}),
         json!({"nickname": "x"}),
     ] {
-        change(&world, &uuid, body).await.assert_status(422);
+        change(&context, &uuid, body).await.assert_status(422);
     }
     let nobody = json!("0190b5d8-7a3c-7c3e-9d8a-3f1f6a1f2b3c");
-    change(&world, &nobody, json!({})).await.assert_status(404);
-    change(&world, &json!("nobody"), json!({})).await.assert_status(404);
+    change(&context, &nobody, json!({})).await.assert_status(404);
+    change(&context, &json!("nobody"), json!({})).await.assert_status(404);
     let path = format!("/admin/v1/audit?target={}", uuid.as_str().unwrap());
-    let audit = world.admin(Method::GET, &path, json!({})).await.json();
+    let audit = context.admin(Method::GET, &path, json!({})).await.json();
     assert_eq!(audit, json!([]));
 }
 
 #[tokio::test]
 async fn an_erased_user_is_gone_and_its_address_is_free() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let ada = acme.user("ada").await;
     let session = ada.log_in().await;
     let uuid = &session["uuid"];
-    let erased = change(&world, uuid, json!({"deleted": true})).await;
+    let erased = change(&context, uuid, json!({"deleted": true})).await;
     assert_eq!(erased.assert_status(200).json()["personal"]["email"], Value::Null);
     assert_eq!(erased.json()["profile"]["country"], "NL");
-    change(&world, uuid, json!({"disabled": true})).await.assert_status(409);
+    change(&context, uuid, json!({"disabled": true})).await.assert_status(409);
     ada.get("/api/v1/user/info").await.assert_codes(&["ER705"]);
     let bearer = format!("Bearer {}", session["token"].as_str().unwrap());
     let request = acme.request(Method::GET, "/api/v1/user/info");
@@ -94,7 +94,7 @@ async fn an_erased_user_is_gone_and_its_address_is_free() {
     let sealed: i64 = sqlx::query_scalar(
         "select count(*) from end_user where sealed_key is not null or personal is not null",
     )
-    .fetch_one(world.db())
+    .fetch_one(context.db())
     .await
     .unwrap();
     assert_eq!(sealed, 0);

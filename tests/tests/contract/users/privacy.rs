@@ -2,8 +2,8 @@
 
 use http::Method;
 use rampart_tests::dump;
+use rampart_tests::test_context::TestContext;
 use rampart_tests::user::registration;
-use rampart_tests::world::World;
 use serde_json::{Value, json};
 
 /// Members of the registration that identify a person.
@@ -41,8 +41,8 @@ fn planted() -> Value {
 
 #[tokio::test]
 async fn no_table_has_a_personal_value_in_clear() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let body = planted();
     let request = acme.request(Method::POST, "/api/v2/user").header("idempotency-key", "k-1");
     request.json(&body).send().await.assert_status(200);
@@ -60,9 +60,9 @@ async fn no_table_has_a_personal_value_in_clear() {
     named(Method::PATCH, "/api/v2/user").json(&change).send().await.assert_status(200);
     let uuid = session["uuid"].as_str().unwrap();
     let path = format!("/admin/v1/users/{uuid}");
-    world.admin(Method::PATCH, &path, json!({"level": "gold"})).await.assert_status(200);
+    context.admin(Method::PATCH, &path, json!({"level": "gold"})).await.assert_status(200);
 
-    let dump = dump::of(world.db()).await;
+    let dump = dump::of(context.db()).await;
     let has = |dump: &str, text| dump::found(dump, text).is_some();
     assert!(has(&dump, "acme") && has(&dump, uuid) && has(&dump, "gold"), "the dump is a dump");
     for member in PLANTED {
@@ -78,8 +78,8 @@ async fn no_table_has_a_personal_value_in_clear() {
 
 #[tokio::test]
 async fn answers_tell_no_more_than_they_must() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let body = planted();
     let registered = acme.post("/api/v2/user", body.clone()).await;
     let email = body["email"].as_str().unwrap();
@@ -97,21 +97,21 @@ async fn answers_tell_no_more_than_they_must() {
         let text = registered.text();
         assert!(!text.contains(body[member].as_str().unwrap()), "{member} in {text}");
     }
-    let audit = world.admin(Method::GET, "/admin/v1/audit", json!({})).await;
+    let audit = context.admin(Method::GET, "/admin/v1/audit", json!({})).await;
     assert!(!audit.text().contains("lanted"));
 }
 
 #[tokio::test]
 async fn a_row_of_one_user_does_not_open_for_another() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let (ada, bob) = (acme.user("ada").await, acme.user("bob").await);
     ada.get("/api/v1/user/info").await.assert_status(200);
     sqlx::query(
         "update end_user e set sealed_key = o.sealed_key, personal = o.personal from end_user o \
          where o.client_id = e.client_id and o.user_id <> e.user_id",
     )
-    .execute(world.db())
+    .execute(context.db())
     .await
     .unwrap();
     for user in [ada, bob] {

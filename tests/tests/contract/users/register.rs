@@ -1,7 +1,7 @@
 //! `POST /api/v2/user`.
 
+use rampart_tests::test_context::TestContext;
 use rampart_tests::user::registration;
-use rampart_tests::world::World;
 use serde_json::{Value, json};
 
 const PATH: &str = "/api/v2/user";
@@ -19,8 +19,8 @@ fn with(members: Value) -> Value {
 
 #[tokio::test]
 async fn a_registered_user_is_answered_as_documented() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let answer = acme.post(PATH, with(json!({"email": "Ada@Mail.Example.com"}))).await;
     answer.assert_status(200);
     let mut user = answer.json();
@@ -38,7 +38,7 @@ async fn a_registered_user_is_answered_as_documented() {
     let answer = acme.post(PATH, minimal).await;
     assert_eq!(answer.assert_status(200).json()["country"], "DE");
     let events: Vec<String> = sqlx::query_scalar("select type from event order by event_id")
-        .fetch_all(world.db())
+        .fetch_all(context.db())
         .await
         .unwrap();
     assert_eq!(events[..2], ["user.created", "identifier.linked"]);
@@ -46,8 +46,8 @@ async fn a_registered_user_is_answered_as_documented() {
 
 #[tokio::test]
 async fn every_violation_has_its_code() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     for (members, code) in [
         (json!({"email": "ada@b"}), "ER001"),
         (json!({"email": 7}), "ER001"),
@@ -100,14 +100,14 @@ async fn every_violation_has_its_code() {
         answer.assert_status(400);
     }
     let count: i64 =
-        sqlx::query_scalar("select count(*) from end_user").fetch_one(world.db()).await.unwrap();
+        sqlx::query_scalar("select count(*) from end_user").fetch_one(context.db()).await.unwrap();
     assert_eq!(count, 0);
 }
 
 #[tokio::test]
 async fn all_violations_of_a_stage_are_told_together() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let wrong = json!({
         "email": "x", "country": "", "phoneNumber": "x", "dateOfBirth": "x", "password": "x",
         "firstName": "<", "lastName": "<", "address": "<", "websiteLanguage": "xx",
@@ -124,8 +124,8 @@ async fn all_violations_of_a_stage_are_told_together() {
 
 #[tokio::test]
 async fn an_address_and_an_identifier_belong_to_one_user_of_a_client() {
-    let world = World::start().await;
-    let (acme, other) = (world.partner("acme").await, world.partner("other").await);
+    let context = TestContext::start().await;
+    let (acme, other) = (context.partner("acme").await, context.partner("other").await);
     acme.post(PATH, registration("ada")).await.assert_status(200);
     let bob = with(json!({"email": "bob@mail.example.com"}));
     acme.post(PATH, bob.clone()).await.assert_codes(&["ER706"]);
@@ -139,9 +139,9 @@ async fn an_address_and_an_identifier_belong_to_one_user_of_a_client() {
 
 #[tokio::test]
 async fn of_racing_registrations_one_wins() {
-    let world = World::start().await;
-    let edge = world.second_edge().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let edge = context.second_edge().await;
+    let acme = context.partner("acme").await;
     edge.core().refresh().await.unwrap();
     let there = acme.at(&edge);
     let bodies: Vec<_> = (0..8)
@@ -161,8 +161,8 @@ async fn of_racing_registrations_one_wins() {
 
 #[tokio::test]
 async fn a_repeated_registration_answers_the_saved_bytes() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let send = || {
         let request = acme.request(http::Method::POST, PATH).header("idempotency-key", "once");
         request.json(&registration("ada")).send()
@@ -176,17 +176,17 @@ async fn a_repeated_registration_answers_the_saved_bytes() {
 
 #[tokio::test]
 async fn a_country_that_the_partner_does_not_serve_is_refused() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let served = json!({"allowedCountries": ["DE"]});
-    world.admin(http::Method::PATCH, "/admin/v1/partners/acme", served).await.assert_status(200);
+    context.admin(http::Method::PATCH, "/admin/v1/partners/acme", served).await.assert_status(200);
     acme.post(PATH, registration("ada")).await.assert_codes(&["ER063"]);
 }
 
 #[tokio::test]
 async fn a_business_and_its_documents_are_taken() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let business = with(json!({
         "isBusiness": true, "businessName": "Acme™ B.V.", "businessCountry": "NL",
         "chamberOfCommerce": "12345678", "emailCode": "000000",
@@ -203,7 +203,7 @@ async fn a_business_and_its_documents_are_taken() {
     assert!(user.json()["activationDate"].is_string());
     let kept: Vec<(String, String)> =
         sqlx::query_as("select side, status from user_document order by side")
-            .fetch_all(world.db())
+            .fetch_all(context.db())
             .await
             .unwrap();
     let expected = [("back", "missing"), ("front", "pending")];

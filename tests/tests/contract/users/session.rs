@@ -4,7 +4,7 @@ use chrono::TimeDelta;
 use http::Method;
 use rampart_tests::answer::Answer;
 use rampart_tests::partner::Partner;
-use rampart_tests::world::World;
+use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 
 use super::last_mail;
@@ -29,8 +29,8 @@ async fn renew(partner: &Partner, session: &Value) -> Answer {
 
 #[tokio::test]
 async fn a_login_gives_a_session_of_that_user() {
-    let world = World::start().await;
-    let ada = world.partner("acme").await.user("ada").await;
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
     let session = ada.log_in().await;
     let members: Vec<_> = session.as_object().unwrap().keys().cloned().collect();
     assert_eq!(members, ["uuid", "token", "refreshToken"]);
@@ -43,10 +43,10 @@ async fn a_login_gives_a_session_of_that_user() {
 
 #[tokio::test]
 async fn a_login_that_fails_says_why_only_where_it_may() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     acme.user("ada").await;
-    let other = world.partner("other").await;
+    let other = context.partner("other").await;
     let right = json!({"emailAddress": "ada@mail.example.com", "password": "password-of-ada"});
     for (body, codes) in [
         (json!({}), &["ER003", "ER004"][..]),
@@ -57,14 +57,14 @@ async fn a_login_that_fails_says_why_only_where_it_may() {
         acme.post(LOGIN, body).await.assert_status(400).assert_codes(codes);
     }
     other.post(LOGIN, right.clone()).await.assert_codes(&["ER005"]);
-    sqlx::query("update end_user set disabled_at = now()").execute(world.db()).await.unwrap();
+    sqlx::query("update end_user set disabled_at = now()").execute(context.db()).await.unwrap();
     acme.post(LOGIN, right).await.assert_codes(&["ER005"]);
 }
 
 #[tokio::test]
 async fn tries_of_one_address_are_counted_known_or_not() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     acme.user("ada").await;
     for email in ["ada@mail.example.com", "nobody@mail.example.com"] {
         for _ in 0..5 {
@@ -76,15 +76,15 @@ async fn tries_of_one_address_are_counted_known_or_not() {
         limited.assert_status(429).assert_codes(&["920"]);
         assert!(limited.header("retry-after").is_some());
     }
-    world.clock().advance(TimeDelta::minutes(1));
+    context.clock().advance(TimeDelta::minutes(1));
     let body = json!({"emailAddress": "ada@mail.example.com", "password": "password-of-ada"});
     acme.post(LOGIN, body).await.assert_status(200);
 }
 
 #[tokio::test]
 async fn a_client_tries_sixty_addresses_a_minute_and_no_more() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     for n in 0..60 {
         let path = format!("/api/v1/user/exists?emailAddress=u{n}@mail.example.com");
         acme.get(&path).await.assert_status(404);
@@ -95,9 +95,9 @@ async fn a_client_tries_sixty_addresses_a_minute_and_no_more() {
 
 #[tokio::test]
 async fn logging_out_ends_every_session_on_every_edge_at_once() {
-    let world = World::start().await;
-    let edge = world.second_edge().await;
-    let ada = world.partner("acme").await.user("ada").await;
+    let context = TestContext::start().await;
+    let edge = context.second_edge().await;
+    let ada = context.partner("acme").await.user("ada").await;
     edge.core().refresh().await.unwrap();
     let there = ada.partner.at(&edge);
     let (first, second) = (ada.log_in().await, ada.log_in().await);
@@ -111,7 +111,7 @@ async fn logging_out_ends_every_session_on_every_edge_at_once() {
     }
     renew(&there, &second).await.assert_codes(&["ER036"]);
     log_out(&ada.partner, one).await.assert_codes(&["ER702"]);
-    world.clock().advance(TimeDelta::seconds(30));
+    context.clock().advance(TimeDelta::seconds(30));
     let next = ada.log_in().await;
     info(&there, next["token"].as_str().unwrap()).await.assert_status(200);
     // The identifier is no session: it goes on.
@@ -120,23 +120,23 @@ async fn logging_out_ends_every_session_on_every_edge_at_once() {
 
 #[tokio::test]
 async fn logging_out_needs_the_token_itself() {
-    let world = World::start().await;
-    let ada = world.partner("acme").await.user("ada").await;
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
     let out = "/api/v1/user/logout";
     ada.request(Method::POST, out).send().await.assert_codes(&["ER700"]);
     log_out(&ada.partner, "a.b.c").await.assert_codes(&["ER702"]);
     let session = ada.log_in().await;
     let token = session["token"].as_str().unwrap();
-    let other = world.partner("other").await;
+    let other = context.partner("other").await;
     log_out(&other, token).await.assert_codes(&["ER702"]);
-    world.clock().advance(TimeDelta::seconds(3_610));
+    context.clock().advance(TimeDelta::seconds(3_610));
     log_out(&ada.partner, token).await.assert_codes(&["ER701"]);
 }
 
 #[tokio::test]
 async fn a_login_token_is_new_each_time() {
-    let world = World::start().await;
-    let ada = world.partner("acme").await.user("ada").await;
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
     let uuid = ada.log_in().await["uuid"].clone();
     let token = ada.get("/api/v1/user/login-token").await;
     let (token, other) =
@@ -145,15 +145,15 @@ async fn a_login_token_is_new_each_time() {
     assert_ne!(token["token"], other["token"]);
     let expiry: chrono::DateTime<chrono::Utc> =
         token["expiryDate"].as_str().unwrap().parse().unwrap();
-    let left = expiry - world.clock().now();
+    let left = expiry - context.clock().now();
     assert!(left <= TimeDelta::seconds(300) && left > TimeDelta::seconds(240));
     ada.partner.get("/api/v1/user/login-token").await.assert_codes(&["ER700"]);
 }
 
 #[tokio::test]
 async fn existence_is_told_to_the_client_it_concerns() {
-    let world = World::start().await;
-    let (acme, other) = (world.partner("acme").await, world.partner("other").await);
+    let context = TestContext::start().await;
+    let (acme, other) = (context.partner("acme").await, context.partner("other").await);
     acme.user("ada").await;
     let path = "/api/v1/user/exists?emailAddress=ADA%40mail.example.com";
     assert_eq!(acme.get(path).await.assert_status(200).text(), r#"{"exists":true}"#);
@@ -164,8 +164,8 @@ async fn existence_is_told_to_the_client_it_concerns() {
 
 #[tokio::test]
 async fn a_forgotten_password_is_replaced_once_by_mail() {
-    let world = World::start().await;
-    let mut ada = world.partner("acme").await.user("ada").await;
+    let context = TestContext::start().await;
+    let mut ada = context.partner("acme").await.user("ada").await;
     let acme = ada.partner.clone();
     let session = ada.log_in().await;
     let ask =
@@ -173,8 +173,8 @@ async fn a_forgotten_password_is_replaced_once_by_mail() {
     let known = ask(&ada.email).await;
     let unknown = ask("nobody@mail.example.com").await;
     assert_eq!((known.status(), known.text()), (200, unknown.text()));
-    assert_eq!(last_mail(&world, "nobody@mail.example.com").await["state"], "withheld");
-    let mail = last_mail(&world, &ada.email).await;
+    assert_eq!(last_mail(&context, "nobody@mail.example.com").await["state"], "withheld");
+    let mail = last_mail(&context, &ada.email).await;
     assert_eq!((&mail["state"], &mail["kind"]), (&json!("pending"), &json!("reset-password")));
     let text = mail["text"].as_str().unwrap();
     let path = text.lines().find_map(|line| line.strip_prefix("https://pay.example.com")).unwrap();
@@ -187,22 +187,22 @@ async fn a_forgotten_password_is_replaced_once_by_mail() {
     set("a-third-password").await.assert_status(404);
     acme.anonymous(Method::GET, path).send().await.assert_status(404);
     info(&acme, session["token"].as_str().unwrap()).await.assert_codes(&["ER702"]);
-    world.clock().advance(TimeDelta::minutes(2));
+    context.clock().advance(TimeDelta::minutes(2));
     ada.password = "another-password".to_owned();
     ada.log_in().await;
 }
 
 #[tokio::test]
 async fn resets_are_refused_as_documented() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let path = "/api/v1/user/reset-password";
     acme.post(path, json!({})).await.assert_codes(&["ER003"]);
     acme.post(path, json!({"emailAddress": "a@b"})).await.assert_codes(&["ER001"]);
     let body = json!({"emailAddress": "nobody@mail.example.com"});
     for _ in 0..5 {
         acme.post(path, body.clone()).await.assert_status(200);
-        world.clock().advance(TimeDelta::seconds(15));
+        context.clock().advance(TimeDelta::seconds(15));
     }
     acme.post(path, body).await.assert_status(400).assert_codes(&["ER354"]);
 }

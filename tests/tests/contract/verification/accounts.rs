@@ -1,7 +1,7 @@
 //! Cards, wallet-provider accounts, and the operator's say in all of them.
 
 use http::Method;
-use rampart_tests::world::World;
+use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 
 use super::{admin_path, changed, opened, seen};
@@ -17,14 +17,14 @@ fn session(identifier: &str) -> Value {
 
 #[tokio::test]
 async fn a_card_is_added_once_and_verified_once() {
-    let world = World::start().await;
-    let ada = world.partner("acme").await.user("ada").await;
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
     let added = ada.post(CARDS, &session("session-1")).await.assert_status(200).json();
     let identifier = added["accountIdentifier"].as_str().unwrap();
     assert!(identifier.len() == 16 && identifier.contains("******"), "{identifier}");
     assert_eq!(added["accountHolderName"], "Ada Lovelace");
     assert_eq!(ada.post(CARDS, &session("session-1")).await.json(), added);
-    assert_eq!(seen(&world, &ada).await.len(), 1);
+    assert_eq!(seen(&context, &ada).await.len(), 1);
     let body = json!({"accountIdentifier": identifier});
     let started = ada.post(VERIFY, &body).await.assert_status(200).json();
     assert_eq!(started, json!({"type": "sandbox", "status": "initiated", "data": {}}));
@@ -40,8 +40,8 @@ async fn a_card_is_added_once_and_verified_once() {
 
 #[tokio::test]
 async fn what_is_no_card_session_is_refused() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let ada = acme.user("ada").await;
     for (change, codes) in [
         (json!({"sessionIdentifier": ""}), &["ER393"][..]),
@@ -66,8 +66,8 @@ async fn what_is_no_card_session_is_refused() {
 
 #[tokio::test]
 async fn a_card_that_cannot_be_verified_says_why() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let (ada, eve) = (acme.user("ada").await, acme.user("eve").await);
     let verify =
         async |identifier: Value| ada.post(VERIFY, &json!({"accountIdentifier": identifier})).await;
@@ -80,58 +80,58 @@ async fn a_card_that_cannot_be_verified_says_why() {
     let added = ada.post(CARDS, &session("sandbox-unverifiable")).await.json();
     let identifier = added["accountIdentifier"].as_str().unwrap();
     verify(json!(identifier)).await.assert_codes(&["ER400"]);
-    changed(&world, &ada, identifier, json!({"disabled": true})).await;
+    changed(&context, &ada, identifier, json!({"disabled": true})).await;
     verify(json!(identifier)).await.assert_codes(&["ER397"]);
     ada.post(CARDS, &session("sandbox-unverifiable")).await.assert_codes(&["ER401"]);
     let body = json!({"type": "creditCard", "identifier": "555555******4444", "name": ""});
-    opened(&world, &ada, body).await;
+    opened(&context, &ada, body).await;
     verify(json!("555555******4444")).await.assert_codes(&["ER399"]);
     let body = json!({"type": "bankTransfer", "identifier": "NL91ABNA0417164300", "name": "Ada"});
-    opened(&world, &ada, body).await;
+    opened(&context, &ada, body).await;
     verify(json!("NL91ABNA0417164300")).await.assert_codes(&["ER380"]);
 }
 
 #[tokio::test]
 async fn a_wallet_providers_token_names_an_account() {
-    let world = World::start().await;
-    let ada = world.partner("acme").await.user("ada").await;
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
     for wrong in [json!({}), json!({"access_token": ""}), json!({"access_token": null})] {
         ada.post(WALLET, &wrong).await.assert_codes(&["ER393"]);
     }
     let refused = ada.post(WALLET, &json!({"access_token": "sandbox-refused"})).await;
     assert_eq!(refused.assert_status(200).json()["status"], "failed");
-    assert!(seen(&world, &ada).await.is_empty());
+    assert!(seen(&context, &ada).await.is_empty());
     for _ in 0..2 {
         let started = ada.post(WALLET, &json!({"access_token": "A21AAF"})).await;
         assert_eq!(started.assert_status(200).json()["status"], "initiated");
     }
-    let accounts = seen(&world, &ada).await;
+    let accounts = seen(&context, &ada).await;
     assert_eq!((accounts.len(), &accounts[0]["verified"]), (1, &json!(true)));
     assert_eq!(accounts[0]["type"], "walletpay");
 }
 
 #[tokio::test]
 async fn an_operator_opens_changes_and_finds_accounts() {
-    let world = World::start().await;
-    let ada = world.partner("acme").await.user("ada").await;
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
     let body = json!({"type": "bankTransfer", "identifier": "nl91 abna 0417 1643 00",
         "name": "A. Lovelace", "verified": true, "limitRaised": true, "limit": 7500});
-    let made = opened(&world, &ada, body.clone()).await;
+    let made = opened(&context, &ada, body.clone()).await;
     assert_eq!(made["accountIdentifier"], "NL91ABNA0417164300");
     assert_eq!((&made["verified"], &made["limit"]), (&json!(true), &json!(7500)));
     let iban = json!([{"number": "NL91ABNA0417164300", "holder": "A. Lovelace", "verified": true}]);
     assert_eq!(ada.get(INFO).await.json()["enabledIbanAccounts"], iban);
     let id = made["accountId"].as_str().unwrap();
     assert_eq!(
-        changed(&world, &ada, id, json!({"verified": false})).await["verified"],
+        changed(&context, &ada, id, json!({"verified": false})).await["verified"],
         json!(false)
     );
-    changed(&world, &ada, "NL91ABNA0417164300", json!({"disabled": true})).await;
+    changed(&context, &ada, "NL91ABNA0417164300", json!({"disabled": true})).await;
     assert_eq!(ada.get(INFO).await.json()["enabledAccounts"], json!([]));
 
     let path = admin_path(&ada).await;
     let accounts = format!("{path}/accounts");
-    world.admin(Method::POST, &accounts, body).await.assert_status(409);
+    context.admin(Method::POST, &accounts, body).await.assert_status(409);
     for wrong in [
         json!({"type": "bankTransfer", "identifier": "NL91ABNA0417164301", "name": "Ada"}),
         json!({"type": "creditCard", "identifier": "4111111111111111", "name": "Ada"}),
@@ -141,13 +141,13 @@ async fn an_operator_opens_changes_and_finds_accounts() {
         json!({"type": "walletpay", "identifier": "x", "name": "Ada", "limit": -1}),
         json!({"type": "walletpay", "identifier": "x", "name": "Ada", "verifyed": true}),
     ] {
-        world.admin(Method::POST, &accounts, wrong).await.assert_status(422);
+        context.admin(Method::POST, &accounts, wrong).await.assert_status(422);
     }
     let nothing = format!("{accounts}/NL91ABNA0417164301");
-    world.admin(Method::PATCH, &nothing, json!({})).await.assert_status(404);
+    context.admin(Method::PATCH, &nothing, json!({})).await.assert_status(404);
     let uuid = path.rsplit('/').next().unwrap();
     let audit =
-        world.admin(Method::GET, &format!("/admin/v1/audit?target={uuid}"), json!({})).await;
+        context.admin(Method::GET, &format!("/admin/v1/audit?target={uuid}"), json!({})).await;
     assert_eq!(audit.json().as_array().unwrap().len(), 3);
     assert!(!audit.text().contains("NL91") && !audit.text().contains("Lovelace"));
 }

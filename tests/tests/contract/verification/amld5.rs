@@ -1,8 +1,8 @@
 //! The AMLD5 questionnaire.
 
 use http::Method;
+use rampart_tests::test_context::TestContext;
 use rampart_tests::user::{User, registration};
-use rampart_tests::world::World;
 use serde_json::{Value, json};
 
 const PATH: &str = "/api/v1/user/verify/amld5";
@@ -17,8 +17,8 @@ async fn first_answers(user: &User, locale: &str) -> Vec<Value> {
 
 #[tokio::test]
 async fn questions_come_in_five_languages() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let mut labels = Vec::new();
     for locale in ["nl", "en", "de-AT", "FR", "es-419"] {
         let answer = acme.get(&format!("{PATH}?locale={locale}")).await;
@@ -40,8 +40,8 @@ async fn questions_come_in_five_languages() {
 
 #[tokio::test]
 async fn people_and_businesses_have_sets_of_their_own() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let ada = acme.user("ada").await;
     let mut shop = registration("shop");
     shop["isBusiness"] = json!(true);
@@ -60,8 +60,8 @@ async fn people_and_businesses_have_sets_of_their_own() {
 
 #[tokio::test]
 async fn the_last_answer_completes_the_questionnaire() {
-    let world = World::start().await;
-    let ada = world.partner("acme").await.user("ada").await;
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
     let answers = first_answers(&ada, "nl").await;
     let (last, others) = answers.split_last().unwrap();
     let profile = ada.post(PATH, &json!(others)).await.assert_status(200).json();
@@ -71,7 +71,7 @@ async fn the_last_answer_completes_the_questionnaire() {
     assert_eq!(profile["status"]["details"]["amld5VerificationStatus"], "verified");
     assert_eq!(profile, ada.get("/api/v1/user/info").await.json());
     let uuid = ada.log_in().await["uuid"].as_str().unwrap().to_owned();
-    let seen = world.admin(Method::GET, &format!("/admin/v1/users/{uuid}"), json!({})).await;
+    let seen = context.admin(Method::GET, &format!("/admin/v1/users/{uuid}"), json!({})).await;
     let kept = &seen.assert_status(200).json()["personal"]["amld5Answers"];
     assert_eq!(kept["kyc-amld5-employment-status"], "employed");
     assert_eq!(kept.as_object().unwrap().len(), answers.len());
@@ -79,8 +79,8 @@ async fn the_last_answer_completes_the_questionnaire() {
 
 #[tokio::test]
 async fn answers_of_a_registration_count() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let ada = acme.user("ada").await;
     let asked = first_answers(&ada, "fr").await;
     let answers =
@@ -95,8 +95,8 @@ async fn answers_of_a_registration_count() {
 
 #[tokio::test]
 async fn what_is_no_answer_is_refused() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let ada = acme.user("ada").await;
     let valid = json!({"key": "kyc-amld5-employment-status", "answer": "Employed"});
     for (body, codes) in [

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::Method;
-use rampart_tests::world::World;
+use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 
 use super::{admin_path, changed, opened, seen};
@@ -23,13 +23,13 @@ fn body(proof: &[u8]) -> Value {
 
 #[tokio::test]
 async fn a_proof_is_sealed_seen_and_decided_by_an_operator() {
-    let world = World::start().await;
-    let ada = world.partner("acme").await.user("ada").await;
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
     // More than one piece, and more than an ordinary body.
     let photo = image(b"\x89PNG\r\n\x1a\n", 300_000);
     let started = ada.post(PATH, &body(&photo)).await.assert_status(200).json();
     assert_eq!(started, json!({"type": "photo", "status": "initiated", "data": {}}));
-    let account = seen(&world, &ada).await.remove(0);
+    let account = seen(&context, &ada).await.remove(0);
     assert_eq!(
         (&account["accountIdentifier"], &account["verified"]),
         (&json!(IBAN), &json!(false))
@@ -38,36 +38,36 @@ async fn a_proof_is_sealed_seen_and_decided_by_an_operator() {
     assert_eq!((&proof["mediaType"], &proof["size"]), (&json!("image/png"), &json!(300_000)));
     let id = proof["id"].as_str().unwrap();
     let path = format!("{}/proofs/{id}", admin_path(&ada).await);
-    let shown = world.admin(Method::GET, &path, json!({})).await;
+    let shown = context.admin(Method::GET, &path, json!({})).await;
     assert_eq!(shown.assert_status(200).header("content-type"), Some("image/png"));
     assert_eq!(shown.bytes(), &photo);
-    let folder = world.core().settings.documents.folder.clone().unwrap();
+    let folder = context.core().settings.documents.folder.clone().unwrap();
     let stored = std::fs::read(folder.join(id)).unwrap();
     assert!(!stored.windows(16).any(|piece| piece == [7; 16]), "the image is stored in clear");
     assert_eq!(
-        changed(&world, &ada, IBAN, json!({"verified": true})).await["verified"],
+        changed(&context, &ada, IBAN, json!({"verified": true})).await["verified"],
         json!(true)
     );
 }
 
 #[tokio::test]
 async fn every_image_type_is_told_by_its_first_bytes() {
-    let world = World::start().await;
-    let ada = world.partner("acme").await.user("ada").await;
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
     for start in [&b"\xff\xd8\xff\xe0"[..], b"%PDF-1.7", b"\x89PNG\r\n\x1a\n"] {
         ada.post(PATH, &body(&image(start, 64))).await.assert_status(200);
     }
-    assert_eq!(seen(&world, &ada).await[0]["proofs"].as_array().unwrap().len(), 3);
+    assert_eq!(seen(&context, &ada).await[0]["proofs"].as_array().unwrap().len(), 3);
     let at_once = json!({"name": "Ada", "iban": "NL58ABNA0000000001",
         "proof": STANDARD.encode(image(b"%PDF-1.7", 64))});
     ada.post(PATH, &at_once).await.assert_status(200);
-    assert_eq!(seen(&world, &ada).await[1]["verified"], json!(true));
+    assert_eq!(seen(&context, &ada).await[1]["verified"], json!(true));
 }
 
 #[tokio::test]
 async fn every_mistake_has_its_code() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let ada = acme.user("ada").await;
     let valid = body(&image(b"%PDF-1.7", 64));
     for (member, value, code) in [
@@ -96,7 +96,7 @@ async fn every_mistake_has_its_code() {
     ada.post(PATH, &json!({})).await.assert_codes(&["ER057", "ER088", "ER186"]);
     let account =
         json!({"type": "bankTransfer", "identifier": IBAN, "name": "A", "disabled": true});
-    opened(&world, &ada, account).await;
+    opened(&context, &ada, account).await;
     ada.post(PATH, &valid).await.assert_codes(&["ER086"]);
     let large = ada.request(Method::POST, PATH).body(vec![b' '; 64 * 1024 * 1024 + 1]).send().await;
     large.assert_status(413).assert_codes(&["ER078"]);
@@ -104,8 +104,9 @@ async fn every_mistake_has_its_code() {
 
 #[tokio::test]
 async fn uploads_have_a_rate_of_their_own() {
-    let world = World::with(|settings| settings.ratelimit.uploads = "2/h".parse().unwrap()).await;
-    let acme = world.partner("acme").await;
+    let context =
+        TestContext::with(|settings| settings.ratelimit.uploads = "2/h".parse().unwrap()).await;
+    let acme = context.partner("acme").await;
     let (ada, eve) = (acme.user("ada").await, acme.user("eve").await);
     let valid = body(&image(b"%PDF-1.7", 64));
     for _ in 0..2 {
@@ -117,11 +118,11 @@ async fn uploads_have_a_rate_of_their_own() {
 
 #[tokio::test]
 async fn the_database_has_no_iban_and_no_name() {
-    let world = World::start().await;
-    let ada = world.partner("acme").await.user("ada").await;
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
     ada.post(PATH, &body(&image(b"%PDF-1.7", 64))).await.assert_status(200);
     let rows: Vec<String> = sqlx::query_scalar("select to_jsonb(a)::text from payment_account a")
-        .fetch_all(world.db())
+        .fetch_all(context.db())
         .await
         .unwrap();
     assert_eq!(rows.len(), 1);
@@ -129,10 +130,10 @@ async fn the_database_has_no_iban_and_no_name() {
     let hex: String = IBAN.bytes().map(|byte| format!("{byte:02x}")).collect();
     assert!(!rows[0].contains(&hex));
     let path = admin_path(&ada).await;
-    world.admin(Method::PATCH, &path, json!({"deleted": true})).await.assert_status(200);
+    context.admin(Method::PATCH, &path, json!({"deleted": true})).await.assert_status(200);
     let left: i64 =
         sqlx::query_scalar("select count(*) from payment_account where sealed is not null")
-            .fetch_one(world.db())
+            .fetch_one(context.db())
             .await
             .unwrap();
     assert_eq!(left, 0);

@@ -2,8 +2,8 @@
 
 use chrono::TimeDelta;
 use http::Method;
+use rampart_tests::test_context::TestContext;
 use rampart_tests::user::User;
-use rampart_tests::world::World;
 use serde_json::{Value, json};
 
 use super::{admin_path, changed, opened};
@@ -25,17 +25,17 @@ async fn buy(user: &User, euros: u32) -> rampart_tests::answer::Answer {
     user.post("/api/v1/buy/confirm", &confirm).await
 }
 
-async fn priced(world: &World) {
+async fn priced(context: &TestContext) {
     let path = "/admin/v1/prices/BTC-EUR";
-    world.admin(Method::PUT, path, json!({"price": 50000})).await.assert_status(200);
-    world.core().refresh().await.unwrap();
+    context.admin(Method::PUT, path, json!({"price": 50000})).await.assert_status(200);
+    context.core().refresh().await.unwrap();
 }
 
 #[tokio::test]
 async fn remaining_amounts_follow_the_orders_of_the_day() {
-    let world = World::start().await;
-    priced(&world).await;
-    let ada = world.partner("acme").await.user("ada").await;
+    let context = TestContext::start().await;
+    priced(&context).await;
+    let ada = context.partner("acme").await.user("ada").await;
     let day =
         async || ada.get(PATH).await.assert_status(200).json()["limits"]["user_day_limit"].clone();
     assert_eq!(
@@ -49,19 +49,19 @@ async fn remaining_amounts_follow_the_orders_of_the_day() {
     buy(&ada, 600).await.assert_status(200);
     assert_eq!(day().await["remainingLimit"], euros("0"));
     let path = format!("/admin/v1/orders/{order}/events");
-    world.admin(Method::POST, &path, json!({"event": "cancel"})).await.assert_status(200);
+    context.admin(Method::POST, &path, json!({"event": "cancel"})).await.assert_status(200);
     assert_eq!(day().await["remainingLimit"], euros("40000"));
-    world.clock().advance(TimeDelta::hours(25));
+    context.clock().advance(TimeDelta::hours(25));
     assert_eq!(day().await["remainingLimit"], euros("100000"));
 }
 
 #[tokio::test]
 async fn an_operator_sets_other_limits() {
-    let world = World::start().await;
-    priced(&world).await;
-    let ada = world.partner("acme").await.user("ada").await;
+    let context = TestContext::start().await;
+    priced(&context).await;
+    let ada = context.partner("acme").await.user("ada").await;
     let set = json!({"limitOverrides": {"user_day_limit": 50.5, "number_of_non_raised_accounts_limit": 1}});
-    world.admin(Method::PATCH, &admin_path(&ada).await, set).await.assert_status(200);
+    context.admin(Method::PATCH, &admin_path(&ada).await, set).await.assert_status(200);
     let limits = ada.get(PATH).await.json()["limits"].clone();
     assert_eq!(limits["user_day_limit"]["limit"], euros("5050"));
     assert_eq!(limits["non_raised_limit_account_limit"]["limit"], euros("5050"));
@@ -73,10 +73,10 @@ async fn an_operator_sets_other_limits() {
 
 #[tokio::test]
 async fn accounts_have_limits_of_their_own() {
-    let world = World::start().await;
-    priced(&world).await;
-    let ada = world.partner("acme").await.user("ada").await;
-    opened(&world, &ada, json!({"type": "creditCard", "identifier": CARD, "name": "Ada"})).await;
+    let context = TestContext::start().await;
+    priced(&context).await;
+    let ada = context.partner("acme").await.user("ada").await;
+    opened(&context, &ada, json!({"type": "creditCard", "identifier": CARD, "name": "Ada"})).await;
     buy(&ada, 100).await.assert_status(200);
     let card = async || ada.get(PATH).await.json()["accounts"][CARD].clone();
     let new = card().await;
@@ -95,20 +95,20 @@ async fn accounts_have_limits_of_their_own() {
     assert!(new["lastUsedAt"].is_string());
     assert_eq!(new["limit"]["subType"], "new_limited_account_limit");
     assert_eq!(new["limit"]["remainingLimit"], euros("15000"));
-    changed(&world, &ada, CARD, json!({"limitRaised": true})).await;
+    changed(&context, &ada, CARD, json!({"limitRaised": true})).await;
     assert_eq!(card().await["limit"], Value::Null);
-    changed(&world, &ada, CARD, json!({"limit": 80})).await;
+    changed(&context, &ada, CARD, json!({"limit": 80})).await;
     assert_eq!(card().await["limit"]["remainingLimit"], euros("0"));
-    changed(&world, &ada, CARD, json!({"disabled": true})).await;
+    changed(&context, &ada, CARD, json!({"disabled": true})).await;
     assert_eq!(card().await["limit"]["subType"], "disabled_account_limit");
 }
 
 #[tokio::test]
 async fn groups_narrow_the_answer() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let ada = acme.user("ada").await;
-    opened(&world, &ada, json!({"type": "creditCard", "identifier": CARD, "name": "Ada"})).await;
+    opened(&context, &ada, json!({"type": "creditCard", "identifier": CARD, "name": "Ada"})).await;
     let user = ada.get(&format!("{PATH}?groups=userLimits")).await.assert_status(200).json();
     assert_eq!((user["limits"].as_object().unwrap().len(), &user["accounts"]), (4, &json!({})));
     let accounts = ada.get(&format!("{PATH}?groups=accountLimits")).await.json();

@@ -3,8 +3,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::Method;
+use rampart_tests::test_context::TestContext;
 use rampart_tests::user::User;
-use rampart_tests::world::World;
 use serde_json::{Value, json};
 
 use super::admin_path;
@@ -22,8 +22,8 @@ fn find<'a>(items: &'a [Value], name: &str) -> &'a Value {
 
 #[tokio::test]
 async fn a_level_asks_for_what_it_needs_and_all_below() {
-    let world = World::start().await;
-    let acme = world.partner("acme").await;
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
     let new =
         json!({"email": "new@mail.example.com", "country": "NL", "identifier": "n".repeat(40)});
     acme.post("/api/v2/user", new).await.assert_status(200);
@@ -46,8 +46,8 @@ async fn a_level_asks_for_what_it_needs_and_all_below() {
 
 #[tokio::test]
 async fn items_say_what_can_be_sent() {
-    let world = World::start().await;
-    let ada = world.partner("acme").await.user("ada").await;
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
     let items = open(&ada, "?level=gold").await;
     let of_type = |name: &str| find(&items, name)["type"].clone();
     assert_eq!(of_type("emailCode"), "string");
@@ -72,8 +72,8 @@ async fn items_say_what_can_be_sent() {
 
 #[tokio::test]
 async fn what_is_sent_in_waits_and_what_is_decided_is_gone() {
-    let world = World::start().await;
-    let ada = world.partner("acme").await.user("ada").await;
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
     let image = STANDARD.encode([&b"%PDF-1.7"[..], &[7; 64]].concat());
     let side =
         |kind: &str, side: &str| json!({"documentType": kind, "documentSide": side, "data": image});
@@ -91,6 +91,6 @@ async fn what_is_sent_in_waits_and_what_is_decided_is_gone() {
     assert_eq!(find(&items, "nationality"), &Value::Null);
     let all = json!({"verification": {"email": "verified", "identity": "verified",
         "amld5": "verified", "privacyAgreement": "verified", "residentialAddress": "verified"}});
-    world.admin(Method::PATCH, &admin_path(&ada).await, all).await.assert_status(200);
+    context.admin(Method::PATCH, &admin_path(&ada).await, all).await.assert_status(200);
     assert_eq!(open(&ada, "").await, Vec::<Value>::new());
 }

@@ -8,7 +8,7 @@ use rampart_tests::wire::Wire;
 use serde_json::json;
 
 use super::Row;
-use super::stage::Stage;
+use super::fixtures::Fixtures;
 
 /// A route that any proven client may read.
 const READ: &str = "/api/v1/prices";
@@ -18,19 +18,19 @@ const IMAGE_BYTES_MAX: usize = 64 * 1024 * 1024;
 const URL_BYTES_MAX: usize = 8 * 1024;
 const HEAD_BYTES_MAX: usize = 16 * 1024;
 
-pub(super) async fn rows(stage: &Stage) -> Vec<Row> {
-    let mut rows = credentials(stage).await;
-    rows.extend(sessions(stage));
-    rows.extend(framing(stage));
-    rows.extend(rates(stage).await);
-    rows.extend(routes(stage).await);
+pub(super) async fn rows(fixtures: &Fixtures) -> Vec<Row> {
+    let mut rows = credentials(fixtures).await;
+    rows.extend(sessions(fixtures));
+    rows.extend(framing(fixtures));
+    rows.extend(rates(fixtures).await);
+    rows.extend(routes(fixtures).await);
     rows
 }
 
-async fn credentials(stage: &Stage) -> Vec<Row> {
-    let anonymous = || stage.shop.anonymous(Method::GET, READ);
-    let expired = stage.earlier.known(&stage.key).token().await;
-    let (_, key) = stage.key.credential();
+async fn credentials(fixtures: &Fixtures) -> Vec<Row> {
+    let anonymous = || fixtures.shop.anonymous(Method::GET, READ);
+    let expired = fixtures.earlier.known(&fixtures.key).token().await;
+    let (_, key) = fixtures.key.credential();
     vec![
         Row::new(
             "ER800",
@@ -46,7 +46,7 @@ async fn credentials(stage: &Stage) -> Vec<Row> {
         Row::new(
             "ER803",
             "two credentials",
-            stage.shop.request(Method::GET, READ).header("x-api-key", key),
+            fixtures.shop.request(Method::GET, READ).header("x-api-key", key),
         ),
         Row::new(
             "ER805",
@@ -57,9 +57,9 @@ async fn credentials(stage: &Stage) -> Vec<Row> {
     ]
 }
 
-fn sessions(stage: &Stage) -> Vec<Row> {
-    let post = |path: &str, body| stage.shop.anonymous(Method::POST, path).json(&body);
-    let wrong = json!({"username": stage.shop.secret("username"), "password": "a guess"});
+fn sessions(fixtures: &Fixtures) -> Vec<Row> {
+    let post = |path: &str, body| fixtures.shop.anonymous(Method::POST, path).json(&body);
+    let wrong = json!({"username": fixtures.shop.secret("username"), "password": "a guess"});
     let unknown = json!({"refreshToken": "dW5rbm93bg"});
     vec![
         Row::new("ER038", "a wrong password", post("/api/v1/authenticate", wrong)),
@@ -68,20 +68,21 @@ fn sessions(stage: &Stage) -> Vec<Row> {
     ]
 }
 
-fn framing(stage: &Stage) -> Vec<Row> {
-    let (name, value) = stage.key.credential();
+fn framing(fixtures: &Fixtures) -> Vec<Row> {
+    let (name, value) = fixtures.key.credential();
     let head = |line: String, more: String| {
         format!("{line} HTTP/1.1\r\nHost: localhost\r\n{name}: {value}\r\n{more}\r\n")
     };
     let announced = |path: &str, bytes: usize| {
         let more = format!("Content-Length: {}\r\n", bytes + 1);
-        exchange(stage.edge.address, head(format!("POST {path}"), more))
+        exchange(fixtures.edge.address, head(format!("POST {path}"), more))
     };
     let query = "x".repeat(URL_BYTES_MAX);
     let padding = format!("X-Padding: {}\r\n", "x".repeat(HEAD_BYTES_MAX));
-    let long_url = exchange(stage.edge.address, head(format!("GET {READ}?{query}"), String::new()));
-    let long_head = exchange(stage.edge.address, head(format!("GET {READ}"), padding));
-    let not_json = stage.shop.request(Method::POST, "/api/v1/buy/quote").body("{");
+    let long_url =
+        exchange(fixtures.edge.address, head(format!("GET {READ}?{query}"), String::new()));
+    let long_head = exchange(fixtures.edge.address, head(format!("GET {READ}"), padding));
+    let not_json = fixtures.shop.request(Method::POST, "/api/v1/buy/quote").body("{");
     vec![
         Row::new("ER048", "a body that is no JSON", not_json),
         Row::of("ER048", "a large body", announced("/api/v1/buy/quote", BODY_BYTES_MAX))
@@ -98,21 +99,21 @@ async fn exchange(edge: SocketAddr, request: String) -> Answer {
     wire.exchange(request.as_bytes()).await.expect("an answer").checked(&Method::GET, "/no/route")
 }
 
-async fn rates(stage: &Stage) -> Vec<Row> {
-    let hasty = stage.edge.limited_partner("hasty").await;
+async fn rates(fixtures: &Fixtures) -> Vec<Row> {
+    let hasty = fixtures.edge.limited_partner("hasty").await;
     let slow = json!({"rateLimits": {"client": "1/min burst 1"}});
-    stage.operator(Method::PATCH, "/admin/v1/partners/hasty", slow).await;
+    fixtures.operator(Method::PATCH, "/admin/v1/partners/hasty", slow).await;
     hasty.get(READ).await.assert_status(200);
     let again = hasty.request(Method::GET, READ);
     vec![Row::new("920", "one request too many", again).with_status(429)]
 }
 
-async fn routes(stage: &Stage) -> Vec<Row> {
+async fn routes(fixtures: &Fixtures) -> Vec<Row> {
     let live = json!({"slug": "live", "name": "live", "mode": "live"});
-    let live = stage.edge.partner_of(live).await;
+    let live = fixtures.edge.partner_of(live).await;
     let scenarios = live.request(Method::GET, "/api/v2/sandbox/scenarios");
-    let nowhere = stage.shop.request(Method::GET, "/api/v3/prices");
-    let other_method = stage.shop.request(Method::DELETE, READ);
+    let nowhere = fixtures.shop.request(Method::GET, "/api/v3/prices");
+    let other_method = fixtures.shop.request(Method::DELETE, READ);
     vec![
         Row::new("ER998", "a path that there is not", nowhere).with_status(404),
         Row::new("ER998", "the sandbox of a live client", scenarios).with_status(404),

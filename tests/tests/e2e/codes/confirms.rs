@@ -5,8 +5,8 @@ use rampart_tests::caller::Caller;
 use serde_json::{Value, json};
 
 use super::Row;
+use super::fixtures::{Fixtures, with};
 use super::offers::{OFFER, offer};
-use super::stage::{Stage, with};
 
 const BUY: &str = "/api/v1/buy/confirm";
 const UNDER_OFFER: &str = "/api/v2/buy/confirm";
@@ -39,18 +39,18 @@ fn confirm(quote: &str, changes: Value) -> Value {
     with(body, changes)
 }
 
-pub(super) async fn rows(stage: &Stage) -> Vec<Row> {
-    let mut rows = members(stage).await;
-    rows.extend(quotes(stage).await);
-    rows.extend(users(stage).await);
-    rows.extend(accounts(stage).await);
-    rows.extend(offers(stage).await);
-    rows.extend(fixed(stage).await);
+pub(super) async fn rows(fixtures: &Fixtures) -> Vec<Row> {
+    let mut rows = members(fixtures).await;
+    rows.extend(quotes(fixtures).await);
+    rows.extend(users(fixtures).await);
+    rows.extend(accounts(fixtures).await);
+    rows.extend(offers(fixtures).await);
+    rows.extend(fixed(fixtures).await);
     rows
 }
 
-async fn members(stage: &Stage) -> Vec<Row> {
-    let quote = quote(&stage.shop, json!({})).await;
+async fn members(fixtures: &Fixtures) -> Vec<Row> {
+    let quote = quote(&fixtures.shop, json!({})).await;
     let wrong = [
         ("ER014", "an address of nowhere", json!({"walletAddress": "nowhere"})),
         ("ER014", "an address of another chain", json!({"walletAddress": ETH})),
@@ -61,56 +61,57 @@ async fn members(stage: &Stage) -> Vec<Row> {
         ("ER047", "a return URL that runs", json!({"returnUrl": "javascript:alert(1)"})),
         ("ER048", "a wallet of another kind", json!({"walletType": "purse"})),
     ];
-    let row =
-        |(code, wrong, changes)| Row::new(code, wrong, stage.post(BUY, &confirm(&quote, changes)));
+    let row = |(code, wrong, changes)| {
+        Row::new(code, wrong, fixtures.post(BUY, &confirm(&quote, changes)))
+    };
     wrong.into_iter().map(row).collect()
 }
 
-async fn quotes(stage: &Stage) -> Vec<Row> {
-    let earlier = stage.earlier.known(&stage.key);
+async fn quotes(fixtures: &Fixtures) -> Vec<Row> {
+    let earlier = fixtures.earlier.known(&fixtures.key);
     let expired = earlier.post("/api/v1/buy/quote", asked(json!({}))).await;
     let expired = expired.assert_status(200).json()["quote"].as_str().unwrap().to_owned();
-    let altered = quote(&stage.shop, json!({})).await;
+    let altered = quote(&fixtures.shop, json!({})).await;
     // Not the last character: four values are all that it has, and A is one of them.
     let (start, tag) = altered.rsplit_once('.').unwrap();
     let first = if tag.starts_with('A') { 'B' } else { 'A' };
     let altered = format!("{start}.{first}{}", &tag[1..]);
-    let (bought, sold) = (quote(&stage.shop, json!({})).await, sell_quote(&stage.shop).await);
-    let large = quote(&stage.shop, json!({"fiatAmount": 6000})).await;
-    let post = |quote: &str| stage.post(BUY, &confirm(quote, json!({})));
+    let (bought, sold) = (quote(&fixtures.shop, json!({})).await, sell_quote(&fixtures.shop).await);
+    let large = quote(&fixtures.shop, json!({"fiatAmount": 6000})).await;
+    let post = |quote: &str| fixtures.post(BUY, &confirm(quote, json!({})));
     vec![
         Row::new("ER006", "a quote of a time that is over", post(&expired)),
         Row::new("ER007", "a quote that was altered", post(&altered)),
         Row::new("ER009", "a sell quote", post(&sold)),
         Row::new("ER011", "more than the method takes", post(&large)),
-        Row::new("ER017", "a buy quote", stage.post(SELL, &json!({"quote": bought}))),
+        Row::new("ER017", "a buy quote", fixtures.post(SELL, &json!({"quote": bought}))),
     ]
 }
 
-async fn users(stage: &Stage) -> Vec<Row> {
-    let dora = stage.person("dora").await;
+async fn users(fixtures: &Fixtures) -> Vec<Row> {
+    let dora = fixtures.person("dora").await;
     let path = format!("/admin/v1/users/{}", dora.uuid);
-    stage.operator(Method::PATCH, &path, json!({"disabled": true})).await;
-    let body = confirm(&quote(&stage.key, json!({})).await, json!({}));
-    let hers = stage.key.request(Method::POST, BUY).json(&body);
+    fixtures.operator(Method::PATCH, &path, json!({"disabled": true})).await;
+    let body = confirm(&quote(&fixtures.key, json!({})).await, json!({}));
+    let hers = fixtures.key.request(Method::POST, BUY).json(&body);
     let hers = hers.header("user-identifier", &dora.identifier);
     vec![Row::new("ER124", "a user who is disabled", hers)]
 }
 
-async fn accounts(stage: &Stage) -> Vec<Row> {
-    let finn = stage.person("finn").await;
+async fn accounts(fixtures: &Fixtures) -> Vec<Row> {
+    let finn = fixtures.person("finn").await;
     let (card, bank) = ("555555******0010", "NL91ABNA0417164300");
     for account in [
         json!({"type": "creditCard", "identifier": card, "name": "Finn"}),
         json!({"type": "bankTransfer", "identifier": bank, "name": "Finn", "verified": true}),
     ] {
         let path = format!("/admin/v1/users/{}/accounts", finn.uuid);
-        stage.operator(Method::POST, &path, account).await;
+        fixtures.operator(Method::POST, &path, account).await;
     }
-    let quote = quote(&stage.key, json!({})).await;
+    let quote = quote(&fixtures.key, json!({})).await;
     let pay = |account: &str| {
         let body = confirm(&quote, json!({"accountIdentifier": account}));
-        let request = stage.key.request(Method::POST, BUY).json(&body);
+        let request = fixtures.key.request(Method::POST, BUY).json(&body);
         request.header("user-identifier", &finn.identifier)
     };
     vec![
@@ -122,8 +123,8 @@ async fn accounts(stage: &Stage) -> Vec<Row> {
 }
 
 /// An offer of the shop; its id.
-async fn made(stage: &Stage, changes: Value) -> String {
-    let answer = stage.shop.post(OFFER, offer(changes)).await;
+async fn made(fixtures: &Fixtures, changes: Value) -> String {
+    let answer = fixtures.shop.post(OFFER, offer(changes)).await;
     answer.assert_status(200).json()["offerUuid"].as_str().unwrap().to_owned()
 }
 
@@ -131,16 +132,16 @@ fn under(quote: &str, offer: &str, wallet: &str) -> Value {
     json!({"quote": quote, "offerId": offer, "walletAddress": wallet, "returnUrl": "app:back"})
 }
 
-async fn offers(stage: &Stage) -> Vec<Row> {
-    let confirmed = made(stage, json!({})).await;
-    let first = quote(&stage.shop, json!({})).await;
-    let first = stage.post(UNDER_OFFER, &under(&first, &confirmed, BTC));
+async fn offers(fixtures: &Fixtures) -> Vec<Row> {
+    let confirmed = made(fixtures, json!({})).await;
+    let first = quote(&fixtures.shop, json!({})).await;
+    let first = fixtures.post(UNDER_OFFER, &under(&first, &confirmed, BTC));
     first.send().await.assert_status(200);
-    let ended = made(stage, json!({})).await;
-    stage.operator(Method::POST, &format!("/admin/v1/offers/{ended}/expire"), json!({})).await;
-    let quote = quote(&stage.shop, json!({})).await;
+    let ended = made(fixtures, json!({})).await;
+    fixtures.operator(Method::POST, &format!("/admin/v1/offers/{ended}/expire"), json!({})).await;
+    let quote = quote(&fixtures.shop, json!({})).await;
     let nobody = "019c1f5e-7c0a-7d52-9d3f-2b8a4e6f1c70";
-    let post = |offer: &str| stage.post(UNDER_OFFER, &under(&quote, offer, BTC));
+    let post = |offer: &str| fixtures.post(UNDER_OFFER, &under(&quote, offer, BTC));
     vec![
         Row::new("ER131", "an offer that is confirmed", post(&confirmed)),
         Row::new("ER132", "an offer of nobody", post(nobody)),
@@ -149,12 +150,12 @@ async fn offers(stage: &Stage) -> Vec<Row> {
 }
 
 /// Offers that fix a term, and quotes over another.
-async fn fixed(stage: &Stage) -> Vec<Row> {
+async fn fixed(fixtures: &Fixtures) -> Vec<Row> {
     let amount = json!({"fixedAmount": true, "quoteCurrencyAmount": 50});
-    let fee = json!({"fee": 1, "signature": stage.shop.sign("fee=1")});
-    let euros = quote(&stage.shop, json!({})).await;
-    let ether = quote(&stage.shop, json!({"currencyPair": "ETH-EUR"})).await;
-    let transfer = quote(&stage.shop, json!({"paymentMethod": "bankTransfer"})).await;
+    let fee = json!({"fee": 1, "signature": fixtures.shop.sign("fee=1")});
+    let euros = quote(&fixtures.shop, json!({})).await;
+    let ether = quote(&fixtures.shop, json!({"currencyPair": "ETH-EUR"})).await;
+    let transfer = quote(&fixtures.shop, json!({"paymentMethod": "bankTransfer"})).await;
     let mut rows = Vec::new();
     for (code, wrong, terms, quote, wallet) in [
         ("ER134", "another amount", amount, &euros, BTC),
@@ -162,8 +163,8 @@ async fn fixed(stage: &Stage) -> Vec<Row> {
         ("ER136", "another method", json!({"fixedPaymentMethod": true}), &transfer, BTC),
         ("ER137", "another fee", fee, &euros, BTC),
     ] {
-        let offer = made(stage, terms).await;
-        let request = stage.post(UNDER_OFFER, &under(quote, &offer, wallet));
+        let offer = made(fixtures, terms).await;
+        let request = fixtures.post(UNDER_OFFER, &under(quote, &offer, wallet));
         rows.push(Row::new(code, wrong, request));
     }
     rows

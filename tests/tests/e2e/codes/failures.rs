@@ -9,24 +9,24 @@ use serde_json::json;
 use sqlx::PgPool;
 
 use super::Row;
+use super::fixtures::Fixtures;
 use super::offers::{OFFER, offer};
-use super::stage::Stage;
 
-pub(super) async fn rows(stage: &Stage) -> Vec<Row> {
-    let db = cluster::pool(stage.edge.setup().database()).await;
+pub(super) async fn rows(fixtures: &Fixtures) -> Vec<Row> {
+    let db = cluster::pool(fixtures.edge.setup().database()).await;
     vec![
-        under_way(stage, &db),
-        another_body(stage).await.with_status(422),
-        damaged(stage, &db).await.with_status(500),
-        not_connected(stage).await.with_status(503),
+        under_way(fixtures, &db),
+        another_body(fixtures).await.with_status(422),
+        damaged(fixtures, &db).await.with_status(500),
+        not_connected(fixtures).await.with_status(503),
     ]
 }
 
 /// A key that another request has, which waits for a lock of ours.
-fn under_way(stage: &Stage, db: &PgPool) -> Row {
+fn under_way(fixtures: &Fixtures, db: &PgPool) -> Row {
     let db = db.clone();
     let send = {
-        let request = || stage.post(OFFER, &offer(json!({}))).header("idempotency-key", "twice");
+        let request = || fixtures.post(OFFER, &offer(json!({}))).header("idempotency-key", "twice");
         (request(), request())
     };
     let second = async move {
@@ -48,27 +48,27 @@ fn under_way(stage: &Stage, db: &PgPool) -> Row {
     Row::of("ER999", "a key whose first request still runs", second).with_status(409)
 }
 
-async fn another_body(stage: &Stage) -> Row {
-    let send = |body| stage.post(OFFER, &offer(body)).header("idempotency-key", "once");
+async fn another_body(fixtures: &Fixtures) -> Row {
+    let send = |body| fixtures.post(OFFER, &offer(body)).header("idempotency-key", "once");
     send(json!({})).send().await.assert_status(200);
     let other = send(json!({"fixedCurrency": true}));
     Row::new("ER999", "a key that came with another body", other)
 }
 
 /// A user whose data cannot be opened any more.
-async fn damaged(stage: &Stage, db: &PgPool) -> Row {
-    let frances = stage.person("frances").await;
+async fn damaged(fixtures: &Fixtures, db: &PgPool) -> Row {
+    let frances = fixtures.person("frances").await;
     let uuid: uuid::Uuid = frances.uuid.parse().unwrap();
     let damage = "update end_user set personal = '\\x00' where user_id = $1";
     sqlx::query(damage).bind(uuid).execute(db).await.unwrap();
-    let read = stage.key.request(Method::GET, "/api/v1/user/info");
+    let read = fixtures.key.request(Method::GET, "/api/v1/user/info");
     Row::new("ER999", "data that is damaged", read.header("user-identifier", &frances.identifier))
 }
 
 /// The wallet provider of a live client: there is none.
-async fn not_connected(stage: &Stage) -> Row {
+async fn not_connected(fixtures: &Fixtures) -> Row {
     let live = json!({"slug": "unconnected", "name": "unconnected", "mode": "live"});
-    let live = stage.edge.partner_of(live).await;
+    let live = fixtures.edge.partner_of(live).await;
     let user = registration("lea");
     live.post("/api/v2/user", user.clone()).await.assert_status(200);
     let request = live.request(Method::POST, "/api/v1/user/verify/payprovider");

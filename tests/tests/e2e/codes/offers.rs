@@ -8,7 +8,7 @@ use rampart_tests::guests::component;
 use serde_json::{Value, json};
 
 use super::Row;
-use super::stage::{Stage, with};
+use super::fixtures::{Fixtures, with};
 
 pub(super) const OFFER: &str = "/api/v2/buy/offer";
 const CHECKOUT: &str = "/api/v2/buy/checkout";
@@ -24,18 +24,18 @@ pub(super) fn offer(changes: Value) -> Value {
     with(valid, changes)
 }
 
-pub(super) async fn rows(stage: &Stage) -> Vec<Row> {
-    let mut rows = terms(stage);
-    rows.extend(covered(stage));
-    rows.extend(signatures(stage));
-    rows.extend(checkouts(stage));
-    rows.extend(onboarding(stage));
-    rows.extend(logins(stage).await);
-    rows.extend(partners(stage).await);
+pub(super) async fn rows(fixtures: &Fixtures) -> Vec<Row> {
+    let mut rows = terms(fixtures);
+    rows.extend(covered(fixtures));
+    rows.extend(signatures(fixtures));
+    rows.extend(checkouts(fixtures));
+    rows.extend(onboarding(fixtures));
+    rows.extend(logins(fixtures).await);
+    rows.extend(partners(fixtures).await);
     rows
 }
 
-fn terms(stage: &Stage) -> Vec<Row> {
+fn terms(fixtures: &Fixtures) -> Vec<Row> {
     let fixed = |name: &str, changes| with(json!({ name: true }), changes);
     let by_id =
         |source: &str, target: &str| json!({"sourceCurrency": source, "targetCurrency": target});
@@ -69,12 +69,12 @@ fn terms(stage: &Stage) -> Vec<Row> {
         ("ER402", "an unknown target", by_id(eur, "bip122:0/slip44:0")),
         ("ER403", "an unknown source", by_id("swift:0/iso4217:XXX", btc)),
     ];
-    let row = |(code, wrong, changes)| Row::new(code, wrong, stage.post(OFFER, &offer(changes)));
+    let row = |(code, wrong, changes)| Row::new(code, wrong, fixtures.post(OFFER, &offer(changes)));
     wrong.into_iter().map(row).collect()
 }
 
 /// Members that must be signed. Their form is looked at first, so that any signature does.
-fn covered(stage: &Stage) -> Vec<Row> {
+fn covered(fixtures: &Fixtures) -> Vec<Row> {
     let wrong = [
         ("ER047", "a return URL that is none", json!({"returnUrl": "shop"})),
         ("ER308", "a blank return URL", json!({"returnUrl": " "})),
@@ -87,17 +87,17 @@ fn covered(stage: &Stage) -> Vec<Row> {
     ];
     let row = |(code, wrong, changes)| {
         let signed = with(changes, json!({"signature": "00"}));
-        Row::new(code, wrong, stage.post(OFFER, &offer(signed)))
+        Row::new(code, wrong, fixtures.post(OFFER, &offer(signed)))
     };
     wrong.into_iter().map(row).collect()
 }
 
-fn signatures(stage: &Stage) -> Vec<Row> {
+fn signatures(fixtures: &Fixtures) -> Vec<Row> {
     let signed = |signature: Value| {
         let members = json!({"returnUrl": "app:back", "signature": signature});
-        stage.post(OFFER, &offer(members))
+        fixtures.post(OFFER, &offer(members))
     };
-    let other = stage.shop.sign("returnUrl=app%3Aelsewhere");
+    let other = fixtures.shop.sign("returnUrl=app%3Aelsewhere");
     vec![
         Row::new("ER336", "a signature of another URL", signed(other.into())),
         Row::new("ER338", "a number for a signature", signed(7.into())),
@@ -105,7 +105,7 @@ fn signatures(stage: &Stage) -> Vec<Row> {
     ]
 }
 
-fn checkouts(stage: &Stage) -> Vec<Row> {
+fn checkouts(fixtures: &Fixtures) -> Vec<Row> {
     let wrong = [
         ("ER102", "a short identifier", json!({"identifier": "short"})),
         ("ER326", "a blank quote currency", json!({"quoteCurrency": ""})),
@@ -113,23 +113,24 @@ fn checkouts(stage: &Stage) -> Vec<Row> {
         ("ER366", "a number for a share token", json!({"kycShareToken": 7})),
         ("ER367", "a blank share token", json!({"kycShareToken": ""})),
     ];
-    let row = |(code, wrong, changes)| Row::new(code, wrong, stage.post(CHECKOUT, &offer(changes)));
+    let row =
+        |(code, wrong, changes)| Row::new(code, wrong, fixtures.post(CHECKOUT, &offer(changes)));
     wrong.into_iter().map(row).collect()
 }
 
 /// Offers for a user whom a login token names.
-async fn logins(stage: &Stage) -> Vec<Row> {
+async fn logins(fixtures: &Fixtures) -> Vec<Row> {
     const LOGIN_TOKEN: &str = "/api/v1/user/login-token";
-    let earlier = stage.earlier.known(&stage.key);
+    let earlier = fixtures.earlier.known(&fixtures.key);
     let earlier = earlier.request(Method::GET, LOGIN_TOKEN);
-    let earlier = earlier.header("user-identifier", &stage.ada.identifier).send().await;
+    let earlier = earlier.header("user-identifier", &fixtures.ada.identifier).send().await;
     let expired = earlier.assert_status(200).json()["token"].clone();
-    let lost = stage.person("lost").await;
-    let token = stage.key.request(Method::GET, LOGIN_TOKEN);
+    let lost = fixtures.person("lost").await;
+    let token = fixtures.key.request(Method::GET, LOGIN_TOKEN);
     let token = token.header("user-identifier", &lost.identifier).send().await;
     let orphan = token.assert_status(200).json()["token"].clone();
     let path = format!("/admin/v1/users/{}", lost.uuid);
-    stage.operator(Method::PATCH, &path, json!({"deleted": true})).await;
+    fixtures.operator(Method::PATCH, &path, json!({"deleted": true})).await;
     let wrong = [
         ("ER333", "a login token that is none", json!("dW5rbm93bg")),
         ("ER334", "a login token of a time that is over", expired),
@@ -137,12 +138,12 @@ async fn logins(stage: &Stage) -> Vec<Row> {
     ];
     let row = |(code, wrong, token): (_, _, Value)| {
         let body = offer(json!({ "loginToken": token }));
-        Row::new(code, wrong, stage.post(CHECKOUT, &body))
+        Row::new(code, wrong, fixtures.post(CHECKOUT, &body))
     };
     wrong.into_iter().map(row).collect()
 }
 
-fn onboarding(stage: &Stage) -> Vec<Row> {
+fn onboarding(fixtures: &Fixtures) -> Vec<Row> {
     let wrong = [
         ("ER047", "a return URL that is none", json!({"returnUrl": "shop"})),
         ("ER053", "an empty identifier", json!({"identifier": ""})),
@@ -154,36 +155,36 @@ fn onboarding(stage: &Stage) -> Vec<Row> {
     ];
     let row = |(code, wrong, changes)| {
         let body = with(json!({"returnUrl": "app:back"}), changes);
-        Row::new(code, wrong, stage.post(ONBOARDING, &body))
+        Row::new(code, wrong, fixtures.post(ONBOARDING, &body))
     };
     let mut rows: Vec<_> = wrong.into_iter().map(row).collect();
     let forged = json!({"returnUrl": "app:back", "signature": "00".repeat(32)});
-    rows.push(Row::new("ER336", "a URL that is none of ours", stage.post(VERIFY, &forged)));
+    rows.push(Row::new("ER336", "a URL that is none of ours", fixtures.post(VERIFY, &forged)));
     rows
 }
 
 /// Partners that are set up in a way that stands against every offer of theirs.
-async fn partners(stage: &Stage) -> Vec<Row> {
-    let strict = stage.partner("strict").await;
+async fn partners(fixtures: &Fixtures) -> Vec<Row> {
+    let strict = fixtures.partner("strict").await;
     let change = json!({"walletAddressRequired": true});
-    stage.operator(Method::PATCH, "/admin/v1/partners/strict", change).await;
+    fixtures.operator(Method::PATCH, "/admin/v1/partners/strict", change).await;
     let strict = strict.request(Method::POST, OFFER).json(&offer(json!({})));
 
-    let keyless = stage.partner("keyless").await.authenticated().await;
-    let shown = stage.operator(Method::GET, "/admin/v1/partners/keyless", json!({})).await;
+    let keyless = fixtures.partner("keyless").await.authenticated().await;
+    let shown = fixtures.operator(Method::GET, "/admin/v1/partners/keyless", json!({})).await;
     let key = shown["apiKeys"][0]["id"].as_str().unwrap();
     let path = format!("/admin/v1/partners/keyless/api-keys/{key}");
-    stage.operator(Method::DELETE, &path, json!({})).await;
+    fixtures.operator(Method::DELETE, &path, json!({})).await;
     let keyless = keyless.request(Method::POST, ONBOARDING).json(&json!({"returnUrl": "app:x"}));
 
-    let guarded = stage.partner("guarded").await;
+    let guarded = fixtures.partner("guarded").await;
     let path = "/admin/v1/partners/guarded/policies/signature";
-    let pushed = stage.edge.admin_bytes(Method::PUT, path, component("ed25519-offer")).await;
+    let pushed = fixtures.edge.admin_bytes(Method::PUT, path, component("ed25519-offer")).await;
     pushed.assert_status(200);
     let large = offer(json!({"unknown": "x".repeat(LARGE)}));
     let guarded = guarded.request(Method::POST, OFFER).json(&large);
 
-    let secretless = secretless(stage).await;
+    let secretless = secretless(fixtures).await;
     let signed = json!({"returnUrl": "app:x", "signature": "00".repeat(32)});
     let secretless = secretless.request(Method::POST, OFFER).json(&offer(signed));
     vec![
@@ -195,9 +196,9 @@ async fn partners(stage: &Stage) -> Vec<Row> {
 }
 
 /// A partner whose signing secret is lost, once the edge has seen it.
-async fn secretless(stage: &Stage) -> Caller {
-    let partner = stage.partner("secretless").await;
-    let db = cluster::pool(stage.edge.setup().database()).await;
+async fn secretless(fixtures: &Fixtures) -> Caller {
+    let partner = fixtures.partner("secretless").await;
+    let db = cluster::pool(fixtures.edge.setup().database()).await;
     for statement in [
         "delete from client_secret where kind = 'signing' \
          and client_id = (select client_id from client where slug = 'secretless')",

@@ -3,12 +3,12 @@
 use http::Method;
 
 use super::Row;
-use super::stage::Stage;
+use super::fixtures::Fixtures;
 
-pub(super) async fn rows(stage: &Stage) -> Vec<Row> {
+pub(super) async fn rows(fixtures: &Fixtures) -> Vec<Row> {
     let read = |id: &str| {
         let path = format!("/api/v2/buy/orders/{id}");
-        stage.shop.request(Method::GET, &path)
+        fixtures.shop.request(Method::GET, &path)
     };
     vec![
         Row::new("ER033", "no order", read("")),

@@ -5,7 +5,7 @@ use rampart_tests::guests::component;
 use serde_json::{Value, json};
 
 use super::Row;
-use super::stage::{Stage, with};
+use super::fixtures::{Fixtures, with};
 
 const BUY: &str = "/api/v1/buy/quote";
 const SELL: &str = "/api/v1/sell/quote";
@@ -19,14 +19,14 @@ fn purchase(changes: Value) -> Value {
     with(valid, changes)
 }
 
-pub(super) async fn rows(stage: &Stage) -> Vec<Row> {
-    let mut rows = members(stage);
-    rows.extend(market(stage).await);
-    rows.extend(policy(stage).await);
+pub(super) async fn rows(fixtures: &Fixtures) -> Vec<Row> {
+    let mut rows = members(fixtures);
+    rows.extend(market(fixtures).await);
+    rows.extend(policy(fixtures).await);
     rows
 }
 
-fn members(stage: &Stage) -> Vec<Row> {
+fn members(fixtures: &Fixtures) -> Vec<Row> {
     let by_id = |source: &str, target: &str| json!({"currencyPair": null, "sourceCurrency": source, "targetCurrency": target});
     let precise = json!({"fiatAmount": null, "cryptoAmount": "0.123456789"});
     let wrong = [
@@ -44,34 +44,35 @@ fn members(stage: &Stage) -> Vec<Row> {
         ("ER402", "an unknown target", by_id(EUR, "bip122:0/slip44:0")),
         ("ER403", "an unknown source", by_id("swift:0/iso4217:XXX", BTC)),
     ];
-    let row = |(code, wrong, changes)| Row::new(code, wrong, stage.post(BUY, &purchase(changes)));
+    let row =
+        |(code, wrong, changes)| Row::new(code, wrong, fixtures.post(BUY, &purchase(changes)));
     wrong.into_iter().map(row).collect()
 }
 
-async fn market(stage: &Stage) -> Vec<Row> {
+async fn market(fixtures: &Fixtures) -> Vec<Row> {
     for (path, change) in [
         ("pairs/DOGE-EUR", json!({"buy": {"status": "maintenance"}})),
         ("pairs/ADA-EUR", json!({"sell": {"status": "maintenance"}})),
         ("payment-methods/bankredirect3", json!({"enabled": false})),
     ] {
-        stage.operator(Method::PATCH, &format!("/admin/v1/{path}"), change).await;
+        fixtures.operator(Method::PATCH, &format!("/admin/v1/{path}"), change).await;
     }
     let sale = json!({"currencyPair": "ADA-EUR", "cryptoAmount": 100});
     let maintained = purchase(json!({"currencyPair": "DOGE-EUR"}));
     let off = purchase(json!({"paymentMethod": "bankredirect3"}));
     vec![
-        Row::new("ER008", "a pair in maintenance", stage.post(BUY, &maintained)),
-        Row::new("ER016", "a pair that is not sold now", stage.post(SELL, &sale)),
-        Row::new("ER055", "a method that is switched off", stage.post(BUY, &off)),
+        Row::new("ER008", "a pair in maintenance", fixtures.post(BUY, &maintained)),
+        Row::new("ER016", "a pair that is not sold now", fixtures.post(SELL, &sale)),
+        Row::new("ER055", "a method that is switched off", fixtures.post(BUY, &off)),
     ]
 }
 
 /// A fee policy that malfunctions, and is set to refuse then.
-async fn policy(stage: &Stage) -> Vec<Row> {
-    let partner = stage.partner("tariff").await;
+async fn policy(fixtures: &Fixtures) -> Vec<Row> {
+    let partner = fixtures.partner("tariff").await;
     let path = "/admin/v1/partners/tariff/policies/fee\
                 ?failClosed=true&config=%7B%22mode%22:%22panic@FR%22%7D";
-    let pushed = stage.edge.admin_bytes(Method::PUT, path, component("hostile")).await;
+    let pushed = fixtures.edge.admin_bytes(Method::PUT, path, component("hostile")).await;
     pushed.assert_status(200);
     let quote = purchase(json!({"countryCode": "FR"}));
     let quote = partner.request(Method::POST, BUY).json(&quote);

@@ -7,7 +7,7 @@ use rampart_tests::user::registration;
 use serde_json::{Value, json};
 
 use super::Row;
-use super::stage::{Stage, with};
+use super::fixtures::{Fixtures, with};
 
 const USER: &str = "/api/v2/user";
 const LOGIN: &str = "/api/v1/user/login";
@@ -18,22 +18,22 @@ const MAILS_MAX: usize = 5;
 /// The smallest image.
 pub(super) const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAE=";
 
-pub(super) async fn rows(stage: &Stage) -> Vec<Row> {
-    let mut rows = registrations(stage);
-    rows.extend(documents(stage).await);
-    rows.extend(sessions(stage).await);
-    rows.extend(credentials(stage).await);
+pub(super) async fn rows(fixtures: &Fixtures) -> Vec<Row> {
+    let mut rows = registrations(fixtures);
+    rows.extend(documents(fixtures).await);
+    rows.extend(sessions(fixtures).await);
+    rows.extend(credentials(fixtures).await);
     rows
 }
 
-fn registrations(stage: &Stage) -> Vec<Row> {
+fn registrations(fixtures: &Fixtures) -> Vec<Row> {
     let minor = Clock::system().now() - TimeDelta::days(17 * 365);
     let minor = minor.format("%Y-%m-%d").to_string();
     let no_image =
         json!([{"documentType": "passport", "documentSide": "front", "data": "bm9uZQ=="}]);
     let wrong: [(&str, &str, Value); 30] = [
         ("ER001", "an address that is none", json!({"email": "nobody"})),
-        ("ER002", "an address that is taken", json!({"email": stage.ada.email})),
+        ("ER002", "an address that is taken", json!({"email": fixtures.ada.email})),
         ("ER003", "no address", json!({"email": null})),
         ("ER053", "an empty identifier", json!({"identifier": ""})),
         ("ER059", "a national number", json!({"phoneNumber": "0612345678"})),
@@ -58,58 +58,58 @@ fn registrations(stage: &Stage) -> Vec<Row> {
         ("ER182", "an empty house number", json!({"addressNo": ""})),
         ("ER183", "an empty city", json!({"city": ""})),
         ("ER184", "an empty postal code", json!({"postalCode": ""})),
-        ("ER706", "an identifier that is taken", json!({"identifier": stage.ada.identifier})),
+        ("ER706", "an identifier that is taken", json!({"identifier": fixtures.ada.identifier})),
         ("ER048", "a flag in words", json!({"isBusiness": "no"})),
         ("ER061", "a nationality of three letters", json!({"nationality": "NLD"})),
         ("ER083", "half a region", json!({"websiteCountry": null})),
     ];
     let row = |(code, wrong, changes)| {
-        Row::new(code, wrong, stage.post(USER, &with(registration("row"), changes)))
+        Row::new(code, wrong, fixtures.post(USER, &with(registration("row"), changes)))
     };
     wrong.into_iter().map(row).collect()
 }
 
-async fn documents(stage: &Stage) -> Vec<Row> {
+async fn documents(fixtures: &Fixtures) -> Vec<Row> {
     let side = json!({"identityDocument":
         [{"documentType": "passport", "documentSide": "front", "data": PNG}]});
-    let send = || stage.ada(Method::PATCH, USER).json(&side);
+    let send = || fixtures.ada(Method::PATCH, USER).json(&side);
     send().send().await.assert_status(200);
     vec![Row::new("ER708", "a side that waits for its review", send())]
 }
 
-async fn sessions(stage: &Stage) -> Vec<Row> {
-    let known = json!({"emailAddress": stage.ada.email, "password": "a guess"});
-    let nameless = json!({"emailAddress": stage.ada.email});
+async fn sessions(fixtures: &Fixtures) -> Vec<Row> {
+    let known = json!({"emailAddress": fixtures.ada.email, "password": "a guess"});
+    let nameless = json!({"emailAddress": fixtures.ada.email});
     let mail = json!({"emailAddress": "nobody@mail.example.com"});
     for _ in 0..MAILS_MAX {
-        stage.post(RESET, &mail).send().await.assert_status(200);
+        fixtures.post(RESET, &mail).send().await.assert_status(200);
     }
     vec![
         Row::new(
             "ER001",
             "no address",
-            stage.post(LOGIN, &json!({"emailAddress": 7, "password": "a"})),
+            fixtures.post(LOGIN, &json!({"emailAddress": 7, "password": "a"})),
         ),
-        Row::new("ER003", "nobody in particular", stage.post(RESET, &json!({}))),
-        Row::new("ER004", "no password", stage.post(LOGIN, &nameless)),
-        Row::new("ER005", "a wrong password", stage.post(LOGIN, &known)),
-        Row::new("ER354", "one mail too many", stage.post(RESET, &mail)),
+        Row::new("ER003", "nobody in particular", fixtures.post(RESET, &json!({}))),
+        Row::new("ER004", "no password", fixtures.post(LOGIN, &nameless)),
+        Row::new("ER005", "a wrong password", fixtures.post(LOGIN, &known)),
+        Row::new("ER354", "one mail too many", fixtures.post(RESET, &mail)),
     ]
 }
 
-async fn credentials(stage: &Stage) -> Vec<Row> {
-    let read = || stage.key.request(Method::GET, INFO);
+async fn credentials(fixtures: &Fixtures) -> Vec<Row> {
+    let read = || fixtures.key.request(Method::GET, INFO);
     let bearer = |token: &str| read().header("user-authorization", token);
     let named = |identifier: &str| read().header("user-identifier", identifier);
 
-    let login = json!({"emailAddress": stage.ada.email, "password": stage.ada.password});
-    let earlier = stage.earlier.known(&stage.key).post(LOGIN, login).await;
+    let login = json!({"emailAddress": fixtures.ada.email, "password": fixtures.ada.password});
+    let earlier = fixtures.earlier.known(&fixtures.key).post(LOGIN, login).await;
     let expired = earlier.assert_status(200).json()["token"].as_str().unwrap().to_owned();
 
-    let gone = stage.person("gone").await;
+    let gone = fixtures.person("gone").await;
     let path = format!("/admin/v1/users/{}", gone.uuid);
-    stage.operator(Method::PATCH, &path, json!({"deleted": true})).await;
-    let both = bearer(&stage.ada.token).header("user-identifier", &stage.eve.identifier);
+    fixtures.operator(Method::PATCH, &path, json!({"deleted": true})).await;
+    let both = bearer(&fixtures.ada.token).header("user-identifier", &fixtures.eve.identifier);
     vec![
         Row::new("ER700", "no user", read()),
         Row::new("ER701", "a token of an hour that is over", bearer(&format!("Bearer {expired}"))),
@@ -118,7 +118,7 @@ async fn credentials(stage: &Stage) -> Vec<Row> {
         Row::new("ER704", "an empty identifier", named("")),
         Row::new("ER705", "an identifier of nobody", named(&"nobody".repeat(6))),
         Row::new("ER705", "an identifier of somebody who is gone", named(&gone.identifier)),
-        Row::new("ER707", "an identifier with dashes", named(&stage.ada.uuid)),
+        Row::new("ER707", "an identifier with dashes", named(&fixtures.ada.uuid)),
         Row::new("ER709", "a token of somebody who is gone", bearer(&gone.token)),
     ]
 }

@@ -4,7 +4,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::Row;
-use super::stage::{Stage, with};
+use super::fixtures::{Fixtures, with};
 use super::users::PNG;
 
 const AMLD5: &str = "/api/v1/user/verify/amld5";
@@ -16,37 +16,37 @@ const STATUS: &str = "/api/v2/user/verification-status";
 const PLANS: &str = "/api/v2/user/dca-codes";
 const WALLET_ADDRESS: &str = "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq";
 
-pub(super) async fn rows(stage: &Stage) -> Vec<Row> {
-    let mut rows = questions(stage).await;
-    rows.extend(photos(stage).await);
-    rows.extend(sessions(stage));
-    rows.extend(cards(stage).await);
-    rows.extend(plans(stage).await);
+pub(super) async fn rows(fixtures: &Fixtures) -> Vec<Row> {
+    let mut rows = questions(fixtures).await;
+    rows.extend(photos(fixtures).await);
+    rows.extend(sessions(fixtures));
+    rows.extend(cards(fixtures).await);
+    rows.extend(plans(fixtures).await);
     rows
 }
 
-async fn questions(stage: &Stage) -> Vec<Row> {
-    let get = |path: &str| stage.ada(Method::GET, path);
+async fn questions(fixtures: &Fixtures) -> Vec<Row> {
+    let get = |path: &str| fixtures.ada(Method::GET, path);
     let asked = get(AMLD5).send().await.assert_status(200).json();
     let answer = json!([{"key": asked["questions"][0]["key"], "answer": "none of these"}]);
     vec![
         Row::new("ER099", "a language of no question", get(&format!("{AMLD5}?locale=it"))),
-        Row::new("ER100", "no list of answers", stage.ada_post(AMLD5, &json!({}))),
-        Row::new("ER101", "an answer that was no option", stage.ada_post(AMLD5, &answer)),
+        Row::new("ER100", "no list of answers", fixtures.ada_post(AMLD5, &json!({}))),
+        Row::new("ER101", "an answer that was no option", fixtures.ada_post(AMLD5, &answer)),
         Row::new("ER404", "a level that there is not", get(&format!("{STATUS}?level=platinum"))),
     ]
 }
 
 /// An account that an operator opens for Ada.
-async fn open(stage: &Stage, account: Value) {
-    let path = format!("/admin/v1/users/{}/accounts", stage.ada.uuid);
-    stage.operator(Method::POST, &path, account).await;
+async fn open(fixtures: &Fixtures, account: Value) {
+    let path = format!("/admin/v1/users/{}/accounts", fixtures.ada.uuid);
+    fixtures.operator(Method::POST, &path, account).await;
 }
 
-async fn photos(stage: &Stage) -> Vec<Row> {
+async fn photos(fixtures: &Fixtures) -> Vec<Row> {
     let disabled = "NL91ABNA0417164300";
     open(
-        stage,
+        fixtures,
         json!({"type": "bankTransfer", "identifier": disabled, "name": "Ada", "disabled": true}),
     )
     .await;
@@ -65,10 +65,10 @@ async fn photos(stage: &Stage) -> Vec<Row> {
         ("ER185", "an empty holder", json!({"name": ""})),
     ];
     let row = |(code, wrong, changes)| {
-        Row::new(code, wrong, stage.ada_post(PHOTO, &with(valid.clone(), changes)))
+        Row::new(code, wrong, fixtures.ada_post(PHOTO, &with(valid.clone(), changes)))
     };
     let mut rows: Vec<_> = wrong.into_iter().map(row).collect();
-    rows.push(Row::new("ER186", "no proof at all", stage.ada_post(PHOTO, &unproven)));
+    rows.push(Row::new("ER186", "no proof at all", fixtures.ada_post(PHOTO, &unproven)));
     rows
 }
 
@@ -78,7 +78,7 @@ fn session(changes: Value) -> Value {
     with(valid, changes)
 }
 
-fn sessions(stage: &Stage) -> Vec<Row> {
+fn sessions(fixtures: &Fixtures) -> Vec<Row> {
     let wrong = [
         ("ER109", "no currency", json!({"currencyCode": null})),
         ("ER114", "a currency that is none", json!({"currencyCode": "JPY"})),
@@ -88,18 +88,19 @@ fn sessions(stage: &Stage) -> Vec<Row> {
         ("ER401", "a card that is refused", json!({"sessionIdentifier": "sandbox-refused"})),
     ];
     let row =
-        |(code, wrong, changes)| Row::new(code, wrong, stage.ada_post(CARDS, &session(changes)));
+        |(code, wrong, changes)| Row::new(code, wrong, fixtures.ada_post(CARDS, &session(changes)));
     let token = json!({"access_token": ""});
     let mut rows: Vec<_> = wrong.into_iter().map(row).collect();
-    rows.push(Row::new("ER393", "an empty token", stage.ada_post(WALLET, &token)));
+    rows.push(Row::new("ER393", "an empty token", fixtures.ada_post(WALLET, &token)));
     rows
 }
 
-async fn cards(stage: &Stage) -> Vec<Row> {
-    let verify =
-        |identifier: &str| stage.ada_post(VERIFY_CARD, &json!({"accountIdentifier": identifier}));
+async fn cards(fixtures: &Fixtures) -> Vec<Row> {
+    let verify = |identifier: &str| {
+        fixtures.ada_post(VERIFY_CARD, &json!({"accountIdentifier": identifier}))
+    };
     let session = session(json!({"sessionIdentifier": "sandbox-unverifiable"}));
-    let unverifiable = stage.ada_post(CARDS, &session).send().await.assert_status(200).json();
+    let unverifiable = fixtures.ada_post(CARDS, &session).send().await.assert_status(200).json();
     let unverifiable = unverifiable["accountIdentifier"].as_str().unwrap();
     let (nameless, disabled, verified) =
         ("555555******0001", "555555******0002", "555555******0003");
@@ -109,7 +110,7 @@ async fn cards(stage: &Stage) -> Vec<Row> {
         (verified, "Ada", json!({"verified": true})),
     ] {
         let card = json!({"type": "creditCard", "identifier": identifier, "name": name});
-        open(stage, with(card, changes)).await;
+        open(fixtures, with(card, changes)).await;
     }
     vec![
         Row::new("ER380", "no card", verify("")),
@@ -121,15 +122,15 @@ async fn cards(stage: &Stage) -> Vec<Row> {
     ]
 }
 
-async fn plans(stage: &Stage) -> Vec<Row> {
+async fn plans(fixtures: &Fixtures) -> Vec<Row> {
     let mut codes = Vec::new();
-    for person in [&stage.ada, &stage.eve] {
+    for person in [&fixtures.ada, &fixtures.eve] {
         let path = format!("/admin/v1/users/{}/dca-codes", person.uuid);
         let plan = json!({"cryptoCurrency": "BTC", "walletAddress": WALLET_ADDRESS});
-        let plan = stage.operator(Method::POST, &path, plan).await;
+        let plan = fixtures.operator(Method::POST, &path, plan).await;
         codes.push(format!("{PLANS}/{}", plan["code"].as_str().unwrap()));
     }
-    let change = |path: &str, body: Value| stage.ada(Method::PATCH, path).json(&body);
+    let change = |path: &str, body: Value| fixtures.ada(Method::PATCH, path).json(&body);
     vec![
         Row::new("ER142", "a plan for every day", change(&codes[0], json!({"frequency": "daily"}))),
         Row::new("ER143", "a plan for nothing", change(&codes[0], json!({"intendedAmount": 0}))),

@@ -5,15 +5,15 @@ use http::Method;
 use rampart_core::platform::clock::Clock;
 use rampart_tests::caller::{Caller, Request};
 use rampart_tests::edge::{Edge, UNLIMITED};
+use rampart_tests::test_context::TestContext;
 use rampart_tests::user::registration;
-use rampart_tests::world::World;
 use serde_json::{Value, json};
 
 /// Time since the expired items were issued.
 const AGO: TimeDelta = TimeDelta::hours(2);
 
 /// One edge, a partner with users, and the same service as it was some time ago.
-pub(super) struct Stage {
+pub(super) struct Fixtures {
     pub(super) edge: Edge,
     /// A test client by its token.
     pub(super) shop: Caller,
@@ -22,7 +22,7 @@ pub(super) struct Stage {
     pub(super) ada: Person,
     pub(super) eve: Person,
     /// The service in the past: everything that it issues has expired.
-    pub(super) earlier: World,
+    pub(super) earlier: TestContext,
 }
 
 /// A registered user of the shop.
@@ -41,7 +41,7 @@ pub(super) fn with(mut body: Value, changes: Value) -> Value {
     body
 }
 
-impl Stage {
+impl Fixtures {
     pub(super) async fn set() -> Self {
         let edge = Edge::with(|setup| {
             let documents = setup.folder().join("documents").display().to_string();
@@ -57,7 +57,7 @@ impl Stage {
         let (ada, eve) = (person(&key, "ada").await, person(&key, "eve").await);
         let clock = Clock::system();
         clock.advance(-AGO);
-        let earlier = World::beside(&edge, clock).await;
+        let earlier = TestContext::beside(&edge, clock).await;
         Self { edge, shop, key, ada, eve, earlier }
     }
 

@@ -8,8 +8,8 @@ use http::Method;
 use rampart_core::endpoint::Route;
 use rampart_tests::answer::Answer;
 use rampart_tests::partner::Partner;
+use rampart_tests::test_context::TestContext;
 use rampart_tests::user::User;
-use rampart_tests::world::World;
 use serde_json::{Value, json};
 
 use self::made::{at, confirm, offer_for, under, with};
@@ -89,7 +89,7 @@ pub(crate) struct Named {
     pub(crate) body: Value,
 }
 
-/// Things that every owner has from the start.
+/// Resources that every owner has from the start.
 struct Marks {
     order: i64,
     sale: i64,
@@ -99,7 +99,7 @@ struct Marks {
 
 /// Everybody, and what they have.
 pub(crate) struct Cast {
-    pub(crate) world: World,
+    pub(crate) context: TestContext,
     pub(crate) acme: Partner,
     pub(super) rival: Partner,
     pub(crate) ann: User,
@@ -114,14 +114,14 @@ pub(crate) struct Cast {
 
 impl Cast {
     pub(crate) async fn gather() -> Self {
-        let world = World::start().await;
-        let (acme, rival) = (world.partner("acme").await, world.partner("rival").await);
+        let context = TestContext::start().await;
+        let (acme, rival) = (context.partner("acme").await, context.partner("rival").await);
         let rates = ["client", "quotes", "credentials", "login", "uploads"];
         let rates: Value = rates.map(|bucket| (bucket, UNLIMITED)).into_iter().collect();
         for slug in ["acme", "rival"] {
             let path = format!("/admin/v1/partners/{slug}");
             let rates = json!({ "rateLimits": rates });
-            world.admin(Method::PATCH, &path, rates).await.assert_status(200);
+            context.admin(Method::PATCH, &path, rates).await.assert_status(200);
         }
         let (ann, bob) = (acme.user("ann").await, acme.user("bob").await);
         let eve = rival.user("eve").await;
@@ -129,10 +129,10 @@ impl Cast {
         for user in [&ann, &bob, &eve] {
             uuids.push(user.log_in().await["uuid"].as_str().unwrap().to_owned());
         }
-        let traces = traces::statement(world.db()).await;
+        let traces = traces::statement(context.db()).await;
         let uuids = uuids.try_into().unwrap();
         let (marks, number) = (Vec::new(), AtomicU32::new(0));
-        let mut cast = Self { world, acme, rival, ann, bob, eve, uuids, traces, marks, number };
+        let mut cast = Self { context, acme, rival, ann, bob, eve, uuids, traces, marks, number };
         for owner in [Owner::Ann, Owner::Bob, Owner::Eve] {
             let marks = cast.mark(owner).await;
             cast.marks.push(marks);
@@ -144,11 +144,11 @@ impl Cast {
     async fn mark(&self, owner: Owner) -> Marks {
         let path = format!("/admin/v1/users/{}", self.uuids[owner as usize]);
         let limits = json!({"limitOverrides": {"user_day_limit": 100_000_000}});
-        self.world.admin(Method::PATCH, &path, limits).await.assert_status(200);
+        self.context.admin(Method::PATCH, &path, limits).await.assert_status(200);
         let iban = json!({"type": "bankTransfer", "identifier": IBANS[owner as usize],
             "name": "Holder"});
         let accounts = format!("{path}/accounts");
-        self.world.admin(Method::POST, &accounts, iban).await.assert_status(201);
+        self.context.admin(Method::POST, &accounts, iban).await.assert_status(201);
         let reference = format!("of-{owner:?}");
         let hook = format!("https://{owner:?}.example/hook").to_lowercase();
         let partner = &self.user(owner).partner;
@@ -229,7 +229,7 @@ impl Cast {
     /// A client has ten endpoints at most: those that were made for one request go again.
     pub(super) async fn remove_spare_webhooks(&self) {
         let spare = "delete from webhook_endpoint where url like '%/spare'";
-        sqlx::query(spare).execute(self.world.db()).await.unwrap();
+        sqlx::query(spare).execute(self.context.db()).await.unwrap();
     }
 
     /// A request of `route` that names a thing of the owner, made for it. `by` is the client that

@@ -7,26 +7,26 @@ use serde_json::{Value, json};
 
 use crate::answer::Answer;
 use crate::partner::Partner;
-use crate::world::World;
+use crate::test_context::TestContext;
 
 /// An order that waits for its payment.
 #[derive(Clone, Debug)]
-pub struct Placed {
+pub struct OrderFixture {
     /// Its number.
     pub id: i64,
     /// Path of the page where it is paid.
     pub pay_path: String,
 }
 
-impl Placed {
+impl OrderFixture {
     /// An order of this partner over 100 EUR, to be paid within an hour.
     pub async fn order(
-        world: &World,
+        context: &TestContext,
         partner: &Partner,
         return_url: Option<&str>,
         callback_url: Option<&str>,
     ) -> Self {
-        let core = world.core();
+        let core = context.core();
         let id = OrderId::from_entropy(core.clock.random_u64().unwrap());
         let client: uuid::Uuid = partner.id.parse().unwrap();
         sqlx::query(
@@ -46,7 +46,7 @@ impl Placed {
         .bind(callback_url)
         .bind(core.clock.now() + chrono::TimeDelta::hours(1))
         .bind(core.clock.now())
-        .execute(world.db())
+        .execute(context.db())
         .await
         .unwrap();
         let url = payment_url(core, ClientId::from(client), id).unwrap();
@@ -79,22 +79,22 @@ impl Placed {
     }
 
     /// An order that has ended, so that its callback is due: cancelled by an operator.
-    pub async fn ended(world: &World, partner: &Partner, callback_url: &str) -> Self {
-        let order = Self::order(world, partner, None, Some(callback_url)).await;
-        order.event(world, "cancel").await.assert_status(200);
+    pub async fn ended(context: &TestContext, partner: &Partner, callback_url: &str) -> Self {
+        let order = Self::order(context, partner, None, Some(callback_url)).await;
+        order.event(context, "cancel").await.assert_status(200);
         order
     }
 
     /// An operator's event.
-    pub async fn event(&self, world: &World, event: &str) -> Answer {
+    pub async fn event(&self, context: &TestContext, event: &str) -> Answer {
         let path = format!("/admin/v1/orders/{}/events", self.id);
-        world.admin(http::Method::POST, &path, json!({"event": event})).await
+        context.admin(http::Method::POST, &path, json!({"event": event})).await
     }
 
     /// Its status, cause and timeline as an operator sees them.
-    pub async fn seen(&self, world: &World) -> Value {
+    pub async fn seen(&self, context: &TestContext) -> Value {
         let path = format!("/admin/v1/orders/{}", self.id);
-        let answer = world.admin(http::Method::GET, &path, json!({})).await;
+        let answer = context.admin(http::Method::GET, &path, json!({})).await;
         answer.assert_status(200);
         answer.json()
     }

@@ -1,4 +1,4 @@
-//! Creation of the things, through the calls of partners and users.
+//! Creation of the resources, through the calls of partners and users.
 
 use http::Method;
 use rampart_core::endpoint::Route;
@@ -123,7 +123,7 @@ impl Cast {
     pub(super) async fn plan(&self, owner: Owner) -> String {
         let path = format!("/admin/v1/users/{}/dca-codes", self.uuids[owner as usize]);
         let plan = json!({"cryptoCurrency": "BTC", "walletAddress": BTC});
-        let plan = self.world.admin(Method::POST, &path, plan).await.assert_status(201).json();
+        let plan = self.context.admin(Method::POST, &path, plan).await.assert_status(201).json();
         plan["code"].as_str().unwrap().to_owned()
     }
 
@@ -132,7 +132,7 @@ impl Cast {
         let order = self.order(owner, "told").await;
         let event = "select event_id from event where order_id = $1";
         let event: uuid::Uuid =
-            sqlx::query_scalar(event).bind(order).fetch_one(self.world.db()).await.unwrap();
+            sqlx::query_scalar(event).bind(order).fetch_one(self.context.db()).await.unwrap();
         event.to_string()
     }
 

@@ -20,25 +20,25 @@ use crate::document;
 use crate::edge::Edge;
 use crate::partner::Partner;
 
-/// 32 bytes in base64: the master key of every world.
+/// 32 bytes in base64: the master key of every context.
 const MASTER_KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 const ADMIN_TOKEN: &str = "operator-of-the-test";
 
 /// One edge's core, or several over one database.
-pub struct World {
+pub struct TestContext {
     core: Arc<Core>,
     settings: Settings,
     url: String,
     db: PgPool,
 }
 
-impl World {
-    /// A world with default settings.
+impl TestContext {
+    /// A context with default settings.
     pub async fn start() -> Self {
         Self::with(|_| ()).await
     }
 
-    /// A world whose settings the test changes.
+    /// A context whose settings the test changes.
     pub async fn with(change: impl FnOnce(&mut Settings)) -> Self {
         Self::over(cluster::database().await, Clock::system(), change).await
     }
@@ -80,7 +80,7 @@ impl World {
         &self.core
     }
 
-    /// The clock of every edge of this world.
+    /// The clock of every edge of this context.
     pub fn clock(&self) -> &Clock {
         &self.core.clock
     }
