@@ -2,7 +2,7 @@
 //!
 //! - [`fee_schedule`], [`rank`] and [`verify_signature`] are the calls of live requests. Each returns
 //!   `None` when the built-in rule applies; `evaluate`: their common path
-//! - `request`: the request to a policy of each kind and its output
+//! - `kinds`: everything that differs by kind, one file each, and their table
 //! - `runtime`: a tenant's policies in a snapshot
 //! - `shadow`: shadow runs and sampling
 //! - `lifecycle`: operations of operators; `manifest`, `operator_keys`: their signatures
@@ -18,21 +18,21 @@ mod check;
 pub(crate) mod decision_replay;
 pub(crate) mod dry_run;
 mod evaluate;
-mod fee;
 pub(crate) mod keys;
+mod kinds;
 pub(crate) mod lifecycle;
 pub mod manifest;
-mod method_order;
 pub(crate) mod operator_keys;
 mod replay_tokens;
-mod request;
 pub mod runtime;
 mod shadow;
-mod signature;
+
+pub use rampart_plugins::Template;
+pub use rampart_plugins::contract::PolicyKind;
 
 pub use self::check::{CheckedComponent, check};
-pub use self::fee::{PolicyFees, fee_schedule};
-pub(crate) use self::method_order::policy_methods;
-pub use self::method_order::rank;
+pub use self::kinds::fee::{PolicyFees, fee_schedule};
+pub(crate) use self::kinds::method_order::policy_methods;
+pub use self::kinds::method_order::rank;
+pub use self::kinds::signature::{SignatureDecision, signed_payload, verify_signature};
 pub use self::shadow::ShadowQueue;
-pub use self::signature::{SignatureDecision, signed_payload, verify_signature};

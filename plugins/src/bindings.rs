@@ -22,3 +22,16 @@ wasmtime::component::bindgen!({
 
 pub(crate) use exports::rampart::policy::{fee, meta, method_order, signature};
 pub(crate) use rampart::policy::{crypto, log, types};
+
+/// Types of a policy's input and output, as in `wit/`.
+pub mod contract {
+    pub use super::crypto::Algorithm;
+    pub use super::fee::{FeeKind, FeeRequest, Stage};
+    pub use super::log::Level;
+    pub use super::meta::{ConfigField, ConfigType, PolicyInfo, PolicyKind};
+    pub use super::method_order::{
+        Method, MethodKind, OrderRequest as RankRequest, Placement, UserFacts,
+    };
+    pub use super::signature::{Field, Header, Purpose, Rejection, SignedPayload, Signer, Verdict};
+    pub use super::types::{CallContext, ConfigEntry, ConfigValue, Money, Side};
+}

@@ -8,19 +8,48 @@ pub(crate) mod request_size;
 pub(crate) mod scalars;
 pub(crate) mod signature;
 
+pub use self::fee::{Charge, FeeLine, FeePolicy, FeeSchedule};
+pub use self::method_order::{MethodOrderPolicy, Ranking};
+pub use self::signature::SignaturePolicy;
+
 use wasmtime::Engine;
 use wasmtime::component::{HasSelf, Linker};
 
 use self::compiled::Linked;
-use self::fee::FeePolicy;
-use self::method_order::MethodOrderPolicy;
-use self::signature::SignaturePolicy;
 use crate::bindings::log;
 use crate::bindings::meta::PolicyKind;
 use crate::bindings::types::ConfigEntry;
 use crate::host::call::{Call, CallClass, run};
 use crate::host::keys::KeyRing;
 use crate::host::report::CallReport;
+
+/// The files of a first policy of a kind, which `rampart policy new` writes.
+#[derive(Clone, Copy, Debug)]
+pub struct Template {
+    /// Its source in Rust.
+    pub rust: &'static str,
+    /// Its source in C.
+    pub c: &'static str,
+    /// Its test vectors.
+    pub vectors: &'static str,
+    /// Name and text of the guest crate's module of the kind.
+    pub guest: (&'static str, &'static str),
+}
+
+/// The template with this kind's name, and the name of its module.
+macro_rules! template {
+    ($kind:literal, $module:literal) => {
+        Template {
+            rust: include_str!(concat!("../templates/rust/", $kind, ".rs")),
+            c: include_str!(concat!("../templates/c/", $kind, ".c")),
+            vectors: include_str!(concat!("../templates/", $kind, ".json")),
+            guest: (
+                concat!($module, ".rs"),
+                include_str!(concat!("../guests/rampart-guest/src/", $module, ".rs")),
+            ),
+        }
+    };
+}
 
 /// A compiled policy of any kind. A call runs on the calling thread, in microseconds for a small
 /// policy and at most until its deadline.
@@ -100,6 +129,10 @@ impl PolicyKind {
     /// All kinds.
     pub const ALL: [Self; 3] = [Self::Signature, Self::Fee, Self::MethodOrder];
 
+    /// Names of all kinds.
+    pub const NAMES: [&str; 3] =
+        [Self::Signature.as_str(), Self::Fee.as_str(), Self::MethodOrder.as_str()];
+
     /// Its name in paths, rows and metrics.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -112,6 +145,15 @@ impl PolicyKind {
     /// The kind of that name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+
+    /// The files of a first policy of this kind.
+    pub const fn template(self) -> Template {
+        match self {
+            Self::Signature => template!("signature", "signature"),
+            Self::Fee => template!("fee", "fee"),
+            Self::MethodOrder => template!("method-order", "method_order"),
+        }
     }
 
     /// Interfaces of the package that a policy of this kind may import.

@@ -20,6 +20,7 @@ mod host;
 mod kinds;
 
 pub use admission::Admitted;
+pub use bindings::contract;
 pub use config::check_config;
 pub use host::breaker::Breaker;
 pub use host::call::CallClass;
@@ -28,22 +29,4 @@ pub use host::engine::PolicyEngine;
 pub use host::keys::{BoundKey, KeyError, KeyRing, VerificationKey};
 pub use host::limits::PolicyLimits;
 pub use host::report::{CallReport, Failure, FailureKind, LogLine};
-pub use kinds::Policy;
-pub use kinds::fee::{Charge, FeeLine, FeePolicy, FeeSchedule};
-pub use kinds::method_order::{MethodOrderPolicy, Ranking};
-pub use kinds::signature::SignaturePolicy;
-
-/// Types of a policy's input and output, as in `wit/`.
-pub mod contract {
-    pub use crate::bindings::crypto::Algorithm;
-    pub use crate::bindings::fee::{FeeKind, FeeRequest, Stage};
-    pub use crate::bindings::log::Level;
-    pub use crate::bindings::meta::{ConfigField, ConfigType, PolicyInfo, PolicyKind};
-    pub use crate::bindings::method_order::{
-        Method, MethodKind, OrderRequest as RankRequest, Placement, UserFacts,
-    };
-    pub use crate::bindings::signature::{
-        Field, Header, Purpose, Rejection, SignedPayload, Signer, Verdict,
-    };
-    pub use crate::bindings::types::{CallContext, ConfigEntry, ConfigValue, Money, Side};
-}
+pub use kinds::*;

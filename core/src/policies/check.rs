@@ -33,7 +33,7 @@ pub fn check(
     vectors: Option<&[u8]>,
 ) -> Result<CheckedComponent, String> {
     let kind = PolicyKind::from_name(kind)
-        .ok_or_else(|| format!("'{kind}' is not signature, fee or method-order"))?;
+        .ok_or_else(|| format!("'{kind}' is not one of {}", PolicyKind::NAMES.join(", ")))?;
     let vectors = vectors.map(Vectors::read).transpose()?.unwrap_or_default();
     let defaults = PolicyLimits::default();
     // The author's machine may be busy, and no request waits: only fuel is limiting here.

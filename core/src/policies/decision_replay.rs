@@ -1,17 +1,14 @@
 //! Replay of an order's decisions: the same component with the same configuration and request must
 //! give the same output for the same fuel.
 
-use std::sync::Arc;
-
 use rampart_plugins::contract::{CallContext, PolicyKind};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::dry_run::LoadedVersion;
-use super::dry_run::request::DryRunRequest;
+use super::kinds::{self, AnyRequest};
 use super::lifecycle::error::LifecycleError;
 use super::lifecycle::target::Target;
-use super::request::{PolicyRequest, open_payload};
 use crate::Core;
 use crate::platform::error::Error;
 use rampart_types::ClientId;
@@ -68,7 +65,7 @@ impl Decision {
         else {
             return Ok(report(false, json!({"failure": "the question was not kept"})));
         };
-        let request = stored_request(core, target, input)?;
+        let request = kinds::read_stored(core, target.client, target.kind, input)?;
         let loaded = LoadedVersion::find(core, target, Some(self.version)).await?;
         if loaded.digest() != self.digest {
             return Err(Error::broken("find the component that decided").into());
@@ -81,11 +78,7 @@ impl Decision {
             attributes: Vec::new(),
         };
         let _permit = core.policies.dry_run_permit().await?;
-        let run = move || match &request {
-            DryRunRequest::Fee(request) => call(&loaded, request, &context),
-            DryRunRequest::MethodOrder(request) => call(&loaded, request, &context),
-            DryRunRequest::Signature(request) => call(&loaded, request, &context),
-        };
+        let run = move || call(&loaded, &request, &context);
         let now = tokio::task::spawn_blocking(run)
             .await
             .map_err(|error| Error::internal("run a policy", error))?;
@@ -96,28 +89,14 @@ impl Decision {
     }
 }
 
-fn stored_request(
-    core: &Core,
-    target: Target<'_>,
-    input: &Value,
-) -> Result<DryRunRequest, LifecycleError> {
-    if target.kind == PolicyKind::Signature {
-        let payload = open_payload(core, target.client, input.as_str().unwrap_or_default())?;
-        return Ok(DryRunRequest::Signature(payload));
-    }
-    let catalogue = Arc::clone(&core.snapshots.current().catalogue);
-    let read = DryRunRequest::read(target.kind, input.clone(), &catalogue);
-    read.map_err(|_| Error::broken("read a stored request").into())
-}
-
-fn call<R: PolicyRequest>(loaded: &LoadedVersion, request: &R, context: &CallContext) -> Value {
+fn call(loaded: &LoadedVersion, request: &AnyRequest, context: &CallContext) -> Value {
     let Some(report) = loaded.call(request, context) else { return Value::Null };
     match report.outcome {
         Ok(output) => json!({
-            "rule": R::rule(&output),
+            "rule": output.rule,
             "fuel": report.fuel,
-            "answer": R::output_digest(&output),
-            "decision": R::output_as_json(&output),
+            "answer": output.digest,
+            "decision": output.json,
         }),
         Err(failure) => json!({
             "fuel": report.fuel,

@@ -1,24 +1,22 @@
 //! Dry runs: calls of a version by an operator. Nothing is stored, and neither the breaker nor the
 //! metrics of live calls count them.
 //!
-//! `request` and `report` are the JSON forms of both, also of test vectors; `recorded`: recorded
-//! requests of live calls.
+//! `report` is the JSON form of a call, also of test vectors; `recorded`: recorded requests of live
+//! calls.
 
 mod recorded;
 pub(super) mod report;
-pub(super) mod request;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use rampart_plugins::contract::{CallContext, ConfigEntry};
-use rampart_plugins::{CallClass, CallReport, KeyRing, Policy};
+use rampart_plugins::{CallReport, KeyRing, Policy};
 use serde_json::{Map, Value, json};
 
-use self::request::DryRunRequest;
+use super::kinds::{self, AnyRequest, CallInputs, ReportedOutput};
 use super::lifecycle::error::LifecycleError;
 use super::lifecycle::target::Target;
-use super::request::{CallInputs, PolicyRequest};
 use crate::Core;
 use crate::platform::error::Error;
 use crate::policies::runtime::TenantPolicies;
@@ -53,7 +51,7 @@ pub(crate) async fn dry_run(
     let loaded = LoadedVersion::find(core, target, version).await?;
     let catalogue = Arc::clone(&core.snapshots.current().catalogue);
     let read = |input| {
-        DryRunRequest::read(target.kind, input, &catalogue)
+        kinds::read(target.kind, input, &catalogue)
             .map_err(|problem| LifecycleError::Invalid(format!("input: {problem}")))
     };
     let (is_single, requests) = match input {
@@ -166,18 +164,18 @@ impl LoadedVersion {
     }
 
     /// Calls it, for a report; the request is of its kind.
-    fn report(&self, request: &DryRunRequest, context: &CallContext) -> Map<String, Value> {
+    fn report(&self, request: &AnyRequest, context: &CallContext) -> Map<String, Value> {
         report::call(&self.policy, context, &self.config, request, &self.keys).unwrap_or_default()
     }
 
     /// Calls it; `None` for a policy of another kind. Blocks: not for a serving thread.
-    pub(super) fn call<R: PolicyRequest>(
+    pub(super) fn call(
         &self,
-        request: &R,
+        request: &AnyRequest,
         context: &CallContext,
-    ) -> Option<CallReport<R::Output>> {
+    ) -> Option<CallReport<ReportedOutput>> {
         let inputs = CallInputs { context, config: &self.config, keys: &self.keys };
-        request.call(CallClass::Background, &self.policy, inputs)
+        request.call_reported(&self.policy, inputs)
     }
 
     /// SHA-256 of its component, in lower-case hex.

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use self::context::{NS_PER_MS, live_context};
 use self::redaction::redacted;
-use super::request::{CallInputs, PolicyRequest};
+use super::kinds::{CallInputs, PolicyRequest};
 use super::shadow;
 use crate::Core;
 use crate::auth::caller::Client;

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::evaluate::context::{NS_PER_MS, live_context};
 use super::evaluate::redaction::redacted;
-use super::request::{CallInputs, PolicyRequest};
+use super::kinds::{CallInputs, PolicyRequest};
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::platform::error::{Error, Result};

@@ -20,8 +20,7 @@ use crate::platform::error::{Denial, Error, Result};
 use crate::policies::lifecycle::{LifecycleError, REASON_CHARS_MAX, Target};
 
 /// The path's `{kind}`.
-const KIND: Member =
-    required("kind", Kind::OneOf(&["signature", "fee", "method-order"]), "The kind of policy.");
+const KIND: Member = required("kind", Kind::OneOf(&PolicyKind::NAMES), "The kind of policy.");
 /// The path's `{version}`.
 const VERSION: Member =
     required("version", Kind::Integer(1, i64::MAX), "The version's number, from 1 per kind.");

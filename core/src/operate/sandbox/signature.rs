@@ -9,6 +9,7 @@ mod compare;
 mod mistakes;
 
 use http::Method;
+use rampart_plugins::contract::PolicyKind;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -92,7 +93,7 @@ impl Endpoint for V2 {
             (None, None) => (Vec::new(), "There is no signature to look at."),
             (Some(_), None) => mistakes::find(&signable, fits)?,
         };
-        let by_policy = client.tenant.policies.signature.is_some();
+        let by_policy = client.tenant.policies.get(PolicyKind::Signature).is_some();
         let scheme = if by_policy { "policy" } else { "hmac-sha256" };
         Ok(Json(Explanation { canonical, scheme, valid, differs, explanation }))
     }

@@ -23,7 +23,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::policies::dry_run::report;
-use crate::policies::dry_run::request::DryRunRequest;
+use crate::policies::kinds;
 use crate::policies::runtime;
 use crate::policies::runtime::configuration::entries;
 use crate::trading::catalogue::Catalogue;
@@ -126,7 +126,7 @@ impl Vectors {
         let config = entries(fields, vector.config.as_ref().unwrap_or(&self.config))?;
         check_config(fields, &config)?;
         let kind = admitted.policy.kind();
-        let request = DryRunRequest::read(kind, vector.input.clone(), &Catalogue::default())
+        let request = kinds::read(kind, vector.input.clone(), &Catalogue::default())
             .map_err(|problem| format!("input: {problem}"))?;
         let context = CallContext {
             partner: "example".to_owned(),

@@ -6,10 +6,9 @@ use serde_json::Value;
 
 use crate::Core;
 use crate::platform::error::{Error, Result};
-use crate::policies::dry_run::request::DryRunRequest;
+use crate::policies::kinds::{self, AnyRequest};
 use crate::policies::lifecycle::error::LifecycleError;
 use crate::policies::lifecycle::target::Target;
-use crate::policies::request::open_payload;
 use crate::policies::runtime::SAMPLES_MAX;
 use crate::trading::catalogue::Catalogue;
 
@@ -18,13 +17,13 @@ pub(super) async fn requests(
     core: &Core,
     target: Target<'_>,
     catalogue: &Catalogue,
-) -> Result<Vec<DryRunRequest>, LifecycleError> {
+) -> Result<Vec<AnyRequest>, LifecycleError> {
     let requests = match target.kind {
         PolicyKind::Signature => payloads(core, target).await?,
         kind => {
             let inputs = samples(core, target).await?.into_iter();
             let read = |input| {
-                DryRunRequest::read(kind, input, catalogue)
+                kinds::read(kind, input, catalogue)
                     .map_err(|_| Error::broken("read a stored sample"))
             };
             inputs.map(read).collect::<Result<_>>()?
@@ -49,7 +48,7 @@ async fn samples(core: &Core, target: Target<'_>) -> Result<Vec<Value>> {
     Ok(samples)
 }
 
-async fn payloads(core: &Core, target: Target<'_>) -> Result<Vec<DryRunRequest>> {
+async fn payloads(core: &Core, target: Target<'_>) -> Result<Vec<AnyRequest>> {
     let sealed = sqlx::query_scalar!(
         r#"
         select signature_decision ->> 'input' as "input!" from offer
@@ -62,6 +61,7 @@ async fn payloads(core: &Core, target: Target<'_>) -> Result<Vec<DryRunRequest>>
     )
     .fetch_all(&core.db)
     .await?;
-    let open = |sealed: &String| open_payload(core, target.client, sealed);
-    sealed.iter().map(|sealed| Ok(DryRunRequest::Signature(open(sealed)?))).collect()
+    let open =
+        |sealed| kinds::read_stored(core, target.client, target.kind, &Value::String(sealed));
+    sealed.into_iter().map(open).collect()
 }

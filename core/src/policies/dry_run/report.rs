@@ -1,11 +1,10 @@
 //! The report of a dry run: output, cost and log as JSON.
 
 use rampart_plugins::contract::{CallContext, ConfigEntry, Level};
-use rampart_plugins::{CallClass, CallReport, KeyRing, LogLine, Policy};
+use rampart_plugins::{CallReport, KeyRing, LogLine, Policy};
 use serde_json::{Map, Value, json};
 
-use super::request::DryRunRequest;
-use crate::policies::request::{CallInputs, PolicyRequest};
+use crate::policies::kinds::{AnyRequest, CallInputs, ReportedOutput};
 
 /// Calls the policy: `{decision, failure, fuel, memoryBytes, log, logDropped}`, one of `decision` and
 /// `failure` being null. `None` when the request is for another kind of policy.
@@ -15,28 +14,16 @@ pub(crate) fn call(
     policy: &Policy,
     context: &CallContext,
     config: &[ConfigEntry],
-    request: &DryRunRequest,
+    request: &AnyRequest,
     keys: &KeyRing,
 ) -> Option<Map<String, Value>> {
     let inputs = CallInputs { context, config, keys };
-    match request {
-        DryRunRequest::Fee(request) => report(policy, request, inputs),
-        DryRunRequest::MethodOrder(request) => report(policy, request, inputs),
-        DryRunRequest::Signature(request) => report(policy, request, inputs),
-    }
+    request.call_reported(policy, inputs).map(as_json)
 }
 
-fn report<R: PolicyRequest>(
-    policy: &Policy,
-    request: &R,
-    inputs: CallInputs<'_>,
-) -> Option<Map<String, Value>> {
-    request.call(CallClass::Background, policy, inputs).map(as_json::<R>)
-}
-
-fn as_json<R: PolicyRequest>(report: CallReport<R::Output>) -> Map<String, Value> {
+fn as_json(report: CallReport<ReportedOutput>) -> Map<String, Value> {
     let (decision, failure) = match report.outcome {
-        Ok(output) => (R::output_as_json(&output), Value::Null),
+        Ok(output) => (output.json, Value::Null),
         Err(failure) => {
             let cause = failure.kind.as_str();
             (Value::Null, json!({"cause": cause, "message": failure.message}))

@@ -12,15 +12,11 @@ use super::rollout::Rollout;
 use super::sample_throttle::SampleThrottle;
 use crate::platform::metrics::PolicyMeters;
 
-/// Policies that replace a tenant's built-in rules; `None` is the built-in.
+/// Policies that replace a tenant's built-in rules.
 #[derive(Clone, Debug, Default)]
 pub struct TenantPolicies {
-    /// Decides whether offers and onboarding requests are authentic.
-    pub signature: Option<Arc<ActivePolicy>>,
-    /// States fees.
-    pub fee: Option<Arc<ActivePolicy>>,
-    /// Orders payment methods.
-    pub method_order: Option<Arc<ActivePolicy>>,
+    /// At most one of a kind.
+    active: Vec<Arc<ActivePolicy>>,
     /// Keys that the signature policy may name.
     pub verification_keys: KeyRing,
     /// Canaries and shadow runs, at most one of a kind.
@@ -35,12 +31,7 @@ impl TenantPolicies {
 
     /// The active policy of a kind.
     pub fn get(&self, kind: PolicyKind) -> Option<&Arc<ActivePolicy>> {
-        match kind {
-            PolicyKind::Signature => &self.signature,
-            PolicyKind::Fee => &self.fee,
-            PolicyKind::MethodOrder => &self.method_order,
-        }
-        .as_ref()
+        self.active.iter().find(|policy| policy.kind == kind)
     }
 
     /// The rollout of a kind.
@@ -56,18 +47,13 @@ impl TenantPolicies {
 
     /// Makes a version the active one of its kind.
     pub(crate) fn set(&mut self, policy: Arc<ActivePolicy>) {
-        let active = match policy.kind {
-            PolicyKind::Signature => &mut self.signature,
-            PolicyKind::Fee => &mut self.fee,
-            PolicyKind::MethodOrder => &mut self.method_order,
-        };
-        *active = Some(policy);
+        self.active.retain(|replaced| replaced.kind != policy.kind);
+        self.active.push(policy);
     }
 
     /// Every version that is active or in a rollout.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<ActivePolicy>> {
-        let active = PolicyKind::ALL.into_iter().filter_map(|kind| self.get(kind));
-        active.chain(self.rollouts.iter().map(|rollout| &rollout.policy))
+        self.active.iter().chain(self.rollouts.iter().map(|rollout| &rollout.policy))
     }
 }
 

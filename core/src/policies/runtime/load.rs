@@ -144,7 +144,7 @@ async fn rows(core: &Core, ids: &[Uuid]) -> Result<Vec<Row>> {
     .await?;
     let mut parsed = Vec::with_capacity(rows.len());
     for row in rows {
-        // The table's check knows the same three kinds.
+        // A later version of Rampart may know more kinds.
         let Some(kind) = PolicyKind::from_name(&row.kind) else { continue };
         let percentage = row.share.and_then(|share| u8::try_from(share).ok());
         parsed.push(Row {

@@ -1,6 +1,6 @@
 //! Proof that an offer is the partner's: none needed, a built-in signature, or a policy's verdict.
 
-use rampart_plugins::contract::{Purpose, SignedPayload};
+use rampart_plugins::contract::{PolicyKind, Purpose, SignedPayload};
 use serde_json::Value;
 
 use super::signature::{self, Signable};
@@ -45,7 +45,7 @@ impl Proof {
         if requirement == SignatureRequirement::Never && signature.is_none() {
             return Self::NotNeeded;
         }
-        if client.tenant.policies.signature.is_some() {
+        if client.tenant.policies.get(PolicyKind::Signature).is_some() {
             return Self::Policy(Box::new(policies::signed_payload(Purpose::Offer, input)));
         }
         let signable = Signable::read(input);

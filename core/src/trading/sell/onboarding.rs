@@ -5,7 +5,7 @@
 //! contract): the signed text is the query itself.
 
 use http::Method;
-use rampart_plugins::contract::{Field, Purpose, SignedPayload};
+use rampart_plugins::contract::{Field, PolicyKind, Purpose, SignedPayload};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -264,7 +264,7 @@ impl Endpoint for VerifyV2 {
 
     async fn call(core: &Core, client: Client, query: SignedQuery) -> Result<NoContent> {
         let tenant = &client.tenant;
-        if tenant.policies.signature.is_some() {
+        if tenant.policies.get(PolicyKind::Signature).is_some() {
             policies::verify_signature(core, &client, query.payload()).await?;
         } else {
             let signature = query.signature.as_deref().unwrap_or_default();

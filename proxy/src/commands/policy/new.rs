@@ -4,8 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use rampart_core::policies::PolicyKind;
 
-use super::template::{Kind, Language, files};
+use super::template::{Language, files};
 use crate::startup_error::StartupError;
 
 /// Longest name of a project, in bytes.
@@ -17,8 +19,8 @@ pub(crate) struct New {
     /// The folder to make, whose name is also the policy's: small letters, digits and hyphens.
     name: String,
     /// The kind of policy.
-    #[arg(long, value_enum)]
-    kind: Kind,
+    #[arg(long, value_parser = kind_parser())]
+    kind: PolicyKind,
     /// The source language.
     #[arg(long, value_enum, default_value = "rust")]
     lang: Language,
@@ -30,7 +32,7 @@ impl New {
     /// # Errors
     /// One sentence: what is wrong with the name, or what cannot be written.
     pub(crate) fn run(&self) -> Result<(), StartupError> {
-        let (name, kind) = (self.name.as_str(), self.kind.name());
+        let (name, kind) = (self.name.as_str(), self.kind.as_str());
         check_name(name)?;
         let folder = Path::new(name);
         fs::create_dir(folder)
@@ -45,6 +47,12 @@ impl New {
         );
         Ok(())
     }
+}
+
+/// Reads the name of a kind.
+fn kind_parser() -> impl TypedValueParser<Value = PolicyKind> {
+    PossibleValuesParser::new(PolicyKind::NAMES)
+        .try_map(|name| PolicyKind::from_name(&name).ok_or("no such kind"))
 }
 
 /// Checks a name that serves as folder name, crate name and part of the policy's name.

@@ -7,17 +7,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use componentize::WIT;
-
-/// The kind of policy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Kind {
-    /// Fees of a quote or an order.
-    Fee,
-    /// The order of payment methods.
-    MethodOrder,
-    /// Verification of a partner's signature.
-    Signature,
-}
+use rampart_core::policies::{PolicyKind, Template};
 
 /// The source language of a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -39,54 +29,30 @@ macro_rules! plugins {
 const WIT_IN_REPOSITORY: &str = "path: \"../../../wit\"";
 const WIT_IN_PROJECT: &str = "path: \"wit\"";
 
-const GUEST_CRATE: [(&str, &str); 11] = [
+/// The guest crate without the modules of the kinds.
+const GUEST_CRATE: [(&str, &str); 8] = [
     ("about.rs", plugins!("guests/rampart-guest/src/about.rs")),
     ("arena.rs", plugins!("guests/rampart-guest/src/arena.rs")),
     ("bindings.rs", plugins!("guests/rampart-guest/src/bindings.rs")),
     ("config.rs", plugins!("guests/rampart-guest/src/config.rs")),
     ("decimal.rs", plugins!("guests/rampart-guest/src/decimal.rs")),
     ("encoding.rs", plugins!("guests/rampart-guest/src/encoding.rs")),
-    ("fee.rs", plugins!("guests/rampart-guest/src/fee.rs")),
     ("lib.rs", plugins!("guests/rampart-guest/src/lib.rs")),
     ("log.rs", plugins!("guests/rampart-guest/src/log.rs")),
-    ("method_order.rs", plugins!("guests/rampart-guest/src/method_order.rs")),
-    ("signature.rs", plugins!("guests/rampart-guest/src/signature.rs")),
 ];
 
 /// The clang arguments that compile a policy in C to a core module, one per line.
 pub(super) const CLANG_FLAGS: &str = plugins!("guests/c/clang-flags");
 
-impl Kind {
-    /// Its name in commands and paths.
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Fee => "fee",
-            Self::MethodOrder => "method-order",
-            Self::Signature => "signature",
-        }
-    }
-
-    const fn vectors(self) -> &'static str {
-        match self {
-            Self::Fee => plugins!("templates/fee.json"),
-            Self::MethodOrder => plugins!("templates/method-order.json"),
-            Self::Signature => plugins!("templates/signature.json"),
-        }
-    }
-
-    const fn source(self, language: Language) -> &'static str {
-        match (self, language) {
-            (Self::Fee, Language::Rust) => plugins!("templates/rust/fee.rs"),
-            (Self::MethodOrder, Language::Rust) => plugins!("templates/rust/method-order.rs"),
-            (Self::Signature, Language::Rust) => plugins!("templates/rust/signature.rs"),
-            (Self::Fee, Language::C) => plugins!("templates/c/fee.c"),
-            (Self::MethodOrder, Language::C) => plugins!("templates/c/method-order.c"),
-            (Self::Signature, Language::C) => plugins!("templates/c/signature.c"),
-        }
-    }
-}
-
 impl Language {
+    /// The decision's source in a first policy of this kind.
+    const fn decision(self, template: Template) -> &'static str {
+        match self {
+            Self::Rust => template.rust,
+            Self::C => template.c,
+        }
+    }
+
     /// The file with the decision.
     pub(super) const fn source(self) -> &'static str {
         match self {
@@ -111,20 +77,21 @@ impl Language {
 }
 
 /// The files of a project of this name: path in it, and text.
-pub(super) fn files(name: &str, kind: Kind, language: Language) -> Vec<(PathBuf, String)> {
+pub(super) fn files(name: &str, kind: PolicyKind, language: Language) -> Vec<(PathBuf, String)> {
     let own = |path: &str, text: &str| {
         let text = text
             .replace("@name@", name)
-            .replace("@kind@", kind.name())
+            .replace("@kind@", kind.as_str())
             .replace("@source@", language.source())
             .replace("@language@", language.about());
         (PathBuf::from(path), text)
     };
+    let template = kind.template();
     let copied = |path: &str, text: &str| (PathBuf::from(path), text.to_owned());
     let mut files = vec![
         own("README.md", plugins!("templates/project.md")),
-        own(language.source(), kind.source(language)),
-        copied("vectors.json", kind.vectors()),
+        own(language.source(), language.decision(template)),
+        copied("vectors.json", template.vectors),
         copied(".gitignore", "/target\n*.wasm\n"),
     ];
     match language {
@@ -139,7 +106,8 @@ pub(super) fn files(name: &str, kind: Kind, language: Language) -> Vec<(PathBuf,
                 copied(".cargo/config.toml", plugins!("guests/.cargo/config.toml")),
                 copied("rampart-guest/Cargo.toml", plugins!("templates/rust/rampart-guest.toml")),
             ]);
-            files.extend(GUEST_CRATE.map(|(file, text)| {
+            let modules = PolicyKind::ALL.map(|kind| kind.template().guest);
+            files.extend(GUEST_CRATE.into_iter().chain(modules).map(|(file, text)| {
                 let text = text.replace(WIT_IN_REPOSITORY, WIT_IN_PROJECT);
                 (PathBuf::from("rampart-guest/src").join(file), text)
             }));
@@ -157,9 +125,9 @@ mod tests {
 
     #[test]
     fn a_project_is_called_what_its_author_said_and_leads_nowhere_else() {
-        for kind in Kind::value_variants() {
+        for kind in PolicyKind::ALL {
             for language in Language::value_variants() {
-                let files = files("acme-rule", *kind, *language);
+                let files = files("acme-rule", kind, *language);
                 for (path, text) in &files {
                     assert!(path.is_relative(), "{}", path.display());
                     assert!(!text.contains("@name@"), "{}", path.display());

@@ -1,16 +1,21 @@
 //! Ranking of payment methods by the partner's policy.
 
+mod json;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use rampart_plugins::Ranking;
-use rampart_plugins::contract::{Method, MethodKind, RankRequest};
+use rampart_plugins::contract::{Method, MethodKind, PolicyKind, RankRequest};
+use rampart_plugins::{CallClass, CallReport, Policy, Ranking};
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive as _;
+use serde_json::{Value, json};
 
-use super::evaluate::evaluate;
+use super::{CallInputs, PolicyRequest};
 use crate::Core;
 use crate::auth::caller::Client;
+use crate::platform::error::Result;
+use crate::policies::evaluate::evaluate;
 use crate::trading::catalogue::{Catalogue, PaymentMethod, PaymentMethodKind};
 use rampart_types::UserId;
 use rampart_types::money::percent_of;
@@ -68,6 +73,45 @@ fn cost_ppm(method: &PaymentMethod) -> Option<i32> {
     cost.checked_mul(Decimal::ONE_THOUSAND)?.checked_mul(Decimal::ONE_THOUSAND)?.to_i32()
 }
 
+/// Shared: users of one country mostly send the same request.
+impl PolicyRequest for Arc<RankRequest> {
+    type Output = Ranking;
+    const KIND: PolicyKind = PolicyKind::MethodOrder;
+    const SAMPLED: bool = true;
+
+    fn call(
+        &self,
+        class: CallClass,
+        policy: &Policy,
+        inputs: CallInputs<'_>,
+    ) -> Option<CallReport<Ranking>> {
+        let Policy::MethodOrder(policy) = policy else { return None };
+        Some(policy.rank_in(class, inputs.context, inputs.config, self))
+    }
+
+    fn read(input: Value, catalogue: &Catalogue) -> Result<Self, String> {
+        json::read(input, catalogue).map(Arc::new)
+    }
+
+    fn to_json(&self) -> Value {
+        json::to_json(self)
+    }
+
+    fn stored_input(&self, _: &Core, _: &Client) -> Value {
+        Value::Null
+    }
+
+    fn output_as_json(ranking: &Ranking) -> Value {
+        let shown =
+            ranking.shown.iter().map(|method| json!({"id": method.id, "badge": method.badge}));
+        json!({"shown": shown.collect::<Vec<_>>(), "rule": ranking.rule})
+    }
+
+    fn rule(ranking: &Ranking) -> &str {
+        &ranking.rule
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,7 +130,7 @@ mod tests {
             open_in_new_tab: false,
             uses_estimated_quote: false,
             enabled: true,
-            context: serde_json::Value::Array(Vec::new()),
+            context: Value::Array(Vec::new()),
         };
         assert_eq!(cost_ppm(&method), Some(3_500));
         method.fee_percentage = Decimal::new(25, 1);

@@ -65,7 +65,7 @@ pub(super) fn seal(core: &Core, client: &Client, payload: &SignedPayload) -> Val
 ///
 /// # Errors
 /// When it was sealed for another client or under another key, or was altered.
-pub(crate) fn open_payload(core: &Core, client: ClientId, sealed: &str) -> Result<SignedPayload> {
+pub(super) fn open_payload(core: &Core, client: ClientId, sealed: &str) -> Result<SignedPayload> {
     let bytes = |text: &str| STANDARD.decode(text).map_err(|e| Error::internal("read base64", e));
     let plain = core.keys.open(&context(client), &bytes(sealed)?)?;
     let stored: StoredPayload =

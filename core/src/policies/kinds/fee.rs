@@ -1,4 +1,6 @@
-//! Requests to fee policies.
+//! Fees of a quote or an order by the partner's policy. The host computes and clamps the amounts.
+
+mod json;
 
 use std::fmt::Write as _;
 
@@ -7,11 +9,58 @@ use rampart_plugins::{CallClass, CallReport, Charge, FeeSchedule, Policy};
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
-use super::{CallInputs, PolicyRequest, json};
+use super::{CallInputs, PolicyRequest};
 use crate::Core;
 use crate::auth::caller::Client;
+use crate::platform::error::{Code, Result};
+use crate::policies::evaluate::{count_outcome, evaluate};
 use crate::policies::manifest::digest_hex;
-use rampart_types::JsonDecimal;
+use crate::trading::catalogue::Catalogue;
+use rampart_types::{JsonDecimal, UserId};
+
+/// Fees stated by a partner's policy.
+#[derive(Clone, Debug)]
+pub struct PolicyFees {
+    /// The rules; neither clamped nor summed.
+    pub schedule: FeeSchedule,
+    /// For the audit and a replay: `{kind, version, digest, rule, fuel, answer, now, requestId,
+    /// input}`, and `clamped` and `within` if it was clamped.
+    pub decision: Value,
+}
+
+impl PolicyFees {
+    /// Records that fees were clamped to the operator's bounds: the fees, and the bounds in `within`.
+    /// Counted as `clamped`, beside the call's own `ok`.
+    pub fn note_clamped(&mut self, core: &Core, client: &Client, clamped: Value, within: Value) {
+        if let Value::Object(decision) = &mut self.decision {
+            decision.insert("clamped".to_owned(), clamped);
+            decision.insert("within".to_owned(), within);
+        }
+        count_outcome(core, client, PolicyKind::Fee, "clamped");
+    }
+}
+
+/// The fees of `request` by the partner's policy; `None` when the built-in fees apply: there is no
+/// policy for this user, or it failed. Synchronous: microseconds, at most the policy's deadline.
+///
+/// # Errors
+/// ER328 when a policy fails that the operator set to fail closed.
+pub fn fee_schedule(
+    core: &Core,
+    client: &Client,
+    user: Option<UserId>,
+    request: FeeRequest,
+) -> Result<Option<PolicyFees>> {
+    let user = user.map(|user| user.uuid());
+    match evaluate(core, client, user.as_ref().map(|user| &user.as_bytes()[..]), request) {
+        Ok(evaluation) => Ok(evaluation.map(|evaluation| PolicyFees {
+            schedule: evaluation.output,
+            decision: evaluation.decision,
+        })),
+        Err(failure) if failure.fail_closed => Err(Code::FeePolicyFailed.into()),
+        Err(_) => Ok(None),
+    }
+}
 
 impl PolicyRequest for FeeRequest {
     type Output = FeeSchedule;
@@ -28,8 +77,12 @@ impl PolicyRequest for FeeRequest {
         Some(policy.price_in(class, inputs.context, inputs.config, self))
     }
 
+    fn read(input: Value, _: &Catalogue) -> Result<Self, String> {
+        json::read(input)
+    }
+
     fn to_json(&self) -> Value {
-        json::fee(self)
+        json::to_json(self)
     }
 
     fn stored_input(&self, _: &Core, _: &Client) -> Value {

@@ -1,13 +1,23 @@
-//! Requests to signature policies.
+//! Signatures of payloads by the partner's policy.
+//!
+//! - `verify`: the call of live requests; `json`, `sealed_payload`: other forms of a payload
+
+mod json;
+mod sealed_payload;
+mod verify;
 
 use rampart_plugins::contract::{PolicyKind, Rejection, SignedPayload, Verdict};
 use rampart_plugins::{CallClass, CallReport, Policy};
+use rampart_types::ClientId;
 use serde_json::{Value, json};
 
-use super::{CallInputs, PolicyRequest, sealed_payload};
+pub use self::verify::{SignatureDecision, signed_payload, verify_signature};
+use super::{CallInputs, PolicyRequest};
 use crate::Core;
 use crate::auth::caller::Client;
+use crate::platform::error::Result;
 use crate::policies::runtime;
+use crate::trading::catalogue::Catalogue;
 
 impl PolicyRequest for SignedPayload {
     type Output = Verdict;
@@ -22,6 +32,14 @@ impl PolicyRequest for SignedPayload {
     ) -> Option<CallReport<Verdict>> {
         let Policy::Signature(policy) = policy else { return None };
         Some(policy.verify_in(class, inputs.context, inputs.config, self, inputs.keys))
+    }
+
+    fn read(input: Value, _: &Catalogue) -> Result<Self, String> {
+        json::read(input)
+    }
+
+    fn read_stored(core: &Core, client: ClientId, input: &Value) -> Result<Self> {
+        sealed_payload::open_payload(core, client, input.as_str().unwrap_or_default())
     }
 
     /// Null: a payload may hold personal data.

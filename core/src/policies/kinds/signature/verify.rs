@@ -10,13 +10,12 @@ use rampart_plugins::contract::{
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::evaluate::{count_outcome, evaluate};
-use super::replay_tokens;
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Error, Result};
-use crate::policies::runtime;
+use crate::policies::evaluate::{count_outcome, evaluate};
+use crate::policies::{replay_tokens, runtime};
 
 /// Longest distance of a claimed signing time from now, either way.
 const SIGNED_AT_WINDOW: TimeDelta = TimeDelta::seconds(300);
