@@ -75,7 +75,7 @@ impl Core {
         let passwords = Passwords::new(clock.clone())?;
         let tokens = Tokens::new(&settings.lifetimes);
         let (order_inserts, order_reads) = (OrderInserts::start(&db), OrderReads::start(&db));
-        let key_claims = KeyClaims::start(&db, &clock);
+        let key_claims = KeyClaims::start(&db);
         let core = Arc::new(Self {
             clock,
             db,

@@ -14,8 +14,8 @@ use schemars::SchemaGenerator;
 use serde_json::Value;
 
 use self::idempotency::Claim;
-pub(crate) use self::idempotency::SavedAnswer;
 pub use self::idempotency::{ClaimedKey, KeyClaims};
+pub(crate) use self::idempotency::{SavedAnswer, key_lost, save_answer};
 pub use self::respond::{Created, Done, Json, NoContent, Respond, Success};
 use crate::Core;
 use crate::auth::caller::{Caller, Client, UserProof};
@@ -77,8 +77,8 @@ pub trait Endpoint: 'static {
         request: Self::Request,
     ) -> impl Future<Output = Result<Self::Response>> + Send;
 
-    /// [`Endpoint::call`] with the request's `Idempotency-Key`, if it has one. For an endpoint that
-    /// saves its answer in its transaction; otherwise it is saved afterwards.
+    /// [`Endpoint::call`] with the request's `Idempotency-Key`, if it has one. Every idempotent
+    /// endpoint with a transaction saves its answer in it; otherwise it is saved afterwards.
     fn call_with_key(
         core: &Core,
         caller: Self::Caller,

@@ -4,11 +4,15 @@
 mod claims;
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::StatusCode;
 use ring::digest;
 use serde::Serialize;
+use sqlx::PgConnection;
+use tokio::time::timeout;
+use uuid::Uuid;
 
 pub use self::claims::KeyClaims;
 use self::claims::KeyRow;
@@ -23,6 +27,12 @@ const KEY_BYTES_MAX: usize = 255;
 
 /// Most keys that one look forgets.
 const FORGOTTEN_MAX: i64 = 10_000;
+
+/// Longest time that a failed request waits for its key to be freed.
+const RELEASE_TIMEOUT: Duration = Duration::from_millis(250);
+
+/// Detail of the refusal while another request has the key.
+const RUNNING: &str = "the first request with this key still runs";
 
 /// The key of a request, once it was looked for.
 pub(super) enum Claim {
@@ -46,30 +56,45 @@ pub(super) async fn claim(
     input: &Input,
 ) -> Result<Claim> {
     let Some(key) = key(input)? else { return Ok(Claim::NoKey) };
-    let body_digest = request_digest(input, user);
-    let body_digest = body_digest.as_ref();
-    let (client_id, digest) = (client.uuid(), body_digest.to_vec());
-    let asked = KeyRow { client_id, route, key: key.to_owned(), digest };
+    let key = ClaimedKey {
+        client,
+        route,
+        key: key.to_owned(),
+        digest: request_digest(input, user).as_ref().to_vec(),
+        claim: core.clock.uuid()?,
+        saved: AtomicBool::new(false),
+        lost: AtomicBool::new(false),
+    };
+    let asked = KeyRow {
+        client_id: client.uuid(),
+        route,
+        key: key.key.clone(),
+        digest: key.digest.clone(),
+        claim_id: key.claim,
+    };
     if core.key_claims.submit(asked).await? {
-        let key = key.to_owned();
-        return Ok(Claim::Claimed(ClaimedKey {
-            client,
-            route,
-            key,
-            saved: AtomicBool::new(false),
-        }));
+        return Ok(Claim::Claimed(key));
     }
-    saved(core, client, route, key, body_digest).await.map(Claim::Answered)
+    key.find_answer(core).await.map(Claim::Answered)
 }
 
 /// A key that this request has claimed: its answer is saved under it.
+///
+/// A request that was taken for dead loses its key to the next one. Its answer can then not be saved,
+/// and its effect is undone by the transaction in which that was tried ([`save_answer`]).
 #[derive(Debug)]
 pub struct ClaimedKey {
     client: ClientId,
     route: &'static str,
     key: String,
-    /// The endpoint's own statement has saved the answer.
+    /// Of the request.
+    digest: Vec<u8>,
+    /// Tells this request from others with the key.
+    claim: Uuid,
+    /// The endpoint's own transaction has saved the answer.
     saved: AtomicBool,
+    /// Another request has the key.
+    lost: AtomicBool,
 }
 
 /// An answer as it is saved, for the statement of an endpoint.
@@ -77,9 +102,36 @@ pub struct ClaimedKey {
 pub(crate) struct SavedAnswer {
     key_route: &'static str,
     key: String,
+    key_claim: Uuid,
     answer_status: u16,
     /// Sealed, in Postgres's hexadecimal form of bytes.
     answer_body: String,
+}
+
+/// Saves the answer in the transaction of its effect, as its last statement: both or neither. Nothing
+/// is saved for a request without a key.
+///
+/// # Errors
+/// When another request has claimed the key in the meantime, and when it cannot be saved: the
+/// transaction must not be committed then.
+pub(crate) async fn save_answer(
+    key: Option<&ClaimedKey>,
+    core: &Core,
+    tx: &mut PgConnection,
+    answer: &impl Serialize,
+) -> Result<()> {
+    let Some(key) = key else { return Ok(()) };
+    if !key.save(core, tx, &Reply::json(StatusCode::OK, answer)?).await? {
+        return Err(key.lost());
+    }
+    key.mark_saved();
+    Ok(())
+}
+
+/// The error of a request whose key another one has claimed, as a statement found that saves the
+/// answer beside its effect.
+pub(crate) fn key_lost(key: Option<&ClaimedKey>) -> Error {
+    key.map_or_else(|| Error::broken("lose a key that was never claimed"), ClaimedKey::lost)
 }
 
 impl ClaimedKey {
@@ -91,6 +143,7 @@ impl ClaimedKey {
         Ok(SavedAnswer {
             key_route: self.route,
             key: self.key.clone(),
+            key_claim: self.claim,
             answer_status: reply.status.as_u16(),
             answer_body: format!("\\x{}", hex::encode(self.seal(core, reply)?)),
         })
@@ -99,6 +152,13 @@ impl ClaimedKey {
     /// Notes that the statement with [`ClaimedKey::answer`] was carried out.
     pub(crate) fn mark_saved(&self) {
         self.saved.store(true, Ordering::Relaxed);
+    }
+
+    /// Notes that another request has claimed the key. The error that ends this one; what the partner
+    /// gets is the other one's answer.
+    fn lost(&self) -> Error {
+        self.lost.store(true, Ordering::Relaxed);
+        Error::with_status(Code::GeneralError, StatusCode::CONFLICT, RUNNING)
     }
 
     /// Saves the answer. Refusals are answers too: they are kept like successes. Where nothing is
@@ -114,52 +174,102 @@ impl ClaimedKey {
     ) -> Result<Reply> {
         let reply = match result {
             Ok(reply) if self.saved.load(Ordering::Relaxed) => return Ok(reply),
+            Err(_) if self.lost.load(Ordering::Relaxed) => return self.find_answer(core).await,
             Ok(reply) => reply,
             Err(error @ Error::Refused(_)) if !error.is(Code::RateLimited) => {
                 error.reply(request_id)
             }
             Err(error) => {
-                self.release(core).await?;
+                self.release(core).await;
                 return Err(error);
             }
         };
-        self.save(core, &reply).await?;
-        Ok(reply)
+        let saved = self.save(core, &mut *core.db.acquire().await?, &reply).await?;
+        if saved { Ok(reply) } else { self.find_answer(core).await }
     }
 
     fn seal(&self, core: &Core, reply: &Reply) -> Result<Vec<u8>> {
-        let context = context(self.client, self.route, &self.key);
-        core.keys.seal(&core.clock, &context, &reply.body)
+        core.keys.seal(&core.clock, &self.context(), &reply.body)
     }
 
-    async fn save(&self, core: &Core, reply: &Reply) -> Result<()> {
+    /// Saves the answer; `false` when another request has the key.
+    async fn save(&self, core: &Core, conn: &mut PgConnection, reply: &Reply) -> Result<bool> {
         let status = i16::try_from(reply.status.as_u16())
             .map_err(|e| Error::internal("save a status", e))?;
-        sqlx::query!(
-            "update idempotency_key set status = $4, body = $5 \
+        let saved = sqlx::query!(
+            "update idempotency_key set status = $5, body = $6 \
+             where client_id = $1 and route = $2 and key = $3 and claim_id = $4 \
+             and status is null",
+            self.client.uuid(),
+            self.route,
+            self.key,
+            self.claim,
+            status,
+            self.seal(core, reply)?,
+        )
+        .execute(conn)
+        .await?;
+        Ok(saved.rows_affected() == 1)
+    }
+
+    /// Frees the key. One that cannot be freed now is free when its claim ends.
+    async fn release(&self, core: &Core) {
+        let release = sqlx::query!(
+            "delete from idempotency_key where client_id = $1 and route = $2 and key = $3 \
+             and claim_id = $4 and status is null",
+            self.client.uuid(),
+            self.route,
+            self.key,
+            self.claim,
+        )
+        .execute(&core.db);
+        match timeout(RELEASE_TIMEOUT, release).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "an idempotency key could not be freed"),
+            Err(_) => tracing::warn!("an idempotency key could not be freed in time"),
+        }
+    }
+
+    /// The answer of the request that has the key.
+    ///
+    /// # Errors
+    /// ER999 with 409 while there is none, and with 422 when it was asked with another body.
+    async fn find_answer(&self, core: &Core) -> Result<Reply> {
+        let row = sqlx::query!(
+            "select body_digest, status, body from idempotency_key \
              where client_id = $1 and route = $2 and key = $3",
             self.client.uuid(),
             self.route,
             self.key,
-            status,
-            self.seal(core, reply)?,
         )
-        .execute(&core.db)
+        .fetch_optional(&core.db)
         .await?;
-        Ok(())
+        let refused = |status, detail| Err(Error::with_status(Code::GeneralError, status, detail));
+        match row {
+            Some(row) if row.body_digest != self.digest => refused(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                "this Idempotency-Key came with another body",
+            ),
+            Some(row) => match (row.status.and_then(|s| u16::try_from(s).ok()), row.body) {
+                (Some(status), Some(sealed)) => {
+                    let body = core.keys.open(&self.context(), &sealed)?;
+                    let status = StatusCode::from_u16(status)
+                        .map_err(|e| Error::internal("read a saved status", e))?;
+                    let mut reply = Reply::with_body(status, "application/json", Bytes::from(body));
+                    reply.set("idempotency-replayed", "true");
+                    Ok(reply)
+                }
+                _ => refused(StatusCode::CONFLICT, RUNNING),
+            },
+            None => {
+                refused(StatusCode::CONFLICT, "the first request with this key has just failed")
+            }
+        }
     }
 
-    async fn release(&self, core: &Core) -> Result<()> {
-        sqlx::query!(
-            "delete from idempotency_key \
-             where client_id = $1 and route = $2 and key = $3 and status is null",
-            self.client.uuid(),
-            self.route,
-            self.key,
-        )
-        .execute(&core.db)
-        .await?;
-        Ok(())
+    /// An answer may hold what identifies a person, so it is kept sealed, for its own row alone.
+    fn context(&self) -> String {
+        format!("idempotency_key/{}/{}/{}", self.client, self.route, self.key)
     }
 }
 
@@ -194,47 +304,6 @@ fn key(input: &Input) -> Result<Option<&str>> {
     })
 }
 
-async fn saved(
-    core: &Core,
-    client: ClientId,
-    route: &str,
-    key: &str,
-    body_digest: &[u8],
-) -> Result<Reply> {
-    let row = sqlx::query!(
-        "select body_digest, status, body from idempotency_key \
-         where client_id = $1 and route = $2 and key = $3",
-        client.uuid(),
-        route,
-        key,
-    )
-    .fetch_optional(&core.db)
-    .await?;
-    let refused = |status, detail| Err(Error::with_status(Code::GeneralError, status, detail));
-    match row {
-        Some(row) if row.body_digest != body_digest => {
-            refused(StatusCode::UNPROCESSABLE_ENTITY, "this Idempotency-Key came with another body")
-        }
-        Some(row) => match (row.status.and_then(|s| u16::try_from(s).ok()), row.body) {
-            (Some(status), Some(sealed)) => {
-                let body = core.keys.open(&context(client, route, key), &sealed)?;
-                let status = StatusCode::from_u16(status)
-                    .map_err(|e| Error::internal("read a saved status", e))?;
-                let mut reply = Reply::with_body(status, "application/json", Bytes::from(body));
-                reply.set("idempotency-replayed", "true");
-                Ok(reply)
-            }
-            _ => refused(StatusCode::CONFLICT, "the first request with this key still runs"),
-        },
-        None => refused(StatusCode::CONFLICT, "the first request with this key has just failed"),
-    }
-}
-
-/// An answer may hold what identifies a person, so it is kept sealed, for its own row alone.
-fn context(client: ClientId, route: &str, key: &str) -> String {
-    format!("idempotency_key/{client}/{route}/{key}")
-}
-
 impl Core {
     /// Deletes keys whose time is over.
     ///
@@ -243,8 +312,7 @@ impl Core {
     pub(crate) async fn forget_idempotency_keys(&self) -> Result<()> {
         sqlx::query!(
             "delete from idempotency_key where (client_id, route, key) in ( \
-                 select client_id, route, key from idempotency_key where expires_at < $1 limit $2)",
-            self.clock.now(),
+                 select client_id, route, key from idempotency_key where expires_at < now() limit $1)",
             FORGOTTEN_MAX,
         )
         .execute(&self.db)

@@ -12,7 +12,7 @@ use crate::platform::error::Result;
 use rampart_types::{ClientId, EmailAddress, PhoneNumber, UserId};
 
 /// A user, possibly deleted.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Account {
     pub(crate) client: ClientId,
     pub(crate) user: UserId,

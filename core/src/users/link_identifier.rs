@@ -7,7 +7,7 @@ use super::identifier::{self, LinkOutcome};
 use crate::Core;
 use crate::auth::caller::ClientAndUser;
 use crate::endpoint::openapi::doc::{Doc, Kind, Shape, required};
-use crate::endpoint::{Body, Done, Endpoint, Json};
+use crate::endpoint::{Body, ClaimedKey, Done, Endpoint, Json, save_answer};
 use crate::http::fields::Fields;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Error, Result};
@@ -61,11 +61,20 @@ impl Endpoint for V2 {
     }
 
     async fn call(core: &Core, caller: ClientAndUser, sent: String) -> Result<Json<Done>> {
+        Self::call_with_key(core, caller, sent, None).await
+    }
+
+    async fn call_with_key(
+        core: &Core,
+        caller: ClientAndUser,
+        sent: String,
+        key: Option<&ClaimedKey>,
+    ) -> Result<Json<Done>> {
         let client = caller.client.id();
         let identifier = identifiers::open(core, client, &sent).or_else(|| sent.parse().ok());
         let identifier = identifier
             .ok_or_else(|| Error::with_detail(Code::UserIdentifierLengthInvalid, "identifier"))?;
-        link(core, client, caller.user, &identifier).await?;
+        link(core, client, caller.user, &identifier, key).await?;
         Ok(Json(Done {}))
     }
 }
@@ -79,6 +88,7 @@ pub(crate) async fn link(
     client: ClientId,
     user: UserId,
     identifier: &UserIdentifier,
+    key: Option<&ClaimedKey>,
 ) -> Result<()> {
     let mut tx = core.db.begin().await?;
     // The lock ensures that a concurrent erasure deletes this identifier too.
@@ -88,6 +98,7 @@ pub(crate) async fn link(
     if identifier::link(&mut tx, core, client, user, identifier).await? == LinkOutcome::Conflict {
         return Err(Code::UserIdentifierTaken.into());
     }
+    save_answer(key, core, &mut tx, &Done {}).await?;
     tx.commit().await?;
     Ok(())
 }

@@ -14,7 +14,7 @@ use super::{chamber_of_commerce, member_docs};
 use crate::Core;
 use crate::auth::caller::{Client, ClientAndUser};
 use crate::endpoint::openapi::doc::{Doc, Shape};
-use crate::endpoint::{Body, Endpoint, Json};
+use crate::endpoint::{Body, ClaimedKey, Endpoint, Json, save_answer};
 use crate::http::fields::Fields;
 use crate::http::request::Input;
 use crate::http::upload::UploadedBody;
@@ -92,7 +92,16 @@ impl Endpoint for RegisterV2 {
         client: Client,
         request: Registration,
     ) -> Result<Json<RegisteredUser>> {
-        Ok(Json(register(core, &client, request).await?.into()))
+        Self::call_with_key(core, client, request, None).await
+    }
+
+    async fn call_with_key(
+        core: &Core,
+        client: Client,
+        request: Registration,
+        key: Option<&ClaimedKey>,
+    ) -> Result<Json<RegisteredUser>> {
+        Ok(Json(register(core, &client, request, key).await?.into()))
     }
 }
 
@@ -172,14 +181,19 @@ pub(crate) async fn register_on_page(
     let mut request = Registration::read(fields, (Scope::Page, client), (core.clock.now(), None))?;
     core.user_attempts.count(core, client, &request.email)?;
     request.details.identifier = identifier;
-    Ok(register(core, client, request).await?.user)
+    Ok(register(core, client, request, None).await?.user)
 }
 
 /// Creates the user and links the identifier, if any: all or nothing.
 ///
 /// # Errors
 /// ER002, ER090 and ER706, collected.
-async fn register(core: &Core, client: &Client, request: Registration) -> Result<Account> {
+async fn register(
+    core: &Core,
+    client: &Client,
+    request: Registration,
+    key: Option<&ClaimedKey>,
+) -> Result<Account> {
     let Registration { email, country, mut details } = request;
     let user = UserId::from(core.clock.uuid()?);
     let personal_key = PersonalDataKey::generate(&core.clock, client.id(), user)?;
@@ -234,7 +248,7 @@ async fn register(core: &Core, client: &Client, request: Registration) -> Result
     let personal = std::mem::take(&mut details.personal);
     let images = user_update.store(&mut tx, (&PersonalData::default(), &personal), details).await?;
     user_update.verify_or_mail_code(&mut tx, &email, &proof).await?;
-    finish(core, tx, (client, user), images).await
+    finish(core, tx, (client, user), images, key).await
 }
 
 async fn update(core: &Core, caller: &ClientAndUser, mut details: Details) -> Result<Account> {
@@ -293,7 +307,7 @@ async fn update(core: &Core, caller: &ClientAndUser, mut details: Details) -> Re
         user_update.verify_or_mail_code(&mut tx, email, &proof).await?;
     }
     let images = user_update.store(&mut tx, (&known.personal, &personal), details).await?;
-    finish(core, tx, (client, user), images).await
+    finish(core, tx, (client, user), images, None).await
 }
 
 /// Hashes the password of the request, if any.
@@ -320,10 +334,12 @@ async fn finish(
     mut tx: Transaction<'_, Postgres>,
     (client, user): (&Client, UserId),
     images: Vec<StoredObject>,
+    key: Option<&ClaimedKey>,
 ) -> Result<Account> {
     let account = Account::load(&mut tx, core, client.id(), user).await?;
     let account = account.ok_or_else(|| Error::broken("read the user just written"))?;
     let account = answers::complete_questionnaire(&mut tx, core, account).await?;
+    save_answer(key, core, &mut tx, &RegisteredUser::from(account.clone())).await?;
     images.into_iter().for_each(StoredObject::retain);
     tx.commit().await?;
     Ok(account)

@@ -46,6 +46,16 @@ impl Shop {
         Self { partner: self.partner.clone(), user, identifier }
     }
 
+    /// The shop's partner.
+    pub(crate) fn partner(&self) -> &Partner {
+        &self.partner
+    }
+
+    /// The partner's identifier of the user.
+    pub(crate) fn identifier(&self) -> &str {
+        &self.identifier
+    }
+
     /// The same shop, talking to another edge.
     pub(crate) fn at(&self, edge: &TestContext) -> Self {
         let (user, identifier) = (self.user, self.identifier.clone());

@@ -2,21 +2,20 @@
 
 use std::collections::HashSet;
 
-use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::{PgExecutor, PgPool};
 use uuid::Uuid;
 
 use crate::platform::batch::{BatchJob, Batcher};
-use crate::platform::clock::Clock;
 use crate::platform::db::{HeldConnection, retrying_statement};
 use crate::platform::error::sqlstate::{Retryable as _, is_unavailable};
 use crate::platform::error::{Error, Result};
 
-/// Time that an answer is kept.
-const KEPT: TimeDelta = TimeDelta::hours(24);
-/// After this time without an answer the request that claimed the key is taken for dead (its edge
-/// was killed), and the key may be claimed again. Longer than any request may run.
-const CLAIM: TimeDelta = TimeDelta::seconds(60);
+/// Time that an answer is kept, in seconds: a day.
+const KEPT_SECONDS: i32 = 24 * 60 * 60;
+/// Time after which a request without an answer is taken for dead, in seconds, and another one may
+/// claim its key: its edge was killed, or Postgres went away under it. Short, because one that lives
+/// on cannot have an effect once its key is claimed anew.
+const CLAIM_SECONDS: i32 = 3;
 
 /// The queue of keys that are about to be claimed.
 #[derive(Debug)]
@@ -24,8 +23,8 @@ pub struct KeyClaims(Batcher<KeyClaim>);
 
 impl KeyClaims {
     /// Claims in this database.
-    pub(crate) fn start(db: &PgPool, clock: &Clock) -> Self {
-        Self(Batcher::start(db, KeyClaim { clock: clock.clone() }))
+    pub(crate) fn start(db: &PgPool) -> Self {
+        Self(Batcher::start(db, KeyClaim))
     }
 
     /// Claims the key; `false` when somebody has it and has not died with it.
@@ -44,6 +43,8 @@ pub(super) struct KeyRow {
     pub(super) route: &'static str,
     pub(super) key: String,
     pub(super) digest: Vec<u8>,
+    /// Of the request that claims it.
+    pub(super) claim_id: Uuid,
 }
 
 impl KeyRow {
@@ -53,9 +54,7 @@ impl KeyRow {
 }
 
 /// Claims batches of keys.
-struct KeyClaim {
-    clock: Clock,
-}
+struct KeyClaim;
 
 impl BatchJob for KeyClaim {
     type Item = KeyRow;
@@ -71,16 +70,15 @@ impl BatchJob for KeyClaim {
         let first: Vec<bool> = keys.iter().map(|key| names.insert(key.name())).collect();
         let rows: Vec<&KeyRow> =
             keys.iter().zip(&first).filter_map(|(key, first)| first.then_some(key)).collect();
-        let now = self.clock.now();
         let mut claimed = match connection.get().await {
-            Ok(connection) => claim(connection, &rows, now).await,
+            Ok(connection) => claim(connection, &rows).await,
             Err(error) => Err(error),
         };
         if let Err(error) = &claimed {
             connection.release();
             if error.is_retryable() {
                 let db = connection.pool();
-                claimed = retrying_statement(|| claim(db, &rows, now)).await;
+                claimed = retrying_statement(|| claim(db, &rows)).await;
             }
         }
         match claimed {
@@ -104,34 +102,54 @@ impl BatchJob for KeyClaim {
 async fn claim(
     executor: impl PgExecutor<'_>,
     rows: &[&KeyRow],
-    now: DateTime<Utc>,
 ) -> Result<Vec<(Uuid, String, String)>, sqlx::Error> {
     let clients: Vec<Uuid> = rows.iter().map(|row| row.client_id).collect();
     let routes: Vec<&str> = rows.iter().map(|row| row.route).collect();
     let keys: Vec<&str> = rows.iter().map(|row| &*row.key).collect();
     let digests: Vec<&[u8]> = rows.iter().map(|row| &*row.digest).collect();
-    // In one order, so that two statements never wait for each other.
+    let claims: Vec<Uuid> = rows.iter().map(|row| row.claim_id).collect();
     let claimed = sqlx::query!(
         r#"
-        insert into idempotency_key as known
-            (client_id, route, key, body_digest, claimed_at, expires_at)
-        select client_id, route, key, body_digest, $5, $6
-        from unnest($1::uuid[], $2::text[], $3::text[], $4::bytea[])
-            as asked (client_id, route, key, body_digest)
-        order by client_id, route, key
-        on conflict (client_id, route, key) do update
-            set body_digest = excluded.body_digest, claimed_at = excluded.claimed_at,
-                expires_at = excluded.expires_at, status = null, body = null
-            where known.expires_at < $5 or (known.status is null and known.claimed_at < $7)
-        returning client_id, route, key
+        with asked as materialized (
+            select * from unnest($1::uuid[], $2::text[], $3::text[], $4::bytea[], $5::uuid[])
+                as asked (client_id, route, key, body_digest, claim_id)
+        ), ended as materialized (
+            select k.client_id, k.route, k.key
+            from asked a join idempotency_key k
+                on k.client_id = a.client_id and k.route = a.route and k.key = a.key
+            where k.expires_at <= now()
+                or (k.status is null and k.claimed_at <= now() - make_interval(secs => $7::int))
+            -- a row that is locked is getting its answer, and nobody waits for it
+            for update of k skip locked
+        ), taken as (
+            update idempotency_key k set body_digest = a.body_digest, claim_id = a.claim_id,
+                claimed_at = now(), expires_at = now() + make_interval(secs => $6::int),
+                status = null, body = null
+            from ended join asked a using (client_id, route, key)
+            where k.client_id = a.client_id and k.route = a.route and k.key = a.key
+            returning k.client_id, k.route, k.key
+        ), made as (
+            insert into idempotency_key
+                (client_id, route, key, body_digest, claim_id, claimed_at, expires_at)
+            select client_id, route, key, body_digest, claim_id, now(),
+                now() + make_interval(secs => $6::int)
+            from asked
+            -- in one order, so that two statements never wait for each other
+            order by client_id, route, key
+            on conflict (client_id, route, key) do nothing
+            returning client_id, route, key
+        )
+        select client_id as "client_id!", route as "route!", key as "key!" from taken
+        union all
+        select client_id, route, key from made
         "#,
         &clients,
         &routes as &[&str],
         &keys as &[&str],
         &digests as &[&[u8]],
-        now,
-        now + KEPT,
-        now - CLAIM,
+        &claims,
+        KEPT_SECONDS,
+        CLAIM_SECONDS,
     )
     .fetch_all(executor)
     .await?;

@@ -7,7 +7,7 @@ use super::{ENDPOINTS_MAX, EXAMPLE, Endpoint};
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::endpoint::openapi::doc::{Doc, Kind, Shape, optional, required};
-use crate::endpoint::{self, Body, Json};
+use crate::endpoint::{self, Body, ClaimedKey, Json, save_answer};
 use crate::http::fields::Fields;
 use crate::http::request::Input;
 use crate::notify::events::EventType;
@@ -57,9 +57,18 @@ impl endpoint::Endpoint for V2 {
 
     /// 409 when there are [`ENDPOINTS_MAX`] already.
     async fn call(core: &Core, client: Client, request: NewEndpoint) -> Result<Json<Endpoint>> {
+        Self::call_with_key(core, client, request, None).await
+    }
+
+    async fn call_with_key(
+        core: &Core,
+        client: Client,
+        request: NewEndpoint,
+        key: Option<&ClaimedKey>,
+    ) -> Result<Json<Endpoint>> {
         // A conflict means that another request took the slot, so this terminates.
         for _ in 0..ENDPOINTS_MAX {
-            match insert_in_free_slot(core, &client, &request).await? {
+            match insert_in_free_slot(core, &client, &request, key).await? {
                 InsertOutcome::Inserted(endpoint) => return Ok(Json(endpoint)),
                 InsertOutcome::Conflict => {}
                 InsertOutcome::Full => break,
@@ -102,7 +111,9 @@ async fn insert_in_free_slot(
     core: &Core,
     client: &Client,
     request: &NewEndpoint,
+    key: Option<&ClaimedKey>,
 ) -> Result<InsertOutcome> {
+    let mut tx = core.db.begin().await?;
     let (id, now) = (WebhookEndpointId::from(core.clock.uuid()?), core.clock.now());
     let row = sqlx::query!(
         r#"
@@ -127,20 +138,24 @@ async fn insert_in_free_slot(
         now,
         i32::try_from(ENDPOINTS_MAX).unwrap_or(i32::MAX),
     )
-    .fetch_one(&core.db)
+    .fetch_one(&mut *tx)
     .await?;
-    Ok(match (row.was_free, row.is_taken) {
-        (_, true) => InsertOutcome::Inserted(Endpoint {
-            id,
-            url: request.url.as_str().to_owned(),
-            events: request.events.clone(),
-            disabled: false,
-            disabled_at: None,
-            created_at: now,
-        }),
-        (true, false) => InsertOutcome::Conflict,
-        (false, false) => InsertOutcome::Full,
-    })
+    match (row.was_free, row.is_taken) {
+        (_, true) => {}
+        (true, false) => return Ok(InsertOutcome::Conflict),
+        (false, false) => return Ok(InsertOutcome::Full),
+    }
+    let endpoint = Endpoint {
+        id,
+        url: request.url.as_str().to_owned(),
+        events: request.events.clone(),
+        disabled: false,
+        disabled_at: None,
+        created_at: now,
+    };
+    save_answer(key, core, &mut tx, &endpoint).await?;
+    tx.commit().await?;
+    Ok(InsertOutcome::Inserted(endpoint))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use crate::Core;
 use crate::auth::caller::Client;
 use crate::auth::user_credentials::identifier_digest;
 use crate::endpoint::openapi::doc::{Doc, Kind, Member, Shape, optional};
-use crate::endpoint::{Body, Endpoint, Json};
+use crate::endpoint::{Body, ClaimedKey, Endpoint, Json, save_answer};
 use crate::http::fields::{Fields, flag};
 use crate::http::request::Input;
 use crate::platform::crypto::Secret;
@@ -102,6 +102,15 @@ impl Endpoint for V2 {
     }
 
     async fn call(core: &Core, client: Client, request: NewCheckout) -> Result<Json<Created>> {
+        Self::call_with_key(core, client, request, None).await
+    }
+
+    async fn call_with_key(
+        core: &Core,
+        client: Client,
+        request: NewCheckout,
+        key: Option<&ClaimedKey>,
+    ) -> Result<Json<Created>> {
         let decision = request.proof.check(core, &client).await?;
         let mut tx = core.db.begin().await?;
         let user = request.login.user(&mut tx, core, client.id()).await?;
@@ -120,17 +129,19 @@ impl Endpoint for V2 {
             attempt_direct_confirm: request.attempt_direct_confirm,
         };
         row.write(&mut tx, client.id(), id).await?;
-        tx.commit().await?;
         let sealed = identifier
             .map(|identifier| identifiers::seal(core, client.id(), identifier))
             .transpose()?;
         let pair = &request.terms.pair;
-        Ok(Json(Created {
+        let created = Created {
             checkout_url: session::url(core, client.id(), id, sealed.as_deref())?,
             source_currency: Arc::clone(&pair.quote.details),
             target_currency: Arc::clone(&pair.base.details),
             identifier: identifier.map(|identifier| identifier.as_str().to_owned()),
-        }))
+        };
+        save_answer(key, core, &mut tx, &created).await?;
+        tx.commit().await?;
+        Ok(Json(created))
     }
 }
 

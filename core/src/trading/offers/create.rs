@@ -13,7 +13,7 @@ use super::terms::{MEMBERS, OFFER, Terms};
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::endpoint::openapi::doc::{Doc, Kind, Shape, optional};
-use crate::endpoint::{Body, Endpoint, Json};
+use crate::endpoint::{Body, ClaimedKey, Endpoint, Json, save_answer};
 use crate::http::fields::Fields;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result, joined};
@@ -66,18 +66,29 @@ impl Endpoint for V2 {
     }
 
     async fn call(core: &Core, client: Client, request: NewOffer) -> Result<Json<Created>> {
+        Self::call_with_key(core, client, request, None).await
+    }
+
+    async fn call_with_key(
+        core: &Core,
+        client: Client,
+        request: NewOffer,
+        key: Option<&ClaimedKey>,
+    ) -> Result<Json<Created>> {
         let NewOffer { terms, proof, login } = request;
         let decision = proof.check(core, &client).await?;
         let mut tx = core.db.begin().await?;
         let user = login.user(&mut tx, core, client.id()).await?;
         let StoredOffer { offer_id, expires_at } =
             StoredOffer::write(&mut tx, core, (client.id(), user), &terms, decision).await?;
-        tx.commit().await?;
-        Ok(Json(Created {
+        let created = Created {
             offer_uuid: offer_id,
             return_url: terms.return_url.map(|url| url.as_str().to_owned()),
             expires_at,
-        }))
+        };
+        save_answer(key, core, &mut tx, &created).await?;
+        tx.commit().await?;
+        Ok(Json(created))
     }
 }
 

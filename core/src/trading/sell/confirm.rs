@@ -5,7 +5,7 @@
 //! that lost the answer just asks again.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use http::Method;
+use http::{Method, StatusCode};
 use rust_decimal::Decimal;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -14,8 +14,9 @@ use super::insert::{ExistingSale, NewSaleRow, insert_sale};
 use crate::Core;
 use crate::auth::caller::{Client, Reader};
 use crate::endpoint::openapi::doc::{Doc, Kind, Shape, optional, required};
-use crate::endpoint::{Body, Endpoint, Json};
+use crate::endpoint::{Body, ClaimedKey, Endpoint, Json, key_lost};
 use crate::http::fields::Fields;
+use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::notify::events::EventType;
 use crate::notify::webhooks;
@@ -96,7 +97,16 @@ impl Endpoint for V1 {
     }
 
     async fn call(core: &Core, caller: Reader, request: Confirm) -> Result<Json<Confirmed>> {
-        confirm(core, caller, request).await.map(Json)
+        confirm(core, caller, request, None).await.map(Json)
+    }
+
+    async fn call_with_key(
+        core: &Core,
+        caller: Reader,
+        request: Confirm,
+        key: Option<&ClaimedKey>,
+    ) -> Result<Json<Confirmed>> {
+        confirm(core, caller, request, key).await.map(Json)
     }
 }
 
@@ -138,7 +148,13 @@ pub struct Confirmed {
     transaction_fee: JsonDecimal,
 }
 
-async fn confirm(core: &Core, caller: Reader, request: Confirm) -> Result<Confirmed> {
+/// Confirms a quote. The answer is saved under the key in the statement that makes the sale.
+async fn confirm(
+    core: &Core,
+    caller: Reader,
+    request: Confirm,
+    key: Option<&ClaimedKey>,
+) -> Result<Confirmed> {
     let Reader { client, user } = caller;
     let opened = token::open(core, &client, user, Side::Sell, &request.quote);
     let (quote, expired) = match opened {
@@ -158,7 +174,7 @@ async fn confirm(core: &Core, caller: Reader, request: Confirm) -> Result<Confir
     if !refusal.is_empty() {
         return context.existing_order(core).await?.ok_or_else(|| refusal.into());
     }
-    context.place(core).await
+    context.place(core, key).await
 }
 
 /// A confirm whose quote is open.
@@ -192,7 +208,7 @@ impl ConfirmContext {
         Ok(refusal)
     }
 
-    async fn place(&self, core: &Core) -> Result<Confirmed> {
+    async fn place(&self, core: &Core, key: Option<&ClaimedKey>) -> Result<Confirmed> {
         let now = core.clock.now();
         let chain = self.client.catalogue.currencies.get(&self.quote.crypto_currency());
         let chain = chain
@@ -202,13 +218,21 @@ impl ConfirmContext {
         for _ in 0..ORDER_ID_TRIES_MAX {
             let id = OrderId::from_entropy(core.clock.random_u64()?);
             let deposit = deposit_address::of(core, self.client.id(), id, chain)?;
-            match insert_sale(&core.db, &self.row(core, id, &deposit, now)?).await {
+            let (address, tag) = (deposit.0.as_str().to_owned(), deposit.1.clone());
+            let confirmed = self.confirmed(id, address, tag, now + TIME_TO_DEPOSIT);
+            let mut row = self.row(core, id, &deposit, now)?;
+            if let Some(key) = key {
+                row.answer = Some(key.answer(core, &Reply::json(StatusCode::OK, &confirmed)?)?);
+            }
+            match insert_sale(&core.db, &row).await {
                 InsertOutcome::Placed => {
                     core.metrics.orders.with_label_values(&[Cause::Confirmed.as_str()]).inc();
-                    let (address, tag) = deposit;
-                    let expires_at = now + TIME_TO_DEPOSIT;
-                    return Ok(self.confirmed(id, address.as_str().to_owned(), tag, expires_at));
+                    if let Some(key) = key {
+                        key.mark_saved();
+                    }
+                    return Ok(confirmed);
                 }
+                InsertOutcome::KeyLost => return Err(key_lost(key)),
                 InsertOutcome::Conflict => {
                     if let Some(confirmed) = self.existing_order(core).await? {
                         return Ok(confirmed);
@@ -279,6 +303,7 @@ impl ConfirmContext {
             event_type: EventType::OrderCreated.as_str(),
             payload: created_payload(id, reference),
             deliveries: webhooks::delivery_ids(core)?,
+            answer: None,
         })
     }
 

@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use crate::Core;
 use crate::auth::caller::Client;
+use crate::endpoint::SavedAnswer;
 use crate::platform::db::retrying_statement;
 use crate::platform::error::Result;
 use crate::trading::limits::{self, Bounds};
@@ -57,6 +58,9 @@ pub(super) struct NewSaleRow {
     pub(super) payload: Value,
     /// Ids for deliveries to webhook endpoints, by slot.
     pub(super) deliveries: Vec<Uuid>,
+    /// The answer to save under the request's `Idempotency-Key`.
+    #[serde(flatten)]
+    pub(super) answer: Option<SavedAnswer>,
 }
 
 /// Makes the sale. Its user is locked first, so that it counts the trades before it.
@@ -109,9 +113,20 @@ async fn insert(
                 callback_url text, terms_digest bytea, policy_decisions jsonb,
                 expires_at timestamptz, transition_id uuid, event_id uuid, event_type text,
                 payload jsonb, deliveries uuid[],
+                key_route text, key text, key_claim uuid, answer_status smallint, answer_body bytea,
                 side_max numeric, day_max numeric, traded_since timestamptz)
-        ), allowed as materialized (
+        ), held as materialized (
+            select k.client_id, k.route, k.key
+            from asked a join idempotency_key k on k.client_id = a.client_id
+                and k.route = a.key_route and k.key = a.key and k.claim_id = a.key_claim
+            where k.status is null
+            for no key update of k
+        ), current as materialized (
             select * from asked
+            where key is null
+                or (client_id, key_route, key) in (select client_id, route, key from held)
+        ), allowed as materialized (
+            select * from current
             where (day_max is null or trade_fits_day(
                     client_id, user_id, 'sell', fiat_amount, side_max, day_max, traded_since))
                 and (account_id is null or account_may_trade(client_id, user_id, account_id))
@@ -146,17 +161,23 @@ async fn insert(
                 made.created_at, made.created_at
             from made join webhook_endpoint w on w.client_id = made.client_id
             where disabled_at is null and (events is null or event_type = any (events))
+        ), answered as (
+            update idempotency_key k set status = made.answer_status, body = made.answer_body
+            from made
+            where k.client_id = made.client_id and k.route = made.key_route and k.key = made.key
         )
-        select exists (select from placed) as "placed!", exists (select from allowed) as "allowed!"
+        select exists (select from placed) as "placed!", exists (select from current) as "current!",
+            exists (select from allowed) as "allowed!"
         "#,
         Json(rows.as_slice()) as Json<&[Bounded<'_, NewSaleRow>]>,
     )
     .fetch_one(conn)
     .await?;
-    Ok(match (inserted.placed, inserted.allowed) {
-        (true, _) => InsertOutcome::Placed,
-        (false, true) => InsertOutcome::Conflict,
-        (false, false) => InsertOutcome::Forbidden,
+    Ok(match (inserted.placed, inserted.current, inserted.allowed) {
+        (true, ..) => InsertOutcome::Placed,
+        (false, false, _) => InsertOutcome::KeyLost,
+        (false, true, true) => InsertOutcome::Conflict,
+        (false, true, false) => InsertOutcome::Forbidden,
     })
 }
 

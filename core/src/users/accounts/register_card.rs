@@ -12,7 +12,7 @@ use super::{
 use crate::Core;
 use crate::auth::caller::ClientAndUser;
 use crate::endpoint::openapi::doc::{Doc, Kind as Member, Shape, required};
-use crate::endpoint::{Body, Endpoint, Json};
+use crate::endpoint::{Body, ClaimedKey, Endpoint, Json, save_answer};
 use crate::http::fields::Fields;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
@@ -79,6 +79,15 @@ impl Endpoint for V2 {
     }
 
     async fn call(core: &Core, caller: ClientAndUser, session: Session) -> Result<Json<Added>> {
+        Self::call_with_key(core, caller, session, None).await
+    }
+
+    async fn call_with_key(
+        core: &Core,
+        caller: ClientAndUser,
+        session: Session,
+        key: Option<&ClaimedKey>,
+    ) -> Result<Json<Added>> {
         let processor = Processor::for_client(&caller.client).ok_or(Code::PaymentAccountFailed)?;
         let card = processor.card(&session.identifier).map_err(|error| match error {
             CardError::NotInstant => Code::InstantVerificationUnsupported,
@@ -96,14 +105,16 @@ impl Endpoint for V2 {
         };
         let mut tx = core.db.begin().await?;
         let opened = super::open(&mut tx, core, (caller.client.id(), caller.user), account).await?;
-        tx.commit().await?;
-        match opened {
+        let AccountDetails { identifier, holder, .. } = match opened {
             OpenOutcome::Created(account) | OpenOutcome::Existing(account) if !account.disabled => {
-                let AccountDetails { identifier, holder, .. } = account.details;
-                Ok(Json(Added { account_identifier: identifier, account_holder_name: holder }))
+                account.details
             }
-            _ => Err(Code::PaymentAccountFailed.into()),
-        }
+            _ => return Err(Code::PaymentAccountFailed.into()),
+        };
+        let added = Added { account_identifier: identifier, account_holder_name: holder };
+        save_answer(key, core, &mut tx, &added).await?;
+        tx.commit().await?;
+        Ok(Json(added))
     }
 }
 

@@ -73,7 +73,7 @@ pub(crate) async fn sign_in_or_register(
     }
     let user = log_in(core, client, form).await?;
     if let Some(identifier) = identifier {
-        link(core, client.id(), user, identifier).await?;
+        link(core, client.id(), user, identifier, None).await?;
     }
     Ok(user)
 }

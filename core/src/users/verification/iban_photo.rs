@@ -8,7 +8,7 @@ use super::Started;
 use crate::Core;
 use crate::auth::caller::{Client, ClientAndUser};
 use crate::endpoint::openapi::doc::{Doc, Kind as Form, Shape, required};
-use crate::endpoint::{Body, Endpoint, Json};
+use crate::endpoint::{Body, ClaimedKey, Endpoint, Json, save_answer};
 use crate::http::fields::{Fields, Member};
 use crate::http::images::ReceivedImage;
 use crate::http::request::Input;
@@ -81,14 +81,24 @@ impl Endpoint for V1 {
         caller: ClientAndUser,
         request: OwnershipClaim,
     ) -> Result<Json<Started>> {
+        Self::call_with_key(core, caller, request, None).await
+    }
+
+    async fn call_with_key(
+        core: &Core,
+        caller: ClientAndUser,
+        request: OwnershipClaim,
+        key: Option<&ClaimedKey>,
+    ) -> Result<Json<Started>> {
         count_upload(core, &caller.client, caller.user)?;
         let sandbox = caller.client.tenant.is_test();
         if sandbox && request.iban.as_str().ends_with(UNKNOWN_TO_BANK) {
             return Err(Code::IbanAccountUnknown.into());
         }
         let verified = is_verified_instantly(&caller.client.tenant, &request.iban);
-        store(core, &caller, request, verified).await?;
-        Ok(Json(Started::initiated("photo")))
+        let started = Started::initiated("photo");
+        store(core, &caller, request, verified, (key, &started)).await?;
+        Ok(Json(started))
     }
 }
 
@@ -146,12 +156,13 @@ fn proof(fields: &mut Fields<'_>, input: &Input) -> Option<ReceivedImage> {
     fields.required("proof", code, |value| body::image(input.upload.as_ref(), value.as_str()?))
 }
 
-/// Stores the proof and its account, both or none.
+/// Stores the proof and its account, both or none, and the answer under the request's key.
 async fn store(
     core: &Core,
     caller: &ClientAndUser,
     OwnershipClaim { holder, iban, proof }: OwnershipClaim,
     verified: bool,
+    (key, answer): (Option<&ClaimedKey>, &Started),
 ) -> Result<()> {
     let owner = (caller.client.id(), caller.user);
     let mut conn = core.db.acquire().await?;
@@ -187,6 +198,7 @@ async fn store(
     )
     .execute(&mut *tx)
     .await?;
+    save_answer(key, core, &mut tx, answer).await?;
     stored.retain();
     tx.commit().await?;
     Ok(())

@@ -7,7 +7,7 @@ use super::terms::{self, Destination, OfferTerms};
 use super::{Confirmed, checks};
 use crate::Core;
 use crate::auth::caller::Client;
-use crate::endpoint::ClaimedKey;
+use crate::endpoint::{ClaimedKey, key_lost};
 use crate::http::reply::Reply;
 use crate::platform::error::{Code, Error, Refusal, Result};
 use crate::trading::limits;
@@ -102,6 +102,7 @@ impl ConfirmContext {
                     }
                     // It was the number that was taken.
                 }
+                InsertOutcome::KeyLost => return Err(key_lost(key.map(|(key, _)| key))),
                 InsertOutcome::OfferTaken => {
                     return self.resolve_conflict(core, (Code::OfferAlreadyConfirmed, None)).await;
                 }

@@ -157,6 +157,8 @@ pub(crate) enum InsertOutcome {
     Placed,
     /// Nothing happened: the quote has become an order before, or the order's number is taken.
     Conflict,
+    /// Nothing happened: another request has claimed the idempotency key in the meantime.
+    KeyLost,
     /// Nothing happened: the offer was confirmed or has ended in the meantime.
     OfferTaken,
     /// Nothing happened: in the meantime the user's limit was reached, or the user or the account
@@ -197,10 +199,21 @@ pub(super) async fn insert(
                 callback_url text, terms_digest bytea, policy_decisions jsonb,
                 expires_at timestamptz, transition_id uuid, event_id uuid, event_type text,
                 payload jsonb, deliveries uuid[], step text, step_due_at timestamptz,
-                key_route text, key text, answer_status smallint, answer_body bytea,
+                key_route text, key text, key_claim uuid, answer_status smallint, answer_body bytea,
                 side_max numeric, day_max numeric, traded_since timestamptz)
-        ), allowed as materialized (
+        ), held as materialized (
+            select k.client_id, k.route, k.key
+            from asked a join idempotency_key k on k.client_id = a.client_id
+                and k.route = a.key_route and k.key = a.key and k.claim_id = a.key_claim
+            where k.status is null
+            order by k.client_id, k.route, k.key
+            for no key update of k
+        ), current as materialized (
             select * from asked
+            where key is null
+                or (client_id, key_route, key) in (select client_id, route, key from held)
+        ), allowed as materialized (
+            select * from current
             where (day_max is null or trade_fits_day(
                     client_id, user_id, 'buy', fiat_amount, side_max, day_max, traded_since))
                 and (account_id is null or account_may_trade(client_id, user_id, account_id))
@@ -262,6 +275,7 @@ pub(super) async fn insert(
             where k.client_id = made.client_id and k.route = made.key_route and k.key = made.key
         )
         select client_id as "client_id!", order_id as "order_id!",
+            (client_id, order_id) in (select client_id, order_id from current) as "current!",
             (client_id, order_id) in (select client_id, order_id from placed) as "placed!",
             (client_id, order_id) in (select client_id, order_id from allowed) as "allowed!",
             offer_id is null
@@ -274,11 +288,16 @@ pub(super) async fn insert(
     .fetch_all(conn)
     .await?;
     let outcomes = inserted.into_iter().map(|row| {
-        let outcome = match (row.placed, row.allowed, row.available) {
-            (true, ..) => InsertOutcome::Placed,
-            (false, false, _) => InsertOutcome::Forbidden,
-            (false, true, false) => InsertOutcome::OfferTaken,
-            (false, true, true) => InsertOutcome::Conflict,
+        let outcome = if row.placed {
+            InsertOutcome::Placed
+        } else if !row.current {
+            InsertOutcome::KeyLost
+        } else if !row.allowed {
+            InsertOutcome::Forbidden
+        } else if !row.available {
+            InsertOutcome::OfferTaken
+        } else {
+            InsertOutcome::Conflict
         };
         ((row.client_id, row.order_id), outcome)
     });
