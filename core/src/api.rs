@@ -100,6 +100,11 @@ pub const PAGES: &[Route] = &[
     route::<users::portal::verify_bank_account::Submit>(),
     route::<users::reset_page::Show>(),
     route::<users::reset_page::Submit>(),
+    route::<users::forgot_password::Show>(),
+    route::<users::forgot_password::Submit>(),
+    route::<trading::dca::page::Show>(),
+    route::<operate::system::help::Support>(),
+    route::<operate::system::help::Faq>(),
     route::<operate::system::docs::Show>(),
 ];
 

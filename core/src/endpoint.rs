@@ -25,6 +25,7 @@ use crate::http::fields::{self, strict};
 use crate::http::reply::Reply;
 use crate::http::request::{BODY_BYTES_MAX, Input};
 use crate::platform::error::{Code, Result};
+use crate::tenancy::tenants::Scope;
 
 /// One method and path of one API version, of the partners' API or the operators'.
 ///
@@ -40,6 +41,8 @@ pub trait Endpoint: 'static {
     const METHOD: Method;
     /// Path, with `{name}` for a segment that varies.
     const PATH: &'static str;
+    /// Scope that an API key needs: every endpoint for clients declares one.
+    const SCOPE: Option<Scope> = None;
     /// Codes of [`Endpoint::read`] and [`Endpoint::call`], beyond the caller's: partners' API.
     const ERRORS: &'static [Code] = &[];
     /// Statuses with which [`Endpoint::read`] and [`Endpoint::call`] refuse, beyond those of the
@@ -155,6 +158,8 @@ pub struct Route {
     pub path: &'static str,
     /// The API that it belongs to.
     pub surface: Surface,
+    /// Scope that an API key needs.
+    pub scope: Option<Scope>,
     /// Codes that the endpoint declares itself.
     pub errors: &'static [Code],
     /// Statuses that the endpoint declares itself.
@@ -260,10 +265,15 @@ impl Route {
 
 /// The row of an endpoint.
 pub const fn route<E: Endpoint>() -> Route {
+    assert!(
+        E::SCOPE.is_some() == <E::Caller as Caller>::CLIENT,
+        "clients have scopes, others none"
+    );
     Route {
         method: E::METHOD,
         path: E::PATH,
         surface: <E::Caller as Caller>::SURFACE,
+        scope: E::SCOPE,
         errors: E::ERRORS,
         statuses: E::STATUSES,
         caller_errors: <E::Caller as Caller>::ERRORS,

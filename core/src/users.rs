@@ -15,6 +15,7 @@ mod details;
 pub(crate) mod documents;
 mod email_code;
 pub(crate) mod erase;
+pub mod forgot_password;
 pub(crate) mod identifier;
 pub mod identifiers;
 pub mod link_identifier;

@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use crate::config::Config;
 use crate::operator::Operator;
+use crate::output;
 use crate::server;
 use crate::startup_error::StartupError;
 
@@ -56,6 +57,6 @@ impl Target {
 /// Prints an answer; an empty one prints nothing.
 fn print(answer: &Value) {
     if !answer.is_null() {
-        println!("{answer:#}");
+        output::line(format_args!("{answer:#}"));
     }
 }

@@ -15,6 +15,7 @@ use self::environment::Environment;
 use self::partner::Partner;
 use self::steps::Steps;
 use crate::logging;
+use crate::output;
 use crate::server;
 use crate::startup_error::StartupError;
 
@@ -61,7 +62,10 @@ impl Demo {
         let (partner, receiver) = purchased?;
         steps.done(self.built_in);
         if !self.exit {
-            println!("{}", partner.try_it(&environment, &serving, receiver.address));
+            output::line(format_args!(
+                "{}",
+                partner.try_it(&environment, &serving, receiver.address)
+            ));
             serving.until_stopped();
         }
         Ok(())

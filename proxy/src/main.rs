@@ -11,6 +11,7 @@ mod demo;
 mod gateway;
 mod logging;
 mod operator;
+mod output;
 mod server;
 mod startup_error;
 
@@ -30,7 +31,7 @@ fn main() -> ExitCode {
     match command.run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("rampart: {error}");
+            output::problem(&error);
             ExitCode::from(failure_status)
         }
     }

@@ -50,6 +50,7 @@ pub(crate) use self::tls::Certificates;
 use self::upgrade::UpgradePeer;
 use crate::config::Config;
 use crate::gateway::{AccessLog, Gateway};
+use crate::output;
 use crate::startup_error::StartupError;
 
 /// Most connections of each private listener.
@@ -68,7 +69,7 @@ const RUNTIME_END_SECONDS: u64 = 1;
 /// One sentence: what is wrong, and where.
 pub(crate) fn run(config: Config, upgrade: bool) -> Result<(), StartupError> {
     let mut serving = start(config, upgrade)?;
-    println!("{}", serving.addresses());
+    output::line(format_args!("{}", serving.addresses()));
     serving.until_stopped();
     Ok(())
 }

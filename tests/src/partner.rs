@@ -54,6 +54,11 @@ impl Partner {
         Self { core: Arc::clone(edge.core()), ..self.clone() }
     }
 
+    /// The same partner with another API key.
+    pub fn with_key(&self, api_key: impl Into<String>) -> Self {
+        Self { api_key: api_key.into(), ..self.clone() }
+    }
+
     /// GET with the API key.
     pub async fn get(&self, path: &str) -> Answer {
         self.request(Method::GET, path).send().await

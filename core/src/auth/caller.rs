@@ -246,6 +246,34 @@ impl Caller for LoggedIn {
     }
 }
 
+/// A client and a user with the token of a login. A `User-Identifier` beside it must be of the same
+/// user; alone it proves no login.
+#[derive(Clone, Debug)]
+pub struct Session {
+    /// The client.
+    pub client: Client,
+    /// The user.
+    pub user: UserId,
+}
+
+impl Caller for Session {
+    const CLIENT: bool = true;
+    const USER: UserProof = UserProof::Token;
+    const ERRORS: &'static [Code] = USER_ERRORS;
+
+    fn user(&self) -> Option<UserId> {
+        Some(self.user)
+    }
+
+    async fn identify(core: &Core, client: Option<Client>, input: &Input) -> Result<Self> {
+        if !user_credentials::has_token(&input.head) {
+            return Err(Code::UserCredentialMissing.into());
+        }
+        let ClientAndUser { client, user } = ClientAndUser::identify(core, client, input).await?;
+        Ok(Self { client, user })
+    }
+}
+
 /// A client that may read all of its data with a token, and one user's with an API key.
 #[derive(Clone, Debug)]
 pub struct Reader {

@@ -71,14 +71,14 @@ fn by_token(core: &Core, snapshot: &Snapshot, token: &str, head: &Head) -> Resul
 }
 
 fn by_api_key(core: &Core, snapshot: &Snapshot, text: &str, head: &Head) -> Result<Client> {
-    let (public_id, secret) = ApiKey::split(text).ok_or(Code::ApiKeyInvalid)?;
+    let (mode, public_id, secret) = ApiKey::split(text).ok_or(Code::ApiKeyInvalid)?;
     let key = snapshot.api_keys.get(public_id).ok_or(Code::ApiKeyInvalid)?;
     let matches = constant_time_eq(&digest_of(secret), &key.secret_digest);
     let live = key.expires_at.is_none_or(|end| core.clock.now() < end);
     let address_allowed = key.allowed_addresses.is_empty()
         || key.allowed_addresses.iter().any(|network| network.contains(&head.peer));
     let tenant = snapshot.tenants.get(&key.client).ok_or(Code::ApiKeyInvalid)?;
-    if !(matches && live && address_allowed) || tenant.suspended {
+    if !(matches && live && address_allowed) || tenant.suspended || tenant.mode != mode {
         return Err(Code::ApiKeyInvalid.into());
     }
     core.api_key_uses.record(key);

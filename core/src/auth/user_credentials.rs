@@ -43,6 +43,11 @@ pub(crate) async fn identify(core: &Core, client: &Client, head: &Head) -> Resul
     }
 }
 
+/// `true` if the request carries a user token, valid or not.
+pub(crate) fn has_token(head: &Head) -> bool {
+    head.headers.contains_key(USER_AUTHORIZATION)
+}
+
 /// Authenticates the user by token; an identifier is ignored.
 ///
 /// # Errors

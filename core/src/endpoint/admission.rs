@@ -7,7 +7,7 @@ use http::header::{CACHE_CONTROL, ETAG, HeaderName, HeaderValue, IF_NONE_MATCH};
 use http::{Method, StatusCode};
 
 use crate::Core;
-use crate::auth::caller::Client;
+use crate::auth::caller::{Client, Credential};
 use crate::auth::client_credentials;
 use crate::endpoint::router::Found;
 use crate::endpoint::{Body, Bucket, Cache, Route};
@@ -64,10 +64,12 @@ impl Core {
         if route.client {
             let client =
                 client_credentials::client(self, head).map_err(|e| self.finished(head, &e))?;
-            let taken = self.take_rates(route, &client, &mut admission.rates);
+            let admitted = self
+                .take_rates(route, &client, &mut admission.rates)
+                .and_then(|()| require_scope(route, &client));
             admission.revision = route.shows_catalogue().then_some(client.catalogue.revision);
             admission.client = Some(client);
-            if let Err(error) = taken {
+            if let Err(error) = admitted {
                 let mut reply = error.reply(&head.request_id);
                 self.finish(&mut reply, &head.request_id, Some(&admission));
                 return Err(Box::new(reply));
@@ -260,6 +262,17 @@ fn listed(rates: &[(&'static str, Decision)], write: fn(&Decision, &str, &mut St
         write(decision, bucket, &mut list);
     }
     list
+}
+
+/// Refuses an API key that lacks the route's scope.
+fn require_scope(route: &Route, client: &Client) -> Result<()> {
+    match (route.scope, &client.credential) {
+        (Some(scope), Credential::ApiKey(key)) if !key.scopes.permit(scope) => {
+            let missing = format!("it lacks the scope {}", scope.as_str());
+            Err(Error::with_detail(Code::ApiKeyInvalid, missing))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Adds the `ETag` unless the endpoint knew it, and turns the answer into 304 when the client has it

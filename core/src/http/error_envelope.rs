@@ -3,20 +3,13 @@
 use serde_json::{Map, Value, json};
 
 use crate::http::reply::Reply;
-use crate::platform::error::{Chain, Code, Error, Refusal};
+use crate::platform::error::{Chain, Code, Error, Refusal, Violation};
 
 impl Refusal {
     fn reply(&self) -> Reply {
         let mut errors = Map::new();
-        for (code, detail) in self.violations() {
-            let solution = match detail {
-                Some(detail) => format!("{} ({detail})", code.solution()),
-                None => code.solution().to_owned(),
-            };
-            errors.insert(
-                code.as_str().to_owned(),
-                json!({"code": code.as_str(), "message": code.message(), "solution": solution}),
-            );
+        for violation in self.violations() {
+            errors.insert(violation.code.as_str().to_owned(), violation.member());
         }
         let body = json!({ "errors": Value::Object(errors) }).to_string();
         let mut reply = Reply::with_body(self.status(), "application/json", body.into());
@@ -25,6 +18,29 @@ impl Refusal {
             reply.set("retry-after", &seconds.to_string());
         }
         reply
+    }
+}
+
+impl Violation {
+    /// The violation as a member of the envelope. Its documentation is relative to the public URL.
+    fn member(&self) -> Value {
+        let (code, text) = (self.code.as_str(), self.code.solution());
+        let solution = match (self.field, &self.detail) {
+            (Some(field), Some(detail)) => format!("{text} ({field}: {detail})"),
+            (Some(field), None) => format!("{text} ({field})"),
+            (None, Some(detail)) => format!("{text} ({detail})"),
+            (None, None) => text.to_owned(),
+        };
+        let mut member = json!({
+            "code": code,
+            "message": self.code.message(),
+            "solution": solution,
+            "documentation": format!("/docs#{code}"),
+        });
+        if let Some(field) = self.field {
+            member["field"] = field.into();
+        }
+        member
     }
 }
 

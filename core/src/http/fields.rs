@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 pub use self::json::{DEPTH_MAX, parse};
-use crate::platform::error::{Code, Refusal, Result};
+use crate::platform::error::{Code, Refusal, Result, Violation};
 
 /// Most members for a linear search of a name; above it, hashing is faster.
 const LINEAR_SEARCH_MAX: usize = 16;
@@ -82,9 +82,20 @@ impl<'a> Fields<'a> {
         self.refusal.add(code, None);
     }
 
-    /// Adds a violation with a detail for the solution's text.
-    pub fn refuse_with(&mut self, code: Code, detail: impl Into<Cow<'static, str>>) {
-        self.refusal.add(code, Some(detail.into()));
+    /// Adds a violation by a member.
+    pub fn refuse_member(&mut self, code: Code, name: &'static str) {
+        self.refusal.add_violation(Violation { code, field: Some(name), detail: None });
+    }
+
+    /// Adds a violation by a member, with a detail for the solution's text.
+    pub fn refuse_with(
+        &mut self,
+        code: Code,
+        name: &'static str,
+        detail: impl Into<Cow<'static, str>>,
+    ) {
+        let detail = Some(detail.into());
+        self.refusal.add_violation(Violation { code, field: Some(name), detail });
     }
 
     /// True if no violation was found so far.
@@ -97,7 +108,7 @@ impl<'a> Fields<'a> {
         match self.get(name) {
             Some(Value::String(text)) if !text.is_empty() => Some(text.clone()),
             _ => {
-                self.refuse_with(code, name);
+                self.refuse_member(code, name);
                 None
             }
         }
@@ -109,7 +120,7 @@ impl<'a> Fields<'a> {
             None | Some(Value::Null) => None,
             Some(Value::String(text)) => Some(text.clone()),
             Some(_) => {
-                self.refuse_with(code, name);
+                self.refuse_member(code, name);
                 None
             }
         }
@@ -124,7 +135,7 @@ impl<'a> Fields<'a> {
     ) -> Option<T> {
         let value = self.get(name).and_then(read);
         if value.is_none() {
-            self.refuse_with(code, name);
+            self.refuse_member(code, name);
         }
         value
     }
@@ -139,7 +150,7 @@ impl<'a> Fields<'a> {
         let value = self.get(name).filter(|value| !value.is_null())?;
         let read = read(value);
         if read.is_none() {
-            self.refuse_with(code, name);
+            self.refuse_member(code, name);
         }
         read
     }

@@ -2,4 +2,5 @@
 
 pub mod docs;
 pub mod errors;
+pub mod help;
 pub mod openapi;

@@ -54,9 +54,20 @@ pub enum Error {
 /// Codes of one stage of checks, in the order found.
 #[derive(Debug, Default)]
 pub struct Refusal {
-    violations: Vec<(Code, Option<Cow<'static, str>>)>,
+    violations: Vec<Violation>,
     status: Option<StatusCode>,
     retry_after_seconds: Option<u64>,
+}
+
+/// A code of a refusal.
+#[derive(Debug)]
+pub struct Violation {
+    /// The code.
+    pub code: Code,
+    /// The request's member that violates the rule, if it is one.
+    pub field: Option<&'static str>,
+    /// A bound or a reason, for the solution's text.
+    pub detail: Option<Cow<'static, str>>,
 }
 
 /// An internal error, or one of a dependency.
@@ -77,14 +88,19 @@ impl Refusal {
 
     /// Adds a code; the first detail given for a code is kept.
     pub fn add(&mut self, code: Code, detail: Option<Cow<'static, str>>) {
-        if !self.has(code) {
-            self.violations.push((code, detail));
+        self.add_violation(Violation { code, field: None, detail });
+    }
+
+    /// Adds a violation; the first one of a code is kept.
+    pub fn add_violation(&mut self, violation: Violation) {
+        if !self.has(violation.code) {
+            self.violations.push(violation);
         }
     }
 
     /// True if the code was added already.
     pub fn has(&self, code: Code) -> bool {
-        self.violations.iter().any(|(c, _)| *c == code)
+        self.violations.iter().any(|violation| violation.code == code)
     }
 
     /// True if no code was added.
@@ -94,7 +110,7 @@ impl Refusal {
 
     /// The codes, in order.
     pub fn codes(&self) -> impl Iterator<Item = Code> + '_ {
-        self.violations.iter().map(|(code, _)| *code)
+        self.violations.iter().map(|violation| violation.code)
     }
 
     /// Seconds after which the request may be retried, if known.
@@ -102,15 +118,15 @@ impl Refusal {
         self.retry_after_seconds
     }
 
-    /// The codes with their details, in order.
-    pub(crate) fn violations(&self) -> &[(Code, Option<Cow<'static, str>>)] {
+    /// The violations, in order.
+    pub(crate) fn violations(&self) -> &[Violation] {
         &self.violations
     }
 
     /// HTTP status: that of the first code, unless the contract defines another for this case.
     pub(crate) fn status(&self) -> StatusCode {
         self.status.unwrap_or_else(|| {
-            let code = self.violations.first().map_or(500, |(code, _)| code.status());
+            let code = self.violations.first().map_or(500, |violation| violation.code.status());
             StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
         })
     }
@@ -134,6 +150,13 @@ impl Error {
     pub fn with_detail(code: Code, detail: impl Into<Cow<'static, str>>) -> Self {
         let mut refusal = Refusal::new();
         refusal.add(code, Some(detail.into()));
+        refusal.into()
+    }
+
+    /// A refusal by a member of the request.
+    pub fn of_member(code: Code, name: &'static str) -> Self {
+        let mut refusal = Refusal::new();
+        refusal.add_violation(Violation { code, field: Some(name), detail: None });
         refusal.into()
     }
 
@@ -188,6 +211,10 @@ impl std::fmt::Display for Chain<'_> {
         while let Some(error) = cause {
             if !first {
                 f.write_str(": ")?;
+            }
+            // Without the line of Postgres's own source that sqlx adds.
+            if let Some(sqlx::Error::Database(error)) = error.downcast_ref() {
+                return f.write_str(error.message());
             }
             write!(f, "{error}")?;
             first = false;

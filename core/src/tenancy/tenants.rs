@@ -3,6 +3,7 @@
 pub mod api_keys;
 pub(crate) mod create;
 pub(crate) mod load;
+pub mod scope;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use crate::platform::rate_limit::{Gcra, Quota};
 use crate::policies::runtime::TenantPolicies;
 use rampart_types::decimal::fits_decimals;
 use rampart_types::{ApiKeyId, ClientId, LoopbackHttp};
+pub use scope::{Scope, Scopes};
 
 /// Highest partner fee that a request may set, in percent (section 6.1 of the contract).
 pub const FEE_PERCENTAGE_MAX: Decimal = Decimal::from_parts(5, 0, 0, false, 0);
@@ -176,8 +178,8 @@ pub struct ApiKey {
     pub public_id: Arc<str>,
     /// SHA-256 of the secret.
     pub secret_digest: [u8; 32],
-    /// Permitted scopes; empty for all.
-    pub scopes: Vec<String>,
+    /// Permitted scopes.
+    pub scopes: Scopes,
     /// Time of expiry.
     pub expires_at: Option<DateTime<Utc>>,
     /// Networks from which it is accepted; empty for all.

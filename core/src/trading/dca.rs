@@ -8,6 +8,7 @@
 pub(crate) mod code;
 pub(crate) mod deposit;
 pub mod list;
+pub mod page;
 pub mod update;
 
 use std::sync::Arc;

@@ -31,6 +31,7 @@ use crate::http::fields::Fields;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
 use crate::policies;
+use crate::tenancy::tenants::Scope;
 use rampart_types::PAYMENT_METHOD_COUNTRIES;
 
 /// Version 2, the only one.
@@ -39,6 +40,7 @@ pub struct V2;
 impl Endpoint for V2 {
     const METHOD: http::Method = http::Method::GET;
     const PATH: &'static str = "/api/v2/buy/payment-methods";
+    const SCOPE: Option<Scope> = Some(Scope::QuotesRead);
     const ERRORS: &'static [Code] = &[];
     const CACHE: Cache = Cache::Revalidate;
     const DOC: Doc = Doc {

@@ -18,6 +18,7 @@ use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
 use crate::platform::mail::{self, Message};
+use crate::tenancy::tenants::Scope;
 use rampart_types::{EmailAddress, UserId};
 
 /// Lifetime of a password reset link.
@@ -29,6 +30,7 @@ pub struct ExistsV1;
 impl Endpoint for ExistsV1 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v1/user/exists";
+    const SCOPE: Option<Scope> = Some(Scope::UsersRead);
     const ERRORS: &'static [Code] = &[Code::EmailInvalid, Code::EmailMissing];
     const DOC: Doc = Doc {
         summary: "Ask whether an e-mail address is registered",
@@ -77,6 +79,7 @@ pub struct ResetPasswordV1;
 impl Endpoint for ResetPasswordV1 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v1/user/reset-password";
+    const SCOPE: Option<Scope> = Some(Scope::UsersWrite);
     const ERRORS: &'static [Code] =
         &[Code::EmailInvalid, Code::EmailMissing, Code::PasswordResetFailed];
     const BODY: Body = Body::Json;
@@ -98,28 +101,41 @@ impl Endpoint for ResetPasswordV1 {
         fields.finish(email)
     }
 
-    /// The response and the work are the same for an unknown address: a mail is written and withheld.
     async fn call(core: &Core, client: Client, email: EmailAddress) -> Result<Json<Done>> {
-        core.user_attempts.count(core, &client, &email)?;
-        core.user_attempts.count_mail(core, &client, &email)?;
-        let user = find(core, &client, &email).await?;
-        let token = OneTimeToken::generate(&core.clock, client.id())?;
-        let text = format!(
-            "Set a new password here, within the next hour:\n{}/reset-password/{}\n\
-             If you did not ask for this, ignore this mail.\n",
-            core.settings.public_url, token.text
-        );
-        let subject = format!("A new password for {}", client.tenant.name);
-        let mut tx = core.db.begin().await?;
-        if let Some(user) = user {
-            let purpose = (Purpose::ResetPassword, user);
-            token.store(&mut tx, core, purpose, RESET_LIFETIME).await?;
-        }
-        let message = Message { to: email, subject, text };
-        message.enqueue(&mut tx, core, client.id(), (mail::Kind::ResetPassword, user)).await?;
-        tx.commit().await?;
+        mail_reset_link(core, &client, email).await?;
         Ok(Json(Done {}))
     }
+}
+
+/// Mails a link to set a new password. The work is the same for an unknown address: a mail is
+/// written and withheld.
+///
+/// # Errors
+/// ER354 and code 920 when too many are asked for.
+pub(crate) async fn mail_reset_link(
+    core: &Core,
+    client: &Client,
+    email: EmailAddress,
+) -> Result<()> {
+    core.user_attempts.count(core, client, &email)?;
+    core.user_attempts.count_mail(core, client, &email)?;
+    let user = find(core, client, &email).await?;
+    let token = OneTimeToken::generate(&core.clock, client.id())?;
+    let text = format!(
+        "Set a new password here, within the next hour:\n{}/reset-password/{}\n\
+             If you did not ask for this, ignore this mail.\n",
+        core.settings.public_url, token.text
+    );
+    let subject = format!("A new password for {}", client.tenant.name);
+    let mut tx = core.db.begin().await?;
+    if let Some(user) = user {
+        let purpose = (Purpose::ResetPassword, user);
+        token.store(&mut tx, core, purpose, RESET_LIFETIME).await?;
+    }
+    let message = Message { to: email, subject, text };
+    message.enqueue(&mut tx, core, client.id(), (mail::Kind::ResetPassword, user)).await?;
+    tx.commit().await?;
+    Ok(())
 }
 
 /// The user with this address.

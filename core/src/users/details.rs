@@ -47,9 +47,9 @@ pub struct Details {
     pub(super) documents: Vec<Document>,
 }
 
-/// The scope of a request, which decides the required members.
+/// The form of a request, which decides the required members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scope {
+pub(super) enum FormKind {
     /// E-mail address, country and identifier.
     Registration,
     /// E-mail address and country; the page knows the identifier.
@@ -61,16 +61,16 @@ pub(super) enum Scope {
 /// Reads every member; violations are added to `fields`.
 pub(super) fn read(
     fields: &mut Fields<'_>,
-    (scope, client): (Scope, &Client),
+    (form, client): (FormKind, &Client),
     (now, upload): (DateTime<Utc>, Option<&UploadedBody>),
 ) -> Details {
-    let country = country(fields, scope, client);
+    let country = country(fields, form, client);
     let business_country =
         fields.optional("businessCountry", Code::BusinessCountryInvalid, |value| {
             value.as_str()?.parse().ok()
         });
     let personal = PersonalData {
-        email: email(fields, scope),
+        email: email(fields, form),
         first_name: plain(fields, "firstName", Code::FirstNameInvalid, NAME_CHARS_MAX),
         last_name: plain(fields, "lastName", Code::LastNameInvalid, NAME_CHARS_MAX),
         phone_number: fields.optional("phoneNumber", Code::PhoneNumberInvalid, |value| {
@@ -103,7 +103,7 @@ pub(super) fn read(
     Details {
         personal,
         country,
-        identifier: identifier(fields, scope),
+        identifier: identifier(fields, form),
         email_code: fields.optional("emailCode", Code::EmailCodeInvalid, crate::http::fields::text),
         password: password(fields),
         region: region(fields, client),
@@ -115,10 +115,10 @@ pub(super) fn read(
 }
 
 /// The e-mail address in a registration or an update.
-fn email(fields: &mut Fields<'_>, scope: Scope) -> Option<EmailAddress> {
-    match scope {
-        Scope::Registration | Scope::Page => required_email(fields, "email"),
-        Scope::Change => {
+fn email(fields: &mut Fields<'_>, form: FormKind) -> Option<EmailAddress> {
+    match form {
+        FormKind::Registration | FormKind::Page => required_email(fields, "email"),
+        FormKind::Change => {
             fields.value("email").is_some().then(|| required_email(fields, "email"))?
         }
     }
@@ -143,13 +143,14 @@ fn plain(
     fields.optional(name, code, |value| plain_text(value.as_str()?, chars_max))
 }
 
-/// ER063 when it is missing or not one the partner serves, ER062 when it is empty, ER061 when it
-/// is no alpha-2 code.
-fn country(fields: &mut Fields<'_>, scope: Scope, client: &Client) -> Option<Country> {
-    let code = match (fields.value("country"), scope) {
-        (None, Scope::Change) => return None,
-        (None, Scope::Registration | Scope::Page) => Code::CountryInvalid,
-        (Some(Value::String(text)), _) if text.is_empty() => Code::CountryCodeEmpty,
+/// ER062 when it is missing or empty, ER061 when it is not two letters, ER063 when ISO 3166-1 has no
+/// such country or the partner does not serve it (section 13 of the contract).
+fn country(fields: &mut Fields<'_>, form: FormKind, client: &Client) -> Option<Country> {
+    let code = match (fields.value("country"), form) {
+        (None, FormKind::Change) => return None,
+        (None, FormKind::Registration | FormKind::Page) => Code::CountryMissing,
+        (Some(Value::String(text)), _) if text.is_empty() => Code::CountryMissing,
+        (Some(Value::String(text)), _) if is_alpha_2(text) => Code::CountryUnknown,
         (Some(_), _) => Code::CountryCodeInvalid,
     };
     let country: Country =
@@ -158,15 +159,20 @@ fn country(fields: &mut Fields<'_>, scope: Scope, client: &Client) -> Option<Cou
     if served.is_empty() || served.iter().any(|code| code == country.as_str()) {
         return Some(country);
     }
-    fields.refuse_with(Code::CountryInvalid, "country: not served");
+    fields.refuse_with(Code::CountryUnknown, "country", "not served");
     None
 }
 
+/// `true` for the form of an alpha-2 code, of a country or not.
+fn is_alpha_2(text: &str) -> bool {
+    text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_alphabetic())
+}
+
 /// ER053 when it is missing or empty, ER102 when it is malformed.
-fn identifier(fields: &mut Fields<'_>, scope: Scope) -> Option<UserIdentifier> {
-    let code = match (fields.value("identifier"), scope) {
-        (None, Scope::Change | Scope::Page) => return None,
-        (None, Scope::Registration) => Code::UserIdentifierMissing,
+fn identifier(fields: &mut Fields<'_>, form: FormKind) -> Option<UserIdentifier> {
+    let code = match (fields.value("identifier"), form) {
+        (None, FormKind::Change | FormKind::Page) => return None,
+        (None, FormKind::Registration) => Code::UserIdentifierMissing,
         (Some(Value::String(text)), _) if text.is_empty() => Code::UserIdentifierMissing,
         (Some(_), _) => Code::UserIdentifierLengthInvalid,
     };
@@ -202,13 +208,17 @@ fn region(fields: &mut Fields<'_>, client: &Client) -> Option<WebsiteLocale> {
     let wrong_country = !known(1, country) || locale == Err(InvalidWebsiteLocale::Country);
     let together = locale.ok().filter(|locale| regions.contains(&locale.to_string()));
     if wrong_language {
-        fields.refuse_with(Code::WebsiteLanguageInvalid, "websiteLanguage");
+        fields.refuse_member(Code::WebsiteLanguageInvalid, "websiteLanguage");
     }
     if wrong_country {
-        fields.refuse_with(Code::WebsiteCountryInvalid, "websiteCountry");
+        fields.refuse_member(Code::WebsiteCountryInvalid, "websiteCountry");
     }
     if together.is_none() && !wrong_language && !wrong_country {
-        fields.refuse_with(Code::WebsiteRegionInvalid, "websiteLanguage and websiteCountry");
+        fields.refuse_with(
+            Code::WebsiteRegionInvalid,
+            "websiteCountry",
+            "not together with websiteLanguage",
+        );
     }
     together
 }

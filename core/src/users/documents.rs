@@ -37,14 +37,18 @@ pub(super) struct Document {
 pub(super) fn read(fields: &mut Fields<'_>, upload: Option<&UploadedBody>) -> Vec<Document> {
     let Some(value) = fields.value("identityDocument").cloned() else { return Vec::new() };
     let Some(items) = value.as_array().filter(|items| items.len() <= DOCUMENTS_MAX) else {
-        fields.refuse_with(Code::RequestMalformed, "identityDocument: a list of at most 8 objects");
+        fields.refuse_with(
+            Code::RequestMalformed,
+            "identityDocument",
+            "a list of at most 8 objects",
+        );
         return Vec::new();
     };
     let mut documents = Vec::new();
     for item in items {
         match read_one(item, |text| body::image(upload, text)) {
             Ok(document) => documents.push(document),
-            Err((code, detail)) => fields.refuse_with(code, detail),
+            Err((code, detail)) => fields.refuse_with(code, "identityDocument", detail),
         }
     }
     documents

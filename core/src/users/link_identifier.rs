@@ -5,12 +5,13 @@ use http::Method;
 use super::account;
 use super::identifier::{self, LinkOutcome};
 use crate::Core;
-use crate::auth::caller::ClientAndUser;
+use crate::auth::caller::Session;
 use crate::endpoint::openapi::doc::{Doc, Kind, Shape, required};
 use crate::endpoint::{Body, ClaimedKey, Done, Endpoint, Json, save_answer};
 use crate::http::fields::Fields;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Error, Result};
+use crate::tenancy::tenants::Scope;
 use crate::users::identifiers;
 use rampart_types::{ClientId, UserId, UserIdentifier};
 
@@ -23,6 +24,7 @@ pub struct V2;
 impl Endpoint for V2 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v2/user/link-identifier";
+    const SCOPE: Option<Scope> = Some(Scope::UsersWrite);
     const ERRORS: &'static [Code] = &[
         Code::UserIdentifierMissing,
         Code::UserIdentifierLengthInvalid,
@@ -44,11 +46,11 @@ impl Endpoint for V2 {
         answer: "{}",
         ..Doc::NONE
     };
-    type Caller = ClientAndUser;
+    type Caller = Session;
     type Request = String;
     type Response = Json<Done>;
 
-    fn read(input: &Input, _: &ClientAndUser) -> Result<String> {
+    fn read(input: &Input, _: &Session) -> Result<String> {
         let mut fields = Fields::of(&input.document)?;
         let missing = fields.value("identifier").is_none_or(|value| value.as_str() == Some(""));
         let code =
@@ -60,20 +62,20 @@ impl Endpoint for V2 {
         fields.finish(identifier)
     }
 
-    async fn call(core: &Core, caller: ClientAndUser, sent: String) -> Result<Json<Done>> {
+    async fn call(core: &Core, caller: Session, sent: String) -> Result<Json<Done>> {
         Self::call_with_key(core, caller, sent, None).await
     }
 
     async fn call_with_key(
         core: &Core,
-        caller: ClientAndUser,
+        caller: Session,
         sent: String,
         key: Option<&ClaimedKey>,
     ) -> Result<Json<Done>> {
         let client = caller.client.id();
         let identifier = identifiers::open(core, client, &sent).or_else(|| sent.parse().ok());
         let identifier = identifier
-            .ok_or_else(|| Error::with_detail(Code::UserIdentifierLengthInvalid, "identifier"))?;
+            .ok_or_else(|| Error::of_member(Code::UserIdentifierLengthInvalid, "identifier"))?;
         link(core, client, caller.user, &identifier, key).await?;
         Ok(Json(Done {}))
     }

@@ -1,15 +1,15 @@
 //! The members of a registration and of an update, for the OpenAPI document.
 
-use super::details::Scope;
+use super::details::FormKind;
 use crate::endpoint::openapi::doc::{Kind, Member, optional, required};
 
 /// Number of members.
 const COUNT: usize = 25;
 
 /// Members of `POST /api/v2/user`.
-pub(super) static REGISTRATION: [Member; COUNT] = members(Scope::Registration);
+pub(super) static REGISTRATION: [Member; COUNT] = members(FormKind::Registration);
 /// Members of `PATCH /api/v2/user`.
-pub(super) static CHANGE: [Member; COUNT] = members(Scope::Change);
+pub(super) static CHANGE: [Member; COUNT] = members(FormKind::Change);
 
 /// A valid registration.
 pub(super) const REQUEST: &str = r#"{
@@ -44,18 +44,18 @@ static SIDES: Kind = Kind::Object(&[
 ]);
 
 /// A member that is required in a registration.
-const fn needed(scope: Scope, name: &'static str, kind: Kind, about: &'static str) -> Member {
-    match scope {
-        Scope::Registration => required(name, kind, about),
-        Scope::Page | Scope::Change => optional(name, kind, about),
+const fn needed(form: FormKind, name: &'static str, kind: Kind, about: &'static str) -> Member {
+    match form {
+        FormKind::Registration => required(name, kind, about),
+        FormKind::Page | FormKind::Change => optional(name, kind, about),
     }
 }
 
-const fn members(scope: Scope) -> [Member; COUNT] {
+const fn members(form: FormKind) -> [Member; COUNT] {
     [
-        needed(scope, "email", Kind::Format("email"), "Unique for the client, in either case."),
-        needed(scope, "country", COUNTRY, "ISO 3166-1 alpha-2."),
-        needed(scope, "identifier", Kind::Matching("^[A-Za-z0-9]{36,255}$"), "Linked to the user."),
+        needed(form, "email", Kind::Format("email"), "Unique for the client, in either case."),
+        needed(form, "country", COUNTRY, "ISO 3166-1 alpha-2."),
+        needed(form, "identifier", Kind::Matching("^[A-Za-z0-9]{36,255}$"), "Linked to the user."),
         optional("emailCode", Kind::Text, "The code that was mailed last."),
         optional("chamberOfCommerce", Kind::Text, "In the form of the business's country."),
         optional("businessName", LINE, "Without emoji, `<` and `>`."),

@@ -90,15 +90,20 @@ fn parse_client(text: &str) -> Option<ClientId> {
     (!secret.is_empty()).then(|| Uuid::try_parse(client).ok().map(ClientId::from))?
 }
 
-/// True if the token can be used: it is unused, not expired, and its user exists.
+/// The user of a token that can be used: it is unused, not expired, and its user exists.
 ///
 /// # Errors
 /// When the database cannot be read.
-pub(crate) async fn is_live(core: &Core, purpose: Purpose, text: &str) -> Result<bool> {
-    let Some(client) = parse_client(text) else { return Ok(false) };
-    let live = sqlx::query_scalar!(
+pub(crate) async fn holder(
+    core: &Core,
+    purpose: Purpose,
+    text: &str,
+) -> Result<Option<(ClientId, UserId)>> {
+    let Some(client) = parse_client(text) else { return Ok(None) };
+    let user = sqlx::query_scalar!(
         r#"
-        select 1 as "live!" from one_time_token t join end_user u using (client_id, user_id)
+        select t.user_id as "user_id!" from one_time_token t
+        join end_user u using (client_id, user_id)
         where t.client_id = $1 and token_digest = $2 and purpose = $3
             and used_at is null and expires_at > $4 and u.deleted_at is null
         "#,
@@ -109,7 +114,7 @@ pub(crate) async fn is_live(core: &Core, purpose: Purpose, text: &str) -> Result
     )
     .fetch_optional(&core.db)
     .await?;
-    Ok(live.is_some())
+    Ok(user.map(|user| (client, UserId::from(user))))
 }
 
 /// Redeems the token: of several concurrent attempts, one gets its user.

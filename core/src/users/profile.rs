@@ -15,6 +15,7 @@ use crate::endpoint::openapi::doc::Doc;
 use crate::endpoint::{Endpoint, Json};
 use crate::http::request::Input;
 use crate::platform::error::{Code, Error, Result};
+use crate::tenancy::tenants::Scope;
 use crate::trading::limits::limit_rules::{Rules, Spent};
 use crate::trading::limits::{self, INTERVAL, INTERVAL_TEXT};
 use crate::trading::quotes;
@@ -50,6 +51,7 @@ pub struct V1;
 impl Endpoint for V1 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v1/user/info";
+    const SCOPE: Option<Scope> = Some(Scope::UsersRead);
     const ERRORS: &'static [Code] = &[];
     const DOC: Doc = Doc { summary: "Read the user's profile", answer: EXAMPLE, ..Doc::NONE };
     type Caller = ClientAndUser;

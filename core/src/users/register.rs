@@ -6,7 +6,7 @@ use sqlx::{Postgres, Transaction};
 
 use super::account::{self, Account, RegisteredUser};
 use super::answers;
-use super::details::{self, Details, Scope};
+use super::details::{self, Details, FormKind};
 use super::identifier::{self, LinkOutcome};
 use super::personal_data::{PersonalData, email_index};
 use super::user_update::{EmailProof, UserUpdate};
@@ -22,6 +22,7 @@ use crate::notify::events::{self, EventType, NewEvent};
 use crate::platform::crypto::personal_data_key::PersonalDataKey;
 use crate::platform::error::{Code, Error, Refusal, Result, joined};
 use crate::platform::object_store::StoredObject;
+use crate::tenancy::tenants::Scope;
 use rampart_types::{Country, EmailAddress, UserId, UserIdentifier};
 
 /// Largest body, with images in it, in bytes (section 1 of the contract).
@@ -36,8 +37,8 @@ const ERRORS: [Code; 28] = [
     Code::UserIdentifierMissing,
     Code::PhoneNumberInvalid,
     Code::CountryCodeInvalid,
-    Code::CountryCodeEmpty,
-    Code::CountryInvalid,
+    Code::CountryMissing,
+    Code::CountryUnknown,
     Code::BusinessCountryInvalid,
     Code::ImageInvalid,
     Code::WebsiteLanguageInvalid,
@@ -65,6 +66,7 @@ pub struct RegisterV2;
 impl Endpoint for RegisterV2 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v2/user";
+    const SCOPE: Option<Scope> = Some(Scope::UsersWrite);
     const ERRORS: &'static [Code] = &ERRORS;
     const BODY: Body = Body::JsonWithImage(BODY_BYTES_MAX);
     const IDEMPOTENT: bool = true;
@@ -82,9 +84,9 @@ impl Endpoint for RegisterV2 {
     type Response = Json<RegisteredUser>;
 
     fn read(input: &Input, client: &Client) -> Result<Registration> {
-        let scope = (Scope::Registration, client);
+        let form = (FormKind::Registration, client);
         let sent = (input.now, input.upload.as_ref());
-        Registration::read(Fields::of(&input.document)?, scope, sent)
+        Registration::read(Fields::of(&input.document)?, form, sent)
     }
 
     async fn call(
@@ -111,6 +113,7 @@ pub struct UpdateV2;
 impl Endpoint for UpdateV2 {
     const METHOD: Method = Method::PATCH;
     const PATH: &'static str = "/api/v2/user";
+    const SCOPE: Option<Scope> = Some(Scope::UsersWrite);
     const ERRORS: &'static [Code] =
         &joined::<{ ERRORS.len() + 1 }>(&[&ERRORS, &[Code::DocumentPendingReview]]);
     const BODY: Body = Body::JsonWithImage(BODY_BYTES_MAX);
@@ -129,8 +132,8 @@ impl Endpoint for UpdateV2 {
 
     fn read(input: &Input, caller: &ClientAndUser) -> Result<Details> {
         let mut fields = Fields::of(&input.document)?;
-        let scope = (Scope::Change, &caller.client);
-        let details = details::read(&mut fields, scope, (input.now, input.upload.as_ref()));
+        let form = (FormKind::Change, &caller.client);
+        let details = details::read(&mut fields, form, (input.now, input.upload.as_ref()));
         fields.finish(Some(details))
     }
 
@@ -154,10 +157,10 @@ pub struct Registration {
 impl Registration {
     fn read(
         mut fields: Fields<'_>,
-        scope: (Scope, &Client),
+        form: (FormKind, &Client),
         sent: (DateTime<Utc>, Option<&UploadedBody>),
     ) -> Result<Self> {
-        let details = details::read(&mut fields, scope, sent);
+        let details = details::read(&mut fields, form, sent);
         let parts = details.personal.email.clone().zip(details.country);
         fields.finish(parts.map(|(email, country)| Self { email, country, details }))
     }
@@ -176,9 +179,10 @@ pub(crate) async fn register_on_page(
     identifier: Option<UserIdentifier>,
 ) -> Result<UserId> {
     if fields.value("password").is_none() {
-        fields.refuse(Code::PasswordTooShort);
+        fields.refuse_member(Code::PasswordTooShort, "password");
     }
-    let mut request = Registration::read(fields, (Scope::Page, client), (core.clock.now(), None))?;
+    let mut request =
+        Registration::read(fields, (FormKind::Page, client), (core.clock.now(), None))?;
     core.user_attempts.count(core, client, &request.email)?;
     request.details.identifier = identifier;
     Ok(register(core, client, request, None).await?.user)

@@ -15,6 +15,7 @@ use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::Fields;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
+use crate::tenancy::tenants::Scope;
 use crate::users::portal::invitation::Invitation;
 
 /// Version 1, the only one.
@@ -23,6 +24,7 @@ pub struct V1;
 impl Endpoint for V1 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v1/user/register-identifier";
+    const SCOPE: Option<Scope> = Some(Scope::UsersWrite);
     const ERRORS: &'static [Code] =
         &[Code::ReturnUrlInvalid, Code::UserIdentifierMissing, Code::UserIdentifierLengthInvalid];
     const BODY: Body = Body::Json;

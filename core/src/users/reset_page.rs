@@ -36,7 +36,7 @@ impl Endpoint for Show {
     }
 
     async fn call(core: &Core, _: Anyone, token: String) -> Result<Reply> {
-        let live = one_time_token::is_live(core, Purpose::ResetPassword, &token).await?;
+        let live = one_time_token::holder(core, Purpose::ResetPassword, &token).await?.is_some();
         Ok(if live { form(StatusCode::OK, None) } else { dead_link_page() })
     }
 }
@@ -75,7 +75,7 @@ impl Endpoint for Submit {
         NewPassword { token, password }: NewPassword,
     ) -> Result<Reply> {
         // A password is hashed only for a valid token.
-        if !one_time_token::is_live(core, Purpose::ResetPassword, &token).await? {
+        if one_time_token::holder(core, Purpose::ResetPassword, &token).await?.is_none() {
             return Ok(dead_link_page());
         }
         let Some(password) = password else {

@@ -19,6 +19,7 @@ use crate::http::fields::Fields;
 use crate::http::request::Input;
 use crate::platform::crypto::Secret;
 use crate::platform::error::{Code, Result};
+use crate::tenancy::tenants::Scope;
 use rampart_types::{EmailAddress, UserId};
 
 /// Login, version 1.
@@ -44,6 +45,7 @@ impl Login {
 impl Endpoint for LoginV1 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v1/user/login";
+    const SCOPE: Option<Scope> = Some(Scope::UsersWrite);
     const ERRORS: &'static [Code] =
         &[Code::EmailInvalid, Code::EmailMissing, Code::PasswordMissing, Code::LoginInvalid];
     const BODY: Body = Body::Json;
@@ -114,6 +116,7 @@ pub struct LogoutV1;
 impl Endpoint for LogoutV1 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v1/user/logout";
+    const SCOPE: Option<Scope> = Some(Scope::UsersWrite);
     const ERRORS: &'static [Code] = &[];
     const DOC: Doc = Doc {
         summary: "Log the user out",
@@ -149,6 +152,7 @@ pub struct LoginTokenV1;
 impl Endpoint for LoginTokenV1 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v1/user/login-token";
+    const SCOPE: Option<Scope> = Some(Scope::UsersWrite);
     const ERRORS: &'static [Code] = &[];
     const DOC: Doc = Doc {
         summary: "Make a token for the secured pages",

@@ -1,11 +1,11 @@
 //! `rampart config reference`.
 
 use std::fmt::Write as _;
-use std::io::{self, ErrorKind, Write as _};
 
 use clap::{Args, Subcommand};
 
 use crate::config::reference::{self, Section, Setting};
+use crate::output;
 use crate::startup_error::StartupError;
 
 /// Begins the page that `--markdown` prints.
@@ -57,13 +57,8 @@ impl Reference {
         } else {
             plain(&sections)
         };
-        match io::stdout().write_all(text.as_bytes()) {
-            // The reader, such as `head`, has had enough.
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-            written => {
-                written.map_err(|e| StartupError::new("the reference cannot be printed", &e))
-            }
-        }
+        output::text(&text);
+        Ok(())
     }
 }
 

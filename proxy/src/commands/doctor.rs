@@ -9,6 +9,7 @@ use rampart_core::platform::clock::Clock;
 use super::Target;
 use crate::config::Config;
 use crate::operator::Operator;
+use crate::output;
 use crate::server;
 use crate::server::Certificates;
 use crate::startup_error::StartupError;
@@ -28,16 +29,16 @@ struct Findings {
 
 impl Findings {
     fn good(&self, what: &str, detail: impl Display) {
-        println!("ok      {what}: {detail}");
+        output::line(format_args!("ok      {what}: {detail}"));
     }
 
     fn odd(&self, what: &str, detail: impl Display) {
-        println!("warning {what}: {detail}");
+        output::line(format_args!("warning {what}: {detail}"));
     }
 
     fn bad(&mut self, what: &str, detail: impl Display) {
         self.broken += 1;
-        println!("broken  {what}: {detail}");
+        output::line(format_args!("broken  {what}: {detail}"));
     }
 }
 

@@ -21,6 +21,9 @@ pub(crate) enum Key {
         /// From when it is refused, RFC 3339.
         #[arg(long)]
         expires_at: Option<String>,
+        /// A scope, as orders:read; can be given several times. Everything without one.
+        #[arg(long = "scope", value_name = "SCOPE")]
+        scopes: Vec<String>,
         /// A network it may come from (CIDR); can be given several times.
         #[arg(long = "allow", value_name = "CIDR")]
         allowed_addresses: Vec<String>,
@@ -45,10 +48,11 @@ impl Key {
     /// One sentence for the operator.
     pub(crate) fn run(self) -> Result<(), StartupError> {
         match self {
-            Self::Issue { slug, name, expires_at, allowed_addresses, target } => {
+            Self::Issue { slug, name, expires_at, scopes, allowed_addresses, target } => {
                 let body = Body::Json(json!({
                     "name": name,
                     "expiresAt": expires_at,
+                    "scopes": scopes,
                     "allowedAddresses": allowed_addresses,
                 }));
                 let path = format!("partners/{slug}/api-keys");

@@ -72,8 +72,17 @@ pub(super) fn typed<T: serde::de::DeserializeOwned>(
     section: Option<&str>,
 ) -> Result<T, Invalid> {
     value.try_deserialize().map_err(|e| {
+        let text = one_line(&e);
+        if let Some((name, _)) =
+            text.split_once("unknown field `").and_then(|t| t.1.split_once('`'))
+        {
+            let place = section.map_or_else(String::new, |name| format!(" in section '{name}'"));
+            return Invalid(format!(
+                "there is no setting '{name}'{place}; `rampart config reference` lists them all"
+            ));
+        }
         let place = section.map_or_else(String::new, |name| format!("in section '{name}': "));
-        Invalid(format!("the configuration is not valid: {place}{}", one_line(&e)))
+        Invalid(format!("the configuration is not valid: {place}{text}"))
     })
 }
 

@@ -6,6 +6,8 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use rampart_core::platform::clock::Clock;
 
+use crate::output;
+
 /// Steps of a whole demo.
 const TOTAL: u32 = 18;
 /// Redraw interval of the running step, on a terminal.
@@ -73,7 +75,7 @@ impl Steps {
         step.bar.finish_and_clear();
         let took = Elapsed(self.clock.monotonic_ns() - step.began_ns);
         let failed = if succeeded { "" } else { "FAILED: " };
-        println!("{} {took:>9}  {failed}{}", self.number(), step.what);
+        output::line(format_args!("{} {took:>9}  {failed}{}", self.number(), step.what));
     }
 
     fn number(&self) -> String {
@@ -84,10 +86,12 @@ impl Steps {
     pub(super) fn done(&self, built_seconds: Option<u64>) {
         debug_assert_eq!(self.done, TOTAL, "the demo has another number of steps");
         let took = self.clock.monotonic_ns() - self.started_ns;
-        println!("\nA purchase from end to end: {} steps in {}.", self.done, Elapsed(took));
+        let (steps, took_shown) = (self.done, Elapsed(took));
+        output::line(format_args!("\nA purchase from end to end: {steps} steps in {took_shown}."));
         if let Some(seconds) = built_seconds {
             let total = Duration::from_nanos(took) + Duration::from_secs(seconds);
-            println!("With the build: {} min {} s.", total.as_secs() / 60, total.as_secs() % 60);
+            let (minutes, seconds) = (total.as_secs() / 60, total.as_secs() % 60);
+            output::line(format_args!("With the build: {minutes} min {seconds} s."));
         }
     }
 }

@@ -268,3 +268,57 @@ async fn what_is_listed_is_quotable_at_the_listed_price() {
         }
     }
 }
+
+#[tokio::test]
+async fn every_page_that_the_system_names_answers() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ada = acme.user("ada").await;
+    let info = acme.get("/api/v1/system/info").await.json();
+    let show = async |url: &str| {
+        let path = url.strip_prefix("https://pay.example.com").unwrap();
+        acme.anonymous(Method::GET, path).send().await
+    };
+    for pages in info["urls"].as_object().unwrap().values() {
+        for (region, url) in pages.as_object().unwrap() {
+            let page = show(url.as_str().unwrap()).await;
+            page.assert_status(200);
+            assert!(page.text().contains("<h1>"), "{region}: {url}");
+        }
+    }
+    let login = ada.get("/api/v1/user/login-token").await.assert_status(200).json();
+    let text = |name: &str| login[name].as_str().unwrap().to_owned();
+    for pages in info["privateUrls"].as_object().unwrap().values() {
+        for url in pages.as_object().unwrap().values() {
+            let url = url.as_str().unwrap();
+            show(&format!("{url}?token={}&uuid={}", text("token"), text("uuid")))
+                .await
+                .assert_status(200);
+            show(&format!("{url}?token=x&uuid={}", text("uuid"))).await.assert_status(404);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_forgotten_password_is_reset_by_mail_from_the_page() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ada = acme.user("ada").await;
+    let path = "/nl-nl/forgot-password?client=acme";
+    let submit = async |form: String| acme.anonymous(Method::POST, path).body(form).send().await;
+    let mails = async || {
+        let mail =
+            context.admin(Method::GET, "/admin/v1/mail", serde_json::Value::Null).await.json();
+        mail.to_string().matches(ada.email.as_str()).count()
+    };
+    submit("email=".to_owned()).await.assert_status(400);
+    assert_eq!(mails().await, 0);
+    let known = submit(format!("email={}", ada.email)).await;
+    let unknown = submit("email=nobody@mail.example.com".to_owned()).await;
+    known.assert_status(200);
+    assert_eq!(known.text(), unknown.text());
+    assert_eq!(mails().await, 1);
+    for wrong in ["/nl-nl/forgot-password?client=nobody", "/xx-xx/forgot-password?client=acme"] {
+        acme.anonymous(Method::GET, wrong).send().await.assert_status(404);
+    }
+}

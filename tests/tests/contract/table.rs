@@ -1,5 +1,7 @@
 //! Loops over the table of endpoints: what holds for all holds for the next one too.
 
+mod scopes;
+
 use bytes::Bytes;
 use rampart_core::api::ENDPOINTS;
 use rampart_core::endpoint::{Body, Route};

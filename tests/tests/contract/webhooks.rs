@@ -69,7 +69,7 @@ async fn an_endpoint_is_registered_listed_and_removed() {
     assert_eq!(remove(&acme, &made).await["id"], made["id"]);
     assert_eq!(ids(&listed(&acme).await), ids(&[all]));
     let answer = acme.request(Method::DELETE, &path(&made)).send().await;
-    answer.assert_status(404).assert_codes(&["ER999"]);
+    answer.assert_status(404).assert_codes(&["ER998"]);
 }
 
 #[tokio::test]
@@ -250,7 +250,7 @@ async fn endpoints_are_their_partners_alone() {
     let delete = async |path: String| rival.request(Method::DELETE, &path).send().await;
     let foreign = delete(path(&endpoint)).await;
     let absent = delete(format!("{WEBHOOKS}/{NOBODY}")).await;
-    foreign.assert_status(404).assert_codes(&["ER999"]);
+    foreign.assert_status(404).assert_codes(&["ER998"]);
     assert_eq!(foreign.text(), absent.text());
     assert_eq!(listed(&acme).await.len(), 1);
 }

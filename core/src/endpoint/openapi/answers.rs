@@ -64,8 +64,14 @@ pub(super) fn schemas() -> Map<String, Value> {
                 "code": { "$ref": "#/components/schemas/Code" },
                 "message": text("What happened. The same for every request with this code."),
                 "solution": text("What to do; it may name the member or the bound."),
+                "field": text("The member of the request that violates the rule, if it is one."),
+                "documentation": {
+                    "type": "string",
+                    "format": "uri-reference",
+                    "description": "Where the code is explained, relative to this host.",
+                },
             },
-            "required": ["code", "message", "solution"],
+            "required": ["code", "message", "solution", "documentation"],
         },
         "Errors": {
             "type": "object",
@@ -121,6 +127,7 @@ fn envelope(about: &str, codes: &[Code], headers: &[&str]) -> Value {
     let first = codes.first().map(|code| {
         json!({ "errors": { code.as_str(): {
             "code": code.as_str(), "message": code.message(), "solution": code.solution(),
+            "documentation": format!("/docs#{}", code.as_str()),
         } } })
     });
     json!({

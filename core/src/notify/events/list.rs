@@ -15,6 +15,7 @@ use crate::http::fields::Fields;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
+use crate::tenancy::tenants::Scope;
 use rampart_types::{ClientId, EventId};
 
 /// Default number of events per page.
@@ -32,6 +33,7 @@ pub struct V2;
 impl Endpoint for V2 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v2/events";
+    const SCOPE: Option<Scope> = Some(Scope::OrdersRead);
     const ERRORS: &'static [Code] = &[Code::RequestMalformed];
     const DOC: Doc = Doc {
         summary: "Read the event log",

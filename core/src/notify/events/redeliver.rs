@@ -14,6 +14,7 @@ use crate::endpoint::{Endpoint, Json};
 use crate::http::request::Input;
 use crate::notify::webhooks;
 use crate::platform::error::{Code, Error, Result};
+use crate::tenancy::tenants::Scope;
 use rampart_types::{ClientId, EventId};
 
 /// Version 2, the only one.
@@ -22,6 +23,7 @@ pub struct V2;
 impl Endpoint for V2 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v2/events/{id}/redeliver";
+    const SCOPE: Option<Scope> = Some(Scope::WebhooksWrite);
     const ERRORS: &'static [Code] = &[];
     const DOC: Doc = Doc {
         summary: "Send an event again",

@@ -9,6 +9,7 @@ use crate::endpoint::openapi::doc::Doc;
 use crate::endpoint::{self, Json};
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
+use crate::tenancy::tenants::Scope;
 
 /// Version 2, the only one.
 pub struct V2;
@@ -16,6 +17,7 @@ pub struct V2;
 impl endpoint::Endpoint for V2 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v2/webhooks";
+    const SCOPE: Option<Scope> = Some(Scope::WebhooksWrite);
     const ERRORS: &'static [Code] = &[];
     const DOC: Doc = Doc {
         summary: "List the webhook endpoints",

@@ -12,6 +12,7 @@ use crate::http::fields::Fields;
 use crate::http::request::Input;
 use crate::notify::events::EventType;
 use crate::platform::error::{Code, Error, Result};
+use crate::tenancy::tenants::Scope;
 use rampart_types::{CallbackUrl, WebhookEndpointId};
 
 /// Version 2, the only one.
@@ -20,6 +21,7 @@ pub struct V2;
 impl endpoint::Endpoint for V2 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v2/webhooks";
+    const SCOPE: Option<Scope> = Some(Scope::WebhooksWrite);
     const ERRORS: &'static [Code] = &[Code::CallbackUrlInvalid];
     const BODY: Body = Body::Json;
     const IDEMPOTENT: bool = true;

@@ -1,6 +1,6 @@
 //! `DELETE /api/v2/webhooks/{id}`: removes an endpoint and cancels its pending deliveries.
 
-use http::{Method, StatusCode};
+use http::Method;
 
 use super::{EXAMPLE, Endpoint};
 use crate::Core;
@@ -9,6 +9,7 @@ use crate::endpoint::openapi::doc::{Doc, Kind, required};
 use crate::endpoint::{self, Json};
 use crate::http::request::Input;
 use crate::platform::error::{Code, Error, Result};
+use crate::tenancy::tenants::Scope;
 use rampart_types::WebhookEndpointId;
 
 /// Version 2, the only one.
@@ -17,13 +18,14 @@ pub struct V2;
 impl endpoint::Endpoint for V2 {
     const METHOD: Method = Method::DELETE;
     const PATH: &'static str = "/api/v2/webhooks/{id}";
+    const SCOPE: Option<Scope> = Some(Scope::WebhooksWrite);
     const ERRORS: &'static [Code] = &[];
     const DOC: Doc = Doc {
         summary: "Remove a webhook endpoint",
         details: "What waited for it is not sent any more. The answer is the endpoint as it was.",
         path: &[required("id", Kind::Format("uuid"), "The endpoint's id.")],
         answer: EXAMPLE,
-        also: &[(404, Code::GeneralError)],
+        also: &[(404, Code::RouteNotFound)],
         ..Doc::NONE
     };
     type Caller = Client;
@@ -54,9 +56,5 @@ impl endpoint::Endpoint for V2 {
 
 /// Somebody else's endpoint is as unknown as none.
 fn unknown() -> Error {
-    Error::with_status(
-        Code::GeneralError,
-        StatusCode::NOT_FOUND,
-        "there is no such webhook endpoint",
-    )
+    Error::with_detail(Code::RouteNotFound, "there is no such webhook endpoint")
 }

@@ -10,6 +10,7 @@ use crate::endpoint::openapi::doc::Doc;
 use crate::endpoint::{Endpoint, Json};
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
+use crate::tenancy::tenants::Scope;
 use crate::trading::orders::status::OrderStatus;
 use crate::trading::sandbox::Scenario;
 use rampart_types::JsonDecimal;
@@ -20,6 +21,7 @@ pub struct V2;
 impl Endpoint for V2 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v2/sandbox/scenarios";
+    const SCOPE: Option<Scope> = Some(Scope::QuotesRead);
     const ERRORS: &'static [Code] = &[];
     const DOC: Doc = Doc {
         summary: "List the sandbox's scenarios",

@@ -12,6 +12,7 @@ use crate::endpoint::openapi::doc::{Doc, Kind, required};
 use crate::endpoint::{Endpoint, Json};
 use crate::http::request::Input;
 use crate::platform::error::{Code, Error, Result};
+use crate::tenancy::tenants::Scope;
 use crate::trading::orders::lookup::OrderName;
 use crate::trading::orders::status::{NotApplied, apply};
 use crate::trading::sell::Sale;
@@ -87,6 +88,7 @@ pub struct V2;
 impl Endpoint for V2 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v2/sandbox/sell/orders/{id}/{event}";
+    const SCOPE: Option<Scope> = Some(Scope::OrdersWrite);
     const ERRORS: &'static [Code] =
         &[Code::OrderIdMissing, Code::OrderIdMalformed, Code::OrderNotFound];
     const DOC: Doc = Doc {

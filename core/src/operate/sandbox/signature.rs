@@ -20,6 +20,7 @@ use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::Fields;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
+use crate::tenancy::tenants::Scope;
 use crate::trading::offers::signature::{Signable, check, is_well_formed};
 
 /// Version 2, the only one.
@@ -28,6 +29,7 @@ pub struct V2;
 impl Endpoint for V2 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v2/sandbox/signature";
+    const SCOPE: Option<Scope> = Some(Scope::QuotesRead);
     const ERRORS: &'static [Code] = &[Code::SigningSecretMissing, Code::SignatureNotString];
     const BODY: Body = Body::Json;
     const DOC: Doc = Doc {

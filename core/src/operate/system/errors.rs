@@ -10,6 +10,7 @@ use crate::endpoint::openapi::doc::Doc;
 use crate::endpoint::{Cache, Endpoint, Json, Route};
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
+use crate::tenancy::tenants::Scope;
 
 /// Version 2, the only one.
 pub struct V2;
@@ -17,6 +18,7 @@ pub struct V2;
 impl Endpoint for V2 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v2/system/errors";
+    const SCOPE: Option<Scope> = Some(Scope::QuotesRead);
     const ERRORS: &'static [Code] = &[];
     const CACHE: Cache = Cache::Revalidate;
     const DOC: Doc = Doc {

@@ -72,16 +72,16 @@ catalogue! {
     QuoteMissing "ER045" 400: "The quote is missing.", "Send the quote of the quote endpoint.";
     CallbackUrlInvalid "ER046" 400: "The callback URL is invalid.", "Send an absolute https URL.";
     ReturnUrlInvalid "ER047" 400: "The return URL is invalid.", "Send an absolute URL.";
-    RequestMalformed "ER048" 400: "The request cannot be read as JSON.", "Send one valid JSON document in UTF-8, within the size limit.";
+    RequestMalformed "ER048" 400: "The request is malformed.", "Send what the documentation describes: one JSON document in UTF-8, within the size limit.";
     FeeOutOfBounds "ER050" 400: "The fee is out of bounds.", "Send a percentage from 0 to 5, or leave it out for the default.";
     UserIdentifierMissing "ER053" 400: "The user identifier is missing.", "Send the identifier.";
     PaymentMethodUnavailable "ER055" 400 retryable: "The payment method is not available now.", "Choose another method, or try again later.";
     IbanInvalid "ER056" 400: "The IBAN is invalid.", "Send a valid IBAN.";
     AccountHolderMissing "ER057" 400: "The account holder is missing.", "Send the name of the account holder.";
     PhoneNumberInvalid "ER059" 400: "The phone number is invalid.", "Send + and digits only, with the country code.";
-    CountryCodeInvalid "ER061" 400: "The country code is not ISO 3166-1 alpha-2.", "Send two letters, such as NL.";
-    CountryCodeEmpty "ER062" 400: "The country code is empty.", "Send two letters, such as NL.";
-    CountryInvalid "ER063" 400: "The country is missing or unknown.", "Send the country as two letters, such as NL.";
+    CountryCodeInvalid "ER061" 400: "The country code is not two letters.", "Send two letters, such as NL.";
+    CountryMissing "ER062" 400: "The country is missing.", "Send two letters, such as NL.";
+    CountryUnknown "ER063" 400: "The country is unknown or not served.", "Send a country of ISO 3166-1 that the partner serves.";
     BusinessCountryInvalid "ER064" 400: "The business country is invalid.", "Send two letters, such as NL.";
     ImageMissing "ER077" 400: "The image is missing.", "Send the image as base64.";
     ImageInvalid "ER078" 400: "The image is invalid.", "Send a JPEG, PNG or PDF as base64, within the size limit.";
@@ -200,7 +200,7 @@ catalogue! {
     ApiKeyInvalid "ER805" 400: "The API key is invalid.", "Check the key, its expiry and its address list.";
     ApiKeyEmpty "ER806" 400: "The API key is empty.", "Send the key in X-Api-Key.";
     RateLimited "920" 429 retryable: "The rate limit is exceeded.", "Wait as long as Retry-After says. Also documented as ER920.";
-    RouteNotFound "ER998" 404: "There is no such route.", "Check the path and the method.";
+    RouteNotFound "ER998" 404: "There is nothing under this address.", "Check the path, the ids in it and the method.";
     GeneralError "ER999" 500 retryable: "Something went wrong on our side.", "Try again later; contact support with the request id if it persists.";
 }
 

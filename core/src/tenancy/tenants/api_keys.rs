@@ -8,7 +8,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use super::{ApiKey, Mode};
+use super::{ApiKey, Mode, Scope};
 use crate::Core;
 use crate::platform::clock::Clock;
 use crate::platform::crypto::{Secret, digest_of};
@@ -32,7 +32,7 @@ pub struct NewApiKey {
     /// Its display name.
     pub name: String,
     /// Permitted scopes; empty for all.
-    pub scopes: Vec<String>,
+    pub scopes: Vec<Scope>,
     /// CIDR networks from which it is accepted; empty for all.
     pub allowed_addresses: Vec<String>,
     /// Time of expiry.
@@ -47,6 +47,7 @@ impl NewApiKey {
         client: ClientId,
         now: DateTime<Utc>,
     ) -> Result<(), sqlx::Error> {
+        let scopes: Vec<_> = self.scopes.iter().map(|s| s.as_str().to_owned()).collect();
         sqlx::query!(
             "insert into api_key (client_id, api_key_id, public_id, secret_digest, name, scopes, \
              allowed_addresses, expires_at, created_at) \
@@ -56,7 +57,7 @@ impl NewApiKey {
             self.public_id,
             &self.secret_digest[..],
             self.name,
-            &self.scopes,
+            &scopes,
             &self.allowed_addresses,
             self.expires_at,
             now,
@@ -89,10 +90,12 @@ impl ApiKey {
         })
     }
 
-    /// Public id and secret of a key's text; `None` when it is malformed.
-    pub fn split(text: &str) -> Option<(&str, &str)> {
-        let rest = text.strip_prefix("rk_test_").or_else(|| text.strip_prefix("rk_live_"))?;
-        rest.split_once('_').filter(|(id, secret)| !id.is_empty() && !secret.is_empty())
+    /// Mode, public id and secret of a key's text; `None` when it is malformed.
+    pub fn split(text: &str) -> Option<(Mode, &str, &str)> {
+        let (mode, rest) = text.strip_prefix("rk_")?.split_once('_')?;
+        let mode = [Mode::Test, Mode::Live].into_iter().find(|known| known.as_str() == mode)?;
+        let (id, secret) = rest.split_once('_')?;
+        (!id.is_empty() && !secret.is_empty()).then_some((mode, id, secret))
     }
 }
 
@@ -146,7 +149,8 @@ mod tests {
     #[test]
     fn a_generated_key_splits_into_its_stored_parts() {
         let generated = ApiKey::generate(&Clock::system(), Mode::Test).unwrap();
-        let (id, secret) = ApiKey::split(generated.text.expose()).unwrap();
+        let (mode, id, secret) = ApiKey::split(generated.text.expose()).unwrap();
+        assert_eq!(mode, Mode::Test);
         assert_eq!(
             (id, digest_of(secret)),
             (generated.public_id.as_str(), generated.secret_digest)

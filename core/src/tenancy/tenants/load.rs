@@ -152,7 +152,7 @@ async fn api_keys(core: &Core, ids: &[Uuid]) -> Result<HashMap<Uuid, Vec<Arc<Api
             client: ClientId::from(row.client_id),
             public_id: row.public_id.into(),
             secret_digest,
-            scopes: row.scopes,
+            scopes: super::Scopes::from_stored(&row.scopes),
             expires_at: row.expires_at,
             allowed_addresses: networks.map_err(|e| Error::internal("read a network", e))?,
         };

@@ -17,6 +17,7 @@ use crate::http::fields::{Fields, flag};
 use crate::http::request::Input;
 use crate::platform::crypto::Secret;
 use crate::platform::error::{Code, Result, joined};
+use crate::tenancy::tenants::Scope;
 use crate::trading::offers::errors::ERRORS;
 use crate::trading::offers::login::{self, Login};
 use crate::trading::offers::proof::{Proof, SignatureRequirement};
@@ -50,6 +51,7 @@ pub struct V2;
 impl Endpoint for V2 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v2/buy/checkout";
+    const SCOPE: Option<Scope> = Some(Scope::OrdersWrite);
     const ERRORS: &'static [Code] = &joined::<{ ERRORS.len() + 4 }>(&[
         &ERRORS,
         &[
@@ -158,14 +160,16 @@ pub struct NewCheckout {
 
 fn share_token(fields: &mut Fields<'_>) -> Option<Secret> {
     match fields.value("kycShareToken")? {
-        Value::String(text) if text.trim().is_empty() => fields.refuse(Code::ShareTokenBlank),
+        Value::String(text) if text.trim().is_empty() => {
+            fields.refuse_member(Code::ShareTokenBlank, "kycShareToken")
+        }
         Value::String(text) if text.len() <= SHARE_TOKEN_BYTES_MAX => {
             return Some(Secret::new(text.as_str()));
         }
         Value::String(_) => {
-            fields.refuse_with(Code::ShareTokenInvalid, "it has more than 4096 bytes")
+            fields.refuse_with(Code::ShareTokenInvalid, "kycShareToken", "more than 4096 bytes")
         }
-        _ => fields.refuse(Code::ShareTokenInvalid),
+        _ => fields.refuse_member(Code::ShareTokenInvalid, "kycShareToken"),
     }
     None
 }

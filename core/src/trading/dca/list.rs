@@ -9,6 +9,7 @@ use crate::endpoint::openapi::doc::Doc;
 use crate::endpoint::{Endpoint, Json};
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
+use crate::tenancy::tenants::Scope;
 use rampart_types::UserId;
 
 /// Most plans of one response.
@@ -20,6 +21,7 @@ pub struct V2;
 impl Endpoint for V2 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v2/user/dca-codes";
+    const SCOPE: Option<Scope> = Some(Scope::OrdersRead);
     const ERRORS: &'static [Code] = &[];
     const DOC: Doc = Doc {
         summary: "List savings plans",

@@ -12,6 +12,7 @@ use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::{Change, Fields};
 use crate::http::request::Input;
 use crate::platform::error::{Code, Error, Result};
+use crate::tenancy::tenants::Scope;
 use rampart_types::UserId;
 
 /// Version 2, the only one.
@@ -20,6 +21,7 @@ pub struct V2;
 impl Endpoint for V2 {
     const METHOD: Method = Method::PATCH;
     const PATH: &'static str = "/api/v2/user/dca-codes/{code}";
+    const SCOPE: Option<Scope> = Some(Scope::OrdersWrite);
     const ERRORS: &'static [Code] =
         &[Code::FrequencyInvalid, Code::IntendedAmountInvalid, Code::NameTooLong];
     const BODY: Body = Body::Json;

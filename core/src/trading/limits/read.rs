@@ -16,6 +16,7 @@ use crate::endpoint::openapi::doc::{Doc, Kind, optional};
 use crate::endpoint::{Endpoint, Json};
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
+use crate::tenancy::tenants::Scope;
 use crate::trading::payment_methods::families::Family;
 use crate::trading::quotes::Side;
 use crate::users::accounts::{self, Kind as AccountKind, PaymentAccount};
@@ -30,6 +31,7 @@ pub struct V2;
 impl Endpoint for V2 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v2/user/limit";
+    const SCOPE: Option<Scope> = Some(Scope::UsersRead);
     const ERRORS: &'static [Code] = &[Code::ClientCredentialsInvalid];
     const DOC: Doc = Doc {
         summary: "Read the user's limits",

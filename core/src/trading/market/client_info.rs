@@ -10,6 +10,7 @@ use crate::endpoint::openapi::doc::Doc;
 use crate::endpoint::{Cache, Endpoint, Json};
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
+use crate::tenancy::tenants::Scope;
 use rampart_types::JsonDecimal;
 
 /// Version 2, the only one.
@@ -18,6 +19,7 @@ pub struct V2;
 impl Endpoint for V2 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v2/client/info";
+    const SCOPE: Option<Scope> = Some(Scope::QuotesRead);
     const ERRORS: &'static [Code] = &[];
     const CACHE: Cache = Cache::Revalidate;
     const DOC: Doc = Doc {

@@ -11,6 +11,7 @@ use crate::endpoint::openapi::doc::Doc;
 use crate::endpoint::{Cache, Endpoint, Json};
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
+use crate::tenancy::tenants::Scope;
 use crate::trading::catalogue::{Currency, Pair, PairSide, PairStatus};
 use rampart_types::{Amount, Caip19, CurrencyCode, CurrencyDetails, PairCode};
 
@@ -20,6 +21,7 @@ pub struct V1;
 impl Endpoint for V1 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v1/system/currency-pairs";
+    const SCOPE: Option<Scope> = Some(Scope::QuotesRead);
     const ERRORS: &'static [Code] = &[];
     const CACHE: Cache = Cache::Revalidate;
     const DOC: Doc = Doc {

@@ -22,6 +22,7 @@ use crate::endpoint::{Cache, Endpoint, Json};
 use crate::http::fields::Fields;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
+use crate::tenancy::tenants::Scope;
 use crate::trading::catalogue::{Pair, PairStatus};
 use rampart_types::money::{percent_of, round_fiat};
 use rampart_types::{CurrencyDetails, JsonDecimal, PairCode, Preserialized, decimal};
@@ -48,6 +49,7 @@ pub struct V2;
 impl Endpoint for V1 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v1/prices";
+    const SCOPE: Option<Scope> = Some(Scope::QuotesRead);
     const ERRORS: &'static [Code] = &[Code::FeeOutOfBounds];
     const CACHE: Cache = Cache::Revalidate;
     const DOC: Doc = Doc {
@@ -78,6 +80,7 @@ impl Endpoint for V1 {
 impl Endpoint for V2 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v2/prices";
+    const SCOPE: Option<Scope> = Some(Scope::QuotesRead);
     const ERRORS: &'static [Code] = &[Code::FeeOutOfBounds];
     const CACHE: Cache = Cache::Revalidate;
     const DOC: Doc = Doc {

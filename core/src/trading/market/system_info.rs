@@ -12,6 +12,7 @@ use crate::endpoint::openapi::doc::Doc;
 use crate::endpoint::{Cache, Endpoint, Json};
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
+use crate::tenancy::tenants::Scope;
 use crate::trading::catalogue::Nationality;
 
 /// Version 1, the only one.
@@ -20,6 +21,7 @@ pub struct V1;
 impl Endpoint for V1 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v1/system/info";
+    const SCOPE: Option<Scope> = Some(Scope::QuotesRead);
     const ERRORS: &'static [Code] = &[];
     const CACHE: Cache = Cache::Revalidate;
     const DOC: Doc = Doc {
@@ -31,7 +33,7 @@ impl Endpoint for V1 {
             "urls": {
                 "support": {"nl-nl": "https://pay.example.com/nl-nl/support"},
                 "faq": {"nl-nl": "https://pay.example.com/nl-nl/faq"},
-                "forgotPassword": {"nl-nl": "https://pay.example.com/nl-nl/forgot-password"}
+                "forgotPassword": {"nl-nl": "https://pay.example.com/nl-nl/forgot-password?client=acme"}
             },
             "privateUrls": {
                 "verifyBankAccount": {
@@ -53,13 +55,14 @@ impl Endpoint for V1 {
 
     async fn call(core: &Core, client: Client, (): ()) -> Result<Json<SystemInfo>> {
         let regions = &client.catalogue.regions;
-        let pages = |page| LocalPages::new(&core.settings.public_url, regions, page);
+        let pages = |page: &str| LocalPages::new(&core.settings.public_url, regions, page);
+        let forgot_password = format!("forgot-password?client={}", client.tenant.slug);
         Ok(Json(SystemInfo {
             supported_regions: regions.clone(),
             urls: Urls {
                 support: pages("support"),
                 faq: pages("faq"),
-                forgot_password: pages("forgot-password"),
+                forgot_password: pages(&forgot_password),
             },
             private_urls: PrivateUrls {
                 verify_bank_account: pages("account/verify-bank-account"),

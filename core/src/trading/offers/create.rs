@@ -17,6 +17,7 @@ use crate::endpoint::{Body, ClaimedKey, Endpoint, Json, save_answer};
 use crate::http::fields::Fields;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result, joined};
+use crate::tenancy::tenants::Scope;
 use rampart_types::OfferId;
 
 /// Version 2, the only one.
@@ -25,6 +26,7 @@ pub struct V2;
 impl Endpoint for V2 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v2/buy/offer";
+    const SCOPE: Option<Scope> = Some(Scope::OrdersWrite);
     const ERRORS: &'static [Code] =
         &joined::<{ ERRORS.len() + 1 }>(&[&ERRORS, &[Code::QuoteCurrencyBlank]]);
     const BODY: Body = Body::Json;

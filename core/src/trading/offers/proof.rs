@@ -54,7 +54,7 @@ impl Proof {
             None => {
                 let is_text = fields.value("signature").is_none_or(Value::is_string);
                 if is_text && signable.needs_signature() {
-                    fields.refuse(Code::SignatureRequired);
+                    fields.refuse_member(Code::SignatureRequired, "signature");
                 }
                 Self::NotNeeded
             }

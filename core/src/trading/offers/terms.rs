@@ -197,18 +197,14 @@ fn pair(fields: &mut Fields<'_>, client: &Client, fixed: bool, codes: &Codes) ->
         match (base.parse(), quote.parse()) {
             (Ok(base), Ok(quote)) => (base, quote),
             _ => {
-                return refuse(
-                    fields,
-                    Code::CurrencyPairInvalid,
-                    "codes are capital letters and digits",
-                );
+                return refuse(fields, Code::CurrencyPairInvalid, "baseCurrency");
             }
         }
     };
     let pair = client.catalogue.pair(base, quote);
     match pair.filter(|pair| pair.buy.status != PairStatus::Disabled) {
         Some(pair) => Some(Arc::clone(pair)),
-        None => refuse(fields, Code::CurrencyPairInvalid, "the pair cannot be bought"),
+        None => refuse(fields, Code::CurrencyPairInvalid, "baseCurrency"),
     }
 }
 
@@ -244,16 +240,16 @@ fn code(
 fn payment_method(fields: &mut Fields<'_>, client: &Client, fixed: bool) -> Option<String> {
     let text = Text::read(fields, "paymentMethod");
     if fixed && matches!(text, Text::Absent | Text::Blank) {
-        fields.refuse(Code::FixedPaymentMethodBlank);
+        fields.refuse_member(Code::FixedPaymentMethodBlank, "paymentMethod");
     }
     match text {
         Text::Absent => refuse(fields, Code::PaymentMethodNull, "paymentMethod"),
         Text::Blank if fixed => None,
-        Text::Blank => refuse(fields, Code::PaymentMethodInvalid, "it is blank"),
+        Text::Blank => refuse(fields, Code::PaymentMethodInvalid, "paymentMethod"),
         Text::Other => refuse(fields, Code::PaymentMethodNotString, "paymentMethod"),
         Text::Some(code) => match client.catalogue.payment_method(&code) {
             Some(method) if method.enabled => Some(code),
-            _ => refuse(fields, Code::PaymentMethodInvalid, "it is not offered"),
+            _ => refuse(fields, Code::PaymentMethodInvalid, "paymentMethod"),
         },
     }
 }
@@ -266,13 +262,15 @@ fn amount(
     scale: Option<u32>,
 ) -> Option<Decimal> {
     let amount = fields.optional(name, code, from_number)?;
-    if amount <= Decimal::ZERO {
-        return refuse(fields, code, "it is not above zero");
-    }
-    if scale.is_some_and(|scale| !fits_decimals(amount, scale)) {
-        return refuse(fields, code, "it has more decimals than its currency");
-    }
-    Some(amount)
+    let detail = if amount <= Decimal::ZERO {
+        "not positive"
+    } else if scale.is_some_and(|scale| !fits_decimals(amount, scale)) {
+        "more decimals than its currency"
+    } else {
+        return Some(amount);
+    };
+    fields.refuse_with(code, name, detail);
+    None
 }
 
 /// Requires one amount or none; exactly one if it is fixed. A malformed amount counts as set.
@@ -306,7 +304,7 @@ fn callback_url(fields: &mut Fields<'_>, client: &Client) -> Option<CallbackUrl>
         Text::Other => refuse(fields, Code::OfferCallbackInvalid, "callbackUrl"),
         Text::Some(text) => CallbackUrl::parse(&text, loopback)
             .ok()
-            .or_else(|| refuse(fields, Code::OfferCallbackInvalid, "it is not an https URL")),
+            .or_else(|| refuse(fields, Code::OfferCallbackInvalid, "callbackUrl")),
     }
 }
 
@@ -339,7 +337,7 @@ fn wallet_address(
             let chain = pair?.base.crypto.as_ref()?.chain;
             WalletAddress::parse(chain, &text).ok().or_else(|| {
                 let code = codes.unknown_wallet_address;
-                refuse(fields, code, "it is no address of the base currency")
+                refuse(fields, code, "walletAddress")
             })
         }
     }
@@ -351,11 +349,8 @@ fn wallet_address_tag(fields: &mut Fields<'_>, pair: Option<&Pair>) -> Option<De
     let kind = if crypto.supports_tag { crypto.chain.tag_kind() } else { TagKind::None };
     match DestinationTag::parse(kind, &text) {
         Ok(tag) => Some(tag),
-        Err(InvalidTag::Unsupported) => {
-            refuse(fields, Code::WalletAddressTagInvalid, "the base currency takes no tag")
-        }
-        Err(InvalidTag::Malformed) => {
-            refuse(fields, Code::WalletAddressTagInvalid, "it is no tag of the base currency")
+        Err(InvalidTag::Unsupported | InvalidTag::Malformed) => {
+            refuse(fields, Code::WalletAddressTagInvalid, "walletAddressTag")
         }
     }
 }
@@ -393,7 +388,7 @@ fn expire_seconds(fields: &mut Fields<'_>) -> Option<i64> {
     }
 }
 
-fn refuse<T>(fields: &mut Fields<'_>, code: Code, detail: &'static str) -> Option<T> {
-    fields.refuse_with(code, detail);
+fn refuse<T>(fields: &mut Fields<'_>, code: Code, name: &'static str) -> Option<T> {
+    fields.refuse_member(code, name);
     None
 }

@@ -32,6 +32,7 @@ use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, ClaimedKey, Endpoint, Json, Respond};
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result, joined};
+use crate::tenancy::tenants::Scope;
 use crate::trading::quotes::{Side, token};
 use rampart_types::{ClientId, OrderId};
 
@@ -80,6 +81,7 @@ pub struct V1;
 impl Endpoint for V1 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v1/buy/confirm";
+    const SCOPE: Option<Scope> = Some(Scope::OrdersWrite);
     const ERRORS: &'static [Code] = &ERRORS;
     const BODY: Body = Body::Json;
     const IDEMPOTENT: bool = true;
@@ -127,6 +129,7 @@ pub struct V2;
 impl Endpoint for V2 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v2/buy/confirm";
+    const SCOPE: Option<Scope> = Some(Scope::OrdersWrite);
     const ERRORS: &'static [Code] =
         &joined::<{ ERRORS.len() + OFFER_ERRORS.len() }>(&[&ERRORS, &OFFER_ERRORS]);
     const BODY: Body = Body::Json;

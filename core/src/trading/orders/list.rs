@@ -22,6 +22,7 @@ use crate::http::fields::Fields;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
+use crate::tenancy::tenants::Scope;
 use rampart_types::{PartnerReference, UserId};
 
 /// Default number of orders of a page.
@@ -44,6 +45,7 @@ pub struct V2;
 impl Endpoint for V2 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v2/buy/orders";
+    const SCOPE: Option<Scope> = Some(Scope::OrdersRead);
     const ERRORS: &'static [Code] = &[Code::OrderIdMalformed, Code::RequestMalformed];
     const DOC: Doc = Doc {
         summary: "List orders, newest first",

@@ -18,6 +18,7 @@ use crate::endpoint::openapi::doc::Doc;
 use crate::endpoint::{Endpoint, Json};
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
+use crate::tenancy::tenants::Scope;
 use crate::trading::limits;
 use rampart_types::{
     Amount, CurrencyDetails, DestinationTag, FeeBreakdown, JsonDecimal, OrderId, PairCode,
@@ -73,6 +74,7 @@ pub struct V1;
 impl Endpoint for V1 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v1/user/buy/orders/{id}";
+    const SCOPE: Option<Scope> = Some(Scope::OrdersRead);
     const ERRORS: &'static [Code] =
         &[Code::OrderIdMissing, Code::OrderIdMalformed, Code::OrderNotFound];
     const DOC: Doc = Doc {
@@ -141,6 +143,7 @@ pub struct V2;
 impl Endpoint for V2 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v2/buy/orders/{id}";
+    const SCOPE: Option<Scope> = Some(Scope::OrdersRead);
     const ERRORS: &'static [Code] =
         &[Code::OrderIdMissing, Code::OrderIdMalformed, Code::OrderNotFound];
     const DOC: Doc = Doc {

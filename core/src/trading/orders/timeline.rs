@@ -12,6 +12,7 @@ use crate::endpoint::openapi::doc::Doc;
 use crate::endpoint::{Endpoint, Json};
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
+use crate::tenancy::tenants::Scope;
 
 /// Version 2, the only one.
 pub struct V2;
@@ -19,6 +20,7 @@ pub struct V2;
 impl Endpoint for V2 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v2/buy/orders/{id}/timeline";
+    const SCOPE: Option<Scope> = Some(Scope::OrdersRead);
     const ERRORS: &'static [Code] =
         &[Code::OrderIdMissing, Code::OrderIdMalformed, Code::OrderNotFound];
     const DOC: Doc = Doc {

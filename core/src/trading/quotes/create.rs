@@ -21,6 +21,7 @@ use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Bucket, Endpoint, Json};
 use crate::http::request::Input;
 use crate::platform::error::{Code, Error, Refusal, Result};
+use crate::tenancy::tenants::Scope;
 use crate::trading::catalogue::PairStatus;
 use crate::trading::market::prices::rounded;
 use crate::trading::pricing::{Priced, Terms};
@@ -38,6 +39,7 @@ pub struct BuyV1;
 impl Endpoint for BuyV1 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v1/buy/quote";
+    const SCOPE: Option<Scope> = Some(Scope::QuotesRead);
     const ERRORS: &'static [Code] = &[
         Code::CurrencyInMaintenance,
         Code::CurrencyPairUnknown,
@@ -106,6 +108,7 @@ pub struct SellV1;
 impl Endpoint for SellV1 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v1/sell/quote";
+    const SCOPE: Option<Scope> = Some(Scope::QuotesRead);
     const ERRORS: &'static [Code] = &[
         Code::CurrencyInMaintenance,
         Code::CurrencyPairUnknown,

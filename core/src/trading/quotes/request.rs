@@ -1,5 +1,6 @@
 //! The request of a quote, for both sides.
 
+use std::borrow::Cow;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -155,7 +156,7 @@ fn pair(fields: &mut Fields<'_>, side: Side, catalogue: &Catalogue) -> Option<Ar
         .map(|value| parsed(value).and_then(|code| catalogue.pairs.get(&code)));
     let pair = match (named, by_caip19) {
         (None, false) => {
-            fields.refuse_with(Code::CurrencyPairUnknown, "currencyPair");
+            fields.refuse_member(Code::CurrencyPairUnknown, "currencyPair");
             return None;
         }
         (None, true) => derived,
@@ -166,7 +167,7 @@ fn pair(fields: &mut Fields<'_>, side: Side, catalogue: &Catalogue) -> Option<Ar
     let reported = by_caip19 && !fields.is_clean();
     let pair = pair.filter(|pair| side.terms(pair).status != PairStatus::Disabled).cloned();
     if pair.is_none() && !reported {
-        fields.refuse_with(Code::CurrencyPairUnknown, "currencyPair");
+        fields.refuse_member(Code::CurrencyPairUnknown, "currencyPair");
     }
     pair
 }
@@ -216,18 +217,18 @@ fn amount(
     decimals: Option<u32>,
 ) -> Option<Decimal> {
     let value = fields.value(name).and_then(from_number_or_text);
-    let wrong = match value {
-        None => format!("{name} is not a number"),
-        Some(amount) if amount <= Decimal::ZERO => format!("{name} is not positive"),
-        Some(amount) if amount > Decimal::from(AMOUNT_MAX) => format!("{name} is too large"),
+    let wrong: Cow<'static, str> = match value {
+        None => "not a number".into(),
+        Some(amount) if amount <= Decimal::ZERO => "not positive".into(),
+        Some(amount) if amount > Decimal::from(AMOUNT_MAX) => "too large".into(),
         Some(amount) => match decimals {
             Some(most) if !fits_decimals(amount, most) => {
-                format!("{name} has more than {most} decimals")
+                format!("more than {most} decimals").into()
             }
             _ => return Some(amount),
         },
     };
-    fields.refuse_with(code, wrong);
+    fields.refuse_with(code, name, wrong);
     None
 }
 
@@ -256,11 +257,11 @@ fn wallet(
     let tag = match tag {
         Some(Ok(tag)) => tag,
         Some(Err(InvalidTag::Unsupported)) => {
-            fields.refuse(Code::DestinationTagUnsupported);
+            fields.refuse_member(Code::DestinationTagUnsupported, "destinationTag");
             None
         }
         Some(Err(InvalidTag::Malformed)) => {
-            fields.refuse_with(Code::DestinationTagInvalid, "destinationTag");
+            fields.refuse_member(Code::DestinationTagInvalid, "destinationTag");
             None
         }
         None => None,

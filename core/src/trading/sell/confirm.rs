@@ -21,6 +21,7 @@ use crate::http::request::Input;
 use crate::notify::events::EventType;
 use crate::notify::webhooks;
 use crate::platform::error::{Code, Error, Refusal, Result};
+use crate::tenancy::tenants::Scope;
 use crate::trading::catalogue::{Catalogue, PairStatus};
 use crate::trading::orders::confirm::account::NamedAccount;
 use crate::trading::orders::confirm::{checks, request, terms};
@@ -43,6 +44,7 @@ pub struct V1;
 impl Endpoint for V1 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v1/sell/confirm";
+    const SCOPE: Option<Scope> = Some(Scope::OrdersWrite);
     const ERRORS: &'static [Code] = &[
         Code::QuoteExpired,
         Code::QuoteInvalid,

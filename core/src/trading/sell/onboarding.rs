@@ -18,6 +18,7 @@ use crate::http::fields::Fields;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Refusal, Result};
 use crate::policies;
+use crate::tenancy::tenants::Scope;
 use crate::trading::offers::signature;
 use crate::users::accounts::Kind as AccountKind;
 use crate::users::identifiers;
@@ -39,6 +40,7 @@ pub struct CreateV2;
 impl Endpoint for CreateV2 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v2/sell/onboarding";
+    const SCOPE: Option<Scope> = Some(Scope::OrdersWrite);
     const ERRORS: &'static [Code] = &[
         Code::ReturnUrlInvalid,
         Code::UserIdentifierMissing,
@@ -226,6 +228,7 @@ pub struct VerifyV2;
 impl Endpoint for VerifyV2 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v2/sell/onboarding/verify";
+    const SCOPE: Option<Scope> = Some(Scope::OrdersWrite);
     const ERRORS: &'static [Code] = &[
         Code::SignaturePolicyFailed,
         Code::SigningSecretMissing,

@@ -16,6 +16,7 @@ use crate::endpoint::openapi::doc::{Doc, Kind, Member, optional, required};
 use crate::endpoint::{Endpoint, Json};
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
+use crate::tenancy::tenants::Scope;
 use crate::trading::limits;
 use crate::trading::orders::BlockchainInfo;
 use crate::trading::orders::list::{Cursor, Filter, Page};
@@ -77,6 +78,7 @@ pub(crate) const EXAMPLE: &str = r#"{
 impl Endpoint for ListV1 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v1/user/sell/orders";
+    const SCOPE: Option<Scope> = Some(Scope::OrdersRead);
     const ERRORS: &'static [Code] = &[Code::OrderIdMalformed, Code::RequestMalformed];
     const DOC: Doc = Doc {
         summary: "List a user's sell orders",
@@ -127,6 +129,7 @@ pub struct ReadV1;
 impl Endpoint for ReadV1 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v1/user/sell/orders/{id}";
+    const SCOPE: Option<Scope> = Some(Scope::OrdersRead);
     const ERRORS: &'static [Code] =
         &[Code::OrderIdMissing, Code::OrderIdMalformed, Code::OrderNotFound];
     const DOC: Doc = Doc {

@@ -16,6 +16,7 @@ use crate::endpoint::{Body, ClaimedKey, Endpoint, Json, save_answer};
 use crate::http::fields::Fields;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
+use crate::tenancy::tenants::Scope;
 use rampart_types::{CurrencyCode, plain_text};
 
 /// Version 2, the only one.
@@ -24,6 +25,7 @@ pub struct V2;
 impl Endpoint for V2 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v2/user/accounts/cards/processor";
+    const SCOPE: Option<Scope> = Some(Scope::UsersWrite);
     const ERRORS: &'static [Code] = &[
         Code::RequestMalformed,
         Code::CurrencyMissing,

@@ -38,10 +38,8 @@ impl Endpoint for Show {
     }
 
     async fn call(core: &Core, _: Anyone, link: Link) -> Result<Reply> {
-        let live = link.is_served(core)
-            && link.user.is_some()
-            && one_time_token::is_live(core, Purpose::Login, &link.token).await?;
-        Ok(if live { page(&form(&link.token)) } else { not_found() })
+        let opened = link.open(core).await?;
+        Ok(if opened.is_some() { page(&form(&link.token)) } else { not_found() })
     }
 }
 
@@ -82,7 +80,7 @@ impl Endpoint for Submit {
     }
 }
 
-/// The URL parameters.
+/// The URL parameters of a secured page.
 #[derive(Debug)]
 pub struct Link {
     region: String,
@@ -92,7 +90,7 @@ pub struct Link {
 }
 
 impl Link {
-    fn read(input: &Input) -> Self {
+    pub(crate) fn read(input: &Input) -> Self {
         let query = Fields::of_query(input.head.query.as_deref());
         let text = |name| query.value(name).and_then(|value| value.as_str()).unwrap_or_default();
         Self {
@@ -101,6 +99,21 @@ impl Link {
             user: text("uuid").parse().ok(),
             request_id: input.head.request_id.clone(),
         }
+    }
+
+    /// The client and the user whose page it opens; the token stays valid.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub(crate) async fn open(&self, core: &Core) -> Result<Option<(Client, UserId)>> {
+        if !self.is_served(core) {
+            return Ok(None);
+        }
+        let holder = one_time_token::holder(core, Purpose::Login, &self.token).await?;
+        let holder = holder.filter(|(_, user)| self.user == Some(*user));
+        Ok(holder.and_then(|(client, user)| {
+            Some((Client::for_page(core, client, &self.request_id)?, user))
+        }))
     }
 
     fn is_served(&self, core: &Core) -> bool {

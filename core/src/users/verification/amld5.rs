@@ -16,6 +16,7 @@ use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::Fields;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Refusal, Result};
+use crate::tenancy::tenants::Scope;
 use crate::users::answers;
 use crate::users::profile::{self, Profile};
 use rampart_types::{Language, Locale};
@@ -29,6 +30,7 @@ pub struct QuestionsV1;
 impl Endpoint for QuestionsV1 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v1/user/verify/amld5";
+    const SCOPE: Option<Scope> = Some(Scope::UsersRead);
     const ERRORS: &'static [Code] = &[Code::LocaleInvalid];
     const DOC: Doc = Doc {
         summary: "List the AMLD5 questions",
@@ -113,6 +115,7 @@ pub struct AnswersV1;
 impl Endpoint for AnswersV1 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v1/user/verify/amld5";
+    const SCOPE: Option<Scope> = Some(Scope::UsersWrite);
     const ERRORS: &'static [Code] =
         &[Code::RequestMalformed, Code::AnswersMalformed, Code::AnswerInvalid];
     const BODY: Body = Body::Json;

@@ -10,6 +10,7 @@ use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::Fields;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
+use crate::tenancy::tenants::Scope;
 use crate::users::accounts::processor::Processor;
 use crate::users::accounts::{self, Kind, PaymentAccount};
 
@@ -19,6 +20,7 @@ pub struct V1;
 impl Endpoint for V1 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v1/user/verify/card";
+    const SCOPE: Option<Scope> = Some(Scope::UsersWrite);
     const ERRORS: &'static [Code] = &[
         Code::RequestMalformed,
         Code::AccountIdentifierInvalid,

@@ -15,6 +15,7 @@ use crate::http::request::Input;
 use crate::http::upload::body;
 use crate::platform::error::{Code, Error, Result};
 use crate::platform::object_store::OBJECT_BYTES_MAX;
+use crate::tenancy::tenants::Scope;
 use crate::tenancy::tenants::Tenant;
 use crate::users::accounts::{
     self, AccountDetails, HOLDER_CHARS_MAX, Kind, NewAccount, OpenOutcome,
@@ -33,6 +34,7 @@ pub struct V1;
 impl Endpoint for V1 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v1/user/verify/iban/photo";
+    const SCOPE: Option<Scope> = Some(Scope::UsersWrite);
     const ERRORS: &'static [Code] = &[
         Code::RequestMalformed,
         Code::IbanInvalid,

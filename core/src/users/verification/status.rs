@@ -19,6 +19,7 @@ use crate::endpoint::{Endpoint, Json};
 use crate::http::fields::Fields;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
+use crate::tenancy::tenants::Scope;
 use crate::trading::catalogue::Nationality;
 use crate::users::account::Account;
 use crate::users::documents;
@@ -39,6 +40,7 @@ pub struct V2;
 impl Endpoint for V2 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v2/user/verification-status";
+    const SCOPE: Option<Scope> = Some(Scope::UsersRead);
     const ERRORS: &'static [Code] = &[Code::VerificationLevelInvalid, Code::DocumentPendingReview];
     const DOC: Doc = Doc {
         summary: "List what a user still has to show",

@@ -12,6 +12,7 @@ use crate::http::fields::Fields;
 use crate::http::request::Input;
 use crate::platform::crypto::{Secret, digest_of};
 use crate::platform::error::{Code, Error, Result};
+use crate::tenancy::tenants::Scope;
 use crate::users::accounts::{self, AccountDetails, Kind, NewAccount, OpenOutcome};
 
 /// The reported type of this verification.
@@ -27,6 +28,7 @@ pub struct V1;
 impl Endpoint for V1 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v1/user/verify/payprovider";
+    const SCOPE: Option<Scope> = Some(Scope::UsersWrite);
     const ERRORS: &'static [Code] =
         &[Code::RequestMalformed, Code::TokenEmpty, Code::DocumentPendingReview];
     const BODY: Body = Body::Json;

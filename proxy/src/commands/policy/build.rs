@@ -12,6 +12,7 @@ use clap::Args;
 use serde_json::Value;
 
 use super::template::{CLANG_FLAGS, Language};
+use crate::output;
 use crate::startup_error::StartupError;
 
 const WASM_TARGET: &str = "wasm32-unknown-unknown";
@@ -56,7 +57,7 @@ impl Build {
         fs::write(&out, &component).map_err(|e| {
             StartupError::new(&format!("'{}' cannot be written", out.display()), &e)
         })?;
-        println!("{}: {} bytes", out.display(), component.len());
+        output::line(format_args!("{}: {} bytes", out.display(), component.len()));
         Ok(())
     }
 

@@ -8,6 +8,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use rampart_core::policies::PolicyKind;
 
 use super::template::{Language, files};
+use crate::output;
 use crate::startup_error::StartupError;
 
 /// Longest name of a project, in bytes.
@@ -40,11 +41,11 @@ impl New {
         for (path, text) in files(name, self.kind, self.lang) {
             write(&folder.join(path), &text)?;
         }
-        println!(
+        output::line(format_args!(
             "{name}/{} is a {kind} policy. Next:\n\n    cd {name}\n    rampart policy build\n    \
              rampart policy check {kind} {name}.wasm",
             self.lang.source(),
-        );
+        ));
         Ok(())
     }
 }

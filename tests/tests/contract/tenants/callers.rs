@@ -2,6 +2,7 @@
 
 use rampart_core::auth::caller::UserProof;
 use rampart_core::endpoint::Route;
+use rampart_core::platform::error::Code;
 
 use super::resources::{Cast, Owner, Scope};
 
@@ -120,7 +121,7 @@ impl Caller {
             return Standing::Refused(if self.token.is_some() { "ER702" } else { "ER705" });
         }
         let other = self.identifier.is_some_and(|identifier| identifier != user);
-        if other && route.user != UserProof::Token {
+        if other && route.declares(Code::UserIdentifierMismatch) {
             return Standing::Refused("ER703");
         }
         Standing::For { tenant, user: Some(user) }

@@ -37,10 +37,18 @@ async fn submit(partner: &Partner, path: &str, form: &str) -> Answer {
     partner.anonymous(Method::POST, path).body(form.to_owned()).send().await
 }
 
-/// Links with the user's login.
+/// The user's login, as `User-Authorization` wants it.
+async fn bearer(user: &User) -> String {
+    format!("Bearer {}", user.log_in().await["token"].as_str().unwrap())
+}
+
+/// Links with a new login of the user.
 async fn link(user: &User, identifier: &Value) -> Answer {
-    let bearer = format!("Bearer {}", user.log_in().await["token"].as_str().unwrap());
-    let request = user.partner.request(Method::POST, LINK).header("user-authorization", &bearer);
+    link_with(user, &bearer(user).await, identifier).await
+}
+
+async fn link_with(user: &User, bearer: &str, identifier: &Value) -> Answer {
+    let request = user.partner.request(Method::POST, LINK).header("user-authorization", bearer);
     request.json(&json!({"identifier": identifier})).send().await
 }
 
@@ -250,6 +258,7 @@ async fn what_cannot_be_linked_says_why() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
     let ada = acme.user("ada").await;
+    let login = bearer(&ada).await;
     for (identifier, code) in [
         (json!(null), "ER053"),
         (json!(""), "ER053"),
@@ -259,12 +268,16 @@ async fn what_cannot_be_linked_says_why() {
         (json!("s1.".repeat(400)), "ER102"),
         (json!("0190b5d8-7a3c-7c3e-9d8a-3f1f6a1f2b3c"), "ER102"),
     ] {
-        let body = json!({"identifier": identifier});
-        ada.post(LINK, &body).await.assert_status(400).assert_codes(&[code]);
+        link_with(&ada, &login, &identifier).await.assert_status(400).assert_codes(&[code]);
     }
     acme.post(LINK, json!({"identifier": IDENTIFIER})).await.assert_codes(&["ER700"]);
+    // An identifier is no login, linked or not.
+    ada.post(LINK, &json!({"identifier": IDENTIFIER})).await.assert_codes(&["ER700"]);
     let unlinked = acme.request(Method::POST, LINK).header("user-identifier", IDENTIFIER);
-    unlinked.json(&json!({"identifier": IDENTIFIER})).send().await.assert_codes(&["ER705"]);
+    unlinked.json(&json!({"identifier": IDENTIFIER})).send().await.assert_codes(&["ER700"]);
+    let bob = acme.user("bob").await;
+    let both = ada.request(Method::POST, LINK).header("user-authorization", &bearer(&bob).await);
+    both.json(&json!({"identifier": IDENTIFIER})).send().await.assert_codes(&["ER703"]);
 }
 
 #[tokio::test]
@@ -281,7 +294,7 @@ async fn of_many_users_who_race_for_an_identifier_one_gets_it() {
     let tries = users.iter().enumerate().map(async |(n, user)| {
         let partner = if n % 2 == 0 { acme.clone() } else { acme.at(&second) };
         let user = User { partner, ..user.clone() };
-        user.post(LINK, &json!({"identifier": IDENTIFIER})).await
+        link(&user, &json!(IDENTIFIER)).await
     });
     let answers = join_all(tries).await;
     let winners: Vec<_> =

@@ -31,7 +31,7 @@ fn registrations(fixtures: &Fixtures) -> Vec<Row> {
     let minor = minor.format("%Y-%m-%d").to_string();
     let no_image =
         json!([{"documentType": "passport", "documentSide": "front", "data": "bm9uZQ=="}]);
-    let wrong: [(&str, &str, Value); 30] = [
+    let wrong: [(&str, &str, Value); 31] = [
         ("ER001", "an address that is none", json!({"email": "nobody"})),
         ("ER002", "an address that is taken", json!({"email": fixtures.ada.email})),
         ("ER003", "no address", json!({"email": null})),
@@ -39,7 +39,8 @@ fn registrations(fixtures: &Fixtures) -> Vec<Row> {
         ("ER059", "a national number", json!({"phoneNumber": "0612345678"})),
         ("ER061", "a country of three letters", json!({"country": "NLD"})),
         ("ER062", "an empty country", json!({"country": ""})),
-        ("ER063", "no country", json!({"country": null})),
+        ("ER062", "no country", json!({"country": null})),
+        ("ER063", "a country that there is not", json!({"country": "XX"})),
         ("ER064", "a business's country in words", json!({"businessCountry": "Holland"})),
         ("ER078", "a document that is no image", json!({"identityDocument": no_image})),
         ("ER081", "a language of no region", json!({"websiteLanguage": "it"})),

@@ -18,7 +18,7 @@ use crate::operate::admin::operator::Operator;
 use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Denial, Result};
 use crate::platform::revision;
-use crate::tenancy::tenants::ApiKey;
+use crate::tenancy::tenants::{ApiKey, Scope};
 
 /// Most live keys of one partner.
 const KEYS_MAX: i64 = 100;
@@ -38,7 +38,7 @@ impl Endpoint for IssueApiKey {
         details: "Its text is shown in this answer only. A partner has at most 100 live keys.",
         path: &[SLUG],
         body: Shape::of::<NewKey>(),
-        request: r#"{"name": "office", "allowedAddresses": ["192.0.2.0/24"]}"#,
+        request: r#"{"name": "office", "scopes": ["quotes:read"], "allowedAddresses": ["192.0.2.0/24"]}"#,
         answer: r#"{"id": "0199a000-0000-7000-8000-000000000002",
             "apiKey": "rk_test_4f1c2d3e_Zm9vYmFyYmF6"}"#,
         ..Doc::NONE
@@ -51,6 +51,9 @@ impl Endpoint for IssueApiKey {
         let new: NewKey = strict::body(input)?;
         if new.allowed_addresses.len() > NETWORKS_MAX {
             return Err(Denial::unprocessable("allowedAddresses: at most 64 networks").into());
+        }
+        if new.scopes.len() > Scope::ALL.len() {
+            return Err(Denial::unprocessable("scopes: at most one of each").into());
         }
         Ok((input.param("slug").to_owned(), new))
     }
@@ -95,7 +98,8 @@ impl Endpoint for IssueApiKey {
 pub struct NewKey {
     /// For people; not unique.
     name: String,
-    scopes: Vec<String>,
+    /// Permissions, at most one of each; `*` or none at all: everything.
+    scopes: Vec<Scope>,
     /// The end of its validity; none without one.
     expires_at: Option<DateTime<Utc>>,
     /// Networks from which it is accepted, in CIDR notation, at most 64; any if empty.

@@ -89,6 +89,7 @@ pub(super) fn render(document: &Value) -> Markup {
                             li { a href={ "#" (operation.id()) } { (text(&operation.is["summary"])) } }
                         }
                     }
+                    p { a href="#codes" { "Error codes" } }
                     p { a href="#schemas" { "Schemas" } }
                 }
                 main {
@@ -100,6 +101,7 @@ pub(super) fn render(document: &Value) -> Markup {
                     }
                     h2 { "What you receive" }
                     @for operation in &sent { (webhook(operation)) }
+                    (error_codes(document))
                     (schemas(document))
                 }
             }
@@ -273,6 +275,23 @@ fn names(answer: &Value) -> &[Value] {
 
 fn codes(answer: &Value) -> Markup {
     html! { @for code in names(answer) { code { (text(code)) } " " } }
+}
+
+/// Every code, each under its own fragment: `documentation` of an error links to it.
+fn error_codes(document: &Value) -> Markup {
+    let catalogue = document["components"]["schemas"]["Code"]["oneOf"].as_array();
+    html! {
+        h2 id="codes" { "Error codes" }
+        table {
+            @for code in catalogue.into_iter().flatten() {
+                tr id=(text(&code["const"])) {
+                    th scope="row" { code { (text(&code["const"])) } }
+                    td { (text(&code["title"])) }
+                    td { (text(&code["description"])) }
+                }
+            }
+        }
+    }
 }
 
 fn schemas(document: &Value) -> Markup {

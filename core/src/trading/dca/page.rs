@@ -1,0 +1,74 @@
+//! `GET /{region}/account/dca`: the secured page of `privateUrls` with a user's savings plans.
+//! `token` and `uuid` of a login token open it, as often as the token lives.
+
+use http::{Method, StatusCode};
+use maud::{Markup, html};
+
+use super::{Plan, plans};
+use crate::Core;
+use crate::auth::caller::Anyone;
+use crate::endpoint::Endpoint;
+use crate::http::html::{dead_link, render_page};
+use crate::http::reply::Reply;
+use crate::http::request::Input;
+use crate::platform::error::{Code, Result};
+use crate::users::portal::verify_bank_account::Link;
+
+/// Most plans of the page, newest first.
+const PLANS_MAX: i64 = 100;
+const TITLE: &str = "Your savings plans";
+
+/// Shows the plans that are not hidden.
+pub struct Show;
+
+impl Endpoint for Show {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/{region}/account/dca";
+    const ERRORS: &'static [Code] = &[];
+    type Caller = Anyone;
+    type Request = Link;
+    type Response = Reply;
+
+    fn read(input: &Input, _: &Anyone) -> Result<Link> {
+        Ok(Link::read(input))
+    }
+
+    async fn call(core: &Core, _: Anyone, link: Link) -> Result<Reply> {
+        let Some((client, user)) = link.open(core).await? else {
+            return Ok(dead_link("Please open it again from the shop that you came from."));
+        };
+        let rows = plans!(
+            "select",
+            "from dca_plan where client_id = $1 and user_id = $2 and not hidden \
+             order by created_at desc, code limit $3",
+            client.id().uuid(),
+            user.uuid(),
+            PLANS_MAX,
+        )
+        .fetch_all(&core.db)
+        .await?;
+        let plans = rows.into_iter().map(|row| row.plan(&client.catalogue, &client.tenant.name));
+        let plans: Vec<Plan> = plans.collect::<Result<_>>()?;
+        let body = html! {
+            h1 { (TITLE) }
+            @if plans.is_empty() { p { "You have none." } }
+            @for plan in &plans { (section(plan)) }
+        };
+        Ok(render_page(StatusCode::OK, TITLE, &body, None))
+    }
+}
+
+fn section(plan: &Plan) -> Markup {
+    html! {
+        h2 { (plan.name.as_deref().unwrap_or(&plan.code)) }
+        p { "Transfer any amount to this account and name the code: it buys at once." }
+        dl {
+            dt { "Code" } dd { (plan.code) }
+            dt { "Buys" } dd { (plan.crypto_currency) }
+            dt { "Sent to" } dd { (plan.wallet_address) }
+            dt { "Bank" } dd { (plan.bank_name) }
+            dt { "IBAN" } dd { (plan.bank_iban) }
+            dt { "BIC" } dd { (plan.bank_bic) }
+        }
+    }
+}

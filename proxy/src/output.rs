@@ -1,0 +1,19 @@
+//! Lines for whoever started the program.
+
+use std::fmt::Display;
+use std::io::{Write as _, stderr, stdout};
+
+/// Prints a line. A reader that has gone away (`rampart … | head`) is no error.
+pub(crate) fn line(text: impl Display) {
+    _ = writeln!(stdout(), "{text}");
+}
+
+/// Prints a text that ends its own lines.
+pub(crate) fn text(text: &str) {
+    _ = stdout().write_all(text.as_bytes());
+}
+
+/// Prints the sentence with which a command fails.
+pub(crate) fn problem(error: &impl Display) {
+    _ = writeln!(stderr(), "rampart: {error}");
+}
