@@ -91,7 +91,7 @@ fn admit(core: &Core, tenant: Option<&Tenant>, decision: Decision) -> Result<()>
     }
     let partner = tenant.map_or("", |tenant| &*tenant.slug);
     core.metrics.rate_limited.with_label_values(&["credentials", partner]).inc();
-    Err(Error::rate_limited(decision.retry_after_seconds))
+    Err(Error::rate_limited("credentials", decision))
 }
 
 /// The network that counts as one address.

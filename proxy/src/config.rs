@@ -16,7 +16,7 @@ use rampart_core::platform::settings::Settings;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub(crate) use self::sections::{Admin, Edge, KeyPair, Log, LogFormat, Ops};
+pub(crate) use self::sections::{Admin, Edge, KeyPair, Log, LogFormat, Ops, ProxyProtocol};
 
 /// A configuration error: one sentence that names key and place.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -42,7 +42,7 @@ use self::context::Context;
 use self::private_listener::PrivateListener;
 use self::upstream::UpstreamExchange;
 use crate::config;
-use crate::server::{ConnectionInfo, Lifecycle};
+use crate::server::{ClientAddresses, ConnectionInfo, Lifecycle};
 
 /// Most addresses whose rate is remembered; the least used is forgotten first.
 const ADDRESSES_MAX: u64 = 100_000;
@@ -69,6 +69,7 @@ enum Listener {
 
 /// The listener for partners and their users.
 struct PublicListener {
+    clients: ClientAddresses,
     addresses: KeyedGcra<IpAddr>,
     permits: Arc<Semaphore>,
     uploads: Budget,
@@ -85,6 +86,7 @@ impl Gateway {
         log: Arc<AccessLog>,
     ) -> Self {
         let listener = Listener::Public(PublicListener {
+            clients: ClientAddresses::new(edge),
             addresses: KeyedGcra::new(ADDRESSES_MAX, ADDRESS_IDLE),
             permits: Arc::new(Semaphore::new(edge.in_flight_max)),
             uploads: Budget::new(edge.body_memory_bytes / 2),

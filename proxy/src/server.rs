@@ -5,12 +5,14 @@
 //! as the runtime on which it was opened: so the core and all listeners are one service.
 
 mod buffered_io;
+mod client_address;
 mod connection_info;
 mod connection_limits;
 mod deadline;
 mod framing;
 mod http2;
 mod lifecycle;
+mod proxy_protocol;
 mod request_reader;
 mod shutdown;
 mod sockets;
@@ -39,6 +41,7 @@ use rustls::pki_types::pem::PemObject as _;
 use tokio::runtime::Runtime;
 use tokio::sync::{Notify, Semaphore, watch};
 
+pub(crate) use self::client_address::ClientAddresses;
 pub(crate) use self::connection_info::ConnectionInfo;
 use self::connection_limits::{ConnectionLimits, Tls};
 pub(crate) use self::framing::{HeadError, TARGET_BYTES_MAX, check_parsed};
@@ -342,8 +345,13 @@ impl EdgeService {
         options.keepalive_request_limit = Some(REQUESTS_MAX);
         proxy.server_options = Some(options);
         let edge = &self.config.edge;
+        let clients = match &tls {
+            Some(_) => ClientAddresses::new(edge),
+            None => ClientAddresses::direct(),
+        };
         let limits = ConnectionLimits {
             proxy: Arc::new(proxy),
+            clients,
             permits: Semaphore::new(connections),
             timeouts: Timeouts {
                 head: edge.request_header_timeout(),

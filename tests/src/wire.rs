@@ -37,8 +37,19 @@ pub async fn connect_to(
     certificate: &Certificate,
     protocol: &str,
 ) -> io::Result<TlsStream<TcpStream>> {
-    let tcp = TcpStream::connect(edge).await?;
+    connect_behind(edge, &[], certificate, protocol).await
+}
+
+/// The same with these bytes before the first one of TLS.
+async fn connect_behind(
+    edge: SocketAddr,
+    preamble: &[u8],
+    certificate: &Certificate,
+    protocol: &str,
+) -> io::Result<TlsStream<TcpStream>> {
+    let mut tcp = TcpStream::connect(edge).await?;
     tcp.set_nodelay(true)?;
+    tcp.write_all(preamble).await?;
     let name = ServerName::try_from("localhost").unwrap();
     let connector = TlsConnector::from(Arc::new(certificate.client(&[protocol])));
     connector.connect(name, tcp).await
@@ -62,6 +73,15 @@ impl Wire {
     /// When it is closed before it is open.
     pub async fn try_open(edge: SocketAddr) -> io::Result<Self> {
         Ok(Self { stream: connect(edge, "http/1.1").await?, held: Vec::new() })
+    }
+
+    /// A connection that a balancer opens with this header of the PROXY protocol.
+    ///
+    /// # Errors
+    /// When it is closed before it is open.
+    pub async fn try_proxied(edge: SocketAddr, header: &[u8]) -> io::Result<Self> {
+        let stream = connect_behind(edge, header, &CERTIFICATE, "http/1.1").await?;
+        Ok(Self { stream, held: Vec::new() })
     }
 
     /// The certificate that the edge showed.

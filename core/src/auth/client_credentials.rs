@@ -64,7 +64,8 @@ pub(crate) fn bearer(value: &str) -> Option<&str> {
 fn by_token(core: &Core, snapshot: &Snapshot, token: &str, head: &Head) -> Result<Client> {
     let claims = core.tokens.verify_client(core, token)?;
     let tenant = snapshot.tenants.get(&claims.client).ok_or(Code::ClientTokenInvalid)?;
-    if tenant.suspended || claims.issued_at < tenant.tokens_valid_from {
+    let live = claims.issued_at >= tenant.tokens_valid_from;
+    if !live || tenant.suspended || !tenant.allows_address(head.peer) {
         return Err(Code::ClientTokenInvalid.into());
     }
     Ok(authenticated(snapshot, tenant, Credential::Token, head))
@@ -75,9 +76,8 @@ fn by_api_key(core: &Core, snapshot: &Snapshot, text: &str, head: &Head) -> Resu
     let key = snapshot.api_keys.get(public_id).ok_or(Code::ApiKeyInvalid)?;
     let matches = constant_time_eq(&digest_of(secret), &key.secret_digest);
     let live = key.expires_at.is_none_or(|end| core.clock.now() < end);
-    let address_allowed = key.allowed_addresses.is_empty()
-        || key.allowed_addresses.iter().any(|network| network.contains(&head.peer));
     let tenant = snapshot.tenants.get(&key.client).ok_or(Code::ApiKeyInvalid)?;
+    let address_allowed = key.allows_address(head.peer) && tenant.allows_address(head.peer);
     if !(matches && live && address_allowed) || tenant.suspended || tenant.mode != mode {
         return Err(Code::ApiKeyInvalid.into());
     }

@@ -49,11 +49,16 @@ impl Core {
     }
 
     /// Finds the route, proves the client and takes from its buckets. Reads no body, asks no
-    /// database.
+    /// database. `address` is what is left to the client's address, if that has a limit: the answer
+    /// promises no more.
     ///
     /// # Errors
     /// The finished answer.
-    pub fn admit(&self, head: &Head) -> std::result::Result<Admission, Box<Reply>> {
+    pub fn admit(
+        &self,
+        head: &Head,
+        address: Option<Decision>,
+    ) -> std::result::Result<Admission, Box<Reply>> {
         let (route, params) = match self.partners_api.find(&head.method, &head.path) {
             Found::Endpoint(route, params) => (route, params),
             Found::OtherMethods(methods) => return Err(Box::new(self.not_allowed(head, &methods))),
@@ -74,6 +79,9 @@ impl Core {
                 self.finish(&mut reply, &head.request_id, Some(&admission));
                 return Err(Box::new(reply));
             }
+            for (_, decision) in &mut admission.rates {
+                *decision = address.map_or(*decision, |address| decision.within(&address));
+            }
         }
         Ok(admission)
     }
@@ -93,7 +101,7 @@ impl Core {
             None => Ok(()),
             Some((bucket, decision)) => {
                 self.metrics.rate_limited.with_label_values(&[*bucket, &*tenant.slug]).inc();
-                Err(Error::rate_limited(decision.retry_after_seconds))
+                Err(Error::rate_limited(bucket, *decision))
             }
         }
     }
@@ -134,7 +142,7 @@ impl Core {
 
     /// Both steps at once, for callers that have the whole request.
     pub async fn handle(self: &Arc<Self>, head: Head, body: Bytes) -> Reply {
-        match self.admit(&head) {
+        match self.admit(&head, None) {
             Ok(admission) => {
                 let (bound, code) = admission.route.body.bound();
                 if body.len() > bound {
@@ -197,8 +205,8 @@ impl Core {
     }
 
     /// 429 for an address that has not yet said who it is.
-    pub fn refuse_rate(&self, request_id: &str, decision: &Decision) -> Reply {
-        let mut reply = Error::rate_limited(decision.retry_after_seconds).reply(request_id);
+    pub fn refuse_rate(&self, request_id: &str, decision: Decision) -> Reply {
+        let mut reply = Error::rate_limited("address", decision).reply(request_id);
         self.finish(&mut reply, request_id, None);
         reply
     }
@@ -241,28 +249,13 @@ impl Core {
         if let Some(revision) = admission.revision {
             headers.insert(CATALOG_VERSION, revision.into());
         }
-        if !admission.rates.is_empty() {
-            reply.set("ratelimit-policy", &listed(&admission.rates, Decision::write_policy));
-            reply.set("ratelimit", &listed(&admission.rates, Decision::write_limit));
+        if !admission.rates.is_empty() && !reply.has_rate_limits() {
+            reply.set_rate_limits(&admission.rates);
         }
     }
 }
 
 const CATALOG_VERSION: HeaderName = HeaderName::from_static("x-catalog-version");
-/// Bytes that most headers about rates take.
-const RATES_BYTES: usize = 64;
-
-/// The decision of each rate-limit bucket, as a comma-separated header value.
-fn listed(rates: &[(&'static str, Decision)], write: fn(&Decision, &str, &mut String)) -> String {
-    let mut list = String::with_capacity(RATES_BYTES);
-    for (bucket, decision) in rates {
-        if !list.is_empty() {
-            list.push_str(", ");
-        }
-        write(decision, bucket, &mut list);
-    }
-    list
-}
 
 /// Refuses an API key that lacks the route's scope.
 fn require_scope(route: &Route, client: &Client) -> Result<()> {

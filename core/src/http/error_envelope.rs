@@ -14,10 +14,18 @@ impl Refusal {
         let body = json!({ "errors": Value::Object(errors) }).to_string();
         let mut reply = Reply::with_body(self.status(), "application/json", body.into());
         reply.codes = self.codes().collect();
+        self.set_headers(&mut reply);
+        reply
+    }
+
+    /// Sets the headers that say when to try again, and which rate limit ran out.
+    pub(crate) fn set_headers(&self, reply: &mut Reply) {
         if let Some(seconds) = self.retry_after_seconds() {
             reply.set("retry-after", &seconds.to_string());
         }
-        reply
+        if let Some(ran_out) = self.rate_limit() {
+            reply.set_rate_limits(&[ran_out]);
+        }
     }
 }
 

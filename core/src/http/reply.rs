@@ -7,9 +7,12 @@ use ring::digest;
 use serde::Serialize;
 
 use crate::platform::error::{Code, Error, Result};
+use crate::platform::rate_limit::Decision;
 
 /// Initial capacity for header fields, including those of the listener.
 const HEADERS_CAPACITY: usize = 12;
+/// Initial capacity of the headers about rate limits.
+const RATE_LIMITS_CAPACITY: usize = 64;
 /// Initial capacity of a JSON body: that of most orders and quotes.
 const JSON_CAPACITY: usize = 2 * 1024;
 
@@ -65,6 +68,36 @@ impl Reply {
             Err(_) => tracing::error!(header = name, "a reply header cannot be carried by HTTP"),
         }
     }
+}
+
+impl Reply {
+    /// Sets `RateLimit-Policy` and `RateLimit` to these decisions, by the names of their buckets.
+    pub(crate) fn set_rate_limits(&mut self, decisions: &[(&'static str, Decision)]) {
+        self.set("ratelimit-policy", &listed(decisions, Decision::write_policy));
+        self.set(RATE_LIMIT, &listed(decisions, Decision::write_limit));
+    }
+
+    /// True if it says already which limit ran out.
+    pub(crate) fn has_rate_limits(&self) -> bool {
+        self.headers.contains_key(RATE_LIMIT)
+    }
+}
+
+const RATE_LIMIT: &str = "ratelimit";
+
+/// The decision of each bucket, as a comma-separated header value.
+fn listed(
+    decisions: &[(&'static str, Decision)],
+    write: fn(&Decision, &str, &mut String),
+) -> String {
+    let mut list = String::with_capacity(RATE_LIMITS_CAPACITY);
+    for (bucket, decision) in decisions {
+        if !list.is_empty() {
+            list.push_str(", ");
+        }
+        write(decision, bucket, &mut list);
+    }
+    list
 }
 
 /// The strong entity tag of a body: half of its SHA-256.

@@ -15,6 +15,7 @@ use crate::http::fields::Fields;
 use crate::http::request::Input;
 use crate::platform::crypto::Secret;
 use crate::platform::error::{Code, Result};
+use crate::tenancy::tenants::Tenant;
 use rampart_types::ClientId;
 
 /// Most passwords of one client that are verified: the current one, and previous ones during the
@@ -65,7 +66,7 @@ impl Endpoint for V1 {
     }
 
     /// Neither the response nor its time distinguishes an unknown name from a wrong password or a
-    /// suspended client; during a rotation a wrong password takes one hash more.
+    /// suspended client, nor from an address that it does not allow; during a rotation a wrong password takes one hash more.
     async fn call(core: &Core, _: Anyone, login: Login) -> Result<Json<TokenPair>> {
         let snapshot = core.snapshots.current();
         let tenant = snapshot.tenant_by_username(&login.username);
@@ -77,8 +78,9 @@ impl Endpoint for V1 {
         )?;
         let verified =
             verify_password(core, tenant.map(|tenant| tenant.id), login.password).await?;
+        let admitted = |tenant: &Tenant| !tenant.suspended && tenant.allows_address(login.peer);
         match tenant {
-            Some(tenant) if verified && !tenant.suspended => {
+            Some(tenant) if verified && admitted(tenant) => {
                 Ok(Json(TokenPair::issue(core, Holder::Client(tenant.id)).await?))
             }
             _ => Err(Code::ClientCredentialsInvalid.into()),

@@ -56,6 +56,10 @@ impl Endpoint for V1 {
         let tenant = presented.token.and_then(|token| snapshot.tenants.get(&token.client));
         core.attempts.count_refresh(core, presented.peer, tenant.map(|tenant| &**tenant))?;
         let token = presented.token.ok_or(Code::RefreshTokenInvalid)?;
+        // Before it is looked at: one that comes from elsewhere neither ends a login nor goes on.
+        if !tenant.is_some_and(|tenant| tenant.allows_address(presented.peer)) {
+            return Err(Code::RefreshTokenInvalid.into());
+        }
         Ok(Json(TokenPair::renew(core, &token).await?))
     }
 }

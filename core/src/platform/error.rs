@@ -16,6 +16,7 @@ use http::StatusCode;
 
 pub use self::catalogue::Code;
 pub use self::denial::Denial;
+use crate::platform::rate_limit::Decision;
 
 /// Shorthand for results of the core.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -57,6 +58,7 @@ pub struct Refusal {
     violations: Vec<Violation>,
     status: Option<StatusCode>,
     retry_after_seconds: Option<u64>,
+    rate_limit: Option<(&'static str, Decision)>,
 }
 
 /// A code of a refusal.
@@ -118,6 +120,11 @@ impl Refusal {
         self.retry_after_seconds
     }
 
+    /// The rate limit that ran out, by the name of its bucket, if one did.
+    pub(crate) fn rate_limit(&self) -> Option<(&'static str, Decision)> {
+        self.rate_limit
+    }
+
     /// The violations, in order.
     pub(crate) fn violations(&self) -> &[Violation] {
         &self.violations
@@ -172,11 +179,12 @@ impl Error {
         refusal.into()
     }
 
-    /// Code 920 with the seconds to wait.
-    pub fn rate_limited(retry_after_seconds: u64) -> Self {
+    /// Code 920 with the limit that ran out, by the name of its bucket, and the seconds to wait.
+    pub fn rate_limited(bucket: &'static str, decision: Decision) -> Self {
         let mut refusal = Refusal::new();
         refusal.add(Code::RateLimited, None);
-        refusal.retry_after_seconds = Some(retry_after_seconds.max(1));
+        refusal.retry_after_seconds = Some(decision.retry_after_seconds.max(1));
+        refusal.rate_limit = Some((bucket, decision));
         refusal.into()
     }
 

@@ -131,6 +131,15 @@ pub struct Decision {
 }
 
 impl Decision {
+    /// The decision with no more remaining than another limit of the same request leaves.
+    pub fn within(self, other: &Self) -> Self {
+        if self.remaining <= other.remaining {
+            return self;
+        }
+        let reset_seconds = self.reset_seconds.max(other.reset_seconds);
+        Self { remaining: other.remaining, reset_seconds, ..self }
+    }
+
     /// Writes its member of `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers).
     pub fn write_policy(&self, bucket: &str, out: &mut String) {
         let Quota { count, window_seconds, .. } = self.quota;
@@ -263,6 +272,15 @@ mod tests {
             threads.into_iter().map(|thread| thread.join().unwrap()).sum()
         });
         assert_eq!(passed, 100);
+    }
+
+    #[test]
+    fn a_decision_promises_no_more_than_another_limit_leaves() {
+        let (wide, narrow) = (Quota::new(100, 1, 200), Quota::new(1, 60, 3));
+        let taken = |quota| Gcra::default().take(quota, 0);
+        let within = taken(wide).within(&taken(narrow));
+        assert_eq!((within.quota, within.remaining, within.reset_seconds), (wide, 2, 60));
+        assert_eq!(taken(narrow).within(&taken(wide)), taken(narrow));
     }
 
     proptest! {

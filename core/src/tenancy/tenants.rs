@@ -6,6 +6,7 @@ pub(crate) mod load;
 pub mod scope;
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
@@ -51,6 +52,8 @@ pub struct Tenant {
     pub wallet_address_required: bool,
     /// Countries it serves, ISO 3166-1 alpha-2; empty for all countries.
     pub allowed_countries: Vec<String>,
+    /// Networks from which its credentials are accepted; empty for all.
+    pub allowed_addresses: Vec<IpNet>,
     /// Its rate limits.
     pub rates: Rates,
     /// Its buckets. They survive a reload, so that a change does not refill them.
@@ -71,6 +74,11 @@ impl Tenant {
     /// True for a test tenant, whose payments, coins and verifications are simulated.
     pub fn is_test(&self) -> bool {
         self.mode == Mode::Test
+    }
+
+    /// True if its credentials are accepted from this address.
+    pub fn allows_address(&self, address: IpAddr) -> bool {
+        includes(&self.allowed_addresses, address)
     }
 
     /// Permission for callbacks to loopback by plain HTTP.
@@ -184,4 +192,19 @@ pub struct ApiKey {
     pub expires_at: Option<DateTime<Utc>>,
     /// Networks from which it is accepted; empty for all.
     pub allowed_addresses: Vec<IpNet>,
+}
+
+impl ApiKey {
+    /// True if it is accepted from this address.
+    pub(crate) fn allows_address(&self, address: IpAddr) -> bool {
+        includes(&self.allowed_addresses, address)
+    }
+}
+
+/// Most networks of one partner, and of one API key.
+pub(crate) const NETWORKS_MAX: usize = 64;
+
+/// True if a list of networks, which allows all when it is empty, allows this address.
+fn includes(networks: &[IpNet], address: IpAddr) -> bool {
+    networks.is_empty() || networks.iter().any(|network| network.contains(&address))
 }

@@ -80,5 +80,5 @@ fn admit(core: &Core, client: &Client, decision: &Decision) -> Result<()> {
         return Ok(());
     }
     core.metrics.rate_limited.with_label_values(&["login", &*client.tenant.slug]).inc();
-    Err(Error::rate_limited(decision.retry_after_seconds))
+    Err(Error::rate_limited("login", *decision))
 }

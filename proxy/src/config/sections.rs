@@ -1,9 +1,11 @@
 //! The sections that the binary itself reads, with their defaults and bounds.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ipnet::IpNet;
 use rampart_core::platform::crypto::Secret;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -15,9 +17,19 @@ use super::Invalid;
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Edge {
     /// Addresses to listen on: one, or a list; port 0 takes a free one.
-    #[serde(deserialize_with = "one_or_many")]
+    #[serde(deserialize_with = "addresses")]
     #[schemars(with = "Vec<SocketAddr>")]
     pub(crate) listen: Vec<SocketAddr>,
+    /// PROXY protocol that a balancer opens its connections with; one without it, and one from
+    /// elsewhere than `edge.trusted_proxies`, is closed.
+    pub(crate) proxy_protocol: ProxyProtocol,
+    /// Networks of the balancers in front, in CIDR notation: one, or a list.
+    #[serde(deserialize_with = "networks")]
+    #[schemars(with = "Vec<String>")]
+    pub(crate) trusted_proxies: Vec<IpNet>,
+    /// The client of a request from `edge.trusted_proxies` is the rightmost address in
+    /// `X-Forwarded-For` that is not one of them.
+    pub(crate) forwarded_for: bool,
     /// Address that callers and their users reach us at.
     #[schemars(extend("x-default" = "https:// and the first address of edge.listen"))]
     pub(crate) public_url: Option<String>,
@@ -62,6 +74,9 @@ impl Default for Edge {
     fn default() -> Self {
         Self {
             listen: vec![local(8443)],
+            proxy_protocol: ProxyProtocol::Off,
+            trusted_proxies: Vec::new(),
+            forwarded_for: false,
             public_url: None,
             tls: Tls::default(),
             threads: std::thread::available_parallelism().map_or(2, usize::from),
@@ -92,6 +107,12 @@ impl Edge {
         if self.tls.cert.is_some() != self.tls.key.is_some() {
             return Err(Invalid("'edge.tls.cert' and 'edge.tls.key' go together".into()));
         }
+        let behind_proxies = self.proxy_protocol != ProxyProtocol::Off || self.forwarded_for;
+        if behind_proxies && self.trusted_proxies.is_empty() {
+            return Err(Invalid(
+                "'edge.proxy_protocol' and 'edge.forwarded_for' need 'edge.trusted_proxies'".into(),
+            ));
+        }
         if let Some(url) = &self.public_url
             && !(url.starts_with("https://") || url.starts_with("http://"))
         {
@@ -120,6 +141,32 @@ impl Edge {
     /// `request_timeout_seconds`
     pub(crate) fn request_timeout(&self) -> Duration {
         Duration::from_secs(self.request_timeout_seconds)
+    }
+}
+
+/// Versions of the PROXY protocol that a listener accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ProxyProtocol {
+    /// None: connections begin with TLS.
+    Off,
+    /// Version 1, the text.
+    V1,
+    /// Version 2, the binary one.
+    V2,
+    /// Either of them.
+    Any,
+}
+
+impl ProxyProtocol {
+    /// Version 1 is accepted.
+    pub(crate) const fn takes_v1(self) -> bool {
+        matches!(self, Self::V1 | Self::Any)
+    }
+
+    /// Version 2 is accepted.
+    pub(crate) const fn takes_v2(self) -> bool {
+        matches!(self, Self::V2 | Self::Any)
     }
 }
 
@@ -209,22 +256,37 @@ fn local(port: u16) -> SocketAddr {
     (Ipv4Addr::LOCALHOST, port).into()
 }
 
+fn addresses<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<SocketAddr>, D::Error> {
+    one_or_many(deserializer, "an address such as 127.0.0.1:8443", |text| text.parse().ok())
+}
+
+/// Networks; an address alone is a network of its own.
+fn networks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<IpNet>, D::Error> {
+    let network = |text: &str| {
+        let alone = || text.parse().ok().map(|address: IpAddr| IpNet::from(address.to_canonical()));
+        text.parse().ok().or_else(alone)
+    };
+    one_or_many(deserializer, "a network such as 10.0.0.0/8", network)
+}
+
 /// A list, or one element in place of a list; in the environment a list is separated by commas.
-fn one_or_many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<SocketAddr>, D::Error> {
+fn one_or_many<'de, D: Deserializer<'de>, T>(
+    deserializer: D,
+    expected: impl fmt::Display,
+    parse: impl Fn(&str) -> Option<T>,
+) -> Result<Vec<T>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
-    enum Addresses {
+    enum Texts {
         One(String),
         Many(Vec<String>),
     }
-    let texts = match Addresses::deserialize(deserializer)? {
-        Addresses::One(text) => text.split(',').map(|part| part.trim().to_owned()).collect(),
-        Addresses::Many(texts) => texts,
+    let texts = match Texts::deserialize(deserializer)? {
+        Texts::One(text) => text.split(',').map(|part| part.trim().to_owned()).collect(),
+        Texts::Many(texts) => texts,
     };
     let parse = |text: String| {
-        text.parse().map_err(|_| {
-            serde::de::Error::custom(format!("'{text}' is not an address such as 127.0.0.1:8443"))
-        })
+        parse(&text).ok_or_else(|| serde::de::Error::custom(format!("'{text}' is not {expected}")))
     };
     texts.into_iter().map(parse).collect()
 }

@@ -43,7 +43,7 @@ pub(super) struct Line<'a> {
     pub(super) bytes_out: usize,
     /// Slug of the client, empty as long as nobody has proven to be one.
     pub(super) client: &'a str,
-    /// The other end of the connection.
+    /// The client, as far as it is known.
     pub(super) peer: Option<IpAddr>,
     /// `HTTP/1.1`, `HTTP/2.0` ...
     pub(super) protocol: &'static str,

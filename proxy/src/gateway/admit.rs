@@ -8,6 +8,7 @@ use rampart_core::endpoint::admission::Admission;
 use rampart_core::http::reply::Reply;
 use rampart_core::http::request::Head;
 use rampart_core::platform::error::Code;
+use rampart_core::platform::rate_limit::Decision;
 
 use super::body::{BodyError, content_length};
 use super::context::Context;
@@ -31,13 +32,14 @@ impl Gateway {
         connection: &ConnectionInfo,
         context: &mut Context,
     ) -> Result<(Head, Admission), Box<Reply>> {
+        context.client_address = public.clients.of_request(connection.peer, &request.headers);
         self.check_size(request, context)?;
-        self.check_address(public, connection, context)?;
+        let address = self.check_address(public, connection, context)?;
         if request.method == Method::CONNECT || !path::is_normal(request.uri.path()) {
             return Err(Box::new(self.no_route(context)));
         }
-        let head = head(request, connection.peer, context);
-        let admission = self.core.admit(&head)?;
+        let head = head(request, context);
+        let admission = self.core.admit(&head, Some(address))?;
         context.route = admission.route.path;
         context.client = admission.slug();
         Ok((head, admission))
@@ -67,15 +69,16 @@ impl Gateway {
         public: &PublicListener,
         connection: &ConnectionInfo,
         context: &Context,
-    ) -> Result<(), Box<Reply>> {
+    ) -> Result<Decision, Box<Reply>> {
         let now = self.core.clock.monotonic_ns();
-        let bucket = connection.bucket(now, || public.addresses.bucket(network(connection.peer)));
+        let network = network(context.client_address);
+        let bucket = connection.bucket(network, now, || public.addresses.bucket(network));
         let decision = bucket.take(self.core.settings.ratelimit.address, now);
         if decision.allowed {
-            return Ok(());
+            return Ok(decision);
         }
         self.core.metrics.rate_limited.with_label_values(&["address", ""]).inc();
-        Err(Box::new(self.core.refuse_rate(&context.request_id, &decision)))
+        Err(Box::new(self.core.refuse_rate(&context.request_id, decision)))
     }
 
     fn no_route(&self, context: &Context) -> Reply {
@@ -93,13 +96,13 @@ impl Gateway {
 }
 
 /// The head of a request, as the core takes it.
-pub(super) fn head(request: &RequestHeader, peer: IpAddr, context: &Context) -> Head {
+pub(super) fn head(request: &RequestHeader, context: &Context) -> Head {
     Head {
         method: request.method.clone(),
         path: request.uri.path().to_owned(),
         query: request.uri.query().map(str::to_owned),
         headers: request.headers.clone(),
-        peer,
+        peer: context.client_address,
         request_id: context.request_id.clone(),
     }
 }

@@ -1,5 +1,6 @@
 //! The context of a request: it goes through Pingora's phases, to the access log and the metrics.
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use http::Method;
@@ -22,6 +23,8 @@ pub(crate) struct Context {
     pub(super) request_id: String,
     /// Method as sent.
     pub(super) method: Method,
+    /// The client's address, which is not the connection's behind a balancer that tells it.
+    pub(super) client_address: IpAddr,
     /// Path of the route as declared, never the one that was asked for.
     pub(super) route: &'static str,
     /// The client's slug; empty as long as nobody has proven to be one.
@@ -46,6 +49,7 @@ impl Context {
         Self {
             request_id: String::new(),
             method: Method::default(),
+            client_address: Ipv4Addr::UNSPECIFIED.into(),
             route: NO_ROUTE,
             client: "".into(),
             codes: Vec::new(),

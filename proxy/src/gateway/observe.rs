@@ -36,7 +36,7 @@ impl Gateway {
             bytes_in: session.body_bytes_read(),
             bytes_out: session.body_bytes_sent(),
             client: &context.client,
-            peer: connection.map(|connection| connection.peer),
+            peer: connection.is_some().then_some(context.client_address),
             protocol: protocol(session.req_header().version),
             tls: connection.map_or("", |connection| &connection.tls),
         });

@@ -14,7 +14,6 @@ use super::concurrency::{WorkFailure, contain};
 use super::context::Context;
 use super::respond::client_gone;
 use super::{Gateway, admit, path};
-use crate::server::ConnectionInfo;
 
 /// Time for one answer.
 const ANSWER_MAX: Duration = Duration::from_secs(60);
@@ -47,7 +46,6 @@ impl Gateway {
         &self,
         listener: PrivateListener,
         session: &mut ServerSession,
-        connection: &ConnectionInfo,
         context: &Context,
     ) -> Result<Reply> {
         if !path::is_normal(session.req_header().uri.path()) {
@@ -60,7 +58,7 @@ impl Gateway {
                 return refuse_body(why).ok_or_else(client_gone);
             }
         };
-        let mut head = admit::head(session.req_header(), connection.peer, context);
+        let mut head = admit::head(session.req_header(), context);
         if head.method == Method::HEAD {
             head.method = Method::GET;
         }

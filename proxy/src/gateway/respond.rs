@@ -74,6 +74,7 @@ impl Gateway {
         context: &mut Context,
     ) -> Result<Option<Reply>> {
         let connection = ConnectionInfo::for_session(session).cloned().ok_or_else(client_gone)?;
+        context.client_address = connection.peer;
         let request = session.req_header();
         context.method.clone_from(&request.method);
         let sent = request.headers.get("x-request-id").map(|value| value.as_bytes());
@@ -86,7 +87,7 @@ impl Gateway {
                 self.decide_public(public, session, &connection, context).await
             }
             Listener::Private(listener) => {
-                self.decide_private(*listener, session, &connection, context).await.map(Some)
+                self.decide_private(*listener, session, context).await.map(Some)
             }
         }
     }

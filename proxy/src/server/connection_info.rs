@@ -1,7 +1,7 @@
 //! Pingora hands a session nothing of its connection but digests; the one of proxies carries a value,
 //! with or without TLS, and here that is the state all requests of a connection share.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -25,7 +25,7 @@ const BUCKET_CACHE_NS: u64 = 1_000_000_000;
 /// Peer, TLS and state of a connection.
 #[derive(Debug)]
 pub(crate) struct ConnectionInfo {
-    /// The other end; 0.0.0.0 for one that the operating system has forgotten already.
+    /// The client, or the proxy that speaks for several.
     pub(crate) peer: IpAddr,
     /// Version of TLS; empty without.
     pub(crate) tls: String,
@@ -37,19 +37,17 @@ pub(crate) struct ConnectionInfo {
     bucket: Mutex<Option<CachedBucket>>,
 }
 
-/// The bucket of a connection's address, and until when it is used without a look.
+/// The bucket of a connection's last address, and until when it is used without a look.
 #[derive(Debug)]
 struct CachedBucket {
+    address: IpAddr,
     bucket: Arc<Gcra>,
     until_ns: u64,
 }
 
 impl ConnectionInfo {
-    /// Reads peer and TLS version off `stream`.
-    pub(super) fn new(stream: &Stream) -> Arc<Self> {
-        let socket = stream.get_socket_digest();
-        let peer = socket.as_ref().and_then(|socket| socket.peer_addr()?.as_inet());
-        let peer = peer.map_or(Ipv4Addr::UNSPECIFIED.into(), |peer| peer.ip().to_canonical());
+    /// Reads the TLS version off `stream`, whose client is `peer`.
+    pub(super) fn new(stream: &Stream, peer: IpAddr) -> Arc<Self> {
         let tls = stream.get_ssl_digest().map_or_else(String::new, |tls| tls.version.to_string());
         Arc::new(Self::with(peer, tls))
     }
@@ -80,16 +78,23 @@ impl ConnectionInfo {
         session.digest()?.proxy_digest.as_ref()?.user_data.as_ref()?.downcast_ref()
     }
 
-    /// Gives what `find` gives, or gave less than [`BUCKET_CACHE_NS`] before `now_ns`: the address of
-    /// a connection stays the same.
-    pub(crate) fn bucket(&self, now_ns: u64, find: impl FnOnce() -> Arc<Gcra>) -> Arc<Gcra> {
+    /// Gives what `find` gives for an address, or gave less than [`BUCKET_CACHE_NS`] before `now_ns`:
+    /// nearly always the address of a connection stays the same.
+    pub(crate) fn bucket(
+        &self,
+        address: IpAddr,
+        now_ns: u64,
+        find: impl FnOnce() -> Arc<Gcra>,
+    ) -> Arc<Gcra> {
         let mut kept = self.bucket.lock().unwrap_or_else(PoisonError::into_inner);
         match &*kept {
-            Some(kept) if now_ns < kept.until_ns => Arc::clone(&kept.bucket),
+            Some(kept) if kept.address == address && now_ns < kept.until_ns => {
+                Arc::clone(&kept.bucket)
+            }
             _ => {
                 let bucket = find();
                 let until_ns = now_ns.saturating_add(BUCKET_CACHE_NS);
-                *kept = Some(CachedBucket { bucket: Arc::clone(&bucket), until_ns });
+                *kept = Some(CachedBucket { address, bucket: Arc::clone(&bucket), until_ns });
                 bucket
             }
         }
@@ -126,17 +131,21 @@ mod tests {
 
     #[test]
     fn the_bucket_of_an_address_is_looked_for_again_after_a_while() {
-        let info = ConnectionInfo::with(Ipv4Addr::LOCALHOST.into(), String::new());
+        let address: IpAddr = [192, 0, 2, 1].into();
+        let info = ConnectionInfo::with(address, String::new());
         let found = AtomicUsize::new(0);
-        let bucket = |now_ns| {
-            info.bucket(now_ns, || {
+        let bucket_of = |address, now_ns| {
+            info.bucket(address, now_ns, || {
                 found.fetch_add(1, Ordering::Relaxed);
                 Arc::default()
             })
         };
+        let bucket = |now_ns| bucket_of(address, now_ns);
         let first = bucket(5);
         assert!(Arc::ptr_eq(&first, &bucket(4 + BUCKET_CACHE_NS)));
         assert!(!Arc::ptr_eq(&first, &bucket(5 + BUCKET_CACHE_NS)));
         assert_eq!(found.load(Ordering::Relaxed), 2);
+        let other = bucket_of([192, 0, 2, 2].into(), 6 + BUCKET_CACHE_NS);
+        assert!(!Arc::ptr_eq(&other, &bucket(7 + BUCKET_CACHE_NS)));
     }
 }

@@ -1,6 +1,7 @@
 //! Pingora's listener neither caps connections nor counts and bounds TLS handshakes, and its
 //! application gives a connection no deadlines: all of it happens here, around the proxy.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,13 +17,14 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::buffered_io::BufferedIo;
+use super::client_address::ClientAddresses;
 use super::connection_info::ConnectionInfo;
 use super::http2;
 use super::lifecycle::{Lifecycle, Phase};
 use super::request_reader::{RequestReader, Timeouts};
 use crate::gateway::Gateway;
 
-/// Time for a TLS handshake.
+/// Time for a TLS handshake, and for the PROXY protocol before it.
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 
 /// TLS on a listener.
@@ -36,6 +38,7 @@ pub(super) struct Tls {
 /// The proxy behind the bounds of one listener.
 pub(super) struct ConnectionLimits {
     pub(super) proxy: Arc<HttpProxy<Gateway>>,
+    pub(super) clients: ClientAddresses,
     pub(super) permits: Semaphore,
     pub(super) timeouts: Timeouts,
     /// There on the public listener.
@@ -52,8 +55,8 @@ impl ServerApp for ConnectionLimits {
     ) -> Option<Stream> {
         let _permit = self.permits.try_acquire().ok()?;
         // What a handshake takes is given back before the connection waits for requests.
-        let stream = Box::pin(self.open(stream)).await?;
-        let info = ConnectionInfo::new(&stream);
+        let (stream, client) = Box::pin(self.open(stream)).await?;
+        let info = ConnectionInfo::new(&stream, client);
         let digest = info.digest().ok();
         if matches!(stream.selected_alpn_proto(), Some(ALPN::H2)) {
             let io: Stream = Box::new(BufferedIo::new(stream, None, digest));
@@ -74,12 +77,16 @@ impl ServerApp for ConnectionLimits {
 }
 
 impl ConnectionLimits {
-    /// The connection, its TLS handshake done.
-    async fn open(&self, stream: Stream) -> Option<Stream> {
+    /// The connection, its TLS handshake done, and its client's address.
+    async fn open(&self, stream: Stream) -> Option<(Stream, IpAddr)> {
         // Who has come this far gets an answer, even from a process that stops.
         let _busy = self.lifecycle.begin();
-        let Some(tls) = &self.tls else { return Some(stream) };
-        let socket = stream.into_any().downcast::<Socket>().ok()?;
+        let mut socket = stream.into_any().downcast::<Socket>().ok()?;
+        let client = timeout(HANDSHAKE_MAX, self.clients.of_connection(&mut socket)).await.ok()?;
+        let client = client
+            .inspect_err(|error| tracing::debug!(%error, "a connection is not from a proxy"))
+            .ok()?;
+        let Some(tls) = &self.tls else { return Some((socket, client)) };
         let handshake = timeout(HANDSHAKE_MAX, tls.acceptor.tls_handshake(*socket)).await;
         let count = |version: &str, outcome: &str| {
             tls.metrics.tls_handshakes.with_label_values(&[version, outcome]).inc();
@@ -88,7 +95,7 @@ impl ConnectionLimits {
             Ok(Ok(stream)) => {
                 let digest = stream.get_ssl_digest();
                 count(digest.as_ref().map_or("", |digest| digest.version.as_ref()), "ok");
-                Some(Box::new(stream))
+                Some((Box::new(stream), client))
             }
             Ok(Err(error)) => {
                 tracing::debug!(%error, "a TLS handshake failed");

@@ -247,3 +247,52 @@ async fn a_partner_may_have_a_rate_of_its_own() {
     try_from(&acme, address(2), &acme.username).await.assert_codes(&["ER038"]);
     assert_limited(&try_from(&acme, address(2), &acme.username).await);
 }
+
+#[tokio::test]
+async fn a_partners_networks_hold_for_every_credential() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let pair = authenticate(&acme, &acme.username, &acme.password).await;
+    let (token, refresh) = (text(&pair, "token"), text(&pair, "refreshToken"));
+    set(&context, &acme, json!({"allowedAddresses": ["192.0.2.0/24", "2001:db8::/32"]})).await;
+    let from = |address: &str| {
+        let (peer, acme) = (address.parse::<IpAddr>().unwrap(), acme.clone());
+        let (token, refresh) = (format!("Bearer {token}"), json!({"refreshToken": &refresh}));
+        async move {
+            let read = || acme.anonymous(Method::GET, READ).from(peer);
+            let post =
+                |path: &str, body: &Value| acme.anonymous(Method::POST, path).from(peer).json(body);
+            let login = json!({"username": &acme.username, "password": &acme.password});
+            [
+                read().header("x-api-key", &acme.api_key).send().await,
+                read().header("authorization", &token).send().await,
+                post(AUTHENTICATE, &login).send().await,
+                post("/api/v1/refresh", &refresh).send().await,
+            ]
+        }
+    };
+    for (answer, code) in
+        from("198.51.100.1").await.iter().zip(["ER805", "ER800", "ER038", "ER036"])
+    {
+        answer.assert_codes(&[code]);
+    }
+    for address in ["192.0.2.7", "2001:db8::7"] {
+        for answer in from(address).await {
+            answer.assert_status(200);
+        }
+    }
+    let path = format!("/admin/v1/partners/{}", acme.slug);
+    let read = context.admin(Method::GET, &path, json!({})).await.json();
+    assert_eq!(read["allowedAddresses"], json!(["192.0.2.0/24", "2001:db8::/32"]));
+    set(&context, &acme, json!({"allowedAddresses": []})).await;
+    acme.get(READ).await.assert_status(200);
+    for bad in [json!(["nowhere"]), json!(vec!["192.0.2.0/24"; 65])] {
+        let change = json!({ "allowedAddresses": bad });
+        context.admin(Method::PATCH, &path, change).await.assert_status(422);
+    }
+    let made = json!({
+        "slug": "bound", "name": "bound", "mode": "test", "allowedAddresses": ["192.0.2.0/24"],
+    });
+    let bound = context.partner_of(made).await;
+    bound.get(READ).await.assert_codes(&["ER805"]);
+}

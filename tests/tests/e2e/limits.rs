@@ -34,7 +34,8 @@ async fn an_address_is_limited_before_anybody_asks_who_it_is() {
     }
     for answer in [anonymous().await, partner.get(PRICES).await, partner.get("/nowhere").await] {
         assert!(is_limited(&answer), "{}", answer.status());
-        assert!(answer.header("ratelimit").is_none(), "nobody was identified");
+        assert_eq!(answer.header("ratelimit-policy"), Some(r#""address";q=2;w=60"#));
+        assert!(answer.header("ratelimit").unwrap().starts_with(r#""address";r=0;t="#));
     }
     // Private listeners are not for the public, and not limited with it.
     edge.ops("/healthz").await.assert_status(200);
@@ -89,4 +90,48 @@ async fn connections_beyond_the_cap_are_closed_and_the_others_go_on() {
         until("a place is free again", SOON, async || Wire::try_open(edge.address).await.ok())
             .await;
     assert_eq!(next.exchange(request).await.unwrap().status(), 404);
+}
+
+/// The members of `RateLimit`: bucket and what is left of it.
+fn remaining(answer: &Answer) -> Vec<(String, usize)> {
+    let member = |text: &str| {
+        let (bucket, rest) = text.trim().split_once(";r=").unwrap();
+        let left = rest.split(';').next().unwrap().parse().unwrap();
+        (bucket.trim_matches('"').to_owned(), left)
+    };
+    answer.header("ratelimit").unwrap().split(',').map(member).collect()
+}
+
+#[tokio::test]
+async fn no_limit_promises_what_another_one_takes_away() {
+    let edge = Edge::with(|setup| _ = setup.set("ratelimit.address", "1/h burst 6")).await;
+    let partner = edge.partner("hopeful").await;
+    for left in (0..6).rev() {
+        let answer = partner.get(PRICES).await;
+        assert_eq!(remaining(answer.assert_status(200)), [("client".to_owned(), left)]);
+    }
+    let answer = partner.get(PRICES).await;
+    assert!(answer.status() == 429 && answer.header("retry-after").is_some());
+    assert_eq!(remaining(&answer), [("address".to_owned(), 0)]);
+}
+
+#[tokio::test]
+async fn a_refusal_by_rate_names_the_limit_that_ran_out() {
+    let edge = Edge::with(|setup| _ = setup.set("ratelimit.credentials", "1/min burst 1")).await;
+    let partner = edge.partner("named").await;
+    let rates = json!({"rateLimits": {"quotes": "1/min burst 1"}});
+    edge.admin(Method::PATCH, "/admin/v1/partners/named", rates).await.assert_status(200);
+    let body = json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 100});
+    partner.post("/api/v1/buy/quote", body.clone()).await.assert_status(200);
+    let quote = partner.post("/api/v1/buy/quote", body).await;
+    assert!(is_limited(&quote));
+    assert_eq!(remaining(&quote), [("quotes".to_owned(), 0)]);
+    let log_in = || {
+        let wrong = json!({"username": "named", "password": "wrong"});
+        partner.anonymous(Method::POST, "/api/v1/authenticate").json(&wrong).send()
+    };
+    log_in().await.assert_codes(&["ER038"]);
+    let refused = log_in().await;
+    assert!(is_limited(&refused));
+    assert_eq!(remaining(&refused), [("credentials".to_owned(), 0)]);
 }

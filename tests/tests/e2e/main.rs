@@ -9,6 +9,7 @@
 
 mod browser;
 mod buyer;
+mod client_address;
 mod codes;
 mod conformance;
 mod faults;

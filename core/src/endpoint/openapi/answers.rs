@@ -17,7 +17,12 @@ const SHARED: [(u16, &str, Code, &str); 7] = [
     ),
     (413, "TooLarge", Code::RequestMalformed, "The body is larger than the endpoint takes."),
     (414, "UrlTooLong", Code::RequestMalformed, "The URL is longer than 8 KiB."),
-    (429, "TooMany", Code::RateLimited, "A rate is exceeded; `Retry-After` says when to go on."),
+    (
+        429,
+        "TooMany",
+        Code::RateLimited,
+        "A rate is exceeded: `RateLimit` says which one, `Retry-After` when to go on.",
+    ),
     (431, "HeadTooLarge", Code::RequestMalformed, "The headers are larger than 16 KiB together."),
     (
         500,
@@ -31,7 +36,7 @@ const SHARED: [(u16, &str, Code, &str); 7] = [
 /// Headers by the name of their component: name on the wire, whether numeric, meaning.
 const HEADERS: [(&str, &str, bool, &str); 8] = [
     ("RequestId", "X-Request-Id", false, "The request's own if it is well formed, else a new one."),
-    ("RateLimitPolicy", "RateLimit-Policy", false, "The client's rates."),
+    ("RateLimitPolicy", "RateLimit-Policy", false, "The rates that apply."),
     ("RateLimit", "RateLimit", false, "What is left of them."),
     ("RetryAfter", "Retry-After", true, "Seconds until another try makes sense."),
     (
@@ -114,8 +119,11 @@ pub(super) fn refer(components: &[&str]) -> Value {
 /// The shared answers, as components.
 pub(super) fn shared() -> Value {
     let answer = |(status, name, code, about): &(u16, &str, Code, &str)| {
-        let waits = matches!(status, 429 | 503);
-        let headers: &[_] = if waits { &["RequestId", "RetryAfter"] } else { &["RequestId"] };
+        let headers: &[_] = match status {
+            429 => &["RequestId", "RetryAfter", "RateLimitPolicy", "RateLimit"],
+            503 => &["RequestId", "RetryAfter"],
+            _ => &["RequestId"],
+        };
         ((*name).to_owned(), envelope(about, &[*code], headers))
     };
     Value::Object(SHARED.iter().map(answer).collect())

@@ -6,10 +6,12 @@ pub mod read;
 pub mod secrets;
 pub mod update;
 
+use ipnet::IpNet;
+
 use crate::Core;
 use crate::endpoint::openapi::doc::{Kind, Member, required};
 use crate::platform::error::{Denial, Result};
-use crate::tenancy::tenants::Mode;
+use crate::tenancy::tenants::{Mode, NETWORKS_MAX};
 use rampart_types::ClientId;
 
 /// Longest slug, in characters.
@@ -20,6 +22,17 @@ const NAME_CHARS_MAX: usize = 255;
 /// The path's `{slug}`.
 pub(super) const SLUG: Member =
     required("slug", Kind::Sized(1, SLUG_CHARS_MAX), "The partner's slug.");
+
+/// Checks the number of allowed networks.
+///
+/// # Errors
+/// 422 when there are more than [`NETWORKS_MAX`].
+pub(super) fn check_networks(networks: &[IpNet]) -> Result<()> {
+    match networks.len() <= NETWORKS_MAX {
+        true => Ok(()),
+        false => Err(Denial::unprocessable("allowedAddresses: at most 64 networks").into()),
+    }
+}
 
 /// The partner with this slug.
 ///

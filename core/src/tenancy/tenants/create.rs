@@ -30,6 +30,8 @@ pub(crate) struct NewTenant {
     pub(crate) api_key: NewApiKey,
     pub(crate) signing_secret: Secret,
     pub(crate) webhook_secret: Secret,
+    /// Networks from which its credentials are accepted; empty for all.
+    pub(crate) allowed_addresses: Vec<String>,
     stored: Vec<StoredSecret>,
 }
 
@@ -148,7 +150,19 @@ impl NewTenant {
             StoredSecret::new(core, id, SecretKind::Webhook, &webhook_secret).await?,
         ];
         let api_key = ApiKey::generate(&core.clock, mode)?;
-        Ok(Self { id, slug, name, mode, password, api_key, signing_secret, webhook_secret, stored })
+        let allowed_addresses = Vec::new();
+        Ok(Self {
+            id,
+            slug,
+            name,
+            mode,
+            password,
+            api_key,
+            signing_secret,
+            webhook_secret,
+            allowed_addresses,
+            stored,
+        })
     }
 
     /// Stores the tenant, its secrets and its first API key.
@@ -159,14 +173,16 @@ impl NewTenant {
     ) -> Result<(), sqlx::Error> {
         let revision = revision::next_client_revision(conn).await?;
         sqlx::query!(
-            "insert into client (client_id, slug, name, mode, username, revision, created_at) \
-             values ($1, $2, $3, $4, $2, $5, $6)",
+            "insert into client \
+             (client_id, slug, name, mode, username, revision, created_at, allowed_addresses) \
+             values ($1, $2, $3, $4, $2, $5, $6, $7)",
             self.id.uuid(),
             self.slug,
             self.name,
             self.mode.as_str(),
             revision,
             now,
+            &self.allowed_addresses,
         )
         .execute(&mut *conn)
         .await?;

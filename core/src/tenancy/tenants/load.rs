@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use ipnet::IpNet;
 use uuid::Uuid;
 
 use super::create::SecretKind;
@@ -25,7 +26,7 @@ impl Tenant {
         let rows = sqlx::query!(
             r#"
             select client_id, slug, username, name, mode, status, default_fee_percentage,
-                fee_cap_percentage, wallet_address_required, allowed_countries,
+                fee_cap_percentage, wallet_address_required, allowed_countries, allowed_addresses,
                 rate_limits as "rate_limits: sqlx::types::Json<BTreeMap<String, String>>",
                 tokens_valid_from
             from client
@@ -61,6 +62,7 @@ impl Tenant {
                 fee_cap_percentage: row.fee_cap_percentage,
                 wallet_address_required: row.wallet_address_required,
                 allowed_countries: row.allowed_countries,
+                allowed_addresses: networks(&row.allowed_addresses)?,
                 rates: Rates::new(&core.settings.ratelimit, &quotas(&row.rate_limits.0)?),
                 buckets: buckets.unwrap_or_else(|| Arc::new(Buckets::default())),
                 signing_secrets: take_secrets(SecretKind::Signing),
@@ -79,6 +81,11 @@ fn quotas(texts: &BTreeMap<String, String>) -> Result<BTreeMap<String, Quota>> {
         let quota = text.parse().map_err(|e| Error::internal("read a client's rate", e))?;
         Ok((name.clone(), quota))
     };
+    texts.iter().map(parse).collect()
+}
+
+fn networks(texts: &[String]) -> Result<Vec<IpNet>> {
+    let parse = |text: &String| text.parse().map_err(|e| Error::internal("read a network", e));
     texts.iter().map(parse).collect()
 }
 
@@ -145,8 +152,6 @@ async fn api_keys(core: &Core, ids: &[Uuid]) -> Result<HashMap<Uuid, Vec<Arc<Api
             .secret_digest
             .try_into()
             .map_err(|_| Error::broken("read an API key: its digest is not SHA-256"))?;
-        let networks: std::result::Result<_, _> =
-            row.allowed_addresses.iter().map(|network| network.parse()).collect();
         let key = ApiKey {
             id: ApiKeyId::from(row.api_key_id),
             client: ClientId::from(row.client_id),
@@ -154,7 +159,7 @@ async fn api_keys(core: &Core, ids: &[Uuid]) -> Result<HashMap<Uuid, Vec<Arc<Api
             secret_digest,
             scopes: super::Scopes::from_stored(&row.scopes),
             expires_at: row.expires_at,
-            allowed_addresses: networks.map_err(|e| Error::internal("read a network", e))?,
+            allowed_addresses: networks(&row.allowed_addresses)?,
         };
         keys.entry(row.client_id).or_default().push(Arc::new(key));
     }

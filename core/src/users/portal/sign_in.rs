@@ -107,9 +107,7 @@ pub(crate) fn error_page(
         }
     };
     let mut reply = page(status, &note);
-    if let Some(seconds) = refusal.retry_after_seconds() {
-        reply.set("retry-after", &seconds.to_string());
-    }
+    refusal.set_headers(&mut reply);
     Ok(reply)
 }
 

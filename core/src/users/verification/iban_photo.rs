@@ -112,7 +112,7 @@ fn count_upload(core: &Core, client: &Client, user: UserId) -> Result<()> {
         return Ok(());
     }
     core.metrics.rate_limited.with_label_values(&["uploads", &*client.tenant.slug]).inc();
-    Err(Error::rate_limited(decision.retry_after_seconds))
+    Err(Error::rate_limited("uploads", decision))
 }
 
 /// True if a bank account needs no review: in the sandbox, by the end of its IBAN.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
 
-use super::{SLUG, find};
+use super::{SLUG, check_networks, find};
 use crate::Core;
 use crate::endpoint::openapi::doc::{Doc, Kind, Shape, required};
 use crate::endpoint::{Body, Created, Endpoint, NoContent};
@@ -22,8 +22,6 @@ use crate::tenancy::tenants::{ApiKey, Scope};
 
 /// Most live keys of one partner.
 const KEYS_MAX: i64 = 100;
-/// Most networks of one key.
-const NETWORKS_MAX: usize = 64;
 
 /// `POST /admin/v1/partners/{slug}/api-keys`
 pub struct IssueApiKey;
@@ -49,9 +47,7 @@ impl Endpoint for IssueApiKey {
 
     fn read(input: &Input, _: &Operator) -> Result<(String, NewKey)> {
         let new: NewKey = strict::body(input)?;
-        if new.allowed_addresses.len() > NETWORKS_MAX {
-            return Err(Denial::unprocessable("allowedAddresses: at most 64 networks").into());
-        }
+        check_networks(&new.allowed_addresses)?;
         if new.scopes.len() > Scope::ALL.len() {
             return Err(Denial::unprocessable("scopes: at most one of each").into());
         }

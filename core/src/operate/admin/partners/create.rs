@@ -1,11 +1,12 @@
 //! `POST /admin/v1/partners`
 
 use http::{Method, StatusCode};
+use ipnet::IpNet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{NAME_CHARS_MAX, SLUG_CHARS_MAX};
+use super::{NAME_CHARS_MAX, SLUG_CHARS_MAX, check_networks};
 use crate::Core;
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Created, Endpoint};
@@ -53,6 +54,7 @@ impl Endpoint for CreatePartner {
         if new.name.is_empty() || new.name.chars().count() > NAME_CHARS_MAX {
             return Err(Denial::unprocessable("name: 1 to 255 characters").into());
         }
+        check_networks(&new.allowed_addresses)?;
         Ok(new)
     }
 
@@ -61,8 +63,9 @@ impl Endpoint for CreatePartner {
         operator: Operator,
         new: NewPartner,
     ) -> Result<Created<Credentials>> {
-        let NewPartner { slug, name, mode } = new;
-        let tenant = NewTenant::generate(core, slug, name, mode).await?;
+        let NewPartner { slug, name, mode, allowed_addresses } = new;
+        let mut tenant = NewTenant::generate(core, slug, name, mode).await?;
+        tenant.allowed_addresses = allowed_addresses.iter().map(ToString::to_string).collect();
         let mut tx = core.db.begin().await?;
         tenant.insert(&mut tx, core.clock.now()).await.map_err(|error| {
             match error.as_database_error().and_then(|e| e.constraint()) {
@@ -84,13 +87,17 @@ impl Endpoint for CreatePartner {
 
 /// A partner to be created.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct NewPartner {
     /// 1 to 63 of `a-z`, `0-9` and `-`; unique and for good.
     slug: String,
     /// 1 to 255 characters.
     name: String,
     mode: Mode,
+    /// Networks from which its credentials are accepted, in CIDR notation, at most 64; any if empty.
+    #[serde(default)]
+    #[schemars(with = "Vec<String>")]
+    allowed_addresses: Vec<IpNet>,
 }
 
 /// A new partner's credentials, in clear.

@@ -24,7 +24,7 @@ const PARTNERS_MAX: i64 = 1_000;
 pub(super) const EXAMPLE: &str = r#"{
     "id": "0199a000-0000-7000-8000-000000000001", "slug": "acme", "name": "Acme Wallets",
     "mode": "test", "status": "active", "username": "acme", "defaultFeePercentage": 1.5,
-    "feeCapPercentage": 3, "walletAddressRequired": false, "allowedCountries": ["NL", "DE"],
+    "feeCapPercentage": 3, "walletAddressRequired": false, "allowedCountries": ["NL", "DE"], "allowedAddresses": [],
     "rateLimits": {"quotes": "5/s burst 7"}, "policySignatureRequired": false,
     "createdAt": "2026-03-01T12:00:00Z", "apiKeys": [{
         "id": "0199a000-0000-7000-8000-000000000002", "name": "office", "scopes": [],
@@ -139,6 +139,8 @@ pub struct Partner {
     wallet_address_required: bool,
     /// ISO 3166-1 alpha-2 codes.
     allowed_countries: Vec<String>,
+    /// Networks from which its credentials are accepted, in CIDR notation; any if empty.
+    allowed_addresses: Vec<String>,
     /// Rates by bucket, such as `5/s burst 7`; the edge's default where none is set.
     #[schemars(with = "Map<String, Value>")]
     rate_limits: Value,
@@ -190,6 +192,7 @@ impl Partner {
             fee_cap_percentage: JsonDecimal(row.fee_cap_percentage),
             wallet_address_required: row.wallet_address_required,
             allowed_countries: row.allowed_countries,
+            allowed_addresses: row.allowed_addresses,
             rate_limits: row.rate_limits,
             policy_signature_required: row.policy_signature_required,
             created_at: row.created_at,

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use http::{Method, StatusCode};
+use ipnet::IpNet;
 use rust_decimal::Decimal;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::SLUG;
 use super::read::{EXAMPLE, Partner};
+use super::{SLUG, check_networks};
 use crate::Core;
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Endpoint, Json};
@@ -55,6 +56,7 @@ impl Endpoint for UpdatePartner {
 
     async fn call(core: &Core, operator: Operator, update: Update) -> Result<Json<Partner>> {
         let Update { slug, change, detail } = update;
+        let networks = change.networks();
         let mut tx = core.db.begin().await?;
         let revision = revision::next_client_revision(&mut tx).await?;
         let changed = sqlx::query!(
@@ -67,7 +69,8 @@ impl Endpoint for UpdatePartner {
                 allowed_countries = coalesce($6, allowed_countries),
                 rate_limits = coalesce($7, rate_limits),
                 revision = $8,
-                policy_signature_required = coalesce($9, policy_signature_required)
+                policy_signature_required = coalesce($9, policy_signature_required),
+                allowed_addresses = coalesce($10, allowed_addresses)
             where slug = $1
             "#,
             slug,
@@ -79,6 +82,7 @@ impl Endpoint for UpdatePartner {
             change.rates(),
             revision,
             change.policy_signature_required,
+            networks.as_deref(),
         )
         .execute(&mut *tx)
         .await?;
@@ -116,6 +120,10 @@ struct Change {
     wallet_address_required: Option<bool>,
     /// ISO 3166-1 alpha-2 codes.
     allowed_countries: Option<Vec<String>>,
+    /// Networks from which its credentials are accepted, tokens too, in CIDR notation, at most 64;
+    /// any if empty.
+    #[schemars(with = "Option<Vec<String>>")]
+    allowed_addresses: Option<Vec<IpNet>>,
     /// Rates by bucket, such as `5/s burst 7` or `10/min`: `client`, `quotes`, `credentials`,
     /// `login`, `uploads`.
     #[schemars(with = "Option<BTreeMap<String, String>>")]
@@ -152,6 +160,9 @@ impl Change {
         if fee.is_some_and(|fee| fee < Decimal::ZERO || fee > FEE_CAP_PERCENTAGE_MAX) {
             return Err(Denial::unprocessable("defaultFeePercentage: 0 to 20").into());
         }
+        if let Some(networks) = &self.allowed_addresses {
+            check_networks(networks)?;
+        }
         let mut countries = self.allowed_countries.iter().flatten();
         if let Some(bad) = countries.find(|code| code.parse::<Country>().is_err()) {
             let reason = format!("allowedCountries: {bad} is no country");
@@ -164,6 +175,12 @@ impl Change {
             }
             None => Ok(()),
         }
+    }
+
+    /// The networks as stored.
+    fn networks(&self) -> Option<Vec<String>> {
+        let networks = self.allowed_addresses.as_ref()?;
+        Some(networks.iter().map(ToString::to_string).collect())
     }
 
     /// The rates as stored.
