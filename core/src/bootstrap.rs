@@ -12,12 +12,13 @@ use crate::notify::callbacks::Outbound;
 use crate::partners::Attempts;
 use crate::platform::clock::Clock;
 use crate::platform::crypto::{KEY_BYTES, MasterKey};
-use crate::platform::db;
+use crate::platform::db::{self, DatabaseError};
 use crate::platform::error::{Error, Result};
 use crate::platform::mail::Mailer;
 use crate::platform::metrics::Metrics;
 use crate::platform::object_store::DocumentStore;
-use crate::platform::settings::Settings;
+use crate::platform::schema::{self, Applied, Schema};
+use crate::platform::settings::{self, Settings};
 use crate::policies::ShadowQueue;
 use crate::policies::runtime::Policies;
 use crate::tenancy::snapshot::Snapshots;
@@ -41,8 +42,8 @@ impl std::fmt::Display for StartError {
 impl std::error::Error for StartError {}
 
 impl Core {
-    /// Connects, migrates and loads the snapshot. The runtime that awaits this owns the pool and must
-    /// outlive the core.
+    /// Connects, checks the schema and loads the snapshot. The runtime that awaits this owns the pool
+    /// and must outlive the core.
     ///
     /// # Errors
     /// One sentence that names the cause.
@@ -52,21 +53,50 @@ impl Core {
         let mailer = Mailer::new(&settings.mail, &settings.public_url)
             .map_err(|reason| StartError(reason.to_owned()))?;
         warn_of_unused_settings(&settings);
-        let db = db::open(&settings.database).await.map_err(|e| StartError(e.to_string()))?;
-        let assembled = Self::assemble(settings, clock, db, (configured, upstream, mailer)).await;
+        let db = open_checked(&settings.database).await.map_err(|e| StartError(e.to_string()))?;
+        let keys = match configured {
+            Some(key) => key,
+            None => stored_key(&clock, &db).await.map_err(|e| StartError(e.to_string()))?,
+        };
+        let assembled = Self::assemble(settings, clock, db, (keys, upstream, mailer)).await;
         assembled.map_err(|e| StartError(e.to_string()))
+    }
+
+    /// Starts what [`Core::start`] would, but changes nothing: neither the database nor a folder.
+    /// The second value is the state of the schema; the first is absent where an edge would refuse
+    /// it.
+    ///
+    /// # Errors
+    /// One sentence that names the cause.
+    pub async fn inspect(
+        mut settings: Settings,
+        clock: Clock,
+    ) -> Result<(Option<Arc<Self>>, Schema), StartError> {
+        let configured = configured_key(&settings)?;
+        let upstream = configured_upstream(&settings)?;
+        let mailer = Mailer::new(&settings.mail, &settings.public_url)
+            .map_err(|reason| StartError(reason.to_owned()))?;
+        settings.policy.cache_folder = None;
+        let db = db::open(&settings.database).await.map_err(|e| StartError(e.to_string()))?;
+        let schema = Schema::read(&db).await.map_err(|e| StartError(e.to_string()))?;
+        if schema.refusal().is_some() {
+            return Ok((None, schema));
+        }
+        let keys = match configured {
+            Some(key) => Ok(key),
+            None => read_key(&clock, &db).await,
+        };
+        let keys = keys.map_err(|e| StartError(e.to_string()))?;
+        let assembled = Self::assemble(settings, clock, db, (keys, upstream, mailer)).await;
+        Ok((Some(assembled.map_err(|e| StartError(e.to_string()))?), schema))
     }
 
     async fn assemble(
         settings: Settings,
         clock: Clock,
         db: sqlx::PgPool,
-        (configured, upstream, mailer): (Option<MasterKey>, Option<Upstream>, Option<Mailer>),
+        (keys, upstream, mailer): (MasterKey, Option<Upstream>, Option<Mailer>),
     ) -> Result<Arc<Self>> {
-        let keys = match configured {
-            Some(key) => key,
-            None => stored_key(&clock, &db).await?,
-        };
         let metrics = Metrics::new().map_err(|e| Error::internal("register metrics", e))?;
         metrics.build_info.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
         let policies = Policies::new(&settings.policy)?;
@@ -109,6 +139,18 @@ impl Core {
     }
 }
 
+/// Connects to a database whose schema this version can serve, migrated first where the settings
+/// say so.
+async fn open_checked(settings: &settings::Database) -> Result<sqlx::PgPool, DatabaseError> {
+    if settings.migrate_on_start {
+        let report = |applied: &Applied| tracing::info!(migration = applied.name, "migrated");
+        schema::migrate(settings, report).await?;
+    }
+    let db = db::open(settings).await?;
+    schema::check(&db).await?;
+    Ok(db)
+}
+
 /// Logs settings that are accepted but have no effect yet.
 fn warn_of_unused_settings(settings: &Settings) {
     if settings.ratelimit.redis_url.is_some() {
@@ -142,8 +184,16 @@ async fn stored_key(clock: &Clock, db: &sqlx::PgPool) -> Result<MasterKey> {
     )
     .execute(db)
     .await?;
+    read_key(clock, db).await
+}
+
+/// The master key in the database; one that is kept nowhere when there is none yet.
+async fn read_key(clock: &Clock, db: &sqlx::PgPool) -> Result<MasterKey> {
     let stored = sqlx::query_scalar!("select value from edge_key where name = 'master'")
-        .fetch_one(db)
+        .fetch_optional(db)
         .await?;
-    Ok(MasterKey::from_bytes(&stored))
+    match stored {
+        Some(stored) => Ok(MasterKey::from_bytes(&stored)),
+        None => Ok(MasterKey::from_bytes(&clock.random_bytes::<KEY_BYTES>()?)),
+    }
 }

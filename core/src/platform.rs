@@ -13,4 +13,5 @@ pub mod object_store;
 pub mod private_postgres;
 pub mod rate_limit;
 pub(crate) mod revision;
+pub mod schema;
 pub mod settings;

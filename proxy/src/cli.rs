@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::commands::config::ConfigCommand;
 use crate::commands::doctor::Doctor;
 use crate::commands::key::Key;
+use crate::commands::migrate::Migrate;
 use crate::commands::order::Order;
 use crate::commands::partner::Partner;
 use crate::commands::policy::Policy;
@@ -30,6 +31,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Serve partners until told to stop.
     Serve(Serve),
+    /// Bring the schema of the database up to date.
+    Migrate(Migrate),
     /// Start everything on this machine, walk one purchase, keep serving.
     Demo(Demo),
     /// Look for what would stop an edge here.
@@ -62,6 +65,7 @@ impl Command {
     pub(crate) fn run(self) -> Result<(), StartupError> {
         match self {
             Self::Serve(args) => args.run(),
+            Self::Migrate(command) => command.run(),
             Self::Demo(command) => command.run(),
             Self::Doctor(command) => command.run(),
             Self::Config(command) => command.run(),

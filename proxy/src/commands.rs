@@ -4,6 +4,7 @@
 pub(crate) mod config;
 pub(crate) mod doctor;
 pub(crate) mod key;
+pub(crate) mod migrate;
 pub(crate) mod order;
 pub(crate) mod partner;
 pub(crate) mod policy;
@@ -23,7 +24,7 @@ use crate::startup_error::StartupError;
 /// Arguments that locate the admin listener and its token.
 #[derive(Debug, Args)]
 pub(crate) struct Target {
-    /// Settings in TOML, as `rampart serve` takes them: `admin.listen` and `admin.token` count.
+    /// Settings in TOML, as `rampart serve` takes them.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use http::Method;
@@ -156,10 +157,11 @@ fn known(note: &Path) -> Option<Value> {
     serde_json::from_str(&fs::read_to_string(note).ok()?).ok()
 }
 
-/// Makes the database, and its partners as an operator would. The edge migrates it.
+/// Makes the database, and its partners as an operator would. Its binary migrates it.
 async fn fill(admin: &str, size: Size, setup: &Setup) -> Value {
     eprintln!("making {}: {} clients, {} orders", size.name, size.clients, size.orders);
     db::recreate(admin, size.name).await.unwrap();
+    migrate(setup);
     let edge = Edge::of(setup.clone()).await;
     let pool = cluster::pool(setup.database()).await;
     let clients = include_str!("peers/clients.sql")
@@ -188,6 +190,16 @@ async fn fill(admin: &str, size: Size, setup: &Setup) -> Value {
     }
     sqlx::raw_sql("vacuum analyze").execute(&pool).await.unwrap();
     json!({ "plain": plain, "ruled": ruled })
+}
+
+/// Migrates the database with the edge's binary. One of an earlier version has no such command: it
+/// migrates when it starts.
+fn migrate(setup: &Setup) {
+    let mut command = Command::new(setup.program());
+    command.env_clear().arg("migrate").envs(setup.environment());
+    let migrated = command.output().unwrap();
+    let error = String::from_utf8_lossy(&migrated.stderr);
+    assert!(migrated.status.success() || error.contains("unrecognized subcommand"), "{error}");
 }
 
 /// A test client whose rates nobody reaches; what the admin listener answered.

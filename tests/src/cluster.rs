@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use rampart_core::platform::crypto::Secret;
 use rampart_core::platform::private_postgres::{Options, PrivatePostgres, Profile};
+use rampart_core::platform::schema;
+use rampart_core::platform::settings::Database;
 use sqlx::postgres::PgPoolOptions;
 use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool};
 
@@ -21,13 +24,20 @@ pub async fn database() -> String {
     let mut template_is_ready = MAKING.lock().await;
     if !*template_is_ready {
         run(&url("postgres").await, &format!("create database {TEMPLATE}")).await;
-        let pool = PgPool::connect(&url(TEMPLATE).await).await.unwrap();
-        rampart_core::platform::db::MIGRATIONS.run(&pool).await.unwrap();
-        pool.close().await;
+        let settings =
+            Database { url: Some(Secret::new(url(TEMPLATE).await)), ..Default::default() };
+        schema::migrate(&settings, |_| ()).await.unwrap();
         *template_is_ready = true;
     }
     let name = format!("test_{}", NUMBER.fetch_add(1, Ordering::Relaxed));
     run(&url("postgres").await, &format!("create database {name} template {TEMPLATE}")).await;
+    url(&name).await
+}
+
+/// The URL of a fresh, empty database.
+pub async fn empty_database() -> String {
+    let name = format!("test_{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+    run(&url("postgres").await, &format!("create database {name}")).await;
     url(&name).await
 }
 

@@ -131,7 +131,7 @@ impl Setup {
 
     /// `rampart serve` with these settings, started.
     pub fn spawn(&self) -> Process {
-        let binary = self.binary.clone().unwrap_or_else(binary);
+        let binary = self.program();
         let mut command = match self.wrapper.split_first() {
             Some((tool, arguments)) => {
                 let mut command = Command::new(tool);
@@ -141,10 +141,21 @@ impl Setup {
             None => Command::new(binary),
         };
         command.env_clear().arg("serve").args(&self.arguments).current_dir(self.folder.path());
-        for (key, value) in &self.settings {
-            command.env(format!("RAMPART__{}", key.to_uppercase().replace('.', "__")), value);
-        }
+        command.envs(self.environment());
         Process::spawn(command)
+    }
+
+    /// The binary that it runs.
+    pub fn program(&self) -> PathBuf {
+        self.binary.clone().unwrap_or_else(binary)
+    }
+
+    /// The settings as environment variables.
+    pub fn environment(&self) -> impl Iterator<Item = (String, &str)> {
+        let settings = self.settings.iter();
+        settings.map(|(key, value)| {
+            (format!("RAMPART__{}", key.to_uppercase().replace('.', "__")), value.as_str())
+        })
     }
 }
 

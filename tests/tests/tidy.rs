@@ -280,6 +280,21 @@ fn is_by_client(body: &str) -> bool {
 }
 
 #[test]
+fn statements_name_their_columns() {
+    let breaks = sources().into_iter().filter(|source| source.below("core/src/"));
+    let breaks = breaks.flat_map(|source| source.lines_where(takes_every_column));
+    nothing_breaks("an older edge must not see the columns of a newer schema", breaks);
+}
+
+/// True if a line of SQL asks for whatever columns a table has. Rows that the statement itself
+/// describes are no table.
+fn takes_every_column(line: &str) -> bool {
+    let own = ["unnest(", "jsonb_to_recordset(", "asked"];
+    let mut selects = line.split("select * from ").skip(1);
+    line.contains("returning *") || selects.any(|from| !own.iter().any(|own| from.starts_with(own)))
+}
+
+#[test]
 fn the_readme_names_the_two_commands() {
     let readme = fs::read_to_string(root().join("README.md")).unwrap_or_default();
     let missing = ["make demo", "make test"].into_iter().filter(|name| !readme.contains(name));
@@ -308,6 +323,9 @@ fn the_rules_find_what_they_forbid() {
     let attributes = "fn a() {}\n    #[expect(\n  dead_code)]\n#[allow(x, reason = \"y\")]";
     let found = exceptions(attributes).into_iter().map(|(line, text)| (line, text.len()));
     assert_eq!(found.collect::<Vec<_>>(), [(2, 23), (4, 25)]);
+
+    assert!(takes_every_column("select * from client") && takes_every_column("returning *"));
+    assert!(!takes_every_column("select * from unnest($1::uuid[])"));
 
     let sql = "create table a ( -- (x)\n  client_id uuid,\n  b int,\n primary key (client_id, b));\n\
                create table if not exists c (b int, client_id uuid, primary key (b, client_id));";

@@ -1,4 +1,4 @@
-//! The connection pool with its limits and timeouts, and the migrations.
+//! The connection pool with its limits and timeouts.
 
 use std::time::Duration;
 
@@ -6,6 +6,7 @@ use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Postgres};
 
+use crate::platform::crypto::Secret;
 use crate::platform::error::sqlstate::Retryable;
 use crate::platform::settings;
 
@@ -19,12 +20,18 @@ const CONNECTION_LIFETIME: Duration = Duration::from_secs(30 * 60);
 /// is returned; another check costs a round trip before every statement.
 const PING_AFTER_IDLE: Duration = Duration::from_millis(100);
 
-/// The schema, embedded: `rampart serve` brings a database up to date before it accepts anything.
+/// The migrations, embedded; `platform::schema` applies them.
 pub static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("../migrations");
 
 /// The reason the database cannot be used: one sentence for the operator, without the password.
 #[derive(Debug)]
 pub struct DatabaseError(String);
+
+impl DatabaseError {
+    pub(crate) fn new(sentence: impl Into<String>) -> Self {
+        Self(sentence.into())
+    }
+}
 
 impl std::fmt::Display for DatabaseError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -34,22 +41,14 @@ impl std::fmt::Display for DatabaseError {
 
 impl std::error::Error for DatabaseError {}
 
-/// Connects, checks the server's version and migrates.
+/// Connects and checks the server's version.
 ///
 /// The pool belongs to the runtime that awaits this; it must outlive every use.
 ///
 /// # Errors
-/// One sentence: no URL, unreachable, too old, or a migration that does not fit.
+/// One sentence: no URL, unreachable, or too old.
 pub async fn open(settings: &settings::Database) -> Result<PgPool, DatabaseError> {
-    let url = settings.url.as_ref().ok_or_else(|| {
-        DatabaseError("database.url is not set (RAMPART__DATABASE__URL or the file)".to_owned())
-    })?;
-    // The parser accepts any scheme.
-    let scheme = url.expose().split_once("://").map(|(scheme, _)| scheme);
-    let options: PgConnectOptions = scheme
-        .filter(|scheme| ["postgres", "postgresql"].contains(scheme))
-        .and_then(|_| url.expose().parse().ok())
-        .ok_or_else(|| DatabaseError("database.url is not a postgres:// URL".to_owned()))?;
+    let options = connect_options("database.url", settings.url.as_ref())?;
     let at = format!("{}:{}", options.get_host(), options.get_port());
     let wait = Duration::from_millis(settings.acquire_timeout_ms);
     check_server(&options, wait)
@@ -69,7 +68,7 @@ pub async fn open(settings: &settings::Database) -> Result<PgPool, DatabaseError
                 Ok(true)
             })
         })
-        .connect_with(options.application_name("rampart").options([
+        .connect_with(options.options([
             // Hides notices, such as those of a migration that finds an object in place.
             ("client_min_messages", "warning"),
             ("statement_timeout", timeout.as_str()),
@@ -77,8 +76,27 @@ pub async fn open(settings: &settings::Database) -> Result<PgPool, DatabaseError
         ]))
         .await
         .map_err(|error| DatabaseError(format!("Postgres at {at} cannot be used: {error}")))?;
-    migrate(&pool).await?;
     Ok(pool)
+}
+
+/// The options in the URL of the setting `key`.
+///
+/// # Errors
+/// One sentence: not set, or no URL of Postgres.
+pub(crate) fn connect_options(
+    key: &str,
+    url: Option<&Secret>,
+) -> Result<PgConnectOptions, DatabaseError> {
+    let url = url.ok_or_else(|| {
+        DatabaseError("database.url is not set (RAMPART__DATABASE__URL or the file)".to_owned())
+    })?;
+    // The parser accepts any scheme.
+    let scheme = url.expose().split_once("://").map(|(scheme, _)| scheme);
+    scheme
+        .filter(|scheme| ["postgres", "postgresql"].contains(scheme))
+        .and_then(|_| url.expose().parse::<PgConnectOptions>().ok())
+        .map(|options| options.application_name("rampart"))
+        .ok_or_else(|| DatabaseError(format!("{key} is not a postgres:// URL")))
 }
 
 /// Checks the server on a separate connection, because the pool retries until its timeout and then
@@ -118,13 +136,6 @@ pub async fn recreate(url: &str, name: &str) -> Result<(), DatabaseError> {
         sqlx::query(AssertSqlSafe(statement)).execute(&mut server).await.map_err(failed)?;
     }
     Ok(())
-}
-
-async fn migrate(pool: &PgPool) -> Result<(), DatabaseError> {
-    MIGRATIONS
-        .run(pool)
-        .await
-        .map_err(|error| DatabaseError(format!("the database cannot be migrated: {error}")))
 }
 
 /// A connection of the pool that a worker keeps from one statement to the next. The pool checks its

@@ -59,6 +59,15 @@ pub struct Database {
     /// `postgres://user:password@host/name`; required by `rampart serve`.
     #[serde(skip_serializing)]
     pub url: Option<Secret>,
+    /// URL under which `rampart migrate` connects, past any pooler: of the role that owns the schema.
+    #[serde(skip_serializing)]
+    #[schemars(extend("x-default" = "database.url"))]
+    pub migrate_url: Option<Secret>,
+    /// `rampart serve` applies missing migrations; otherwise it refuses to start without them.
+    pub migrate_on_start: bool,
+    /// Longest wait of a migration for a lock; then it is undone and can be run again.
+    #[schemars(range(min = 1, max = 600_000))]
+    pub lock_timeout_ms: u64,
     /// Most connections of one edge.
     #[schemars(range(min = 1, max = 10_000), extend("x-unit" = "connections"))]
     pub connections_max: u32,
@@ -74,6 +83,9 @@ impl Default for Database {
     fn default() -> Self {
         Self {
             url: None,
+            migrate_url: None,
+            migrate_on_start: false,
+            lock_timeout_ms: 2_000,
             connections_max: 16,
             acquire_timeout_ms: 1_000,
             statement_timeout_ms: 2_000,

@@ -88,10 +88,19 @@ fn look_at_settings(config: &Config, findings: &mut Findings) {
 }
 
 async fn look_at_core(config: &Config, findings: &mut Findings) {
-    let core = match Core::start(config.core.clone(), Clock::system()).await {
-        Ok(core) => core,
+    let (core, schema) = match Core::inspect(config.core.clone(), Clock::system()).await {
+        Ok(inspected) => inspected,
         Err(error) => return findings.bad("database", error),
     };
+    let optional = schema.missing_optional();
+    match schema.refusal() {
+        Some(_) if config.core.database.migrate_on_start && schema.is_behind() => findings
+            .odd("schema", format!("at {}; `rampart serve` will migrate it", schema.version())),
+        Some(reason) => findings.bad("schema", reason),
+        None if optional.is_empty() => findings.good("schema", format!("at {}", schema.version())),
+        None => findings.odd("schema", format!("{optional} missing: run `rampart migrate`")),
+    }
+    let Some(core) = core else { return };
     for check in core.readiness().await.checks {
         if check.ok {
             findings.good(check.name, "as it should be");

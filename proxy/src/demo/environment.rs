@@ -91,6 +91,7 @@ fn config(postgres: &PrivatePostgres, cert: &Path, key: &Path) -> Result<Config,
     let master: [u8; 32] = clock.random_bytes().map_err(no_entropy)?;
     config.core.keys.master = Some(Secret::new(STANDARD.encode(master)));
     config.core.database.url = Some(Secret::new(postgres.url(DATABASE)));
+    config.core.database.migrate_on_start = true;
     config.log.level = "warn".to_owned();
     config.log.access = false;
     Ok(config)

@@ -19,6 +19,7 @@ mod kill;
 mod lifecycle;
 mod limits;
 mod metrics;
+mod migrations;
 mod policies;
 mod privacy;
 mod purchase;

@@ -91,7 +91,13 @@ async fn pairs(
     currencies: &BTreeMap<CurrencyCode, Arc<Currency>>,
     source_max_age_seconds: u32,
 ) -> Result<BTreeMap<PairCode, Arc<Pair>>> {
-    let rows = sqlx::query!("select * from currency_pair").fetch_all(db).await?;
+    let rows = sqlx::query!(
+        "select pair, base_currency, quote_currency, buy_status, buy_min, buy_max, sell_status, \
+         sell_min, sell_max, spread_percentage, network_fee, provider_fee_percentage, \
+         quote_lifetime_seconds, price_max_age_seconds from currency_pair"
+    )
+    .fetch_all(db)
+    .await?;
     let prices =
         sqlx::query!("select pair, price, fixed, observed_at from price").fetch_all(db).await?;
     let mut prices: HashMap<_, _> = prices.into_iter().map(|row| (row.pair.clone(), row)).collect();

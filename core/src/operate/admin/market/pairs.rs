@@ -95,7 +95,8 @@ impl Endpoint for UpdatePair {
                 quote_lifetime_seconds = coalesce($10, quote_lifetime_seconds),
                 price_max_age_seconds = coalesce($11, price_max_age_seconds)
             where pair = $1
-            returning *
+            returning pair, buy_status, buy_min, buy_max, sell_status, sell_min, sell_max,
+                spread_percentage, network_fee, quote_lifetime_seconds, price_max_age_seconds
             "#,
             pair.to_string(),
             change.buy.status,

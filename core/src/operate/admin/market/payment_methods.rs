@@ -63,7 +63,8 @@ impl Endpoint for UpdatePaymentMethod {
                 expiration_period_seconds = coalesce($7, expiration_period_seconds),
                 uses_estimated_quote = coalesce($8, uses_estimated_quote)
             where code = $1
-            returning *
+            returning code, enabled, label, amount_limit, fee_fixed, fee_percentage,
+                expiration_period_seconds, uses_estimated_quote
             "#,
             code,
             change.enabled,

@@ -169,10 +169,16 @@ impl Partner {
     /// # Errors
     /// 404 when there is none.
     pub(super) async fn find(core: &Core, slug: &str) -> Result<Self> {
-        let row = sqlx::query!("select * from client where slug = $1", slug)
-            .fetch_optional(&core.db)
-            .await?
-            .ok_or_else(|| Denial::not_found("partner"))?;
+        let row = sqlx::query!(
+            "select client_id, slug, name, mode, status, username, default_fee_percentage, \
+             fee_cap_percentage, wallet_address_required, allowed_countries, rate_limits, \
+             policy_signature_required, allowed_addresses, created_at \
+             from client where slug = $1",
+            slug,
+        )
+        .fetch_optional(&core.db)
+        .await?
+        .ok_or_else(|| Denial::not_found("partner"))?;
         let api_keys = sqlx::query_as!(
             ApiKey,
             "select api_key_id as id, name, scopes, allowed_addresses, expires_at, last_used_at \

@@ -1,0 +1,35 @@
+//! `rampart migrate`: brings the schema up to date, and says what it did.
+
+use clap::Args;
+use rampart_core::platform::schema::{self, Applied};
+
+use super::Target;
+use crate::server;
+use crate::startup_error::StartupError;
+
+/// Applies the missing migrations under the role of `database.migrate_url`. Edges of the version
+/// before serve on meanwhile.
+#[derive(Debug, Args)]
+pub(crate) struct Migrate {
+    #[command(flatten)]
+    target: Target,
+}
+
+impl Migrate {
+    /// Applies them and prints a line for each.
+    ///
+    /// # Errors
+    /// One sentence: what could not be reached or applied.
+    pub(crate) fn run(self) -> Result<(), StartupError> {
+        let config = self.target.load()?;
+        let report = |applied: &Applied| {
+            println!("applied {} in {} ms", applied.name, applied.took.as_millis());
+        };
+        let migrated = schema::migrate(&config.core.database, report);
+        let schema = server::runtime(1)?
+            .block_on(migrated)
+            .map_err(|e| StartupError::from(e.to_string()))?;
+        println!("the schema is at {}", schema.version());
+        Ok(())
+    }
+}

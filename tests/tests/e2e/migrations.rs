@@ -1,0 +1,145 @@
+//! The schema: who migrates it, beside which versions an edge serves, and what `doctor` may do.
+
+use std::process::Command;
+
+use rampart_core::platform::db::MIGRATIONS;
+use rampart_tests::cluster;
+use rampart_tests::edge::{Edge, Setup};
+use rampart_tests::process::{Process, binary};
+use sqlx::{AssertSqlSafe, PgPool};
+
+/// `rampart <command>` over this database, to its end: exit status, output, errors.
+async fn run(command: &str, setup: &Setup) -> (Option<i32>, Vec<String>, String) {
+    let mut process = Command::new(binary());
+    process.env_clear().arg(command).envs(setup.environment());
+    let process = Process::spawn(process);
+    let status = process.ended().await.code();
+    (status, process.out(), process.err().join("\n"))
+}
+
+async fn execute(pool: &PgPool, statement: &str) {
+    sqlx::query(AssertSqlSafe(statement)).execute(pool).await.unwrap();
+}
+
+/// Tables of the database, and rows of all of them, as text.
+async fn contents(pool: &PgPool) -> String {
+    let tables: Vec<String> = sqlx::query_scalar(
+        "select table_name::text from information_schema.tables \
+         where table_schema = 'public' and table_type = 'BASE TABLE' order by 1",
+    )
+    .fetch_all(pool)
+    .await
+    .unwrap();
+    let mut contents = String::new();
+    for table in tables {
+        let rows = format!(
+            "select coalesce(string_agg(t::text, ',' order by t::text), '') from {table} t"
+        );
+        let rows: String = sqlx::query_scalar(AssertSqlSafe(rows)).fetch_one(pool).await.unwrap();
+        contents += &format!("{table}: {rows}\n");
+    }
+    contents
+}
+
+#[tokio::test]
+async fn serve_never_migrates_unless_told_to() {
+    let database = cluster::empty_database().await;
+    let pool = cluster::pool(&database).await;
+    let mut setup = Setup::over(&database);
+    let (status, _, error) = run("serve", &setup).await;
+    assert_eq!(status, Some(2));
+    assert_eq!(error, "rampart: the database has no schema: run `rampart migrate`");
+    assert_eq!(contents(&pool).await, "");
+
+    MIGRATIONS.run_to(17, &pool).await.unwrap();
+    let before = contents(&pool).await;
+    let (status, _, error) = run("serve", &setup).await;
+    assert_eq!(status, Some(2));
+    assert!(error.contains("the schema lacks migration"), "{error}");
+    assert_eq!(contents(&pool).await, before);
+
+    setup.set("database.migrate_on_start", "true");
+    Edge::of(setup).await.ops("/readyz").await.assert_status(200);
+}
+
+#[tokio::test]
+async fn processes_that_migrate_at_once_take_turns() {
+    let database = cluster::empty_database().await;
+    let setup = Setup::over(&database);
+    let (one, two) = tokio::join!(run("migrate", &setup), run("migrate", &setup));
+    let mut applied = 0;
+    for (status, out, error) in [one, two] {
+        assert_eq!((status, &*error), (Some(0), ""), "{out:?}");
+        assert!(out.last().unwrap().starts_with("the schema is at 00"), "{out:?}");
+        applied += out.len() - 1;
+    }
+    assert_eq!(applied, MIGRATIONS.iter().count());
+    Edge::of(setup).await.ops("/readyz").await.assert_status(200);
+}
+
+#[tokio::test]
+async fn a_migration_that_finds_a_lock_gives_up_and_is_undone() {
+    let database = cluster::empty_database().await;
+    let pool = cluster::pool(&database).await;
+    MIGRATIONS.run_to(17, &pool).await.unwrap();
+    let mut setup = Setup::over(&database);
+    setup.set("database.lock_timeout_ms", "200");
+    let mut holder = pool.begin().await.unwrap();
+    sqlx::query("lock table _sqlx_migrations in share mode").execute(&mut *holder).await.unwrap();
+    let (status, out, error) = run("migrate", &setup).await;
+    assert_eq!((status, out.len()), (Some(2), 0), "{out:?}");
+    assert!(error.contains("a lock was not free within 200 ms"), "{error}");
+    holder.rollback().await.unwrap();
+    let (status, _, error) = run("migrate", &setup).await;
+    assert_eq!((status, &*error), (Some(0), ""));
+}
+
+#[tokio::test]
+async fn an_edge_serves_beside_a_later_schema_until_that_says_no() {
+    let database = cluster::database().await;
+    let pool = cluster::pool(&database).await;
+    execute(
+        &pool,
+        "insert into _sqlx_migrations (version, description, success, checksum, execution_time) \
+         values (9998, 'later', true, '', 0)",
+    )
+    .await;
+    let setup = Setup::over(&database);
+    Edge::of(setup.clone()).await.ops("/readyz").await.assert_status(200);
+    execute(
+        &pool,
+        "create or replace function edge_migration_min() returns bigint language sql immutable \
+         return 9998",
+    )
+    .await;
+    let (status, _, error) = run("serve", &setup).await;
+    assert_eq!(status, Some(2));
+    assert!(error.contains("it needs an edge that knows migration 9998"), "{error}");
+}
+
+#[tokio::test]
+async fn doctor_changes_nothing_and_names_what_is_missing() {
+    let database = cluster::empty_database().await;
+    let pool = cluster::pool(&database).await;
+    let mut setup = Setup::over(&database);
+    // Without a configured key an edge makes one and keeps it in the database.
+    setup.unset("keys.master");
+    let (status, out, _) = run("doctor", &setup).await;
+    assert_eq!(status, Some(2));
+    let refused = "broken  schema: the database has no schema: run `rampart migrate`";
+    assert!(out.iter().any(|line| line == refused), "{out:?}");
+    assert_eq!(contents(&pool).await, "");
+
+    MIGRATIONS.run_to(17, &pool).await.unwrap();
+    let before = contents(&pool).await;
+    let (_, out, _) = run("doctor", &setup).await;
+    let named = "broken  schema: the schema lacks migration";
+    assert!(out.iter().any(|line| line.starts_with(named)), "{out:?}");
+    assert_eq!(contents(&pool).await, before);
+
+    run("migrate", &setup).await;
+    let before = contents(&pool).await;
+    let (_, out, _) = run("doctor", &setup).await;
+    assert!(out.iter().any(|line| line.starts_with("ok      schema: at 00")), "{out:?}");
+    assert_eq!(contents(&pool).await, before);
+}
