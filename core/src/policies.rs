@@ -5,7 +5,8 @@
 //! - `kinds`: everything that differs by kind, one file each, and their table
 //! - `runtime`: a tenant's policies in a snapshot
 //! - `shadow`: shadow runs and sampling
-//! - `lifecycle`: operations of operators; `manifest`, `operator_keys`: their signatures
+//! - `lifecycle`: operations of operators; `manifest`, `statement`, `signed_change`,
+//!   `operator_keys`: their signatures
 //! - `dry_run`: calls by operators; `check`: the same for an author, without an edge;
 //!   `decision_replay`: replay of an order's decisions
 //! - `keys`: verification keys; `replay_tokens`: replay protection
@@ -26,6 +27,8 @@ pub(crate) mod operator_keys;
 mod replay_tokens;
 pub mod runtime;
 mod shadow;
+pub(crate) mod signed_change;
+pub mod statement;
 
 pub use rampart_plugins::Template;
 pub use rampart_plugins::contract::PolicyKind;

@@ -8,7 +8,7 @@ use wasmtime::Store;
 use wasmtime::component::Instance;
 
 use crate::bindings::meta::{self, ConfigProblem, PolicyInfo, PolicyKind};
-use crate::bindings::types::{ConfigEntry, PolicyError};
+use crate::bindings::types::{CallContext, ConfigEntry, PolicyError};
 use crate::config::check_config;
 use crate::host::call::{Call, CallClass, run};
 use crate::host::compile::{Rejection, check_size, load};
@@ -17,7 +17,6 @@ use crate::host::report::Failure;
 use crate::host::runtime::Runtime;
 use crate::kinds::Policy;
 use crate::kinds::compiled::Linked;
-use crate::kinds::probes;
 
 /// Longest of each text a policy states about itself, in bytes.
 const INFO_TEXT_BYTES_MAX: usize = 1024;
@@ -47,6 +46,7 @@ pub(crate) fn admit(
     runtime: &Arc<Runtime>,
     kind: PolicyKind,
     wasm: Vec<u8>,
+    context: CallContext,
     configure: impl FnOnce(&PolicyInfo) -> Result<Vec<ConfigEntry>, String> + Send + 'static,
 ) -> Result<Admitted, Rejection> {
     check_size(runtime, &wasm)?;
@@ -59,7 +59,7 @@ pub(crate) fn admit(
         .name("policy-admission".into())
         .stack_size(THREAD_STACK_BYTES)
         .spawn(move || {
-            let result = examine(&examined, kind, &wasm, configure);
+            let result = examine(&examined, kind, &wasm, &context, configure);
             // The slot is free before the result is sent, since its receiver may upload again. After
             // a time-out nobody receives it.
             drop(slot);
@@ -82,16 +82,17 @@ fn examine(
     runtime: &Arc<Runtime>,
     kind: PolicyKind,
     wasm: &[u8],
+    context: &CallContext,
     configure: impl FnOnce(&PolicyInfo) -> Result<Vec<ConfigEntry>, String>,
 ) -> Result<Admitted, Rejection> {
     let policy = load(runtime, kind, wasm)?;
-    let info = describe(&policy)?;
+    let info = describe(&policy, context.now)?;
     check_info(&info, kind)?;
     let entries = configure(&info).map_err(Rejection::new)?;
     let config = &entries[..];
     check_config(&info.config, config).map_err(Rejection::new)?;
-    validate(&policy, config)?;
-    let fuel = policy.probe(config).map_err(Rejection::new)?;
+    validate(&policy, context.now, config)?;
+    let fuel = policy.probe(context, config).map_err(Rejection::new)?;
     if fuel > runtime.limits.fuel_max / 2 {
         let budget = runtime.limits.fuel_max;
         return Err(Rejection::new(format!("a sample burnt {fuel} fuel, over half of {budget}")));
@@ -100,12 +101,12 @@ fn examine(
     Ok(Admitted { policy, info, config: entries, digest, size: wasm.len(), fuel })
 }
 
-fn describe(policy: &Policy) -> Result<PolicyInfo, Rejection> {
-    call_meta(policy, "describe", |meta, store| meta.call_describe(store).map(Ok))
+fn describe(policy: &Policy, now: u32) -> Result<PolicyInfo, Rejection> {
+    call_meta(policy, now, "describe", |meta, store| meta.call_describe(store).map(Ok))
 }
 
-fn validate(policy: &Policy, config: &[ConfigEntry]) -> Result<(), Rejection> {
-    let result = call_meta(policy, "validate-config", |meta, store| {
+fn validate(policy: &Policy, now: u32, config: &[ConfigEntry]) -> Result<(), Rejection> {
+    let result = call_meta(policy, now, "validate-config", |meta, store| {
         meta.call_validate_config(store, config).map(Ok)
     })?;
     result.map_err(|problems: Vec<ConfigProblem>| {
@@ -118,6 +119,7 @@ fn validate(policy: &Policy, config: &[ConfigEntry]) -> Result<(), Rejection> {
 /// Calls a function of `meta`.
 fn call_meta<T>(
     policy: &Policy,
+    now: u32,
     function: &str,
     call: impl FnOnce(&meta::Guest, &mut Store<Call>) -> wasmtime::Result<Result<T, PolicyError>>,
 ) -> Result<T, Rejection> {
@@ -126,7 +128,7 @@ fn call_meta<T>(
         let meta = meta::GuestIndices::new(instance)?.load(&mut *store, entered)?;
         call(&meta, store)
     };
-    let host = Call::new(runtime.limits, probes::NOW, KeyRing::default());
+    let host = Call::new(runtime.limits, now, KeyRing::default());
     let report = run(runtime, instance, CallClass::Admission, host, enter, |value, _| Ok(value));
     report.outcome.map_err(|f: Failure| Rejection::new(format!("`{function}` failed: {f}")))
 }

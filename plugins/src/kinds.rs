@@ -18,7 +18,7 @@ use wasmtime::component::{HasSelf, Linker};
 use self::compiled::Linked;
 use crate::bindings::log;
 use crate::bindings::meta::PolicyKind;
-use crate::bindings::types::ConfigEntry;
+use crate::bindings::types::{CallContext, ConfigEntry};
 use crate::host::call::{Call, CallClass, run};
 use crate::host::keys::KeyRing;
 use crate::host::report::CallReport;
@@ -116,11 +116,15 @@ impl Policy {
     ///
     /// # Errors
     /// The probe that failed or was not deterministic.
-    pub(crate) fn probe(&self, config: &[ConfigEntry]) -> Result<u64, String> {
+    pub(crate) fn probe(
+        &self,
+        context: &CallContext,
+        config: &[ConfigEntry],
+    ) -> Result<u64, String> {
         match self {
-            Self::Signature(policy) => policy.probe(config),
-            Self::Fee(policy) => policy.probe(config),
-            Self::MethodOrder(policy) => policy.probe(config),
+            Self::Signature(policy) => policy.probe(context, config),
+            Self::Fee(policy) => policy.probe(context, config),
+            Self::MethodOrder(policy) => policy.probe(context, config),
         }
     }
 }

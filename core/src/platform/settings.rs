@@ -178,6 +178,10 @@ pub struct Policy {
     /// Fuel of one call on the request path; a unit is about one instruction.
     #[schemars(range(min = 1, max = 1_000_000_000_000u64), extend("x-unit" = "fuel"))]
     pub fuel: u64,
+    /// Fuel of all calls on the request path of one partner in a second, on each edge; over it the
+    /// built-in rule answers.
+    #[schemars(range(min = 1, max = 1_000_000_000_000u64), extend("x-unit" = "fuel"))]
+    pub fuel_per_second_max: u64,
     /// Longest wall-clock time of one call.
     #[schemars(range(min = 1, max = 60_000))]
     pub deadline_ms: u64,
@@ -192,6 +196,10 @@ pub struct Policy {
     pub live_max: u32,
     /// Every change of a partner's policy needs a manifest that an operator's key signed.
     pub require_signature: bool,
+    /// Ed25519 keys that sign manifests and changes, by name: a PEM `PUBLIC KEY` each. Where signatures
+    /// are required, no other key is registered without the signature of one of these or of a
+    /// registered one.
+    pub root_keys: BTreeMap<String, String>,
     /// Folder for the native code of policies, which only this user may enter; made if missing.
     #[schemars(extend("x-default" = "none: every start compiles every policy"))]
     pub cache_folder: Option<PathBuf>,
@@ -202,10 +210,12 @@ impl Default for Policy {
         let limits = PolicyLimits::default();
         Self {
             fuel: limits.fuel_max,
+            fuel_per_second_max: 1_000_000_000,
             deadline_ms: limits.deadline_ms,
             memory_bytes: limits.memory_bytes_max,
             live_max: limits.live_calls_max,
             require_signature: false,
+            root_keys: BTreeMap::new(),
             cache_folder: None,
         }
     }

@@ -6,8 +6,9 @@ use rampart_plugins::contract::PolicyKind;
 use rampart_plugins::{Policy, PolicyEngine, PolicyLimits};
 use serde_json::{Value, json};
 
-use self::vectors::Vectors;
+use self::vectors::{NOW, PARTNER, Vectors};
 use crate::platform::clock::Clock;
+use crate::policies::evaluate::context::context_at;
 use crate::policies::runtime::configuration::{entries, info_as_json};
 
 /// Instances started to measure the median.
@@ -42,7 +43,9 @@ pub fn check(
         .map_err(|error| format!("no policy can run on this machine: {error:#}"))?;
     let config = vectors.config.clone();
     let admitted = engine
-        .admit_with(kind, wasm, move |info| entries(&info.config, &config))
+        .admit_with(kind, wasm, context_at(PARTNER, NOW, kind.as_str()), move |info| {
+            entries(&info.config, &config)
+        })
         .map_err(|refused| refused.to_string())?;
     let outcomes = vectors.run(&admitted)?;
     let failed = outcomes.iter().filter(|outcome| outcome["passed"] == false).count();

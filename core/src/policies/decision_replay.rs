@@ -42,7 +42,7 @@ pub(crate) async fn replay(
     for stored in decisions.as_array().into_iter().flatten() {
         let Ok(decision) = Decision::deserialize(stored) else { continue };
         let Some(kind) = PolicyKind::from_name(&decision.kind) else { continue };
-        let target = Target { actor: "", slug, client, kind, reason: None };
+        let target = Target { actor: "", slug, client, kind, reason: None, signed: None };
         replayed.push(decision.replay(core, target).await?);
     }
     let same = replayed.iter().all(|decision| decision["same"] == true);
@@ -74,7 +74,7 @@ impl Decision {
             partner: target.slug.to_owned(),
             request_id: request_id.clone(),
             now,
-            rehearsal: true,
+            rehearsal: false,
             attributes: Vec::new(),
         };
         let _permit = core.policies.dry_run_permit().await?;

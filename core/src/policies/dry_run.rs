@@ -14,6 +14,7 @@ use rampart_plugins::contract::{CallContext, ConfigEntry};
 use rampart_plugins::{CallReport, KeyRing, Policy};
 use serde_json::{Map, Value, json};
 
+use super::evaluate::context::context_at;
 use super::kinds::{self, AnyRequest, CallInputs, ReportedOutput};
 use super::lifecycle::error::LifecycleError;
 use super::lifecycle::target::Target;
@@ -65,13 +66,17 @@ pub(crate) async fn dry_run(
         DryRunInput::Recorded => (false, recorded::requests(core, target, &catalogue).await?),
     };
     let (version, digest) = (loaded.version, loaded.digest().to_owned());
-    let context = context(core, target, now);
+    let now = now.unwrap_or_else(|| u32::try_from(core.clock.unix_seconds()).unwrap_or(u32::MAX));
+    let (partner, kind) = (target.slug.to_owned(), target.kind.as_str());
     let clock = core.clock.clone();
     let _permit = core.policies.dry_run_permit().await?;
     let run = move || {
         let started = clock.monotonic_ns();
-        let reports: Vec<_> =
-            requests.iter().map(|request| loaded.report(request, &context)).collect();
+        let report = |(index, request): (usize, &AnyRequest)| {
+            let context = context_at(&partner, now, &format!("{kind} {index}"));
+            loaded.report(request, &context)
+        };
+        let reports: Vec<_> = requests.iter().enumerate().map(report).collect();
         (reports, Duration::from_nanos(clock.monotonic_ns().saturating_sub(started)))
     };
     let (mut reports, elapsed) = tokio::task::spawn_blocking(run)
@@ -86,17 +91,6 @@ pub(crate) async fn dry_run(
     report.insert("version".into(), version.into());
     report.insert("digest".into(), digest.into());
     Ok(Value::Object(report))
-}
-
-/// The context of a dry run.
-fn context(core: &Core, target: Target<'_>, now: Option<u32>) -> CallContext {
-    CallContext {
-        partner: target.slug.to_owned(),
-        request_id: "dry-run".to_owned(),
-        now: now.unwrap_or_else(|| u32::try_from(core.clock.unix_seconds()).unwrap_or(u32::MAX)),
-        rehearsal: true,
-        attributes: Vec::new(),
-    }
 }
 
 /// A version loaded for dry runs.

@@ -78,6 +78,11 @@ fn call_version<R: PolicyRequest>(
         return None;
     };
     let started = core.clock.monotonic_ns();
+    let budget = &client.tenant.policies.fuel;
+    if !budget.allows(started / NS_PER_MS, core.settings.policy.fuel_per_second_max) {
+        count_outcome(core, client, active.kind, "budget");
+        return None;
+    }
     if !active.breaker.allows(started / NS_PER_MS) {
         count_outcome(core, client, active.kind, "breaker");
         return None;
@@ -85,8 +90,13 @@ fn call_version<R: PolicyRequest>(
     let context = live_context(core, client);
     let keys = &client.tenant.policies.verification_keys;
     let inputs = CallInputs { context: &context, config: &active.config, keys };
-    let CallReport { outcome, fuel, .. } = request.call(CallClass::Live, policy, inputs)?;
+    let report = request.call(CallClass::Live, policy, inputs)?;
+    let CallReport { outcome, fuel, log, log_dropped, .. } = report;
     let ended = core.clock.monotonic_ns();
+    budget.burn(fuel);
+    if !log.is_empty() || log_dropped > 0 {
+        shadow::queue_log(core, client, active, &context.request_id, (log, log_dropped));
+    }
     let kind = active.kind.as_str();
     let meters =
         active.meters.get_or_init(|| core.metrics.policy_meters(kind, &client.tenant.slug));

@@ -1,9 +1,12 @@
 //! Verification keys, which a signature policy can name and never read. Sealed at rest.
 
+use chrono::{DateTime, Utc};
 use rampart_plugins::VerificationKey;
-use serde_json::json;
+use serde_json::{Value, json};
+use sqlx::PgConnection;
 
 use super::lifecycle::error::LifecycleError;
+use super::lifecycle::target::Target;
 use crate::Core;
 use crate::platform::audit::{self, Entry};
 use crate::platform::crypto::Secret;
@@ -16,6 +19,48 @@ const NAME_BYTES_MAX: usize = 64;
 /// Most keys of one partner.
 const KEYS_MAX: i64 = 100;
 
+/// A key to be stored.
+#[derive(Clone, Copy)]
+pub(crate) struct NewKey<'a> {
+    /// Its name in `wit/signature.wit`.
+    pub(crate) algorithm: &'a str,
+    pub(crate) key: &'a Secret,
+    /// Start and end of its validity, if bounded: outside it the key verifies nothing.
+    pub(crate) not_before: Option<DateTime<Utc>>,
+    pub(crate) not_after: Option<DateTime<Utc>>,
+}
+
+/// Checks that the partner has every key that a policy names in its description of itself.
+///
+/// # Errors
+/// [`LifecycleError::Invalid`] with the first name of which there is no key, or one that has expired.
+pub(super) async fn check_named(
+    conn: &mut PgConnection,
+    target: Target<'_>,
+    info: &Value,
+) -> Result<(), LifecycleError> {
+    let named = info["keys"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let named: Vec<String> = named.map(str::to_owned).collect();
+    let missing = sqlx::query_scalar!(
+        r#"
+        select named as "named!" from unnest($2::text[]) named
+        where not exists (select from verification_key k where k.client_id = $1
+            and k.name = named and (k.not_after is null or k.not_after > now()))
+        limit 1
+        "#,
+        target.client.uuid(),
+        &named,
+    )
+    .fetch_optional(conn)
+    .await?;
+    match missing {
+        Some(name) => Err(LifecycleError::Invalid(format!(
+            "the policy names the verification key `{name}`, which the partner does not have"
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// Stores a key under this name, replacing another.
 ///
 /// # Errors
@@ -25,8 +70,12 @@ pub(crate) async fn put(
     actor: &str,
     (client, slug): (ClientId, &str),
     name: &str,
-    (algorithm, key): (&str, &Secret),
+    new: NewKey<'_>,
 ) -> Result<(), LifecycleError> {
+    let NewKey { algorithm, key, not_before, not_after } = new;
+    if not_before.zip(not_after).is_some_and(|(from, to)| from >= to) {
+        return Err(LifecycleError::Invalid("notAfter: it is not after notBefore".into()));
+    }
     check_name(name)?;
     let known = runtime::algorithm(algorithm).ok_or_else(|| {
         let names: Vec<_> = ALGORITHMS.iter().map(|(name, _)| *name).collect();
@@ -51,19 +100,24 @@ pub(crate) async fn put(
         ));
     }
     sqlx::query!(
-        "insert into verification_key (client_id, name, algorithm, sealed, created_at) \
-         values ($1, $2, $3, $4, $5) on conflict (client_id, name) do update \
+        "insert into verification_key (client_id, name, algorithm, sealed, created_at, not_before, \
+             not_after) \
+         values ($1, $2, $3, $4, $5, $6, $7) on conflict (client_id, name) do update \
          set algorithm = excluded.algorithm, sealed = excluded.sealed, \
-             created_at = excluded.created_at",
+             created_at = excluded.created_at, not_before = excluded.not_before, \
+             not_after = excluded.not_after",
         client.uuid(),
         name,
         algorithm,
         sealed,
         core.clock.now(),
+        not_before,
+        not_after,
     )
     .execute(&mut *tx)
     .await?;
-    let detail = json!({"name": name, "algorithm": algorithm});
+    let detail = json!({"name": name, "algorithm": algorithm, "notBefore": not_before,
+        "notAfter": not_after});
     let entry = Entry { actor, action: "verification-key.put", target: slug, detail };
     audit::record(&mut tx, &core.clock, entry).await?;
     tx.commit().await?;

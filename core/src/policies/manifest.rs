@@ -4,9 +4,6 @@
 //! The signature is Ed25519 (RFC 8032) over [`DOMAIN`] and the text of the manifest, byte for byte.
 //! A manifest has the number of its version, so that it cannot be replayed.
 
-use ring::signature::Ed25519KeyPair;
-use rustls::pki_types::PrivatePkcs8KeyDer;
-use rustls::pki_types::pem::PemObject as _;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use sqlx::PgConnection;
@@ -14,9 +11,11 @@ use sqlx::PgConnection;
 use super::lifecycle::error::LifecycleError;
 use super::lifecycle::target::Target;
 use super::operator_keys;
+use super::statement::sign_text;
 use crate::Core;
 use crate::platform::crypto::digest_of;
 use crate::platform::error::Result;
+use rampart_types::ClientId;
 
 /// Domain separation: prefix of the signed text, so that no other signature of the key is valid.
 const DOMAIN: &str = "rampart policy manifest 1\n";
@@ -75,7 +74,8 @@ impl SignedManifest {
         if self.manifest.len() > MANIFEST_BYTES_MAX {
             return Err(invalid(format!("it has at most {MANIFEST_BYTES_MAX} bytes")));
         }
-        let key = operator_keys::find(core, &self.key)
+        let mut conn = core.db.acquire().await?;
+        let key = operator_keys::find(core, &mut conn, &self.key)
             .await?
             .ok_or_else(|| invalid("its key is not registered".to_owned()))?;
         let message = [DOMAIN, &self.manifest].concat();
@@ -123,10 +123,6 @@ pub struct ManifestContent<'a> {
 /// # Errors
 /// When the text is no such key.
 pub fn sign(pem: &str, content: &ManifestContent<'_>) -> Result<(String, Vec<u8>), &'static str> {
-    let not_a_key = "the key is not an Ed25519 key in PKCS #8 PEM";
-    let der = PrivatePkcs8KeyDer::from_pem_slice(pem.as_bytes()).map_err(|_| not_a_key)?;
-    let pair = Ed25519KeyPair::from_pkcs8_maybe_unchecked(der.secret_pkcs8_der())
-        .map_err(|_| not_a_key)?;
     let manifest = json!({
         "partner": content.partner,
         "kind": content.kind,
@@ -136,8 +132,8 @@ pub fn sign(pem: &str, content: &ManifestContent<'_>) -> Result<(String, Vec<u8>
         "failClosed": content.fail_closed,
     })
     .to_string();
-    let signature = pair.sign([DOMAIN, &manifest].concat().as_bytes());
-    Ok((manifest, signature.as_ref().to_vec()))
+    let signature = sign_text(pem, DOMAIN, &manifest)?;
+    Ok((manifest, signature))
 }
 
 /// SHA-256 in lower-case hex.
@@ -159,7 +155,19 @@ pub(super) async fn check_unsigned_allowed(
     target: Target<'_>,
 ) -> Result<(), LifecycleError> {
     let mut conn = core.db.acquire().await?;
-    match is_required(core, &mut conn, target).await? {
+    check_unsigned_allowed_in(core, &mut conn, target).await
+}
+
+/// The same in a transaction that holds the row lock of the client.
+///
+/// # Errors
+/// As [`check_unsigned_allowed`].
+pub(super) async fn check_unsigned_allowed_in(
+    core: &Core,
+    conn: &mut PgConnection,
+    target: Target<'_>,
+) -> Result<(), LifecycleError> {
+    match is_required(core, conn, target.client).await? {
         true => Err(LifecycleError::Invalid(
             "a signed manifest is required here: push a version".into(),
         )),
@@ -177,11 +185,11 @@ pub(super) async fn check_stored_signature(
     target: Target<'_>,
     signed_with: Option<&str>,
 ) -> Result<(), LifecycleError> {
-    if !is_required(core, conn, target).await? {
+    if !is_required(core, conn, target.client).await? {
         return Ok(());
     }
     let signed = match signed_with {
-        Some(fingerprint) => operator_keys::is_registered(conn, fingerprint).await?,
+        Some(fingerprint) => operator_keys::is_registered(core, conn, fingerprint).await?,
         None => false,
     };
     match signed {
@@ -190,13 +198,21 @@ pub(super) async fn check_stored_signature(
     }
 }
 
-async fn is_required(core: &Core, conn: &mut PgConnection, target: Target<'_>) -> Result<bool> {
+/// True if this client's policies must be signed.
+///
+/// # Errors
+/// When the database cannot be read.
+pub(super) async fn is_required(
+    core: &Core,
+    conn: &mut PgConnection,
+    client: ClientId,
+) -> Result<bool> {
     if core.settings.policy.require_signature {
         return Ok(true);
     }
     let required = sqlx::query_scalar!(
         "select policy_signature_required from client where client_id = $1",
-        target.client.uuid(),
+        client.uuid(),
     )
     .fetch_one(conn)
     .await?;

@@ -1,5 +1,7 @@
 //! Public keys of operators, which sign manifests of partners' policies.
 
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
 use rampart_plugins::VerificationKey;
 use rampart_plugins::contract::Algorithm;
@@ -11,6 +13,8 @@ use sqlx::PgConnection;
 use super::keys::check_name;
 use super::lifecycle::error::LifecycleError;
 use super::manifest::fingerprint;
+use super::signed_change;
+use super::statement::{ChangeStatement, SignedChange};
 use crate::Core;
 use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Error, Result};
@@ -56,14 +60,24 @@ pub(crate) async fn list(core: &Core) -> Result<Vec<OperatorKey>> {
 pub(crate) async fn register(
     core: &Core,
     actor: &str,
-    name: &str,
-    pem: &str,
+    (name, pem): (&str, &str),
+    signed: Option<&SignedChange>,
 ) -> Result<(), LifecycleError> {
     check_name(name)?;
+    if core.policies.root_key(name).is_some() {
+        return Err(LifecycleError::Conflict("the name is that of a root key"));
+    }
     VerificationKey::parse(Algorithm::Ed25519, pem)
         .map_err(|problem| LifecycleError::Invalid(format!("publicKey: {problem}")))?;
     let fingerprint = fingerprint(pem);
     let mut tx = core.db.begin().await?;
+    let change = ChangeStatement {
+        action: "operator-key.register".to_owned(),
+        key: Some(name.to_owned()),
+        fingerprint: Some(fingerprint.clone()),
+        ..ChangeStatement::default()
+    };
+    signed_change::check_of_keys(core, &mut tx, signed, change).await?;
     let registered = sqlx::query_scalar!(
         "insert into operator_key (name, public_key, fingerprint, created_by, created_at) \
          select $1, $2, $3, $4, $5 where (select count(*) from operator_key) < $6 \
@@ -96,8 +110,19 @@ pub(crate) async fn register(
 ///
 /// # Errors
 /// [`LifecycleError::NotFound`] when there is none of this name.
-pub(crate) async fn remove(core: &Core, actor: &str, name: &str) -> Result<(), LifecycleError> {
+pub(crate) async fn remove(
+    core: &Core,
+    actor: &str,
+    name: &str,
+    signed: Option<&SignedChange>,
+) -> Result<(), LifecycleError> {
     let mut tx = core.db.begin().await?;
+    let change = ChangeStatement {
+        action: "operator-key.remove".to_owned(),
+        key: Some(name.to_owned()),
+        ..ChangeStatement::default()
+    };
+    signed_change::check_of_keys(core, &mut tx, signed, change).await?;
     let removed =
         sqlx::query!("delete from operator_key where name = $1", name).execute(&mut *tx).await?;
     if removed.rows_affected() == 0 {
@@ -110,32 +135,49 @@ pub(crate) async fn remove(core: &Core, actor: &str, name: &str) -> Result<(), L
     Ok(())
 }
 
-/// A registered key, to verify with.
+/// A registered key or a root key, to verify with.
 pub(super) struct RegisteredKey {
-    pub(super) public: VerificationKey,
+    pub(super) public: Arc<VerificationKey>,
     pub(super) fingerprint: String,
 }
 
-/// The key of this name.
+/// The key of this name: a root key of the settings, or a registered one.
 ///
 /// # Errors
 /// When the database cannot be read.
-pub(super) async fn find(core: &Core, name: &str) -> Result<Option<RegisteredKey>> {
+pub(super) async fn find(
+    core: &Core,
+    conn: &mut PgConnection,
+    name: &str,
+) -> Result<Option<RegisteredKey>> {
+    if let Some(root) = core.policies.root_key(name) {
+        return Ok(Some(RegisteredKey {
+            public: Arc::clone(&root.public),
+            fingerprint: root.fingerprint.clone(),
+        }));
+    }
     let row =
         sqlx::query!("select public_key, fingerprint from operator_key where name = $1", name)
-            .fetch_optional(&core.db)
+            .fetch_optional(conn)
             .await?;
     let Some(row) = row else { return Ok(None) };
     let public = VerificationKey::parse(Algorithm::Ed25519, &row.public_key)
         .map_err(|error| Error::internal("read an operator's key", error))?;
-    Ok(Some(RegisteredKey { public, fingerprint: row.fingerprint }))
+    Ok(Some(RegisteredKey { public: Arc::new(public), fingerprint: row.fingerprint }))
 }
 
-/// True if a key with this fingerprint is registered, by any name.
+/// True if a key with this fingerprint is registered, by any name, or is a root key.
 ///
 /// # Errors
 /// When the database cannot be read.
-pub(super) async fn is_registered(conn: &mut PgConnection, fingerprint: &str) -> Result<bool> {
+pub(super) async fn is_registered(
+    core: &Core,
+    conn: &mut PgConnection,
+    fingerprint: &str,
+) -> Result<bool> {
+    if core.policies.is_root(fingerprint) {
+        return Ok(true);
+    }
     let found = sqlx::query_scalar!(
         r#"select exists (select from operator_key where fingerprint = $1) as "found!""#,
         fingerprint,

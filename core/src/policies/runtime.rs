@@ -6,9 +6,11 @@
 mod active;
 mod compiled;
 pub(crate) mod configuration;
+mod fuel_budget;
 mod load;
 mod log_throttle;
 mod rollout;
+mod root_keys;
 mod sample_throttle;
 mod verification_keys;
 

@@ -1,4 +1,4 @@
-//! Shadow runs and request sampling, off the request path: jobs go to a bounded queue, which a
+//! Shadow runs, request samples and log lines, off the request path: jobs go to a bounded queue, which a
 //! worker drains at each run.
 
 use std::collections::HashMap;
@@ -6,11 +6,12 @@ use std::fmt;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rampart_plugins::contract::{CallContext, PolicyKind};
-use rampart_plugins::{CallClass, CallReport, FailureKind};
+use rampart_plugins::contract::PolicyKind;
+use rampart_plugins::{CallClass, CallReport, FailureKind, LogLine};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::dry_run::report::level;
 use super::evaluate::context::{NS_PER_MS, live_context};
 use super::evaluate::redaction::redacted;
 use super::kinds::{CallInputs, PolicyRequest};
@@ -42,6 +43,19 @@ enum Job {
         slot: u64,
         input: Box<dyn FnOnce() -> Value + Send>,
     },
+    Log(LoggedCall),
+}
+
+/// Lines that a live call logged.
+struct LoggedCall {
+    client: ClientId,
+    kind: PolicyKind,
+    version: i64,
+    slot: u64,
+    request_id: String,
+    lines: Vec<LogLine>,
+    lines_dropped: u32,
+    calls_dropped: u64,
 }
 
 /// Result of a shadow run.
@@ -80,7 +94,7 @@ pub(super) fn queue_run<R: PolicyRequest>(
     request: R,
     active: Option<R::Output>,
 ) {
-    let context = CallContext { rehearsal: true, ..live_context(core, client) };
+    let context = live_context(core, client);
     let keys = client.tenant.policies.verification_keys.clone();
     let candidate = Arc::clone(&rollout.policy);
     let run = move || {
@@ -132,6 +146,30 @@ pub(super) fn queue_sample<R: PolicyRequest>(
     }
 }
 
+/// Queues the lines of a live call to be stored, at the rate of the policy's throttle.
+pub(super) fn queue_log(
+    core: &Core,
+    client: &Client,
+    active: &ActivePolicy,
+    request_id: &str,
+    (lines, lines_dropped): (Vec<LogLine>, u32),
+) {
+    let Some(slot) = active.stored_log.next_slot(core.clock.monotonic_ns() / NS_PER_MS) else {
+        active.log_calls_dropped.fetch_add(1, Ordering::Relaxed);
+        return;
+    };
+    core.policy_shadows.push(Job::Log(LoggedCall {
+        client: client.id(),
+        kind: active.kind,
+        version: active.version,
+        slot,
+        request_id: request_id.to_owned(),
+        lines,
+        lines_dropped,
+        calls_dropped: active.log_calls_dropped.swap(0, Ordering::Relaxed),
+    }));
+}
+
 /// Counts of one worker run for a rollout.
 #[derive(Default)]
 struct Tally {
@@ -173,6 +211,7 @@ impl Tally {
 struct Results {
     tallies: HashMap<Uuid, (ClientId, Arc<Rollout>, Tally)>,
     samples: Vec<(ClientId, PolicyKind, i16, Value)>,
+    logs: Vec<LoggedCall>,
 }
 
 impl Core {
@@ -205,6 +244,36 @@ impl Core {
             .execute(&self.db)
             .await?;
         }
+        for logged in results.logs {
+            self.write_log(logged).await?;
+        }
+        Ok(())
+    }
+
+    /// Stores the lines of a call. They are the partner's text, so words that may identify somebody are
+    /// left out.
+    async fn write_log(&self, logged: LoggedCall) -> Result<()> {
+        let line =
+            |line: &LogLine| json!({"level": level(line.level), "text": redacted(&line.text)});
+        let lines: Vec<Value> = logged.lines.iter().map(line).collect();
+        sqlx::query!(
+            "insert into policy_log (client_id, kind, slot, version, request_id, lines, \
+                 lines_dropped, calls_dropped, at) values ($1, $2, $3, $4, $5, $6, $7, $8, now()) \
+             on conflict (client_id, kind, slot) do update set version = excluded.version, \
+                 request_id = excluded.request_id, lines = excluded.lines, \
+                 lines_dropped = excluded.lines_dropped, \
+                 calls_dropped = excluded.calls_dropped, at = excluded.at",
+            logged.client.uuid(),
+            logged.kind.as_str(),
+            i16::try_from(logged.slot).unwrap_or(0),
+            logged.version,
+            logged.request_id,
+            Value::from(lines),
+            i64::from(logged.lines_dropped),
+            i64::try_from(logged.calls_dropped).unwrap_or(i64::MAX),
+        )
+        .execute(&self.db)
+        .await?;
         Ok(())
     }
 
@@ -281,6 +350,7 @@ fn run(jobs: Vec<Job>) -> Results {
                 let slot = i16::try_from(slot).unwrap_or(0);
                 results.samples.push((client, kind, slot, input()));
             }
+            Job::Log(logged) => results.logs.push(logged),
         }
     }
     for (_, rollout, tally) in results.tallies.values_mut() {

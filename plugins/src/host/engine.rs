@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use crate::admission::{self, Admitted};
 use crate::bindings::meta::{PolicyInfo, PolicyKind};
-use crate::bindings::types::ConfigEntry;
+use crate::bindings::types::{CallContext, ConfigEntry};
 use crate::host::compile::{self, Rejection};
 use crate::host::limits::PolicyLimits;
 use crate::host::runtime::Runtime;
-use crate::kinds::Policy;
+use crate::kinds::{Policy, probes};
 
 /// Compiles policies and holds the memory they run in. One per process; cheap to clone.
 #[derive(Clone)]
@@ -61,10 +61,12 @@ impl PolicyEngine {
         wasm: Vec<u8>,
         config: Vec<ConfigEntry>,
     ) -> Result<Admitted, Rejection> {
-        self.admit_with(kind, wasm, move |_| Ok(config))
+        self.admit_with(kind, wasm, probes::context(), move |_| Ok(config))
     }
 
-    /// The same, with a configuration built from the policy's description of itself.
+    /// The same, with a configuration built from the policy's description of itself, and in a context of
+    /// the caller's: one like that of live calls, so that the policy cannot tell the examination from
+    /// them.
     ///
     /// # Errors
     /// The reason, that of `configure` included, in one line for the operator.
@@ -72,9 +74,10 @@ impl PolicyEngine {
         &self,
         kind: PolicyKind,
         wasm: Vec<u8>,
+        context: CallContext,
         configure: impl FnOnce(&PolicyInfo) -> Result<Vec<ConfigEntry>, String> + Send + 'static,
     ) -> Result<Admitted, Rejection> {
-        admission::admit(&self.runtime, kind, wasm, configure)
+        admission::admit(&self.runtime, kind, wasm, context, configure)
     }
 
     /// Compiles a component that was admitted before, at start or when another edge admitted it.

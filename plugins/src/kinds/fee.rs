@@ -3,7 +3,7 @@
 use rust_decimal::Decimal;
 
 use super::compiled::{Compiled, Linked};
-use super::probes::{self, burnt_fuel};
+use super::probes::burnt_fuel;
 use super::request_size::RequestSize;
 use super::scalars::{check_rule, is_slug, parse_decimal, parse_ppm};
 use crate::bindings::fee::{self, FeeKind, FeeRequest, GuestIndices, Stage};
@@ -65,8 +65,12 @@ impl FeePolicy {
         )
     }
 
-    pub(crate) fn probe(&self, config: &[ConfigEntry]) -> Result<u64, String> {
-        burnt_fuel(&probe_requests(), |(context, request)| {
+    pub(crate) fn probe(
+        &self,
+        context: &CallContext,
+        config: &[ConfigEntry],
+    ) -> Result<u64, String> {
+        burnt_fuel(&probe_requests(), |request| {
             self.price_in(CallClass::Admission, context, config, request)
         })
     }
@@ -162,7 +166,7 @@ impl RequestSize for FeeRequest {
     }
 }
 
-fn probe_requests() -> Vec<(CallContext, FeeRequest)> {
+fn probe_requests() -> Vec<FeeRequest> {
     let ordinary = FeeRequest {
         stage: Stage::Quote,
         side: Side::Buy,
@@ -199,7 +203,7 @@ fn probe_requests() -> Vec<(CallContext, FeeRequest)> {
         ..ordinary.clone()
     };
     let requests = [ordinary, with_promo, large, small, sale];
-    requests.into_iter().map(|request| (probes::context("fee"), request)).collect()
+    requests.into()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Method-order policies: ranks the payment methods offered to one user.
 
 use super::compiled::{Compiled, Linked};
-use super::probes::{self, burnt_fuel};
+use super::probes::burnt_fuel;
 use super::request_size::{ELEMENT_BYTES, RequestSize};
 use super::scalars::check_rule;
 use crate::bindings::method_order::{
@@ -70,8 +70,12 @@ impl MethodOrderPolicy {
         )
     }
 
-    pub(crate) fn probe(&self, config: &[ConfigEntry]) -> Result<u64, String> {
-        burnt_fuel(&probe_requests(), |(context, request)| {
+    pub(crate) fn probe(
+        &self,
+        context: &CallContext,
+        config: &[ConfigEntry],
+    ) -> Result<u64, String> {
+        burnt_fuel(&probe_requests(), |request| {
             self.rank_in(CallClass::Admission, context, config, request)
         })
     }
@@ -132,7 +136,7 @@ impl RequestSize for RankRequest {
     }
 }
 
-fn probe_requests() -> Vec<(CallContext, RankRequest)> {
+fn probe_requests() -> Vec<RankRequest> {
     let kinds = [
         MethodKind::Card,
         MethodKind::BankTransfer,
@@ -167,7 +171,7 @@ fn probe_requests() -> Vec<(CallContext, RankRequest)> {
         request(4, Some("gone".into())),
         request(METHODS_MAX, None),
     ];
-    requests.into_iter().map(|request| (probes::context("method-order"), request)).collect()
+    requests.into()
 }
 
 #[cfg(test)]

@@ -6,14 +6,14 @@ use crate::host::report::{CallReport, FailureKind};
 /// 2026-01-01T00:00:00Z.
 pub(crate) const NOW: u32 = 1_767_225_600;
 
-/// The context of a probe.
-pub(crate) fn context(request: &str) -> CallContext {
+/// The context of an admission without an edge: in the form of a live one.
+pub(crate) fn context() -> CallContext {
     CallContext {
-        partner: "sample".into(),
-        request_id: request.into(),
+        partner: "acme".into(),
+        request_id: "019b76da-a800-7c3e-9a51-0d5c4b7f2e61".into(),
         now: NOW,
-        rehearsal: true,
-        attributes: vec![("unknown".into(), "to be ignored".into())],
+        rehearsal: false,
+        attributes: Vec::new(),
     }
 }
 

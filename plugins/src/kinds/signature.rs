@@ -3,7 +3,7 @@
 use wasmtime::component::{HasSelf, Linker};
 
 use super::compiled::{Compiled, Linked};
-use super::probes::{self, burnt_fuel};
+use super::probes::burnt_fuel;
 use super::request_size::{ELEMENT_BYTES, RequestSize};
 use crate::bindings::crypto::{self, Algorithm};
 use crate::bindings::signature::{
@@ -75,8 +75,12 @@ impl SignaturePolicy {
         )
     }
 
-    pub(crate) fn probe(&self, config: &[ConfigEntry]) -> Result<u64, String> {
-        burnt_fuel(&probe_payloads(), |(context, payload)| {
+    pub(crate) fn probe(
+        &self,
+        context: &CallContext,
+        config: &[ConfigEntry],
+    ) -> Result<u64, String> {
+        burnt_fuel(&probe_payloads(), |payload| {
             self.verify_in(CallClass::Admission, context, config, payload, &KeyRing::default())
         })
     }
@@ -110,7 +114,7 @@ impl RequestSize for SignedPayload {
     }
 }
 
-fn probe_payloads() -> Vec<(CallContext, SignedPayload)> {
+fn probe_payloads() -> Vec<SignedPayload> {
     let field = |name: &str, value: &str| Field { name: name.into(), value: value.into() };
     let unsigned = SignedPayload {
         purpose: Purpose::Offer,
@@ -141,7 +145,7 @@ fn probe_payloads() -> Vec<(CallContext, SignedPayload)> {
     };
     let bare = SignedPayload { fields: Vec::new(), ..onboarding.clone() };
     let payloads = [unsigned, forged, garbage, onboarding, bare];
-    payloads.into_iter().map(|payload| (probes::context("signature"), payload)).collect()
+    payloads.into()
 }
 
 #[cfg(test)]

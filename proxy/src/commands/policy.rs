@@ -5,6 +5,7 @@ mod build;
 mod check;
 mod lifecycle;
 mod new;
+mod signing;
 mod template;
 
 use clap::Subcommand;

@@ -41,6 +41,13 @@ async fn stage(context: &TestContext, path: &str, guest: &str, mut members: Valu
     context.admin(Method::POST, &format!("{path}/versions"), members).await
 }
 
+/// The key that `ed25519-offer` names: that of seed 7.
+async fn set_key(context: &TestContext) {
+    let key = "/admin/v1/partners/acme/verification-keys/partner-ed25519";
+    let body = json!({"algorithm": "ed25519", "key": ed25519(7).1});
+    context.admin(Method::PUT, key, body).await.assert_status(200);
+}
+
 async fn dry_run(context: &TestContext, path: &str, input: Value) -> Value {
     let path = format!("{path}/dry-run");
     let answer = context.admin(Method::POST, &path, json!({ "input": input })).await;
@@ -220,6 +227,21 @@ async fn a_verification_key_serves_its_partner_until_it_is_taken_away() {
     let context = context().await;
     let other = context.partner("other").await;
     let (pair, pem) = ed25519(7);
+    let keys = |slug: &str| format!("/admin/v1/partners/{slug}/verification-keys/partner-ed25519");
+    let body = json!({"algorithm": "ed25519", "key": pem});
+    let lacking = async || {
+        let refused = push(&context, SIGNATURE, "ed25519-offer").await;
+        assert!(refused.assert_status(422).text().contains("`partner-ed25519`"));
+    };
+    lacking().await;
+    context.admin(Method::PUT, &keys(&other.slug), body.clone()).await.assert_status(200);
+    lacking().await;
+    let mut expired = body.clone();
+    expired["notAfter"] = json!("2026-01-01T00:00:00Z");
+    context.admin(Method::PUT, &keys("acme"), expired.clone()).await.assert_status(200);
+    lacking().await;
+    let put = context.admin(Method::PUT, &keys("acme"), body.clone()).await;
+    assert_eq!(put.assert_status(200).json()["algorithm"], "ed25519");
     push(&context, SIGNATURE, "ed25519-offer").await.assert_status(200);
     let now = context.clock().unix_seconds();
     let signed = pair.sign(format!("fee=1.50&t={now}&n=nonce-0001").as_bytes());
@@ -227,17 +249,21 @@ async fn a_verification_key_serves_its_partner_until_it_is_taken_away() {
     let fields: Value = serde_json::from_str(r#"{"fee": 1.50}"#).unwrap();
     let input = json!({"fields": fields, "signature": claim});
     let judged = async || dry_run(&context, SIGNATURE, input.clone()).await["decision"].clone();
-    assert_eq!(judged().await["reason"], "unknown-key");
-
-    let keys = |slug: &str| format!("/admin/v1/partners/{slug}/verification-keys/partner-ed25519");
-    let body = json!({"algorithm": "ed25519", "key": pem});
-    context.admin(Method::PUT, &keys(&other.slug), body.clone()).await.assert_status(200);
-    assert_eq!(judged().await["reason"], "unknown-key", "another partner's key");
-    let put = context.admin(Method::PUT, &keys("acme"), body).await;
-    assert_eq!(put.assert_status(200).json()["algorithm"], "ed25519");
     let authentic = judged().await;
     assert_eq!(authentic["verdict"], "authentic");
     assert_eq!(authentic["signer"]["replayToken"], "nonce-0001");
+
+    let mut future = body.clone();
+    future["notBefore"] = json!("2100-01-01T00:00:00Z");
+    for outside in [expired, future] {
+        let put = context.admin(Method::PUT, &keys("acme"), outside).await;
+        put.assert_status(200);
+        assert_eq!(judged().await["verdict"], "rejected", "{}", put.text());
+    }
+    let mut reversed = body.clone();
+    (reversed["notBefore"], reversed["notAfter"]) =
+        (json!("2027-01-01T00:00:00Z"), json!("2026-01-01T00:00:00Z"));
+    context.admin(Method::PUT, &keys("acme"), reversed).await.assert_status(422);
 
     let another = json!({"algorithm": "ed25519", "key": ed25519(8).1});
     context.admin(Method::PUT, &keys("acme"), another).await.assert_status(200);
@@ -245,6 +271,25 @@ async fn a_verification_key_serves_its_partner_until_it_is_taken_away() {
     context.admin(Method::DELETE, &keys("acme"), json!({})).await.assert_status(204);
     assert_eq!(judged().await["reason"], "unknown-key");
     context.admin(Method::DELETE, &keys("acme"), json!({})).await.assert_status(404);
+}
+
+#[tokio::test]
+async fn a_policy_cannot_tell_a_dry_run_from_a_live_call() {
+    let context = context().await;
+    for name in ["one", "two"] {
+        let path = format!("/admin/v1/partners/acme/verification-keys/{name}");
+        let body = json!({"algorithm": "ed25519", "key": ed25519(7).1});
+        context.admin(Method::PUT, &path, body).await.assert_status(200);
+    }
+    let path = format!("{FEE}?config={{%22integer%22:1}}");
+    push(&context, &path, "mirror-fee").await.assert_status(200);
+    let report = dry_run(&context, FEE, json!({})).await;
+    let mirrored: Vec<_> = report["log"][0]["text"].as_str().unwrap().split('|').collect();
+    let [partner, request_id, now, rehearsal, ..] = mirrored[..] else { panic!("{report}") };
+    assert_eq!((partner, rehearsal), ("acme", "0"));
+    assert_eq!((request_id.len(), &request_id[14..15]), (36, "7"), "{request_id} is no UUIDv7");
+    let now: i64 = now.parse().unwrap();
+    assert!((context.clock().unix_seconds() - now).abs() < 60, "{now}");
 }
 
 #[tokio::test]

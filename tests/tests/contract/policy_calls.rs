@@ -1,5 +1,6 @@
 //! Policies as partners meet them: in quotes and offers.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
@@ -111,11 +112,11 @@ async fn a_malfunction_refuses_where_the_partner_is_set_to_fail_closed() {
 async fn a_signature_policy_accepts_what_its_partner_signed_once() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
-    push(&context, "/admin/v1/partners/acme/policies/signature", "ed25519-offer").await;
     let (pair, pem) = ed25519(7);
     let key = "/admin/v1/partners/acme/verification-keys/partner-ed25519";
     let body = json!({"algorithm": "ed25519", "key": pem});
     context.admin(Method::PUT, key, body).await.assert_status(200);
+    push(&context, "/admin/v1/partners/acme/policies/signature", "ed25519-offer").await;
     let now = context.clock().unix_seconds();
     let sign = |nonce: &str, at: i64| {
         let line = format!("fee=1.5&returnUrl=https%3A%2F%2Facme.example%2Fback&t={at}&n={nonce}");
@@ -138,4 +139,42 @@ async fn a_signature_policy_accepts_what_its_partner_signed_once() {
     offer(Value::Null).await.assert_codes(&["ER339"]);
     offer(json!(1)).await.assert_codes(&["ER338"]);
     offer(sign("nonce-0004", now)).await.assert_status(200);
+}
+
+#[tokio::test]
+async fn over_a_partners_fuel_of_a_second_the_built_in_fees_apply() {
+    let context = TestContext::with(|settings| {
+        settings.policy.deadline_ms = 5_000;
+        settings.policy.fuel_per_second_max = 1;
+    })
+    .await;
+    let acme = context.partner("acme").await;
+    push(&context, FEE, "hostile").await;
+    // The first call of each second is within the budget and overdraws it.
+    let mut fees = BTreeSet::new();
+    for _ in 0..20 {
+        fees.insert(partner_fee(&acme, "DE").await);
+    }
+    assert_eq!(fees.into_iter().collect::<Vec<_>>(), ["0", "1"]);
+    assert!(calls(&context, "fee", "budget") > 0);
+}
+
+#[tokio::test]
+async fn what_a_policy_logs_in_a_live_call_is_shown_to_operators() {
+    let context = TestContext::with(|settings| settings.policy.deadline_ms = 5_000).await;
+    let acme = context.partner("acme").await;
+    for name in ["one", "two"] {
+        let path = format!("/admin/v1/partners/acme/verification-keys/{name}");
+        let body = json!({"algorithm": "ed25519", "key": ed25519(7).1});
+        context.admin(Method::PUT, &path, body).await.assert_status(200);
+    }
+    push(&context, &format!("{FEE}?config={{%22integer%22:1}}"), "mirror-fee").await;
+    for _ in 0..3 {
+        quote(&acme, "DE").await;
+    }
+    context.core().run_policy_shadows().await.unwrap();
+    let shown = context.admin(Method::GET, FEE, json!({})).await.assert_status(200).json();
+    let log = shown["log"].as_array().unwrap();
+    assert!((1..=3).contains(&log.len()), "{shown}");
+    assert_eq!((&log[0]["version"], &log[0]["lines"][0]["level"]), (&json!(1), &json!("warn")));
 }

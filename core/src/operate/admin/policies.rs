@@ -18,6 +18,7 @@ use crate::endpoint::openapi::doc::{Kind, Member, required};
 use crate::http::request::Input;
 use crate::platform::error::{Denial, Error, Result};
 use crate::policies::lifecycle::{LifecycleError, REASON_CHARS_MAX, Target};
+use crate::policies::statement::SignedChange;
 
 /// The path's `{kind}`.
 const KIND: Member = required("kind", Kind::OneOf(&PolicyKind::NAMES), "The kind of policy.");
@@ -37,13 +38,19 @@ pub struct Policy {
     slug: String,
     kind: String,
     reason: Option<String>,
+    signed: Option<SignedChange>,
 }
 
 impl Policy {
     /// The policy that the path names.
     fn read(input: &Input, reason: Option<String>) -> Self {
         let (slug, kind) = (input.param("slug").to_owned(), input.param("kind").to_owned());
-        Self { slug, kind, reason }
+        Self { slug, kind, reason, signed: None }
+    }
+
+    /// The same, for a change that an operator may have to sign.
+    fn read_signed(input: &Input, reason: Option<String>, signed: Option<SignedChange>) -> Self {
+        Self { signed, ..Self::read(input, reason) }
     }
 
     /// The target of a change.
@@ -60,17 +67,20 @@ impl Policy {
             return Err(Denial::unprocessable(reason).into());
         }
         let reason = reason.filter(|reason| !reason.trim().is_empty());
-        Ok(Target { actor: operator.actor(), slug: &self.slug, client, kind, reason })
+        let signed = self.signed.as_ref();
+        Ok(Target { actor: operator.actor(), slug: &self.slug, client, kind, reason, signed })
     }
 }
 
-/// The members of a call that takes a reason alone.
+/// The members of a change that has no settings.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(rename = "Reason")]
 #[serde(deny_unknown_fields)]
 struct Because {
     /// For the history, at most 500 characters.
     reason: Option<String>,
+    /// A signed statement, where signatures are required.
+    signed: Option<SignedChange>,
 }
 
 impl From<LifecycleError> for Error {

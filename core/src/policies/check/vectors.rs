@@ -17,19 +17,21 @@
 
 use std::collections::BTreeMap;
 
-use rampart_plugins::contract::CallContext;
 use rampart_plugins::{Admitted, BoundKey, FailureKind, KeyRing, VerificationKey, check_config};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::policies::dry_run::report;
+use crate::policies::evaluate::context::context_at;
 use crate::policies::kinds;
 use crate::policies::runtime;
 use crate::policies::runtime::configuration::entries;
 use crate::trading::catalogue::Catalogue;
 
 /// 2026-01-01T00:00:00Z, unless a vector sets another time.
-const NOW: u32 = 1_767_225_600;
+pub(super) const NOW: u32 = 1_767_225_600;
+/// The partner of every vector.
+pub(super) const PARTNER: &str = "example";
 /// Most vectors in a file.
 const VECTORS_MAX: usize = 1_000;
 
@@ -128,13 +130,7 @@ impl Vectors {
         let kind = admitted.policy.kind();
         let request = kinds::read(kind, vector.input.clone(), &Catalogue::default())
             .map_err(|problem| format!("input: {problem}"))?;
-        let context = CallContext {
-            partner: "example".to_owned(),
-            request_id: vector.name.clone(),
-            now: vector.now.unwrap_or(NOW),
-            rehearsal: true,
-            attributes: Vec::new(),
-        };
+        let context = context_at(PARTNER, vector.now.unwrap_or(NOW), &vector.name);
         let report = report::call(&admitted.policy, &context, &config, &request, keys)
             .ok_or("it is for another kind of policy")?;
         let failed = !report["failure"].is_null();

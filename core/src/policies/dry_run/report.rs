@@ -41,7 +41,8 @@ fn as_json(report: CallReport<ReportedOutput>) -> Map<String, Value> {
     ])
 }
 
-const fn level(level: Level) -> &'static str {
+/// A level's name.
+pub(crate) const fn level(level: Level) -> &'static str {
     match level {
         Level::Debug => "debug",
         Level::Info => "info",

@@ -12,7 +12,9 @@ use super::target::Target;
 use crate::Core;
 use crate::platform::error::{Error, Result};
 use crate::platform::revision;
-use crate::policies::manifest;
+use crate::policies::signed_change;
+use crate::policies::statement::ChangeStatement;
+use crate::policies::{keys, manifest};
 
 /// Makes a version the active one. A rollout of its kind ends.
 pub(crate) async fn activate(
@@ -22,6 +24,12 @@ pub(crate) async fn activate(
 ) -> Result<VersionSummary, LifecycleError> {
     let mut tx = core.db.begin().await?;
     revision::client_changed(&mut tx, target.client).await?;
+    let change = ChangeStatement {
+        version: Some(version),
+        percentage: Some(100),
+        ..about(target, "policy.activate")
+    };
+    signed_change::check(core, &mut tx, target, change).await?;
     let found = find(core, &mut tx, target, version).await?;
     make_active(&mut tx, target, version).await?;
     record_change(core, &mut tx, target, "policy.activate", json!({ "version": version })).await?;
@@ -51,6 +59,16 @@ pub(crate) async fn start_shadow(
     start_rollout(core, target, version, None).await
 }
 
+/// A statement about the target's policy.
+fn about(target: Target<'_>, action: &str) -> ChangeStatement {
+    ChangeStatement {
+        action: action.to_owned(),
+        partner: Some(target.slug.to_owned()),
+        kind: Some(target.kind.as_str().to_owned()),
+        ..ChangeStatement::default()
+    }
+}
+
 async fn start_rollout(
     core: &Core,
     target: Target<'_>,
@@ -60,6 +78,14 @@ async fn start_rollout(
     let rollout_id = core.clock.uuid().map_err(Error::from)?;
     let mut tx = core.db.begin().await?;
     revision::client_changed(&mut tx, target.client).await?;
+    let signed_action =
+        if canary_percentage.is_some() { "policy.activate" } else { "policy.shadow" };
+    let change = ChangeStatement {
+        version: Some(version),
+        percentage: canary_percentage,
+        ..about(target, signed_action)
+    };
+    signed_change::check(core, &mut tx, target, change).await?;
     let found = find(core, &mut tx, target, version).await?;
     if found.active {
         return Err(LifecycleError::Conflict("the version is the active one"));
@@ -99,6 +125,7 @@ async fn start_rollout(
 pub(crate) async fn end_rollout(core: &Core, target: Target<'_>) -> Result<(), LifecycleError> {
     let mut tx = core.db.begin().await?;
     revision::client_changed(&mut tx, target.client).await?;
+    signed_change::check(core, &mut tx, target, about(target, "policy.end-trial")).await?;
     let ended = delete_rollout(&mut tx, target).await?.ok_or(LifecycleError::NotFound("trial"))?;
     let detail = json!({"version": ended.version, "percentage": ended.canary_percentage});
     record_change(core, &mut tx, target, "policy.end-trial", detail).await?;
@@ -116,6 +143,7 @@ pub(crate) async fn roll_back(
 ) -> Result<VersionSummary, LifecycleError> {
     let mut tx = core.db.begin().await?;
     revision::client_changed(&mut tx, target.client).await?;
+    signed_change::check(core, &mut tx, target, about(target, "policy.rollback")).await?;
     let ended = delete_rollout(&mut tx, target).await?;
     let canary = ended.filter(|ended| ended.canary_percentage.is_some()).map(|ended| ended.version);
     let active = active_version(&mut tx, target).await?;
@@ -167,6 +195,7 @@ async fn activate_previous(
 pub(crate) async fn remove(core: &Core, target: Target<'_>) -> Result<(), LifecycleError> {
     let mut tx = core.db.begin().await?;
     revision::client_changed(&mut tx, target.client).await?;
+    signed_change::check(core, &mut tx, target, about(target, "policy.remove")).await?;
     let ended = delete_rollout(&mut tx, target).await?;
     let active = sqlx::query_scalar!(
         "update policy_version set active = false \
@@ -199,7 +228,7 @@ async fn find(
     version: i64,
 ) -> Result<FoundVersion, LifecycleError> {
     let row = sqlx::query!(
-        "select digest, size, active, signed_with from policy_version \
+        "select digest, size, active, signed_with, info from policy_version \
          where client_id = $1 and kind = $2 and version = $3",
         target.client.uuid(),
         target.kind.as_str(),
@@ -209,6 +238,7 @@ async fn find(
     .await?
     .ok_or(LifecycleError::NotFound("version"))?;
     manifest::check_stored_signature(core, conn, target, row.signed_with.as_deref()).await?;
+    keys::check_named(conn, target, &row.info).await?;
     let kind = target.kind.as_str();
     let summary = VersionSummary { version, digest: row.digest, kind, size: row.size };
     Ok(FoundVersion { summary, active: row.active })

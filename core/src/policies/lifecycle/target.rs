@@ -3,6 +3,8 @@
 use rampart_plugins::contract::PolicyKind;
 use rampart_types::ClientId;
 
+use crate::policies::statement::SignedChange;
+
 /// Longest reason, in characters.
 pub(crate) const REASON_CHARS_MAX: usize = 500;
 
@@ -15,4 +17,6 @@ pub(crate) struct Target<'a> {
     pub(crate) kind: PolicyKind,
     /// The operator's reason, for the history; at most [`REASON_CHARS_MAX`].
     pub(crate) reason: Option<&'a str>,
+    /// The operator's signature, which some partners require.
+    pub(crate) signed: Option<&'a SignedChange>,
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use rampart_plugins::Admitted;
-use rampart_plugins::contract::PolicyKind;
+use rampart_plugins::contract::{PolicyInfo, PolicyKind};
 use serde_json::{Map, Value, json};
 
 use super::audit::record_change;
@@ -14,6 +14,8 @@ use super::target::Target;
 use crate::Core;
 use crate::platform::error::{Error, Result};
 use crate::platform::revision;
+use crate::policies::evaluate::context::context_at;
+use crate::policies::keys;
 use crate::policies::manifest::{self, Manifest, SignedManifest};
 use crate::policies::runtime::configuration;
 
@@ -168,7 +170,7 @@ impl Upload {
             return Err(LifecycleError::Invalid(reason.to_owned()));
         }
         let (admitted, component) =
-            admit(core, target.kind, self.component, self.config.clone()).await?;
+            admit(core, target, self.component, self.config.clone()).await?;
         if self.manifest.as_ref().is_some_and(|manifest| manifest.digest != admitted.digest) {
             return Err(LifecycleError::Invalid(
                 "manifest: its digest is not the component's".to_owned(),
@@ -186,6 +188,9 @@ impl Upload {
         .await?;
         // The row lock of the revision serializes concurrent pushes from here on.
         revision::client_changed(&mut tx, target.client).await?;
+        if self.manifest.is_none() {
+            manifest::check_unsigned_allowed_in(core, &mut tx, target).await?;
+        }
         let version = NewVersion {
             info: configuration::info_as_json(&admitted.info),
             config: self.config.into(),
@@ -196,6 +201,8 @@ impl Upload {
         };
         let stored = version.insert(core, &mut tx, target).await?;
         if self.activate {
+            let info = configuration::info_as_json(&admitted.info);
+            keys::check_named(&mut tx, target, &info).await?;
             make_active(&mut tx, target, stored.version).await?;
         }
         let detail = json!({
@@ -218,16 +225,20 @@ impl Upload {
 /// Runs the admission off the serving threads.
 async fn admit(
     core: &Core,
-    kind: PolicyKind,
+    target: Target<'_>,
     component: Vec<u8>,
     config: Map<String, Value>,
 ) -> Result<(Admitted, Arc<[u8]>), LifecycleError> {
     let _permit = core.policies.admission_permit().await?;
     let engine = core.policies.engine.clone();
     let stored: Arc<[u8]> = component.as_slice().into();
+    let kind = target.kind;
+    let now = u32::try_from(core.clock.unix_seconds()).unwrap_or(u32::MAX);
+    let seed = core.clock.uuid().map_err(Error::from)?.to_string();
+    let context = context_at(target.slug, now, &seed);
     let examine = move || {
-        engine
-            .admit_with(kind, component, move |info| configuration::entries(&info.config, &config))
+        let configure = move |info: &PolicyInfo| configuration::entries(&info.config, &config);
+        engine.admit_with(kind, component, context, configure)
     };
     let admitted = tokio::task::spawn_blocking(examine)
         .await

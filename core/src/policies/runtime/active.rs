@@ -1,12 +1,14 @@
 //! The policies of one tenant in a snapshot.
 
 use std::fmt;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
 use rampart_plugins::contract::{ConfigEntry, PolicyKind};
 use rampart_plugins::{Breaker, KeyRing, Policy};
 
 use super::compiled::Slot;
+use super::fuel_budget::FuelBudget;
 use super::log_throttle::LogThrottle;
 use super::rollout::Rollout;
 use super::sample_throttle::SampleThrottle;
@@ -19,6 +21,8 @@ pub struct TenantPolicies {
     active: Vec<Arc<ActivePolicy>>,
     /// Keys that the signature policy may name.
     pub verification_keys: KeyRing,
+    /// Fuel that its live calls may burn; it survives reloads.
+    pub(crate) fuel: Arc<FuelBudget>,
     /// Canaries and shadow runs, at most one of a kind.
     pub(crate) rollouts: Vec<Arc<Rollout>>,
 }
@@ -72,6 +76,10 @@ pub struct ActivePolicy {
     pub(crate) breaker: Breaker,
     /// Rate limit of sampled requests on this edge.
     pub(crate) sample_throttle: SampleThrottle,
+    /// Rate limit of stored log lines on this edge.
+    pub(crate) stored_log: SampleThrottle,
+    /// Calls whose log lines were not stored since the last that were.
+    pub(crate) log_calls_dropped: AtomicU64,
     /// Metrics of its calls, looked up by the first.
     pub(crate) meters: OnceLock<PolicyMeters>,
     /// Rate limit of logged failures.

@@ -12,6 +12,7 @@ use rampart_plugins::{Policy, PolicyEngine, PolicyLimits};
 use sqlx::PgPool;
 use tokio::sync::{OnceCell, Semaphore, SemaphorePermit, oneshot};
 
+use super::root_keys::{RootKey, RootKeys};
 use crate::Core;
 use crate::platform::error::{Error, Result};
 use crate::platform::settings;
@@ -40,6 +41,7 @@ pub struct Policies {
     admissions: Semaphore,
     /// The same for dry runs.
     dry_runs: Semaphore,
+    root_keys: RootKeys,
 }
 
 /// A component by kind and digest.
@@ -59,6 +61,9 @@ impl Policies {
     /// # Errors
     /// When the system refuses the address space, or the limits contradict each other.
     pub(crate) fn new(settings: &settings::Policy) -> Result<Self> {
+        let root_keys = RootKeys::parse(settings).map_err(|problem| {
+            Error::internal("read the root keys", std::io::Error::other(problem))
+        })?;
         let limits = limits(settings);
         let engine = match &settings.cache_folder {
             Some(folder) => PolicyEngine::with_native_code(limits, folder),
@@ -72,7 +77,17 @@ impl Policies {
         let admissions = Semaphore::new(engine.limits().admissions_max as usize);
         let dry_runs = Semaphore::new(DRY_RUNS_MAX);
         let (slots, replaced) = (Mutex::default(), Mutex::default());
-        Ok(Self { engine, slots, replaced, compiles, admissions, dry_runs })
+        Ok(Self { engine, slots, replaced, compiles, admissions, dry_runs, root_keys })
+    }
+
+    /// The root key of this name.
+    pub(crate) fn root_key(&self, name: &str) -> Option<&RootKey> {
+        self.root_keys.get(name)
+    }
+
+    /// True if a root key has this fingerprint.
+    pub(crate) fn is_root(&self, fingerprint: &str) -> bool {
+        self.root_keys.contains(fingerprint)
     }
 
     /// A permit to examine an upload.

@@ -1,6 +1,7 @@
 //! Active policies from Postgres into a snapshot, for the tenants that changed.
 
 use std::collections::HashMap;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
 use rampart_plugins::Breaker;
@@ -69,6 +70,11 @@ impl TenantPolicies {
             let policy = Arc::new(activate(slot, &row, current));
             insert(entry, current, &row, policy);
         }
+        for (id, policies) in &mut policies {
+            if let Some(current) = current.get(id) {
+                policies.fuel = Arc::clone(&current.fuel);
+            }
+        }
         Ok(policies)
     }
 }
@@ -122,6 +128,8 @@ fn activate(slot: Arc<Slot>, row: &Row, current: &CurrentPolicies<'_>) -> Active
         slot,
         breaker: Breaker::default(),
         sample_throttle: SampleThrottle::default(),
+        stored_log: SampleThrottle::default(),
+        log_calls_dropped: AtomicU64::new(0),
         meters: OnceLock::new(),
         log_throttle: LogThrottle::default(),
         previous,

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use chrono::{DateTime, Utc};
 use rampart_plugins::contract::Algorithm;
 use rampart_plugins::{BoundKey, KeyRing, VerificationKey};
 use uuid::Uuid;
@@ -41,7 +42,7 @@ pub(crate) fn seal_context(client: Uuid, name: &str) -> String {
 /// When the database cannot be read.
 pub(crate) async fn load(core: &Core, ids: &[Uuid]) -> Result<HashMap<Uuid, KeyRing>> {
     let rows = sqlx::query!(
-        "select client_id, name, algorithm, sealed from verification_key \
+        "select client_id, name, algorithm, sealed, not_before, not_after from verification_key \
          where client_id = any($1)",
         ids,
     )
@@ -51,7 +52,12 @@ pub(crate) async fn load(core: &Core, ids: &[Uuid]) -> Result<HashMap<Uuid, KeyR
     for row in rows {
         match open(core, row.client_id, &row.name, &row.algorithm, &row.sealed) {
             Ok(key) => {
-                let bound = BoundKey { key, not_before: None, not_after: None };
+                let (not_before, not_after) = (row.not_before, row.not_after);
+                let bound = BoundKey {
+                    key,
+                    not_before: not_before.map(whole_seconds),
+                    not_after: not_after.map(whole_seconds),
+                };
                 rings.entry(row.client_id).or_default().push((row.name, bound));
             }
             Err(error) => {
@@ -61,6 +67,11 @@ pub(crate) async fn load(core: &Core, ids: &[Uuid]) -> Result<HashMap<Uuid, KeyR
         }
     }
     Ok(rings.into_iter().map(|(client, keys)| (client, KeyRing::new(keys))).collect())
+}
+
+/// Whole seconds since 1970, within the contract's 32 bits.
+fn whole_seconds(time: DateTime<Utc>) -> u32 {
+    u32::try_from(time.timestamp().max(0)).unwrap_or(u32::MAX)
 }
 
 fn open(

@@ -2,7 +2,7 @@ use super::*;
 
 /// A ranking of the probe with methods 0 to 3.
 fn ranked(shown: &[&str], hidden: &[&str]) -> Result<Vec<String>, String> {
-    let (_, request) = probe_requests().swap_remove(1);
+    let request = probe_requests().swap_remove(1);
     let shown = shown.iter().map(|id| Placement { id: (*id).into(), badge: None }).collect();
     let hidden = hidden.iter().map(|id| (*id).into()).collect();
     let output = method_order::Ranking { shown, hidden, rule: "r".into() };

@@ -9,9 +9,11 @@ use clap::{Args, Subcommand};
 use http::Method;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use rampart_core::policies::manifest::{self, ManifestContent};
+use rampart_core::policies::statement::ChangeStatement;
 use serde_json::{Map, Value, json};
 
 use super::read;
+use super::signing::{Signer, Signing};
 use crate::commands::Target;
 use crate::operator::{Body, Operator};
 use crate::startup_error::StartupError;
@@ -30,6 +32,16 @@ pub(crate) struct Which {
 impl Which {
     fn path(&self) -> String {
         format!("partners/{}/policies/{}", self.slug, self.kind)
+    }
+
+    /// A statement about this policy.
+    fn change(&self, action: &str) -> ChangeStatement {
+        ChangeStatement {
+            action: action.to_owned(),
+            partner: Some(self.slug.clone()),
+            kind: Some(self.kind.clone()),
+            ..ChangeStatement::default()
+        }
     }
 }
 
@@ -62,12 +74,8 @@ pub(crate) struct Beside {
     /// Store it as a version that serves nobody yet.
     #[arg(long)]
     stage: bool,
-    /// Sign the manifest with this Ed25519 key (PKCS #8 in PEM).
-    #[arg(long, value_name = "FILE", requires = "signer")]
-    key: Option<PathBuf>,
-    /// The name that the key is registered by.
-    #[arg(long, value_name = "NAME", requires = "key")]
-    signer: Option<String>,
+    #[command(flatten)]
+    signing: Signing,
     #[command(flatten)]
     why: Why,
 }
@@ -118,6 +126,8 @@ pub(crate) enum Lifecycle {
         number: i64,
         #[command(flatten)]
         why: Why,
+        #[command(flatten)]
+        signing: Signing,
     },
     /// Let a version serve everybody, or a share of the users.
     Activate {
@@ -130,6 +140,8 @@ pub(crate) enum Lifecycle {
         percentage: u8,
         #[command(flatten)]
         why: Why,
+        #[command(flatten)]
+        signing: Signing,
     },
     /// Show what is on trial: its share, or how its shadow runs compare.
     Trial {
@@ -142,6 +154,8 @@ pub(crate) enum Lifecycle {
         which: Which,
         #[command(flatten)]
         why: Why,
+        #[command(flatten)]
+        signing: Signing,
     },
     /// Go one step back.
     Rollback {
@@ -149,6 +163,8 @@ pub(crate) enum Lifecycle {
         which: Which,
         #[command(flatten)]
         why: Why,
+        #[command(flatten)]
+        signing: Signing,
     },
     /// Go back to the built-in policy.
     Delete {
@@ -156,36 +172,12 @@ pub(crate) enum Lifecycle {
         which: Which,
         #[command(flatten)]
         why: Why,
+        #[command(flatten)]
+        signing: Signing,
     },
     /// Keys of operators that sign manifests.
     #[command(subcommand)]
     Signer(Signer),
-}
-
-/// `rampart policy signer add|list|remove`.
-#[derive(Debug, Subcommand)]
-pub(crate) enum Signer {
-    /// Register a public key.
-    Add {
-        /// Its name.
-        name: String,
-        /// The key: an Ed25519 `PUBLIC KEY` in PEM.
-        file: PathBuf,
-        #[command(flatten)]
-        target: Target,
-    },
-    /// List the keys.
-    List {
-        #[command(flatten)]
-        target: Target,
-    },
-    /// Take a key away.
-    Remove {
-        /// Its name.
-        name: String,
-        #[command(flatten)]
-        target: Target,
-    },
 }
 
 impl Lifecycle {
@@ -204,48 +196,42 @@ impl Lifecycle {
                 let path = format!("{}/dry-run", which.path());
                 post(&which.target, &path, Body::Json(body))
             }
-            Self::Shadow { which, number, why } => {
+            Self::Shadow { which, number, why, signing } => {
                 let path = format!("{}/versions/{number}/shadow", which.path());
-                post(&which.target, &path, why.body(json!({})))
+                let change =
+                    ChangeStatement { version: Some(number), ..which.change("policy.shadow") };
+                post(&which.target, &path, why.body(signing.sign(json!({}), change)?))
             }
-            Self::Activate { which, number, percentage, why } => {
+            Self::Activate { which, number, percentage, why, signing } => {
                 let path = format!("{}/versions/{number}/activate", which.path());
-                post(&which.target, &path, why.body(json!({ "percentage": percentage })))
+                let change = ChangeStatement {
+                    version: Some(number),
+                    percentage: Some(percentage.into()),
+                    ..which.change("policy.activate")
+                };
+                let body = signing.sign(json!({ "percentage": percentage }), change)?;
+                post(&which.target, &path, why.body(body))
             }
             Self::Trial { which } => {
                 let path = format!("{}/trial", which.path());
                 which.target.run(async |o| o.get(&path).await)
             }
-            Self::EndTrial { which, why } => {
-                let (path, body) = (format!("{}/trial", which.path()), why.body(json!({})));
+            Self::EndTrial { which, why, signing } => {
+                let body = signing.sign(json!({}), which.change("policy.end-trial"))?;
+                let (path, body) = (format!("{}/trial", which.path()), why.body(body));
                 which.target.run(async |o| o.call(Method::DELETE, &path, body).await)
             }
-            Self::Rollback { which, why } => {
+            Self::Rollback { which, why, signing } => {
                 let path = format!("{}/rollback", which.path());
-                post(&which.target, &path, why.body(json!({})))
+                let body = signing.sign(json!({}), which.change("policy.rollback"))?;
+                post(&which.target, &path, why.body(body))
             }
-            Self::Delete { which, why } => {
-                let (path, body) = (which.path(), why.body(json!({})));
+            Self::Delete { which, why, signing } => {
+                let body = signing.sign(json!({}), which.change("policy.remove"))?;
+                let (path, body) = (which.path(), why.body(body));
                 which.target.run(async |o| o.call(Method::DELETE, &path, body).await)
             }
             Self::Signer(signer) => signer.run(),
-        }
-    }
-}
-
-impl Signer {
-    fn run(self) -> Result<(), StartupError> {
-        let path = |name: &str| format!("operator-keys/{name}");
-        match self {
-            Self::Add { name, file, target } => {
-                let pem = text(&file)?;
-                let body = Body::Json(json!({ "publicKey": pem }));
-                target.run(async |o| o.call(Method::PUT, &path(&name), body).await)
-            }
-            Self::List { target } => target.run(async |o| o.get("operator-keys").await),
-            Self::Remove { name, target } => {
-                target.run(async |o| o.call(Method::DELETE, &path(&name), Body::None).await)
-            }
         }
     }
 }
@@ -269,10 +255,7 @@ fn push(which: &Which, beside: &Beside, component: Option<Vec<u8>>) -> Result<()
         Some(file) => Some(object(document(file)?)?),
         None => None,
     };
-    let key = match &beside.key {
-        Some(file) => Some(text(file)?),
-        None => None,
-    };
+    let key = beside.signing.key()?;
     which.target.run(async |operator| {
         let path = which.path();
         if key.is_none() && !beside.stage {
@@ -283,9 +266,10 @@ fn push(which: &Which, beside: &Beside, component: Option<Vec<u8>>) -> Result<()
             body["component"] = STANDARD.encode(component).into();
         }
         match key {
-            Some(pem) => {
+            Some((pem, name)) => {
                 let history = operator.get(&path).await?;
-                let made = signed(which, beside, (&pem, &history), config, component.as_deref())?;
+                let made =
+                    signed(which, beside, (&pem, name, &history), config, component.as_deref())?;
                 (body["manifest"], body["signature"]) = made;
             }
             None => {
@@ -327,7 +311,7 @@ async fn at_once(
 fn signed(
     which: &Which,
     beside: &Beside,
-    (pem, history): (&str, &Value),
+    (pem, name, history): (&str, &str, &Value),
     config: Option<Map<String, Value>>,
     component: Option<&[u8]>,
 ) -> Result<(Value, Value), StartupError> {
@@ -355,12 +339,7 @@ fn signed(
     };
     let (text, signature) =
         manifest::sign(pem, &unsigned).map_err(|reason| StartupError::from(reason.to_owned()))?;
-    Ok((text.into(), json!({"key": beside.signer, "value": STANDARD.encode(signature)})))
-}
-
-fn text(file: &Path) -> Result<String, StartupError> {
-    String::from_utf8(read(file)?)
-        .map_err(|e| StartupError::new(&format!("'{}' is not text", file.display()), &e))
+    Ok((text.into(), json!({"key": name, "value": STANDARD.encode(signature)})))
 }
 
 fn document(file: &Path) -> Result<Value, StartupError> {

@@ -17,14 +17,14 @@ async fn a_signature_policy_replaces_the_built_in_scheme() {
     // Fuel decides on a busy machine, not the clock.
     let context = TestContext::with(|settings| settings.policy.deadline_ms = 5_000).await;
     let acme = context.partner("acme").await;
-    context
-        .admin_bytes(Method::PUT, SIGNATURE, component("ed25519-offer"))
-        .await
-        .assert_status(200);
     let (pair, pem) = ed25519(7);
     let key = "/admin/v1/partners/acme/verification-keys/partner-ed25519";
     let body = json!({"algorithm": "ed25519", "key": pem});
     context.admin(Method::PUT, key, body).await.assert_status(200);
+    context
+        .admin_bytes(Method::PUT, SIGNATURE, component("ed25519-offer"))
+        .await
+        .assert_status(200);
 
     let now = context.clock().unix_seconds();
     let signed = |nonce: &str| {

@@ -4,7 +4,7 @@ use http::Method;
 use rampart_tests::guests::component;
 use serde_json::{Value, json};
 
-use super::{FEE, SIGNATURE, actions, context, dry_run, history, push, stage};
+use super::{FEE, SIGNATURE, actions, context, dry_run, history, push, set_key, stage};
 
 fn activate(version: i64) -> String {
     format!("{FEE}/versions/{version}/activate")
@@ -124,6 +124,7 @@ async fn what_a_version_is_tried_beside_must_be_there() {
     };
     stage(FEE, "tiered-fee").await;
     stage(SIGNATURE, "ed25519-offer").await;
+    set_key(&context).await;
     let shadow = |path: &str| format!("{path}/versions/1/shadow");
     assert_eq!(call(Method::POST, &shadow(FEE), json!({})).await, 409);
     assert_eq!(call(Method::POST, &shadow(SIGNATURE), json!({})).await, 409);

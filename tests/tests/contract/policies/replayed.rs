@@ -8,16 +8,13 @@ use rampart_tests::partner::Partner;
 use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 
-use super::{FEE, SIGNATURE, push, stage, with_acme};
+use super::{FEE, SIGNATURE, push, set_key, stage, with_acme};
 
 const ADDRESS: &str = "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq";
 
 /// An order under a signed offer, priced by a fee policy: its id.
 async fn order(context: &TestContext, acme: &Partner) -> i64 {
-    let (pair, pem) = ed25519(7);
-    let key = "/admin/v1/partners/acme/verification-keys/partner-ed25519";
-    let body = json!({"algorithm": "ed25519", "key": pem});
-    context.admin(Method::PUT, key, body).await.assert_status(200);
+    let (pair, _) = ed25519(7);
     let now = context.clock().unix_seconds();
     let line = format!("returnUrl=app%3Ax&t={now}&n=nonce-0001");
     let signature = STANDARD.encode(pair.sign(line.as_bytes()));
@@ -47,6 +44,7 @@ async fn replay(context: &TestContext, order: i64) -> Value {
 async fn an_orders_decisions_are_explained_and_made_again_the_same() {
     let (context, acme) = with_acme().await;
     push(&context, FEE, "tiered-fee").await.assert_status(200);
+    set_key(&context).await;
     push(&context, SIGNATURE, "ed25519-offer").await.assert_status(200);
     let order = order(&context, &acme).await;
 
@@ -78,6 +76,7 @@ async fn an_orders_decisions_are_explained_and_made_again_the_same() {
 async fn a_replay_says_when_the_decision_would_be_another() {
     let (context, acme) = with_acme().await;
     push(&context, FEE, "tiered-fee").await.assert_status(200);
+    set_key(&context).await;
     push(&context, SIGNATURE, "ed25519-offer").await.assert_status(200);
     let order = order(&context, &acme).await;
     let key = "/admin/v1/partners/acme/verification-keys/partner-ed25519";
@@ -102,6 +101,7 @@ async fn a_replay_says_when_the_decision_would_be_another() {
 async fn what_was_signed_for_a_user_is_forgotten_with_the_user() {
     let (context, acme) = with_acme().await;
     push(&context, FEE, "tiered-fee").await.assert_status(200);
+    set_key(&context).await;
     push(&context, SIGNATURE, "ed25519-offer").await.assert_status(200);
     let order = order(&context, &acme).await;
     let uuid = acme.user("ada").await.log_in().await["uuid"].as_str().unwrap().to_owned();
@@ -131,6 +131,7 @@ async fn what_was_signed_for_a_user_is_forgotten_with_the_user() {
 async fn a_clamped_fee_says_which_bound_held_it() {
     let (context, acme) = with_acme().await;
     push(&context, FEE, "tiered-fee").await.assert_status(200);
+    set_key(&context).await;
     push(&context, SIGNATURE, "ed25519-offer").await.assert_status(200);
     let tenfold = json!({"config": {"tiers": ["0=100000"]}});
     context.admin(Method::PUT, &format!("{FEE}/config"), tenfold).await.assert_status(200);

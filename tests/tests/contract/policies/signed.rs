@@ -42,14 +42,42 @@ async fn staged(context: &TestContext, members: Value) -> Answer {
     stage(context, FEE, "tiered-fee", members).await
 }
 
-#[tokio::test]
-async fn where_it_is_required_only_what_an_operator_signed_changes_a_policy() {
+/// A statement about a change, signed by the release key of this context.
+fn statement(context: &TestContext, pair: &Ed25519KeyPair, mut members: Value) -> Value {
+    members["at"] = json!(context.clock().unix_seconds());
+    let text = members.to_string();
+    let signature = pair.sign(format!("rampart policy change 1\n{text}").as_bytes());
+    json!({"statement": text, "key": "release", "value": STANDARD.encode(signature)})
+}
+
+fn about(action: &str) -> Value {
+    json!({"action": action, "partner": "acme", "kind": "fee"})
+}
+
+fn activation(version: i64, percentage: i16) -> Value {
+    let mut members = about("policy.activate");
+    (members["version"], members["percentage"]) = (json!(version), json!(percentage));
+    members
+}
+
+/// A partner whose policies must be signed, with version 1 active and 2 staged, both signed.
+async fn required() -> (TestContext, Ed25519KeyPair) {
     let context = context().await;
-    push(&context, FEE, "hostile").await.assert_status(200);
+    let pair = register(&context, 7).await;
+    for (version, guest) in [(1, "hostile"), (2, "tiered-fee")] {
+        let mut sent = signed(&pair, &members(version, guest));
+        sent["activate"] = json!(version == 1);
+        stage(&context, FEE, guest, sent).await.assert_status(201);
+    }
     let require = json!({"policySignatureRequired": true});
     let changed = context.admin(Method::PATCH, PARTNER, require).await.assert_status(200).json();
     assert_eq!(changed["policySignatureRequired"], true);
+    (context, pair)
+}
 
+#[tokio::test]
+async fn where_it_is_required_only_what_an_operator_signed_becomes_a_version() {
+    let (context, pair) = required().await;
     let refused = push(&context, FEE, "tiered-fee").await;
     assert!(refused.assert_status(422).text().contains("signed manifest is required"));
     staged(&context, json!({})).await.assert_status(422);
@@ -57,33 +85,93 @@ async fn where_it_is_required_only_what_an_operator_signed_changes_a_policy() {
     context.admin(Method::PUT, &format!("{FEE}/config"), config).await.assert_status(422);
     assert_eq!(history(&context, FEE).await["active"], 1, "what serves, serves on");
 
-    let pair = register(&context, 7).await;
-    let good = signed(&pair, &members(2, "tiered-fee"));
-    assert_eq!(staged(&context, good.clone()).await.assert_status(201).json()["version"], 2);
-    staged(&context, good).await.assert_status(409);
-    let newest = history(&context, FEE).await["versions"][0].clone();
-    assert_eq!((&newest["signedBy"], &newest["active"]), (&json!("release"), &json!(false)));
-    let activate = |version: i64| format!("{FEE}/versions/{version}/activate");
-    context.admin(Method::POST, &activate(2), json!({})).await.assert_status(200);
-    context.admin(Method::POST, &activate(1), json!({})).await.assert_status(409);
-    let rollback = format!("{FEE}/rollback");
-    context.admin(Method::POST, &rollback, json!({})).await.assert_status(409);
-    assert_eq!(history(&context, FEE).await["active"], 2);
-
     // Configuration alone: the manifest names a component that is stored.
     let mut flat = members(3, "tiered-fee");
     flat["config"] = json!({"tiers": ["0=20000"]});
     let mut sent = signed(&pair, &flat);
     sent["activate"] = json!(true);
     let versions = format!("{FEE}/versions");
-    context.admin(Method::POST, &versions, sent).await.assert_status(201);
-    assert_eq!(history(&context, FEE).await["versions"][0]["config"], flat["config"]);
+    context.admin(Method::POST, &versions, sent.clone()).await.assert_status(201);
+    context.admin(Method::POST, &versions, sent).await.assert_status(409);
+    let newest = history(&context, FEE).await["versions"][0].clone();
+    assert_eq!((&newest["config"], &newest["active"]), (&flat["config"], &json!(true)));
+    assert_eq!(newest["signedBy"], "release");
+}
 
-    context.admin(Method::DELETE, KEY, json!({})).await.assert_status(204);
-    context.admin(Method::DELETE, KEY, json!({})).await.assert_status(404);
-    context.admin(Method::POST, &activate(2), json!({})).await.assert_status(409);
-    let next = signed(&pair, &members(4, "tiered-fee"));
-    assert!(staged(&context, next).await.assert_status(422).text().contains("not registered"));
+#[tokio::test]
+async fn a_stolen_token_changes_no_policy_whose_changes_must_be_signed() {
+    let (context, pair) = required().await;
+    let before = history(&context, FEE).await;
+    let path = |end: &str| format!("{FEE}{end}");
+    let stolen = [
+        (Method::POST, path("/versions/2/activate"), json!({})),
+        (Method::POST, path("/versions/2/activate"), json!({"percentage": 10})),
+        (Method::POST, path("/versions/2/shadow"), json!({})),
+        (Method::POST, path("/rollback"), json!({})),
+        (Method::DELETE, path(""), json!({})),
+        (Method::DELETE, path("/trial"), json!({})),
+        (Method::PATCH, PARTNER.to_owned(), json!({"policySignatureRequired": false})),
+        (Method::PUT, "/admin/v1/operator-keys/thief".into(), json!({"publicKey": ed25519(9).1})),
+        (Method::DELETE, KEY.into(), json!({})),
+    ];
+    for (method, path, body) in stolen {
+        let answer = context.admin(method.clone(), &path, body.clone()).await;
+        assert_eq!(answer.status(), 409, "{method} {path}: {}", answer.text());
+        assert!(answer.text().contains("signed by a registered key"), "{}", answer.text());
+        // A key of the thief's own is not registered, and one statement is not another's.
+        for signer in [&ed25519(9).0, &pair] {
+            let mut body = body.clone();
+            body["signed"] = statement(&context, signer, about("policy.other"));
+            let answer = context.admin(method.clone(), &path, body).await;
+            assert_eq!(answer.status(), 422, "{method} {path}: {}", answer.text());
+        }
+    }
+    assert_eq!(history(&context, FEE).await, before);
+}
+
+#[tokio::test]
+async fn a_signed_statement_changes_a_policy_once() {
+    let (context, pair) = required().await;
+    let activate = format!("{FEE}/versions/2/activate");
+    let canary = json!({"percentage": 10, "signed": statement(&context, &pair, activation(2, 10))});
+    context.admin(Method::POST, &activate, canary.clone()).await.assert_status(200);
+    let end = json!({"signed": statement(&context, &pair, about("policy.end-trial"))});
+    context.admin(Method::DELETE, &format!("{FEE}/trial"), end).await.assert_status(204);
+    let again = context.admin(Method::POST, &activate, canary).await;
+    assert!(again.assert_status(409).text().contains("used before"));
+
+    let whole = json!({"signed": statement(&context, &pair, activation(2, 100))});
+    let racing = (0..4).map(|_| context.admin(Method::POST, &activate, whole.clone()));
+    let answers = futures::future::join_all(racing).await;
+    let taken = answers.iter().filter(|answer| answer.status() == 200).count();
+    assert_eq!(taken, 1, "of racing requests with one statement one wins");
+    let rollback = json!({"signed": statement(&context, &pair, about("policy.rollback"))});
+    let rolled = context.admin(Method::POST, &format!("{FEE}/rollback"), rollback).await;
+    assert_eq!(rolled.assert_status(200).json()["version"], 1);
+
+    let mut old = about("policy.remove");
+    old["at"] = json!(context.clock().unix_seconds() - 1_000);
+    let text = old.to_string();
+    let signature = pair.sign(format!("rampart policy change 1\n{text}").as_bytes());
+    let old = json!({"statement": text, "key": "release", "value": STANDARD.encode(signature)});
+    context.admin(Method::DELETE, FEE, json!({"signed": old})).await.assert_status(409);
+    let remove = json!({"signed": statement(&context, &pair, about("policy.remove"))});
+    context.admin(Method::DELETE, FEE, remove).await.assert_status(204);
+
+    let other = ed25519(8).1;
+    let digest = manifest::digest_hex(other.trim().as_bytes());
+    let add = json!({"action": "operator-key.register", "key": "other", "fingerprint": digest});
+    let add = json!({"publicKey": other, "signed": statement(&context, &pair, add)});
+    let path = "/admin/v1/operator-keys/other";
+    context.admin(Method::PUT, path, add).await.assert_status(200);
+    let gone = json!({"action": "operator-key.remove", "key": "release"});
+    let gone = json!({"signed": statement(&context, &pair, gone)});
+    context.admin(Method::DELETE, KEY, gone).await.assert_status(204);
+    let waive = json!({"action": "policy.waive-signature", "partner": "acme"});
+    let waive = json!({"policySignatureRequired": false,
+        "signed": statement(&context, &pair, waive)});
+    let refused = context.admin(Method::PATCH, PARTNER, waive).await;
+    assert!(refused.assert_status(422).text().contains("not registered"), "its key was removed");
 }
 
 #[tokio::test]
@@ -143,16 +231,27 @@ async fn what_the_command_signs_is_accepted() {
 }
 
 #[tokio::test]
-async fn the_platform_may_require_signatures_of_every_partner() {
+async fn the_platform_may_require_signatures_of_every_partner_by_keys_of_its_settings() {
+    let (pair, root) = ed25519(7);
     let context = TestContext::with(|settings| {
         settings.policy.deadline_ms = 5_000;
         settings.policy.require_signature = true;
+        settings.policy.root_keys.insert("release".to_owned(), root);
     })
     .await;
     context.partner("acme").await;
     push(&context, FEE, "tiered-fee").await.assert_status(422);
-    let pair = register(&context, 7).await;
+    let thief = json!({"publicKey": ed25519(9).1});
+    for name in ["release", "thief"] {
+        let path = format!("/admin/v1/operator-keys/{name}");
+        context.admin(Method::PUT, &path, thief.clone()).await.assert_status(409);
+    }
+    let waive = json!({"policySignatureRequired": false});
+    context.admin(Method::PATCH, PARTNER, waive).await.assert_status(409);
     staged(&context, signed(&pair, &members(1, "tiered-fee"))).await.assert_status(201);
+    let activate = json!({"signed": statement(&context, &pair, activation(1, 100))});
+    let path = format!("{FEE}/versions/1/activate");
+    context.admin(Method::POST, &path, activate).await.assert_status(200);
 }
 
 #[tokio::test]

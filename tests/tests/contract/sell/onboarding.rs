@@ -183,11 +183,11 @@ async fn a_signature_policy_decides_what_is_genuine() {
     let context = TestContext::with(|settings| settings.policy.deadline_ms = 5_000).await;
     let acme = context.partner("acme").await;
     let policy = "/admin/v1/partners/acme/policies/signature";
-    context.admin_bytes(Method::PUT, policy, component("ed25519-offer")).await.assert_status(200);
     let (pair, pem) = ed25519(7);
     let key = "/admin/v1/partners/acme/verification-keys/partner-ed25519";
     let body = json!({"algorithm": "ed25519", "key": pem});
     context.admin(Method::PUT, key, body).await.assert_status(200);
+    context.admin_bytes(Method::PUT, policy, component("ed25519-offer")).await.assert_status(200);
     let now = context.clock().unix_seconds();
     let text = format!("locale=nl&returnUrl=app%3Ax&t={now}&n=nonce-0001");
     let signature = STANDARD.encode(pair.sign(text.as_bytes()));

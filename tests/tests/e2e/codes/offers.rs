@@ -5,6 +5,7 @@ use rampart_tests::caller::Caller;
 use rampart_tests::cluster;
 use rampart_tests::deadline::{SOON, until};
 use rampart_tests::guests::component;
+use rampart_tests::keys::ed25519;
 use serde_json::{Value, json};
 
 use super::Row;
@@ -178,6 +179,9 @@ async fn partners(fixtures: &Fixtures) -> Vec<Row> {
     let keyless = keyless.request(Method::POST, ONBOARDING).json(&json!({"returnUrl": "app:x"}));
 
     let guarded = fixtures.partner("guarded").await;
+    let key = "/admin/v1/partners/guarded/verification-keys/partner-ed25519";
+    let body = json!({"algorithm": "ed25519", "key": ed25519(7).1});
+    fixtures.operator(Method::PUT, key, body).await;
     let path = "/admin/v1/partners/guarded/policies/signature";
     let pushed = fixtures.edge.admin_bytes(Method::PUT, path, component("ed25519-offer")).await;
     pushed.assert_status(200);

@@ -13,6 +13,7 @@ use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
 use crate::platform::error::Result;
 use crate::policies::operator_keys::{self, OperatorKey};
+use crate::policies::statement::SignedChange;
 
 /// `GET /admin/v1/operator-keys`
 pub struct ListOperatorKeys;
@@ -51,7 +52,9 @@ impl Endpoint for RegisterOperatorKey {
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Register an operator's key",
-        details: "It signs manifests of policies. A name has one key for good; another is 409.",
+        details: "It signs manifests and changes of policies. A name has one key for good; another is \
+                  409, and so is a key without the signature of another one where signatures are \
+                  required.",
         path: &[NAME],
         body: Shape::of::<NewKey>(),
         request: r#"{"publicKey": "-----BEGIN PUBLIC KEY-----…"}"#,
@@ -70,9 +73,10 @@ impl Endpoint for RegisterOperatorKey {
     async fn call(
         core: &Core,
         operator: Operator,
-        (name, NewKey { public_key }): (String, NewKey),
+        (name, NewKey { public_key, signed }): (String, NewKey),
     ) -> Result<Json<Registered>> {
-        operator_keys::register(core, operator.actor(), &name, &public_key).await?;
+        let key = (name.as_str(), public_key.as_str());
+        operator_keys::register(core, operator.actor(), key, signed.as_ref()).await?;
         Ok(Json(Registered { name }))
     }
 }
@@ -84,6 +88,8 @@ impl Endpoint for RegisterOperatorKey {
 pub struct NewKey {
     /// A PEM `PUBLIC KEY` of Ed25519.
     public_key: String,
+    /// A signed statement, where signatures are required.
+    signed: Option<SignedChange>,
 }
 
 /// An operator's key that is registered.
@@ -99,24 +105,40 @@ pub struct RemoveOperatorKey;
 impl Endpoint for RemoveOperatorKey {
     const METHOD: Method = Method::DELETE;
     const PATH: &'static str = "/admin/v1/operator-keys/{name}";
-    const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND];
+    const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
+    const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Remove an operator's key",
         details: "Versions that it signed serve on; where a signature is required they cannot be \
                   activated again.",
         path: &[NAME],
+        body: Shape::of::<Removal>(),
+        request: "{}",
         ..Doc::NONE
     };
     type Caller = Operator;
-    type Request = String;
+    type Request = (String, Removal);
     type Response = NoContent;
 
-    fn read(input: &Input, _: &Operator) -> Result<String> {
-        Ok(input.param("name").to_owned())
+    fn read(input: &Input, _: &Operator) -> Result<(String, Removal)> {
+        Ok((input.param("name").to_owned(), strict::body(input)?))
     }
 
-    async fn call(core: &Core, operator: Operator, name: String) -> Result<NoContent> {
-        operator_keys::remove(core, operator.actor(), &name).await?;
+    async fn call(
+        core: &Core,
+        operator: Operator,
+        (name, Removal { signed }): (String, Removal),
+    ) -> Result<NoContent> {
+        operator_keys::remove(core, operator.actor(), &name, signed.as_ref()).await?;
         Ok(NoContent)
     }
+}
+
+/// The removal of an operator's key.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "OperatorKeyRemoval")]
+#[serde(deny_unknown_fields)]
+pub struct Removal {
+    /// A signed statement, where signatures are required.
+    signed: Option<SignedChange>,
 }

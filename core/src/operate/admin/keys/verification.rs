@@ -1,5 +1,6 @@
 //! `PUT` and `DELETE /admin/v1/partners/{slug}/verification-keys/{name}`
 
+use chrono::{DateTime, Utc};
 use http::{Method, StatusCode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,7 @@ use crate::operate::admin::operator::Operator;
 use crate::operate::admin::partners::{self, SLUG};
 use crate::platform::crypto::Secret;
 use crate::platform::error::Result;
-use crate::policies::keys;
+use crate::policies::keys::{self, NewKey};
 
 /// `PUT /admin/v1/partners/{slug}/verification-keys/{name}`
 pub struct PutVerificationKey;
@@ -29,8 +30,10 @@ impl Endpoint for PutVerificationKey {
         details: "A `signature` policy of the partner may name it.",
         path: &[SLUG, NAME],
         body: Shape::of::<Key>(),
-        request: r#"{"algorithm": "hmac-sha256", "key": "c2VjcmV0IG9mIHRoZSBwYXJ0bmVyIGhlcmU="}"#,
-        answer: r#"{"name": "shop", "algorithm": "hmac-sha256"}"#,
+        request: r#"{"algorithm": "hmac-sha256", "key": "c2VjcmV0IG9mIHRoZSBwYXJ0bmVyIGhlcmU=",
+            "notAfter": "2027-01-01T00:00:00Z"}"#,
+        answer: r#"{"name": "shop", "algorithm": "hmac-sha256", "notBefore": null,
+            "notAfter": "2027-01-01T00:00:00Z"}"#,
         ..Doc::NONE
     };
     type Caller = Operator;
@@ -45,32 +48,41 @@ impl Endpoint for PutVerificationKey {
     async fn call(
         core: &Core,
         operator: Operator,
-        (slug, name, Key { algorithm, key }): (String, String, Key),
+        (slug, name, key): (String, String, Key),
     ) -> Result<Json<KeySet>> {
         let (client, _) = partners::find(core, &slug).await?;
-        keys::put(core, operator.actor(), (client, &slug), &name, (&algorithm, &key)).await?;
-        Ok(Json(KeySet { name, algorithm }))
+        let Key { algorithm, key, not_before, not_after } = key;
+        let new = NewKey { algorithm: &algorithm, key: &key, not_before, not_after };
+        keys::put(core, operator.actor(), (client, &slug), &name, new).await?;
+        Ok(Json(KeySet { name, algorithm, not_before, not_after }))
     }
 }
 
 /// A verification key to be set.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "NewVerificationKey")]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Key {
     /// An algorithm of the policies' WIT, such as `ed25519`.
     algorithm: String,
     /// PEM, or base64 for HMAC.
     #[schemars(with = "String")]
     key: Secret,
+    /// Signatures before it are refused.
+    not_before: Option<DateTime<Utc>>,
+    /// Signatures after it are refused.
+    not_after: Option<DateTime<Utc>>,
 }
 
 /// A verification key that is set.
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "VerificationKey")]
+#[serde(rename_all = "camelCase")]
 pub struct KeySet {
     name: String,
     algorithm: String,
+    not_before: Option<DateTime<Utc>>,
+    not_after: Option<DateTime<Utc>>,
 }
 
 /// `DELETE /admin/v1/partners/{slug}/verification-keys/{name}`

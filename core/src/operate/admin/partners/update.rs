@@ -8,6 +8,7 @@ use rust_decimal::Decimal;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
+use sqlx::PgConnection;
 
 use super::read::{EXAMPLE, Partner};
 use super::{SLUG, check_networks};
@@ -21,8 +22,10 @@ use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Denial, Result};
 use crate::platform::rate_limit::Quota;
 use crate::platform::revision;
+use crate::policies::signed_change;
+use crate::policies::statement::SignedChange;
 use crate::tenancy::tenants::RATE_BUCKETS;
-use rampart_types::{Country, JsonDecimal};
+use rampart_types::{ClientId, Country, JsonDecimal};
 
 /// Highest cap of a partner's fee, in percent.
 const FEE_CAP_PERCENTAGE_MAX: Decimal = Decimal::from_parts(20, 0, 0, false, 0);
@@ -33,7 +36,7 @@ pub struct UpdatePartner;
 impl Endpoint for UpdatePartner {
     const METHOD: Method = Method::PATCH;
     const PATH: &'static str = "/admin/v1/partners/{slug}";
-    const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND];
+    const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Update a partner's settings",
@@ -59,6 +62,9 @@ impl Endpoint for UpdatePartner {
         let networks = change.networks();
         let mut tx = core.db.begin().await?;
         let revision = revision::next_client_revision(&mut tx).await?;
+        if change.policy_signature_required == Some(false) {
+            waive_signature(core, &mut tx, &slug, change.signed.as_ref()).await?;
+        }
         let changed = sqlx::query!(
             r#"
             update client set
@@ -98,6 +104,25 @@ impl Endpoint for UpdatePartner {
     }
 }
 
+/// Checks that an operator has signed the end of a partner's requirement of signatures.
+///
+/// # Errors
+/// 404 without the partner, 409 and 422 for the statement.
+async fn waive_signature(
+    core: &Core,
+    conn: &mut PgConnection,
+    slug: &str,
+    signed: Option<&SignedChange>,
+) -> Result<()> {
+    let client =
+        sqlx::query_scalar!("select client_id from client where slug = $1 for update", slug)
+            .fetch_optional(&mut *conn)
+            .await?
+            .ok_or_else(|| Denial::not_found("partner"))?;
+    let partner = (ClientId::from(client), slug);
+    Ok(signed_change::check_requirement(core, conn, partner, signed).await?)
+}
+
 /// A change of one partner's settings.
 #[derive(Debug)]
 pub struct Update {
@@ -128,8 +153,10 @@ struct Change {
     /// `login`, `uploads`.
     #[schemars(with = "Option<BTreeMap<String, String>>")]
     rate_limits: Option<BTreeMap<String, Quota>>,
-    /// `true` if its policies change by signed manifests alone.
+    /// `true` if its policies change by signed manifests and statements alone.
     policy_signature_required: Option<bool>,
+    /// A signed statement, to end the requirement of signatures.
+    signed: Option<SignedChange>,
 }
 
 /// A partner's status.

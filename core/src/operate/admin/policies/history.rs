@@ -20,6 +20,8 @@ use crate::policies::lifecycle::Target;
 const VERSIONS_MAX: i64 = 200;
 /// Most changes of one answer.
 const CHANGES_MAX: i64 = 200;
+/// Most logged calls of one answer.
+const LOG_MAX: i64 = 100;
 
 /// `GET /admin/v1/partners/{slug}/policies/{kind}`
 pub struct ReadPolicy;
@@ -42,7 +44,10 @@ impl Endpoint for ReadPolicy {
                 "reason": "new tariff", "signedBy": null, "createdBy": "admin",
                 "createdAt": "2026-03-01T12:00:00Z"}],
             "changes": [{"at": "2026-03-01T12:00:00Z", "actor": "admin", "action": "policy.push",
-                "detail": {"kind": "fee", "version": 1, "reason": "new tariff"}}]}"#,
+                "detail": {"kind": "fee", "version": 1, "reason": "new tariff"}}],
+            "log": [{"at": "2026-03-01T12:00:05Z", "version": 1, "requestId": "a1",
+                "lines": [{"level": "warn", "text": "no tier for XOF"}], "linesDropped": 0,
+                "callsDropped": 0}]}"#,
         ..Doc::NONE
     };
     type Caller = Operator;
@@ -63,6 +68,7 @@ impl Endpoint for ReadPolicy {
             trial: Trial::find(core, target).await?,
             versions,
             changes,
+            log: log(core, target).await?,
         }))
     }
 }
@@ -97,7 +103,21 @@ async fn changes(core: &Core, target: Target<'_>) -> Result<Vec<Change>> {
     Ok(changes)
 }
 
-/// A policy's versions, its trial, and its changes.
+async fn log(core: &Core, target: Target<'_>) -> Result<Vec<LoggedCall>> {
+    let log = sqlx::query_as!(
+        LoggedCall,
+        "select at, version, request_id, lines, lines_dropped, calls_dropped from policy_log \
+         where client_id = $1 and kind = $2 order by at desc, slot limit $3",
+        target.client.uuid(),
+        target.kind.as_str(),
+        LOG_MAX,
+    )
+    .fetch_all(&core.db)
+    .await?;
+    Ok(log)
+}
+
+/// A policy's versions, its trial, its changes and its log.
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "PolicyHistory")]
 pub struct History {
@@ -108,6 +128,25 @@ pub struct History {
     trial: Option<Trial>,
     versions: Vec<Version>,
     changes: Vec<Change>,
+    /// Live calls that logged something, at most one a second and edge; the newest 100.
+    log: Vec<LoggedCall>,
+}
+
+/// Lines that the policy logged in a live call, without words that may identify somebody.
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "PolicyLog")]
+#[serde(rename_all = "camelCase")]
+struct LoggedCall {
+    at: DateTime<Utc>,
+    version: i64,
+    request_id: String,
+    /// `level` and `text` of each.
+    #[schemars(with = "Vec<Map<String, Value>>")]
+    lines: Value,
+    /// Lines of this call over its limits.
+    lines_dropped: i64,
+    /// Calls before this one whose lines were not stored.
+    calls_dropped: i64,
 }
 
 #[derive(Debug, JsonSchema, Serialize)]

@@ -36,8 +36,8 @@ impl Endpoint for RollBackPolicy {
     type Response = Json<VersionSummary>;
 
     fn read(input: &Input, _: &Operator) -> Result<Policy> {
-        let Because { reason } = strict::body(input)?;
-        Ok(Policy::read(input, reason))
+        let Because { reason, signed } = strict::body(input)?;
+        Ok(Policy::read_signed(input, reason, signed))
     }
 
     async fn call(core: &Core, operator: Operator, policy: Policy) -> Result<Json<VersionSummary>> {
@@ -52,7 +52,7 @@ pub struct RemovePolicy;
 impl Endpoint for RemovePolicy {
     const METHOD: Method = Method::DELETE;
     const PATH: &'static str = "/admin/v1/partners/{slug}/policies/{kind}";
-    const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND];
+    const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Return to the built-in rule",
@@ -67,8 +67,8 @@ impl Endpoint for RemovePolicy {
     type Response = NoContent;
 
     fn read(input: &Input, _: &Operator) -> Result<Policy> {
-        let Because { reason } = strict::body(input)?;
-        Ok(Policy::read(input, reason))
+        let Because { reason, signed } = strict::body(input)?;
+        Ok(Policy::read_signed(input, reason, signed))
     }
 
     async fn call(core: &Core, operator: Operator, policy: Policy) -> Result<NoContent> {

@@ -120,7 +120,7 @@ pub struct EndTrial;
 impl Endpoint for EndTrial {
     const METHOD: Method = Method::DELETE;
     const PATH: &'static str = "/admin/v1/partners/{slug}/policies/{kind}/trial";
-    const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND];
+    const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "End a policy's trial",
@@ -135,8 +135,8 @@ impl Endpoint for EndTrial {
     type Response = NoContent;
 
     fn read(input: &Input, _: &Operator) -> Result<Policy> {
-        let Because { reason } = strict::body(input)?;
-        Ok(Policy::read(input, reason))
+        let Because { reason, signed } = strict::body(input)?;
+        Ok(Policy::read_signed(input, reason, signed))
     }
 
     async fn call(core: &Core, operator: Operator, policy: Policy) -> Result<NoContent> {

@@ -19,6 +19,7 @@ use crate::operate::admin::partners::SLUG;
 use crate::platform::error::{Denial, Result};
 use crate::policies::lifecycle::{self, StageRequest, VersionSettings, VersionSummary};
 use crate::policies::manifest::SignedManifest;
+use crate::policies::statement::SignedChange;
 
 /// `POST /admin/v1/partners/{slug}/policies/{kind}/versions`
 pub struct StageVersion;
@@ -146,8 +147,8 @@ impl Endpoint for ActivateVersion {
     type Response = Json<VersionSummary>;
 
     fn read(input: &Input, _: &Operator) -> Result<(Policy, i64, Option<i16>)> {
-        let Activate { percentage, reason } = strict::body(input)?;
-        Ok((Policy::read(input, reason), number(input)?, percentage))
+        let Activate { percentage, reason, signed } = strict::body(input)?;
+        Ok((Policy::read_signed(input, reason, signed), number(input)?, percentage))
     }
 
     async fn call(
@@ -172,6 +173,8 @@ struct Activate {
     percentage: Option<i16>,
     /// For the history, at most 500 characters.
     reason: Option<String>,
+    /// A signed statement, where signatures are required.
+    signed: Option<SignedChange>,
 }
 
 /// `POST /admin/v1/partners/{slug}/policies/{kind}/versions/{version}/shadow`
@@ -198,8 +201,8 @@ impl Endpoint for ShadowVersion {
     type Response = Json<VersionSummary>;
 
     fn read(input: &Input, _: &Operator) -> Result<(Policy, i64)> {
-        let Because { reason } = strict::body(input)?;
-        Ok((Policy::read(input, reason), number(input)?))
+        let Because { reason, signed } = strict::body(input)?;
+        Ok((Policy::read_signed(input, reason, signed), number(input)?))
     }
 
     async fn call(

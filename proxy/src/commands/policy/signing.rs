@@ -1,0 +1,167 @@
+//! Signatures of operators: `--key FILE --signer NAME`, and `rampart policy signer
+//! add|list|remove|require|waive`.
+
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use clap::{Args, Subcommand};
+use http::Method;
+use rampart_core::platform::clock::Clock;
+use rampart_core::policies::manifest;
+use rampart_core::policies::statement::ChangeStatement;
+use serde_json::{Value, json};
+
+use super::read;
+use crate::commands::Target;
+use crate::operator::Body;
+use crate::startup_error::StartupError;
+
+/// The key that signs a change.
+#[derive(Debug, Args)]
+pub(crate) struct Signing {
+    /// Sign the change with this Ed25519 key (PKCS #8 in PEM).
+    #[arg(long, value_name = "FILE", requires = "signer")]
+    key: Option<PathBuf>,
+    /// The name that the key is registered by.
+    #[arg(long, value_name = "NAME", requires = "key")]
+    signer: Option<String>,
+}
+
+impl Signing {
+    /// The private key's PEM and the name of the key, if there is one.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub(super) fn key(&self) -> Result<Option<(String, &str)>, StartupError> {
+        match (&self.key, &self.signer) {
+            (Some(file), Some(name)) => Ok(Some((text(file)?, name))),
+            _ => Ok(None),
+        }
+    }
+
+    /// Adds the signed statement to the members of a body, if there is a key.
+    ///
+    /// # Errors
+    /// When the key cannot be read, or is none.
+    pub(super) fn sign(
+        &self,
+        mut members: Value,
+        change: ChangeStatement,
+    ) -> Result<Value, StartupError> {
+        if let Some((pem, name)) = self.key()? {
+            let change = ChangeStatement { at: Clock::system().unix_seconds(), ..change };
+            let signed =
+                change.sign(&pem).map_err(|reason| StartupError::from(reason.to_owned()))?;
+            let (statement, signature) = signed;
+            let value = STANDARD.encode(signature);
+            members["signed"] = json!({"statement": statement, "key": name, "value": value});
+        }
+        Ok(members)
+    }
+}
+
+/// `rampart policy signer add|list|remove|require|waive`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Signer {
+    /// Register a public key.
+    Add {
+        /// Its name.
+        name: String,
+        /// The key: an Ed25519 `PUBLIC KEY` in PEM.
+        file: PathBuf,
+        #[command(flatten)]
+        signing: Signing,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// List the keys.
+    List {
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Take a key away.
+    Remove {
+        /// Its name.
+        name: String,
+        #[command(flatten)]
+        signing: Signing,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Let a partner's policies change by signatures alone.
+    Require {
+        /// The partner's short name.
+        slug: String,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Let a partner's policies change without signatures again.
+    Waive {
+        /// The partner's short name.
+        slug: String,
+        #[command(flatten)]
+        signing: Signing,
+        #[command(flatten)]
+        target: Target,
+    },
+}
+
+impl Signer {
+    /// Does it.
+    ///
+    /// # Errors
+    /// One sentence for the operator.
+    pub(super) fn run(self) -> Result<(), StartupError> {
+        let path = |name: &str| format!("operator-keys/{name}");
+        match self {
+            Self::Add { name, file, signing, target } => {
+                let pem = text(&file)?;
+                let change = ChangeStatement {
+                    action: "operator-key.register".to_owned(),
+                    key: Some(name.clone()),
+                    fingerprint: Some(manifest::digest_hex(pem.trim().as_bytes())),
+                    ..ChangeStatement::default()
+                };
+                let body = signing.sign(json!({ "publicKey": pem }), change)?;
+                target.run(async |o| o.call(Method::PUT, &path(&name), Body::Json(body)).await)
+            }
+            Self::List { target } => target.run(async |o| o.get("operator-keys").await),
+            Self::Remove { name, signing, target } => {
+                let change = ChangeStatement {
+                    action: "operator-key.remove".to_owned(),
+                    key: Some(name.clone()),
+                    ..ChangeStatement::default()
+                };
+                let body = signing.sign(json!({}), change)?;
+                target.run(async |o| o.call(Method::DELETE, &path(&name), Body::Json(body)).await)
+            }
+            Self::Require { slug, target } => {
+                require(&target, &slug, json!({ "policySignatureRequired": true }))
+            }
+            Self::Waive { slug, signing, target } => {
+                let change = ChangeStatement {
+                    action: "policy.waive-signature".to_owned(),
+                    partner: Some(slug.clone()),
+                    ..ChangeStatement::default()
+                };
+                let body = signing.sign(json!({ "policySignatureRequired": false }), change)?;
+                require(&target, &slug, body)
+            }
+        }
+    }
+}
+
+fn require(target: &Target, slug: &str, body: Value) -> Result<(), StartupError> {
+    let path = format!("partners/{slug}");
+    target.run(async |o| o.call(Method::PATCH, &path, Body::Json(body)).await)
+}
+
+/// The text of a file.
+///
+/// # Errors
+/// When it cannot be read, or is not text.
+pub(super) fn text(file: &Path) -> Result<String, StartupError> {
+    String::from_utf8(read(file)?)
+        .map_err(|e| StartupError::new(&format!("'{}' is not text", file.display()), &e))
+}
