@@ -51,7 +51,7 @@ impl Gateway {
             return Err(refused(HeadError::TargetTooLong));
         }
         if request.version == Version::HTTP_2 {
-            check_parsed(&request.uri, &request.headers).map_err(refused)?;
+            check_parsed(&request.method, &request.uri, &request.headers).map_err(refused)?;
         }
         let declared = content_length(&request.headers).unwrap_or(0);
         if declared > SMALLEST_BOUND {

@@ -9,7 +9,7 @@ use pingora_core::protocols::http::ServerSession;
 use super::access_log::Line;
 use super::context::Context;
 use super::{Gateway, Listener};
-use crate::server::ConnectionInfo;
+use crate::server::{ConnectionInfo, METHOD_BYTES_MAX};
 
 impl Gateway {
     /// Counts and logs a request that is over, however it ended. Private listeners have neither.
@@ -28,7 +28,12 @@ impl Gateway {
         public.log.write(&Line {
             time: core.clock.now().to_rfc3339_opts(SecondsFormat::Micros, true),
             request_id: &context.request_id,
-            method: context.method.as_str(),
+            // In HTTP/2 a refused one may be as long as a head.
+            method: context
+                .method
+                .as_str()
+                .get(..METHOD_BYTES_MAX)
+                .unwrap_or(context.method.as_str()),
             route: context.route,
             status,
             codes: context.codes.iter().map(|code| code.as_str()).collect(),

@@ -4,7 +4,7 @@
 
 mod chunks;
 
-use http::{HeaderMap, StatusCode, Uri, header};
+use http::{HeaderMap, Method, StatusCode, Uri, header};
 use memchr::{memchr, memchr_iter};
 
 pub(crate) use self::chunks::Chunks;
@@ -18,7 +18,7 @@ pub(crate) const HEADERS_BYTES_MAX: usize = 16 * 1024;
 /// Most header fields of a request; Pingora's parser takes 256.
 pub(crate) const HEADERS_MAX: usize = 100;
 /// Longest method, in bytes.
-const METHOD_BYTES_MAX: usize = 32;
+pub(crate) const METHOD_BYTES_MAX: usize = 32;
 /// Bytes of a request line besides the target: method, two spaces, version, line end.
 const REQUEST_LINE_EXTRA: usize = METHOD_BYTES_MAX + 12;
 /// Digits of the largest `Content-Length` that is read at all, far above any body limit.
@@ -143,6 +143,16 @@ fn request_line(line: &[u8]) -> Result<(&[u8], Version), HeadError> {
     else {
         return Err(Malformed("a request line is method, target and version"));
     };
+    check_line(method, target)?;
+    match version {
+        b"HTTP/1.1" => Ok((target, Version::Http11)),
+        b"HTTP/1.0" => Ok((target, Version::Http10)),
+        _ => Err(Malformed("only HTTP/1.0 and HTTP/1.1 are spoken on this connection")),
+    }
+}
+
+/// A method and a target that every server reads alike.
+fn check_line(method: &[u8], target: &[u8]) -> Result<(), HeadError> {
     if method.is_empty() || method.len() > METHOD_BYTES_MAX || !method.iter().all(is_token) {
         return Err(Malformed("not a method"));
     }
@@ -152,11 +162,7 @@ fn request_line(line: &[u8]) -> Result<(&[u8], Version), HeadError> {
     if target.is_empty() || !target.iter().all(is_target) {
         return Err(Malformed("the target holds a character that no URL has"));
     }
-    match version {
-        b"HTTP/1.1" => Ok((target, Version::Http11)),
-        b"HTTP/1.0" => Ok((target, Version::Http10)),
-        _ => Err(Malformed("only HTTP/1.0 and HTTP/1.1 are spoken on this connection")),
-    }
+    Ok(())
 }
 
 /// The fields that decide about framing; of each only whether and how it occurs.
@@ -302,14 +308,23 @@ fn target_fits(target: &[u8], host: Option<&[u8]>) -> bool {
 
 /// Checks the head of a request in HTTP/2, whose frames are sound already: the same bounds and the
 /// same characters as in HTTP/1, and one host (RFC 9113, section 8.3.1).
-pub(crate) fn check_parsed(target: &Uri, headers: &HeaderMap) -> Result<(), HeadError> {
-    let mut bytes = 0;
+pub(crate) fn check_parsed(
+    method: &Method,
+    target: &Uri,
+    headers: &HeaderMap,
+) -> Result<(), HeadError> {
+    let authority = target.authority().map(|authority| authority.as_str().as_bytes());
+    check_pseudo(method, target, authority)?;
+    let mut bytes = authority.map_or(0, |authority| "host: \r\n".len() + authority.len());
     let (mut named, mut announced) = (None, None);
     for (count, (name, value)) in headers.iter().enumerate() {
         // Name, colon, blank, value, line end.
         bytes += name.as_str().len() + value.len() + 4;
         if count >= HEADERS_MAX || bytes > HEADERS_BYTES_MAX {
             return Err(HeadError::HeadTooLarge);
+        }
+        if trimmed(value.as_bytes()).len() < value.len() {
+            return Err(Malformed("a blank around the value of a header"));
         }
         check_value(value.as_bytes())?;
         if name == header::HOST {
@@ -318,13 +333,29 @@ pub(crate) fn check_parsed(target: &Uri, headers: &HeaderMap) -> Result<(), Head
             once(&mut announced, length(value.as_bytes())?, "a second Content-Length")?;
         }
     }
-    let authority = target.authority().map(|authority| authority.as_str().as_bytes());
     match (authority.map(host).transpose()?, named) {
         (None, None) => Err(Malformed("HTTP/2 needs an authority or a Host")),
         (Some(one), Some(other)) if !one.eq_ignore_ascii_case(other) => {
             Err(Malformed("the authority and Host name different hosts"))
         }
         _ => Ok(()),
+    }
+}
+
+/// Checks what stands in the request line in HTTP/1. The target of CONNECT is an authority alone.
+fn check_pseudo(method: &Method, target: &Uri, host: Option<&[u8]>) -> Result<(), HeadError> {
+    let path = target.path_and_query().map_or("", |path| path.as_str()).as_bytes();
+    if method == Method::CONNECT {
+        return check_line(method.as_str().as_bytes(), host.unwrap_or_default());
+    }
+    check_line(method.as_str().as_bytes(), path)?;
+    if !path.starts_with(b"/") && path != b"*" {
+        return Err(Malformed("a path begins with a slash"));
+    }
+    match target.scheme_str() {
+        None => Ok(()),
+        Some(scheme) if ["https", "http"].iter().any(|s| scheme.eq_ignore_ascii_case(s)) => Ok(()),
+        Some(_) => Err(Malformed("the scheme is neither https nor http")),
     }
 }
 

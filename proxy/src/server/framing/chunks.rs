@@ -2,6 +2,7 @@
 //! the body; here the end of a chunked body is read strictly.
 
 use super::HeadError::{self, Malformed};
+use super::is_token;
 
 /// Digits of the largest chunk size that is read at all.
 const SIZE_DIGITS_MAX: u8 = 8;
@@ -28,6 +29,7 @@ enum At {
     BytesReturn,
     BytesLineFeed,
     TrailerStart,
+    TrailerName,
     Trailer,
     TrailerLineFeed,
     LastLineFeed,
@@ -81,9 +83,12 @@ impl Chunks {
                 Ok(At::Size)
             }
             (At::TrailerStart, b'\r') => Ok(At::LastLineFeed),
-            (At::TrailerStart, b' ' | b'\t') => Err(BROKEN),
+            (At::TrailerName, b':') => self.count(byte, At::Trailer),
+            (At::TrailerStart | At::TrailerName, _) if is_token(&byte) => {
+                self.count(byte, At::TrailerName)
+            }
             (At::Trailer, b'\r') => Ok(At::TrailerLineFeed),
-            (At::TrailerStart | At::Trailer, _) => self.count(byte, At::Trailer),
+            (At::Trailer, 0..=0x7f) => self.count(byte, At::Trailer),
             (At::TrailerLineFeed, b'\n') => Ok(At::TrailerStart),
             _ => Err(BROKEN),
         }
@@ -156,6 +161,12 @@ mod tests {
             "0\r\n\n",
             "0\r\n folded: x\r\n\r\n",
             "0\r\nX: y\n\r\n",
+            "0\r\nX\r\n\r\n",
+            "0\r\nX : y\r\n\r\n",
+            "0\r\n: y\r\n\r\n",
+            "0\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n",
+            "0\r\nX: y\r\nY\r\n\r\n",
+            "0\r\nX: \u{e4}\r\n\r\n",
             &extension,
         ] {
             assert_eq!(feed(body), Err(BROKEN), "{body:?}");

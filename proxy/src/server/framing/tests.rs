@@ -1,6 +1,6 @@
 //! The vectors that servers are known to read differently.
 
-use http::HeaderValue;
+use http::{HeaderValue, Method};
 use proptest::prelude::*;
 
 use super::*;
@@ -197,7 +197,9 @@ fn parsed(target: &str, fields: &[(&'static str, &str)]) -> Result<(), HeadError
     for (name, value) in fields {
         headers.append(*name, HeaderValue::from_bytes(value.as_bytes()).unwrap());
     }
-    check_parsed(&target.parse().unwrap(), &headers)
+    let target: Uri = target.parse().unwrap();
+    let method = if target.path_and_query().is_none() { Method::CONNECT } else { Method::GET };
+    check_parsed(&method, &target, &headers)
 }
 
 #[test]
@@ -212,7 +214,13 @@ fn a_head_of_http2_names_one_host_and_one_length() {
     for (target, fields) in sound {
         assert_eq!(parsed(target, fields), Ok(()), "{target} {fields:?}");
     }
-    let refused: [(&str, &[_]); 9] = [
+    let refused: [(&str, &[_]); 15] = [
+        ("https://a/", &[("x", " y")]),
+        ("https://a/", &[("x", "y ")]),
+        ("https://a/", &[("x", "y\t")]),
+        ("https://a/\"{}", &[]),
+        ("1https://a/", &[]),
+        ("ftp://a/", &[]),
         ("/", &[]),
         ("https://a/", &[("host", "b")]),
         ("https://a/", &[("host", "a:8443")]),
@@ -236,10 +244,16 @@ fn a_head_of_http2_has_the_bounds_of_http1() {
     assert_eq!(parsed("https://a/", &many(HEADERS_MAX + 1)), Err(HeadError::HeadTooLarge));
     let long = |bytes| "y".repeat(bytes);
     // Name, colon, blank and line end count.
-    let room = HEADERS_BYTES_MAX - "x".len() - 4;
+    let room = HEADERS_BYTES_MAX - "x".len() - 4 - "host: a\r\n".len();
     assert_eq!(parsed("https://a/", &[("x", &long(room))]), Ok(()));
     assert_eq!(parsed("https://a/", &[("x", &long(room + 1))]), Err(HeadError::HeadTooLarge));
     let text = HeaderValue::from_bytes(b"\xff").unwrap();
     let headers = HeaderMap::from_iter([(header::ACCEPT, text)]);
-    assert!(matches!(check_parsed(&Uri::from_static("https://a/"), &headers), Err(Malformed(_))));
+    let target = Uri::from_static("https://a/");
+    let said = |method, headers| check_parsed(&method, &target, &headers);
+    assert!(matches!(said(Method::GET, headers), Err(Malformed(_))));
+    let method = |bytes| Method::from_bytes("M".repeat(bytes).as_bytes()).unwrap();
+    assert_eq!(said(method(METHOD_BYTES_MAX), HeaderMap::new()), Ok(()));
+    let long = said(method(METHOD_BYTES_MAX + 1), HeaderMap::new());
+    assert!(matches!(long, Err(Malformed(_))), "{long:?}");
 }

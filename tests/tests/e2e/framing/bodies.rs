@@ -15,6 +15,9 @@ const EMPTY: &str = "{}";
 async fn chunks_that_can_be_read_in_two_ways_are_refused() {
     let target = Target::start("chunks").await;
     let bodies = [
+        "2\r\n{}\r\n0\r\nX\r\n\r\n",
+        "2\r\n{}\r\n0\r\nX : y\r\n\r\n",
+        "2\r\n{}\r\n0\r\nGET / HTTP/1.1\r\n\r\n",
         "x\r\n{}\r\n0\r\n\r\n",
         "\r\n{}\r\n0\r\n\r\n",
         "+2\r\n{}\r\n0\r\n\r\n",
@@ -48,7 +51,7 @@ async fn a_body_ends_where_it_says() {
             confirm(length(&target, EMPTY)),
             confirm(chunked("2\r\n{}\r\n0\r\n\r\n")),
             confirm(chunked("1\r\n{\r\n1\r\n}\r\n0\r\n\r\n")),
-            confirm(chunked("0002;name=value\r\n{}\r\n0\r\nTrailer: x\r\n\r\n")),
+            confirm(chunked("0002;name=value\r\n{}\r\n0\r\nX-Trailer: x y\r\n\r\n")),
             answered(target.post("\r\n"), 400, "ER048", Kept),
             answered(length(&target, "{"), 400, "ER048", Kept),
         ])
