@@ -34,10 +34,10 @@ use pingora_http::{RequestHeader, ResponseHeader};
 use pingora_proxy::{FailToProxy, ProxyHttp, Session};
 use rampart_core::Core;
 use rampart_core::platform::rate_limit::KeyedGcra;
-use tokio::sync::Semaphore;
 
 pub(crate) use self::access_log::AccessLog;
 use self::body::Budget;
+use self::concurrency::InFlight;
 use self::context::Context;
 use self::private_listener::PrivateListener;
 use self::upstream::UpstreamExchange;
@@ -71,9 +71,10 @@ enum Listener {
 struct PublicListener {
     clients: ClientAddresses,
     addresses: KeyedGcra<IpAddr>,
-    permits: Arc<Semaphore>,
+    in_flight: InFlight,
     uploads: Budget,
     answer_max: Duration,
+    connection_age_max: Duration,
     log: Arc<AccessLog>,
 }
 
@@ -88,9 +89,10 @@ impl Gateway {
         let listener = Listener::Public(PublicListener {
             clients: ClientAddresses::new(edge),
             addresses: KeyedGcra::new(ADDRESSES_MAX, ADDRESS_IDLE),
-            permits: Arc::new(Semaphore::new(edge.in_flight_max)),
+            in_flight: InFlight::new(edge),
             uploads: Budget::new(edge.body_memory_bytes / 2),
             answer_max: edge.request_timeout(),
+            connection_age_max: edge.connection_max_age(),
             log,
         });
         Self { core, listener, budget: Budget::new(edge.body_memory_bytes / 2), lifecycle }
@@ -173,9 +175,13 @@ impl ProxyHttp for Gateway {
         &self,
         _: &mut Session,
         body: &mut Option<Bytes>,
-        _: bool,
+        end: bool,
         context: &mut Context,
     ) -> Result<Option<Duration>> {
+        if end {
+            // The answer is made, however long the client takes to read it.
+            context.permit = None;
+        }
         upstream(context)?.body(body.as_ref(), self.core.clock.monotonic_ns()).map(|()| None)
     }
 
@@ -213,7 +219,7 @@ impl ProxyHttp for Gateway {
         if let Some(connection) = ConnectionInfo::for_session(session) {
             connection.set_answering(false);
             if session.is_custom() && session.response_written().is_none() {
-                connection.abandoned();
+                connection.abandoned(self.core.clock.monotonic_ns());
             }
         }
         self.observe(session, context);

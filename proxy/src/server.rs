@@ -9,11 +9,15 @@ mod client_address;
 mod connection_info;
 mod connection_limits;
 mod deadline;
+mod descriptors;
 mod framing;
 mod http2;
+mod keyed_semaphore;
 mod lifecycle;
+mod network;
 mod proxy_protocol;
 mod request_reader;
+mod send_rate;
 mod shutdown;
 mod sockets;
 mod tls;
@@ -43,10 +47,13 @@ use tokio::sync::{Notify, Semaphore, watch};
 
 pub(crate) use self::client_address::ClientAddresses;
 pub(crate) use self::connection_info::ConnectionInfo;
-use self::connection_limits::{ConnectionLimits, Tls};
+use self::connection_limits::{AddressLimits, ConnectionLimits, Tls};
 pub(crate) use self::framing::{HeadError, METHOD_BYTES_MAX, TARGET_BYTES_MAX, check_parsed};
+pub(crate) use self::keyed_semaphore::{KeyedPermit, KeyedSemaphore};
 pub(crate) use self::lifecycle::{Busy, Lifecycle, Phase};
+pub(crate) use self::network::network;
 use self::request_reader::Timeouts;
+use self::send_rate::SendBounds;
 use self::shutdown::{Shutdown, Stage, Watch};
 use self::sockets::{Bound, Sockets};
 pub(crate) use self::tls::Certificates;
@@ -58,8 +65,6 @@ use crate::startup_error::StartupError;
 
 /// Most connections of each private listener.
 const PRIVATE_CONNECTIONS_MAX: usize = 256;
-/// Requests after which an HTTP/1 connection is closed, so that its memory comes back.
-const REQUESTS_MAX: u32 = 10_000;
 /// Attempts to send a request to an upstream. It is sent again only when the upstream has closed a
 /// kept connection meanwhile, and it only reads.
 const UPSTREAM_TRIES: usize = 2;
@@ -109,6 +114,7 @@ pub(crate) struct Serving {
 /// One sentence: a certificate, an address, the database or the old process.
 pub(crate) fn start(mut config: Config, upgrade: bool) -> Result<Serving, StartupError> {
     config.settle().map_err(sentence)?;
+    descriptors::reserve(&config)?;
     let certificates = Certificates::load(config.edge.certificates()).map_err(sentence)?;
     let (peer, mut fds) = inherit(&config, upgrade)?;
     let sockets = Sockets::open(&config, &mut fds)?;
@@ -124,8 +130,9 @@ pub(crate) fn start(mut config: Config, upgrade: bool) -> Result<Serving, Startu
         certificates,
         fds: OnceLock::new(),
         upgrade_socket: edge.upgrade_socket.clone(),
-        drain: Duration::from_secs(edge.drain_seconds),
+        drain: edge.drain(),
         unready: Duration::from_secs(edge.shutdown_delay_seconds),
+        handing_over: watch::Sender::new(false),
         stage: watch::Sender::new(Stage::Starting),
         stop: Notify::new(),
     });
@@ -138,6 +145,7 @@ pub(crate) fn start(mut config: Config, upgrade: bool) -> Result<Serving, Startu
         log: Arc::clone(&log),
         sockets: sockets.clone(),
         fds: Some(fds),
+        peer,
         shutdown: Arc::clone(&shutdown),
         started,
     });
@@ -150,19 +158,13 @@ pub(crate) fn start(mut config: Config, upgrade: bool) -> Result<Serving, Startu
         _log: log,
     };
     let ended = |_| StartupError::from("the edge ended while it started; see above".to_owned());
-    let serving = Serving {
+    Ok(Serving {
         core: core.recv().map_err(ended)??,
         edge: sockets.edge.iter().map(|bound| bound.address).collect(),
         admin: sockets.admin.address,
         ops: sockets.ops.address,
         running,
-    };
-    if let Some(peer) = peer
-        && let Err(error) = peer.accepting()
-    {
-        tracing::warn!(%error, "the old process ended before it was told to");
-    }
-    Ok(serving)
+    })
 }
 
 fn sentence(error: impl fmt::Display) -> StartupError {
@@ -255,6 +257,8 @@ struct EdgeService {
     log: Arc<AccessLog>,
     sockets: Sockets,
     fds: Option<Fds>,
+    /// The process that accepts on our sockets as yet.
+    peer: Option<UpgradePeer>,
     shutdown: Arc<Shutdown>,
     started: SyncSender<Result<Arc<Core>, StartupError>>,
 }
@@ -294,6 +298,12 @@ impl EdgeService {
     ) -> Result<Arc<Core>, StartupError> {
         let core = Core::start(self.config.core.clone(), self.clock.clone()).await;
         let core = core.map_err(sentence)?;
+        if let Some(peer) = self.peer.take() {
+            let taking = tokio::task::spawn_blocking(move || peer.take_over()).await;
+            taking.map_err(std::io::Error::other).flatten().map_err(|e| {
+                StartupError::new("the running process did not give up the listeners", &e)
+            })?;
+        }
         if let Some((table, fds)) = fds.as_ref().zip(self.fds.take()) {
             *table.lock() = fds;
             // Empty until now: a service is started once.
@@ -302,28 +312,36 @@ impl EdgeService {
         let (edge, lifecycle) = (&self.config.edge, &self.shutdown.lifecycle);
         let certificates = &self.shutdown.certificates;
         let acceptor = tls::acceptor(Arc::clone(certificates)).map_err(sentence)?;
-        let tls = Tls { acceptor, metrics: core.metrics.clone() };
+        let tls = Tls { acceptor, addresses: AddressLimits::new(edge.connections_per_address_max) };
         let public =
             Gateway::public(Arc::clone(&core), edge, Arc::clone(lifecycle), Arc::clone(&self.log));
         let operators = Gateway::operators(Arc::clone(&core), Arc::clone(lifecycle));
         let operations = Gateway::operations(Arc::clone(&core), Arc::clone(lifecycle));
-        let private = PRIVATE_CONNECTIONS_MAX;
+        let (stop_public, public_end) = watch::channel(false);
+        let (stop_private, private_end) = watch::channel(false);
+        let (all, private) = (edge.connections_max, PRIVATE_CONNECTIONS_MAX);
+        let sockets = &self.sockets;
         let listeners = [
-            self.listener(public, &self.sockets.edge, edge.connections_max, Some(tls)),
-            self.listener(operators, [&self.sockets.admin], private, None),
-            self.listener(operations, [&self.sockets.ops], private, None),
+            (self.listener(public, &core, &sockets.edge, (all, Some(tls))), public_end),
+            (
+                self.listener(operators, &core, [&sockets.admin], (private, None)),
+                private_end.clone(),
+            ),
+            (self.listener(operations, &core, [&sockets.ops], (private, None)), private_end),
         ];
-        let (stop, stopping) = watch::channel(false);
-        for mut listener in listeners {
-            let (fds, stopping) = (fds.clone(), stopping.clone());
+        for (mut listener, end) in listeners {
+            lifecycle.accepts();
+            let fds = fds.clone();
             tokio::spawn(async move {
-                Service::start_service(&mut listener, fds, stopping, tasks).await;
+                Service::start_service(&mut listener, fds, end, tasks).await;
             });
         }
-        let mut phase = lifecycle.watch();
+        let (mut phase, shutdown) = (lifecycle.watch(), Arc::clone(&self.shutdown));
         tokio::spawn(async move {
             phase.at_least(Phase::Stopping).await;
-            stop.send_replace(true);
+            stop_public.send_replace(true);
+            shutdown.private_end().await;
+            stop_private.send_replace(true);
         });
         tokio::spawn(Arc::clone(certificates).watch());
         Ok(core)
@@ -333,18 +351,18 @@ impl EdgeService {
     fn listener<'a>(
         &self,
         gateway: Gateway,
+        core: &Core,
         sockets: impl IntoIterator<Item = &'a Bound>,
-        connections: usize,
-        tls: Option<Tls>,
+        (connections, tls): (usize, Option<Tls>),
     ) -> Listening<ConnectionLimits> {
         let mut proxy = HttpProxy::new(gateway, Arc::clone(&self.conf));
         proxy.handle_init_modules();
+        let edge = &self.config.edge;
         let mut options = HttpServerOptions::default();
         // CONNECT gets our own 405 instead of Pingora's, which is no envelope.
         options.allow_connect_method_proxying = true;
-        options.keepalive_request_limit = Some(REQUESTS_MAX);
+        options.keepalive_request_limit = Some(edge.connection_requests_max);
         proxy.server_options = Some(options);
-        let edge = &self.config.edge;
         let clients = match &tls {
             Some(_) => ClientAddresses::new(edge),
             None => ClientAddresses::direct(),
@@ -357,8 +375,15 @@ impl EdgeService {
                 head: edge.request_header_timeout(),
                 idle: edge.keepalive_timeout(),
             },
+            bounds: SendBounds {
+                rate_min_bytes: edge.send_rate_min_bytes,
+                total: Some(edge.write_timeout()),
+            },
+            connection_max_age: edge.connection_max_age(),
+            connection_requests_max: edge.connection_requests_max,
             tls,
             lifecycle: Arc::clone(&self.shutdown.lifecycle),
+            metrics: core.metrics.clone(),
         };
         let mut service = Listening::new("rampart".to_owned(), limits);
         for socket in sockets {

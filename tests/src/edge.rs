@@ -45,8 +45,8 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Free ports, the certificate of the harness, and a rate per address that no test reaches,
-    /// because all of them come from one.
+    /// Free ports, the certificate of the harness, and a rate and connections per address that no test
+    /// reaches, because all of them come from one.
     pub fn over(database: &str) -> Self {
         let folder = Arc::new(Folder::make());
         CERTIFICATE.write(folder.path());
@@ -73,6 +73,7 @@ impl Setup {
         setup.set("database.statement_timeout_ms", "10000");
         setup.set("keys.master", MASTER_KEY);
         setup.set("ratelimit.address", UNLIMITED);
+        setup.set("edge.connections_per_address_max", "4096");
         setup.set("ratelimit.credentials", UNLIMITED);
         setup
     }

@@ -1,7 +1,7 @@
 //! HTTP/1 byte by byte over TLS, for what no client would send.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use rustls::pki_types::{CertificateDer, ServerName};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -28,6 +28,18 @@ pub async fn connect(edge: SocketAddr, protocol: &str) -> io::Result<TlsStream<T
     connect_to(edge, &CERTIFICATE, protocol).await
 }
 
+/// The same from this address.
+///
+/// # Errors
+/// The same.
+pub async fn connect_from(
+    own: Ipv4Addr,
+    edge: SocketAddr,
+    protocol: &str,
+) -> io::Result<TlsStream<TcpStream>> {
+    open_tls(Some(own.into()), edge, &[], &CERTIFICATE, protocol).await
+}
+
 /// The same to who shows this certificate.
 ///
 /// # Errors
@@ -37,17 +49,22 @@ pub async fn connect_to(
     certificate: &Certificate,
     protocol: &str,
 ) -> io::Result<TlsStream<TcpStream>> {
-    connect_behind(edge, &[], certificate, protocol).await
+    open_tls(None, edge, &[], certificate, protocol).await
 }
 
-/// The same with these bytes before the first one of TLS.
-async fn connect_behind(
+/// The same from this address, with these bytes before the first one of TLS.
+async fn open_tls(
+    own: Option<IpAddr>,
     edge: SocketAddr,
     preamble: &[u8],
     certificate: &Certificate,
     protocol: &str,
 ) -> io::Result<TlsStream<TcpStream>> {
-    let mut tcp = TcpStream::connect(edge).await?;
+    let socket = if edge.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    if let Some(own) = own {
+        socket.bind((own, 0).into())?;
+    }
+    let mut tcp = socket.connect(edge).await?;
     tcp.set_nodelay(true)?;
     tcp.write_all(preamble).await?;
     let name = ServerName::try_from("localhost").unwrap();
@@ -80,8 +97,16 @@ impl Wire {
     /// # Errors
     /// When it is closed before it is open.
     pub async fn try_proxied(edge: SocketAddr, header: &[u8]) -> io::Result<Self> {
-        let stream = connect_behind(edge, header, &CERTIFICATE, "http/1.1").await?;
+        let stream = open_tls(None, edge, header, &CERTIFICATE, "http/1.1").await?;
         Ok(Self { stream, held: Vec::new() })
+    }
+
+    /// A connection to the public listener from this address.
+    ///
+    /// # Errors
+    /// When it is closed before it is open.
+    pub async fn try_open_from(own: Ipv4Addr, edge: SocketAddr) -> io::Result<Self> {
+        Ok(Self { stream: connect_from(own, edge, "http/1.1").await?, held: Vec::new() })
     }
 
     /// The certificate that the edge showed.

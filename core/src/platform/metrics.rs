@@ -103,6 +103,11 @@ families! {
     callback_lag: HistogramVec "rampart_callback_lag_seconds" [] SECONDS;
     /// Connections of the pool, by state.
     db_pool: IntGaugeVec "rampart_db_pool" ["state"];
+    /// Requests answered with 503 because too many are in flight, by limit: total, address, partner.
+    requests_shed: IntCounterVec "rampart_requests_shed_total" ["limit"];
+    /// Connections closed at once by cause: total, address, address_handshakes,
+    /// proxy_protocol.
+    connections_refused: IntCounterVec "rampart_connections_refused_total" ["cause"];
     /// TLS handshakes by version and outcome.
     tls_handshakes: IntCounterVec "rampart_tls_handshakes_total" ["version", "outcome"];
     /// Age of the price in use.

@@ -44,9 +44,22 @@ pub(crate) struct Edge {
     /// Most connections at once; more are closed unanswered.
     #[schemars(range(min = 1, max = 1_000_000), extend("x-unit" = "connections"))]
     pub(crate) connections_max: usize,
+    /// Most connections of one address at once, in IPv6 of one /64 network; more are closed
+    /// unanswered.
+    #[schemars(range(min = 1, max = 1_000_000), extend("x-unit" = "connections"))]
+    pub(crate) connections_per_address_max: usize,
     /// Most requests in the core at once; more are answered with 503.
     #[schemars(range(min = 1, max = 1_000_000), extend("x-unit" = "requests"))]
     pub(crate) in_flight_max: usize,
+    /// Most of them from one address, in IPv6 from one /64 network.
+    #[schemars(range(min = 1, max = 1_000_000), extend("x-unit" = "requests"))]
+    pub(crate) in_flight_per_address_max: usize,
+    /// Most of them of one partner.
+    #[schemars(
+        range(min = 1, max = 1_000_000),
+        extend("x-unit" = "requests", "x-default" = "a quarter of edge.in_flight_max")
+    )]
+    pub(crate) in_flight_per_partner_max: Option<usize>,
     /// Most memory of request bodies at once, half of it for large uploads; more are answered with
     /// 503.
     #[schemars(range(min = 1_048_576, max = 1_099_511_627_776u64))]
@@ -57,13 +70,28 @@ pub(crate) struct Edge {
     /// Time that a connection may be open without a request.
     #[schemars(range(min = 1, max = 3_600))]
     pub(crate) keepalive_timeout_seconds: u64,
+    /// Age at which a connection is closed, each request finished, so that clients come back through
+    /// the balancer.
+    #[schemars(range(min = 1, max = 604_800))]
+    pub(crate) connection_max_age_seconds: u64,
+    /// Requests after which a connection is closed, each of them finished.
+    #[schemars(range(min = 1, max = 1_000_000_000), extend("x-unit" = "requests"))]
+    pub(crate) connection_requests_max: u32,
     /// Time that the core may take for one answer.
     #[schemars(range(min = 1, max = 600))]
     pub(crate) request_timeout_seconds: u64,
-    /// Longest graceful stop, which ends as soon as nothing is in flight.
+    /// Time that a client may take to read one answer.
+    #[schemars(range(min = 1, max = 3_600))]
+    pub(crate) write_timeout_seconds: u64,
+    /// Bytes of an answer that a client must take each second, after the first 5 seconds of a wait;
+    /// a slower one is disconnected.
+    #[schemars(range(min = 1, max = 1_048_576), extend("x-unit" = "bytes per second"))]
+    pub(crate) send_rate_min_bytes: u64,
+    /// Longest graceful stop once no connection is accepted, and no less than
+    /// `edge.request_timeout_seconds`; it ends as soon as nothing is in flight.
     #[schemars(range(min = 0, max = 3_600))]
     pub(crate) drain_seconds: u64,
-    /// Time between going unready and refusing connections, for a balancer that polls `/readyz`.
+    /// Time between going unready and accepting no connection, for a balancer that polls `/readyz`.
     #[schemars(range(min = 0, max = 600))]
     pub(crate) shutdown_delay_seconds: u64,
     /// Socket through which a new process takes over the listeners, in a private folder.
@@ -81,11 +109,18 @@ impl Default for Edge {
             tls: Tls::default(),
             threads: std::thread::available_parallelism().map_or(2, usize::from),
             connections_max: 8_192,
+            connections_per_address_max: 256,
             in_flight_max: 1_024,
+            in_flight_per_address_max: 128,
+            in_flight_per_partner_max: None,
             body_memory_bytes: 128 * 1024 * 1024,
             request_header_timeout_seconds: 10,
             keepalive_timeout_seconds: 60,
+            connection_max_age_seconds: 3_600,
+            connection_requests_max: 10_000,
             request_timeout_seconds: 30,
+            write_timeout_seconds: 30,
+            send_rate_min_bytes: 1_024,
             drain_seconds: 30,
             shutdown_delay_seconds: 0,
             upgrade_socket: None,
@@ -141,6 +176,26 @@ impl Edge {
     /// `request_timeout_seconds`
     pub(crate) fn request_timeout(&self) -> Duration {
         Duration::from_secs(self.request_timeout_seconds)
+    }
+
+    /// `write_timeout_seconds`
+    pub(crate) fn write_timeout(&self) -> Duration {
+        Duration::from_secs(self.write_timeout_seconds)
+    }
+
+    /// `connection_max_age_seconds`
+    pub(crate) fn connection_max_age(&self) -> Duration {
+        Duration::from_secs(self.connection_max_age_seconds)
+    }
+
+    /// Time that a stop may take: `drain_seconds`, and no less than a request may take.
+    pub(crate) fn drain(&self) -> Duration {
+        Duration::from_secs(self.drain_seconds.max(self.request_timeout_seconds))
+    }
+
+    /// `in_flight_per_partner_max`
+    pub(crate) fn in_flight_per_partner(&self) -> usize {
+        self.in_flight_per_partner_max.unwrap_or_else(|| (self.in_flight_max / 4).max(1))
     }
 }
 

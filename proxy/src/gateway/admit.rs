@@ -1,7 +1,5 @@
 //! Everything that the head alone decides, in the order of section 1.5 of the contract.
 
-use std::net::{IpAddr, Ipv6Addr};
-
 use http::{Method, StatusCode, Version};
 use pingora_http::RequestHeader;
 use rampart_core::endpoint::admission::Admission;
@@ -14,7 +12,7 @@ use super::body::{BodyError, content_length};
 use super::context::Context;
 use super::path;
 use super::{Gateway, PublicListener};
-use crate::server::{ConnectionInfo, HeadError, TARGET_BYTES_MAX, check_parsed};
+use crate::server::{ConnectionInfo, HeadError, TARGET_BYTES_MAX, check_parsed, network};
 
 /// A body that every route takes; only above it the route's own bound is looked up.
 const SMALLEST_BOUND: u64 = rampart_core::http::request::BODY_BYTES_MAX as u64;
@@ -104,29 +102,5 @@ pub(super) fn head(request: &RequestHeader, context: &Context) -> Head {
         headers: request.headers.clone(),
         peer: context.client_address,
         request_id: context.request_id.clone(),
-    }
-}
-
-/// The addresses that share one rate: an IPv4 address, or the /64 network that one IPv6 customer gets.
-fn network(address: IpAddr) -> IpAddr {
-    match address {
-        IpAddr::V4(_) => address,
-        IpAddr::V6(v6) => {
-            let [a, b, c, d, ..] = v6.segments();
-            Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn addresses_of_one_network_share_a_rate() {
-        let of = |text: &str| network(text.parse().unwrap());
-        assert_eq!(of("2001:db8:1:2::3"), of("2001:db8:1:2:ffff::4"));
-        assert_ne!(of("2001:db8:1:2::3"), of("2001:db8:1:3::3"));
-        assert_ne!(of("192.0.2.1"), of("192.0.2.2"));
     }
 }

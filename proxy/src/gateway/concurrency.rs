@@ -1,15 +1,19 @@
 //! The core's work on one request: bounded in number and in time.
 
+use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt as _;
 use rampart_core::http::reply::Reply;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::context::Context;
 use super::{Gateway, PublicListener};
+use crate::config;
+use crate::server::{KeyedPermit, KeyedSemaphore, network};
 
 /// Why the core gave no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +47,76 @@ pub(super) async fn unless_reset<T>(
     }
 }
 
+/// Permits for requests in flight: of all, and of each address and partner among them, so that the
+/// slow calls of one cost the others nothing.
+pub(super) struct InFlight {
+    all: Arc<Semaphore>,
+    addresses: KeyedSemaphore<IpAddr>,
+    partners: KeyedSemaphore<Arc<str>>,
+}
+
+/// A request in flight.
+#[derive(Debug)]
+pub(super) struct Permit {
+    _address: KeyedPermit<IpAddr>,
+    /// None for a request that no partner signed.
+    _partner: Option<KeyedPermit<Arc<str>>>,
+    _all: OwnedSemaphorePermit,
+}
+
+impl InFlight {
+    /// As many as the settings say.
+    pub(super) fn new(edge: &config::Edge) -> Self {
+        Self {
+            all: Arc::new(Semaphore::new(edge.in_flight_max)),
+            addresses: KeyedSemaphore::new(edge.in_flight_per_address_max),
+            partners: KeyedSemaphore::new(edge.in_flight_per_partner()),
+        }
+    }
+
+    /// A permit for a request from `address`, of `partner` if that is not empty.
+    ///
+    /// # Errors
+    /// The limit that is reached.
+    fn try_acquire(&self, address: IpAddr, partner: &Arc<str>) -> Result<Permit, Limit> {
+        let of_address = self.addresses.try_acquire(network(address)).ok_or(Limit::Address)?;
+        let of_partner = match partner.is_empty() {
+            true => None,
+            false => Some(self.partners.try_acquire(Arc::clone(partner)).ok_or(Limit::Partner)?),
+        };
+        let all = Arc::clone(&self.all).try_acquire_owned().map_err(|_| Limit::All)?;
+        Ok(Permit { _address: of_address, _partner: of_partner, _all: all })
+    }
+}
+
+/// A limit of requests in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Limit {
+    Address,
+    Partner,
+    All,
+}
+
+impl Limit {
+    /// Its name in metrics.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Address => "address",
+            Self::Partner => "partner",
+            Self::All => "total",
+        }
+    }
+
+    /// The attempt that it stopped, for the caller.
+    const fn attempt(self) -> &'static str {
+        match self {
+            Self::Address => "take a request: too many of this address are in flight",
+            Self::Partner => "take a request: too many of this partner are in flight",
+            Self::All => "take a request: too many are in flight",
+        }
+    }
+}
+
 impl Gateway {
     /// Takes one of the permits for requests in flight.
     ///
@@ -53,14 +127,14 @@ impl Gateway {
         public: &PublicListener,
         context: &mut Context,
     ) -> Result<(), Box<Reply>> {
-        match Arc::clone(&public.permits).try_acquire_owned() {
+        match public.in_flight.try_acquire(context.client_address, &context.client) {
             Ok(permit) => {
                 context.permit = Some(permit);
                 Ok(())
             }
-            Err(_) => {
-                let doing = "take a request: too many are in flight";
-                Err(Box::new(self.unavailable(context, doing)))
+            Err(limit) => {
+                self.core.metrics.requests_shed.with_label_values(&[limit.name()]).inc();
+                Err(Box::new(self.unavailable(context, limit.attempt())))
             }
         }
     }

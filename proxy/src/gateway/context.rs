@@ -6,8 +6,8 @@ use std::sync::Arc;
 use http::Method;
 use rampart_core::platform::clock::Clock;
 use rampart_core::platform::error::Code;
-use tokio::sync::OwnedSemaphorePermit;
 
+use super::concurrency::Permit;
 use super::upstream::UpstreamExchange;
 use crate::server::Busy;
 
@@ -35,8 +35,8 @@ pub(crate) struct Context {
     pub(super) began_ns: u64,
     /// The same when the answer was written, before what is left of the body is thrown away.
     pub(super) ended_ns: Option<u64>,
-    /// One of those that may be in the core, given back as soon as the answer is written.
-    pub(super) permit: Option<OwnedSemaphorePermit>,
+    /// One of those that may be in the core, given back as soon as the answer is made.
+    pub(super) permit: Option<Permit>,
     /// The request on its way to a backend, if it goes to one.
     pub(super) upstream: Option<UpstreamExchange>,
     /// Keeps the process from going before the answer is written.

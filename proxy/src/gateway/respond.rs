@@ -36,12 +36,15 @@ impl Gateway {
     ) -> Result<bool> {
         let decided = self.decide(session, context).await?;
         // What follows CONNECT is not HTTP; what follows a stop should go to the next process.
-        let closing =
-            context.method == Method::CONNECT || self.lifecycle.phase() >= self.closes_from();
+        let closing = context.method == Method::CONNECT
+            || self.lifecycle.phase() >= self.closes_from()
+            || self.is_old(session);
         if closing {
             session.set_keepalive(None);
         }
         let Some(mut reply) = decided else { return Ok(false) };
+        // The answer is made, however long the client takes to read it.
+        context.permit = None;
         if let Listener::Private(_) = self.listener {
             reply.set("x-request-id", &context.request_id);
             reply.set("cache-control", "no-store");
@@ -51,11 +54,17 @@ impl Gateway {
         }
         write(session, context, reply).await.map_err(|e| e.into_down())?;
         context.ended_ns = Some(self.core.clock.monotonic_ns());
-        context.permit = None;
         if session.get_keepalive().is_none() {
             discard(session).await;
         }
         Ok(true)
+    }
+
+    /// The connection is to be replaced by a new one; in HTTP/2 it is told so on its own.
+    fn is_old(&self, session: &ServerSession) -> bool {
+        let Listener::Public(public) = &self.listener else { return false };
+        let (age, now) = (public.connection_age_max, self.core.clock.monotonic_ns());
+        ConnectionInfo::for_session(session).is_some_and(|connection| connection.is_older(age, now))
     }
 
     /// The phase from which on each answer closes its connection. Who watches a process that stops

@@ -1,6 +1,7 @@
 //! Pingora writes head and body of an answer apart, a record and a system call each, and waits
 //! without end for a peer that takes neither; here they leave together, and such a peer is given up.
 
+use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,18 +16,17 @@ use pingora_core::protocols::{
     ALPN, GetProxyDigest, GetSocketDigest, GetTimingDigest, Peek, Shutdown, SocketDigest, Ssl,
     Stream, TimingDigest, UniqueID, UniqueIDType,
 };
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::time::timeout;
 
 use super::deadline::Deadline;
 use super::request_reader::RequestReader;
+use super::send_rate::{SendBounds, SendRate};
 
 /// Most bytes held back until a flush; the largest TLS record.
 const HELD_BYTES_MAX: usize = 16 * 1024;
 /// Bytes that are made room for when something is held; most answers fit.
 const HELD_BYTES: usize = 4 * 1024;
-/// Time in which the peer may take no byte while we have some to write.
-const STALL_MAX: Duration = Duration::from_secs(10);
 /// Time for the end of a connection.
 const SHUTDOWN_MAX: Duration = Duration::from_secs(1);
 /// Most bytes that are thrown away after the last answer.
@@ -44,25 +44,30 @@ pub(super) struct BufferedIo {
     requests: Option<RequestReader>,
     digest: Option<Arc<ProxyDigest>>,
     held: BytesMut,
-    stall: Deadline,
+    rate: SendRate,
+    /// Bytes thrown away after the last answer, and the time for it.
+    lingered: usize,
+    linger: Deadline,
 }
 
 impl BufferedIo {
     /// In front of `stream`, whose sessions find `digest`. Without `requests` bytes are read as they
-    /// come.
+    /// come. A peer slower than `bounds` is an error.
     pub(super) fn new(
         stream: Stream,
         requests: Option<RequestReader>,
         digest: Option<Arc<ProxyDigest>>,
+        bounds: SendBounds,
     ) -> Self {
-        Self { stream, requests, digest, held: BytesMut::new(), stall: Deadline::default() }
+        let (held, rate) = (BytesMut::new(), SendRate::new(bounds));
+        Self { stream, requests, digest, held, rate, lingered: 0, linger: Deadline::default() }
     }
 
     /// Gives the held bytes to the stream.
     fn poll_drain(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.held.is_empty() {
             let written = Pin::new(&mut self.stream).poll_write(cx, &self.held);
-            let written = ready!(self.timed(cx, written))?;
+            let written = ready!(self.paced_bytes(cx, written))?;
             if written == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }
@@ -73,31 +78,44 @@ impl BufferedIo {
         Poll::Ready(Ok(()))
     }
 
-    /// Turns a write that stays pending for [`STALL_MAX`] into an error.
-    fn timed<T>(
+    /// Turns a write for which the peer is too slow into an error.
+    fn paced<T>(
         &mut self,
         cx: &mut Context<'_>,
         write: Poll<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
         if write.is_ready() {
-            self.stall.clear();
             return write;
         }
-        self.stall.poll(cx, STALL_MAX).map(|()| Err(io::ErrorKind::TimedOut.into()))
+        self.rate.poll_given_up(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
+    }
+
+    /// The same for a write that says how many bytes the peer took.
+    fn paced_bytes(
+        &mut self,
+        cx: &mut Context<'_>,
+        write: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        let written = ready!(self.paced(cx, write))?;
+        self.rate.took(written);
+        Poll::Ready(Ok(written))
     }
 
     /// Throws away what the client still sends after a last answer, so that the answer is not lost
     /// to the reset that unread bytes cause.
-    async fn linger(&mut self) {
-        let mut seen = 0;
-        let mut bytes = BytesMut::with_capacity(LINGER_BYTES);
-        while seen < LINGER_BYTES_MAX {
-            bytes.clear();
-            match self.stream.read_buf(&mut bytes).await {
-                Ok(read @ 1..) => seen += read,
-                _ => return,
+    fn poll_linger(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut room = [0; LINGER_BYTES];
+        while self.lingered < LINGER_BYTES_MAX {
+            let mut bytes = ReadBuf::new(&mut room);
+            match Pin::new(&mut self.stream).poll_read(cx, &mut bytes) {
+                Poll::Ready(Ok(())) if !bytes.filled().is_empty() => {
+                    self.lingered += bytes.filled().len();
+                }
+                Poll::Ready(_) => break,
+                Poll::Pending => return self.linger.poll(cx, LINGER_MAX),
             }
         }
+        Poll::Ready(())
     }
 }
 
@@ -131,7 +149,7 @@ impl AsyncWrite for BufferedIo {
         }
         if bytes.len() >= HELD_BYTES_MAX {
             let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
-            return self.timed(cx, written);
+            return self.paced_bytes(cx, written);
         }
         if self.held.is_empty() {
             self.held.reserve(HELD_BYTES);
@@ -151,19 +169,26 @@ impl AsyncWrite for BufferedIo {
             return self.poll_write(cx, first.map_or(&[], |part| part));
         }
         let written = Pin::new(&mut self.stream).poll_write_vectored(cx, parts);
-        self.timed(cx, written)
+        self.paced_bytes(cx, written)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.poll_drain(cx))?;
         let flushed = Pin::new(&mut self.stream).poll_flush(cx);
-        self.timed(cx, flushed)
+        ready!(self.paced(cx, flushed))?;
+        self.rate.done();
+        Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.poll_drain(cx))?;
         let closed = Pin::new(&mut self.stream).poll_shutdown(cx);
-        self.timed(cx, closed)
+        ready!(self.paced(cx, closed))?;
+        // In HTTP/2 the last answer is the frame that says why the connection ends.
+        if self.requests.is_none() {
+            ready!(self.poll_linger(cx));
+        }
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -174,7 +199,7 @@ impl Shutdown for BufferedIo {
         let _ = timeout(SHUTDOWN_MAX, AsyncWriteExt::shutdown(self)).await;
         if self.requests.is_some() {
             // At the deadline it is closed all the same.
-            let _ = timeout(LINGER_MAX, self.linger()).await;
+            let _ = timeout(LINGER_MAX, poll_fn(|cx| self.poll_linger(cx))).await;
         }
     }
 }
@@ -222,13 +247,15 @@ impl Peek for BufferedIo {}
 #[cfg(test)]
 mod tests {
     use pingora_core::protocols::l4::stream::Stream as Socket;
+    use tokio::io::AsyncReadExt as _;
     use tokio::net::UnixStream;
 
     use super::*;
 
     fn pair() -> (BufferedIo, UnixStream) {
         let (near, far) = UnixStream::pair().unwrap();
-        (BufferedIo::new(Box::new(Socket::from(near)), None, None), far)
+        let bounds = SendBounds { rate_min_bytes: 1_024, total: None };
+        (BufferedIo::new(Box::new(Socket::from(near)), None, None, bounds), far)
     }
 
     #[tokio::test]

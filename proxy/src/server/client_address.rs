@@ -72,6 +72,12 @@ impl ClientAddresses {
         address
     }
 
+    /// True for a balancer whose connections carry requests of many clients, so that limits of an
+    /// address do not hold for them.
+    pub(super) fn is_shared(&self, address: IpAddr) -> bool {
+        self.forwarded_for && self.trusts(address)
+    }
+
     fn trusts(&self, address: IpAddr) -> bool {
         self.trusted.iter().any(|network| network.contains(&address))
     }

@@ -2,22 +2,23 @@
 //! with or without TLS, and here that is the state all requests of a connection share.
 
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use pingora_core::protocols::Stream;
 use pingora_core::protocols::http::ServerSession;
 use pingora_core::protocols::raw_connect::ProxyDigest;
 use pingora_error::Result;
 use pingora_http::ResponseHeader;
-use rampart_core::platform::rate_limit::Gcra;
+use rampart_core::platform::rate_limit::{Gcra, Quota};
 use tokio::sync::Notify;
 
 use super::framing::HeadError;
 
-/// Streams that a client may reset before their answer; a client that changes its mind this
-/// often is attacking (CVE-2023-44487).
-const RESETS_MAX: u32 = 100;
+/// Streams that a client may reset before their answer: 10 a second, 100 at once. A client that
+/// changes its mind more often is attacking (CVE-2023-44487).
+const RESETS: Quota = Quota::new(10, 1, 100);
 /// Nanoseconds for which a connection uses the bucket of its address without asking for it. Much
 /// less than the time after which an unused one is forgotten.
 const BUCKET_CACHE_NS: u64 = 1_000_000_000;
@@ -32,7 +33,8 @@ pub(crate) struct ConnectionInfo {
     /// Why the head was refused that the current request stands for.
     pub(crate) head_error: OnceLock<HeadError>,
     answering: AtomicBool,
-    resets: AtomicU32,
+    resets: Gcra,
+    first_request_ns: OnceLock<u64>,
     hostile: Notify,
     bucket: Mutex<Option<CachedBucket>>,
 }
@@ -58,7 +60,8 @@ impl ConnectionInfo {
             tls,
             head_error: OnceLock::new(),
             answering: AtomicBool::new(false),
-            resets: AtomicU32::new(0),
+            resets: Gcra::default(),
+            first_request_ns: OnceLock::new(),
             hostile: Notify::new(),
             bucket: Mutex::new(None),
         }
@@ -110,9 +113,15 @@ impl ConnectionInfo {
         self.answering.load(Ordering::Acquire)
     }
 
+    /// True when the connection's first request was longer than `age` before `now_ns`.
+    pub(crate) fn is_older(&self, age: Duration, now_ns: u64) -> bool {
+        let first = *self.first_request_ns.get_or_init(|| now_ns);
+        Duration::from_nanos(now_ns.saturating_sub(first)) > age
+    }
+
     /// Counts a stream whose client did not wait for the answer.
-    pub(crate) fn abandoned(&self) {
-        if self.resets.fetch_add(1, Ordering::Relaxed) + 1 == RESETS_MAX {
+    pub(crate) fn abandoned(&self, now_ns: u64) {
+        if !self.resets.take(RESETS, now_ns).allowed {
             self.hostile.notify_one();
         }
     }
@@ -126,6 +135,8 @@ impl ConnectionInfo {
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::AtomicUsize;
+
+    use futures::FutureExt as _;
 
     use super::*;
 
@@ -147,5 +158,21 @@ mod tests {
         assert_eq!(found.load(Ordering::Relaxed), 2);
         let other = bucket_of([192, 0, 2, 2].into(), 6 + BUCKET_CACHE_NS);
         assert!(!Arc::ptr_eq(&other, &bucket(7 + BUCKET_CACHE_NS)));
+    }
+
+    #[tokio::test]
+    async fn resets_count_by_their_rate_and_not_by_the_life_of_a_connection() {
+        let info = ConnectionInfo::with([192, 0, 2, 1].into(), String::new());
+        let hostile = || info.hostile().now_or_never().is_some();
+        for number in 0..1_000 {
+            info.abandoned(number * 1_000_000_000 / 5);
+        }
+        assert!(!hostile(), "five a second for minutes");
+        for _ in 0..100 {
+            info.abandoned(1_000_000_000_000);
+        }
+        assert!(!hostile(), "a hundred at once");
+        info.abandoned(1_000_000_000_000);
+        assert!(hostile());
     }
 }

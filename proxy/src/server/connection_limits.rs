@@ -1,5 +1,6 @@
 //! Pingora's listener neither caps connections nor counts and bounds TLS handshakes, and its
-//! application gives a connection no deadlines: all of it happens here, around the proxy.
+//! application gives a connection no deadlines: all of it happens here, around the proxy. A
+//! connection that cannot be served is closed at once, and counted.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -20,19 +21,52 @@ use super::buffered_io::BufferedIo;
 use super::client_address::ClientAddresses;
 use super::connection_info::ConnectionInfo;
 use super::http2;
+use super::keyed_semaphore::{KeyedPermit, KeyedSemaphore};
 use super::lifecycle::{Lifecycle, Phase};
+use super::network::network;
 use super::request_reader::{RequestReader, Timeouts};
+use super::send_rate::SendBounds;
 use crate::gateway::Gateway;
 
 /// Time for a TLS handshake, and for the PROXY protocol before it.
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
+/// Handshakes that an address may have under way; three quarters of its connections, if that is more.
+const HANDSHAKES_PER_ADDRESS: usize = 64;
 
 /// TLS on a listener.
 pub(super) struct Tls {
     /// Pingora's acceptor; its listeners take settings only, and those have no ticket keys.
     pub(super) acceptor: Acceptor,
-    /// Counts handshakes.
-    pub(super) metrics: Metrics,
+    /// Bounds of each address.
+    pub(super) addresses: AddressLimits,
+}
+
+/// Connections and handshakes of each address.
+pub(super) struct AddressLimits {
+    connections: KeyedSemaphore<IpAddr>,
+    handshakes: KeyedSemaphore<IpAddr>,
+}
+
+impl AddressLimits {
+    /// At most `connections` of one address, or of one /64 network in IPv6.
+    pub(super) fn new(connections: usize) -> Self {
+        let handshakes = HANDSHAKES_PER_ADDRESS.max(connections - connections / 4);
+        Self {
+            connections: KeyedSemaphore::new(connections),
+            handshakes: KeyedSemaphore::new(handshakes),
+        }
+    }
+
+    /// The permit of a connection, and that of its handshake.
+    ///
+    /// # Errors
+    /// The cause for which it is refused.
+    fn admit(&self, address: IpAddr) -> Result<[KeyedPermit<IpAddr>; 2], &'static str> {
+        let network = network(address);
+        let connection = self.connections.try_acquire(network).ok_or("address")?;
+        let handshake = self.handshakes.try_acquire(network).ok_or("address_handshakes")?;
+        Ok([connection, handshake])
+    }
 }
 
 /// The proxy behind the bounds of one listener.
@@ -41,9 +75,15 @@ pub(super) struct ConnectionLimits {
     pub(super) clients: ClientAddresses,
     pub(super) permits: Semaphore,
     pub(super) timeouts: Timeouts,
+    pub(super) bounds: SendBounds,
+    /// Age and number of requests after which a connection is closed.
+    pub(super) connection_max_age: Duration,
+    pub(super) connection_requests_max: u32,
     /// There on the public listener.
     pub(super) tls: Option<Tls>,
     pub(super) lifecycle: Arc<Lifecycle>,
+    /// Counts handshakes, and connections that are refused.
+    pub(super) metrics: Metrics,
 }
 
 #[async_trait]
@@ -53,49 +93,67 @@ impl ServerApp for ConnectionLimits {
         stream: Stream,
         shutdown: &ShutdownWatch,
     ) -> Option<Stream> {
-        let _permit = self.permits.try_acquire().ok()?;
+        let Ok(_permit) = self.permits.try_acquire() else { return self.refuse("total") };
         // What a handshake takes is given back before the connection waits for requests.
-        let (stream, client) = Box::pin(self.open(stream)).await?;
+        let (stream, client, _connection) = Box::pin(self.open(stream)).await?;
         let info = ConnectionInfo::new(&stream, client);
         let digest = info.digest().ok();
         if matches!(stream.selected_alpn_proto(), Some(ALPN::H2)) {
-            let io: Stream = Box::new(BufferedIo::new(stream, None, digest));
-            let idle = self.timeouts.idle;
-            Box::pin(http2::serve(&self.proxy, io, &info, idle, shutdown)).await;
+            let io: Stream = Box::new(BufferedIo::new(stream, None, digest, self.bounds.endless()));
+            Box::pin(http2::serve(&self.proxy, io, &info, (self, shutdown))).await;
             return None;
         }
         let requests = RequestReader::new(info, self.timeouts);
-        let io = Box::new(BufferedIo::new(stream, Some(requests), digest));
+        let io = Box::new(BufferedIo::new(stream, Some(requests), digest, self.bounds));
         self.proxy.process_new(io, shutdown).await
     }
 
     /// Pingora closes idle connections as soon as it accepts none; clients get time to notice.
     async fn cleanup(&self) {
+        self.lifecycle.accepts_no_more();
         self.lifecycle.watch().at_least(Phase::Closing).await;
         self.proxy.cleanup().await;
     }
 }
 
 impl ConnectionLimits {
-    /// The connection, its TLS handshake done, and its client's address.
-    async fn open(&self, stream: Stream) -> Option<(Stream, IpAddr)> {
+    /// Counts a connection that is closed at once.
+    fn refuse<T>(&self, cause: &str) -> Option<T> {
+        self.metrics.connections_refused.with_label_values(&[cause]).inc();
+        None
+    }
+
+    /// The connection, its TLS handshake done, its client's address, and its permit where it needs
+    /// one.
+    async fn open(&self, stream: Stream) -> Option<(Stream, IpAddr, Option<KeyedPermit<IpAddr>>)> {
         // Who has come this far gets an answer, even from a process that stops.
         let _busy = self.lifecycle.begin();
         let mut socket = stream.into_any().downcast::<Socket>().ok()?;
         let client = timeout(HANDSHAKE_MAX, self.clients.of_connection(&mut socket)).await.ok()?;
-        let client = client
-            .inspect_err(|error| tracing::debug!(%error, "a connection is not from a proxy"))
-            .ok()?;
-        let Some(tls) = &self.tls else { return Some((socket, client)) };
+        let client = match client {
+            Ok(client) => client,
+            Err(error) => {
+                tracing::debug!(%error, "a connection is not from a proxy");
+                return self.refuse("proxy_protocol");
+            }
+        };
+        let Some(tls) = &self.tls else { return Some((socket, client, None)) };
+        let (connection, _handshake) = match self.clients.is_shared(client) {
+            true => (None, None),
+            false => match tls.addresses.admit(client) {
+                Ok([connection, handshake]) => (Some(connection), Some(handshake)),
+                Err(cause) => return self.refuse(cause),
+            },
+        };
         let handshake = timeout(HANDSHAKE_MAX, tls.acceptor.tls_handshake(*socket)).await;
         let count = |version: &str, outcome: &str| {
-            tls.metrics.tls_handshakes.with_label_values(&[version, outcome]).inc();
+            self.metrics.tls_handshakes.with_label_values(&[version, outcome]).inc();
         };
         match handshake {
             Ok(Ok(stream)) => {
                 let digest = stream.get_ssl_digest();
                 count(digest.as_ref().map_or("", |digest| digest.version.as_ref()), "ok");
-                Some((Box::new(stream), client))
+                Some((Box::new(stream), client, connection))
             }
             Ok(Err(error)) => {
                 tracing::debug!(%error, "a TLS handshake failed");

@@ -20,6 +20,11 @@ impl Deadline {
     #[expect(clippy::disallowed_methods, reason = "the runtime's timers count from its own now")]
     pub(super) fn poll(&mut self, cx: &mut Context<'_>, bound: Duration) -> Poll<()> {
         let at = *self.at.get_or_insert_with(|| Instant::now() + bound);
+        self.poll_until(cx, at)
+    }
+
+    /// Ends at `at`.
+    pub(super) fn poll_until(&mut self, cx: &mut Context<'_>, at: Instant) -> Poll<()> {
         let sleep = self.sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(at)));
         // Left as it is when it ends earlier: setting it anew for each request costs more.
         if sleep.deadline() > at {

@@ -1,24 +1,35 @@
 //! Pingora's loop for HTTP/2 answers a request with two hosts itself, without the envelope and the
-//! request id that every answer has, and bounds neither the preface nor streams that were given up.
+//! request id that every answer has, bounds neither the preface nor streams that were given up, and
+//! drops a connection without a word; here each one ends with GOAWAY, the last stream and a reason.
 
 mod session;
 
+use std::future::{pending, poll_fn};
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures::FutureExt as _;
-use pingora_core::apps::HttpServerApp;
+use h2::server::{Connection, SendResponse};
+use h2::{Reason, RecvStream};
+use http::Request;
+use pingora_core::apps::HttpServerApp as _;
 use pingora_core::protocols::http::ServerSession;
 use pingora_core::protocols::http::v2::server::{H2Options, default_h2_options, handshake};
 use pingora_core::protocols::{Digest, Stream};
 use pingora_core::server::ShutdownWatch;
-use tokio::time::timeout;
+use pingora_proxy::HttpProxy;
+use tokio::time::{interval, timeout};
 
 use self::session::Http2Session;
 use super::connection_info::ConnectionInfo;
+use super::connection_limits::ConnectionLimits;
+use super::lifecycle::{Busy, Phase};
+use super::send_rate::SendBounds;
+use crate::gateway::Gateway;
 
 /// Streams of one HTTP/2 connection that run at once.
 const STREAMS_MAX: u32 = 100;
@@ -29,14 +40,20 @@ const STREAM_WINDOW: u32 = 256 * 1024;
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
 /// Time for the HTTP/2 preface and settings.
 const PREFACE_MAX: Duration = Duration::from_secs(10);
+/// Time in which a client that was told to leave may still begin a stream: it is told which one is
+/// the last as soon as it has said that it knows.
+const LEAVE_MAX: Duration = Duration::from_secs(2);
+/// Time for the last frame of a connection.
+const CLOSE_MAX: Duration = Duration::from_secs(2);
 
-/// Serves a connection, stream by stream, until it ends or is `idle`.
-pub(super) async fn serve<A: HttpServerApp + Send + Sync + 'static>(
-    app: &Arc<A>,
+type Accepted = (Request<RecvStream>, SendResponse<Bytes>);
+
+/// Serves a connection, stream by stream, until it ends or is to end, within `limits`.
+pub(super) async fn serve(
+    app: &Arc<HttpProxy<Gateway>>,
     stream: Stream,
     info: &ConnectionInfo,
-    idle: Duration,
-    shutdown: &ShutdownWatch,
+    (limits, shutdown): (&ConnectionLimits, &ShutdownWatch),
 ) {
     let digest = Arc::new(Digest {
         ssl_digest: stream.get_ssl_digest(),
@@ -47,46 +64,131 @@ pub(super) async fn serve<A: HttpServerApp + Send + Sync + 'static>(
     let Ok(Ok(mut h2)) = timeout(PREFACE_MAX, handshake(stream, Some(options()))).await else {
         return;
     };
-    let mut stopping = shutdown.clone();
-    let mut stopping = pin!(stopping.wait_for(|&stopping| stopping));
+    let (app, shutdown) = (Arc::clone(app), shutdown.clone());
+    let streams = Streams { app, digest, bounds: limits.bounds, shutdown, running: Arc::default() };
+    let reason = accept_all(&mut h2, streams, info, limits).await;
+    let Some(reason) = reason else { return };
+    h2.abrupt_shutdown(reason);
+    // Whoever does not take the frame in time is gone, or as good as gone.
+    let _ = timeout(CLOSE_MAX, poll_fn(|cx| h2.poll_closed(cx))).await;
+}
+
+/// Serves streams; why the connection is to be closed, or `None` when it has ended.
+async fn accept_all(
+    h2: &mut Connection<Stream, Bytes>,
+    streams: Streams,
+    info: &ConnectionInfo,
+    limits: &ConnectionLimits,
+) -> Option<Reason> {
+    let lifecycle = &limits.lifecycle;
     let mut hostile = pin!(info.hostile());
-    let mut leaving = false;
-    let running = Arc::new(AtomicUsize::new(0));
-    let mut used = true;
-    let mut idle = tokio::time::interval(idle);
+    let mut phases = lifecycle.watch();
+    let mut draining = pin!(phases.at_least(Phase::Draining));
+    // One that comes while the process stops is told to leave by its first stream.
+    let late = lifecycle.phase() >= Phase::Draining;
+    let mut old = pin!(timeout(limits.connection_max_age, pending::<()>()));
+    let (mut idle, mut used, mut accepted) = (interval(limits.timeouts.idle), true, 0_u32);
+    let mut leaving: Option<Leaving> = None;
     loop {
-        let accepted = tokio::select! {
+        let staying = leaving.is_none();
+        let leave = tokio::select! {
             biased;
-            () = &mut hostile => return,
-            _ = &mut stopping, if !leaving => {
-                h2.graceful_shutdown();
-                leaving = true;
-                continue;
-            }
-            accepted = h2.accept() => accepted,
-            _ = idle.tick() => {
-                if !used && running.load(Ordering::Acquire) == 0 {
-                    return;
+            () = &mut hostile => return Some(Reason::ENHANCE_YOUR_CALM),
+            () = &mut draining, if staying && (!late || accepted > 0) => true,
+            _ = &mut old, if staying => true,
+            next = h2.accept() => {
+                let (request, answer) = next?.ok()?;
+                (used, accepted) = (true, accepted.saturating_add(1));
+                if leaving.as_ref().is_some_and(|leaving| leaving.is_over) {
+                    refuse(answer);
+                } else if !streams.spawn((request, answer)) {
+                    return Some(Reason::ENHANCE_YOUR_CALM);
                 }
+                accepted >= limits.connection_requests_max
+            }
+            () = over(&mut leaving), if !staying => {
+                if streams.none_runs() && !h2.has_streams() {
+                    return Some(Reason::NO_ERROR);
+                }
+                false
+            }
+            _ = idle.tick(), if staying => {
+                let unused = !used && streams.none_runs();
                 used = false;
-                continue;
+                unused
             }
         };
-        let Some(Ok((request, answer))) = accepted else { return };
-        used = true;
-        let running_stream = RunningStream::new(&running);
-        if running.load(Ordering::Acquire) > RUNNING_MAX {
-            return;
+        if leave && staying {
+            h2.graceful_shutdown();
+            leaving = Some(Leaving::new(lifecycle.begin()));
         }
-        let session = Http2Session::new(request, answer, Arc::clone(&digest));
-        let (app, shutdown) = (Arc::clone(app), shutdown.clone());
+    }
+}
+
+/// A connection whose client has been told to leave.
+struct Leaving {
+    ticks: tokio::time::Interval,
+    /// The client has had [`LEAVE_MAX`].
+    is_over: bool,
+    /// Keeps the process from going before the last answer has left.
+    _busy: Busy,
+}
+
+impl Leaving {
+    fn new(busy: Busy) -> Self {
+        let mut ticks = interval(LEAVE_MAX);
+        // The first tick of an interval comes at once.
+        ticks.reset();
+        Self { ticks, is_over: false, _busy: busy }
+    }
+}
+
+/// Ends each time that [`LEAVE_MAX`] has passed again.
+async fn over(leaving: &mut Option<Leaving>) {
+    match leaving {
+        Some(leaving) => {
+            leaving.ticks.tick().await;
+            leaving.is_over = true;
+        }
+        None => pending().await,
+    }
+}
+
+/// Refuses a stream that may be sent again on another connection (RFC 9113, section 8.7).
+fn refuse(mut answer: SendResponse<Bytes>) {
+    answer.send_reset(Reason::REFUSED_STREAM);
+}
+
+/// The streams of one connection.
+struct Streams {
+    app: Arc<HttpProxy<Gateway>>,
+    digest: Arc<Digest>,
+    bounds: SendBounds,
+    shutdown: ShutdownWatch,
+    running: Arc<AtomicUsize>,
+}
+
+impl Streams {
+    fn none_runs(&self) -> bool {
+        self.running.load(Ordering::Acquire) == 0
+    }
+
+    /// Serves one; `false` when too many run already.
+    fn spawn(&self, (request, answer): Accepted) -> bool {
+        let running = RunningStream::new(&self.running);
+        if self.running.load(Ordering::Acquire) > RUNNING_MAX {
+            return false;
+        }
+        let session = Http2Session::new(request, answer, Arc::clone(&self.digest), self.bounds);
+        let (app, shutdown) = (Arc::clone(&self.app), self.shutdown.clone());
         tokio::spawn(async move {
             let session = ServerSession::new_custom(Box::new(session));
             let serving = AssertUnwindSafe(app.process_new_http(session, &shutdown));
             // A panic, which is in the log, ends the stream alone.
             let _ = serving.catch_unwind().await;
-            drop(running_stream);
+            drop(running);
         });
+        true
     }
 }
 

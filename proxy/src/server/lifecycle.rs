@@ -2,11 +2,10 @@
 //! what is still in flight.
 //!
 //! ```text
-//! Serving ──SIGTERM──▶ Draining ──nothing in flight──▶ Stopping ──nothing in flight──▶ Closing
-//!    └───────────── a new process took the listeners ────▲
+//! Serving ──SIGTERM──▶ Draining ──shutdown_delay──▶ Stopping ──nothing in flight──▶ Closing
+//!    └───────────── a new process takes the listeners ──▲
 //! ```
-//! There is no fixed sleep: each step ends as soon as it can, at the latest after
-//! `edge.drain_seconds`.
+//! The last step ends as soon as it can, at the latest after `edge.drain_seconds`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -24,9 +23,10 @@ const QUIET: Duration = Duration::from_millis(300);
 pub(crate) enum Phase {
     /// Ready.
     Serving,
-    /// Not ready any more, still accepting; every answer closes its connection.
+    /// Not ready any more, still accepting; every answer closes its connection, and connections of
+    /// HTTP/2 have been told to go away.
     Draining,
-    /// Accepting nothing; HTTP/2 connections have been told to go away.
+    /// Accepting nothing on the public listener.
     Stopping,
     /// Idle connections are closed.
     Closing,
@@ -39,6 +39,7 @@ pub(crate) struct Lifecycle {
     busy: AtomicUsize,
     began_ns: AtomicU64,
     less: Notify,
+    listening: watch::Sender<usize>,
     clock: Clock,
 }
 
@@ -50,6 +51,7 @@ impl Lifecycle {
             busy: AtomicUsize::new(0),
             began_ns: AtomicU64::new(0),
             less: Notify::new(),
+            listening: watch::Sender::new(0),
             clock,
         })
     }
@@ -71,6 +73,22 @@ impl Lifecycle {
     /// A watch of the phases to come.
     pub(crate) fn watch(&self) -> Reached {
         Reached(self.phase.subscribe())
+    }
+
+    /// Counts a listener that begins to accept.
+    pub(crate) fn accepts(&self) {
+        self.listening.send_modify(|listening| *listening += 1);
+    }
+
+    /// Counts a listener out that accepts no more.
+    pub(crate) fn accepts_no_more(&self) {
+        self.listening.send_modify(|listening| *listening = listening.saturating_sub(1));
+    }
+
+    /// Waits until no listener accepts.
+    pub(crate) async fn all_deaf(&self) {
+        // The sender is this very value: the wait does not fail.
+        let _ = self.listening.subscribe().wait_for(|listening| *listening == 0).await;
     }
 
     /// Counts a request in until the guard is dropped.

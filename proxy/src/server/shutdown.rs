@@ -49,6 +49,8 @@ pub(super) struct Shutdown {
     pub(super) fds: OnceLock<ListenFds>,
     pub(super) upgrade_socket: Option<PathBuf>,
     pub(super) drain: Duration,
+    /// True once a new process is to own the sockets: the private listeners accept no more either.
+    pub(super) handing_over: watch::Sender<bool>,
     pub(super) unready: Duration,
     pub(super) stage: watch::Sender<Stage>,
     /// Asks for an end without a signal.
@@ -119,7 +121,6 @@ impl Shutdown {
                 match handed {
                     Ok(true) => {
                         tracing::info!("the new process accepts; finishing what is in flight");
-                        self.lifecycle.enter(Phase::Stopping);
                         return UPGRADE;
                     }
                     Ok(false) => {}
@@ -134,7 +135,8 @@ impl Shutdown {
         next
     }
 
-    /// Says whether a new process accepts on our sockets now. Until it does, nothing changes here.
+    /// Says whether a new process owns our sockets now. Until it is ready to accept, however long
+    /// that takes, nothing changes here; it accepts only when we do no more.
     async fn hand_over(&self) -> bool {
         let (Some(path), Some(fds)) = (self.upgrade_socket.clone(), self.fds.get().cloned()) else {
             tracing::error!("'edge.upgrade_socket' is not set: going on");
@@ -143,15 +145,37 @@ impl Shutdown {
         let (sender, handed) = oneshot::channel();
         // A thread that the end of the process does not wait for.
         std::thread::spawn(move || {
-            // Nobody listens any more when the process was told to end meanwhile.
-            let _ = sender.send(upgrade::hand_over(&path, &fds.lock()));
+            let unheard = sender.send(upgrade::hand_over(&path, &fds.lock()));
+            // The process was told to end meanwhile: the new one accepts when this one is gone.
+            while unheard.is_err() {
+                std::thread::park();
+            }
         });
-        match handed.await.map_err(io::Error::other).flatten() {
-            Ok(()) => true,
+        let heir = match handed.await.map_err(io::Error::other).flatten() {
+            Ok(heir) => heir,
             Err(error) => {
                 tracing::error!(%error, "nobody took the listeners over: going on");
-                false
+                return false;
             }
+        };
+        self.handing_over.send_replace(true);
+        self.lifecycle.enter(Phase::Stopping);
+        self.lifecycle.all_deaf().await;
+        if let Err(error) = heir.accept() {
+            tracing::error!(%error, "the new process ended before it accepted");
+        }
+        true
+    }
+
+    /// Waits until the private listeners are to accept no more: when all is done, so that who watches
+    /// the process can do so to the end, or when a new process does so in their place.
+    pub(super) async fn private_end(&self) {
+        let mut handing_over = self.handing_over.subscribe();
+        let mut phases = self.lifecycle.watch();
+        tokio::select! {
+            // The sender is this very value: the wait does not fail.
+            _ = handing_over.wait_for(|handing_over| *handing_over) => {}
+            () = phases.at_least(Phase::Closing) => {}
         }
     }
 
@@ -173,18 +197,17 @@ impl Shutdown {
         false
     }
 
-    /// From draining (or stopping, after an upgrade) to closing. The first half of `drain` at most
-    /// is spent accepting, the second finishing.
+    /// From draining (or stopping, after an upgrade) to closing: `unready` is spent accepting, at most
+    /// `drain` finishing.
     async fn leave(&self) {
         let Self { lifecycle, drain, unready, .. } = self;
         if lifecycle.phase() < Phase::Stopping {
             let stopping = lifecycle.watch();
             // Nothing ends this early: it is the balancer's time to notice.
             let _ = tokio::time::timeout(*unready, { stopping }.at_least(Phase::Stopping)).await;
-            lifecycle.quiet(*drain / 2).await;
             lifecycle.enter(Phase::Stopping);
         }
-        lifecycle.quiet(*drain / 2).await;
+        lifecycle.quiet(*drain).await;
         lifecycle.enter(Phase::Closing);
     }
 }

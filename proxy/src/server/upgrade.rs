@@ -1,9 +1,17 @@
 //! Pingora hands its sockets over, but stops then whether anybody took them or not; here the old
-//! process goes on serving until the new one says that it accepts, so that no connection is refused.
+//! process goes on serving until the new one is ready, however long that takes, and one of them alone
+//! accepts at any time. Connections that come in between wait in the sockets, so that none is refused.
 //!
-//! The new process (`rampart serve --upgrade`) waits at `edge.upgrade_socket`. The old one, told by
-//! SIGQUIT, sends Pingora's table of sockets there and waits for the answer at a socket beside it.
-//! Should anything fail, the old one goes on as if nothing had happened.
+//! ```text
+//! new (rampart serve --upgrade)                      old
+//! waits at edge.upgrade_socket ◀──── sockets ─────── told by SIGQUIT
+//! starts                                             serves
+//! has started ───────────────────── ready ─────────▶ accepts no more
+//! accepts ◀──────────────────────── accept ───────── finishes what is in flight
+//! ```
+//! The last two go over a second socket beside the first. Should the new process fail before it is
+//! ready, the old one goes on as if nothing had happened; should the old one be gone, the new one
+//! accepts.
 
 use std::fs;
 use std::io::{self, ErrorKind, Read as _, Write as _};
@@ -14,18 +22,18 @@ use std::time::Duration;
 
 use pingora_core::server::Fds;
 
-/// Time that each side waits for the other.
-const HANDOVER_MAX: Duration = Duration::from_secs(60);
 /// Pause between two attempts to find the other.
 const RETRY: Duration = Duration::from_millis(50);
-/// Attempts within [`HANDOVER_MAX`], and those of Pingora, which take six seconds each.
+/// Attempts within a minute, and those of Pingora, which take six seconds each.
 const ATTEMPTS: u32 = 1_200;
 const TRANSFERS: u32 = 10;
 /// Most sockets, and bytes of their names, that Pingora hands over.
 const SOCKETS_MAX: usize = 32;
 const NAMES_BYTES_MAX: usize = 2 * 1024;
-/// Sent by the new process when it accepts.
-const ACCEPTING: &[u8] = b"accepting\n";
+/// Sent by the new process when it has started.
+const READY: &[u8] = b"ready\n";
+/// Sent by the old process when it accepts no more.
+const ACCEPT: &[u8] = b"accept\n";
 
 /// The old process, waiting for the new one.
 #[derive(Debug)]
@@ -46,20 +54,44 @@ pub(super) fn inherit(path: &Path) -> io::Result<(UpgradePeer, Fds)> {
 }
 
 impl UpgradePeer {
-    /// Tells the old process that it may go.
+    /// Tells the old process that we are ready, and returns when we alone are to accept: when it says
+    /// so, or is gone. Blocks.
     ///
     /// # Errors
-    /// When it is gone already.
-    pub(super) fn accepting(mut self) -> io::Result<()> {
-        self.0.write_all(ACCEPTING)
+    /// When it says anything else.
+    pub(super) fn take_over(mut self) -> io::Result<()> {
+        let mut answer = [0; ACCEPT.len()];
+        let told = self.0.write_all(READY).and_then(|()| self.0.read_exact(&mut answer));
+        match told.map_err(|error| error.kind()) {
+            Ok(()) if answer == *ACCEPT => Ok(()),
+            Err(ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => {
+                Ok(())
+            }
+            Ok(()) => Err(ErrorKind::InvalidData.into()),
+            Err(kind) => Err(kind.into()),
+        }
     }
 }
 
-/// Sends `fds` to the process that waits at `path`, and returns when it accepts. Blocks.
+/// The new process, ready to accept and waiting for us.
+#[derive(Debug)]
+pub(super) struct UpgradeHeir(UnixStream);
+
+impl UpgradeHeir {
+    /// Tells it that it alone accepts.
+    ///
+    /// # Errors
+    /// When it is gone.
+    pub(super) fn accept(mut self) -> io::Result<()> {
+        self.0.write_all(ACCEPT)
+    }
+}
+
+/// Sends `fds` to the process that waits at `path`, and returns when it has started. Blocks.
 ///
 /// # Errors
 /// When there is none, or it gave up; the sockets are then still ours alone.
-pub(super) fn hand_over(path: &Path, fds: &Fds) -> io::Result<()> {
+pub(super) fn hand_over(path: &Path, fds: &Fds) -> io::Result<UpgradeHeir> {
     private_folder(path)?;
     let names = fds.serialize().0;
     let bytes: usize = names.iter().map(|name| name.len() + 1).sum();
@@ -73,10 +105,9 @@ pub(super) fn hand_over(path: &Path, fds: &Fds) -> io::Result<()> {
     let _ = fs::remove_file(answers_at(path));
     let mut peer = peer?.0;
     peer.set_nonblocking(false)?;
-    peer.set_read_timeout(Some(HANDOVER_MAX))?;
-    let mut answer = [0; ACCEPTING.len()];
-    peer.read_exact(&mut answer)?;
-    if answer == *ACCEPTING { Ok(()) } else { Err(ErrorKind::InvalidData.into()) }
+    let mut said = [0; READY.len()];
+    peer.read_exact(&mut said)?;
+    if said == *READY { Ok(UpgradeHeir(peer)) } else { Err(ErrorKind::InvalidData.into()) }
 }
 
 fn answers_at(path: &Path) -> PathBuf {
@@ -131,8 +162,9 @@ fn attempt<T>(times: u32, mut try_once: impl FnMut() -> io::Result<T>) -> io::Re
 
 #[cfg(test)]
 mod tests {
-    use std::net::TcpListener;
+    use std::net::{SocketAddr, TcpListener};
     use std::os::fd::IntoRawFd as _;
+    use std::sync::mpsc::sync_channel;
 
     use pingora_core::protocols::SocketDigest;
 
@@ -143,26 +175,60 @@ mod tests {
         std::env::temp_dir().join(format!("rampart-upgrade-{id}")).join(name)
     }
 
+    /// A table with one listening socket, and its address.
+    fn table() -> (Fds, SocketAddr) {
+        let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = socket.local_addr().unwrap();
+        let mut fds = Fds::new();
+        fds.add("edge=127.0.0.1:0".to_owned(), socket.into_raw_fd());
+        (fds, address)
+    }
+
     #[test]
     fn sockets_keep_listening_through_a_change_of_owner() {
         let path = socket_path("upgrade.sock");
-        let old = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = old.local_addr().unwrap();
-        let mut fds = Fds::new();
-        fds.add("edge=127.0.0.1:0".to_owned(), old.into_raw_fd());
-        let waiting = std::thread::spawn({
+        let (fds, address) = table();
+        let (ready, is_ready) = sync_channel(0);
+        let new = std::thread::spawn({
             let path = path.clone();
             move || {
                 let (peer, fds) = inherit(&path).unwrap();
-                peer.accepting().unwrap();
+                is_ready.recv().unwrap();
+                peer.take_over().unwrap();
                 fds
             }
         });
-        hand_over(&path, &fds).unwrap();
-        let fds = waiting.join().unwrap();
+        let old = std::thread::spawn({
+            let path = path.clone();
+            move || hand_over(&path, &fds).unwrap()
+        });
+        // Waits until the new process has the sockets.
+        ready.send(()).unwrap();
+        let heir = old.join().unwrap();
+        assert!(!new.is_finished(), "the new process accepts only when it is told to");
+        heir.accept().unwrap();
+        let fds = new.join().unwrap();
         let digest = SocketDigest::from_raw_fd(*fds.get("edge=127.0.0.1:0").unwrap());
         assert_eq!(digest.local_addr().unwrap().as_inet(), Some(&address));
         assert!(std::net::TcpStream::connect(address).is_ok());
+        fs::remove_dir_all(path.parent().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn the_old_process_goes_on_when_the_new_one_fails_and_the_new_one_when_the_old_is_gone() {
+        let path = socket_path("upgrade.sock");
+        let inheriting = |then: fn(UpgradePeer)| {
+            let path = path.clone();
+            std::thread::spawn(move || then(inherit(&path).unwrap().0))
+        };
+        let failing = inheriting(drop);
+        let error = hand_over(&path, &table().0).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::UnexpectedEof);
+        failing.join().unwrap();
+
+        let taking = inheriting(|peer| peer.take_over().unwrap());
+        drop(hand_over(&path, &table().0).unwrap());
+        taking.join().unwrap();
         fs::remove_dir_all(path.parent().unwrap()).unwrap();
     }
 

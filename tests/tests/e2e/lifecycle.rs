@@ -9,6 +9,7 @@ use rampart_tests::certificate::{CERTIFICATE, Certificate};
 use rampart_tests::deadline::{SOON, until};
 use rampart_tests::edge::Edge;
 use rampart_tests::wire::{Wire, connect, connect_to};
+use sqlx::{Connection as _, PgConnection};
 use tokio::sync::watch;
 
 const PRICES: &str = "/api/v1/prices";
@@ -90,6 +91,48 @@ async fn an_upgrade_under_load_loses_no_request() {
     for answers in join_all(asking).await {
         assert!(answers.expect("no request fails") > 0);
     }
+}
+
+#[tokio::test]
+async fn a_stop_accepts_for_its_delay_and_finishes_what_takes_longer_than_the_drain() {
+    let edge = Edge::with(|setup| {
+        setup.set("edge.shutdown_delay_seconds", "2").set("edge.drain_seconds", "0");
+    })
+    .await;
+    let partner = edge.partner("late").await;
+    let mut holder = PgConnection::connect(edge.setup().database()).await.unwrap();
+    let mut lock = holder.begin().await.unwrap();
+    sqlx::raw_sql("lock table webhook_endpoint in access exclusive mode")
+        .execute(&mut *lock)
+        .await
+        .unwrap();
+    let slow = tokio::spawn({
+        let partner = partner.clone();
+        async move { partner.get("/api/v2/webhooks").await }
+    });
+    until("the request is in flight", SOON, async || {
+        let waiting: i64 = sqlx::query_scalar("select count(*) from pg_locks where not granted")
+            .fetch_one(&mut *lock)
+            .await
+            .unwrap();
+        (waiting > 0).then_some(())
+    })
+    .await;
+    edge.process.signal(Signal::SIGTERM);
+    until("/readyz says no", SOON, async || {
+        (edge.ops("/readyz").await.status() == 503).then_some(())
+    })
+    .await;
+    let answer = partner.over(Protocol::Http1).get(PRICES).await;
+    assert_eq!(answer.assert_status(200).header("connection"), Some("close"));
+    until("nobody accepts any more", SOON, async || {
+        Wire::try_open(edge.address).await.is_err().then_some(())
+    })
+    .await;
+    edge.ops("/healthz").await.assert_status(200);
+    lock.rollback().await.unwrap();
+    slow.await.unwrap().assert_status(200);
+    assert_eq!(edge.process.ended().await.code(), Some(0));
 }
 
 #[tokio::test]

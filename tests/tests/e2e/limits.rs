@@ -1,5 +1,8 @@
 //! Limits of rate and number, and that they hold for who exceeds them alone.
 
+use std::fs;
+use std::net::Ipv4Addr;
+
 use futures::future::join_all;
 use http::Method;
 use rampart_tests::answer::Answer;
@@ -7,6 +10,7 @@ use rampart_tests::deadline::{SOON, until};
 use rampart_tests::edge::Edge;
 use rampart_tests::wire::Wire;
 use serde_json::json;
+use sqlx::{Connection as _, PgConnection};
 
 const PRICES: &str = "/api/v1/prices";
 
@@ -134,4 +138,94 @@ async fn a_refusal_by_rate_names_the_limit_that_ran_out() {
     let refused = log_in().await;
     assert!(is_limited(&refused));
     assert_eq!(remaining(&refused), [("credentials".to_owned(), 0)]);
+}
+
+#[tokio::test]
+async fn an_address_cannot_take_the_connections_of_another() {
+    let edge = Edge::with(|setup| {
+        setup.set("edge.connections_per_address_max", "3").set("edge.connections_max", "5");
+    })
+    .await;
+    let request = b"GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n";
+    let mut open = Vec::new();
+    for _ in 0..3 {
+        open.push(Wire::open(edge.address).await);
+    }
+    for _ in 0..2 {
+        assert!(Wire::try_open(edge.address).await.is_err(), "a fourth connection");
+    }
+    let other = Ipv4Addr::new(127, 0, 0, 2);
+    for _ in 0..2 {
+        open.push(Wire::try_open_from(other, edge.address).await.unwrap());
+    }
+    for wire in &mut open {
+        assert_eq!(wire.exchange(request).await.unwrap().status(), 404);
+    }
+    assert!(Wire::try_open_from(other, edge.address).await.is_err(), "a sixth of all");
+    let text = edge.ops("/metrics").await.text().to_owned();
+    for (cause, count) in [("address", 2), ("total", 1)] {
+        let line = format!("rampart_connections_refused_total{{cause=\"{cause}\"}} {count}");
+        assert!(text.contains(&line), "{line} in {text}");
+    }
+}
+
+#[tokio::test]
+async fn slow_calls_of_one_partner_cost_another_nothing() {
+    let edge = Edge::with(|setup| {
+        setup.set("edge.in_flight_max", "8").set("edge.in_flight_per_partner_max", "2");
+    })
+    .await;
+    let (slow, quick) = (edge.partner("slow").await, edge.partner("quick").await);
+    let mut holder = PgConnection::connect(edge.setup().database()).await.unwrap();
+    let mut lock = holder.begin().await.unwrap();
+    sqlx::raw_sql("lock table webhook_endpoint in access exclusive mode")
+        .execute(&mut *lock)
+        .await
+        .unwrap();
+    let held = [(); 2].map(|()| {
+        let slow = slow.clone();
+        tokio::spawn(async move { slow.get("/api/v2/webhooks").await })
+    });
+    let shed = until("a third one is refused", SOON, async || {
+        let third = slow.get("/api/v1/prices").await;
+        (third.status() == 503).then_some(third)
+    })
+    .await;
+    assert!(shed.header("retry-after").is_some());
+    for _ in 0..8 {
+        quick.get("/api/v1/prices").await.assert_status(200);
+    }
+    lock.rollback().await.unwrap();
+    for answer in held {
+        answer.await.unwrap().assert_status(200);
+    }
+    slow.get("/api/v1/prices").await.assert_status(200);
+    let text = edge.ops("/metrics").await.text().to_owned();
+    assert!(text.contains("rampart_requests_shed_total{limit=\"partner\"}"), "{text}");
+}
+
+/// Sets the limit of open files, by this option of `ulimit`, and becomes the edge.
+fn limited(option: &str) -> [String; 3] {
+    ["/bin/sh".into(), "-c".into(), format!(r#"ulimit {option}; exec "$0" "$@""#)]
+}
+
+#[tokio::test]
+async fn open_files_are_enough_for_every_connection_or_nothing_starts() {
+    let edge = Edge::with(|setup| {
+        let command = limited("-S -n 256");
+        setup.under(&command.each_ref().map(String::as_str)).set("edge.connections_max", "300");
+    })
+    .await;
+    let limits = fs::read_to_string(format!("/proc/{}/limits", edge.process.id())).unwrap();
+    let files = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+    let soft: u64 = files.split_whitespace().nth(3).unwrap().parse().unwrap();
+    assert!(soft > 300, "{files}");
+
+    let mut setup = edge.setup();
+    let command = limited("-n 256");
+    setup.under(&command.each_ref().map(String::as_str));
+    let process = setup.spawn();
+    assert_eq!(process.ended().await.code(), Some(2));
+    let err = process.err();
+    assert!(err.iter().any(|line| line.contains("'edge.connections_max' = 300")), "{err:?}");
 }

@@ -25,5 +25,6 @@ mod privacy;
 mod purchase;
 mod race;
 mod readme;
+mod slow_readers;
 mod uploads;
 mod upstream;

@@ -19,10 +19,10 @@ use pingora_core::protocols::http::date::get_cached_date;
 use pingora_core::protocols::l4::socket::SocketAddr;
 use pingora_error::{Error, ErrorType, OrErr as _, Result};
 use pingora_http::{RequestHeader, ResponseHeader};
-use tokio::time::timeout;
+use tokio::time::timeout_at;
 
-/// Time for one step of an answer whose client may close its window.
-const WRITE_MAX: Duration = Duration::from_secs(10);
+use crate::server::send_rate::{SendBounds, SendRate};
+
 /// Largest body of a request that goes on to an upstream.
 const RETRY_BYTES_MAX: usize = 64 * 1024;
 /// Headers that HTTP/2 has no use for (RFC 9113, section 8.2.2).
@@ -46,6 +46,7 @@ pub(super) struct Http2Session {
     ended: bool,
     bytes_read: usize,
     bytes_sent: usize,
+    rate: SendRate,
     digest: Arc<Digest>,
 }
 
@@ -55,6 +56,7 @@ impl Http2Session {
         request: Request<RecvStream>,
         answer: SendResponse<Bytes>,
         digest: Arc<Digest>,
+        bounds: SendBounds,
     ) -> Self {
         let (head, body) = request.into_parts();
         Self {
@@ -67,6 +69,7 @@ impl Http2Session {
             ended: false,
             bytes_read: 0,
             bytes_sent: 0,
+            rate: SendRate::new(bounds),
             digest,
         }
     }
@@ -80,14 +83,14 @@ impl Http2Session {
         Ok(())
     }
 
-    /// Sends as much as the client takes, each step within [`WRITE_MAX`].
+    /// Sends as much as the client gives room for, unless it is too slow.
     async fn send_body(&mut self, mut data: Bytes, end: bool) -> Result<()> {
         let lost = || Error::explain(ErrorType::WriteError, "a body without a head");
         let stream = self.answer_body.as_mut().ok_or_else(lost)?;
         while !data.is_empty() {
             stream.reserve_capacity(data.len());
             if stream.capacity() == 0 {
-                match timeout(WRITE_MAX, poll_fn(|cx| stream.poll_capacity(cx))).await {
+                match timeout_at(self.rate.until(), poll_fn(|cx| stream.poll_capacity(cx))).await {
                     Ok(Some(Ok(_))) => continue,
                     _ => return Error::e_explain(ErrorType::WriteTimedout, "send a body"),
                 }
@@ -96,6 +99,7 @@ impl Http2Session {
             let (bytes, last) = (part.len(), end && data.is_empty());
             stream.send_data(part, last).or_err(ErrorType::WriteError, "send a body")?;
             self.bytes_sent += bytes;
+            self.rate.took(bytes);
             self.ended = last;
         }
         Ok(())
@@ -210,7 +214,7 @@ impl Session for Http2Session {
     fn set_write_timeout(&mut self, _: Option<Duration>) {}
 
     fn get_write_timeout(&self) -> Option<Duration> {
-        Some(WRITE_MAX)
+        None
     }
 
     fn set_total_drain_timeout(&mut self, _: Option<Duration>) {}

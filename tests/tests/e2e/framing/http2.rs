@@ -1,23 +1,41 @@
 //! HTTP/2 by hand: streams that are reset, headers without end.
 
+use std::net::SocketAddr;
+
 use bytes::Bytes;
+use h2::RecvStream;
 use h2::client::SendRequest;
-use http::{HeaderValue, Method, Request};
+use http::{HeaderValue, Method, Request, Response};
+use nix::sys::signal::Signal;
 use rampart_tests::caller::Protocol;
 use rampart_tests::deadline::{SOON, until};
-use rampart_tests::wire::connect;
+use rampart_tests::edge::Edge;
+use rampart_tests::wire::{Wire, connect};
 
 use super::Target;
 
 /// More resets than any honest client needs, fewer than one connection could send in a second.
 const STORM: usize = 1_000;
 
-async fn open(target: &Target) -> (SendRequest<Bytes>, tokio::task::JoinHandle<()>) {
-    let stream = connect(target.edge.address, "h2").await.unwrap();
+async fn open(target: &Target) -> (SendRequest<Bytes>, Driving) {
+    open_at(target.edge.address).await
+}
+
+/// A connection, and how it ends: well when the edge says that nothing is wrong.
+type Driving = tokio::task::JoinHandle<Result<(), h2::Error>>;
+
+async fn open_at(edge: SocketAddr) -> (SendRequest<Bytes>, Driving) {
+    let stream = connect(edge, "h2").await.unwrap();
     let (sender, connection) = h2::client::handshake(stream).await.unwrap();
-    // How it ends is seen by whoever sends.
-    let driving = tokio::spawn(async move { _ = connection.await });
-    (sender, driving)
+    (sender, tokio::spawn(connection))
+}
+
+/// Sends a request for what does not exist; the answer, unless the connection takes no more.
+async fn ask(edge: &Edge, sender: &SendRequest<Bytes>) -> Option<Response<RecvStream>> {
+    let mut sender = sender.clone().ready().await.ok()?;
+    let request = Request::get(edge.url("/nowhere")).body(()).unwrap();
+    let (answer, _) = sender.send_request(request, true).ok()?;
+    Some(answer.await.unwrap())
 }
 
 fn get(target: &Target, path: &str) -> Request<()> {
@@ -44,6 +62,9 @@ async fn a_storm_of_resets_ends_its_connection_and_nothing_else() {
         tokio::task::yield_now().await;
     }
     until("the connection is closed", SOON, async || driving.is_finished().then_some(())).await;
+    let reason = driving.await.unwrap().unwrap_err();
+    assert!(reason.is_go_away(), "{reason:?}");
+    assert_eq!(reason.reason(), Some(h2::Reason::ENHANCE_YOUR_CALM));
     let partner = target.partner.over(Protocol::Http2);
     partner.get("/api/v2/buy/orders").await.assert_status(200);
 }
@@ -91,4 +112,93 @@ async fn a_head_that_names_two_hosts_is_refused_and_the_connection_goes_on() {
         assert_eq!(answer.status(), status, "{fields:?}");
         assert!(answer.headers().contains_key("x-request-id"), "{fields:?}");
     }
+}
+
+#[tokio::test]
+async fn a_head_that_http1_would_not_have_is_refused_and_the_connection_goes_on() {
+    let target = Target::start("http2-heads").await;
+    let (mut sender, _driving) = open(&target).await;
+    let long = "M".repeat(33);
+    for (method, path, value) in [
+        (&*long, "/api/v1/prices", "y"),
+        ("GET", "/api/v1/prices?{a}", "y"),
+        ("GET", "/api/v1/prices", " y"),
+        ("GET", "/api/v1/prices", "y "),
+    ] {
+        let mut request = get(&target, path);
+        *request.method_mut() = method.parse().unwrap();
+        request.headers_mut().append("x-name", HeaderValue::from_bytes(value.as_bytes()).unwrap());
+        sender = sender.ready().await.unwrap();
+        let answer = sender.send_request(request, true).unwrap().0.await.unwrap();
+        assert_eq!(answer.status(), 400, "{method} {path} {value:?}");
+    }
+    for scheme in ["1https", "ftp"] {
+        let mut request = get(&target, "/api/v1/prices");
+        let mut parts = request.uri().clone().into_parts();
+        parts.scheme = Some(scheme.parse().unwrap());
+        *request.uri_mut() = http::Uri::from_parts(parts).unwrap();
+        sender = sender.ready().await.unwrap();
+        let answer = sender.send_request(request, true).unwrap().0.await.unwrap();
+        assert_eq!(answer.status(), 400, "{scheme}");
+    }
+    sender = sender.ready().await.unwrap();
+    let sound = sender.send_request(get(&target, "/api/v1/prices"), true).unwrap().0;
+    assert_eq!(sound.await.unwrap().status(), 200);
+}
+
+#[tokio::test]
+async fn a_connection_ends_after_its_number_of_requests_and_answers_all_of_them() {
+    let edge = Edge::with(|setup| _ = setup.set("edge.connection_requests_max", "3")).await;
+    let (sender, driving) = open_at(edge.address).await;
+    for _ in 0..3 {
+        assert_eq!(ask(&edge, &sender).await.unwrap().status(), 404);
+    }
+    until("no further request is taken", SOON, async || {
+        ask(&edge, &sender).await.is_none().then_some(())
+    })
+    .await;
+    drop(sender);
+    driving.await.unwrap().expect("GOAWAY without an error");
+}
+
+#[tokio::test]
+async fn a_connection_ends_at_its_age() {
+    let edge = Edge::with(|setup| _ = setup.set("edge.connection_max_age_seconds", "1")).await;
+    let (sender, driving) = open_at(edge.address).await;
+    assert_eq!(ask(&edge, &sender).await.unwrap().status(), 404);
+    until("it is told to leave", SOON, async || driving.is_finished().then_some(())).await;
+    driving.await.unwrap().expect("GOAWAY without an error");
+
+    let request = b"GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n";
+    let mut wire = Wire::open(edge.address).await;
+    let first = wire.exchange(request).await.unwrap();
+    assert_ne!(first.header("connection"), Some("close"));
+    until("HTTP/1 is told to leave", SOON, async || {
+        let next = wire.exchange(request).await.expect("every request is answered");
+        (next.header("connection") == Some("close")).then_some(())
+    })
+    .await;
+    assert!(wire.is_closed().await);
+}
+
+#[tokio::test]
+async fn an_idle_connection_and_one_of_a_stopping_process_are_told_why_they_end() {
+    let edge = Edge::with(|setup| {
+        setup.set("edge.keepalive_timeout_seconds", "1").set("edge.shutdown_delay_seconds", "3");
+    })
+    .await;
+    let (_idle, driving) = open_at(edge.address).await;
+    until("the idle one ends", SOON, async || driving.is_finished().then_some(())).await;
+    driving.await.unwrap().expect("GOAWAY without an error");
+
+    let (_told, driving) = open_at(edge.address).await;
+    edge.process.signal(Signal::SIGTERM);
+    until("the stopping process says so", SOON, async || driving.is_finished().then_some(())).await;
+    driving.await.unwrap().expect("GOAWAY without an error");
+    // It still accepts, and what comes late is answered before it is told to leave.
+    let (late, driving) = open_at(edge.address).await;
+    assert_eq!(ask(&edge, &late).await.unwrap().status(), 404);
+    until("the late one ends", SOON, async || driving.is_finished().then_some(())).await;
+    driving.await.unwrap().expect("GOAWAY without an error");
+    assert_eq!(edge.process.ended().await.code(), Some(0));
 }

@@ -15,9 +15,10 @@ async fn answered(
     let (near, far) = tokio::io::duplex(4096);
     let serving = tokio::spawn(async move {
         let mut connection = h2::server::handshake(near).await.unwrap();
+        let bounds = SendBounds { rate_min_bytes: 1_024, total: None };
         let (request, answer) = connection.accept().await.unwrap().unwrap();
         tokio::spawn(async move { while connection.accept().await.is_some() {} });
-        let mut session = Http2Session::new(request, answer, Arc::default());
+        let mut session = Http2Session::new(request, answer, Arc::default(), bounds);
         assert!(session.is_body_empty() && session.read_body_bytes().await.unwrap().is_none());
         let head = ResponseHeader::build(status, None).unwrap();
         session.write_response_header(Box::new(head), false).await.unwrap();

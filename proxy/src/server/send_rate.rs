@@ -1,0 +1,132 @@
+//! Pingora waits without end for a client that reads slowly, or a byte now and then; here a client
+//! must take an answer at some pace, and the whole of it within some time.
+
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::deadline::Deadline;
+
+/// Time in which the peer need not take anything.
+const GRACE: Duration = Duration::from_secs(5);
+/// Longest pause of a peer that took more than the slowest pace before.
+const PAUSE_MAX: Duration = Duration::from_secs(10);
+
+/// The slowest peer that is waited for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SendBounds {
+    /// Bytes a second that it takes, after a grace of 5 seconds.
+    pub(super) rate_min_bytes: u64,
+    /// Time for everything; none where answers follow each other without a pause.
+    pub(super) total: Option<Duration>,
+}
+
+impl SendBounds {
+    /// The same pace without an end.
+    pub(super) fn endless(self) -> Self {
+        Self { total: None, ..self }
+    }
+}
+
+/// The pace of one answer's, or one connection's, bytes.
+#[derive(Debug)]
+pub(super) struct SendRate {
+    bounds: SendBounds,
+    /// From when on the peer has been waited for.
+    wait: Option<Wait>,
+    timer: Deadline,
+}
+
+#[derive(Debug)]
+struct Wait {
+    /// When the peer is given up unless it takes more.
+    until: Instant,
+    /// When it is given up in any case.
+    end: Option<Instant>,
+}
+
+impl SendRate {
+    pub(super) fn new(bounds: SendBounds) -> Self {
+        Self { bounds, wait: None, timer: Deadline::default() }
+    }
+
+    /// The peer has taken this many bytes.
+    pub(super) fn took(&mut self, bytes: usize) {
+        let pace = u32::try_from(self.bounds.rate_min_bytes).unwrap_or(u32::MAX).max(1);
+        let Some(wait) = &mut self.wait else { return };
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        let earned = Duration::from_secs(1) * bytes / pace;
+        wait.until = (wait.until + earned).min(now() + PAUSE_MAX);
+    }
+
+    /// Nothing is left that the peer is waited for.
+    pub(super) fn done(&mut self) {
+        self.wait = None;
+        self.timer.clear();
+    }
+
+    /// Ends when the peer, which takes nothing now, is to be given up.
+    pub(super) fn poll_given_up(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let at = self.until();
+        self.timer.poll_until(cx, at)
+    }
+
+    /// When the peer, which takes nothing now, is to be given up.
+    pub(super) fn until(&mut self) -> Instant {
+        let total = self.bounds.total;
+        let wait = self.wait.get_or_insert_with(|| {
+            let now = now();
+            Wait { until: now + GRACE, end: total.map(|total| now + total) }
+        });
+        wait.end.map_or(wait.until, |end| end.min(wait.until))
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the runtime's timers count from its own now")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::advance;
+
+    use super::*;
+
+    const BOUNDS: SendBounds =
+        SendBounds { rate_min_bytes: 1_000, total: Some(Duration::from_secs(30)) };
+
+    /// Seconds after which a peer is given up that takes `bytes` every `pause`.
+    async fn given_up_after(bounds: SendBounds, bytes: usize, pause: Duration) -> f32 {
+        let (mut rate, began) = (SendRate::new(bounds), now());
+        while rate.until() > now() && began.elapsed() < Duration::from_secs(100) {
+            advance(pause.min(rate.until() - now())).await;
+            if rate.until() > now() {
+                rate.took(bytes);
+            }
+        }
+        began.elapsed().as_secs_f32()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_peer_that_takes_nothing_or_a_byte_now_and_then_is_given_up_soon() {
+        let second = Duration::from_secs(1);
+        assert_eq!(given_up_after(BOUNDS, 0, second).await, 5.0);
+        assert!(given_up_after(BOUNDS, 1, 4 * second).await < 5.1);
+        assert!(given_up_after(BOUNDS.endless(), 500, second).await < 10.1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_peer_of_the_slowest_pace_has_the_whole_time_and_credit_is_bounded() {
+        let second = Duration::from_secs(1);
+        assert_eq!(given_up_after(BOUNDS, 1_000, second).await, 30.0);
+        assert!(given_up_after(BOUNDS.endless(), 1_000, second).await >= 100.0);
+        let mut rate = SendRate::new(BOUNDS.endless());
+        rate.until();
+        rate.took(100_000_000);
+        assert_eq!(rate.until() - now(), PAUSE_MAX);
+        rate.done();
+        assert_eq!(rate.until() - now(), GRACE);
+    }
+}
