@@ -3,13 +3,14 @@
 //! A row of `delivery` is written with its event (`events.rs`) and processed by this module. Every
 //! edge claims due deliveries ([`queue`]) under a lease, so that a dying edge loses nothing: its
 //! lease expires and another edge sends again, with the same `webhook-id`. [`deliver`] is the worker,
-//! [`client_queue`] limits each client, [`schedule`] is the retry schedule, [`target`] checks
+//! [`lane`] limits each endpoint, [`schedule`] is the retry schedule, [`target`] checks
 //! addresses.
 
-mod client_queue;
 pub mod deliver;
+mod lane;
 mod outbound;
 mod queue;
+mod record;
 mod schedule;
 pub mod target;
 

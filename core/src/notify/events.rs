@@ -42,11 +42,13 @@ pub enum EventType {
     UserDisabled,
     /// A partner's identifier was linked to a user.
     IdentifierLinked,
+    /// A webhook endpoint has failed for days and was disabled.
+    WebhookDisabled,
 }
 
 impl EventType {
     /// Every type.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::OrderCreated,
         Self::OrderPaid,
         Self::OrderSent,
@@ -58,6 +60,7 @@ impl EventType {
         Self::UserVerified,
         Self::UserDisabled,
         Self::IdentifierLinked,
+        Self::WebhookDisabled,
     ];
 
     /// The names of all types.
@@ -86,6 +89,7 @@ impl EventType {
             Self::UserVerified => "user.verified",
             Self::UserDisabled => "user.disabled",
             Self::IdentifierLinked => "identifier.linked",
+            Self::WebhookDisabled => "webhook.disabled",
         }
     }
 

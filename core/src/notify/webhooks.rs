@@ -2,8 +2,10 @@
 //! `callbackUrl` of single orders (section 8 of the contract).
 //!
 //! [`fan_out`] writes the deliveries in the transaction of the event; `callbacks` sends them, signed
-//! and retried like a callback. An endpoint that answers 410 is disabled there.
+//! and retried like a callback. An endpoint that answers 410 is disabled there, and [`failing`]
+//! disables one that has failed for days.
 
+pub(crate) mod failing;
 pub mod list;
 mod openapi;
 pub mod register;
@@ -38,7 +40,8 @@ pub struct Endpoint {
     url: String,
     /// Types of the events it receives; `null`: all, including future ones.
     events: Option<Vec<String>>,
-    /// True after its host has answered 410: nothing is sent there any more.
+    /// True after its host has answered 410, or has failed for three days: nothing is sent there
+    /// any more.
     disabled: bool,
     /// Time at which it was disabled.
     disabled_at: Option<DateTime<Utc>>,

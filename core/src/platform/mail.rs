@@ -1,4 +1,4 @@
-//! Mail to users, written to an outbox in the transaction that causes it. Address and text are
+//! Mail to users and partners, written to an outbox in the transaction that causes it. Address and text are
 //! sealed; only operators read them (`GET /admin/v1/mail`). A worker sends the outbox if a mail
 //! server is configured.
 
@@ -20,6 +20,8 @@ pub(crate) enum Kind {
     EmailCode,
     /// A link to set a new password.
     ResetPassword,
+    /// A webhook endpoint of the partner was disabled.
+    WebhookDisabled,
 }
 
 impl Kind {
@@ -27,6 +29,7 @@ impl Kind {
         match self {
             Self::EmailCode => "email-code",
             Self::ResetPassword => "reset-password",
+            Self::WebhookDisabled => "webhook-disabled",
         }
     }
 }
@@ -58,6 +61,32 @@ impl Message {
         client: ClientId,
         (kind, user): (Kind, Option<UserId>),
     ) -> Result<()> {
+        self.insert(conn, core, client, (kind, user, user.is_some())).await
+    }
+
+    /// Adds a mail to the partner's own people to the outbox; without an address of theirs, as
+    /// withheld.
+    ///
+    /// # Errors
+    /// When the database cannot be written.
+    pub(crate) async fn enqueue_to_partner(
+        &self,
+        conn: &mut PgConnection,
+        core: &Core,
+        client: ClientId,
+        kind: Kind,
+        has_address: bool,
+    ) -> Result<()> {
+        self.insert(conn, core, client, (kind, None, has_address)).await
+    }
+
+    async fn insert(
+        &self,
+        conn: &mut PgConnection,
+        core: &Core,
+        client: ClientId,
+        (kind, user, sent): (Kind, Option<UserId>, bool),
+    ) -> Result<()> {
         let id = core.clock.uuid()?;
         let plain = serde_json::to_vec(self).map_err(|e| Error::internal("write a mail", e))?;
         let sealed = core.keys.seal(&core.clock, &context(client, id), &plain)?;
@@ -70,7 +99,7 @@ impl Message {
             user.map(UserId::uuid),
             kind.as_str(),
             sealed,
-            if user.is_some() { "pending" } else { "withheld" },
+            if sent { "pending" } else { "withheld" },
             core.clock.now(),
         )
         .execute(conn)

@@ -1,5 +1,7 @@
 //! The delivery queue: several edges, edges that die, hosts that hang, operators who repeat.
 
+mod lanes;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;

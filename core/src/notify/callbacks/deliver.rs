@@ -11,15 +11,15 @@ use tokio::task::{Id, JoinSet};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::Message;
-use super::client_queue::{CLIENT_IN_FLIGHT_MAX, ClientQueue};
+use super::lane::{LANE_IN_FLIGHT_MAX, Lane, LaneQueue};
 use super::outbound::{Failure, Outcome};
-use super::queue::{AttemptResult, ClaimLimits, ClaimedDelivery, claim, record};
+use super::queue::{ClaimLimits, ClaimedDelivery, claim};
+use super::record::{AttemptResult, record};
 use super::target::{Reach, validate};
 use crate::Core;
 use crate::platform::crypto::Secret;
 use crate::platform::error::Result;
 use crate::tenancy::tenants::Tenant;
-use rampart_types::ClientId;
 
 /// Polling interval of the queue; a first attempt must start within 1 s of its event.
 const POLL: Duration = Duration::from_millis(250);
@@ -36,7 +36,7 @@ const RECORDING_MAX: usize = 2;
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Core {
-    /// One run of the worker: attempts due deliveries, within the limit of each client, and waits for
+    /// One run of the worker: attempts due deliveries, within the limit of each lane, and waits for
     /// all of them. Returns the number of attempts.
     ///
     /// # Errors
@@ -73,16 +73,16 @@ impl Core {
 /// The deliveries that one edge holds.
 struct Dispatcher {
     core: Arc<Core>,
-    queues: HashMap<ClientId, ClientQueue>,
+    queues: HashMap<Lane, LaneQueue>,
     running: JoinSet<FinishedAttempt>,
-    /// The client of each task, so that a panicking one is removed from its queue too.
-    owners: HashMap<Id, ClientId>,
+    /// Lane and order of each task, so that a panicking one is removed from its queue too.
+    owners: HashMap<Id, (Lane, Option<i64>)>,
     /// Results that are not being recorded yet.
     results: Vec<AttemptResult>,
     recording: JoinSet<()>,
     /// The claim in progress; one at most.
     claiming: JoinSet<(Result<Vec<ClaimedDelivery>>, ClaimLimits)>,
-    /// True if the database may hold more for a client with free capacity.
+    /// True if the database may hold more for a lane with free capacity.
     needs_claim: bool,
     /// True if the last claim reached the total limit.
     is_limited: bool,
@@ -113,15 +113,15 @@ impl Dispatcher {
 
     /// The current limits of a claim.
     fn claim_limits(&mut self) -> ClaimLimits {
-        let prefetched: usize = self.queues.values().map(ClientQueue::prefetched).sum();
+        let prefetched: usize = self.queues.values().map(LaneQueue::prefetched).sum();
         let held = prefetched + self.running.len() + self.results.len();
         ClaimLimits {
             total: CLAIMED_MAX.saturating_sub(held),
-            per_client: CLIENT_IN_FLIGHT_MAX,
-            clients: self
+            per_lane: LANE_IN_FLIGHT_MAX,
+            lanes: self
                 .queues
                 .iter_mut()
-                .map(|(client, queue)| (*client, queue.claim_capacity()))
+                .map(|(lane, queue)| (*lane, queue.claim_capacity()))
                 .collect(),
         }
     }
@@ -169,36 +169,36 @@ impl Dispatcher {
     /// Queues claimed deliveries and starts attempts within the limits.
     fn accept(&mut self, claimed: Vec<ClaimedDelivery>, limits: &ClaimLimits) {
         self.is_limited = claimed.len() >= limits.total;
-        let clients: Vec<ClientId> = claimed.iter().map(|claimed| claimed.client).collect();
+        let lanes: Vec<Lane> = claimed.iter().map(|claimed| claimed.lane).collect();
         for claimed in claimed {
-            self.queues.entry(claimed.client).or_default().push(claimed);
+            self.queues.entry(claimed.lane).or_default().push(claimed);
         }
-        for client in clients {
-            self.start(client);
+        for lane in lanes {
+            self.start(lane);
         }
     }
 
-    /// Starts attempts up to the client's concurrency limit.
-    fn start(&mut self, client: ClientId) {
-        let Some(queue) = self.queues.get_mut(&client) else { return };
+    /// Starts attempts up to the lane's concurrency limit.
+    fn start(&mut self, lane: Lane) {
+        let Some(queue) = self.queues.get_mut(&lane) else { return };
         while let Some(claimed) = queue.start(self.core.clock.now()) {
-            let core = Arc::clone(&self.core);
+            let (core, order) = (Arc::clone(&self.core), claimed.order);
             let task = self.running.spawn(async move { attempt(&core, &claimed).await });
-            self.owners.insert(task.id(), client);
+            self.owners.insert(task.id(), (lane, order));
         }
     }
 
     fn finish(&mut self, task: Id, attempt: Option<FinishedAttempt>) {
         let outcome = attempt.as_ref().map(|attempt| (attempt.outcome, attempt.took));
         self.results.extend(attempt.and_then(|attempt| attempt.result));
-        let Some(client) = self.owners.remove(&task) else { return };
-        let Some(queue) = self.queues.get_mut(&client) else { return };
-        queue.finish(outcome);
+        let Some((lane, order)) = self.owners.remove(&task) else { return };
+        let Some(queue) = self.queues.get_mut(&lane) else { return };
+        queue.finish(order, outcome);
         self.needs_claim |= queue.is_low() && (queue.may_have_more() || self.is_limited);
         if queue.is_idle() {
-            self.queues.remove(&client);
+            self.queues.remove(&lane);
         } else {
-            self.start(client);
+            self.start(lane);
         }
     }
 
@@ -237,7 +237,7 @@ async fn send(core: &Core, claimed: &ClaimedDelivery) -> Result<Outcome> {
     if !claimed.wanted {
         return Ok(Outcome::Cancelled);
     }
-    let Some(tenant) = tenant(core, claimed.client).await? else {
+    let Some(tenant) = tenant(core, claimed).await? else {
         return Ok(Outcome::Failed(Failure::Unsigned));
     };
     let reach = if tenant.is_test() { Reach::PublicOrLoopback } else { Reach::Public };
@@ -255,11 +255,11 @@ async fn send(core: &Core, claimed: &ClaimedDelivery) -> Result<Outcome> {
     Ok(core.outbound.post(url, reach, message, &signatures, now).await)
 }
 
-/// The current tenant; one that is newer than the snapshot is loaded from the database.
-async fn tenant(core: &Core, client: ClientId) -> Result<Option<Arc<Tenant>>> {
-    if let Some(tenant) = core.snapshots.current().tenants.get(&client) {
-        return Ok(Some(Arc::clone(tenant)));
+/// The tenant as it was when the delivery was claimed, or later: what is newer than the snapshot is
+/// loaded from the database, so that a rotated secret signs at once.
+async fn tenant(core: &Core, claimed: &ClaimedDelivery) -> Result<Option<Arc<Tenant>>> {
+    if core.snapshots.current().clients_revision() < claimed.client_revision {
+        core.refresh().await?;
     }
-    core.refresh().await?;
-    Ok(core.snapshots.current().tenants.get(&client).map(Arc::clone))
+    Ok(core.snapshots.current().tenants.get(&claimed.lane.client).map(Arc::clone))
 }

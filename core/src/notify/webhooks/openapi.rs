@@ -9,8 +9,9 @@ Every registered endpoint is told of the events that it listens to. The `callbac
 told once, when the order is final; `orderId` and `status` (`success`, `expired`, `cancelled`, \
 `denied`, `failed`) are then added to its query.\n\n\
 Answer 2xx within 15 seconds. Anything else, redirects too, is sent again after 5 s, 5 min, 30 min, \
-2 h, 5 h, 10 h, 14 h, 20 h and 24 h; 410 disables the endpoint. An event may come twice: \
-`webhook-id` is the same then.\n\n\
+2 h, 5 h, 10 h, 14 h, 20 h and 24 h; 410 disables the endpoint, and so do \
+three days without a 2xx. Events of one order come in their order, unless one is sent again. An event \
+may come twice: `webhook-id` is the same then.\n\n\
 Requests are signed as Standard Webhooks says: `webhook-signature` is `v1,` and the base64 of \
 HMAC-SHA256 over `webhook-id`, `webhook-timestamp` and the body, joined by dots. The key is what \
 stands behind `whsec_` in the webhook secret, decoded from base64. While a secret is being replaced \

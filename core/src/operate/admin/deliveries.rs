@@ -189,7 +189,7 @@ impl Endpoint for Redeliver {
         .ok_or_else(unknown)?;
         let due = sqlx::query!(
             "update delivery set state = 'pending', attempts = 0, next_attempt_at = $3, \
-             leased_until = null, delivered_at = null \
+             ready = true, leased_until = null, delivered_at = null \
              where client_id = $1 and delivery_id = $2 \
                  and (state <> 'pending' or leased_until is null or leased_until <= $3)",
             row.client_id,

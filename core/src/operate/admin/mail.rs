@@ -26,7 +26,7 @@ impl Endpoint for ListMail {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/admin/v1/mail";
     const DOC: Doc = Doc {
-        summary: "List mail to users",
+        summary: "List mail to users and partners",
         details: "Newest first, at most 200; `before` with the last `id` continues.",
         query: &[
             optional("partner", Kind::Text, "The partner's slug."),
@@ -93,7 +93,7 @@ pub struct Search {
     before: Option<Uuid>,
 }
 
-/// A mail to a user, in clear.
+/// A mail to a user or a partner, in clear.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Mail {

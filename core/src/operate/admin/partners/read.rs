@@ -24,8 +24,9 @@ const PARTNERS_MAX: i64 = 1_000;
 pub(super) const EXAMPLE: &str = r#"{
     "id": "0199a000-0000-7000-8000-000000000001", "slug": "acme", "name": "Acme Wallets",
     "mode": "test", "status": "active", "username": "acme", "defaultFeePercentage": 1.5,
-    "feeCapPercentage": 3, "walletAddressRequired": false, "allowedCountries": ["NL", "DE"], "allowedAddresses": [],
-    "rateLimits": {"quotes": "5/s burst 7"}, "policySignatureRequired": false,
+    "feeCapPercentage": 3, "walletAddressRequired": false, "allowedCountries": ["NL", "DE"],
+    "allowedAddresses": [], "rateLimits": {"quotes": "5/s burst 7"},
+    "policySignatureRequired": false, "contactEmail": "hooks@acme.example",
     "createdAt": "2026-03-01T12:00:00Z", "apiKeys": [{
         "id": "0199a000-0000-7000-8000-000000000002", "name": "office", "scopes": [],
         "allowedAddresses": ["192.0.2.0/24"], "expiresAt": null, "lastUsedAt": null
@@ -146,6 +147,8 @@ pub struct Partner {
     rate_limits: Value,
     /// `true` if its policies change by signed manifests alone.
     policy_signature_required: bool,
+    /// Where its people are told of what needs them.
+    contact_email: Option<String>,
     created_at: DateTime<Utc>,
     api_keys: Vec<ApiKey>,
 }
@@ -172,7 +175,7 @@ impl Partner {
         let row = sqlx::query!(
             "select client_id, slug, name, mode, status, username, default_fee_percentage, \
              fee_cap_percentage, wallet_address_required, allowed_countries, rate_limits, \
-             policy_signature_required, allowed_addresses, created_at \
+             policy_signature_required, allowed_addresses, contact_email, created_at \
              from client where slug = $1",
             slug,
         )
@@ -201,6 +204,7 @@ impl Partner {
             allowed_addresses: row.allowed_addresses,
             rate_limits: row.rate_limits,
             policy_signature_required: row.policy_signature_required,
+            contact_email: row.contact_email,
             created_at: row.created_at,
             api_keys,
         })

@@ -6,7 +6,7 @@ use http::{Method, StatusCode};
 use ipnet::IpNet;
 use rust_decimal::Decimal;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use sqlx::PgConnection;
 
@@ -25,7 +25,7 @@ use crate::platform::revision;
 use crate::policies::signed_change;
 use crate::policies::statement::SignedChange;
 use crate::tenancy::tenants::RATE_BUCKETS;
-use rampart_types::{ClientId, Country, JsonDecimal};
+use rampart_types::{ClientId, Country, EmailAddress, JsonDecimal};
 
 /// Highest cap of a partner's fee, in percent.
 const FEE_CAP_PERCENTAGE_MAX: Decimal = Decimal::from_parts(20, 0, 0, false, 0);
@@ -54,7 +54,13 @@ impl Endpoint for UpdatePartner {
     fn read(input: &Input, _: &Operator) -> Result<Update> {
         let change: Change = strict::body(input)?;
         change.check()?;
-        Ok(Update { slug: input.param("slug").to_owned(), change, detail: input.document.clone() })
+        let mut detail = input.document.clone();
+        if let Some(contact) = detail.get_mut("contactEmail").filter(|contact| contact.is_string())
+        {
+            // The audit names nobody.
+            *contact = "set".into();
+        }
+        Ok(Update { slug: input.param("slug").to_owned(), change, detail })
     }
 
     async fn call(core: &Core, operator: Operator, update: Update) -> Result<Json<Partner>> {
@@ -76,7 +82,8 @@ impl Endpoint for UpdatePartner {
                 rate_limits = coalesce($7, rate_limits),
                 revision = $8,
                 policy_signature_required = coalesce($9, policy_signature_required),
-                allowed_addresses = coalesce($10, allowed_addresses)
+                allowed_addresses = coalesce($10, allowed_addresses),
+                contact_email = case when $11 then $12 else contact_email end
             where slug = $1
             "#,
             slug,
@@ -89,6 +96,8 @@ impl Endpoint for UpdatePartner {
             revision,
             change.policy_signature_required,
             networks.as_deref(),
+            change.contact_email.is_some(),
+            change.contact_email.as_ref().and_then(Option::as_deref),
         )
         .execute(&mut *tx)
         .await?;
@@ -157,6 +166,14 @@ struct Change {
     policy_signature_required: Option<bool>,
     /// A signed statement, to end the requirement of signatures.
     signed: Option<SignedChange>,
+    /// E-mail address of the partner's people, for what needs them; `null` takes it away.
+    #[serde(default, deserialize_with = "present")]
+    contact_email: Option<Option<String>>,
+}
+
+/// A member that is there, `null` or not.
+fn present<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Option<String>>, D::Error> {
+    Option::deserialize(value).map(Some)
 }
 
 /// A partner's status.
@@ -189,6 +206,10 @@ impl Change {
         }
         if let Some(networks) = &self.allowed_addresses {
             check_networks(networks)?;
+        }
+        let contact = self.contact_email.iter().flatten().next();
+        if contact.is_some_and(|address| address.parse::<EmailAddress>().is_err()) {
+            return Err(Denial::unprocessable("contactEmail: not an e-mail address").into());
         }
         let mut countries = self.allowed_countries.iter().flatten();
         if let Some(bad) = countries.find(|code| code.parse::<Country>().is_err()) {

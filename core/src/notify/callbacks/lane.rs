@@ -1,27 +1,28 @@
-//! One client's deliveries on an edge: the limit of concurrent attempts, and the deliveries that are
-//! claimed in advance.
+//! One lane's deliveries on an edge: the limit of concurrent attempts, the order of an order's events,
+//! and the deliveries that are claimed in advance.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
 use super::outbound::Outcome;
 use super::queue::ClaimedDelivery;
+use rampart_types::{ClientId, WebhookEndpointId};
 
-/// Most concurrent attempts for one client, so that no client can occupy the whole edge.
-pub(super) const CLIENT_IN_FLIGHT_MAX: usize = 8;
-/// The same for a client whose host did not respond last time: hundreds of such clients may block
-/// for 15 s per attempt before others wait. The first response restores the limit.
+/// Most concurrent attempts in one lane, so that no host can occupy the whole edge.
+pub(super) const LANE_IN_FLIGHT_MAX: usize = 8;
+/// The same for a lane whose host did not respond last time: hundreds of such lanes may block for
+/// 15 s per attempt before others wait. The first response restores the limit.
 const UNRESPONSIVE_IN_FLIGHT_MAX: usize = 1;
-/// Most deliveries claimed in advance for a client whose host responds fast, which share the cost of
+/// Most deliveries claimed in advance for a lane whose host responds fast, which share the cost of
 /// a statement and a commit.
 const PREFETCH_MAX: usize = 64;
 /// Longest time of a fast response. A prefetched delivery waits for eight of these at most, so that
 /// a first attempt still starts within a second.
 const FAST_MAX: Duration = Duration::from_millis(50);
 
-/// The client's host at its last attempt.
+/// The lane's host at its last attempt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum HostState {
     /// It did not respond.
@@ -33,11 +34,21 @@ enum HostState {
     Fast,
 }
 
-/// One client's queue on an edge. Only clients with claimed deliveries or an unresponsive host have
-/// one.
+/// A queue of deliveries that no other one holds up: those to one webhook endpoint, or a client's
+/// callbacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Lane {
+    pub(super) client: ClientId,
+    /// `None` for the callbacks of orders.
+    pub(super) endpoint: Option<WebhookEndpointId>,
+}
+
+/// One lane's queue on an edge. Only lanes with claimed deliveries or an unresponsive host have one.
 #[derive(Debug)]
-pub(super) struct ClientQueue {
+pub(super) struct LaneQueue {
     in_flight: usize,
+    /// Orders of the attempts in flight: another event of theirs waits.
+    orders: HashSet<i64>,
     /// Claimed and not started, oldest first.
     prefetched: VecDeque<ClaimedDelivery>,
     host: HostState,
@@ -45,18 +56,19 @@ pub(super) struct ClientQueue {
     unused: usize,
 }
 
-impl Default for ClientQueue {
+impl Default for LaneQueue {
     fn default() -> Self {
         Self {
             in_flight: 0,
+            orders: HashSet::new(),
             prefetched: VecDeque::new(),
             host: HostState::default(),
-            unused: CLIENT_IN_FLIGHT_MAX,
+            unused: LANE_IN_FLIGHT_MAX,
         }
     }
 }
 
-impl ClientQueue {
+impl LaneQueue {
     /// The capacity for a claim, which is remembered until its rows arrive.
     pub(super) fn claim_capacity(&mut self) -> usize {
         let current = self.in_flight + self.prefetched.len();
@@ -71,25 +83,30 @@ impl ClientQueue {
         self.prefetched.push_back(claimed);
     }
 
-    /// Starts the next delivery, unless the concurrency limit is reached. One whose lease could expire
-    /// during the attempt is dropped.
+    /// Starts the next delivery, unless the concurrency limit is reached: the oldest one of an order
+    /// that none is in flight of, so that a receiver hears of an order in the order of its events. One
+    /// whose lease could expire during the attempt is dropped.
     pub(super) fn start(&mut self, now: DateTime<Utc>) -> Option<ClaimedDelivery> {
         if self.in_flight >= self.concurrency_limit() {
             return None;
         }
-        while let Some(next) = self.prefetched.pop_front() {
-            if next.covers_attempt(now) {
-                self.in_flight += 1;
-                return Some(next);
-            }
-        }
-        None
+        self.prefetched.retain(|next| next.covers_attempt(now));
+        let is_free =
+            |next: &ClaimedDelivery| next.order.is_none_or(|order| !self.orders.contains(&order));
+        let next = self.prefetched.iter().position(is_free)?;
+        let next = self.prefetched.remove(next)?;
+        self.in_flight += 1;
+        self.orders.extend(next.order);
+        Some(next)
     }
 
-    /// Finishes an attempt. Prefetched deliveries for an unresponsive host are dropped, and their
-    /// leases expire.
-    pub(super) fn finish(&mut self, result: Option<(Outcome, Duration)>) {
+    /// Finishes an attempt for this order. Prefetched deliveries for an unresponsive host are dropped,
+    /// and their leases expire.
+    pub(super) fn finish(&mut self, order: Option<i64>, result: Option<(Outcome, Duration)>) {
         self.in_flight = self.in_flight.saturating_sub(1);
+        if let Some(order) = order {
+            self.orders.remove(&order);
+        }
         self.host = match result {
             Some((outcome, _)) if outcome.is_unresponsive() => HostState::Unresponsive,
             Some((_, took)) if took <= FAST_MAX => HostState::Fast,
@@ -105,7 +122,7 @@ impl ClientQueue {
         self.prefetched.len() <= PREFETCH_MAX / 2
     }
 
-    /// True if the database may hold more for this client than the last claim could take.
+    /// True if the database may hold more for this lane than the last claim could take.
     pub(super) fn may_have_more(&self) -> bool {
         self.unused == 0
     }
@@ -124,7 +141,7 @@ impl ClientQueue {
         if self.host == HostState::Unresponsive {
             UNRESPONSIVE_IN_FLIGHT_MAX
         } else {
-            CLIENT_IN_FLIGHT_MAX
+            LANE_IN_FLIGHT_MAX
         }
     }
 }
@@ -144,8 +161,8 @@ mod tests {
         ClaimedDelivery::until(NOW + TimeDelta::seconds(30))
     }
 
-    fn full() -> ClientQueue {
-        let mut queue = ClientQueue::default();
+    fn full() -> LaneQueue {
+        let mut queue = LaneQueue::default();
         for _ in 0..queue.claim_capacity() {
             queue.push(claimed());
         }
@@ -156,7 +173,7 @@ mod tests {
     #[test]
     fn an_unknown_host_gets_no_prefetch() {
         let mut queue = full();
-        assert_eq!((queue.in_flight, queue.prefetched()), (CLIENT_IN_FLIGHT_MAX, 0));
+        assert_eq!((queue.in_flight, queue.prefetched()), (LANE_IN_FLIGHT_MAX, 0));
         assert!(queue.may_have_more() && !queue.is_idle());
         assert_eq!(queue.claim_capacity(), 0);
     }
@@ -164,14 +181,14 @@ mod tests {
     #[test]
     fn a_fast_host_gets_a_prefetch_and_no_more_concurrency() {
         let mut queue = full();
-        queue.finish(Some((DELIVERED, FAST_MAX)));
+        queue.finish(None, Some((DELIVERED, FAST_MAX)));
         assert_eq!(queue.claim_capacity(), PREFETCH_MAX + 1);
         for _ in 0..=PREFETCH_MAX {
             queue.push(claimed());
         }
         assert!(queue.start(NOW).is_some() && queue.start(NOW).is_none());
         assert!(queue.may_have_more() && !queue.is_low());
-        queue.finish(Some((DELIVERED, FAST_MAX * 2)));
+        queue.finish(None, Some((DELIVERED, FAST_MAX * 2)));
         assert_eq!(queue.claim_capacity(), 0, "a slow one gets no prefetch");
     }
 
@@ -180,18 +197,33 @@ mod tests {
         let timed_out = Some((Outcome::Failed(Failure::TimedOut), ATTEMPT_TIMEOUT));
         let mut queue = full();
         queue.push(claimed());
-        queue.finish(timed_out);
+        queue.finish(None, timed_out);
         assert_eq!((queue.prefetched(), queue.claim_capacity()), (0, 0));
-        for _ in 1..CLIENT_IN_FLIGHT_MAX {
-            queue.finish(timed_out);
+        for _ in 1..LANE_IN_FLIGHT_MAX {
+            queue.finish(None, timed_out);
         }
         assert_eq!((queue.in_flight, queue.claim_capacity()), (0, UNRESPONSIVE_IN_FLIGHT_MAX));
         assert!(!queue.is_idle(), "it is remembered");
     }
 
     #[test]
+    fn events_of_one_order_leave_one_after_the_other() {
+        let mut queue = LaneQueue::default();
+        for order in [Some(1), Some(1), None, Some(2)] {
+            queue.push(ClaimedDelivery { order, ..claimed() });
+        }
+        let mut start = || queue.start(NOW).map(|started| started.order);
+        assert_eq!(
+            [start(), start(), start(), start()],
+            [Some(Some(1)), Some(None), Some(Some(2)), None]
+        );
+        queue.finish(Some(1), Some((DELIVERED, FAST_MAX)));
+        assert_eq!(queue.start(NOW).unwrap().order, Some(1));
+    }
+
+    #[test]
     fn a_delivery_with_too_short_a_lease_is_dropped() {
-        let mut queue = ClientQueue::default();
+        let mut queue = LaneQueue::default();
         queue.push(ClaimedDelivery::until(NOW + TimeDelta::seconds(14)));
         queue.push(ClaimedDelivery::until(NOW + TimeDelta::seconds(15)));
         assert!(queue.start(NOW).is_some() && queue.start(NOW).is_none());

@@ -1,0 +1,160 @@
+//! Results of attempts, and what follows from them for a delivery and its endpoint.
+
+use std::collections::BTreeSet;
+
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use super::lane::Lane;
+use super::outbound::{Failure, Outcome};
+use super::queue::ClaimedDelivery;
+use super::schedule::retry_delay;
+use crate::Core;
+use crate::notify::webhooks::failing::switch_off;
+use crate::platform::db::retrying;
+use crate::platform::error::Result;
+use rampart_types::{DeliveryId, WebhookEndpointId};
+
+/// The stored result of an attempt.
+#[derive(Debug)]
+pub(super) struct AttemptResult {
+    lane: Lane,
+    delivery: DeliveryId,
+    leased_until: DateTime<Utc>,
+    state: &'static str,
+    next_attempt_at: DateTime<Utc>,
+    status: Option<i16>,
+    error: Option<&'static str>,
+    delivered_at: Option<DateTime<Utc>>,
+}
+
+impl AttemptResult {
+    /// The delivery's next state after this outcome.
+    ///
+    /// # Errors
+    /// When there is no entropy for the jitter.
+    pub(super) fn new(core: &Core, claimed: &ClaimedDelivery, outcome: Outcome) -> Result<Self> {
+        let now = core.clock.now();
+        let failed = claimed.attempts.saturating_add(1);
+        let (state, delay) = match outcome {
+            Outcome::Delivered(_) => ("delivered", None),
+            Outcome::Gone | Outcome::Cancelled => ("disabled", None),
+            Outcome::Failed(failure) => {
+                let retry_after = match failure {
+                    Failure::Status(_, retry_after) => retry_after,
+                    _ => None,
+                };
+                let delay = retry_delay(failed, retry_after, core.clock.random_u64()?);
+                (if delay.is_some() { "pending" } else { "failed" }, delay)
+            }
+        };
+        let delivered = matches!(outcome, Outcome::Delivered(_));
+        Ok(Self {
+            lane: claimed.lane,
+            delivery: claimed.delivery,
+            leased_until: claimed.leased_until,
+            state,
+            next_attempt_at: now + delay.unwrap_or_default(),
+            status: outcome.status().and_then(|status| i16::try_from(status.as_u16()).ok()),
+            error: (!delivered).then(|| outcome.name()),
+            delivered_at: delivered.then_some(now),
+        })
+    }
+}
+
+/// Writes the results of attempts in one commit and releases their claims. The result of an attempt
+/// that outlived its lease counts only if it succeeded, because another edge may hold the delivery
+/// by now. An endpoint that answered 410 is disabled, and so is one that has failed for days.
+///
+/// # Errors
+/// When the database cannot be used; the leases then end by themselves and the attempts are
+/// repeated.
+pub(super) async fn record(core: &Core, mut results: Vec<AttemptResult>) -> Result<()> {
+    // Edges that update the same rows lock them in the same order, which prevents deadlocks.
+    results.sort_by_key(|one| (one.lane.client.uuid(), one.delivery.uuid()));
+    let column = Columns::new(&results);
+    let now = core.clock.now();
+    retrying(async || {
+        sqlx::query!(
+            r#"
+            with settled as (
+                select * from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::timestamptz[],
+                    $5::text[], $6::timestamptz[], $7::smallint[], $8::text[], $9::timestamptz[])
+                as settled (client_id, delivery_id, endpoint_id, leased_until, state,
+                    next_attempt_at, last_status, last_error, delivered_at)
+            ), heard as (
+                select client_id, endpoint_id, bool_or(state = 'delivered') as delivered,
+                    bool_or(state = 'disabled') as refused
+                from settled where endpoint_id is not null
+                group by client_id, endpoint_id
+            ), judged as (
+                update webhook_endpoint w set
+                    disabled_at = case when h.refused then $10::timestamptz end,
+                    failing_since =
+                        case when not h.delivered then coalesce(w.failing_since, $10::timestamptz) end
+                from heard h
+                where w.client_id = h.client_id and w.endpoint_id = h.endpoint_id
+                    and w.disabled_at is null
+                    -- most attempts change nothing
+                    and (h.refused or h.delivered = (w.failing_since is not null))
+            )
+            update delivery d set
+                state = s.state, attempts = d.attempts + 1, next_attempt_at = s.next_attempt_at,
+                leased_until = null, last_status = s.last_status, last_error = s.last_error,
+                delivered_at = s.delivered_at
+            from settled s
+            where d.client_id = s.client_id and d.delivery_id = s.delivery_id
+                and d.state = 'pending'
+                and (d.leased_until = s.leased_until or s.state = 'delivered')
+            "#,
+            &column.clients,
+            &column.deliveries,
+            &column.endpoints as &[Option<Uuid>],
+            &column.leases,
+            &column.states as &[&str],
+            &column.next_attempts,
+            &column.statuses as &[Option<i16>],
+            &column.errors as &[Option<&str>],
+            &column.delivered as &[Option<DateTime<Utc>>],
+            now,
+        )
+        .execute(&core.db)
+        .await
+    })
+    .await?;
+    let failed = results.iter().filter(|one| one.error.is_some());
+    let failed = failed.filter_map(|one| Some((one.lane.client, one.lane.endpoint?)));
+    switch_off(core, &failed.collect::<BTreeSet<_>>()).await
+}
+
+/// The fields of several results, each as an array parameter.
+#[derive(Default)]
+struct Columns {
+    clients: Vec<Uuid>,
+    deliveries: Vec<Uuid>,
+    endpoints: Vec<Option<Uuid>>,
+    leases: Vec<DateTime<Utc>>,
+    states: Vec<&'static str>,
+    next_attempts: Vec<DateTime<Utc>>,
+    statuses: Vec<Option<i16>>,
+    errors: Vec<Option<&'static str>>,
+    delivered: Vec<Option<DateTime<Utc>>>,
+}
+
+impl Columns {
+    fn new(results: &[AttemptResult]) -> Self {
+        let mut columns = Self::default();
+        for result in results {
+            columns.clients.push(result.lane.client.uuid());
+            columns.deliveries.push(result.delivery.uuid());
+            columns.endpoints.push(result.lane.endpoint.map(WebhookEndpointId::uuid));
+            columns.leases.push(result.leased_until);
+            columns.states.push(result.state);
+            columns.next_attempts.push(result.next_attempt_at);
+            columns.statuses.push(result.status);
+            columns.errors.push(result.error);
+            columns.delivered.push(result.delivered_at);
+        }
+        columns
+    }
+}

@@ -1,0 +1,102 @@
+//! Endpoints that have failed for days: they are switched off, and their partner is told.
+
+use std::collections::BTreeSet;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use serde_json::json;
+use sqlx::PgConnection;
+
+use crate::Core;
+use crate::notify::events::{self, EventType, NewEvent};
+use crate::platform::error::Result;
+use crate::platform::mail::{Kind, Message};
+use rampart_types::{ClientId, EmailAddress, WebhookEndpointId};
+
+/// Time without a success after which a failure switches an endpoint off.
+const FAILING_MAX: TimeDelta = TimeDelta::days(3);
+
+/// Where a mail to a partner without an address goes: it is kept for operators to see, and not sent.
+const NO_CONTACT: &str = "nobody@rampart.invalid";
+
+/// Switches off those of these endpoints, which have just failed, that have had no success for
+/// [`FAILING_MAX`]: each with its event and its mail.
+///
+/// # Errors
+/// When the database cannot be used; the next failure tries again.
+pub(crate) async fn switch_off(
+    core: &Core,
+    failed: &BTreeSet<(ClientId, WebhookEndpointId)>,
+) -> Result<()> {
+    if failed.is_empty() {
+        return Ok(());
+    }
+    let now = core.clock.now();
+    let (clients, endpoints): (Vec<_>, Vec<_>) =
+        failed.iter().map(|(client, endpoint)| (client.uuid(), endpoint.uuid())).unzip();
+    // Almost always none.
+    let over = sqlx::query!(
+        "select client_id, endpoint_id from webhook_endpoint \
+         where (client_id, endpoint_id) in (select * from unnest($1::uuid[], $2::uuid[])) \
+         and disabled_at is null and failing_since <= $3",
+        &clients,
+        &endpoints,
+        now - FAILING_MAX,
+    )
+    .fetch_all(&core.db)
+    .await?;
+    for row in over {
+        let client = ClientId::from(row.client_id);
+        let endpoint = WebhookEndpointId::from(row.endpoint_id);
+        let mut tx = core.db.begin().await?;
+        let off = sqlx::query!(
+            "update webhook_endpoint set disabled_at = $3 \
+             where client_id = $1 and endpoint_id = $2 and disabled_at is null \
+             and failing_since <= $4 returning url, failing_since as \"failing_since!\"",
+            client.uuid(),
+            endpoint.uuid(),
+            now,
+            now - FAILING_MAX,
+        )
+        .fetch_optional(&mut *tx)
+        .await?;
+        let Some(off) = off else { continue };
+        let payload = json!({
+            "endpointId": endpoint, "url": off.url, "failingSince": off.failing_since,
+            "disabledAt": now,
+        });
+        let event = NewEvent { kind: EventType::WebhookDisabled, order_id: None, payload };
+        events::record(&mut tx, core, client, event, None).await?;
+        mail(&mut tx, core, client, (&off.url, off.failing_since)).await?;
+        tx.commit().await?;
+        tracing::warn!(%client, %endpoint, "a webhook endpoint that fails was switched off");
+    }
+    Ok(())
+}
+
+/// Tells the partner's people.
+async fn mail(
+    tx: &mut PgConnection,
+    core: &Core,
+    client: ClientId,
+    (url, since): (&str, DateTime<Utc>),
+) -> Result<()> {
+    let contact: Option<String> = sqlx::query_scalar!(
+        "select contact_email from client where client_id = $1",
+        client.uuid(),
+    )
+    .fetch_one(&mut *tx)
+    .await?;
+    let contact = contact.and_then(|address| address.parse::<EmailAddress>().ok());
+    let sent = contact.is_some();
+    let Some(to) = contact.or_else(|| NO_CONTACT.parse().ok()) else { return Ok(()) };
+    let text = format!(
+        "Your webhook endpoint {url} has answered no event with 2xx since {}. It is switched off: \
+         nothing is sent there any more.\n\n\
+         When it works again, remove it and register it anew. Events that it has missed are in the \
+         event log, and can be sent again from there.\n",
+        since.format("%Y-%m-%d %H:%M UTC"),
+    );
+    let subject = "Your webhook endpoint is switched off".to_owned();
+    let message = Message { to, subject, text };
+    message.enqueue_to_partner(tx, core, client, Kind::WebhookDisabled, sent).await
+}
