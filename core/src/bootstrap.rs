@@ -12,8 +12,9 @@ use crate::notify::callbacks::Outbound;
 use crate::partners::Attempts;
 use crate::platform::clock::Clock;
 use crate::platform::crypto::{KEY_BYTES, MasterKey};
-use crate::platform::db::{self, DatabaseError};
+use crate::platform::db::{self, DatabaseError, Pool};
 use crate::platform::error::{Error, Result};
+use crate::platform::heartbeats::Heartbeats;
 use crate::platform::mail::Mailer;
 use crate::platform::metrics::Metrics;
 use crate::platform::object_store::DocumentStore;
@@ -53,7 +54,9 @@ impl Core {
         let mailer = Mailer::new(&settings.mail, &settings.public_url)
             .map_err(|reason| StartError(reason.to_owned()))?;
         warn_of_unused_settings(&settings);
-        let db = open_checked(&settings.database).await.map_err(|e| StartError(e.to_string()))?;
+        let db = open_checked(&settings.database, &clock)
+            .await
+            .map_err(|e| StartError(e.to_string()))?;
         let keys = match configured {
             Some(key) => key,
             None => stored_key(&clock, &db).await.map_err(|e| StartError(e.to_string()))?,
@@ -77,7 +80,8 @@ impl Core {
         let mailer = Mailer::new(&settings.mail, &settings.public_url)
             .map_err(|reason| StartError(reason.to_owned()))?;
         settings.policy.cache_folder = None;
-        let db = db::open(&settings.database).await.map_err(|e| StartError(e.to_string()))?;
+        let db =
+            db::open(&settings.database, &clock).await.map_err(|e| StartError(e.to_string()))?;
         let schema = Schema::read(&db).await.map_err(|e| StartError(e.to_string()))?;
         if schema.refusal().is_some() {
             return Ok((None, schema));
@@ -94,7 +98,7 @@ impl Core {
     async fn assemble(
         settings: Settings,
         clock: Clock,
-        db: sqlx::PgPool,
+        db: Pool,
         (keys, upstream, mailer): (MasterKey, Option<Upstream>, Option<Mailer>),
     ) -> Result<Arc<Self>> {
         let metrics = Metrics::new().map_err(|e| Error::internal("register metrics", e))?;
@@ -131,6 +135,7 @@ impl Core {
             key_claims,
             order_reads,
             api_key_uses: ApiKeyUses::default(),
+            heartbeats: Heartbeats::default(),
             settings,
         });
         core.refresh().await?;
@@ -141,12 +146,12 @@ impl Core {
 
 /// Connects to a database whose schema this version can serve, migrated first where the settings
 /// say so.
-async fn open_checked(settings: &settings::Database) -> Result<sqlx::PgPool, DatabaseError> {
+async fn open_checked(settings: &settings::Database, clock: &Clock) -> Result<Pool, DatabaseError> {
     if settings.migrate_on_start {
         let report = |applied: &Applied| tracing::info!(migration = applied.name, "migrated");
         schema::migrate(settings, report).await?;
     }
-    let db = db::open(settings).await?;
+    let db = db::open(settings, clock).await?;
     schema::check(&db).await?;
     Ok(db)
 }
@@ -173,7 +178,7 @@ fn configured_key(settings: &Settings) -> Result<Option<MasterKey>, StartError> 
 }
 
 /// The master key in the database, generated at the first start.
-async fn stored_key(clock: &Clock, db: &sqlx::PgPool) -> Result<MasterKey> {
+async fn stored_key(clock: &Clock, db: &Pool) -> Result<MasterKey> {
     tracing::warn!("keys.master is not set: the key is kept in the database beside what it seals");
     let generated: [u8; KEY_BYTES] = clock.random_bytes()?;
     sqlx::query!(
@@ -188,7 +193,7 @@ async fn stored_key(clock: &Clock, db: &sqlx::PgPool) -> Result<MasterKey> {
 }
 
 /// The master key in the database; one that is kept nowhere when there is none yet.
-async fn read_key(clock: &Clock, db: &sqlx::PgPool) -> Result<MasterKey> {
+async fn read_key(clock: &Clock, db: &Pool) -> Result<MasterKey> {
     let stored = sqlx::query_scalar!("select value from edge_key where name = 'master'")
         .fetch_optional(db)
         .await?;

@@ -19,8 +19,6 @@ pub mod trading;
 pub mod users;
 pub mod workers;
 
-use sqlx::PgPool;
-
 use crate::auth::passwords::Passwords;
 use crate::auth::tokens::Tokens;
 use crate::endpoint::KeyClaims;
@@ -30,6 +28,8 @@ use crate::notify::callbacks::Outbound;
 use crate::partners::Attempts;
 use crate::platform::clock::Clock;
 use crate::platform::crypto::MasterKey;
+use crate::platform::db::Pool;
+use crate::platform::heartbeats::Heartbeats;
 use crate::platform::mail::Mailer;
 use crate::platform::metrics::Metrics;
 use crate::platform::object_store::DocumentStore;
@@ -53,7 +53,7 @@ pub struct Core {
     /// Time and entropy.
     pub clock: Clock,
     /// The connection pool. Hot paths read [`Core::snapshots`] instead.
-    pub db: PgPool,
+    pub db: Pool,
     /// The master key, from which all other keys are derived.
     pub keys: MasterKey,
     /// Metrics of this edge.
@@ -96,6 +96,8 @@ pub struct Core {
     pub order_reads: OrderReads,
     /// Last uses of API keys that are not written yet.
     pub api_key_uses: ApiKeyUses,
+    /// Last successful runs of the background workers.
+    pub heartbeats: Heartbeats,
 }
 
 /// Compiles the examples of the README.

@@ -7,6 +7,7 @@ pub mod clock;
 pub mod crypto;
 pub mod db;
 pub mod error;
+pub mod heartbeats;
 pub mod mail;
 pub mod metrics;
 pub mod object_store;

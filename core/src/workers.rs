@@ -1,13 +1,17 @@
 //! Background workers of an edge: each is a loop with an interval that ends when the edge stops.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use tokio::sync::watch;
-use tokio::time::MissedTickBehavior;
+use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::Core;
+use crate::platform::db::Lane;
 use crate::platform::error::Result;
+use crate::platform::heartbeats::SNAPSHOT;
 use crate::trading::orders::expiry::expire_due;
 
 /// Polling interval of the revisions of tenants and catalogue. Changes must reach every edge within
@@ -37,97 +41,39 @@ const IDEMPOTENCY_KEYS: Duration = Duration::from_secs(60);
 const DOCUMENT_REMOVAL: Duration = Duration::from_secs(60);
 /// Polling interval of the mail outbox.
 const MAIL: Duration = Duration::from_secs(1);
+/// Longest pause after a run that failed.
+const RETRY: Duration = Duration::from_secs(1);
+/// Longest run; one that takes longer is given up and begun again.
+const RUN_MAX: Duration = Duration::from_secs(5 * 60);
 
 impl Core {
     /// Runs all workers until `stop` is true.
     pub async fn work(self: Arc<Self>, stop: watch::Receiver<bool>) {
-        let snapshots = every(SNAPSHOT_POLL, stop.clone(), || async {
-            if let Err(error) = self.refresh().await {
-                tracing::warn!(%error, "the snapshot could not be brought up to date");
-            }
-        });
-        let policies = self.maintain_policies(stop.clone());
-        let api_key_uses = every(API_KEY_USES, stop.clone(), || async {
-            if let Err(error) = self.write_api_key_uses().await {
-                tracing::warn!(%error, "last uses of API keys could not be written");
-            }
-        });
-        let price_ages = every(PRICE_AGES, stop.clone(), || async { self.show_price_ages() });
-        let prices = self.read_prices(stop.clone());
-        let order_expiry = every(ORDER_EXPIRY, stop.clone(), || async {
-            if let Err(error) = expire_due(&self).await {
-                tracing::warn!(%error, "overdue orders could not be cancelled");
-            }
-        });
-        let sales = every(SALES, stop.clone(), || async {
-            if let Err(error) = self.settle_sales().await {
-                tracing::warn!(%error, "sales could not go on");
-            }
-        });
-        let sandbox = every(SANDBOX_SETTLEMENT, stop.clone(), || async {
-            if let Err(error) = self.settle_sandbox_orders().await {
-                tracing::warn!(%error, "orders of the sandbox could not go on");
-            }
-        });
-        let refresh_tokens = every(EXPIRED_TOKENS, stop.clone(), || async {
-            if let Err(error) = self.delete_expired_refresh_tokens().await {
-                tracing::warn!(%error, "ended refresh tokens could not be forgotten");
-            }
-            if let Err(error) = self.delete_expired_codes().await {
-                tracing::warn!(%error, "ended codes and old mail could not be forgotten");
-            }
-        });
-        let idempotency_keys = every(IDEMPOTENCY_KEYS, stop.clone(), || async {
-            if let Err(error) = self.forget_idempotency_keys().await {
-                tracing::warn!(%error, "idempotency keys could not be forgotten");
-            }
-        });
-        let outbox = self.process_outboxes(stop.clone());
-        let deliveries = Arc::clone(&self).deliver(stop);
+        Lane::Workers.run(self.run_workers(stop)).await;
+    }
+
+    async fn run_workers(self: &Arc<Self>, stop: watch::Receiver<bool>) {
+        let every = |name, pause| Worker { core: self, name, pause, stop: stop.clone() };
         tokio::join!(
-            snapshots,
-            policies,
-            api_key_uses,
-            price_ages,
-            prices,
-            order_expiry,
-            sales,
-            sandbox,
-            refresh_tokens,
-            idempotency_keys,
-            outbox,
-            deliveries
+            self.db.watch(stop.clone()),
+            every(SNAPSHOT, SNAPSHOT_POLL).run(|| self.refresh()),
+            every("policies", POLICY_MAINTENANCE).run(|| self.maintain_compiled_policies()),
+            every("policy shadows", POLICY_SHADOWS).run(|| self.run_policy_shadows()),
+            every("API key uses", API_KEY_USES).run(|| self.write_api_key_uses()),
+            every("price ages", PRICE_AGES).run(async || {
+                self.show_price_ages();
+                Ok(())
+            }),
+            self.read_prices(stop.clone()),
+            every("order expiry", ORDER_EXPIRY).run(|| expire_due(self)),
+            every("sales", SALES).run(|| self.settle_sales()),
+            every("sandbox", SANDBOX_SETTLEMENT).run(|| self.settle_sandbox_orders()),
+            every("expired tokens", EXPIRED_TOKENS).run(|| self.delete_expired_tokens()),
+            every("idempotency keys", IDEMPOTENCY_KEYS).run(|| self.forget_idempotency_keys()),
+            every("documents", DOCUMENT_REMOVAL).run(|| self.remove_documents()),
+            every("mail", MAIL).run(|| self.send_mail()),
+            Arc::clone(self).deliver(stop.clone()),
         );
-    }
-
-    /// Maintains policies and runs their shadows.
-    async fn maintain_policies(&self, stop: watch::Receiver<bool>) {
-        let maintenance = every(POLICY_MAINTENANCE, stop.clone(), || async {
-            if let Err(error) = self.maintain_compiled_policies().await {
-                tracing::warn!(%error, "policies could not be compiled or cleaned up");
-            }
-        });
-        let shadows = every(POLICY_SHADOWS, stop, || async {
-            if let Err(error) = self.run_policy_shadows().await {
-                tracing::warn!(%error, "shadow runs of policies could not be written");
-            }
-        });
-        tokio::join!(maintenance, shadows);
-    }
-
-    /// Processes work that transactions have queued: document removals and mail.
-    async fn process_outboxes(&self, stop: watch::Receiver<bool>) {
-        let documents = every(DOCUMENT_REMOVAL, stop.clone(), || async {
-            if let Err(error) = self.remove_documents().await {
-                tracing::warn!(%error, "documents could not be removed");
-            }
-        });
-        let mail = every(MAIL, stop, || async {
-            if let Err(error) = self.send_mail().await {
-                tracing::warn!(%error, "mail could not be sent");
-            }
-        });
-        tokio::join!(documents, mail);
     }
 
     async fn maintain_compiled_policies(&self) -> Result<()> {
@@ -135,30 +81,65 @@ impl Core {
         self.delete_expired_replay_tokens().await
     }
 
-    async fn read_prices(&self, stop: watch::Receiver<bool>) {
+    async fn delete_expired_tokens(&self) -> Result<()> {
+        let (refresh_tokens, codes) =
+            tokio::join!(self.delete_expired_refresh_tokens(), self.delete_expired_codes());
+        refresh_tokens?;
+        codes?;
+        Ok(())
+    }
+
+    async fn read_prices(self: &Arc<Self>, stop: watch::Receiver<bool>) {
         let Some(feed) = &self.price_feed else { return };
-        let refresh = || async {
-            if let Err(error) = feed.refresh(self).await {
-                tracing::warn!(%error, "prices could not be written");
-            }
-        };
-        every(feed.interval(), stop, refresh).await;
+        let worker = Worker { core: self, name: "prices", pause: feed.interval(), stop };
+        worker.run(|| feed.refresh(self)).await;
     }
 }
 
-/// Runs `work` at every tick until `stop` is true. A run that takes longer than the interval delays
-/// the next one; runs never overlap.
-pub(crate) async fn every<F, Fut>(pause: Duration, mut stop: watch::Receiver<bool>, mut work: F)
-where
-    F: FnMut() -> Fut,
-    Fut: Future<Output = ()>,
-{
-    let mut ticks = tokio::time::interval(pause);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        tokio::select! {
-            _ = ticks.tick() => work().await,
-            () = stopped(&mut stop) => return,
+/// A loop with an interval.
+struct Worker<'a> {
+    core: &'a Core,
+    /// Its name in logs, metrics and `/readyz`.
+    name: &'static str,
+    pause: Duration,
+    stop: watch::Receiver<bool>,
+}
+
+impl Worker<'_> {
+    /// Runs `work` at every tick until `stop` is true. A run that takes longer than the interval
+    /// delays the next one; runs never overlap. A run that fails, panics or never ends is logged and
+    /// counted, and another one follows soon.
+    async fn run<T, F, Fut>(self, mut work: F)
+    where
+        F: FnMut() -> Fut,
+        Fut: Future<Output = Result<T>>,
+    {
+        let Self { core, name, pause, mut stop } = self;
+        let runs = |outcome| core.metrics.worker_runs.with_label_values(&[name, outcome]);
+        let beat = || core.heartbeats.beat(name, pause, core.clock.monotonic_ns());
+        let mut ticks = interval(pause);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        beat();
+        loop {
+            tokio::select! {
+                _ = ticks.tick() => {}
+                () = stopped(&mut stop) => return,
+            }
+            let run = AssertUnwindSafe(timeout(RUN_MAX, async { work().await.map(drop) }));
+            let failure = match run.catch_unwind().await {
+                Ok(Ok(Ok(()))) => {
+                    beat();
+                    runs("ok").inc();
+                    continue;
+                }
+                Ok(Ok(Err(error))) => error.to_string(),
+                Ok(Err(_)) => "it was given up because it did not end".to_owned(),
+                // The panic hook has logged the cause.
+                Err(_) => "it panicked".to_owned(),
+            };
+            runs("failed").inc();
+            tracing::warn!(worker = name, error = failure, "a worker's run failed");
+            ticks.reset_after(pause.min(RETRY));
         }
     }
 }

@@ -28,6 +28,7 @@ pub mod keys;
 pub mod mail_server;
 pub mod order_fixture;
 pub mod partner;
+pub mod postgres_link;
 pub mod process;
 pub mod receiver;
 pub mod rounds;

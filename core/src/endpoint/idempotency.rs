@@ -10,7 +10,6 @@ use bytes::Bytes;
 use http::StatusCode;
 use ring::digest;
 use serde::Serialize;
-use sqlx::PgConnection;
 use tokio::time::timeout;
 use uuid::Uuid;
 
@@ -19,6 +18,7 @@ use self::claims::KeyRow;
 use crate::Core;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
+use crate::platform::db::Connection;
 use crate::platform::error::{Code, Error, Result};
 use rampart_types::{ClientId, UserId};
 
@@ -117,7 +117,7 @@ pub(crate) struct SavedAnswer {
 pub(crate) async fn save_answer(
     key: Option<&ClaimedKey>,
     core: &Core,
-    tx: &mut PgConnection,
+    tx: &mut Connection,
     answer: &impl Serialize,
 ) -> Result<()> {
     let Some(key) = key else { return Ok(()) };
@@ -193,7 +193,7 @@ impl ClaimedKey {
     }
 
     /// Saves the answer; `false` when another request has the key.
-    async fn save(&self, core: &Core, conn: &mut PgConnection, reply: &Reply) -> Result<bool> {
+    async fn save(&self, core: &Core, conn: &mut Connection, reply: &Reply) -> Result<bool> {
         let status = i16::try_from(reply.status.as_u16())
             .map_err(|e| Error::internal("save a status", e))?;
         let saved = sqlx::query!(

@@ -11,10 +11,10 @@ use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-use sqlx::PgConnection;
 
 use crate::Core;
 use crate::notify::webhooks;
+use crate::platform::db::Connection;
 use rampart_types::{ClientId, DeliveryId, EventId, OrderId};
 
 /// The type of an event (section 8 of the contract).
@@ -134,7 +134,7 @@ pub struct LoggedEvent {
 /// # Errors
 /// The database's; [`sqlx::Error::Encode`] when no id could be drawn.
 pub async fn record(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     core: &Core,
     client: ClientId,
     event: NewEvent,

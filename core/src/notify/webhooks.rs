@@ -15,11 +15,11 @@ pub(crate) use self::openapi::openapi;
 use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::Serialize;
-use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::Core;
 use crate::platform::clock::NoEntropy;
+use crate::platform::db::Connection;
 use rampart_types::{ClientId, EventId, WebhookEndpointId};
 
 /// Most endpoints of one tenant; the table's `slot` has the same bound.
@@ -59,7 +59,7 @@ pub(crate) fn delivery_ids(core: &Core) -> Result<Vec<Uuid>, NoEntropy> {
 /// # Errors
 /// The database's; [`sqlx::Error::Encode`] when no id could be drawn.
 pub(crate) async fn fan_out(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     core: &Core,
     client: ClientId,
     (event, kind, order): (EventId, &str, Option<i64>),

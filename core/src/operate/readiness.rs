@@ -1,16 +1,22 @@
 //! Readiness of this edge for requests, as `/readyz` reports it.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::TimeDelta;
 use serde::Serialize;
-use sqlx::Connection as _;
 
 use crate::Core;
+use crate::platform::heartbeats::SNAPSHOT;
 use crate::tenancy::tenants::load::secret_context;
 
 /// Longest time that Postgres may take to answer.
 const DATABASE_MAX: Duration = Duration::from_secs(1);
+/// Age of the snapshot from which an edge is not ready: a suspended partner may still be served.
+const SNAPSHOT_AGE_MAX: Duration = Duration::from_secs(3);
+/// Largest difference between the clock of this machine and that of the database.
+const CLOCK_DIFFERENCE_MAX: TimeDelta = TimeDelta::seconds(2);
 
 /// The result of all checks; ready if each of them passed.
 #[derive(Debug, Serialize)]
@@ -29,12 +35,25 @@ pub struct Check {
     /// True if it passed.
     pub ok: bool,
     /// Reason of a failure, without internals; empty if the check passed.
-    pub detail: &'static str,
+    pub detail: Cow<'static, str>,
+}
+
+/// How far a statement came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reached {
+    Database,
+    /// All connections are busy.
+    NoConnection,
+    Nothing,
 }
 
 impl Check {
-    fn new(name: &'static str, ok: bool, detail: &'static str) -> Self {
-        Self { name, ok, detail: if ok { "" } else { detail } }
+    fn new(name: &'static str, ok: bool, detail: impl Into<Cow<'static, str>>) -> Self {
+        Self { name, ok, detail: if ok { "".into() } else { detail.into() } }
+    }
+
+    fn failed(name: &'static str, detail: Option<String>) -> Self {
+        Self { name, ok: detail.is_none(), detail: detail.unwrap_or_default().into() }
     }
 }
 
@@ -43,14 +62,40 @@ impl Core {
     pub async fn readiness(&self) -> Readiness {
         let checks = async { tokio::join!(self.reaches_database(), self.opens_secrets()) };
         let checks = tokio::time::timeout(DATABASE_MAX, checks).await;
-        let (database, keys) = checks.unwrap_or((false, true));
+        let (reached, keys) = checks.unwrap_or((Reached::Nothing, true));
         let checks = vec![
-            Check::new("database", database, "Postgres does not answer"),
+            Check::new("database", reached != Reached::Nothing, "Postgres does not answer"),
             Check::new("keys", keys, "keys.master does not open what the database holds"),
             Check::new("prices", self.can_quote(), "no pair has a fresh price"),
             Check::new("policies", self.policies_pending() == 0, "policies are being compiled"),
+            Check::new("pool", reached != Reached::NoConnection, "no connection is free"),
+            Check::failed("snapshot", self.old_snapshot()),
+            Check::failed("workers", self.stuck_worker()),
+            Check::failed("clock", self.wrong_clock()),
         ];
         Readiness { ready: checks.iter().all(|check| check.ok), checks }
+    }
+
+    /// The reason the snapshot is too old, if it is.
+    fn old_snapshot(&self) -> Option<String> {
+        let age = self.heartbeats.age(SNAPSHOT, self.clock.monotonic_ns())?;
+        let seconds = age.as_secs();
+        (age > SNAPSHOT_AGE_MAX).then(|| format!("tenants and market are {seconds} s old"))
+    }
+
+    /// The reason background work is not done, if it is not.
+    fn stuck_worker(&self) -> Option<String> {
+        let (worker, age) = self.heartbeats.stuck(self.clock.monotonic_ns())?;
+        Some(format!("{worker}: no successful run for {} s", age.as_secs()))
+    }
+
+    /// The reason this machine's clock cannot be trusted, if it cannot.
+    fn wrong_clock(&self) -> Option<String> {
+        let ahead = self.clock.database_ahead();
+        let seconds = ahead.num_milliseconds().unsigned_abs() / 1_000;
+        let side = if ahead > TimeDelta::zero() { "behind" } else { "ahead of" };
+        (ahead.abs() > CLOCK_DIFFERENCE_MAX)
+            .then(|| format!("this machine's clock is {seconds} s {side} the database's"))
     }
 
     /// True if any pair can be quoted. A single stale price puts its pair in maintenance, not the
@@ -61,9 +106,16 @@ impl Core {
         catalogue.pairs.values().any(|pair| pair.live_price(now).is_some())
     }
 
-    async fn reaches_database(&self) -> bool {
-        let ping = async { self.db.acquire().await?.ping().await };
-        ping.await.is_ok()
+    async fn reaches_database(&self) -> Reached {
+        if self.db.is_away() {
+            return Reached::Nothing;
+        }
+        let asked = sqlx::query_scalar::<_, i32>("select 1").fetch_one(&self.db).await;
+        match asked {
+            Ok(_) => Reached::Database,
+            Err(sqlx::Error::PoolTimedOut) if !self.db.is_away() => Reached::NoConnection,
+            Err(_) => Reached::Nothing,
+        }
     }
 
     /// True if the newest sealed secret can be opened: an edge with another master key may have

@@ -1,9 +1,9 @@
 //! The audit log. Every write of an operator leaves a row, in the write's own transaction.
 
 use serde_json::Value;
-use sqlx::PgConnection;
 
 use crate::platform::clock::Clock;
+use crate::platform::db::Connection;
 use crate::platform::error::Result;
 
 /// An operator's action. It must hold no secret and no personal data.
@@ -23,7 +23,7 @@ pub struct Entry<'a> {
 ///
 /// # Errors
 /// When the database cannot be written: the operator's change must then not be committed either.
-pub async fn record(conn: &mut PgConnection, clock: &Clock, entry: Entry<'_>) -> Result<()> {
+pub async fn record(conn: &mut Connection, clock: &Clock, entry: Entry<'_>) -> Result<()> {
     sqlx::query!(
         "insert into audit (audit_id, at, actor, action, target, detail) \
          values ($1, $2, $3, $4, $5, $6)",

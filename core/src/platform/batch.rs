@@ -7,12 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt as _;
-use sqlx::PgPool;
 use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use crate::platform::db::HeldConnection;
+use crate::platform::db::{HeldConnection, Pool};
 use crate::platform::error::{Error, Result};
 
 /// Most items that wait in one queue; further ones are refused.
@@ -69,7 +68,7 @@ impl<J: BatchJob> std::fmt::Debug for Batcher<J> {
 
 impl<J: BatchJob> Batcher<J> {
     /// Starts the workers on the runtime that calls this.
-    pub(crate) fn start(db: &PgPool, job: J) -> Self {
+    pub(crate) fn start(db: &Pool, job: J) -> Self {
         let (queue, receiver) = mpsc::channel(QUEUE_MAX);
         let (job, receiver) = (Arc::new(job), Arc::new(Mutex::new(receiver)));
         for _ in 0..J::WORKERS {
@@ -167,6 +166,8 @@ fn next_batch<J: BatchJob>(pending: &mut Vec<Pending<J>>) -> impl Iterator<Item 
 mod tests {
     use std::sync::Mutex;
 
+    use crate::platform::clock::Clock;
+    use crate::platform::settings::Database;
     use futures::future::join_all;
     use sqlx::postgres::PgConnectOptions;
     use tokio::sync::Semaphore;
@@ -208,7 +209,7 @@ mod tests {
         fn new(permits: usize) -> Self {
             let (gate, batches) = (Arc::new(Semaphore::new(permits)), Arc::default());
             let job = Doubling { gate: Arc::clone(&gate), batches: Arc::clone(&batches) };
-            let db = PgPool::connect_lazy_with(PgConnectOptions::new());
+            let db = Pool::new(&Database::default(), &Clock::system(), |_| PgConnectOptions::new());
             Self { batcher: Arc::new(Batcher::start(&db, job)), gate, batches }
         }
 

@@ -14,6 +14,8 @@ pub struct Clock {
     started: Instant,
     /// Milliseconds added to the system's time; zero outside tests.
     offset_ms: Arc<AtomicI64>,
+    /// Microseconds by which the database's time is ahead of the system's.
+    database_ahead_us: Arc<AtomicI64>,
 }
 
 impl Default for Clock {
@@ -26,14 +28,45 @@ impl Clock {
     /// The system's clock and random source.
     #[expect(clippy::disallowed_methods, reason = "this is the one place that may read it")]
     pub fn system() -> Self {
-        Self { started: Instant::now(), offset_ms: Arc::default() }
+        Self {
+            started: Instant::now(),
+            offset_ms: Arc::default(),
+            database_ahead_us: Arc::default(),
+        }
     }
 
-    /// Now, in UTC, to the microsecond, which Postgres stores without loss.
-    #[expect(clippy::disallowed_methods, reason = "this is the one place that may read it")]
+    /// Now, in UTC, to the microsecond, which Postgres stores without loss. It is the database's
+    /// time, so that all edges decide by one clock, however wrong that of their machine is.
     pub fn now(&self) -> DateTime<Utc> {
         let offset = TimeDelta::milliseconds(self.offset_ms.load(Ordering::Relaxed));
-        (Utc::now() + offset).trunc_subsecs(6)
+        (self.system_now() + self.database_ahead() + offset).trunc_subsecs(6)
+    }
+
+    /// The time of this machine.
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that may read it")]
+    pub(crate) fn system_now(&self) -> DateTime<Utc> {
+        Utc::now()
+    }
+
+    /// The time by which the database's clock is ahead of this machine's, as last seen.
+    pub fn database_ahead(&self) -> TimeDelta {
+        TimeDelta::microseconds(self.database_ahead_us.load(Ordering::Relaxed))
+    }
+
+    /// Follows the database's clock, which was read between two times of this machine. As long as
+    /// the difference may be what it was, it stays: time does not go back and forth with the
+    /// network.
+    pub(crate) fn follow(
+        &self,
+        database: DateTime<Utc>,
+        (sent, received): (DateTime<Utc>, DateTime<Utc>),
+    ) {
+        let least = (database - received).num_microseconds().unwrap_or(0);
+        let most = (database - sent).num_microseconds().unwrap_or(0).max(least);
+        let ahead = self.database_ahead_us.load(Ordering::Relaxed);
+        if !(least..=most).contains(&ahead) {
+            self.database_ahead_us.store(least.midpoint(most), Ordering::Relaxed);
+        }
     }
 
     /// Whole seconds since 1970, for tokens.
@@ -150,6 +183,22 @@ mod tests {
         clock.advance(TimeDelta::hours(2));
         assert!(clone.now() >= before.0 + TimeDelta::hours(2));
         assert!(clone.monotonic_ns() >= before.1 + 7_200_000_000_000);
+    }
+
+    #[test]
+    fn the_databases_time_is_followed_as_exactly_as_it_is_known() {
+        let clock = Clock::system();
+        let now = clock.system_now();
+        let ms = TimeDelta::milliseconds;
+        clock.follow(now + ms(5), (now, now + ms(10)));
+        assert_eq!(clock.database_ahead(), ms(0), "it may be the same");
+        clock.follow(now + TimeDelta::hours(1), (now - ms(10), now + ms(10)));
+        assert_eq!(clock.database_ahead(), TimeDelta::hours(1));
+        assert!(clock.clone().now() >= now + TimeDelta::hours(1));
+        clock.follow(now + TimeDelta::hours(1), (now - ms(40), now));
+        assert_eq!(clock.database_ahead(), TimeDelta::hours(1), "a slow answer says less");
+        clock.follow(now - TimeDelta::hours(1), (now, now));
+        assert!(clock.now() < now);
     }
 
     #[test]

@@ -1,160 +1,38 @@
-//! The connection pool with its limits and timeouts.
+//! The database: connections with limits and deadlines.
+//!
+//! Every statement of the core passes a [`Connection`], which gives it up when Postgres does not
+//! answer in time.
 
-use std::time::Duration;
+mod availability;
+mod connection;
+mod lane;
+mod open;
+mod pool;
 
-use sqlx::pool::PoolConnection;
-use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
-use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Postgres};
-
-use crate::platform::crypto::Secret;
+pub use self::connection::{Connection, PooledConnection, Transaction};
+pub use self::lane::Lane;
+pub(crate) use self::open::connect_options;
+pub use self::open::{DatabaseError, MIGRATIONS, open, recreate};
+pub use self::pool::Pool;
 use crate::platform::error::sqlstate::Retryable;
-use crate::platform::settings;
-
-/// Oldest Postgres that the statements are tested with.
-const SERVER_VERSION_MIN: i32 = 150_000;
-
-/// Lifetime of a connection; bounds the time until a failover by address takes effect.
-const CONNECTION_LIFETIME: Duration = Duration::from_secs(30 * 60);
-
-/// Idle time up to which a connection is used without a ping. The pool checks a connection when it
-/// is returned; another check costs a round trip before every statement.
-const PING_AFTER_IDLE: Duration = Duration::from_millis(100);
-
-/// The migrations, embedded; `platform::schema` applies them.
-pub static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("../migrations");
-
-/// The reason the database cannot be used: one sentence for the operator, without the password.
-#[derive(Debug)]
-pub struct DatabaseError(String);
-
-impl DatabaseError {
-    pub(crate) fn new(sentence: impl Into<String>) -> Self {
-        Self(sentence.into())
-    }
-}
-
-impl std::fmt::Display for DatabaseError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for DatabaseError {}
-
-/// Connects and checks the server's version.
-///
-/// The pool belongs to the runtime that awaits this; it must outlive every use.
-///
-/// # Errors
-/// One sentence: no URL, unreachable, or too old.
-pub async fn open(settings: &settings::Database) -> Result<PgPool, DatabaseError> {
-    let options = connect_options("database.url", settings.url.as_ref())?;
-    let at = format!("{}:{}", options.get_host(), options.get_port());
-    let wait = Duration::from_millis(settings.acquire_timeout_ms);
-    check_server(&options, wait)
-        .await
-        .map_err(|reason| DatabaseError(format!("Postgres at {at} cannot be used: {reason}")))?;
-    let timeout = settings.statement_timeout_ms.to_string();
-    let pool = PgPoolOptions::new()
-        .max_connections(settings.connections_max)
-        .acquire_timeout(wait)
-        .max_lifetime(CONNECTION_LIFETIME)
-        .test_before_acquire(false)
-        .before_acquire(|connection, metadata| {
-            Box::pin(async move {
-                if metadata.idle_for > PING_AFTER_IDLE {
-                    connection.ping().await?;
-                }
-                Ok(true)
-            })
-        })
-        .connect_with(options.options([
-            // Hides notices, such as those of a migration that finds an object in place.
-            ("client_min_messages", "warning"),
-            ("statement_timeout", timeout.as_str()),
-            ("idle_in_transaction_session_timeout", "10000"),
-        ]))
-        .await
-        .map_err(|error| DatabaseError(format!("Postgres at {at} cannot be used: {error}")))?;
-    Ok(pool)
-}
-
-/// The options in the URL of the setting `key`.
-///
-/// # Errors
-/// One sentence: not set, or no URL of Postgres.
-pub(crate) fn connect_options(
-    key: &str,
-    url: Option<&Secret>,
-) -> Result<PgConnectOptions, DatabaseError> {
-    let url = url.ok_or_else(|| {
-        DatabaseError("database.url is not set (RAMPART__DATABASE__URL or the file)".to_owned())
-    })?;
-    // The parser accepts any scheme.
-    let scheme = url.expose().split_once("://").map(|(scheme, _)| scheme);
-    scheme
-        .filter(|scheme| ["postgres", "postgresql"].contains(scheme))
-        .and_then(|_| url.expose().parse::<PgConnectOptions>().ok())
-        .map(|options| options.application_name("rampart"))
-        .ok_or_else(|| DatabaseError(format!("{key} is not a postgres:// URL")))
-}
-
-/// Checks the server on a separate connection, because the pool retries until its timeout and then
-/// hides the cause.
-///
-/// # Errors
-/// The reason it cannot be used.
-async fn check_server(options: &PgConnectOptions, wait: Duration) -> Result<(), String> {
-    let check = async {
-        let mut server = PgConnection::connect_with(options).await?;
-        let version = sqlx::query_scalar("select current_setting('server_version_num')")
-            .fetch_one(&mut server)
-            .await?;
-        server.close().await?;
-        Ok::<String, sqlx::Error>(version)
-    };
-    let version = match tokio::time::timeout(wait, check).await {
-        Ok(checked) => checked.map_err(|error| error.to_string())?,
-        Err(_) => return Err(format!("it does not answer within {} ms", wait.as_millis())),
-    };
-    if version.parse().unwrap_or(0) < SERVER_VERSION_MIN {
-        return Err(format!("it is too old: 15 or later is needed, it is {version}"));
-    }
-    Ok(())
-}
-
-/// Drops a database of this name and creates an empty one, on the server behind `url`.
-///
-/// # Errors
-/// One sentence.
-pub async fn recreate(url: &str, name: &str) -> Result<(), DatabaseError> {
-    let failed = |error| DatabaseError(format!("database {name} cannot be made: {error}"));
-    let mut server = PgConnection::connect(url).await.map_err(failed)?;
-    for statement in ["drop database if exists", "create database"] {
-        // A name cannot be a bind parameter, so it is quoted.
-        let statement = format!("{statement} \"{}\"", name.replace('"', "\"\""));
-        sqlx::query(AssertSqlSafe(statement)).execute(&mut server).await.map_err(failed)?;
-    }
-    Ok(())
-}
 
 /// A connection of the pool that a worker keeps from one statement to the next. The pool checks its
 /// connections when it takes one back and before it gives an old one out: round trips that a
 /// statement on a hot path does not need.
 #[derive(Debug)]
 pub(crate) struct HeldConnection {
-    db: PgPool,
-    connection: Option<PoolConnection<Postgres>>,
+    db: Pool,
+    connection: Option<PooledConnection>,
 }
 
 impl HeldConnection {
     /// Holds none yet.
-    pub(crate) fn new(db: PgPool) -> Self {
+    pub(crate) fn new(db: Pool) -> Self {
         Self { db, connection: None }
     }
 
     /// The pool that it comes from.
-    pub(crate) fn pool(&self) -> &PgPool {
+    pub(crate) fn pool(&self) -> &Pool {
         &self.db
     }
 
@@ -162,7 +40,7 @@ impl HeldConnection {
     ///
     /// # Errors
     /// When the pool has none.
-    pub(crate) async fn get(&mut self) -> Result<&mut PgConnection, sqlx::Error> {
+    pub(crate) async fn get(&mut self) -> Result<&mut Connection, sqlx::Error> {
         let connection = match self.connection.take() {
             Some(connection) => connection,
             None => self.db.acquire().await?,

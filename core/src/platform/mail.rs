@@ -5,11 +5,11 @@
 mod send;
 
 use serde::{Deserialize, Serialize};
-use sqlx::PgConnection;
 use uuid::Uuid;
 
 pub use self::send::Mailer;
 use crate::Core;
+use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 use rampart_types::{ClientId, EmailAddress, UserId};
 
@@ -56,7 +56,7 @@ impl Message {
     /// When the database cannot be written.
     pub(crate) async fn enqueue(
         &self,
-        conn: &mut PgConnection,
+        conn: &mut Connection,
         core: &Core,
         client: ClientId,
         (kind, user): (Kind, Option<UserId>),
@@ -71,7 +71,7 @@ impl Message {
     /// When the database cannot be written.
     pub(crate) async fn enqueue_to_partner(
         &self,
-        conn: &mut PgConnection,
+        conn: &mut Connection,
         core: &Core,
         client: ClientId,
         kind: Kind,
@@ -82,7 +82,7 @@ impl Message {
 
     async fn insert(
         &self,
-        conn: &mut PgConnection,
+        conn: &mut Connection,
         core: &Core,
         client: ClientId,
         (kind, user, sent): (Kind, Option<UserId>, bool),

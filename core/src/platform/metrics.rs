@@ -101,13 +101,17 @@ families! {
     callback_attempts: IntCounterVec "rampart_callback_attempts_total" ["outcome"];
     /// Time from the event to its first attempt.
     callback_lag: HistogramVec "rampart_callback_lag_seconds" [] SECONDS;
-    /// Connections of the pool, by state.
+    /// Connections of all pools, by state.
     db_pool: IntGaugeVec "rampart_db_pool" ["state"];
     /// Requests answered with 503 because too many are in flight, by limit: total, address, partner.
     requests_shed: IntCounterVec "rampart_requests_shed_total" ["limit"];
     /// Connections closed at once by cause: total, address, address_handshakes,
     /// proxy_protocol.
     connections_refused: IntCounterVec "rampart_connections_refused_total" ["cause"];
+    /// Connections by pool (requests, logins, workers, operators) and state.
+    db_connections: IntGaugeVec "rampart_db_connections" ["pool", "state"];
+    /// Runs of background workers by outcome: ok, failed.
+    worker_runs: IntCounterVec "rampart_worker_runs_total" ["worker", "outcome"];
     /// TLS handshakes by version and outcome.
     tls_handshakes: IntCounterVec "rampart_tls_handshakes_total" ["version", "outcome"];
     /// Age of the price in use.
@@ -179,9 +183,13 @@ impl PolicyMeters {
 impl Core {
     /// The text of `/metrics`: all families, with the pool's current state.
     pub fn metrics_text(&self) -> String {
-        let idle = u32::try_from(self.db.num_idle()).unwrap_or(u32::MAX);
-        // The two are not read atomically.
-        let busy = self.db.size().saturating_sub(idle);
+        let (mut idle, mut busy) = (0, 0);
+        for (lane, lane_idle, lane_busy) in self.db.connections() {
+            let connections = &self.metrics.db_connections;
+            connections.with_label_values(&[lane.as_str(), "idle"]).set(lane_idle.into());
+            connections.with_label_values(&[lane.as_str(), "busy"]).set(lane_busy.into());
+            (idle, busy) = (idle + lane_idle, busy + lane_busy);
+        }
         for (state, connections) in [("idle", idle), ("busy", busy)] {
             self.metrics.db_pool.with_label_values(&[state]).set(connections.into());
         }

@@ -4,8 +4,7 @@
 //! The counter's row is locked until the writer commits, so that revisions become visible in the
 //! order of their changes: an edge that has revision N has everything up to N.
 
-use sqlx::PgConnection;
-
+use crate::platform::db::Connection;
 use rampart_types::ClientId;
 
 /// Raises this tenant's revision after a change of its settings, secrets, keys or policies.
@@ -13,7 +12,7 @@ use rampart_types::ClientId;
 /// # Errors
 /// When the database cannot be written.
 pub(crate) async fn client_changed(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     client: ClientId,
 ) -> Result<(), sqlx::Error> {
     let revision = next_client_revision(conn).await?;
@@ -27,7 +26,7 @@ pub(crate) async fn client_changed(
 ///
 /// # Errors
 /// When the database cannot be written.
-pub(crate) async fn next_client_revision(conn: &mut PgConnection) -> Result<i64, sqlx::Error> {
+pub(crate) async fn next_client_revision(conn: &mut Connection) -> Result<i64, sqlx::Error> {
     sqlx::query_scalar!(
         "update change_counter set revision = revision + 1 where scope = 'clients' \
          returning revision"
@@ -40,7 +39,7 @@ pub(crate) async fn next_client_revision(conn: &mut PgConnection) -> Result<i64,
 ///
 /// # Errors
 /// When the database cannot be written.
-pub(crate) async fn catalogue_changed(conn: &mut PgConnection) -> Result<(), sqlx::Error> {
+pub(crate) async fn catalogue_changed(conn: &mut Connection) -> Result<(), sqlx::Error> {
     sqlx::query!("update change_counter set revision = revision + 1 where scope = 'catalogue'")
         .execute(conn)
         .await?;

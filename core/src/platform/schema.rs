@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use sqlx::migrate::{Migrate as _, Migration};
-use sqlx::postgres::{PgConnectOptions, PgPool};
-use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, PgExecutor};
 
-use crate::platform::db::{DatabaseError, MIGRATIONS, connect_options};
+use crate::platform::db::{DatabaseError, MIGRATIONS, Pool, connect_options};
 use crate::platform::settings;
 
 /// The line of a migration without which edges that know it serve as well, such as a new index.
@@ -35,12 +35,15 @@ impl Schema {
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub async fn read(db: &PgPool) -> Result<Self, DatabaseError> {
+    pub async fn read(db: &Pool) -> Result<Self, DatabaseError> {
         let mut connection = db.acquire().await.map_err(unreadable)?;
-        Self::of(&mut connection).await.map_err(unreadable)
+        Self::of(&mut *connection).await.map_err(unreadable)
     }
 
-    async fn of(connection: &mut PgConnection) -> Result<Self, sqlx::Error> {
+    async fn of<C>(connection: &mut C) -> Result<Self, sqlx::Error>
+    where
+        for<'c> &'c mut C: PgExecutor<'c>,
+    {
         let (exists, bounded): (bool, bool) = sqlx::query_as(
             "select to_regclass('_sqlx_migrations') is not null, \
              to_regprocedure('edge_migration_min()') is not null",
@@ -127,7 +130,7 @@ impl Schema {
 ///
 /// # Errors
 /// One sentence: what is missing or too new, and what to do.
-pub async fn check(db: &PgPool) -> Result<(), DatabaseError> {
+pub async fn check(db: &Pool) -> Result<(), DatabaseError> {
     let schema = Schema::read(db).await?;
     match schema.refusal() {
         Some(reason) => Err(DatabaseError::new(reason)),

@@ -68,15 +68,27 @@ pub struct Database {
     /// Longest wait of a migration for a lock; then it is undone and can be run again.
     #[schemars(range(min = 1, max = 600_000))]
     pub lock_timeout_ms: u64,
-    /// Most connections of one edge.
+    /// Most connections of one edge for partners' requests.
     #[schemars(range(min = 1, max = 10_000), extend("x-unit" = "connections"))]
     pub connections_max: u32,
+    /// Most connections besides for logins and registrations.
+    #[schemars(range(min = 2, max = 10_000), extend("x-unit" = "connections"))]
+    pub login_connections_max: u32,
+    /// Most connections besides for background workers.
+    #[schemars(range(min = 2, max = 10_000), extend("x-unit" = "connections"))]
+    pub worker_connections_max: u32,
+    /// Most connections besides for the operators' API.
+    #[schemars(range(min = 2, max = 10_000), extend("x-unit" = "connections"))]
+    pub operator_connections_max: u32,
     /// Longest wait for a connection; then the request is answered with 503.
     #[schemars(range(min = 1, max = 600_000))]
     pub acquire_timeout_ms: u64,
-    /// Longest run of a statement.
+    /// Longest run of a request's statement; its connection is closed when no answer has come then.
     #[schemars(range(min = 1, max = 600_000))]
     pub statement_timeout_ms: u64,
+    /// The same for a background worker's statement.
+    #[schemars(range(min = 1, max = 600_000))]
+    pub worker_statement_timeout_ms: u64,
 }
 
 impl Default for Database {
@@ -87,8 +99,12 @@ impl Default for Database {
             migrate_on_start: false,
             lock_timeout_ms: 2_000,
             connections_max: 16,
+            login_connections_max: 4,
+            worker_connections_max: 6,
+            operator_connections_max: 4,
             acquire_timeout_ms: 1_000,
             statement_timeout_ms: 2_000,
+            worker_statement_timeout_ms: 10_000,
         }
     }
 }

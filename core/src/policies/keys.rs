@@ -3,13 +3,13 @@
 use chrono::{DateTime, Utc};
 use rampart_plugins::VerificationKey;
 use serde_json::{Value, json};
-use sqlx::PgConnection;
 
 use super::lifecycle::error::LifecycleError;
 use super::lifecycle::target::Target;
 use crate::Core;
 use crate::platform::audit::{self, Entry};
 use crate::platform::crypto::Secret;
+use crate::platform::db::Connection;
 use crate::platform::revision;
 use crate::policies::runtime::{self, ALGORITHMS, seal_context};
 use rampart_types::ClientId;
@@ -35,7 +35,7 @@ pub(crate) struct NewKey<'a> {
 /// # Errors
 /// [`LifecycleError::Invalid`] with the first name of which there is no key, or one that has expired.
 pub(super) async fn check_named(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     target: Target<'_>,
     info: &Value,
 ) -> Result<(), LifecycleError> {

@@ -6,7 +6,6 @@
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use sqlx::PgConnection;
 
 use super::lifecycle::error::LifecycleError;
 use super::lifecycle::target::Target;
@@ -14,6 +13,7 @@ use super::operator_keys;
 use super::statement::sign_text;
 use crate::Core;
 use crate::platform::crypto::digest_of;
+use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use rampart_types::ClientId;
 
@@ -164,7 +164,7 @@ pub(super) async fn check_unsigned_allowed(
 /// As [`check_unsigned_allowed`].
 pub(super) async fn check_unsigned_allowed_in(
     core: &Core,
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     target: Target<'_>,
 ) -> Result<(), LifecycleError> {
     match is_required(core, conn, target.client).await? {
@@ -181,7 +181,7 @@ pub(super) async fn check_unsigned_allowed_in(
 /// [`LifecycleError::Conflict`] where one is required.
 pub(super) async fn check_stored_signature(
     core: &Core,
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     target: Target<'_>,
     signed_with: Option<&str>,
 ) -> Result<(), LifecycleError> {
@@ -204,7 +204,7 @@ pub(super) async fn check_stored_signature(
 /// When the database cannot be read.
 pub(super) async fn is_required(
     core: &Core,
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     client: ClientId,
 ) -> Result<bool> {
     if core.settings.policy.require_signature {

@@ -8,7 +8,6 @@ use rampart_plugins::contract::Algorithm;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
-use sqlx::PgConnection;
 
 use super::keys::check_name;
 use super::lifecycle::error::LifecycleError;
@@ -17,6 +16,7 @@ use super::signed_change;
 use super::statement::{ChangeStatement, SignedChange};
 use crate::Core;
 use crate::platform::audit::{self, Entry};
+use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 
 /// Most keys of all operators.
@@ -147,7 +147,7 @@ pub(super) struct RegisteredKey {
 /// When the database cannot be read.
 pub(super) async fn find(
     core: &Core,
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     name: &str,
 ) -> Result<Option<RegisteredKey>> {
     if let Some(root) = core.policies.root_key(name) {
@@ -172,7 +172,7 @@ pub(super) async fn find(
 /// When the database cannot be read.
 pub(super) async fn is_registered(
     core: &Core,
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     fingerprint: &str,
 ) -> Result<bool> {
     if core.policies.is_root(fingerprint) {

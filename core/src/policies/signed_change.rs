@@ -3,7 +3,6 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use sqlx::PgConnection;
 
 use super::lifecycle::error::LifecycleError;
 use super::lifecycle::target::Target;
@@ -11,6 +10,7 @@ use super::manifest::{self, digest_hex};
 use super::operator_keys;
 use super::statement::{ChangeStatement, DOMAIN, SignedChange};
 use crate::Core;
+use crate::platform::db::Connection;
 
 /// Largest statement, in bytes.
 const STATEMENT_BYTES_MAX: usize = 4 << 10;
@@ -25,7 +25,7 @@ const SIGNED_AT_WINDOW_SECONDS: i64 = 900;
 /// the problem.
 pub(super) async fn check(
     core: &Core,
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     target: Target<'_>,
     expected: ChangeStatement,
 ) -> Result<(), LifecycleError> {
@@ -40,7 +40,7 @@ pub(super) async fn check(
 /// As [`check`].
 pub(crate) async fn check_requirement(
     core: &Core,
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     (client, slug): (rampart_types::ClientId, &str),
     signed: Option<&SignedChange>,
 ) -> Result<(), LifecycleError> {
@@ -60,7 +60,7 @@ pub(crate) async fn check_requirement(
 /// As [`check`].
 pub(super) async fn check_of_keys(
     core: &Core,
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     signed: Option<&SignedChange>,
     expected: ChangeStatement,
 ) -> Result<(), LifecycleError> {
@@ -75,7 +75,7 @@ pub(super) async fn check_of_keys(
 
 async fn check_statement(
     core: &Core,
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     is_required: bool,
     signed: Option<&SignedChange>,
     expected: ChangeStatement,
@@ -94,7 +94,7 @@ impl SignedChange {
     async fn consume(
         &self,
         core: &Core,
-        conn: &mut PgConnection,
+        conn: &mut Connection,
         expected: ChangeStatement,
     ) -> Result<(), LifecycleError> {
         let invalid = |reason: String| LifecycleError::Invalid(format!("signed: {reason}"));

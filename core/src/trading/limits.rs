@@ -14,11 +14,11 @@ use chrono::{DateTime, TimeDelta, Utc};
 use rust_decimal::Decimal;
 use serde::Serialize;
 use serde_json::Value;
-use sqlx::PgConnection;
 use uuid::Uuid;
 
 use self::limit_rules::{Rules, Spent, Trade};
 use crate::Core;
+use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 use crate::trading::quotes::Side;
 use crate::users::account::Statuses;
@@ -106,7 +106,7 @@ impl Row {
 /// # Errors
 /// When the database cannot be read.
 pub(crate) async fn trader(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     client: ClientId,
     user: UserId,
 ) -> Result<Option<Trader>> {
@@ -140,7 +140,7 @@ impl Bounds {
 /// # Errors
 /// When the database cannot be used.
 pub(crate) async fn hold_traders(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     (clients, users): (&[Uuid], &[Uuid]),
 ) -> Result<HashMap<(Uuid, Uuid), Rules>, sqlx::Error> {
     // In one order, so that two transactions never wait for each other.
@@ -161,7 +161,7 @@ pub(crate) async fn hold_traders(
 /// # Errors
 /// When the database cannot be read.
 pub(crate) async fn spent(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     client: ClientId,
     user: UserId,
     since: DateTime<Utc>,

@@ -11,12 +11,12 @@ mod simulated_event;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use rust_decimal::Decimal;
-use sqlx::PgConnection;
 
 pub(crate) use self::scenario::{Scenario, next};
 pub use self::simulated_event::SimulatedEvent;
 use crate::Core;
 use crate::auth::caller::Client;
+use crate::platform::db::Connection;
 use crate::trading::orders::state::Cause;
 use rampart_types::{ClientId, OrderId};
 
@@ -43,7 +43,7 @@ pub(crate) fn first_step(
 /// # Errors
 /// The database's.
 pub(crate) async fn schedule(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     core: &Core,
     client: ClientId,
     order: OrderId,

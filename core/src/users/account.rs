@@ -4,10 +4,10 @@ use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-use sqlx::PgConnection;
 
 use super::personal_data::{self, PersonalData};
 use crate::Core;
+use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use rampart_types::{ClientId, EmailAddress, PhoneNumber, UserId};
 
@@ -56,7 +56,7 @@ impl Account {
     /// # Errors
     /// When the database cannot be read, or the personal values cannot be opened.
     pub(crate) async fn load(
-        conn: &mut PgConnection,
+        conn: &mut Connection,
         core: &Core,
         client: ClientId,
         user: UserId,
@@ -104,7 +104,7 @@ impl Account {
 ///
 /// # Errors
 /// When the database cannot be used.
-pub(crate) async fn lock(conn: &mut PgConnection, client: ClientId, user: UserId) -> Result<bool> {
+pub(crate) async fn lock(conn: &mut Connection, client: ClientId, user: UserId) -> Result<bool> {
     let found = sqlx::query_scalar!(
         r#"
         select 1 as "found!" from end_user

@@ -12,12 +12,12 @@ use rust_decimal::Decimal;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::Core;
 use crate::platform::crypto::Purpose;
 use crate::platform::crypto::personal_data_key::PersonalDataKey;
+use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 use crate::users::personal_data;
 use rampart_types::{ClientId, Iban, UserId};
@@ -162,7 +162,7 @@ fn location(account: Uuid) -> String {
 /// # Errors
 /// When the database cannot be read, or the accounts cannot be opened.
 pub(crate) async fn list(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     core: &Core,
     client: ClientId,
     user: UserId,
@@ -194,7 +194,7 @@ pub(crate) async fn list(
 /// # Errors
 /// Those of [`list`].
 pub(crate) async fn find(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     core: &Core,
     (client, user): (ClientId, UserId),
     identifier: &str,
@@ -255,7 +255,7 @@ impl Row {
 /// # Errors
 /// When the database cannot be read.
 pub(crate) async fn all_disabled(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     (client, user): (ClientId, UserId),
     kind: Kind,
 ) -> Result<bool> {
@@ -277,7 +277,7 @@ pub(crate) async fn all_disabled(
 /// # Errors
 /// When the database cannot be written.
 pub(crate) async fn open(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     core: &Core,
     (client, user): (ClientId, UserId),
     account: NewAccount,
@@ -328,7 +328,7 @@ pub(crate) async fn open(
 /// # Errors
 /// When the database cannot be written.
 pub(crate) async fn verify(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     core: &Core,
     (client, user): (ClientId, UserId),
     account: Uuid,

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use sqlx::PgConnection;
 
 use super::account::{self, Account};
 use super::personal_data::{self, PersonalData};
@@ -11,6 +10,7 @@ use super::user_update::UserUpdate;
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::notify::events::{self, EventType, NewEvent};
+use crate::platform::db::Connection;
 use crate::platform::error::{Code, Result};
 use crate::users::verification::questions;
 use rampart_types::UserId;
@@ -20,7 +20,7 @@ use rampart_types::UserId;
 /// # Errors
 /// ER709 when the user is deleted.
 pub(crate) async fn add(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     core: &Core,
     (client, user): (&Client, UserId),
     answers: BTreeMap<String, String>,
@@ -49,7 +49,7 @@ pub(crate) async fn add(
 /// # Errors
 /// When the database cannot be written.
 pub(super) async fn complete_questionnaire(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     core: &Core,
     mut account: Account,
 ) -> Result<Account> {

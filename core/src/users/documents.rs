@@ -7,13 +7,13 @@ use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-use sqlx::PgConnection;
 
 use crate::Core;
 use crate::http::fields::Fields;
 use crate::http::images::ReceivedImage;
 use crate::http::upload::{UploadedBody, body};
 use crate::platform::crypto::personal_data_key::PersonalDataKey;
+use crate::platform::db::Connection;
 use crate::platform::error::{Code, Result};
 use crate::platform::object_store::StoredObject;
 use rampart_types::{ClientId, UserId};
@@ -86,7 +86,7 @@ fn is_name(text: &str) -> bool {
 /// # Errors
 /// ER708 for a side that is pending review or verified.
 pub(super) async fn store(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     core: &Core,
     (client, user, personal_key): (ClientId, UserId, &PersonalDataKey),
     documents: Vec<Document>,
@@ -140,7 +140,7 @@ pub(super) async fn store(
 
 /// Queues the image of a side that failed its check for removal, because a new one replaces it.
 async fn replace(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     (client, user): (ClientId, UserId),
     (kind, side): (&str, &str),
     now: DateTime<Utc>,
@@ -184,7 +184,7 @@ impl Side {
 /// # Errors
 /// When the database cannot be read.
 pub(crate) async fn sides(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     client: ClientId,
     user: UserId,
 ) -> Result<Vec<Side>> {

@@ -1,12 +1,12 @@
 //! Verification codes of e-mail addresses: mailed to the user, sent back by the partner.
 
 use chrono::TimeDelta;
-use sqlx::PgConnection;
 
 use super::personal_data::email_index;
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::platform::crypto::{Purpose, constant_time_eq};
+use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::platform::mail::{Kind, Message};
 use rampart_types::{ClientId, EmailAddress, UserId};
@@ -26,7 +26,7 @@ const SANDBOX_CODE: &str = "000000";
 /// # Errors
 /// When the database cannot be written.
 pub(super) async fn mail(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     core: &Core,
     client: &Client,
     (user, email): (UserId, &EmailAddress),
@@ -85,7 +85,7 @@ pub(super) async fn check(
 /// # Errors
 /// When the database cannot be written.
 pub(super) async fn delete(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     core: &Core,
     client: ClientId,
     email: &EmailAddress,

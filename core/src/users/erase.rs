@@ -2,9 +2,8 @@
 //! of the database. Anonymous records that anti-money-laundering law requires stay: orders, level,
 //! country, dates and results of verifications.
 
-use sqlx::PgConnection;
-
 use crate::Core;
+use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::platform::object_store::remove_later;
 use rampart_types::{ClientId, UserId};
@@ -14,7 +13,7 @@ use rampart_types::{ClientId, UserId};
 /// # Errors
 /// When the database cannot be written.
 pub(crate) async fn erase(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     core: &Core,
     client: ClientId,
     user: UserId,
@@ -85,7 +84,7 @@ pub(crate) async fn erase(
 
 /// Deletes payloads that partners signed for the user: offers and orders keep the decisions.
 async fn delete_payloads(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     client: ClientId,
     user: UserId,
 ) -> Result<(), sqlx::Error> {

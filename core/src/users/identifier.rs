@@ -1,10 +1,9 @@
 //! Links between a partner's identifiers and users.
 
-use sqlx::PgConnection;
-
 use crate::Core;
 use crate::auth::user_credentials::identifier_digest;
 use crate::notify::events::{self, EventType, NewEvent};
+use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use rampart_types::{ClientId, UserId, UserIdentifier};
 
@@ -25,7 +24,7 @@ pub(crate) enum LinkOutcome {
 /// # Errors
 /// When the database cannot be written.
 pub(crate) async fn link(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     core: &Core,
     client: ClientId,
     user: UserId,
@@ -59,7 +58,7 @@ pub(crate) async fn link(
 /// # Errors
 /// When the database cannot be read.
 pub(crate) async fn linked_user(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     core: &Core,
     client: ClientId,
     identifier: &UserIdentifier,
@@ -69,7 +68,7 @@ pub(crate) async fn linked_user(
 }
 
 async fn find_linked_user(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     client: ClientId,
     digest: &[u8],
 ) -> Result<Option<UserId>> {

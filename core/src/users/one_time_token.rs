@@ -3,12 +3,12 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, TimeDelta, Utc};
-use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::Core;
 use crate::platform::clock::Clock;
 use crate::platform::crypto::digest_of;
+use crate::platform::db::Connection;
 use crate::platform::error::{Code, Result};
 use rampart_types::{ClientId, UserId};
 
@@ -60,7 +60,7 @@ impl OneTimeToken {
     /// When the database cannot be written.
     pub(crate) async fn store(
         &self,
-        conn: &mut PgConnection,
+        conn: &mut Connection,
         core: &Core,
         (purpose, user): (Purpose, UserId),
         lifetime: TimeDelta,
@@ -122,7 +122,7 @@ pub(crate) async fn holder(
 /// # Errors
 /// When the database cannot be written.
 pub(crate) async fn redeem(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     core: &Core,
     purpose: Purpose,
     text: &str,
@@ -150,7 +150,7 @@ pub(crate) async fn redeem(
 /// ER333 for a token that is unknown, used or another client's, ER334 for an expired one, ER335 for
 /// one whose user is deleted.
 pub(crate) async fn redeem_login(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     core: &Core,
     client: ClientId,
     text: &str,
@@ -166,7 +166,7 @@ pub(crate) async fn redeem_login(
 
 /// The code for a login token that could not be redeemed.
 async fn refusal_code(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     core: &Core,
     client: ClientId,
     text: &str,

@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use chrono::NaiveDate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sqlx::PgConnection;
 
 use crate::Core;
 use crate::platform::crypto::Purpose;
 use crate::platform::crypto::personal_data_key::PersonalDataKey;
+use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 use rampart_types::{ClientId, Country, EmailAddress, PhoneNumber, UserId};
 
@@ -86,7 +86,7 @@ impl PersonalData {
 /// # Errors
 /// When the database cannot be used.
 pub(crate) async fn load_key(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     core: &Core,
     client: ClientId,
     user: UserId,

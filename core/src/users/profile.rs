@@ -4,7 +4,6 @@ use chrono::{DateTime, Utc};
 use http::Method;
 use schemars::JsonSchema;
 use serde::Serialize;
-use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::account::Account;
@@ -14,6 +13,7 @@ use crate::auth::caller::ClientAndUser;
 use crate::endpoint::openapi::doc::Doc;
 use crate::endpoint::{Endpoint, Json};
 use crate::http::request::Input;
+use crate::platform::db::Connection;
 use crate::platform::error::{Code, Error, Result};
 use crate::tenancy::tenants::Scope;
 use crate::trading::limits::limit_rules::{Rules, Spent};
@@ -202,11 +202,7 @@ impl Profile {
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub(crate) async fn load(
-        conn: &mut PgConnection,
-        core: &Core,
-        account: Account,
-    ) -> Result<Self> {
+    pub(crate) async fn load(conn: &mut Connection, core: &Core, account: Account) -> Result<Self> {
         let level = level(conn, account.level.clone()).await?;
         let trader = limits::trader(conn, account.client, account.user).await?;
         let rules = trader.ok_or_else(|| Error::broken("find the limits of a user"))?.rules;
@@ -264,7 +260,7 @@ fn status(account: &Account, documents: Vec<Side>) -> Status {
     Status { status, description, details }
 }
 
-async fn level(conn: &mut PgConnection, identifier: String) -> Result<Level> {
+async fn level(conn: &mut Connection, identifier: String) -> Result<Level> {
     let row = sqlx::query!(
         r#"
         select level_id, buy_limit, sell_limit, currency as "currency: CurrencyCode"

@@ -2,7 +2,6 @@
 
 use chrono::{DateTime, Utc};
 use http::Method;
-use sqlx::{Postgres, Transaction};
 
 use super::account::{self, Account, RegisteredUser};
 use super::answers;
@@ -20,6 +19,7 @@ use crate::http::request::Input;
 use crate::http::upload::UploadedBody;
 use crate::notify::events::{self, EventType, NewEvent};
 use crate::platform::crypto::personal_data_key::PersonalDataKey;
+use crate::platform::db::Transaction;
 use crate::platform::error::{Code, Error, Refusal, Result, joined};
 use crate::platform::object_store::StoredObject;
 use crate::tenancy::tenants::Scope;
@@ -335,7 +335,7 @@ fn is_number_of_country(
 
 async fn finish(
     core: &Core,
-    mut tx: Transaction<'_, Postgres>,
+    mut tx: Transaction<'_>,
     (client, user): (&Client, UserId),
     images: Vec<StoredObject>,
     key: Option<&ClaimedKey>,

@@ -1,7 +1,5 @@
 //! Updates of a user, in the caller's transaction.
 
-use sqlx::PgConnection;
-
 use super::details::Details;
 use super::documents;
 use super::email_code;
@@ -9,6 +7,7 @@ use super::personal_data::{self, PersonalData, email_index};
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::platform::crypto::personal_data_key::PersonalDataKey;
+use crate::platform::db::Connection;
 use crate::platform::error::{Code, OnConstraint as _, Result};
 use crate::platform::object_store::StoredObject;
 use rampart_types::{Country, EmailAddress, UserId, WebsiteLocale};
@@ -60,7 +59,7 @@ impl<'a> UserUpdate<'a> {
     /// # Errors
     /// When the database cannot be used.
     pub(super) async fn start(
-        conn: &mut PgConnection,
+        conn: &mut Connection,
         core: &'a Core,
         client: &'a Client,
         user: UserId,
@@ -76,7 +75,7 @@ impl<'a> UserUpdate<'a> {
     /// ER708 for a document that must not be replaced.
     pub(super) async fn store(
         &self,
-        conn: &mut PgConnection,
+        conn: &mut Connection,
         (known, personal): (&PersonalData, &PersonalData),
         details: Details,
     ) -> Result<Vec<StoredObject>> {
@@ -120,7 +119,7 @@ impl<'a> UserUpdate<'a> {
     /// ER002 when another user takes it concurrently.
     pub(super) async fn claim_email(
         &self,
-        conn: &mut PgConnection,
+        conn: &mut Connection,
         email: &EmailAddress,
     ) -> Result<bool> {
         let index = email_index(self.core, self.client.id(), email)?;
@@ -157,7 +156,7 @@ impl<'a> UserUpdate<'a> {
     /// When the database cannot be written.
     pub(super) async fn verify_or_mail_code(
         &self,
-        conn: &mut PgConnection,
+        conn: &mut Connection,
         email: &EmailAddress,
         proof: &EmailProof,
     ) -> Result<()> {
@@ -181,7 +180,7 @@ impl<'a> UserUpdate<'a> {
     ///
     /// # Errors
     /// When the database cannot be written.
-    pub(super) async fn set_password(&self, conn: &mut PgConnection, hash: &str) -> Result<()> {
+    pub(super) async fn set_password(&self, conn: &mut Connection, hash: &str) -> Result<()> {
         sqlx::query!(
             "update end_user set password_hash = $3 where client_id = $1 and user_id = $2",
             self.client.id().uuid(),

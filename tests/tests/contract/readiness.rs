@@ -1,4 +1,4 @@
-//! The checks of `/readyz`: database, keys, prices, policies.
+//! The checks of `/readyz`.
 
 use chrono::TimeDelta;
 use http::Method;
@@ -21,7 +21,10 @@ async fn an_edge_with_everything_is_ready() {
     assert!(failing(&context).await.is_empty());
     let names: Vec<_> =
         context.core().readiness().await.checks.into_iter().map(|check| check.name).collect();
-    assert_eq!(names, ["database", "keys", "prices", "policies"]);
+    assert_eq!(
+        names,
+        ["database", "keys", "prices", "policies", "pool", "snapshot", "workers", "clock"]
+    );
 }
 
 #[tokio::test]

@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
-use sqlx::{PgExecutor, PgPool};
+use sqlx::PgExecutor;
 use uuid::Uuid;
 
 use crate::platform::batch::{BatchJob, Batcher};
-use crate::platform::db::{HeldConnection, retrying_statement};
+use crate::platform::db::{HeldConnection, Pool, retrying_statement};
 use crate::platform::error::sqlstate::{Retryable as _, is_unavailable};
 use crate::platform::error::{Error, Result};
 
@@ -23,7 +23,7 @@ pub struct KeyClaims(Batcher<KeyClaim>);
 
 impl KeyClaims {
     /// Claims in this database.
-    pub(crate) fn start(db: &PgPool) -> Self {
+    pub(crate) fn start(db: &Pool) -> Self {
         Self(Batcher::start(db, KeyClaim))
     }
 

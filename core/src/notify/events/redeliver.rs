@@ -4,7 +4,6 @@
 use http::{Method, StatusCode};
 use schemars::JsonSchema;
 use serde::Serialize;
-use sqlx::PgConnection;
 
 use super::LoggedEvent;
 use crate::Core;
@@ -13,6 +12,7 @@ use crate::endpoint::openapi::doc::{Doc, Kind, required};
 use crate::endpoint::{Endpoint, Json};
 use crate::http::request::Input;
 use crate::notify::webhooks;
+use crate::platform::db::Connection;
 use crate::platform::error::{Code, Error, Result};
 use crate::tenancy::tenants::Scope;
 use rampart_types::{ClientId, EventId};
@@ -69,12 +69,7 @@ impl Endpoint for V2 {
     }
 }
 
-async fn restart(
-    tx: &mut PgConnection,
-    core: &Core,
-    client: ClientId,
-    event: EventId,
-) -> Result<()> {
+async fn restart(tx: &mut Connection, core: &Core, client: ClientId, event: EventId) -> Result<()> {
     sqlx::query!(
         r#"
         update delivery d set state = 'pending', attempts = 0, next_attempt_at = $3,
@@ -95,7 +90,7 @@ async fn restart(
     Ok(())
 }
 
-async fn count_pending(tx: &mut PgConnection, client: ClientId, event: EventId) -> Result<i64> {
+async fn count_pending(tx: &mut Connection, client: ClientId, event: EventId) -> Result<i64> {
     let count = sqlx::query_scalar!(
         r#"
         select count(*) as "count!" from delivery

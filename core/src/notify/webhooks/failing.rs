@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::json;
-use sqlx::PgConnection;
 
 use crate::Core;
 use crate::notify::events::{self, EventType, NewEvent};
+use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::platform::mail::{Kind, Message};
 use rampart_types::{ClientId, EmailAddress, WebhookEndpointId};
@@ -75,7 +75,7 @@ pub(crate) async fn switch_off(
 
 /// Tells the partner's people.
 async fn mail(
-    tx: &mut PgConnection,
+    tx: &mut Connection,
     core: &Core,
     client: ClientId,
     (url, since): (&str, DateTime<Utc>),

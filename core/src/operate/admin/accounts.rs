@@ -8,12 +8,12 @@ use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::operator::Operator;
 use crate::Core;
 use crate::platform::audit::{self, Entry};
+use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Error, Result};
 use crate::users::accounts::{self, Kind, PaymentAccount};
 use rampart_types::{ClientId, JsonDecimal, UserId};
@@ -69,7 +69,7 @@ impl AccountView {
     /// # Errors
     /// When the database cannot be read.
     async fn load(
-        conn: &mut PgConnection,
+        conn: &mut Connection,
         (client, user): (ClientId, UserId),
         account: &PaymentAccount,
     ) -> Result<Self> {
@@ -131,7 +131,7 @@ impl Change {
     /// When the database cannot be used.
     async fn apply(
         &self,
-        conn: &mut PgConnection,
+        conn: &mut Connection,
         core: &Core,
         (client, user, account): (ClientId, UserId, &PaymentAccount),
         (operator, action): (Operator, &'static str),
@@ -149,7 +149,7 @@ impl Change {
 
     async fn write(
         &self,
-        conn: &mut PgConnection,
+        conn: &mut Connection,
         core: &Core,
         (client, user, account): (ClientId, UserId, Uuid),
     ) -> Result<()> {

@@ -4,12 +4,11 @@ pub mod pairs;
 pub mod payment_methods;
 pub mod prices;
 
-use sqlx::{PgConnection, Postgres, Transaction};
-
 use crate::Core;
 use crate::endpoint::openapi::doc::{Kind, Member, required};
 use crate::http::request::Input;
 use crate::platform::audit::{self, Entry};
+use crate::platform::db::{Connection, Transaction};
 use crate::platform::error::{Denial, Error, Result};
 use crate::platform::revision;
 use rampart_types::PairCode;
@@ -42,8 +41,8 @@ fn outside_bounds(error: sqlx::Error) -> Error {
 }
 
 /// Commits a change of the catalogue with its audit row, and serves it.
-async fn publish(core: &Core, mut tx: Transaction<'_, Postgres>, entry: Entry<'_>) -> Result<()> {
-    let conn: &mut PgConnection = &mut tx;
+async fn publish(core: &Core, mut tx: Transaction<'_>, entry: Entry<'_>) -> Result<()> {
+    let conn: &mut Connection = &mut tx;
     revision::catalogue_changed(conn).await?;
     audit::record(conn, &core.clock, entry).await?;
     tx.commit().await?;

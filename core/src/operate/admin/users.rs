@@ -4,9 +4,8 @@ pub mod images;
 pub mod read;
 pub mod update;
 
-use sqlx::PgConnection;
-
 use crate::endpoint::openapi::doc::{Kind, Member, required};
+use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
 use rampart_types::{ClientId, UserId};
 
@@ -17,7 +16,7 @@ pub(super) const UUID: Member = required("uuid", Kind::Format("uuid"), "The user
 ///
 /// # Errors
 /// 404 when there is none.
-pub(super) async fn find(conn: &mut PgConnection, uuid: &str) -> Result<(ClientId, UserId)> {
+pub(super) async fn find(conn: &mut Connection, uuid: &str) -> Result<(ClientId, UserId)> {
     let unknown = || Denial::not_found("user");
     let user: UserId = uuid.parse().map_err(|_| unknown())?;
     let client =

@@ -7,7 +7,9 @@ pub(crate) fn is_unavailable(error: &sqlx::Error) -> bool {
         | sqlx::Error::PoolClosed
         | sqlx::Error::WorkerCrashed
         | sqlx::Error::Io(_)
-        | sqlx::Error::Tls(_) => true,
+        | sqlx::Error::Tls(_)
+        // Whoever took the connection does not speak as a server that is up.
+        | sqlx::Error::Protocol(_) => true,
         // Class 53 resources, 57 operator intervention, 58 system error, 08 connection.
         sqlx::Error::Database(error) => error
             .code()
@@ -31,6 +33,13 @@ pub(crate) fn is_outcome_unknown(error: &sqlx::Error) -> bool {
         sqlx::Error::Database(error) => error.code().is_some_and(|code| code.starts_with("57P")),
         _ => false,
     }
+}
+
+/// True if the connection was lost, and another one may do better. A statement that was given up at
+/// its deadline has had its time.
+pub(crate) fn is_lost_connection(error: &sqlx::Error) -> bool {
+    let timed_out = std::io::ErrorKind::TimedOut;
+    is_outcome_unknown(error) && !matches!(error, sqlx::Error::Io(io) if io.kind() == timed_out)
 }
 
 /// An error that may say that nothing happened, and that the same may be tried again.

@@ -1,10 +1,10 @@
 //! Deferred removal of objects, queued in the transaction that deletes their rows.
 
 use chrono::{DateTime, Utc};
-use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::Core;
+use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 use rampart_types::{ClientId, UserId};
 
@@ -16,7 +16,7 @@ const REMOVED_MAX: i64 = 100;
 /// # Errors
 /// When the database cannot be written.
 pub(crate) async fn remove_later(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     (client, user): (ClientId, UserId),
     now: DateTime<Utc>,
 ) -> Result<()> {

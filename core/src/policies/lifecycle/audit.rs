@@ -1,17 +1,17 @@
 //! Audit of changes of policies.
 
 use serde_json::Value;
-use sqlx::PgConnection;
 
 use super::target::Target;
 use crate::Core;
 use crate::platform::audit::{self, Entry};
+use crate::platform::db::Connection;
 use crate::platform::error::Result;
 
 /// Records a change in the audit log: `detail` with the kind, and the reason if there is one.
 pub(super) async fn record_change(
     core: &Core,
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     target: Target<'_>,
     action: &'static str,
     mut detail: Value,

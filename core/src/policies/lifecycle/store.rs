@@ -4,11 +4,11 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-use sqlx::PgConnection;
 
 use super::error::LifecycleError;
 use super::target::Target;
 use crate::Core;
+use crate::platform::db::Connection;
 use crate::platform::error::Error;
 use crate::policies::manifest::Manifest;
 
@@ -41,7 +41,7 @@ impl NewVersion<'_> {
     pub(super) async fn insert(
         self,
         core: &Core,
-        conn: &mut PgConnection,
+        conn: &mut Connection,
         target: Target<'_>,
     ) -> Result<VersionSummary, LifecycleError> {
         let kind = target.kind.as_str();
@@ -80,7 +80,7 @@ impl NewVersion<'_> {
 
 /// Makes a version the active one for all users. A rollout of its kind ends.
 pub(super) async fn make_active(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     target: Target<'_>,
     version: i64,
 ) -> Result<(), LifecycleError> {
@@ -114,7 +114,7 @@ pub(super) struct EndedRollout {
 
 /// Deletes the rollout of this kind with its differences.
 pub(super) async fn delete_rollout(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     target: Target<'_>,
 ) -> Result<Option<EndedRollout>, LifecycleError> {
     let ended = sqlx::query!(

@@ -3,13 +3,13 @@
 
 use rampart_plugins::contract::PolicyKind;
 use serde_json::json;
-use sqlx::PgConnection;
 
 use super::audit::record_change;
 use super::error::LifecycleError;
 use super::store::{VersionSummary, delete_rollout, make_active};
 use super::target::Target;
 use crate::Core;
+use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 use crate::platform::revision;
 use crate::policies::signed_change;
@@ -165,7 +165,7 @@ pub(crate) async fn roll_back(
 
 /// Makes the version before the active one the active one.
 async fn activate_previous(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     target: Target<'_>,
 ) -> Result<i64, LifecycleError> {
     let activation = sqlx::query_scalar!(
@@ -223,7 +223,7 @@ struct FoundVersion {
 /// The version, if it exists and is signed where it must be.
 async fn find(
     core: &Core,
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     target: Target<'_>,
     version: i64,
 ) -> Result<FoundVersion, LifecycleError> {
@@ -245,7 +245,7 @@ async fn find(
 }
 
 async fn active_version(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     target: Target<'_>,
 ) -> Result<Option<i64>, LifecycleError> {
     let version = sqlx::query_scalar!(

@@ -9,11 +9,11 @@ use std::time::Duration;
 use futures::future::try_join_all;
 use rampart_plugins::contract::PolicyKind;
 use rampart_plugins::{Policy, PolicyEngine, PolicyLimits};
-use sqlx::PgPool;
 use tokio::sync::{OnceCell, Semaphore, SemaphorePermit, oneshot};
 
 use super::root_keys::{RootKey, RootKeys};
 use crate::Core;
+use crate::platform::db::Pool;
 use crate::platform::error::{Error, Result};
 use crate::platform::settings;
 
@@ -132,7 +132,7 @@ impl Policies {
         &self,
         kind: PolicyKind,
         digest: &str,
-        db: &PgPool,
+        db: &Pool,
     ) -> Result<Result<Policy, String>> {
         let slot = self.slot(kind, digest);
         slot.fill(&self.engine, &self.compiles, db).await?;
@@ -148,7 +148,7 @@ impl Policies {
     }
 
     /// Compiles pending components and waits up to [`RELOAD_WAIT`]; the rest continue in the background.
-    pub(crate) async fn compile_within_reload(&self, db: &PgPool, slots: Vec<Arc<Slot>>) {
+    pub(crate) async fn compile_within_reload(&self, db: &Pool, slots: Vec<Arc<Slot>>) {
         let pending: Vec<_> = slots.into_iter().filter(|slot| slot.is_pending()).collect();
         if pending.is_empty() {
             return;
@@ -210,7 +210,7 @@ impl Slot {
     }
 
     /// Reads and compiles the component once.
-    async fn fill(&self, engine: &PolicyEngine, compiles: &Semaphore, db: &PgPool) -> Result<()> {
+    async fn fill(&self, engine: &PolicyEngine, compiles: &Semaphore, db: &Pool) -> Result<()> {
         let compile = || async {
             let _permit = compiles.acquire().await.map_err(|e| Error::internal("compile", e))?;
             let component = sqlx::query_scalar!(

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, Utc};
-use sqlx::PgConnection;
 
 use super::{ApiKey, Mode, Scope};
 use crate::Core;
 use crate::platform::clock::Clock;
 use crate::platform::crypto::{Secret, digest_of};
+use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use rampart_types::{ApiKeyId, ClientId};
 
@@ -43,7 +43,7 @@ impl NewApiKey {
     /// Stores the key.
     pub(crate) async fn insert(
         &self,
-        conn: &mut PgConnection,
+        conn: &mut Connection,
         client: ClientId,
         now: DateTime<Utc>,
     ) -> Result<(), sqlx::Error> {

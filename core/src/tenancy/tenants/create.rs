@@ -3,7 +3,6 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use chrono::{DateTime, Utc};
-use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::api_keys::NewApiKey;
@@ -12,6 +11,7 @@ use super::{ApiKey, Mode};
 use crate::Core;
 use crate::platform::clock::Clock;
 use crate::platform::crypto::Secret;
+use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::platform::revision;
 use rampart_types::ClientId;
@@ -109,7 +109,7 @@ impl StoredSecret {
     /// Stores it as the current secret.
     pub(crate) async fn insert(
         &self,
-        conn: &mut PgConnection,
+        conn: &mut Connection,
         client: ClientId,
         now: DateTime<Utc>,
     ) -> Result<(), sqlx::Error> {
@@ -168,7 +168,7 @@ impl NewTenant {
     /// Stores the tenant, its secrets and its first API key.
     pub(crate) async fn insert(
         &self,
-        conn: &mut PgConnection,
+        conn: &mut Connection,
         now: DateTime<Utc>,
     ) -> Result<(), sqlx::Error> {
         let revision = revision::next_client_revision(conn).await?;

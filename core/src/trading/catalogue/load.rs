@@ -3,12 +3,11 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use sqlx::PgPool;
-
 use super::{
     Catalogue, Crypto, Currency, Nationality, Pair, PairSide, PairStatus, PaymentMethod,
     PaymentMethodKind, Price,
 };
+use crate::platform::db::Pool;
 use crate::platform::error::{Error, Result};
 use rampart_types::{CurrencyCode, CurrencyDetails, PairCode, Preserialized};
 
@@ -20,7 +19,7 @@ impl Catalogue {
     /// # Errors
     /// When the database cannot be read or holds an invalid value.
     pub(crate) async fn load(
-        db: &PgPool,
+        db: &Pool,
         revision: i64,
         source_max_age_seconds: u32,
     ) -> Result<Self> {
@@ -53,7 +52,7 @@ fn invalid(what: &'static str, error: impl std::error::Error + Send + Sync + 'st
     Error::internal("load the catalogue", error)
 }
 
-async fn currencies(db: &PgPool) -> Result<BTreeMap<CurrencyCode, Arc<Currency>>> {
+async fn currencies(db: &Pool) -> Result<BTreeMap<CurrencyCode, Arc<Currency>>> {
     let rows = sqlx::query!(
         "select code, kind, ticker, name, decimals, caip19, chain, chain_name, address_explorer, \
          transaction_explorer, supports_tag from currency"
@@ -87,7 +86,7 @@ async fn currencies(db: &PgPool) -> Result<BTreeMap<CurrencyCode, Arc<Currency>>
 }
 
 async fn pairs(
-    db: &PgPool,
+    db: &Pool,
     currencies: &BTreeMap<CurrencyCode, Arc<Currency>>,
     source_max_age_seconds: u32,
 ) -> Result<BTreeMap<PairCode, Arc<Pair>>> {
@@ -145,7 +144,7 @@ fn seconds(value: Option<i32>) -> Result<Option<u32>> {
     value.map(u32::try_from).transpose().map_err(|e| invalid("seconds", e))
 }
 
-async fn payment_methods(db: &PgPool) -> Result<Vec<Arc<PaymentMethod>>> {
+async fn payment_methods(db: &Pool) -> Result<Vec<Arc<PaymentMethod>>> {
     let rows = sqlx::query!(
         "select code, label, psp, kind, amount_limit, fee_fixed, fee_percentage, \
          expiration_period_seconds, open_in_new_tab, uses_estimated_quote, enabled, context \
@@ -174,7 +173,7 @@ async fn payment_methods(db: &PgPool) -> Result<Vec<Arc<PaymentMethod>>> {
         .collect()
 }
 
-async fn nationalities(db: &PgPool) -> Result<Vec<Nationality>> {
+async fn nationalities(db: &Pool) -> Result<Vec<Nationality>> {
     let rows = sqlx::query_as!(
         Nationality,
         "select name, code, id_selfie_required from nationality order by code"

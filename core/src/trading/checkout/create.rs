@@ -194,7 +194,7 @@ struct CheckoutRow {
 impl CheckoutRow {
     async fn write(
         self,
-        tx: &mut sqlx::PgConnection,
+        tx: &mut crate::platform::db::Connection,
         client: ClientId,
         offer: OfferId,
     ) -> Result<()> {

@@ -1,10 +1,10 @@
 //! A deposit becomes an order: bought at once at the price of the moment, for what has arrived.
 
 use rust_decimal::Decimal;
-use sqlx::PgConnection;
 
 use crate::Core;
 use crate::auth::caller::{Client, ClientMaybeUser, Credential};
+use crate::platform::db::Connection;
 use crate::platform::error::{Code, Error, Refusal, Result};
 use crate::trading::orders::confirm::checks;
 use crate::trading::orders::insert::{InsertOutcome, NewOrderRow, insert_one};
@@ -74,7 +74,7 @@ pub(crate) async fn quote(
 /// # Errors
 /// When the database refuses or cannot be reached.
 pub(crate) async fn make_order(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     core: &Core,
     plan: &DepositPlan,
     deposit: &Deposit<'_>,

@@ -2,12 +2,12 @@
 //! and the order belongs to that user.
 
 use serde_json::Value;
-use sqlx::PgConnection;
 
 use crate::Core;
 use crate::endpoint::openapi::doc::{Kind, Member, optional};
 use crate::http::fields::Fields;
 use crate::platform::crypto::Secret;
+use crate::platform::db::Connection;
 use crate::platform::error::{Code, Result};
 use crate::users::one_time_token;
 use rampart_types::{ClientId, UserId};
@@ -37,7 +37,7 @@ impl Login {
     /// ER333, ER334 and ER335.
     pub(crate) async fn user(
         &self,
-        conn: &mut PgConnection,
+        conn: &mut Connection,
         core: &Core,
         client: ClientId,
     ) -> Result<Option<UserId>> {

@@ -2,10 +2,10 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
-use sqlx::PgConnection;
 
 use super::terms::Terms;
 use crate::Core;
+use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use rampart_types::{ClientId, OfferId, UserId};
 
@@ -22,7 +22,7 @@ impl StoredOffer {
     /// # Errors
     /// The database's, and without entropy.
     pub(crate) async fn write(
-        conn: &mut PgConnection,
+        conn: &mut Connection,
         core: &Core,
         (client, user): (ClientId, Option<UserId>),
         terms: &Terms,

@@ -7,15 +7,16 @@
 
 mod statement;
 
-use sqlx::{Acquire as _, PgConnection, PgPool};
 use uuid::Uuid;
 
 use self::statement::insert;
 pub(crate) use self::statement::{Bounded, InsertOutcome, NewOrderRow, created_payload};
 use crate::platform::batch::{BatchJob, Batcher};
-use crate::platform::db::{HeldConnection, retrying_statement};
+use crate::platform::db::{Connection, HeldConnection, Pool, retrying_statement};
 use crate::platform::error::Result;
-use crate::platform::error::sqlstate::{Retryable, is_outcome_unknown, is_unavailable};
+use crate::platform::error::sqlstate::{
+    Retryable, is_lost_connection, is_outcome_unknown, is_unavailable,
+};
 use crate::trading::limits::{self, Bounds};
 use crate::trading::quotes::Side;
 
@@ -28,7 +29,7 @@ pub struct OrderInserts(Batcher<OrderInsert>);
 
 impl OrderInserts {
     /// Inserts into this database.
-    pub(crate) fn start(db: &PgPool) -> Self {
+    pub(crate) fn start(db: &Pool) -> Self {
         Self(Batcher::start(db, OrderInsert))
     }
 
@@ -46,7 +47,7 @@ impl OrderInserts {
 /// # Errors
 /// When the database refuses or cannot be reached.
 pub(crate) async fn insert_one(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     order: &NewOrderRow,
 ) -> Result<InsertOutcome, sqlx::Error> {
     let row = Bounded { order, bounds: None };
@@ -157,17 +158,14 @@ impl Retryable for InsertError {
     /// The engine asks for another try, or the connection was lost before the commit.
     fn is_retryable(&self) -> bool {
         match self {
-            Self::NotCommitted(error) => error.is_retryable() || is_outcome_unknown(error),
+            Self::NotCommitted(error) => error.is_retryable() || is_lost_connection(error),
             Self::OutcomeUnknown(_) => false,
         }
     }
 }
 
 /// Inserts a batch on any connection, again while the engine asks for it.
-async fn insert_from(
-    db: &PgPool,
-    orders: &[NewOrderRow],
-) -> Result<Vec<InsertOutcome>, InsertError> {
+async fn insert_from(db: &Pool, orders: &[NewOrderRow]) -> Result<Vec<InsertOutcome>, InsertError> {
     retrying_statement(async || {
         let mut connection = db.acquire().await.map_err(InsertError::NotCommitted)?;
         insert_batch(&mut connection, orders).await
@@ -177,7 +175,7 @@ async fn insert_from(
 
 /// Inserts a batch: the outcomes are those of the orders, in their order.
 async fn insert_batch(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     orders: &[NewOrderRow],
 ) -> Result<Vec<InsertOutcome>, InsertError> {
     let mut outcomes = if orders.iter().all(|order| order.user_id.is_none()) {
@@ -199,7 +197,7 @@ async fn insert_batch(
 
 /// Locks the users of the orders. Those orders that their users may make, with their bounds.
 async fn bounded<'a>(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     orders: &'a [NewOrderRow],
 ) -> Result<Vec<Bounded<'a, NewOrderRow>>, sqlx::Error> {
     let users = orders.iter().filter_map(|order| Some((order.client_id, order.user_id?)));

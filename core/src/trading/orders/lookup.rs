@@ -1,6 +1,6 @@
 //! Finding an order by what stands in the path (section 6.7 of the contract).
 
-use sqlx::{PgConnection, PgExecutor, PgPool};
+use sqlx::PgExecutor;
 use uuid::Uuid;
 
 use super::Order;
@@ -10,8 +10,8 @@ use crate::auth::caller::Client;
 use crate::endpoint::openapi::doc::{Kind, Member, required};
 use crate::http::request::Input;
 use crate::platform::batch::{BatchJob, Batcher};
-use crate::platform::db::HeldConnection;
-use crate::platform::error::sqlstate::{is_outcome_unknown, is_unavailable};
+use crate::platform::db::{Connection, HeldConnection, Pool};
+use crate::platform::error::sqlstate::{is_lost_connection, is_unavailable};
 use crate::platform::error::{Code, Error, Result};
 use rampart_types::{OrderId, PartnerReference, UserId};
 
@@ -72,7 +72,7 @@ pub struct OrderReads(Batcher<OrderRead>);
 
 impl OrderReads {
     /// Reads from this database.
-    pub(crate) fn start(db: &PgPool) -> Self {
+    pub(crate) fn start(db: &Pool) -> Self {
         Self(Batcher::start(db, OrderRead))
     }
 }
@@ -125,7 +125,7 @@ async fn read(
     asked: &[OrderQuery],
 ) -> Result<Vec<Option<OrderRow>>, sqlx::Error> {
     let found = each(connection.get().await?, asked).await;
-    if !found.as_ref().is_err_and(is_outcome_unknown) {
+    if !found.as_ref().is_err_and(is_lost_connection) {
         return found;
     }
     connection.release();
@@ -133,7 +133,7 @@ async fn read(
 }
 
 async fn each(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     asked: &[OrderQuery],
 ) -> Result<Vec<Option<OrderRow>>, sqlx::Error> {
     match asked {

@@ -5,13 +5,13 @@ mod machine;
 
 use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
-use sqlx::PgConnection;
 
 #[cfg(test)]
 pub(crate) use self::change::next_transition;
 pub(crate) use self::change::{Change, Event, Facts, NotifyColumns, apply, apply_in};
 pub(crate) use self::machine::{Transition, transition};
 use crate::platform::clock::NoEntropy;
+use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 pub use crate::trading::orders::state::{Cause, OrderStatus};
 use crate::trading::sandbox::{self, Scenario};
@@ -117,7 +117,7 @@ impl Event for OrderEvent {
     }
 
     async fn facts(
-        tx: &mut PgConnection,
+        tx: &mut Connection,
         client: ClientId,
         order: OrderId,
     ) -> Result<Option<Facts>, sqlx::Error> {
@@ -139,7 +139,7 @@ impl Event for OrderEvent {
 
     async fn write(
         &self,
-        tx: &mut PgConnection,
+        tx: &mut Connection,
         change: &Change<'_>,
         transition: &Transition,
     ) -> Result<Option<NotifyColumns>, sqlx::Error> {
@@ -187,7 +187,7 @@ impl Event for OrderEvent {
     /// Schedules the next simulated event of a sandbox order.
     async fn follow_up(
         &self,
-        tx: &mut PgConnection,
+        tx: &mut Connection,
         change: &Change<'_>,
         (facts, cause, columns): (&Facts, Cause, &NotifyColumns),
     ) -> Result<(), sqlx::Error> {

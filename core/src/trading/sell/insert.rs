@@ -5,13 +5,12 @@ use rust_decimal::Decimal;
 use serde::Serialize;
 use serde_json::Value;
 use sqlx::types::Json;
-use sqlx::{Acquire as _, PgConnection, PgPool};
 use uuid::Uuid;
 
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::endpoint::SavedAnswer;
-use crate::platform::db::retrying_statement;
+use crate::platform::db::{Connection, Pool, retrying_statement};
 use crate::platform::error::Result;
 use crate::trading::limits::{self, Bounds};
 use crate::trading::orders::insert::{Bounded, InsertError, InsertOutcome};
@@ -64,7 +63,7 @@ pub(super) struct NewSaleRow {
 }
 
 /// Makes the sale. Its user is locked first, so that it counts the trades before it.
-pub(super) async fn insert_sale(db: &PgPool, sale: &NewSaleRow) -> InsertOutcome {
+pub(super) async fn insert_sale(db: &Pool, sale: &NewSaleRow) -> InsertOutcome {
     let inserted = retrying_statement(async || {
         let mut connection = db.acquire().await.map_err(InsertError::NotCommitted)?;
         insert_alone(&mut connection, sale).await
@@ -73,7 +72,7 @@ pub(super) async fn insert_sale(db: &PgPool, sale: &NewSaleRow) -> InsertOutcome
 }
 
 async fn insert_alone(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     sale: &NewSaleRow,
 ) -> Result<InsertOutcome, InsertError> {
     let Some(user) = sale.user_id else {
@@ -96,7 +95,7 @@ async fn insert_alone(
 /// Makes the sale if it may be made, with the first row of its timeline, its event and the
 /// deliveries to webhook endpoints that listen (as `webhooks::fan_out` writes them).
 async fn insert(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     rows: &[Bounded<'_, NewSaleRow>; 1],
 ) -> Result<InsertOutcome, sqlx::Error> {
     let inserted = sqlx::query!(

@@ -7,7 +7,6 @@
 
 use http::{Method, StatusCode};
 use maud::{Markup, html};
-use sqlx::PgConnection;
 
 use super::onboarding::PAGE;
 use crate::Core;
@@ -17,6 +16,7 @@ use crate::http::fields::Fields;
 use crate::http::html::render_page;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
+use crate::platform::db::Connection;
 use crate::platform::error::{Code, Result};
 use crate::trading::offers::signature;
 use crate::users::accounts::Kind;
@@ -160,7 +160,7 @@ impl VerifiedUrl {
     /// The page with the user's accounts.
     async fn accounts_page(
         &self,
-        conn: &mut PgConnection,
+        conn: &mut Connection,
         core: &Core,
         user: UserId,
         note: &Markup,

@@ -3,11 +3,11 @@
 
 use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
-use sqlx::PgConnection;
 
 use crate::notify::events::EventType::{
     self, OrderBlocked, OrderCancelled, OrderPaid, OrderRefunded,
 };
+use crate::platform::db::Connection;
 use crate::trading::orders::status::{
     Cause, Change, Event, Facts, NotifyColumns, OrderStatus, Transition, transition,
 };
@@ -79,7 +79,7 @@ impl Event for SaleEvent {
     }
 
     async fn facts(
-        tx: &mut PgConnection,
+        tx: &mut Connection,
         client: ClientId,
         sale: OrderId,
     ) -> Result<Option<Facts>, sqlx::Error> {
@@ -99,7 +99,7 @@ impl Event for SaleEvent {
     /// In the sandbox, also schedules the payout of a sale in progress.
     async fn write(
         &self,
-        tx: &mut PgConnection,
+        tx: &mut Connection,
         change: &Change<'_>,
         transition: &Transition,
     ) -> Result<Option<NotifyColumns>, sqlx::Error> {

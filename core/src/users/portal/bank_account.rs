@@ -5,11 +5,11 @@
 
 use chrono::TimeDelta;
 use maud::{Markup, html};
-use sqlx::PgConnection;
 
 use super::sign_in::Form;
 use crate::Core;
 use crate::auth::caller::Client;
+use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::users::accounts::{
     self, AccountDetails, HOLDER_CHARS_MAX, Kind, NewAccount, OpenOutcome, PaymentAccount,
@@ -23,7 +23,7 @@ use rampart_types::{ClientId, Iban, UserId, plain_text};
 /// # Errors
 /// When the database cannot be written.
 pub(crate) async fn redeem(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     core: &Core,
     form: &Form,
 ) -> Result<Option<(ClientId, UserId)>> {
@@ -35,7 +35,7 @@ pub(crate) async fn redeem(
 /// # Errors
 /// When the database cannot be written.
 pub(crate) async fn add(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     core: &Core,
     (client, user): (&Client, UserId),
     form: &Form,
@@ -67,7 +67,7 @@ fn read(client: &Client, form: &Form) -> Option<NewAccount> {
 /// # Errors
 /// When the database cannot be used.
 pub(crate) async fn section(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     core: &Core,
     (client, user): (ClientId, UserId),
     kinds: &[Kind],

@@ -1,7 +1,6 @@
 //! `PATCH /admin/v1/users/{uuid}/accounts/{accountIdentifier}`
 
 use http::{Method, StatusCode};
-use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::{AccountView, Change, EXAMPLE};
@@ -12,6 +11,7 @@ use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::users::{UUID, find};
+use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
 use crate::users::account;
 use crate::users::accounts::{self, PaymentAccount};
@@ -74,7 +74,7 @@ pub struct Update {
 
 /// The account that a path names, by its identifier or by its id.
 async fn named(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     core: &Core,
     (client, user): (ClientId, UserId),
     name: &str,

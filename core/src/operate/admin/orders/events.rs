@@ -5,7 +5,6 @@ use http::{Method, StatusCode};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
-use sqlx::PgConnection;
 
 use super::read::{EXAMPLE, Order};
 use super::{ID, OrderKey};
@@ -16,6 +15,7 @@ use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
 use crate::platform::audit::{self, Entry};
+use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Error, Result};
 use crate::trading::orders::status::{Applied, NotApplied, OrderEvent, apply_in};
 use crate::trading::quotes::Side;
@@ -184,7 +184,7 @@ impl NewEvent {
 }
 
 async fn apply(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     core: &Core,
     OrderKey { client, side, order }: OrderKey,
     event: NewEvent,

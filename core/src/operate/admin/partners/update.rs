@@ -8,7 +8,6 @@ use rust_decimal::Decimal;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
-use sqlx::PgConnection;
 
 use super::read::{EXAMPLE, Partner};
 use super::{SLUG, check_networks};
@@ -19,6 +18,7 @@ use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
 use crate::platform::audit::{self, Entry};
+use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
 use crate::platform::rate_limit::Quota;
 use crate::platform::revision;
@@ -119,7 +119,7 @@ impl Endpoint for UpdatePartner {
 /// 404 without the partner, 409 and 422 for the statement.
 async fn waive_signature(
     core: &Core,
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     slug: &str,
     signed: Option<&SignedChange>,
 ) -> Result<()> {

@@ -5,8 +5,6 @@ use bytes::Bytes;
 use http::{Method, StatusCode};
 use schemars::SchemaGenerator;
 use serde_json::json;
-use sqlx::Postgres;
-use sqlx::pool::PoolConnection;
 use uuid::Uuid;
 
 use super::{UUID, find};
@@ -16,6 +14,7 @@ use crate::endpoint::{Endpoint, Respond, Success};
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
+use crate::platform::db::PooledConnection;
 use crate::platform::error::{Denial, Result};
 use crate::users::personal_data;
 use rampart_types::{ClientId, UserId};
@@ -123,7 +122,7 @@ impl Wanted {
 
 /// The user of an image, and the connection that it was found on.
 struct Found {
-    conn: PoolConnection<Postgres>,
+    conn: PooledConnection,
     client: ClientId,
     user: UserId,
 }

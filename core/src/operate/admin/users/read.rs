@@ -5,7 +5,6 @@ use http::{Method, StatusCode};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::{UUID, find};
@@ -14,6 +13,7 @@ use crate::endpoint::openapi::doc::Doc;
 use crate::endpoint::{Endpoint, Json};
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
+use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
 use crate::users::account::Account;
 use crate::users::personal_data::PersonalData;
@@ -126,7 +126,7 @@ impl User {
     /// # Errors
     /// 404 when there is none.
     pub(super) async fn load(
-        conn: &mut PgConnection,
+        conn: &mut Connection,
         core: &Core,
         client: ClientId,
         user: UserId,
@@ -151,11 +151,7 @@ impl User {
     }
 }
 
-async fn sides(
-    conn: &mut PgConnection,
-    client: ClientId,
-    user: UserId,
-) -> Result<Vec<DocumentSide>> {
+async fn sides(conn: &mut Connection, client: ClientId, user: UserId) -> Result<Vec<DocumentSide>> {
     let rows = sqlx::query!(
         "select type as kind, side, status, document_id, media_type, size, created_at \
          from user_document where client_id = $1 and user_id = $2 order by type, side",

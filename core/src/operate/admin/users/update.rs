@@ -4,7 +4,6 @@ mod members;
 
 use http::{Method, StatusCode};
 use serde_json::json;
-use sqlx::PgConnection;
 
 use self::members::{AddressCheck, Change, Check, Dac8, Document, Level};
 use super::read::{EXAMPLE, User};
@@ -17,6 +16,7 @@ use crate::http::request::Input;
 use crate::notify::events::{self, EventType, NewEvent};
 use crate::operate::admin::operator::Operator;
 use crate::platform::audit::{self, Entry};
+use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Error, Result};
 use crate::users::account::{self, Account};
 use crate::users::erase::erase;
@@ -88,7 +88,7 @@ pub struct Update {
 }
 
 async fn write(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     core: &Core,
     (client, user): (ClientId, UserId),
     change: &Change,
@@ -129,7 +129,7 @@ async fn write(
 }
 
 async fn write_document(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     (client, user): (ClientId, UserId),
     document: &Document,
 ) -> Result<()> {
@@ -152,7 +152,7 @@ async fn write_document(
 
 /// Records the events of the partner's log that follow from the change.
 async fn record_events(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     core: &Core,
     before: &Account,
     after: &Account,

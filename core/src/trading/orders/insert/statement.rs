@@ -7,7 +7,6 @@ use rampart_types::OrderId;
 use rust_decimal::Decimal;
 use serde::Serialize;
 use serde_json::{Value, json};
-use sqlx::PgConnection;
 use sqlx::types::Json;
 use uuid::Uuid;
 
@@ -15,6 +14,7 @@ use crate::Core;
 use crate::endpoint::SavedAnswer;
 use crate::notify::events::EventType;
 use crate::notify::webhooks;
+use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::trading::limits::Bounds;
 use crate::trading::orders::state::{Cause, OrderStatus, WalletType};
@@ -180,7 +180,7 @@ pub(crate) enum InsertOutcome {
 /// each other. An offer is taken once its order is made: a quote that was used leaves it alone.
 #[expect(clippy::too_many_lines, reason = "one statement")]
 pub(super) async fn insert(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     rows: &[Bounded<'_, NewOrderRow>],
 ) -> Result<HashMap<(Uuid, i64), InsertOutcome>, sqlx::Error> {
     let inserted = sqlx::query!(

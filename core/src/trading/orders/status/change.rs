@@ -5,14 +5,13 @@
 use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
 use serde_json::json;
-use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::{Applied, Cause, NotApplied, OrderStatus, Transition};
 use crate::Core;
 use crate::notify::events::{self, NewEvent};
 use crate::platform::clock::NoEntropy;
-use crate::platform::db::retrying;
+use crate::platform::db::{Connection, retrying};
 use crate::platform::error::Error;
 use crate::trading::orders::callback::{self, Outcome};
 use rampart_types::{ClientId, OrderId};
@@ -30,7 +29,7 @@ pub(crate) trait Event: Sync {
 
     /// Reads the order's facts and locks its row until the transaction ends.
     fn facts(
-        tx: &mut PgConnection,
+        tx: &mut Connection,
         client: ClientId,
         order: OrderId,
     ) -> impl Future<Output = Result<Option<Facts>, sqlx::Error>> + Send;
@@ -39,7 +38,7 @@ pub(crate) trait Event: Sync {
     /// left it already.
     fn write(
         &self,
-        tx: &mut PgConnection,
+        tx: &mut Connection,
         change: &Change<'_>,
         transition: &Transition,
     ) -> impl Future<Output = Result<Option<NotifyColumns>, sqlx::Error>> + Send;
@@ -47,7 +46,7 @@ pub(crate) trait Event: Sync {
     /// Writes the event's follow-up in the same transaction.
     fn follow_up(
         &self,
-        _tx: &mut PgConnection,
+        _tx: &mut Connection,
         _change: &Change<'_>,
         _after: (&Facts, Cause, &NotifyColumns),
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
@@ -106,7 +105,7 @@ pub(crate) async fn apply<E: Event>(
 /// # Errors
 /// As [`apply`].
 pub(crate) async fn apply_in<E: Event>(
-    conn: &mut PgConnection,
+    conn: &mut Connection,
     core: &Core,
     client: ClientId,
     order: OrderId,
@@ -152,7 +151,7 @@ impl<'a> Change<'a> {
 
     async fn attempt_in<E: Event>(
         &self,
-        tx: &mut PgConnection,
+        tx: &mut Connection,
         event: &E,
     ) -> Result<Result<Applied, NotApplied>, sqlx::Error> {
         let Some(facts) = E::facts(tx, self.client, self.order).await? else {
@@ -173,7 +172,7 @@ impl<'a> Change<'a> {
 
     async fn notify(
         &self,
-        tx: &mut PgConnection,
+        tx: &mut Connection,
         transition: &Transition,
         columns: &NotifyColumns,
     ) -> Result<(), sqlx::Error> {

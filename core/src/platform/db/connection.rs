@@ -1,0 +1,289 @@
+//! Connections on which every statement has a deadline.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use futures::{StreamExt as _, TryStreamExt as _};
+use sqlx::pool::PoolConnection;
+use sqlx::postgres::{PgQueryResult, PgRow, PgStatement, PgTypeInfo};
+use sqlx::{Describe, Either, Error, Execute, Executor, PgConnection, Postgres, SqlStr};
+use tokio::runtime::Handle;
+use tokio::time::timeout;
+
+use super::availability::Availability;
+
+/// A connection to Postgres. A statement on it ends within its deadline; one that does not answer
+/// closes the connection, which can then be used no more.
+#[derive(Debug)]
+pub struct Connection {
+    /// `None` only while it is dropped.
+    raw: Option<PoolConnection<Postgres>>,
+    deadline: Duration,
+    /// A statement was given up: its answer may still come.
+    broken: bool,
+    availability: Arc<Availability>,
+    transaction: TransactionState,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TransactionState {
+    /// There is none.
+    None,
+    /// Begun.
+    Open,
+    /// Dropped: it is rolled back before anything else.
+    Abandoned,
+}
+
+impl Connection {
+    /// A connection of the pool, with this deadline for every statement.
+    pub(super) fn new(
+        raw: PoolConnection<Postgres>,
+        deadline: Duration,
+        availability: &Arc<Availability>,
+    ) -> Self {
+        let availability = Arc::clone(availability);
+        let transaction = TransactionState::None;
+        Self { raw: Some(raw), deadline, broken: false, availability, transaction }
+    }
+
+    /// Begins a transaction. It is rolled back unless it is committed.
+    ///
+    /// # Errors
+    /// The database's.
+    pub async fn begin(&mut self) -> Result<Transaction<'_>, Error> {
+        self.open_transaction().await?;
+        Ok(Transaction { connection: Held::Borrowed(self) })
+    }
+
+    async fn open_transaction(&mut self) -> Result<(), Error> {
+        self.end_abandoned().await?;
+        // Should this be given up half way.
+        self.transaction = TransactionState::Abandoned;
+        self.limited(|raw| raw.execute("begin")).await?;
+        self.transaction = TransactionState::Open;
+        Ok(())
+    }
+
+    async fn end_transaction(&mut self, statement: &'static str) -> Result<(), Error> {
+        self.limited(|raw| raw.execute(statement)).await?;
+        self.transaction = TransactionState::None;
+        Ok(())
+    }
+
+    async fn end_abandoned(&mut self) -> Result<(), Error> {
+        match self.transaction {
+            TransactionState::Abandoned => self.end_transaction("rollback").await,
+            TransactionState::None | TransactionState::Open => Ok(()),
+        }
+    }
+
+    /// Runs a statement that is no part of a transaction before it.
+    async fn statement<'c, T>(
+        &'c mut self,
+        run: impl FnOnce(&'c mut PgConnection) -> BoxFuture<'c, Result<T, Error>>,
+    ) -> Result<T, Error> {
+        self.end_abandoned().await?;
+        self.limited(run).await
+    }
+
+    /// Runs one statement within its deadline.
+    async fn limited<'c, T>(
+        &'c mut self,
+        run: impl FnOnce(&'c mut PgConnection) -> BoxFuture<'c, Result<T, Error>>,
+    ) -> Result<T, Error> {
+        let Self { raw: Some(raw), deadline, broken, availability, .. } = self else {
+            return Err(no_answer());
+        };
+        if *broken {
+            return Err(no_answer());
+        }
+        if let Ok(result) = availability.limit(*deadline, run(raw)).await {
+            return result;
+        }
+        *broken = true;
+        Err(no_answer())
+    }
+}
+
+impl Drop for Connection {
+    /// Returns the connection to the pool, or closes it hard.
+    fn drop(&mut self) {
+        let Some(mut raw) = self.raw.take() else { return };
+        let runtime = match Handle::try_current() {
+            Ok(runtime) if !self.broken => runtime,
+            // Without a farewell, which the server might never read.
+            Ok(_) | Err(_) => return drop(raw.detach()),
+        };
+        let (deadline, transaction) = (self.deadline, self.transaction);
+        runtime.spawn(async move {
+            let return_it = async {
+                if transaction != TransactionState::None {
+                    raw.execute("rollback").await?;
+                }
+                raw.return_to_pool().await;
+                Ok::<(), Error>(())
+            };
+            let returned = timeout(deadline, return_it).await;
+            if !matches!(returned, Ok(Ok(()))) {
+                tracing::warn!("a connection did not answer when it was returned to the pool");
+                // The future holds the connection, if it is still held: both are dropped here.
+                drop(raw.return_to_pool());
+            }
+        });
+    }
+}
+
+/// The error of a statement that was given up. Whether it ran is unknown.
+fn no_answer() -> Error {
+    let reason = "Postgres did not answer within the statement's deadline";
+    Error::Io(std::io::Error::new(std::io::ErrorKind::TimedOut, reason))
+}
+
+type Step = Either<PgQueryResult, PgRow>;
+
+impl<'c> Executor<'c> for &'c mut Connection {
+    type Database = Postgres;
+
+    fn execute<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, Result<PgQueryResult, Error>>
+    where
+        'c: 'e,
+        E: 'q + Execute<'q, Postgres>,
+    {
+        Box::pin(self.statement(move |raw| raw.execute(query)))
+    }
+
+    /// Reads the whole result before the first row is given out: the deadline is that of the
+    /// statement, not of who reads its rows.
+    fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> BoxStream<'e, Result<Step, Error>>
+    where
+        'c: 'e,
+        E: 'q + Execute<'q, Postgres>,
+    {
+        rows(self.statement(move |raw| Box::pin(raw.fetch_many(query).try_collect())))
+    }
+
+    fn fetch_optional<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, Result<Option<PgRow>, Error>>
+    where
+        'c: 'e,
+        E: 'q + Execute<'q, Postgres>,
+    {
+        Box::pin(self.statement(move |raw| raw.fetch_optional(query)))
+    }
+
+    fn prepare_with<'e>(
+        self,
+        sql: SqlStr,
+        parameters: &'e [PgTypeInfo],
+    ) -> BoxFuture<'e, Result<PgStatement, Error>>
+    where
+        'c: 'e,
+    {
+        Box::pin(self.statement(move |raw| raw.prepare_with(sql, parameters)))
+    }
+
+    fn describe<'e>(self, sql: SqlStr) -> BoxFuture<'e, Result<Describe<Postgres>, Error>>
+    where
+        'c: 'e,
+    {
+        Box::pin(self.statement(move |raw| raw.describe(sql)))
+    }
+}
+
+/// The steps of a result that is read as a whole.
+pub(super) fn rows<'e>(
+    result: impl Future<Output = Result<Vec<Step>, Error>> + Send + 'e,
+) -> BoxStream<'e, Result<Step, Error>> {
+    let steps = futures::stream::once(result);
+    steps.map_ok(|steps| futures::stream::iter(steps.into_iter().map(Ok))).try_flatten().boxed()
+}
+
+/// A transaction. Dropping it rolls it back.
+#[derive(Debug)]
+pub struct Transaction<'c> {
+    connection: Held<'c>,
+}
+
+#[derive(Debug)]
+enum Held<'c> {
+    Owned(Connection),
+    Borrowed(&'c mut Connection),
+}
+
+impl Transaction<'static> {
+    /// Begins a transaction on a connection of its own.
+    ///
+    /// # Errors
+    /// The database's.
+    pub(super) async fn begin(mut connection: Connection) -> Result<Self, Error> {
+        connection.open_transaction().await?;
+        Ok(Self { connection: Held::Owned(connection) })
+    }
+}
+
+impl Transaction<'_> {
+    /// Commits.
+    ///
+    /// # Errors
+    /// The database's. After an error of the connection the outcome is unknown.
+    pub async fn commit(mut self) -> Result<(), Error> {
+        self.end_transaction("commit").await
+    }
+
+    /// Rolls back.
+    ///
+    /// # Errors
+    /// The database's.
+    pub async fn rollback(mut self) -> Result<(), Error> {
+        self.end_transaction("rollback").await
+    }
+}
+
+impl Deref for Transaction<'_> {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        match &self.connection {
+            Held::Owned(connection) => connection,
+            Held::Borrowed(connection) => connection,
+        }
+    }
+}
+
+impl DerefMut for Transaction<'_> {
+    fn deref_mut(&mut self) -> &mut Connection {
+        match &mut self.connection {
+            Held::Owned(connection) => connection,
+            Held::Borrowed(connection) => connection,
+        }
+    }
+}
+
+impl Drop for Transaction<'_> {
+    fn drop(&mut self) {
+        if self.transaction == TransactionState::Open {
+            self.transaction = TransactionState::Abandoned;
+        }
+    }
+}
+
+/// A connection that was taken from the pool, and goes back to it.
+#[derive(Debug)]
+pub struct PooledConnection(pub(super) Connection);
+
+impl Deref for PooledConnection {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        &self.0
+    }
+}
+
+impl DerefMut for PooledConnection {
+    fn deref_mut(&mut self) -> &mut Connection {
+        &mut self.0
+    }
+}

@@ -1,0 +1,72 @@
+//! Lanes: work that must not wait for the connections of other work.
+
+use std::time::Duration;
+
+use crate::platform::settings;
+
+/// A kind of work with connections of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lane {
+    /// Partners' requests; also whatever names no other lane.
+    Requests,
+    /// Requests that prove who somebody is: they wait for a password's hash.
+    Logins,
+    /// Background workers.
+    Workers,
+    /// The operators' API.
+    Operators,
+}
+
+tokio::task_local! {
+    static CURRENT: Lane;
+}
+
+impl Lane {
+    /// Every lane, in the order of their numbers.
+    pub(crate) const ALL: [Self; 4] =
+        [Self::Requests, Self::Logins, Self::Workers, Self::Operators];
+
+    /// Runs `work` on this lane: the statements of its task use the lane's connections. A task that
+    /// it spawns names its lane anew.
+    pub fn run<F: Future>(self, work: F) -> impl Future<Output = F::Output> {
+        CURRENT.scope(self, work)
+    }
+
+    /// The lane of this task.
+    pub(super) fn current() -> Self {
+        CURRENT.try_with(|lane| *lane).unwrap_or(Self::Requests)
+    }
+
+    /// Its place in [`Lane::ALL`].
+    pub(super) const fn number(self) -> usize {
+        self as usize
+    }
+
+    /// The lane in metrics.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Requests => "requests",
+            Self::Logins => "logins",
+            Self::Workers => "workers",
+            Self::Operators => "operators",
+        }
+    }
+
+    /// Most connections of the lane.
+    pub(super) const fn connections_max(self, settings: &settings::Database) -> u32 {
+        match self {
+            Self::Requests => settings.connections_max,
+            Self::Logins => settings.login_connections_max,
+            Self::Workers => settings.worker_connections_max,
+            Self::Operators => settings.operator_connections_max,
+        }
+    }
+
+    /// Longest run of a statement on the lane.
+    pub(super) const fn statement_timeout(self, settings: &settings::Database) -> Duration {
+        Duration::from_millis(match self {
+            Self::Workers => settings.worker_statement_timeout_ms,
+            Self::Requests | Self::Logins | Self::Operators => settings.statement_timeout_ms,
+        })
+    }
+}

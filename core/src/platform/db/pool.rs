@@ -1,0 +1,227 @@
+//! The pool: connections of every lane, and the watch over Postgres.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::TryStreamExt as _;
+use futures::future::{BoxFuture, join_all};
+use futures::stream::BoxStream;
+use sqlx::postgres::{
+    PgConnectOptions, PgPool, PgPoolOptions, PgQueryResult, PgRow, PgStatement, PgTypeInfo,
+};
+use sqlx::{Connection as _, Describe, Either, Error, Execute, Executor, Postgres, SqlStr};
+use tokio::sync::watch;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+
+use super::availability::{Availability, Probe};
+use super::connection::{Connection, PooledConnection, Transaction, rows};
+use super::lane::Lane;
+use crate::platform::clock::Clock;
+use crate::platform::settings;
+
+/// Lifetime of a connection; bounds the time until a failover by address takes effect.
+const CONNECTION_LIFETIME: Duration = Duration::from_secs(30 * 60);
+/// Idle time up to which a connection is used without a ping. The pool checks a connection when it
+/// is returned; another check costs a round trip before every statement.
+const PING_AFTER_IDLE: Duration = Duration::from_millis(100);
+/// Time beyond a statement's timeout after which its connection is closed: the server ends a slow
+/// statement by itself, and its connection can be used again.
+const SERVER_GRACE: Duration = Duration::from_millis(250);
+/// Interval of the probe.
+const PROBE_INTERVAL: Duration = Duration::from_millis(250);
+/// Part of a request's statement timeout that the probe waits for an answer: numerator and
+/// denominator. The requests that wait at the same time are answered before they run into it.
+const PROBE_PART: (u32, u32) = (3, 5);
+
+/// The connections of an edge. Cheap to clone; clones share them.
+#[derive(Clone, Debug)]
+pub struct Pool(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    lanes: [LanePool; Lane::ALL.len()],
+    acquire_timeout: Duration,
+    availability: Arc<Availability>,
+    probe: tokio::sync::Mutex<Probe>,
+}
+
+#[derive(Debug)]
+struct LanePool {
+    pool: PgPool,
+    /// Time after which a statement's connection is closed.
+    deadline: Duration,
+}
+
+impl Pool {
+    /// Connects as needed, with these options. `connect` adapts them to the statement timeout of a
+    /// lane.
+    pub(crate) fn new(
+        settings: &settings::Database,
+        clock: &Clock,
+        connect: impl Fn(Duration) -> PgConnectOptions,
+    ) -> Self {
+        let availability = Arc::new(Availability::new(clock.clone()));
+        let acquire_timeout = Duration::from_millis(settings.acquire_timeout_ms);
+        let lanes = Lane::ALL.map(|lane| {
+            let limit = lane.statement_timeout(settings);
+            let options = pool_options(&availability, acquire_timeout)
+                .max_connections(lane.connections_max(settings));
+            let pool = options.connect_lazy_with(connect(limit));
+            LanePool { pool, deadline: limit + SERVER_GRACE }
+        });
+        let limit = Lane::Requests.statement_timeout(settings);
+        let probe = Probe::new(connect(limit), clock.clone(), limit * PROBE_PART.0 / PROBE_PART.1);
+        let probe = tokio::sync::Mutex::new(probe);
+        Self(Arc::new(Shared { lanes, acquire_timeout, availability, probe }))
+    }
+
+    /// A connection of this task's lane.
+    ///
+    /// # Errors
+    /// When none is free in time, or Postgres is away.
+    pub async fn acquire(&self) -> Result<PooledConnection, Error> {
+        self.connection().await.map(PooledConnection)
+    }
+
+    /// A transaction on a connection of this task's lane.
+    ///
+    /// # Errors
+    /// As [`Pool::acquire`], and the database's.
+    pub async fn begin(&self) -> Result<Transaction<'static>, Error> {
+        Transaction::begin(self.connection().await?).await
+    }
+
+    async fn connection(&self) -> Result<Connection, Error> {
+        let Shared { lanes, acquire_timeout, availability, .. } = &*self.0;
+        let lane = &lanes[Lane::current().number()];
+        let acquired = timeout(*acquire_timeout, async {
+            while availability.wait(*acquire_timeout).await {
+                let acquired = availability.limit(*acquire_timeout, lane.pool.acquire()).await;
+                // Otherwise Postgres went away meanwhile, and may soon be back.
+                if let Ok(acquired) = acquired {
+                    return acquired;
+                }
+            }
+            Err(Error::PoolTimedOut)
+        });
+        let raw = acquired.await.unwrap_or(Err(Error::PoolTimedOut))?;
+        Ok(Connection::new(raw, lane.deadline, availability))
+    }
+
+    /// Watches Postgres until `stop` is true. Without it an outage is found out by each statement.
+    pub async fn watch(&self, mut stop: watch::Receiver<bool>) {
+        let mut ticks = interval(PROBE_INTERVAL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let watching = async {
+            loop {
+                ticks.tick().await;
+                self.probe().await;
+            }
+        };
+        let stopped = async { _ = stop.wait_for(|stop| *stop).await };
+        tokio::select! {
+            () = watching => {}
+            () = stopped => {}
+        }
+    }
+
+    async fn probe(&self) {
+        let answers = self.0.probe.lock().await.answers().await;
+        self.0.availability.record(answers);
+    }
+
+    /// True while Postgres does not answer, as far as [`Pool::watch`] knows.
+    pub fn is_away(&self) -> bool {
+        self.0.availability.is_away()
+    }
+
+    /// Connections of every lane: idle and busy ones.
+    pub fn connections(&self) -> impl Iterator<Item = (Lane, u32, u32)> + '_ {
+        Lane::ALL.into_iter().zip(&self.0.lanes).map(|(lane, LanePool { pool, .. })| {
+            let idle = u32::try_from(pool.num_idle()).unwrap_or(u32::MAX);
+            // The two are not read atomically.
+            (lane, idle, pool.size().saturating_sub(idle))
+        })
+    }
+
+    /// Closes every connection; further ones are refused.
+    pub async fn close(&self) {
+        join_all(self.0.lanes.iter().map(|lane| lane.pool.close())).await;
+    }
+}
+
+fn pool_options(availability: &Arc<Availability>, acquire_timeout: Duration) -> PgPoolOptions {
+    let availability = Arc::clone(availability);
+    let ping_max = acquire_timeout / 2;
+    PgPoolOptions::new()
+        .acquire_timeout(acquire_timeout)
+        .max_lifetime(CONNECTION_LIFETIME)
+        .test_before_acquire(false)
+        .before_acquire(move |connection, metadata| {
+            let availability = Arc::clone(&availability);
+            Box::pin(async move {
+                if availability.has_outlived_outage(metadata.age) {
+                    return Ok(false);
+                }
+                if metadata.idle_for > PING_AFTER_IDLE {
+                    let pinged = timeout(ping_max, connection.ping()).await;
+                    pinged.unwrap_or(Err(Error::PoolTimedOut))?;
+                }
+                Ok(true)
+            })
+        })
+}
+
+impl<'c> Executor<'c> for &Pool {
+    type Database = Postgres;
+
+    fn execute<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, Result<PgQueryResult, Error>>
+    where
+        'c: 'e,
+        E: 'q + Execute<'q, Postgres>,
+    {
+        let pool = self.clone();
+        Box::pin(async move { pool.connection().await?.execute(query).await })
+    }
+
+    fn fetch_many<'e, 'q: 'e, E>(
+        self,
+        query: E,
+    ) -> BoxStream<'e, Result<Either<PgQueryResult, PgRow>, Error>>
+    where
+        'c: 'e,
+        E: 'q + Execute<'q, Postgres>,
+    {
+        let pool = self.clone();
+        rows(async move { pool.connection().await?.fetch_many(query).try_collect().await })
+    }
+
+    fn fetch_optional<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, Result<Option<PgRow>, Error>>
+    where
+        'c: 'e,
+        E: 'q + Execute<'q, Postgres>,
+    {
+        let pool = self.clone();
+        Box::pin(async move { pool.connection().await?.fetch_optional(query).await })
+    }
+
+    fn prepare_with<'e>(
+        self,
+        sql: SqlStr,
+        parameters: &'e [PgTypeInfo],
+    ) -> BoxFuture<'e, Result<PgStatement, Error>>
+    where
+        'c: 'e,
+    {
+        let pool = self.clone();
+        Box::pin(async move { pool.connection().await?.prepare_with(sql, parameters).await })
+    }
+
+    fn describe<'e>(self, sql: SqlStr) -> BoxFuture<'e, Result<Describe<Postgres>, Error>>
+    where
+        'c: 'e,
+    {
+        let pool = self.clone();
+        Box::pin(async move { pool.connection().await?.describe(sql).await })
+    }
+}
