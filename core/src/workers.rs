@@ -37,6 +37,8 @@ const EXPIRED_TOKENS: Duration = Duration::from_secs(10 * 60);
 /// Interval of deleting expired idempotency keys.
 const IDEMPOTENCY_KEYS: Duration = Duration::from_secs(60);
 
+/// Interval of looking whether a rotation of the master key goes on.
+const KEY_ROTATION: Duration = Duration::from_secs(1);
 /// Interval of removing deleted documents from the object store.
 const DOCUMENT_REMOVAL: Duration = Duration::from_secs(60);
 /// Polling interval of the mail outbox.
@@ -70,6 +72,7 @@ impl Core {
             every("sandbox", SANDBOX_SETTLEMENT).run(|| self.settle_sandbox_orders()),
             every("expired tokens", EXPIRED_TOKENS).run(|| self.delete_expired_tokens()),
             every("idempotency keys", IDEMPOTENCY_KEYS).run(|| self.forget_idempotency_keys()),
+            every("key rotation", KEY_ROTATION).run(|| self.rotate_keys()),
             every("documents", DOCUMENT_REMOVAL).run(|| self.remove_documents()),
             every("mail", MAIL).run(|| self.send_mail()),
             Arc::clone(self).deliver(stop.clone()),

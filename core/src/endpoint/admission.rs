@@ -126,6 +126,7 @@ impl Core {
             document: serde_json::Value::Null,
             params: std::mem::take(&mut admission.params),
             now: self.clock.now(),
+            proven: http::Extensions::new(),
         };
         let result = admission.route.run(Arc::clone(self), admission.client.take(), input).await;
         let mut reply = result.unwrap_or_else(|error| error.reply(&request_id));

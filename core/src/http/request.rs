@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
-use http::Method;
 use http::header::HeaderMap;
+use http::{Extensions, Method};
 
 use crate::http::upload::body::UploadedBody;
 
@@ -68,6 +68,8 @@ pub struct Input {
     pub params: Vec<(&'static str, String)>,
     /// Time of the request, for rules about time.
     pub now: DateTime<Utc>,
+    /// Values that the listener has proven already, such as the operator.
+    pub proven: Extensions,
 }
 
 impl Input {

@@ -101,6 +101,10 @@ families! {
     callback_attempts: IntCounterVec "rampart_callback_attempts_total" ["outcome"];
     /// Time from the event to its first attempt.
     callback_lag: HistogramVec "rampart_callback_lag_seconds" [] SECONDS;
+    /// Failed logins of operators, by cause: missing, wrong, limited.
+    operator_login_failures: IntCounterVec "rampart_operator_login_failures_total" ["cause"];
+    /// Calls with the break-glass token of the configuration: each is an alarm.
+    operator_break_glass: IntCounterVec "rampart_operator_break_glass_total" [];
     /// Connections of all pools, by state.
     db_pool: IntGaugeVec "rampart_db_pool" ["state"];
     /// Requests answered with 503 because too many are in flight, by limit: total, address, partner.

@@ -15,6 +15,7 @@ mod mail;
 mod market;
 mod offers;
 mod openapi;
+mod operators;
 mod orders;
 mod pay;
 mod policies;

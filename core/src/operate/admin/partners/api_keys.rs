@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use super::{SLUG, check_networks, find};
 use crate::Core;
+use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Kind, Shape, required};
 use crate::endpoint::{Body, Created, Endpoint, NoContent};
 use crate::http::fields::strict;
@@ -30,6 +31,7 @@ impl Endpoint for IssueApiKey {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/admin/v1/partners/{slug}/api-keys";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
+    const ROLES: &'static [Role] = &[Role::Platform];
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Issue an API key",
@@ -80,7 +82,7 @@ impl Endpoint for IssueApiKey {
         let detail = json!({"apiKeyId": key.id, "name": key.name});
         let actor = operator.actor();
         let entry = Entry { actor, action: "api-key.issue", target: &slug, detail };
-        audit::record(&mut tx, &core.clock, entry).await?;
+        audit::record(&mut tx, core, entry).await?;
         tx.commit().await?;
         core.refresh().await?;
         Ok(Created(IssuedKey { id: key.id.into(), api_key: key.text.expose().to_owned() }))
@@ -120,6 +122,7 @@ impl Endpoint for RevokeApiKey {
     const METHOD: Method = Method::DELETE;
     const PATH: &'static str = "/admin/v1/partners/{slug}/api-keys/{id}";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND];
+    const ROLES: &'static [Role] = &[Role::Platform];
     const DOC: Doc = Doc {
         summary: "Revoke an API key",
         details: "Every edge refuses it within a second.",
@@ -158,7 +161,7 @@ impl Endpoint for RevokeApiKey {
         let detail = json!({"apiKeyId": id});
         let actor = operator.actor();
         let entry = Entry { actor, action: "api-key.revoke", target: &slug, detail };
-        audit::record(&mut tx, &core.clock, entry).await?;
+        audit::record(&mut tx, core, entry).await?;
         tx.commit().await?;
         core.refresh().await?;
         Ok(NoContent)

@@ -195,6 +195,7 @@ mod tests {
             document: fields::parse(body.as_bytes()).unwrap(),
             params: Vec::new(),
             now: DateTime::UNIX_EPOCH,
+            proven: http::Extensions::new(),
         }
     }
 

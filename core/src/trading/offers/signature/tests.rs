@@ -36,6 +36,7 @@ fn signable(body: &str) -> Signable {
         document: fields::parse(body.as_bytes()).unwrap(),
         params: Vec::new(),
         now: DateTime::UNIX_EPOCH,
+        proven: http::Extensions::new(),
     })
 }
 

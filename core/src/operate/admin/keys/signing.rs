@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::NAME;
 use crate::Core;
+use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Endpoint, Json, NoContent};
 use crate::http::fields::strict;
@@ -21,6 +22,7 @@ pub struct ListOperatorKeys;
 impl Endpoint for ListOperatorKeys {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/admin/v1/operator-keys";
+    const ROLES: &'static [Role] = Role::ALL;
     const DOC: Doc = Doc {
         summary: "List the operators' keys",
         details: "By name, at most 100.",
@@ -49,6 +51,7 @@ impl Endpoint for RegisterOperatorKey {
     const METHOD: Method = Method::PUT;
     const PATH: &'static str = "/admin/v1/operator-keys/{name}";
     const STATUSES: &'static [StatusCode] = &[StatusCode::CONFLICT];
+    const ROLES: &'static [Role] = &[Role::Owner];
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Register an operator's key",
@@ -106,6 +109,7 @@ impl Endpoint for RemoveOperatorKey {
     const METHOD: Method = Method::DELETE;
     const PATH: &'static str = "/admin/v1/operator-keys/{name}";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
+    const ROLES: &'static [Role] = &[Role::Owner];
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Remove an operator's key",
