@@ -1,8 +1,7 @@
-//! Authentication: client credentials, user credentials, tokens, passwords, operators' roles.
+//! Authentication: client credentials, user credentials, tokens, passwords.
 
 pub mod caller;
 pub mod client_credentials;
 pub mod passwords;
-pub mod roles;
 pub mod tokens;
 pub mod user_credentials;

@@ -1,7 +1,7 @@
 //! Operation: the operators' API, the sandbox, documentation, readiness.
 
 pub mod admin;
-mod key_rotation;
+mod queues;
 pub mod readiness;
 pub mod sandbox;
 pub mod system;

@@ -16,7 +16,9 @@ use rampart_core::platform::settings::Settings;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub(crate) use self::sections::{Admin, Edge, KeyPair, Log, LogFormat, Ops, ProxyProtocol};
+pub(crate) use self::sections::{
+    Admin, Edge, KeyPair, Log, LogFormat, Ops, ProxyProtocol, Tls, TlsVersion,
+};
 
 /// A configuration error: one sentence that names key and place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +37,7 @@ impl std::error::Error for Invalid {}
 pub(crate) struct Config {
     /// Public listener, for partners and their users.
     pub(crate) edge: Edge,
-    /// Operators' listener: plain HTTP on a loopback address, TLS on any.
+    /// Operators' listener: plain HTTP on a loopback or otherwise protected address.
     pub(crate) admin: Admin,
     /// Listener for metrics and health: plain HTTP.
     pub(crate) ops: Ops,
@@ -87,8 +89,6 @@ impl Config {
     /// One sentence that names the key.
     pub(crate) fn settle(&mut self) -> Result<(), Invalid> {
         self.edge.check()?;
-        self.admin.check()?;
-        self.core.admin_host = self.admin.host();
         self.core.admin_token.clone_from(&self.admin.token);
         if let Some(url) = &self.edge.public_url {
             self.core.public_url = url.trim_end_matches('/').to_owned();

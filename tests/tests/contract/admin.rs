@@ -1,6 +1,6 @@
 //! The operators' API.
 
-pub(crate) mod table;
+mod table;
 
 use http::Method;
 use rampart_tests::test_context::TestContext;

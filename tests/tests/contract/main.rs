@@ -5,6 +5,7 @@
 
 mod access;
 mod admin;
+mod backlogs;
 mod callbacks;
 mod checkout;
 mod dca;
@@ -15,7 +16,6 @@ mod mail;
 mod market;
 mod offers;
 mod openapi;
-mod operators;
 mod orders;
 mod pay;
 mod policies;

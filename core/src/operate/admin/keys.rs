@@ -1,7 +1,6 @@
-//! The ring of master keys, and public keys: of partners, which their policies may name, and of operators, which sign manifests.
+//! Public keys: of partners, which their policies may name, and of operators, which sign manifests.
 
-pub mod rotation;
-pub mod signing;
+pub mod operators;
 pub mod verification;
 
 use crate::endpoint::openapi::doc::{Kind, Member, required};

@@ -89,7 +89,6 @@ impl PersonalDataKey {
     }
 }
 
-/// The context that a user's key is sealed for.
-pub(crate) fn key_context(client: ClientId, user: UserId) -> String {
+fn key_context(client: ClientId, user: UserId) -> String {
     format!("end_user/key/{client}/{user}")
 }
