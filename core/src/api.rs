@@ -132,9 +132,11 @@ pub const OPERATOR_ENDPOINTS: &[Route] = &[
     route::<admin::policies::versions::ShadowVersion>(),
     route::<admin::policies::trial::ReadTrial>(),
     route::<admin::policies::trial::EndTrial>(),
-    route::<admin::keys::operators::ListOperatorKeys>(),
-    route::<admin::keys::operators::RegisterOperatorKey>(),
-    route::<admin::keys::operators::RemoveOperatorKey>(),
+    route::<admin::keys::signing::ListOperatorKeys>(),
+    route::<admin::keys::signing::RegisterOperatorKey>(),
+    route::<admin::keys::signing::RemoveOperatorKey>(),
+    route::<admin::keys::rotation::StartRotation>(),
+    route::<admin::keys::rotation::ReadRotation>(),
     // The market
     route::<admin::market::pairs::ListPairs>(),
     route::<admin::market::pairs::UpdatePair>(),
@@ -161,8 +163,18 @@ pub const OPERATOR_ENDPOINTS: &[Route] = &[
     // Deliveries
     route::<admin::deliveries::ListDeliveries>(),
     route::<admin::deliveries::Redeliver>(),
+    // Operators
+    route::<admin::operators::list::ListOperators>(),
+    route::<admin::operators::create::CreateOperator>(),
+    route::<admin::operators::update::UpdateOperator>(),
+    route::<admin::operators::tokens::IssueOperatorToken>(),
+    route::<admin::operators::tokens::RevokeOperatorToken>(),
+    route::<admin::approvals::list::ListApprovals>(),
+    route::<admin::approvals::decide::GrantApproval>(),
+    route::<admin::approvals::decide::RefuseApproval>(),
     // The service itself
     route::<admin::audit::ListAudit>(),
+    route::<admin::audit::verification::VerifyAudit>(),
     route::<admin::openapi::ReadOpenApi>(),
 ];
 
@@ -202,6 +214,7 @@ mod tests {
             assert_eq!(route.surface, Surface::Operators, "{route:?}");
             assert!(route.errors.is_empty(), "{route:?} declares codes, not statuses");
             assert!(route.path.starts_with("/admin/v1/"), "{route:?}");
+            assert!(!route.roles.is_empty(), "{route:?} declares no role");
         }
     }
 

@@ -1,7 +1,8 @@
-//! Authentication: client credentials, user credentials, tokens, passwords.
+//! Authentication: client credentials, user credentials, tokens, passwords, operators' roles.
 
 pub mod caller;
 pub mod client_credentials;
 pub mod passwords;
+pub mod roles;
 pub mod tokens;
 pub mod user_credentials;

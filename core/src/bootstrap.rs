@@ -1,6 +1,11 @@
 //! Construction of the core from settings.
 
+use std::collections::HashMap;
+use std::process::Stdio;
 use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::process::Command;
 
 use crate::Core;
 use crate::api::{OPERATORS_API, PARTNERS_API};
@@ -9,9 +14,10 @@ use crate::auth::tokens::Tokens;
 use crate::endpoint::KeyClaims;
 use crate::http::images::ImageProcessor;
 use crate::notify::callbacks::Outbound;
+use crate::operate::admin::login::LoginFailures;
 use crate::partners::Attempts;
 use crate::platform::clock::Clock;
-use crate::platform::crypto::{KEY_BYTES, MasterKey};
+use crate::platform::crypto::{KEY_BYTES, MasterKey, Purpose, Secret, lasting_context};
 use crate::platform::db::{self, DatabaseError, Pool};
 use crate::platform::error::{Error, Result};
 use crate::platform::heartbeats::Heartbeats;
@@ -29,6 +35,9 @@ use crate::trading::market::feed::PriceFeed;
 use crate::trading::orders::{OrderInserts, OrderReads};
 use crate::trading::payment_methods::MethodCache;
 use crate::users;
+
+/// Time for the command that prints the master key.
+const KEY_COMMAND_MAX: Duration = Duration::from_secs(30);
 
 /// The reason the core cannot start: one sentence for the operator.
 #[derive(Debug)]
@@ -49,7 +58,7 @@ impl Core {
     /// # Errors
     /// One sentence that names the cause.
     pub async fn start(settings: Settings, clock: Clock) -> Result<Arc<Self>, StartError> {
-        let configured = configured_key(&settings)?;
+        let configured = configured_key(&settings).await?;
         let upstream = configured_upstream(&settings)?;
         let mailer = Mailer::new(&settings.mail, &settings.public_url)
             .map_err(|reason| StartError(reason.to_owned()))?;
@@ -57,10 +66,16 @@ impl Core {
         let db = open_checked(&settings.database, &clock)
             .await
             .map_err(|e| StartError(e.to_string()))?;
+        if configured.is_none() && serves_live(&db).await.map_err(|e| StartError(e.to_string()))? {
+            let reason = "keys.master is not set, and there are live partners: configure the key \
+                          (so far it is in the table edge_key)";
+            return Err(StartError(reason.to_owned()));
+        }
         let keys = match configured {
             Some(key) => key,
             None => stored_key(&clock, &db).await.map_err(|e| StartError(e.to_string()))?,
         };
+        store_lasting_keys(&keys, &clock, &db).await.map_err(|e| StartError(e.to_string()))?;
         let assembled = Self::assemble(settings, clock, db, (keys, upstream, mailer)).await;
         assembled.map_err(|e| StartError(e.to_string()))
     }
@@ -75,7 +90,7 @@ impl Core {
         mut settings: Settings,
         clock: Clock,
     ) -> Result<(Option<Arc<Self>>, Schema), StartError> {
-        let configured = configured_key(&settings)?;
+        let configured = configured_key(&settings).await?;
         let upstream = configured_upstream(&settings)?;
         let mailer = Mailer::new(&settings.mail, &settings.public_url)
             .map_err(|reason| StartError(reason.to_owned()))?;
@@ -101,9 +116,8 @@ impl Core {
         db: Pool,
         (keys, upstream, mailer): (MasterKey, Option<Upstream>, Option<Mailer>),
     ) -> Result<Arc<Self>> {
-        let metrics = Metrics::new(settings.metrics.partners_max)
-            .map_err(|e| Error::internal("register metrics", e))?;
-        db.measure(&metrics);
+        load_lasting_keys(&keys, &db).await?;
+        let metrics = Metrics::new().map_err(|e| Error::internal("register metrics", e))?;
         metrics.build_info.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
         let policies = Policies::new(&settings.policy)?;
         let price_feed = PriceFeed::new(&settings.prices)?;
@@ -131,6 +145,7 @@ impl Core {
             images: ImageProcessor::default(),
             method_cache: MethodCache::default(),
             attempts: Attempts::default(),
+            login_failures: LoginFailures::default(),
             user_attempts: users::Attempts::default(),
             tokens,
             order_inserts,
@@ -173,10 +188,87 @@ fn configured_upstream(settings: &Settings) -> Result<Option<Upstream>, StartErr
 }
 
 /// The configured master key. Checked before anything else.
-fn configured_key(settings: &Settings) -> Result<Option<MasterKey>, StartError> {
-    let Some(text) = &settings.keys.master else { return Ok(None) };
+async fn configured_key(settings: &Settings) -> Result<Option<MasterKey>, StartError> {
+    let printed = printed_key(&settings.keys.master_command).await?;
+    if printed.is_some() && settings.keys.master.is_some() {
+        return Err(StartError("keys.master and keys.master_command are both set".to_owned()));
+    }
+    let (text, setting) = match (&settings.keys.master, &printed) {
+        (Some(text), _) => (text, "keys.master"),
+        (None, Some(text)) => (text, "the output of keys.master_command"),
+        (None, None) => return Ok(None),
+    };
     let key = MasterKey::parse(text);
-    key.map(Some).ok_or_else(|| StartError("keys.master is not 32 bytes in base64".to_owned()))
+    key.map(Some).ok_or_else(|| {
+        StartError(format!("{setting} is not 32 bytes in base64, or a list of up to 8 such keys"))
+    })
+}
+
+/// The output of a command, if there is one.
+async fn printed_key(command: &[String]) -> Result<Option<Secret>, StartError> {
+    let Some((program, arguments)) = command.split_first() else { return Ok(None) };
+    let failed = |why: &dyn std::fmt::Display| {
+        StartError(format!("keys.master_command, '{program}', gives no key: {why}"))
+    };
+    let run = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .kill_on_drop(true)
+        .output();
+    let output = tokio::time::timeout(KEY_COMMAND_MAX, run).await;
+    let output = output.map_err(|_| failed(&"it takes longer than 30 s"))?;
+    let output = output.map_err(|error| failed(&error))?;
+    if !output.status.success() {
+        return Err(failed(&output.status));
+    }
+    String::from_utf8(output.stdout)
+        .map(|text| Some(Secret::new(text)))
+        .map_err(|_| failed(&"its output is not text"))
+}
+
+/// True if there is a live client.
+async fn serves_live(db: &Pool) -> Result<bool> {
+    let live =
+        sqlx::query_scalar!(r#"select exists (select from client where mode = 'live') as "live!""#);
+    Ok(live.fetch_one(db).await?)
+}
+
+/// Stores the keys that outlive a rotation, at the first start.
+async fn store_lasting_keys(keys: &MasterKey, clock: &Clock, db: &Pool) -> Result<()> {
+    let stored = lasting_keys(db).await?;
+    let names = Purpose::LASTING.map(|purpose| (purpose, purpose.label()));
+    for (purpose, name) in names.into_iter().filter(|(_, name)| !stored.contains_key(name)) {
+        let sealed = keys.seal(clock, &lasting_context(&name), &keys.derive_oldest(purpose)?)?;
+        sqlx::query!(
+            "insert into lasting_key (name, sealed, created_at) values ($1, $2, now()) \
+             on conflict (name) do nothing",
+            name,
+            sealed,
+        )
+        .execute(db)
+        .await?;
+    }
+    Ok(())
+}
+
+/// Loads the keys that outlive a rotation. Those of another master key are left out; readiness tells.
+async fn load_lasting_keys(keys: &MasterKey, db: &Pool) -> Result<()> {
+    let mut opened = HashMap::new();
+    for (name, sealed) in lasting_keys(db).await? {
+        match keys.open(&lasting_context(&name), &sealed).map(TryInto::try_into) {
+            Ok(Ok(key)) => drop(opened.insert(name, key)),
+            Ok(Err(_)) => tracing::error!(name, "a lasting key has another length"),
+            Err(error) => tracing::error!(%error, name, "a lasting key cannot be opened"),
+        }
+    }
+    keys.keep_lasting(opened);
+    Ok(())
+}
+
+async fn lasting_keys(db: &Pool) -> Result<HashMap<String, Vec<u8>>> {
+    let rows = sqlx::query!("select name, sealed from lasting_key").fetch_all(db).await?;
+    Ok(rows.into_iter().map(|row| (row.name, row.sealed)).collect())
 }
 
 /// The master key in the database, generated at the first start.

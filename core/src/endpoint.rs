@@ -19,6 +19,7 @@ pub(crate) use self::idempotency::{SavedAnswer, key_lost, save_answer};
 pub use self::respond::{Created, Done, Json, NoContent, Respond, Success};
 use crate::Core;
 use crate::auth::caller::{Caller, Client, UserProof};
+use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::Doc;
 use crate::http::Surface;
 use crate::http::fields::{self, strict};
@@ -48,6 +49,13 @@ pub trait Endpoint: 'static {
     /// Statuses with which [`Endpoint::read`] and [`Endpoint::call`] refuse, beyond those of the
     /// caller and of reading: operators' API.
     const STATUSES: &'static [StatusCode] = &[];
+    /// Roles of which an operator needs one: operators' API. An owner has all.
+    const ROLES: &'static [Role] = &[];
+    /// Action under which a read of personal data stands in the audit: operators' API.
+    const READ_AUDIT: Option<&'static str> = None;
+    /// `true` if a second operator may have to agree first: operators' API; see
+    /// [`Endpoint::hold`].
+    const APPROVAL: bool = false;
     /// Form of the body.
     const BODY: Body = Body::None;
     /// Caching of the answer.
@@ -72,6 +80,17 @@ pub trait Endpoint: 'static {
     /// # Errors
     /// All violations of the stage together.
     fn read(input: &Input, caller: &Self::Caller) -> Result<Self::Request>;
+
+    /// Gives the answer to a request that is not carried out yet, because a second operator has to
+    /// agree first.
+    fn hold(
+        _: &Core,
+        _: &Input,
+        _: &Self::Caller,
+        _: &Self::Request,
+    ) -> impl Future<Output = Result<Option<Reply>>> + Send {
+        async { Ok(None) }
+    }
 
     /// Carries the request out. Its only effect is its transaction.
     fn call(
@@ -164,6 +183,12 @@ pub struct Route {
     pub errors: &'static [Code],
     /// Statuses that the endpoint declares itself.
     pub statuses: &'static [StatusCode],
+    /// Roles of which an operator needs one.
+    pub roles: &'static [Role],
+    /// Action of the audit for a read of personal data.
+    pub read_audit: Option<&'static str>,
+    /// `true` if a second operator may have to agree first.
+    pub approval: bool,
     /// Codes that its caller's proof declares.
     pub caller_errors: &'static [Code],
     /// `true` if the client is proven at admission.
@@ -230,13 +255,20 @@ impl Route {
     pub fn refusals(&self) -> Vec<StatusCode> {
         let mut refusals = vec![
             StatusCode::UNAUTHORIZED,
+            StatusCode::FORBIDDEN,
             StatusCode::REQUEST_TIMEOUT,
             StatusCode::PAYLOAD_TOO_LARGE,
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            StatusCode::MISDIRECTED_REQUEST,
+            StatusCode::TOO_MANY_REQUESTS,
             StatusCode::INTERNAL_SERVER_ERROR,
             StatusCode::SERVICE_UNAVAILABLE,
         ];
         if self.body == Body::StrictJson {
             refusals.push(StatusCode::BAD_REQUEST);
+        }
+        if self.approval {
+            refusals.push(StatusCode::CONFLICT);
         }
         if self.takes_input() {
             refusals.push(StatusCode::UNPROCESSABLE_ENTITY);
@@ -276,6 +308,9 @@ pub const fn route<E: Endpoint>() -> Route {
         scope: E::SCOPE,
         errors: E::ERRORS,
         statuses: E::STATUSES,
+        roles: E::ROLES,
+        read_audit: E::READ_AUDIT,
+        approval: E::APPROVAL,
         caller_errors: <E::Caller as Caller>::ERRORS,
         client: <E::Caller as Caller>::CLIENT,
         body: E::BODY,
@@ -312,9 +347,13 @@ async fn respond<E: Endpoint>(
         Claim::Answered(reply) => return Ok(reply),
     };
     let result = match E::read(&input, &caller) {
-        Ok(request) => {
-            E::call_with_key(core, caller, request, key.as_ref()).await.and_then(Respond::respond)
-        }
+        Ok(request) => match E::hold(core, &input, &caller, &request).await {
+            Ok(None) => E::call_with_key(core, caller, request, key.as_ref())
+                .await
+                .and_then(Respond::respond),
+            Ok(Some(reply)) => Ok(reply),
+            Err(error) => Err(error),
+        },
         Err(error) => Err(error),
     };
     match key {

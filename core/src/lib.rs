@@ -25,6 +25,7 @@ use crate::endpoint::KeyClaims;
 use crate::endpoint::router::ServedApi;
 use crate::http::images::ImageProcessor;
 use crate::notify::callbacks::Outbound;
+use crate::operate::admin::login::LoginFailures;
 use crate::partners::Attempts;
 use crate::platform::clock::Clock;
 use crate::platform::crypto::MasterKey;
@@ -82,6 +83,8 @@ pub struct Core {
     pub images: ImageProcessor,
     /// Rate limits of client credentials.
     pub attempts: Attempts,
+    /// Failed logins of operators by address.
+    pub login_failures: LoginFailures,
     /// Rate limits of users' e-mail addresses.
     pub user_attempts: users::Attempts,
     /// Cached payment-method lists of the current catalogue.

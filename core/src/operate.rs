@@ -1,7 +1,7 @@
 //! Operation: the operators' API, the sandbox, documentation, readiness.
 
 pub mod admin;
-mod queues;
+mod key_rotation;
 pub mod readiness;
 pub mod sandbox;
 pub mod system;

@@ -4,10 +4,14 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::commands::approval::Approval;
+use crate::commands::audit::Audit;
 use crate::commands::config::ConfigCommand;
 use crate::commands::doctor::Doctor;
 use crate::commands::key::Key;
+use crate::commands::keys::Keys;
 use crate::commands::migrate::Migrate;
+use crate::commands::operator::Operator;
 use crate::commands::order::Order;
 use crate::commands::partner::Partner;
 use crate::commands::policy::Policy;
@@ -44,11 +48,19 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Key(Key),
     #[command(subcommand)]
+    Keys(Keys),
+    #[command(subcommand)]
     Policy(Policy),
     #[command(subcommand)]
     Price(Price),
     #[command(subcommand)]
     Order(Order),
+    #[command(subcommand)]
+    Operator(Operator),
+    #[command(subcommand)]
+    Approval(Approval),
+    #[command(subcommand)]
+    Audit(Audit),
 }
 
 impl Command {
@@ -71,9 +83,13 @@ impl Command {
             Self::Config(command) => command.run(),
             Self::Partner(command) => command.run(),
             Self::Key(command) => command.run(),
+            Self::Keys(command) => command.run(),
             Self::Policy(command) => command.run(),
             Self::Price(command) => command.run(),
             Self::Order(command) => command.run(),
+            Self::Operator(command) => command.run(),
+            Self::Approval(command) => command.run(),
+            Self::Audit(command) => command.run(),
         }
     }
 }

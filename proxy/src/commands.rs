@@ -1,10 +1,14 @@
 //! Commands that operate a running edge through its admin listener. Each prints the answer as
 //! JSON, so that a script can read it.
 
+pub(crate) mod approval;
+pub(crate) mod audit;
 pub(crate) mod config;
 pub(crate) mod doctor;
 pub(crate) mod key;
+pub(crate) mod keys;
 pub(crate) mod migrate;
+pub(crate) mod operator;
 pub(crate) mod order;
 pub(crate) mod partner;
 pub(crate) mod policy;

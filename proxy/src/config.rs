@@ -16,9 +16,7 @@ use rampart_core::platform::settings::Settings;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub(crate) use self::sections::{
-    Admin, Edge, KeyPair, Log, LogFormat, Ops, ProxyProtocol, Tls, TlsVersion,
-};
+pub(crate) use self::sections::{Admin, Edge, KeyPair, Log, LogFormat, Ops, ProxyProtocol};
 
 /// A configuration error: one sentence that names key and place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +35,7 @@ impl std::error::Error for Invalid {}
 pub(crate) struct Config {
     /// Public listener, for partners and their users.
     pub(crate) edge: Edge,
-    /// Operators' listener: plain HTTP on a loopback or otherwise protected address.
+    /// Operators' listener: plain HTTP on a loopback address, TLS on any.
     pub(crate) admin: Admin,
     /// Listener for metrics and health: plain HTTP.
     pub(crate) ops: Ops,
@@ -89,6 +87,8 @@ impl Config {
     /// One sentence that names the key.
     pub(crate) fn settle(&mut self) -> Result<(), Invalid> {
         self.edge.check()?;
+        self.admin.check()?;
+        self.core.admin_host = self.admin.host();
         self.core.admin_token.clone_from(&self.admin.token);
         if let Some(url) = &self.edge.public_url {
             self.core.public_url = url.trim_end_matches('/').to_owned();

@@ -1,9 +1,10 @@
 //! An operator's side of the admin listener: what every command but `serve` talks through.
 
+use std::path::Path;
 use std::time::Duration;
 
 use http::Method;
-use reqwest::Client;
+use reqwest::{Certificate, Client};
 use serde_json::Value;
 
 use crate::config::Config;
@@ -41,19 +42,31 @@ impl Operator {
                 "'admin.token' is not set (RAMPART__ADMIN__TOKEN or the file)".to_owned(),
             )
         })?;
-        Self::at(format!("http://{}", config.admin.listen), token.expose().to_owned())
+        let authority = config.admin.tls.cert.as_deref();
+        Self::build(config.admin.base_url(), token.expose().to_owned(), authority)
     }
 
-    /// Calls the listener at `base`.
+    /// Calls the listener at `base`, which speaks plain HTTP.
     ///
     /// # Errors
     /// When no HTTP client can be made.
     pub(crate) fn at(base: String, token: String) -> Result<Self, StartupError> {
-        let http = Client::builder()
-            .timeout(ANSWER_MAX)
-            .no_proxy()
-            .build()
-            .map_err(|e| StartupError::new("no HTTP client can be made", &e))?;
+        Self::build(base, token, None)
+    }
+
+    /// `authority` is a PEM file with certificates that are trusted besides the system's.
+    fn build(base: String, token: String, authority: Option<&Path>) -> Result<Self, StartupError> {
+        let mut client = Client::builder().timeout(ANSWER_MAX).no_proxy();
+        if let Some(path) = authority {
+            let unusable = format!("the certificate in '{}' cannot be used", path.display());
+            let pem = std::fs::read(path).map_err(|e| StartupError::new(&unusable, &e))?;
+            let trusted = Certificate::from_pem_bundle(&pem);
+            for trusted in trusted.map_err(|e| StartupError::new(&unusable, &e))? {
+                client = client.add_root_certificate(trusted);
+            }
+        }
+        let http =
+            client.build().map_err(|e| StartupError::new("no HTTP client can be made", &e))?;
         Ok(Self { http, base, token })
     }
 

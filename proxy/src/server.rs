@@ -116,6 +116,8 @@ pub(crate) fn start(mut config: Config, upgrade: bool) -> Result<Serving, Startu
     config.settle().map_err(sentence)?;
     descriptors::reserve(&config)?;
     let certificates = Certificates::load(config.edge.certificates()).map_err(sentence)?;
+    let admin_certificate = config.admin.certificate().map(|pair| Certificates::load(vec![pair]));
+    let admin_certificate = admin_certificate.transpose().map_err(sentence)?;
     let (peer, mut fds) = inherit(&config, upgrade)?;
     let sockets = Sockets::open(&config, &mut fds)?;
     if config.edge.public_url.is_none() {
@@ -128,6 +130,7 @@ pub(crate) fn start(mut config: Config, upgrade: bool) -> Result<Serving, Startu
     let shutdown = Arc::new(Shutdown {
         lifecycle: Lifecycle::new(clock.clone()),
         certificates,
+        admin_certificate,
         fds: OnceLock::new(),
         upgrade_socket: edge.upgrade_socket.clone(),
         drain: edge.drain(),
@@ -311,14 +314,21 @@ impl EdgeService {
         }
         let (edge, lifecycle) = (&self.config.edge, &self.shutdown.lifecycle);
         let certificates = &self.shutdown.certificates;
-        let acceptor =
-            tls::acceptor(Arc::clone(certificates), &edge.tls, &core).map_err(sentence)?;
+        let acceptor = tls::acceptor(Arc::clone(certificates)).map_err(sentence)?;
+        let admin_tls = match &self.shutdown.admin_certificate {
+            Some(certificate) => {
+                let acceptor = tls::acceptor(Arc::clone(certificate)).map_err(sentence)?;
+                tokio::spawn(Arc::clone(certificate).watch());
+                let addresses = AddressLimits::new(PRIVATE_CONNECTIONS_MAX);
+                Some(Tls { acceptor, addresses })
+            }
+            None => None,
+        };
         let tls = Tls { acceptor, addresses: AddressLimits::new(edge.connections_per_address_max) };
         let public =
             Gateway::public(Arc::clone(&core), edge, Arc::clone(lifecycle), Arc::clone(&self.log));
         let operators = Gateway::operators(Arc::clone(&core), Arc::clone(lifecycle));
-        let operations =
-            Gateway::operations(Arc::clone(&core), Arc::clone(lifecycle), Arc::clone(certificates));
+        let operations = Gateway::operations(Arc::clone(&core), Arc::clone(lifecycle));
         let (stop_public, public_end) = watch::channel(false);
         let (stop_private, private_end) = watch::channel(false);
         let (all, private) = (edge.connections_max, PRIVATE_CONNECTIONS_MAX);
@@ -326,7 +336,7 @@ impl EdgeService {
         let listeners = [
             (self.listener(public, &core, &sockets.edge, (all, Some(tls))), public_end),
             (
-                self.listener(operators, &core, [&sockets.admin], (private, None)),
+                self.listener(operators, &core, [&sockets.admin], (private, admin_tls)),
                 private_end.clone(),
             ),
             (self.listener(operations, &core, [&sockets.ops], (private, None)), private_end),

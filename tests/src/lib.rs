@@ -27,6 +27,7 @@ pub mod guests;
 pub mod keys;
 pub mod mail_server;
 pub mod order_fixture;
+pub mod outbox;
 pub mod partner;
 pub mod postgres_link;
 pub mod process;

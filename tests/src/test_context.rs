@@ -69,10 +69,16 @@ impl TestContext {
 
     /// Another edge over the same database, with a core and a pool of its own and the same clock.
     pub async fn second_edge(&self) -> Self {
-        let clock = self.core.clock.clone();
-        let core = Core::start(self.settings.clone(), clock).await.unwrap();
+        self.edge_with(|_| ()).await
+    }
+
+    /// Another edge whose settings differ.
+    pub async fn edge_with(&self, change: impl FnOnce(&mut Settings)) -> Self {
+        let mut settings = self.settings.clone();
+        change(&mut settings);
+        let core = Core::start(settings.clone(), self.core.clock.clone()).await.unwrap();
         let db = cluster::pool(&self.url).await;
-        Self { core, settings: self.settings.clone(), url: self.url.clone(), db }
+        Self { core, settings, url: self.url.clone(), db }
     }
 
     /// The core itself, for what no request can reach (a worker's turn, a refresh).
@@ -150,7 +156,6 @@ pub fn head(method: Method, path: &str) -> Head {
         query,
         headers: HeaderMap::new(),
         peer: IpAddr::V4(Ipv4Addr::LOCALHOST),
-        client_certificate: None,
         request_id: "test-request".to_owned(),
     }
 }

@@ -8,7 +8,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, ClientConnection};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
@@ -38,7 +37,7 @@ pub async fn connect_from(
     edge: SocketAddr,
     protocol: &str,
 ) -> io::Result<TlsStream<TcpStream>> {
-    open_tls(Some(own.into()), edge, &[], CERTIFICATE.client(&[protocol]).into()).await
+    open_tls(Some(own.into()), edge, &[], &CERTIFICATE, protocol).await
 }
 
 /// The same to who shows this certificate.
@@ -50,15 +49,16 @@ pub async fn connect_to(
     certificate: &Certificate,
     protocol: &str,
 ) -> io::Result<TlsStream<TcpStream>> {
-    open_tls(None, edge, &[], certificate.client(&[protocol]).into()).await
+    open_tls(None, edge, &[], certificate, protocol).await
 }
 
-/// The TLS connection of a client from this address, with these bytes before the first one of TLS.
+/// The same from this address, with these bytes before the first one of TLS.
 async fn open_tls(
     own: Option<IpAddr>,
     edge: SocketAddr,
     preamble: &[u8],
-    client: Arc<ClientConfig>,
+    certificate: &Certificate,
+    protocol: &str,
 ) -> io::Result<TlsStream<TcpStream>> {
     let socket = if edge.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
     if let Some(own) = own {
@@ -68,7 +68,8 @@ async fn open_tls(
     tcp.set_nodelay(true)?;
     tcp.write_all(preamble).await?;
     let name = ServerName::try_from("localhost").unwrap();
-    TlsConnector::from(client).connect(name, tcp).await
+    let connector = TlsConnector::from(Arc::new(certificate.client(&[protocol])));
+    connector.connect(name, tcp).await
 }
 
 /// One connection, and what came over it that was not looked at yet.
@@ -96,7 +97,7 @@ impl Wire {
     /// # Errors
     /// When it is closed before it is open.
     pub async fn try_proxied(edge: SocketAddr, header: &[u8]) -> io::Result<Self> {
-        let stream = open_tls(None, edge, header, CERTIFICATE.client(&["http/1.1"]).into()).await?;
+        let stream = open_tls(None, edge, header, &CERTIFICATE, "http/1.1").await?;
         Ok(Self { stream, held: Vec::new() })
     }
 
@@ -106,19 +107,6 @@ impl Wire {
     /// When it is closed before it is open.
     pub async fn try_open_from(own: Ipv4Addr, edge: SocketAddr) -> io::Result<Self> {
         Ok(Self { stream: connect_from(own, edge, "http/1.1").await?, held: Vec::new() })
-    }
-
-    /// A connection of this TLS client.
-    ///
-    /// # Errors
-    /// When it is closed before it is open.
-    pub async fn try_open_as(edge: SocketAddr, client: &Arc<ClientConfig>) -> io::Result<Self> {
-        Ok(Self { stream: open_tls(None, edge, &[], Arc::clone(client)).await?, held: Vec::new() })
-    }
-
-    /// The client's side of TLS.
-    pub fn tls(&self) -> &ClientConnection {
-        self.stream.get_ref().1
     }
 
     /// The certificate that the edge showed.

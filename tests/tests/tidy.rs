@@ -22,14 +22,20 @@ const MAY_SLEEP: [&str; 1] = ["tests/src/deadline.rs"];
 const MAY_FLOAT: [&str; 2] = ["core/src/platform/metrics.rs", "core/src/platform/metrics/"];
 
 /// Tables that belong to no tenant. In every other one `client_id` comes first in the primary key.
-const GLOBAL_TABLES: [&str; 14] = [
+const GLOBAL_TABLES: [&str; 20] = [
+    "approval",
     "audit",
+    "audit_head",
     "change_counter",
     "currency",
     "currency_pair",
     "edge_key",
+    "key_rotation",
+    "lasting_key",
     "nationality",
+    "operator",
     "operator_key",
+    "operator_token",
     "payment_method",
     "payment_method_preference",
     "policy_component",

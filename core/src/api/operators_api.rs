@@ -19,7 +19,11 @@ pub const OPERATORS: Api = Api {
 const DOMAINS: &[Domain] = &[
     domain("partners", "Partners", "Partners, their settings, API keys and secrets."),
     domain("policies", "Policies", "Wasm policies of partners: versions, trials, dry runs."),
-    domain("keys", "Keys", "Public keys that policies name, or that sign their manifests."),
+    domain(
+        "keys",
+        "Keys",
+        "The ring of master keys; public keys that policies name, or that sign manifests.",
+    ),
     domain("market", "Market", "Currency pairs, prices and payment methods."),
     domain("orders", "Orders", "Orders of both sides, their events, and offers."),
     domain("users", "Users", "End users: checks, levels, limits, images."),
@@ -27,6 +31,12 @@ const DOMAINS: &[Domain] = &[
     domain("dca", "Savings plans", "Plans whose deposits buy at regular intervals."),
     domain("deliveries", "Deliveries", "Webhooks and callbacks to partners."),
     domain("mail", "Mail", "Mail to users."),
+    domain(
+        "operators",
+        "Operators",
+        "People and programs that administer, their roles and tokens.",
+    ),
+    domain("approvals", "Approvals", "Calls that need a second person."),
     domain("audit", "Audit", "Changes that operators made."),
     domain("openapi", "The service", "The API itself."),
 ];
@@ -36,7 +46,13 @@ const INTRODUCTION: &str = "\
 The operators' API administers partners, their policies, the market, orders and users. It has a \
 listener of its own (`admin.listen`), which is not for the public.\n\n\
 Every call carries the operator's token in `Authorization: Bearer`; without it nothing is answered \
-but 401. Every write leaves a row in the audit. Bodies and queries are read strictly: an unknown \
+but 401. Each operator has roles, and every call says which of them may make it (403 otherwise). \
+The token of the configuration is that of a break-glass owner, and each of its uses an alarm. Every \
+write leaves a row in the audit, and so does every read of personal data.\n\n\
+Some calls need two persons: they are answered with 202 and an approval, which another operator \
+grants; then the same call, made again, is carried out. The break-glass owner needs nobody.\n\n\
+A body comes as `application/json` (a component as `application/wasm`), and never from a page of \
+another origin. Bodies and queries are read strictly: an unknown \
 member or parameter is 422, so that a typing error is seen. An empty body is an empty object. \
 Errors are `{\"error\":\"…\"}`; whatever is refused has changed nothing.\n\n\
 Amounts are JSON numbers to be read as exact decimals, never through a binary float. Times are \

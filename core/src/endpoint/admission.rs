@@ -36,11 +36,6 @@ impl Admission {
     pub fn slug(&self) -> Arc<str> {
         self.client.as_ref().map_or_else(|| "".into(), |client| Arc::clone(&client.tenant.slug))
     }
-
-    /// The client's class in metrics: `test` or `live`; `none` without one.
-    pub fn partner_class(&self) -> &'static str {
-        self.client.as_ref().map_or("none", |client| client.tenant.mode.as_str())
-    }
 }
 
 impl Core {
@@ -105,7 +100,7 @@ impl Core {
         match rates.iter().find(|(_, decision)| !decision.allowed) {
             None => Ok(()),
             Some((bucket, decision)) => {
-                self.metrics.rate_limited(bucket, &tenant.slug);
+                self.metrics.rate_limited.with_label_values(&[*bucket, &*tenant.slug]).inc();
                 Err(Error::rate_limited(bucket, *decision))
             }
         }
@@ -131,6 +126,7 @@ impl Core {
             document: serde_json::Value::Null,
             params: std::mem::take(&mut admission.params),
             now: self.clock.now(),
+            proven: http::Extensions::new(),
         };
         let result = admission.route.run(Arc::clone(self), admission.client.take(), input).await;
         let mut reply = result.unwrap_or_else(|error| error.reply(&request_id));

@@ -1,12 +1,11 @@
 //! A request as a listener passes it to the core: plain values, no server types.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
-use http::Method;
 use http::header::HeaderMap;
+use http::{Extensions, Method};
 
 use crate::http::upload::body::UploadedBody;
 
@@ -24,10 +23,8 @@ pub struct Head {
     pub query: Option<String>,
     /// Headers, at most 16 KiB together.
     pub headers: HeaderMap,
-    /// Address of the client.
+    /// Address of the peer.
     pub peer: IpAddr,
-    /// Subject of the client's TLS certificate, which has been verified; `None` without one.
-    pub client_certificate: Option<Arc<str>>,
     /// The caller's `X-Request-Id` if it is well formed, else a new one.
     pub request_id: String,
 }
@@ -71,6 +68,8 @@ pub struct Input {
     pub params: Vec<(&'static str, String)>,
     /// Time of the request, for rules about time.
     pub now: DateTime<Utc>,
+    /// Values that the listener has proven already, such as the operator.
+    pub proven: Extensions,
 }
 
 impl Input {

@@ -5,14 +5,18 @@
 //! strictly ([`crate::http::fields::strict`]).
 
 pub mod accounts;
+pub mod approvals;
 pub mod audit;
+mod browser;
 pub mod dca;
 pub mod deliveries;
 pub mod keys;
+pub mod login;
 pub mod mail;
 pub mod market;
 pub mod openapi;
 pub mod operator;
+pub mod operators;
 pub mod orders;
 pub mod partners;
 pub mod policies;
@@ -21,14 +25,15 @@ pub mod users;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{Method, StatusCode};
-use serde_json::json;
+use http::{Extensions, Method, StatusCode};
+use serde_json::{Value, json};
 
 use self::operator::Operator;
 use crate::Core;
 use crate::endpoint::router::Found;
 use crate::http::reply::Reply;
 use crate::http::request::{Head, Input};
+use crate::platform::audit::{self as audit_log, Entry};
 use crate::platform::error::{Denial, Error, Result};
 
 /// Largest body of the operators' API in bytes: a policy's component, with room.
@@ -46,8 +51,9 @@ impl Core {
     }
 
     async fn answer_operator(self: &Arc<Self>, head: Head, body: Bytes) -> Result<Reply> {
+        browser::check_origin(&head)?;
         // Before the path is looked at: a stranger learns nothing of what exists.
-        Operator::identify(self, &head)?;
+        let operator = Operator::log_in(self, &head).await?;
         if body.len() > BODY_BYTES_MAX {
             return Err(Denial::new(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large").into());
         }
@@ -56,14 +62,50 @@ impl Core {
             Found::OtherMethods(methods) => return Err(not_allowed(&methods).into()),
             Found::Nothing => return Err(Denial::not_found("call").into()),
         };
-        let document = serde_json::Value::Null;
-        let input = Input { head, body, upload: None, document, params, now: self.clock.now() };
+        operator.check(route.roles)?;
+        browser::check_media_type(route, &head, &body)?;
+        let read = route.read_audit.map(|action| Read::new(action, &operator, &params));
+        let (mut proven, now) = (Extensions::new(), self.clock.now());
+        proven.insert(operator);
+        let document = Value::Null;
+        let input = Input { head, body, upload: None, document, params, now, proven };
         let result = route.run(Arc::clone(self), None, input).await;
         let reply = result.unwrap_or_else(|error| refusal(&error));
         if !route.declares_status(reply.status) {
             tracing::error!(?route, status = reply.status.as_u16(), "undeclared status");
         }
+        if let Some(read) = read.filter(|_| reply.status.is_success()) {
+            read.record(self).await?;
+        }
         Ok(reply)
+    }
+}
+
+/// A read of personal data, for the audit.
+struct Read {
+    action: &'static str,
+    operator: Operator,
+    target: String,
+    detail: Value,
+}
+
+impl Read {
+    /// A read of what the path's segments name.
+    fn new(action: &'static str, operator: &Operator, params: &[(&'static str, String)]) -> Self {
+        let target = params.first().map_or_else(String::new, |(_, value)| value.clone());
+        let named = params.iter().skip(1);
+        let detail = named.map(|(name, value)| ((*name).to_owned(), value.as_str().into()));
+        Self { action, operator: operator.clone(), target, detail: Value::Object(detail.collect()) }
+    }
+
+    /// Records the read; nothing is shown that does not stand in the audit.
+    async fn record(self, core: &Core) -> Result<()> {
+        let Self { action, operator, target, detail } = self;
+        let entry = Entry { actor: operator.actor(), action, target: &target, detail };
+        let mut tx = core.db.begin().await?;
+        audit_log::record(&mut tx, core, entry).await?;
+        tx.commit().await?;
+        Ok(())
     }
 }
 

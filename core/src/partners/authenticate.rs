@@ -1,5 +1,7 @@
 //! `POST /api/v1/authenticate`: exchanges a user name and a password for a token pair.
 
+use std::net::IpAddr;
+
 use http::Method;
 use uuid::Uuid;
 
@@ -13,7 +15,7 @@ use crate::http::fields::Fields;
 use crate::http::request::Input;
 use crate::platform::crypto::Secret;
 use crate::platform::error::{Code, Result};
-use crate::tenancy::tenants::{Sender, Tenant};
+use crate::tenancy::tenants::Tenant;
 use rampart_types::ClientId;
 
 /// Most passwords of one client that are verified: the current one, and previous ones during the
@@ -28,7 +30,7 @@ pub struct V1;
 pub struct Login {
     username: String,
     password: Secret,
-    sender: Sender,
+    peer: IpAddr,
 }
 
 impl Endpoint for V1 {
@@ -58,26 +60,25 @@ impl Endpoint for V1 {
         let login = username.zip(password).map(|(username, password)| Login {
             username,
             password,
-            sender: Sender::of(&input.head),
+            peer: input.head.peer,
         });
         fields.finish(login)
     }
 
     /// Neither the response nor its time distinguishes an unknown name from a wrong password or a
-    /// suspended client, nor from a sender that it does not allow; during a rotation a wrong password takes one hash more.
+    /// suspended client, nor from an address that it does not allow; during a rotation a wrong password takes one hash more.
     async fn call(core: &Core, _: Anyone, login: Login) -> Result<Json<TokenPair>> {
         let snapshot = core.snapshots.current();
         let tenant = snapshot.tenant_by_username(&login.username);
         core.attempts.count_password(
             core,
-            login.sender.address,
+            login.peer,
             &login.username,
             tenant.map(|tenant| &**tenant),
         )?;
         let verified =
             verify_password(core, tenant.map(|tenant| tenant.id), login.password).await?;
-        let admitted =
-            |tenant: &Tenant| !tenant.suspended && tenant.allowed_senders.include(&login.sender);
+        let admitted = |tenant: &Tenant| !tenant.suspended && tenant.allows_address(login.peer);
         match tenant {
             Some(tenant) if verified && admitted(tenant) => {
                 Ok(Json(TokenPair::issue(core, Holder::Client(tenant.id)).await?))

@@ -1,15 +1,19 @@
-//! The audit log. Every write of an operator leaves a row, in the write's own transaction.
+//! The audit log. Every write of an operator, and every read of personal data, leaves a row in its own
+//! transaction. The rows are a chain: each has a MAC over itself and the row before.
+
+pub(crate) mod chain;
 
 use serde_json::Value;
 
-use crate::platform::clock::Clock;
+use self::chain::ChainedRow;
+use crate::Core;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 
 /// An operator's action. It must hold no secret and no personal data.
 #[derive(Debug)]
 pub struct Entry<'a> {
-    /// The operator: today the holder of the admin token.
+    /// The operator's name.
     pub actor: &'a str,
     /// The action, such as `partner.create`.
     pub action: &'static str,
@@ -19,20 +23,41 @@ pub struct Entry<'a> {
     pub detail: Value,
 }
 
-/// Inserts the audit row.
+/// Appends a row to the audit. Others wait from here to the end of the transaction, so this is its
+/// last statement but for reads.
 ///
 /// # Errors
 /// When the database cannot be written: the operator's change must then not be committed either.
-pub async fn record(conn: &mut Connection, clock: &Clock, entry: Entry<'_>) -> Result<()> {
-    sqlx::query!(
-        "insert into audit (audit_id, at, actor, action, target, detail) \
-         values ($1, $2, $3, $4, $5, $6)",
-        clock.uuid()?,
-        clock.now(),
-        entry.actor,
-        entry.action,
-        entry.target,
+pub async fn record(conn: &mut Connection, core: &Core, entry: Entry<'_>) -> Result<()> {
+    // The MAC is over the detail as Postgres writes it, which is how it is read for a verification.
+    let head = sqlx::query!(
+        r#"select position, mac, ($1::jsonb)::text as "detail!" from audit_head for update"#,
         entry.detail,
+    )
+    .fetch_one(&mut *conn)
+    .await?;
+    let row = ChainedRow {
+        position: head.position + 1,
+        id: core.clock.uuid()?,
+        at: core.clock.now(),
+        actor: entry.actor,
+        action: entry.action,
+        target: entry.target,
+        detail: &head.detail,
+    };
+    let mac = row.mac(&core.keys, &head.mac)?;
+    sqlx::query!(
+        "with head as (update audit_head set position = $7, mac = $8) \
+         insert into audit (audit_id, at, actor, action, target, detail, position, mac) \
+         values ($1, $2, $3, $4, $5, $6, $7, $8)",
+        row.id,
+        row.at,
+        row.actor,
+        row.action,
+        row.target,
+        entry.detail,
+        row.position,
+        mac,
     )
     .execute(conn)
     .await?;

@@ -1,19 +1,20 @@
-//! Secrets, and the keys derived from the master key (HKDF-SHA256, RFC 5869).
+//! Secrets, and the keys that seal them.
 //!
 //! Keys are derived, never stored: edges with the same master key open each other's sealed values.
 
 pub mod day_key;
 pub(crate) mod jwe;
+mod master_key;
 pub(crate) mod personal_data_key;
+
 use std::borrow::Cow;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
-use ring::{digest, hkdf, hmac};
+use ring::digest;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 
+pub use self::master_key::{KEY_BYTES, KeyId, MasterKey, Purpose};
 use crate::platform::clock::Clock;
 use crate::platform::error::{Error, Result};
 
@@ -55,6 +56,11 @@ impl JsonSchema for Secret {
     }
 }
 
+/// The context that a lasting key is sealed for.
+pub(crate) fn lasting_context(name: &str) -> String {
+    format!("lasting_key/{name}")
+}
+
 /// SHA-256 of a high-entropy secret, for storage (ASVS 6.5.2 allows a plain hash from 112 bits).
 pub fn digest_of(secret: &str) -> [u8; 32] {
     let mut bytes = [0; 32];
@@ -65,126 +71,6 @@ pub fn digest_of(secret: &str) -> [u8; 32] {
 /// Compares two byte strings in constant time.
 pub fn constant_time_eq(a: &[u8], b: &[u8]) -> bool {
     subtle::ConstantTimeEq::ct_eq(a, b).into()
-}
-
-/// The purpose of a derived key. Its label is part of the derivation and never changes.
-#[derive(Clone, Copy, Debug)]
-pub enum Purpose {
-    /// Signs client and user tokens of one day.
-    Tokens {
-        /// Days since 1970.
-        day: i64,
-    },
-    /// Seals quotes of one tenant and one day.
-    Quotes {
-        /// Days since 1970.
-        day: i64,
-        /// The tenant.
-        client: uuid::Uuid,
-    },
-    /// Signs links to pages, such as the payment page.
-    SignedLinks,
-    /// Seals secrets at rest in the database.
-    Storage,
-    /// Blind index: lookup of personal values by their MAC.
-    BlindIndex,
-    /// Seals partners' user identifiers for a URL.
-    Identifiers,
-    /// Derives deposit addresses of the sandbox.
-    SandboxDeposits,
-    /// Seals the TLS session tickets of one day.
-    TlsTickets {
-        /// Days since 1970.
-        day: i64,
-    },
-}
-
-impl Purpose {
-    fn label(self) -> String {
-        match self {
-            Self::Tokens { day } => format!("rampart tokens {day}"),
-            Self::Quotes { day, client } => format!("rampart quotes {day} {client}"),
-            Self::SignedLinks => "rampart pages".to_owned(),
-            Self::Storage => "rampart storage".to_owned(),
-            Self::BlindIndex => "rampart blind index".to_owned(),
-            Self::Identifiers => "rampart identifiers".to_owned(),
-            Self::SandboxDeposits => "rampart sandbox deposits".to_owned(),
-            Self::TlsTickets { day } => format!("rampart tls tickets {day}"),
-        }
-    }
-}
-
-/// The master key, from which all other keys are derived.
-#[derive(Clone)]
-pub struct MasterKey(hkdf::Prk);
-
-/// Length in bytes of the master key and of every derived key.
-pub const KEY_BYTES: usize = 32;
-
-impl std::fmt::Debug for MasterKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("MasterKey(…)")
-    }
-}
-
-impl MasterKey {
-    /// Parses a master key of 32 bytes in base64; `None` if it is malformed.
-    pub fn parse(text: &Secret) -> Option<Self> {
-        let bytes = STANDARD.decode(text.expose().trim()).ok()?;
-        (bytes.len() == KEY_BYTES).then(|| Self::from_bytes(&bytes))
-    }
-
-    /// A master key from bytes of full entropy.
-    pub fn from_bytes(bytes: &[u8]) -> Self {
-        Self(hkdf::Salt::new(hkdf::HKDF_SHA256, b"rampart master key").extract(bytes))
-    }
-
-    /// The key for a purpose.
-    ///
-    /// # Errors
-    /// Never for [`KEY_BYTES`]; the library's type says it could.
-    pub fn derive(&self, purpose: Purpose) -> Result<[u8; KEY_BYTES]> {
-        let label = purpose.label();
-        let mut key = [0; KEY_BYTES];
-        self.0
-            .expand(&[label.as_bytes()], hkdf::HKDF_SHA256)
-            .and_then(|okm| okm.fill(&mut key))
-            .map_err(|_| Error::broken("derive a key"))?;
-        Ok(key)
-    }
-
-    /// HMAC-SHA256 of `message` under the key of `purpose`.
-    ///
-    /// # Errors
-    /// As [`MasterKey::derive`].
-    pub fn mac(&self, purpose: Purpose, message: &[u8]) -> Result<hmac::Tag> {
-        let key = hmac::Key::new(hmac::HMAC_SHA256, &self.derive(purpose)?);
-        Ok(hmac::sign(&key, message))
-    }
-
-    /// Seals a secret for the database with [`Purpose::Storage`], as [`DataKey::seal`] does.
-    ///
-    /// # Errors
-    /// Without entropy for the nonce.
-    pub fn seal(&self, clock: &Clock, context: &str, plain: &[u8]) -> Result<Vec<u8>> {
-        self.sealing_key(Purpose::Storage)?.seal(clock, context, plain)
-    }
-
-    /// Opens a value that [`MasterKey::seal`] sealed for the same context.
-    ///
-    /// # Errors
-    /// When it was sealed under another master key or for another row, or was altered.
-    pub fn open(&self, context: &str, sealed: &[u8]) -> Result<Vec<u8>> {
-        self.sealing_key(Purpose::Storage)?.open(context, sealed)
-    }
-
-    /// The key that seals values for a purpose.
-    ///
-    /// # Errors
-    /// As [`MasterKey::derive`].
-    pub fn sealing_key(&self, purpose: Purpose) -> Result<DataKey> {
-        Ok(DataKey(self.derive(purpose)?))
-    }
 }
 
 /// A key that seals values at rest (AES-256-GCM). A user's own data key is random and stored
@@ -198,6 +84,11 @@ impl std::fmt::Debug for DataKey {
 }
 
 impl DataKey {
+    /// A key of these bytes.
+    const fn new(key: [u8; KEY_BYTES]) -> Self {
+        Self(key)
+    }
+
     /// A new key.
     ///
     /// # Errors
@@ -288,31 +179,6 @@ impl DataKey {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn purposes_and_days_have_separate_keys() {
-        let master = MasterKey::from_bytes(&[7; 32]);
-        let key = |purpose| master.derive(purpose).unwrap();
-        assert_ne!(key(Purpose::Tokens { day: 1 }), key(Purpose::Tokens { day: 2 }));
-        assert_ne!(key(Purpose::SignedLinks), key(Purpose::Storage));
-        assert_eq!(
-            key(Purpose::SignedLinks),
-            MasterKey::from_bytes(&[7; 32]).derive(Purpose::SignedLinks).unwrap()
-        );
-    }
-
-    #[test]
-    fn a_sealed_value_opens_only_in_its_context() {
-        let (master, clock) = (MasterKey::from_bytes(&[7; 32]), Clock::system());
-        let sealed = master.seal(&clock, "client_secret/a", b"whsec").unwrap();
-        assert_eq!(master.open("client_secret/a", &sealed).unwrap(), b"whsec");
-        assert!(master.open("client_secret/b", &sealed).is_err());
-        for at in 0..sealed.len() {
-            let mut altered = sealed.clone();
-            altered[at] ^= 1;
-            assert!(master.open("client_secret/a", &altered).is_err());
-        }
-    }
 
     #[test]
     fn a_data_key_unwraps_only_in_its_context() {

@@ -1,6 +1,6 @@
-//! Mail to users and partners, written to an outbox in the transaction that causes it. Address and text are
-//! sealed; only operators read them (`GET /admin/v1/mail`). A worker sends the outbox if a mail
-//! server is configured.
+//! Mail to users and partners, written to an outbox in the transaction that causes it. Address and
+//! text are sealed; operators read them without what proves the reader (`GET /admin/v1/mail`). A
+//! worker sends the outbox if a mail server is configured.
 
 mod send;
 
@@ -12,6 +12,9 @@ use crate::Core;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 use rampart_types::{ClientId, EmailAddress, UserId};
+
+/// Text that stands for a code or a token.
+const CONCEALED: &str = "…";
 
 /// The purpose of a mail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +43,10 @@ pub(crate) struct Message {
     pub(crate) to: EmailAddress,
     pub(crate) subject: String,
     pub(crate) text: String,
+    /// The parts of the text that prove its reader: a code, or the token of a link. Operators do not
+    /// see them. `None` in mail from before they were told apart.
+    #[serde(default)]
+    pub(crate) secrets: Option<Vec<String>>,
 }
 
 impl std::fmt::Debug for Message {
@@ -107,6 +114,12 @@ impl Message {
         Ok(())
     }
 
+    /// The text as operators may see it; nothing of a mail that does not say what to conceal.
+    pub(crate) fn concealed(&self) -> String {
+        let Some(secrets) = &self.secrets else { return String::new() };
+        secrets.iter().fold(self.text.clone(), |text, secret| text.replace(secret, CONCEALED))
+    }
+
     /// Opens the mail of a row.
     ///
     /// # Errors
@@ -117,6 +130,25 @@ impl Message {
     }
 }
 
-fn context(client: ClientId, id: Uuid) -> String {
+/// The context that a mail is sealed for.
+pub(crate) fn context(client: ClientId, id: Uuid) -> String {
     format!("mail_outbox/{client}/{id}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operators_do_not_see_what_proves_the_reader() {
+        let mail = |secrets: Option<&[&str]>| Message {
+            to: "ada@example.com".parse().unwrap(),
+            subject: "Your code".to_owned(),
+            text: "Your code is 123456.".to_owned(),
+            secrets: secrets.map(|secrets| secrets.iter().map(ToString::to_string).collect()),
+        };
+        assert_eq!(mail(Some(&["123456"])).concealed(), "Your code is ….");
+        assert_eq!(mail(Some(&[])).concealed(), "Your code is 123456.");
+        assert_eq!(mail(None).concealed(), "");
+    }
 }

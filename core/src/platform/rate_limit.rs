@@ -194,6 +194,15 @@ impl Gcra {
             }
         }
     }
+
+    /// The decision that [`Gcra::take`] would make, without taking anything.
+    pub fn peek(&self, quota: Quota, now_ns: u64) -> Decision {
+        let interval = quota.interval_ns();
+        let arrival = self.arrival_ns.load(Ordering::Relaxed);
+        let tolerance = interval * u64::from(quota.burst);
+        let excess = (arrival.max(now_ns) + interval).saturating_sub(now_ns + tolerance);
+        decision(excess == 0, quota, arrival.saturating_sub(now_ns), excess)
+    }
 }
 
 fn decision(allowed: bool, quota: Quota, backlog_ns: u64, excess_ns: u64) -> Decision {
@@ -261,6 +270,16 @@ mod tests {
         assert!(!refused.allowed);
         assert_eq!((refused.remaining, refused.retry_after_seconds), (0, 1));
         assert!(bucket.take(quota, NS_PER_SECOND / 10).allowed);
+    }
+
+    #[test]
+    fn a_look_takes_nothing_and_sees_what_a_request_would() {
+        let (bucket, quota) = (Gcra::default(), Quota::new(10, 1, 2));
+        for _ in 0..5 {
+            assert!(bucket.peek(quota, 0).allowed);
+        }
+        assert!((0..2).all(|_| bucket.take(quota, 0).allowed));
+        assert_eq!(bucket.peek(quota, 0), bucket.take(quota, 0));
     }
 
     #[test]

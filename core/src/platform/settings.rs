@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use rampart_plugins::PolicyLimits;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::platform::crypto::Secret;
 use crate::platform::rate_limit::Quota;
@@ -29,8 +29,6 @@ pub struct Settings {
     pub ratelimit: RateLimits,
     /// Limits of policy calls.
     pub policy: Policy,
-    /// Bounds of the metrics.
-    pub metrics: Metrics,
     /// Source of prices.
     pub prices: Prices,
     /// Mail to users.
@@ -48,10 +46,15 @@ pub struct Settings {
     /// `https://pay.example.com`. Set from `edge.public_url`.
     #[serde(skip)]
     pub public_url: String,
-    /// Bearer token of the admin listener; without one it refuses every call. Set from
-    /// `admin.token`.
+    /// What operators may do alone.
+    pub operators: Operators,
+    /// Bearer token of the break-glass owner; without one only operators with tokens of their own
+    /// are let in. Set from `admin.token`.
     #[serde(skip)]
     pub admin_token: Option<Secret>,
+    /// Host name of the admin listener, besides `localhost` and addresses. Set from `admin.url`.
+    #[serde(skip)]
+    pub admin_host: Option<String>,
 }
 
 /// `database`
@@ -115,10 +118,36 @@ impl Default for Database {
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Keys {
-    /// Master key that all others are derived from, 32 bytes as base64, the same on every edge.
-    #[serde(skip_serializing)]
-    #[schemars(extend("x-default" = "none: one is made and kept in the database"))]
+    /// Master key that all others are derived from, 32 bytes as base64, the same on every edge; in a
+    /// list or in lines the one in use comes first and earlier ones follow.
+    #[serde(skip_serializing, deserialize_with = "one_or_many")]
+    #[schemars(extend("x-default" = "none: one is made and kept in the database, for test clients"))]
     pub master: Option<Secret>,
+    /// Program with its arguments that prints the master key, in place of `keys.master`.
+    #[schemars(extend("x-default" = "none"))]
+    pub master_command: Vec<String>,
+}
+
+impl Keys {
+    /// True if the master key comes from outside of the database.
+    pub fn is_configured(&self) -> bool {
+        self.master.is_some() || !self.master_command.is_empty()
+    }
+}
+
+/// A secret, or a list of them as its lines.
+fn one_or_many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Secret>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Secrets {
+        One(String),
+        Many(Vec<String>),
+    }
+    Ok(match Option::deserialize(deserializer)? {
+        None => None,
+        Some(Secrets::One(text)) => Some(Secret::new(text)),
+        Some(Secrets::Many(texts)) => Some(Secret::new(texts.join("\n"))),
+    })
 }
 
 /// `lifetimes`
@@ -170,6 +199,8 @@ pub struct RateLimits {
     pub login: Quota,
     /// Image uploads per user.
     pub uploads: Quota,
+    /// Failed logins of operators per address; above it the address is refused.
+    pub operators: Quota,
     /// URL of the Redis or Valkey through which several edges share their rates.
     #[serde(skip_serializing)]
     pub redis_url: Option<Secret>,
@@ -184,6 +215,7 @@ impl Default for RateLimits {
             credentials: Quota::new(10, 60, 10),
             login: Quota::new(5, 60, 5),
             uploads: Quota::new(10, 60, 10),
+            operators: Quota::new(10, 60, 10),
             redis_url: None,
         }
     }
@@ -236,21 +268,6 @@ impl Default for Policy {
             root_keys: BTreeMap::new(),
             cache_folder: None,
         }
-    }
-}
-
-/// `metrics`
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Metrics {
-    /// Most partners with series of their own; those of the least recently active are dropped.
-    #[schemars(range(min = 1, max = 1_000_000), extend("x-unit" = "partners"))]
-    pub partners_max: u32,
-}
-
-impl Default for Metrics {
-    fn default() -> Self {
-        Self { partners_max: 1_000 }
     }
 }
 
@@ -361,4 +378,22 @@ pub struct Deposits {
     pub iban: String,
     /// The bank's BIC.
     pub bic: String,
+}
+
+/// `operators`
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Operators {
+    /// Largest payment or refund that an operator reports alone; above it a second one must agree.
+    #[schemars(
+        range(min = 0, max = 1_000_000_000),
+        extend("x-unit" = "units of the order's fiat currency")
+    )]
+    pub payment_alone_max: u32,
+}
+
+impl Default for Operators {
+    fn default() -> Self {
+        Self { payment_alone_max: 1_000 }
+    }
 }

@@ -119,7 +119,7 @@ pub(crate) async fn put(
     let detail = json!({"name": name, "algorithm": algorithm, "notBefore": not_before,
         "notAfter": not_after});
     let entry = Entry { actor, action: "verification-key.put", target: slug, detail };
-    audit::record(&mut tx, &core.clock, entry).await?;
+    audit::record(&mut tx, core, entry).await?;
     tx.commit().await?;
     Ok(core.refresh().await?)
 }
@@ -160,7 +160,7 @@ pub(crate) async fn delete(
     }
     let detail = json!({ "name": name });
     let entry = Entry { actor, action: "verification-key.delete", target: slug, detail };
-    audit::record(&mut tx, &core.clock, entry).await?;
+    audit::record(&mut tx, core, entry).await?;
     tx.commit().await?;
     Ok(core.refresh().await?)
 }

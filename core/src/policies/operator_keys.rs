@@ -100,7 +100,7 @@ pub(crate) async fn register(
     }
     let detail = json!({"name": name, "fingerprint": fingerprint});
     let entry = Entry { actor, action: "operator-key.register", target: name, detail };
-    audit::record(&mut tx, &core.clock, entry).await?;
+    audit::record(&mut tx, core, entry).await?;
     tx.commit().await?;
     Ok(())
 }
@@ -130,7 +130,7 @@ pub(crate) async fn remove(
     }
     let detail = json!({ "name": name });
     let entry = Entry { actor, action: "operator-key.remove", target: name, detail };
-    audit::record(&mut tx, &core.clock, entry).await?;
+    audit::record(&mut tx, core, entry).await?;
     tx.commit().await?;
     Ok(())
 }

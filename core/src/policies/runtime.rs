@@ -12,7 +12,7 @@ mod log_throttle;
 mod rollout;
 mod root_keys;
 mod sample_throttle;
-mod verification_keys;
+pub(crate) mod verification_keys;
 
 pub use self::active::{ActivePolicy, TenantPolicies};
 pub use self::compiled::Policies;

@@ -132,7 +132,7 @@ pub(crate) async fn mail_reset_link(
         let purpose = (Purpose::ResetPassword, user);
         token.store(&mut tx, core, purpose, RESET_LIFETIME).await?;
     }
-    let message = Message { to: email, subject, text };
+    let message = Message { to: email, subject, text, secrets: Some(vec![token.text]) };
     message.enqueue(&mut tx, core, client.id(), (mail::Kind::ResetPassword, user)).await?;
     tx.commit().await?;
     Ok(())

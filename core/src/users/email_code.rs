@@ -47,7 +47,7 @@ pub(super) async fn mail(
     .await?;
     let text = format!("Your code is {code}. It is valid for 24 hours.\n");
     let subject = format!("Your code for {}", client.tenant.name);
-    let message = Message { to: email.clone(), subject, text };
+    let message = Message { to: email.clone(), subject, text, secrets: Some(vec![code]) };
     message.enqueue(conn, core, client.id(), (Kind::EmailCode, Some(user))).await
 }
 

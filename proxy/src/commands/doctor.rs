@@ -74,13 +74,13 @@ fn look_at_settings(config: &Config, findings: &mut Findings) {
             Err(error) => findings.bad("certificate", error),
         }
     }
-    match &config.core.keys.master {
-        Some(_) => findings.good("keys.master", "set"),
-        None => findings.odd("keys.master", "not set: the key stands in the database it protects"),
+    match config.core.keys.is_configured() {
+        true => findings.good("keys.master", "set"),
+        false => findings.odd("keys.master", "not set: the key stands in the database it protects"),
     }
     match &config.admin.token {
         Some(_) => findings.good("admin.token", "set"),
-        None => findings.odd("admin.token", "not set: every admin call is refused"),
+        None => findings.odd("admin.token", "not set: only operators' own tokens are accepted"),
     }
     if config.edge.public_url.is_none() {
         findings.odd("edge.public_url", "not set: links name the listening address");

@@ -226,7 +226,7 @@ impl ProxyProtocol {
 }
 
 /// `edge.tls`
-#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Tls {
     /// PEM file with the chain of the first certificate, which serves names that no other is for.
@@ -235,44 +235,6 @@ pub(crate) struct Tls {
     pub(crate) key: Option<PathBuf>,
     /// Further certificates, each for the names that it holds.
     pub(crate) certificates: Vec<KeyPair>,
-    /// Oldest version of TLS that is spoken.
-    pub(crate) min_version: TlsVersion,
-    /// Cipher suites by their registered names, the preferred one first: one, or a list.
-    #[serde(deserialize_with = "texts")]
-    #[schemars(extend("x-default" = "none: every suite that is considered safe"))]
-    pub(crate) ciphers: Vec<String>,
-    /// PEM file with the authorities that clients' certificates are checked against; a client needs
-    /// one only where its partner or API key names a subject.
-    #[schemars(extend("x-default" = "none: clients are not asked for certificates"))]
-    pub(crate) client_ca: Option<PathBuf>,
-    /// Time for which browsers that have seen a page use HTTPS alone; 0 does not tell them.
-    #[schemars(range(min = 0, max = 63_072_000))]
-    pub(crate) hsts_seconds: u64,
-}
-
-impl Default for Tls {
-    fn default() -> Self {
-        Self {
-            cert: None,
-            key: None,
-            certificates: Vec::new(),
-            min_version: TlsVersion::Tls12,
-            ciphers: Vec::new(),
-            client_ca: None,
-            hsts_seconds: 31_536_000,
-        }
-    }
-}
-
-/// A version of TLS.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-pub(crate) enum TlsVersion {
-    /// TLS 1.2 and later.
-    #[serde(rename = "1.2")]
-    Tls12,
-    /// TLS 1.3 alone.
-    #[serde(rename = "1.3")]
-    Tls13,
 }
 
 /// A certificate chain and its key, both PEM files.
@@ -289,17 +251,76 @@ pub(crate) struct KeyPair {
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Admin {
-    /// Address to listen on.
+    /// Address to listen on; one that is not loopback needs `admin.tls`.
     pub(crate) listen: SocketAddr,
-    /// Bearer token that every call must carry.
+    /// Address that operators and commands reach the listener at, if it has a name.
+    #[schemars(extend("x-default" = "admin.listen, with https:// if there is an admin.tls"))]
+    pub(crate) url: Option<String>,
+    /// Certificate of the listener.
+    pub(crate) tls: AdminTls,
+    /// Bearer token of the break-glass owner, each use of which is an alarm; of a command, the
+    /// operator's own.
     #[serde(skip_serializing)]
-    #[schemars(extend("x-default" = "none: every call is refused"))]
+    #[schemars(extend("x-default" = "none: only operators' own tokens are accepted"))]
     pub(crate) token: Option<Secret>,
 }
 
 impl Default for Admin {
     fn default() -> Self {
-        Self { listen: local(9443), token: None }
+        Self { listen: local(9443), url: None, tls: AdminTls::default(), token: None }
+    }
+}
+
+/// `admin.tls`
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct AdminTls {
+    /// PEM file with the certificate chain of the operators' listener.
+    #[schemars(extend("x-default" = "none: plain HTTP, on a loopback address alone"))]
+    pub(crate) cert: Option<PathBuf>,
+    /// PEM file with its key.
+    pub(crate) key: Option<PathBuf>,
+}
+
+impl Admin {
+    /// Checks what no single key's bounds say: no token crosses a network in clear.
+    pub(super) fn check(&self) -> Result<(), Invalid> {
+        if self.tls.cert.is_some() != self.tls.key.is_some() {
+            return Err(Invalid("'admin.tls.cert' and 'admin.tls.key' go together".into()));
+        }
+        if self.tls.cert.is_none() && !self.listen.ip().to_canonical().is_loopback() {
+            let listen = self.listen;
+            return Err(Invalid(format!(
+                "'admin.listen' is {listen}, which is not a loopback address: \
+                 set 'admin.tls.cert' and 'admin.tls.key' to PEM files"
+            )));
+        }
+        if self.url.is_some() && self.host().is_none() {
+            return Err(Invalid("'admin.url' is not a URL such as https://ops.example.com".into()));
+        }
+        Ok(())
+    }
+
+    /// The certificate, if there is one.
+    pub(crate) fn certificate(&self) -> Option<KeyPair> {
+        let AdminTls { cert, key } = self.tls.clone();
+        cert.zip(key).map(|(cert, key)| KeyPair { cert, key })
+    }
+
+    /// The host of `url`.
+    pub(super) fn host(&self) -> Option<String> {
+        let url: http::Uri = self.url.as_ref()?.parse().ok()?;
+        let known = matches!(url.scheme_str(), Some("http" | "https"));
+        url.host().filter(|_| known).map(str::to_owned)
+    }
+
+    /// Beginning of the URL of every call.
+    pub(crate) fn base_url(&self) -> String {
+        let scheme = if self.tls.cert.is_some() { "https" } else { "http" };
+        match &self.url {
+            Some(url) => url.trim_end_matches('/').to_owned(),
+            None => format!("{scheme}://{}", self.listen),
+        }
     }
 }
 
@@ -351,10 +372,6 @@ fn local(port: u16) -> SocketAddr {
 
 fn addresses<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<SocketAddr>, D::Error> {
     one_or_many(deserializer, "an address such as 127.0.0.1:8443", |text| text.parse().ok())
-}
-
-fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    one_or_many(deserializer, "a name", |text| Some(text.to_owned()).filter(|t| !t.is_empty()))
 }
 
 /// Networks; an address alone is a network of its own.

@@ -1,9 +1,12 @@
 //! The listeners for operators and for operations: JSON errors, and no credential of a partner.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Method, StatusCode};
+use http::header::HOST;
+use http::uri::Authority;
+use http::{HeaderValue, Method, StatusCode};
 use pingora_core::protocols::http::ServerSession;
 use pingora_error::Result;
 use rampart_core::http::reply::Reply;
@@ -59,6 +62,12 @@ impl Gateway {
             }
         };
         let mut head = admit::head(session.req_header(), context);
+        if listener == PrivateListener::Operators && !self.names_operators(session, &mut head) {
+            return Ok(error(
+                StatusCode::MISDIRECTED_REQUEST,
+                "the Host is not one of this listener",
+            ));
+        }
         if head.method == Method::HEAD {
             head.method = Method::GET;
         }
@@ -73,12 +82,31 @@ impl Gateway {
         }))
     }
 
+    /// True if the request names this listener: a page whose own name was made to lead here names
+    /// something else. HTTP/2 names the host in its target, and from there it is put into `head`.
+    fn names_operators(&self, session: &ServerSession, head: &mut Head) -> bool {
+        let authority = session.req_header().uri.authority().map(Authority::as_str);
+        if let Some(value) = authority.and_then(|text| HeaderValue::from_str(text).ok()) {
+            head.headers.entry(HOST).or_insert(value);
+        }
+        let host = head.header(HOST.as_str()).and_then(|host| host.parse::<Authority>().ok());
+        let configured = self.core.settings.admin_host.as_deref();
+        host.is_some_and(|host| is_own_host(host.host(), configured))
+    }
+
     async fn answer_private(&self, listener: PrivateListener, head: Head, body: Bytes) -> Reply {
         match listener {
             PrivateListener::Operators => self.core.admin(head, body).await,
             PrivateListener::Operations => self.answer_operations(&head).await,
         }
     }
+}
+
+/// True for an address, which no foreign name can lead to, for `localhost` and the configured name.
+fn is_own_host(host: &str, configured: Option<&str>) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    let mut names = ["localhost"].into_iter().chain(configured);
+    address.parse::<IpAddr>().is_ok() || names.any(|name| name.eq_ignore_ascii_case(host))
 }
 
 fn refuse_body(why: BodyError) -> Option<Reply> {
@@ -99,4 +127,20 @@ fn refuse_body(why: BodyError) -> Option<Reply> {
 pub(super) fn error(status: StatusCode, message: &str) -> Reply {
     let body = serde_json::json!({ "error": message }).to_string();
     Reply::with_body(status, "application/json", body.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_of_this_listener_are_its_own() {
+        for own in ["127.0.0.1", "[::1]", "localhost", "LocalHost", "ops.example.com"] {
+            assert!(is_own_host(own, Some("ops.example.com")), "{own}");
+        }
+        for foreign in ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", ""] {
+            assert!(!is_own_host(foreign, Some("ops.example.com")), "{foreign}");
+        }
+        assert!(!is_own_host("ops.example.com", None));
+    }
 }

@@ -96,8 +96,7 @@ impl ServerApp for ConnectionLimits {
         let Ok(_permit) = self.permits.try_acquire() else { return self.refuse("total") };
         // What a handshake takes is given back before the connection waits for requests.
         let (stream, client, _connection) = Box::pin(self.open(stream)).await?;
-        let meter = self.tls.as_ref().map(|_| self.metrics.connection());
-        let info = ConnectionInfo::new(&stream, client, meter);
+        let info = ConnectionInfo::new(&stream, client);
         let digest = info.digest().ok();
         if matches!(stream.selected_alpn_proto(), Some(ALPN::H2)) {
             let io: Stream = Box::new(BufferedIo::new(stream, None, digest, self.bounds.endless()));

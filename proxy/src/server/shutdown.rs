@@ -45,6 +45,8 @@ pub(super) enum Stage {
 pub(super) struct Shutdown {
     pub(super) lifecycle: Arc<Lifecycle>,
     pub(super) certificates: Arc<Certificates>,
+    /// The operators' listener's, if it has one.
+    pub(super) admin_certificate: Option<Arc<Certificates>>,
     /// Pingora's table of sockets, once the service has it.
     pub(super) fds: OnceLock<ListenFds>,
     pub(super) upgrade_socket: Option<PathBuf>,
@@ -113,6 +115,7 @@ impl Shutdown {
         while next != TERMINATE && next != INTERRUPT {
             if next == RELOAD {
                 self.certificates.reload();
+                self.admin_certificate.iter().for_each(|certificate| certificate.reload());
             } else {
                 let handed = tokio::select! {
                     handed = self.hand_over() => Ok(handed),

@@ -1,6 +1,6 @@
 //! The operators' API.
 
-mod table;
+pub(crate) mod table;
 
 use http::Method;
 use rampart_tests::test_context::TestContext;

@@ -5,7 +5,6 @@
 
 mod access;
 mod admin;
-mod backlogs;
 mod callbacks;
 mod checkout;
 mod dca;
@@ -16,6 +15,7 @@ mod mail;
 mod market;
 mod offers;
 mod openapi;
+mod operators;
 mod orders;
 mod pay;
 mod policies;

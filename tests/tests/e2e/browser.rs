@@ -3,13 +3,16 @@
 
 use http::Method;
 use rampart_core::api::ENDPOINTS;
+use rampart_core::platform::clock::Clock;
 use rampart_tests::browser::Browser;
 use rampart_tests::caller::Caller;
 use rampart_tests::deadline::{SOON, until};
 use rampart_tests::edge::Edge;
+use rampart_tests::outbox;
 use rampart_tests::receiver::Receiver;
+use rampart_tests::test_context::TestContext;
 use rampart_tests::user::registration;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::buyer::{WALLET, order_of, quote};
 
@@ -127,10 +130,7 @@ async fn resets_password(browser: &Browser, edge: &Edge, partner: &Caller) {
 
 /// The link in the last mail about a new password.
 async fn mailed_link(edge: &Edge, email: &str) -> String {
-    let mails = edge.admin(Method::GET, "/admin/v1/mail", Value::Null).await;
-    let mails = mails.assert_status(200).json();
-    let mut mails = mails.as_array().unwrap().iter();
-    let mail = mails.find(|mail| mail["to"] == email && mail["kind"] == "reset-password").unwrap();
-    let text = mail["text"].as_str().unwrap();
+    let context = TestContext::beside(edge, Clock::system()).await;
+    let text = outbox::newest(&context, email).await.text;
     text.lines().find(|line| line.starts_with("https://")).unwrap().to_owned()
 }

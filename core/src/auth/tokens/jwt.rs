@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::{Holder, hmac_sha256};
 use crate::Core;
-use crate::platform::crypto::{MasterKey, Purpose};
+use crate::platform::crypto::{KEY_BYTES, MasterKey, Purpose};
 use crate::platform::error::{Code, Error, Result};
 use rampart_types::{ClientId, UserId};
 
@@ -166,9 +166,12 @@ pub(super) fn verify(authority: &Authority<'_>, kind: Kind, token: &str) -> Resu
         .filter(|day| (newest - EXPIRED_DAYS..=newest).contains(day))
         .ok_or_else(|| kind.invalid())?;
     hmac_sha256::install();
-    let key = DecodingKey::from_secret(&authority.keys.derive(Purpose::Tokens { day })?);
-    let claims =
-        jsonwebtoken::decode::<Claims>(token, &key, &SIGNATURE).map_err(|_| kind.invalid())?.claims;
+    let decode = |key: [u8; KEY_BYTES]| {
+        let key = DecodingKey::from_secret(&key);
+        Some(jsonwebtoken::decode::<Claims>(token, &key, &SIGNATURE).ok()?.claims)
+    };
+    let mut keys = authority.keys.derive_each(Purpose::Tokens { day });
+    let claims = keys.find_map(decode).ok_or_else(|| kind.invalid())?;
     let verified = claims.validate(kind, day, authority.lifetime).ok_or_else(|| kind.invalid())?;
     if verified.issued_at.timestamp() > now + CLOCK_SKEW_SECONDS {
         return Err(kind.invalid());

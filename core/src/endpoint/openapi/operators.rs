@@ -1,4 +1,4 @@
-//! Errors and credentials of the operators' API.
+//! Errors, held calls and credentials of the operators' API.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,19 @@ use super::answers::refer;
 use crate::endpoint::Route;
 
 /// Errors by status: name of the component, meaning, example of a reason.
-const ERRORS: [(u16, &str, &str, &str); 9] = [
+const ERRORS: [(u16, &str, &str, &str); 13] = [
     (400, "Malformed", "The body is not valid JSON.", "the body is not valid JSON"),
     (
         401,
         "Unauthorized",
         "The operator's token is missing or wrong.",
         "the admin token is missing or wrong",
+    ),
+    (
+        403,
+        "Forbidden",
+        "The operator has none of the roles that the call needs, or a page of another origin asks.",
+        "this call needs the role treasury or owner",
     ),
     (404, "NotFound", "Something that the path names does not exist.", "no such partner"),
     (408, "TooSlow", "The body came too slowly.", "the body comes too slowly"),
@@ -25,11 +31,19 @@ const ERRORS: [(u16, &str, &str, &str); 9] = [
         "the version is the active one",
     ),
     (413, "TooLarge", "The body is larger than 4 MiB.", "the body is too large"),
+    (415, "MediaType", "The body is of another media type.", "the body is application/json"),
+    (421, "Misdirected", "`Host` names something else.", "the Host is not one of this listener"),
     (
         422,
         "Unprocessable",
         "A member or a parameter is not valid, missing or unknown; nothing has changed.",
         "name: 1 to 255 characters",
+    ),
+    (
+        429,
+        "LoginsLimited",
+        "Too many logins from this address have failed.",
+        "too many failed logins from this address",
     ),
     (500, "Failed", "Our fault; the log has the cause.", "something went wrong on our side"),
     (
@@ -48,7 +62,20 @@ pub(super) fn schemas() -> Map<String, Value> {
         "properties": { "error": { "type": "string", "description": "The reason, in words." } },
         "required": ["error"],
     });
-    Map::from_iter([("Error".to_owned(), error)])
+    let held = json!({
+        "type": "object",
+        "description": "A call that is not carried out yet.",
+        "properties": {
+            "approval": {
+                "type": "string", "format": "uuid",
+                "description": "The approval that another operator must grant.",
+            },
+            "state": { "type": "string", "enum": ["pending"] },
+            "message": { "type": "string", "description": "The next step, in words." },
+        },
+        "required": ["approval", "state", "message"],
+    });
+    Map::from_iter([("Error".to_owned(), error), ("HeldCall".to_owned(), held)])
 }
 
 /// The headers that come with every answer.
@@ -69,7 +96,20 @@ pub(super) fn shared() -> Value {
         });
         ((*name).to_owned(), answer)
     };
-    Value::Object(ERRORS.iter().map(answer).collect())
+    let mut shared: Map<_, _> = ERRORS.iter().map(answer).collect();
+    shared.insert("Held".to_owned(), json!({
+        "description": "Another operator must agree first; nothing has changed.",
+        "headers": refer(&["RequestId"]),
+        "content": { "application/json": {
+            "schema": { "$ref": "#/components/schemas/HeldCall" },
+            "example": {
+                "approval": "0199a000-0000-7000-8000-00000000000d",
+                "state": "pending",
+                "message": "another operator must grant this approval; then make the same call again",
+            },
+        } },
+    }));
+    Value::Object(shared)
 }
 
 /// The errors of one operation by status.
@@ -78,10 +118,11 @@ pub(super) fn errors(route: &Route) -> BTreeMap<u16, Value> {
     let declared = ERRORS
         .iter()
         .filter(|(status, ..)| refusals.iter().any(|refusal| refusal.as_u16() == *status));
-    declared
-        .map(|(status, name, ..)| {
-            (*status, json!({ "$ref": format!("#/components/responses/{name}") }))
-        })
+    let declared = declared.map(|(status, name, ..)| (*status, *name));
+    let held = route.approval.then_some((202, "Held"));
+    let answers = declared.chain(held);
+    answers
+        .map(|(status, name)| (status, json!({ "$ref": format!("#/components/responses/{name}") })))
         .collect()
 }
 
@@ -91,7 +132,7 @@ pub(super) fn schemes() -> Value {
         "OperatorToken": {
             "type": "http",
             "scheme": "bearer",
-            "description": "The token of the setting `admin.token`.",
+            "description": "An operator's own token, or that of the setting `admin.token`.",
         },
     })
 }

@@ -97,6 +97,6 @@ async fn mail(
         since.format("%Y-%m-%d %H:%M UTC"),
     );
     let subject = "Your webhook endpoint is switched off".to_owned();
-    let message = Message { to, subject, text };
+    let message = Message { to, subject, text, secrets: Some(Vec::new()) };
     message.enqueue_to_partner(tx, core, client, Kind::WebhookDisabled, sent).await
 }

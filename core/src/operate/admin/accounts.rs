@@ -116,6 +116,11 @@ struct Change {
 }
 
 impl Change {
+    /// True if it may let the user trade more than before.
+    fn raises_limit(&self) -> bool {
+        self.limit_raised == Some(true) || self.limit.is_some()
+    }
+
     fn check(&self) -> Result<()> {
         match self.limit {
             Some(limit) if limit.0.is_sign_negative() => {
@@ -140,7 +145,7 @@ impl Change {
         // The account stands in the audit by its id, which tells nothing of the person.
         let (target, detail) = (user.to_string(), json!({"accountId": account.id, "change": self}));
         let entry = Entry { actor: operator.actor(), action, target: &target, detail };
-        audit::record(conn, &core.clock, entry).await?;
+        audit::record(conn, core, entry).await?;
         let identifier = &account.details.identifier;
         let account = accounts::find(conn, core, (client, user), identifier).await?;
         let account = account.ok_or_else(|| Error::broken("read the account just written"))?;

@@ -1,5 +1,7 @@
 //! `GET /admin/v1/audit`
 
+pub mod verification;
+
 use chrono::{DateTime, Utc};
 use http::Method;
 use schemars::JsonSchema;
@@ -10,6 +12,7 @@ use uuid::Uuid;
 use super::limit;
 use super::operator::Operator;
 use crate::Core;
+use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Kind, optional};
 use crate::endpoint::{Endpoint, Json};
 use crate::http::fields::strict;
@@ -25,6 +28,7 @@ pub struct ListAudit;
 impl Endpoint for ListAudit {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/admin/v1/audit";
+    const ROLES: &'static [Role] = &[Role::Compliance, Role::Platform];
     const DOC: Doc = Doc {
         summary: "List the changes that operators made",
         details: "Newest first, at most 500; `before` with the `at` of the last one continues.",

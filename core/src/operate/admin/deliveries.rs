@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::limit;
 use super::operator::Operator;
 use crate::Core;
+use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Kind, optional, required};
 use crate::endpoint::{Endpoint, Json};
 use crate::http::fields::strict;
@@ -30,6 +31,7 @@ pub struct ListDeliveries;
 impl Endpoint for ListDeliveries {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/admin/v1/deliveries";
+    const ROLES: &'static [Role] = Role::ALL;
     const DOC: Doc = Doc {
         summary: "List deliveries of webhooks and callbacks",
         details: "Deliveries that meet every criterion, newest first, at most 200; `before` with \
@@ -156,6 +158,7 @@ impl Endpoint for Redeliver {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/admin/v1/deliveries/{id}/redeliver";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
+    const ROLES: &'static [Role] = &[Role::Support, Role::Platform];
     const DOC: Doc = Doc {
         summary: "Deliver an event again",
         details: "From the first attempt on, in whatever state the delivery is. The partner sees \
@@ -204,7 +207,7 @@ impl Endpoint for Redeliver {
         let (target, detail) = (id.to_string(), json!({"from": row.state}));
         let actor = operator.actor();
         let entry = Entry { actor, action: "delivery.redeliver", target: &target, detail };
-        audit::record(&mut tx, &core.clock, entry).await?;
+        audit::record(&mut tx, core, entry).await?;
         tx.commit().await?;
         let wanted = Criteria { id: Some(id), limit: 1, ..Criteria::default() };
         Ok(Json(find(core, wanted).await?.pop().ok_or_else(unknown)?))

@@ -1,6 +1,7 @@
-//! Public keys: of partners, which their policies may name, and of operators, which sign manifests.
+//! The ring of master keys, and public keys: of partners, which their policies may name, and of operators, which sign manifests.
 
-pub mod operators;
+pub mod rotation;
+pub mod signing;
 pub mod verification;
 
 use crate::endpoint::openapi::doc::{Kind, Member, required};

@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::operator::Operator;
 use crate::Core;
+use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Kind, optional};
 use crate::endpoint::{Endpoint, Json};
 use crate::http::fields::strict;
@@ -25,9 +26,12 @@ pub struct ListMail;
 impl Endpoint for ListMail {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/admin/v1/mail";
+    const ROLES: &'static [Role] = &[Role::Support];
+    const READ_AUDIT: Option<&'static str> = Some("mail.list");
     const DOC: Doc = Doc {
         summary: "List mail to users and partners",
-        details: "Newest first, at most 200; `before` with the last `id` continues.",
+        details: "Newest first, at most 200; `before` with the last `id` continues. `…` stands for \
+                  codes and tokens, which only the user sees.",
         query: &[
             optional("partner", Kind::Text, "The partner's slug."),
             optional("kind", Kind::Text, "The occasion of the mail."),
@@ -35,7 +39,7 @@ impl Endpoint for ListMail {
         ],
         answer: r#"[{"id": "0199a000-0000-7000-8000-000000000007", "partner": "acme",
             "user": null, "kind": "email-code", "state": "sent", "to": "ada@example.com",
-            "subject": "Your code", "text": "123456", "createdAt": "2026-03-01T12:00:00Z"}]"#,
+            "subject": "Your code", "text": "Your code is ….", "createdAt": "2026-03-01T12:00:00Z"}]"#,
         ..Doc::NONE
     };
     type Caller = Operator;
@@ -74,9 +78,9 @@ impl Endpoint for ListMail {
                 user: row.user_id,
                 kind: row.kind,
                 state: row.state,
+                text: message.concealed(),
                 to: message.to,
                 subject: message.subject,
-                text: message.text,
                 created_at: row.created_at,
             });
         }
@@ -93,7 +97,7 @@ pub struct Search {
     before: Option<Uuid>,
 }
 
-/// A mail to a user or a partner, in clear.
+/// A mail to a user or a partner, without the code or token in it.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Mail {

@@ -44,7 +44,7 @@ fn outside_bounds(error: sqlx::Error) -> Error {
 async fn publish(core: &Core, mut tx: Transaction<'_>, entry: Entry<'_>) -> Result<()> {
     let conn: &mut Connection = &mut tx;
     revision::catalogue_changed(conn).await?;
-    audit::record(conn, &core.clock, entry).await?;
+    audit::record(conn, core, entry).await?;
     tx.commit().await?;
     core.refresh().await
 }

@@ -4,6 +4,7 @@ use http::Method;
 
 use super::operator::Operator;
 use crate::Core;
+use crate::auth::roles::Role;
 use crate::endpoint::Endpoint;
 use crate::endpoint::openapi::doc::Doc;
 use crate::http::request::Input;
@@ -16,6 +17,7 @@ pub struct ReadOpenApi;
 impl Endpoint for ReadOpenApi {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/admin/v1/openapi.json";
+    const ROLES: &'static [Role] = Role::ALL;
     const DOC: Doc = Doc {
         summary: "Read this document",
         details: "Describes every call of the operators' API.",

@@ -1,43 +1,64 @@
 //! The caller of the operators' API.
 
-use crate::Core;
-use crate::auth::caller::{Caller, Client, UserProof};
-use crate::auth::client_credentials::bearer;
-use crate::http::Surface;
-use crate::http::request::{Head, Input};
-use crate::platform::crypto::{constant_time_eq, digest_of};
-use crate::platform::error::{Code, Denial, Result};
+use std::sync::Arc;
+
 use http::StatusCode;
 use rampart_types::UserId;
 
-/// An operator, proven by the bearer token of `admin.token`.
-#[derive(Clone, Copy, Debug)]
+use crate::Core;
+use crate::auth::caller::{Caller, Client, UserProof};
+use crate::auth::roles::Role;
+use crate::http::Surface;
+use crate::http::request::Input;
+use crate::platform::error::{Code, Denial, Error, Result};
+
+/// Name of the break-glass owner, who is proven by the token of the configuration.
+pub(super) const BREAK_GLASS: &str = "admin";
+
+/// An operator, proven by a token.
+#[derive(Clone, Debug)]
 pub struct Operator {
-    actor: &'static str,
+    name: Arc<str>,
+    roles: Arc<[Role]>,
+    is_break_glass: bool,
 }
 
 impl Operator {
-    /// Compares the token in constant time.
-    ///
-    /// # Errors
-    /// 401 without the token, or with another.
-    pub(crate) fn identify(core: &Core, head: &Head) -> Result<Self> {
-        let given = head.header("authorization").and_then(bearer).map(digest_of);
-        let wanted = core.settings.admin_token.as_ref().map(|token| digest_of(token.expose()));
-        match (given, wanted) {
-            (Some(given), Some(wanted)) if constant_time_eq(&given, &wanted) => {
-                Ok(Self { actor: "admin" })
-            }
-            _ => {
-                let reason = "the admin token is missing or wrong";
-                Err(Denial::new(StatusCode::UNAUTHORIZED, reason).into())
-            }
-        }
+    /// The holder of the token of the configuration, an owner who needs no second person.
+    pub(super) fn break_glass() -> Self {
+        Self { name: BREAK_GLASS.into(), roles: Arc::new([Role::Owner]), is_break_glass: true }
     }
 
-    /// The author of a change, for the audit. There is one token, and so one author.
-    pub const fn actor(self) -> &'static str {
-        self.actor
+    /// An operator with a token of their own.
+    pub(super) fn named(name: &str, roles: &[String]) -> Self {
+        let roles = roles.iter().filter_map(|role| Role::from_name(role));
+        Self { name: name.into(), roles: roles.collect(), is_break_glass: false }
+    }
+
+    /// The author of a change, for the audit.
+    pub fn actor(&self) -> &str {
+        &self.name
+    }
+
+    /// True for the holder of the token of the configuration.
+    pub(super) const fn is_break_glass(&self) -> bool {
+        self.is_break_glass
+    }
+
+    /// Lets pass who has one of these roles.
+    ///
+    /// # Errors
+    /// 403, which names the roles.
+    pub(super) fn check(&self, needed: &[Role]) -> Result<()> {
+        if Role::permits(&self.roles, needed) {
+            return Ok(());
+        }
+        let mut names: Vec<_> = needed.iter().map(|role| role.as_str()).collect();
+        if !needed.contains(&Role::Owner) {
+            names.push(Role::Owner.as_str());
+        }
+        let reason = format!("this call needs the role {}", names.join(" or "));
+        Err(Denial::new(StatusCode::FORBIDDEN, reason).into())
     }
 }
 
@@ -51,7 +72,9 @@ impl Caller for Operator {
         None
     }
 
-    async fn identify(core: &Core, _: Option<Client>, input: &Input) -> Result<Self> {
-        Self::identify(core, &input.head)
+    /// The operator whom the listener has let in.
+    async fn identify(_: &Core, _: Option<Client>, input: &Input) -> Result<Self> {
+        let operator = input.proven.get::<Self>().cloned();
+        operator.ok_or_else(|| Error::broken("call an operator's endpoint without an operator"))
     }
 }

@@ -6,6 +6,7 @@ pub mod read;
 pub mod replay;
 pub mod search;
 
+use rust_decimal::Decimal;
 use serde_json::Value;
 
 use crate::Core;
@@ -51,6 +52,28 @@ impl OrderKey {
             [] => Err(Denial::not_found("order").into()),
             _ => Err(Denial::conflict("several orders have this id").into()),
         }
+    }
+
+    /// The fiat side of the order, in its own currency.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    async fn fiat_amount(self, core: &Core) -> Result<Decimal> {
+        let amount = sqlx::query_scalar!(
+            r#"
+            select fiat_amount as "amount!" from buy_order
+            where client_id = $1 and order_id = $2 and not $3
+            union all
+            select fiat_amount as "amount!" from sell_order
+            where client_id = $1 and order_id = $2 and $3
+            "#,
+            self.client.uuid(),
+            self.order.number(),
+            self.side == Side::Sell,
+        )
+        .fetch_one(&core.db)
+        .await?;
+        Ok(amount)
     }
 
     /// The order's row.

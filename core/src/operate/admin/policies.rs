@@ -53,11 +53,25 @@ impl Policy {
         Self { signed, ..Self::read(input, reason) }
     }
 
+    /// True if the partner demands a second person for a change of what is active.
+    ///
+    /// # Errors
+    /// 404 without such a partner.
+    async fn needs_second(&self, core: &Core) -> Result<bool> {
+        let required = sqlx::query_scalar!(
+            "select policy_approval_required from client where slug = $1",
+            self.slug,
+        )
+        .fetch_optional(&core.db)
+        .await?;
+        required.ok_or_else(|| Denial::not_found("partner").into())
+    }
+
     /// The target of a change.
     ///
     /// # Errors
     /// 404 without such a partner or kind, 422 for a reason that is too long.
-    async fn target(&self, core: &Core, operator: Operator) -> Result<Target<'_>> {
+    async fn target<'a>(&'a self, core: &Core, operator: &'a Operator) -> Result<Target<'a>> {
         let kind =
             PolicyKind::from_name(&self.kind).ok_or_else(|| Denial::not_found("kind of policy"))?;
         let (client, _) = partners::find(core, &self.slug).await?;

@@ -89,6 +89,7 @@ impl PersonalDataKey {
     }
 }
 
-fn key_context(client: ClientId, user: UserId) -> String {
+/// The context that a user's key is sealed for.
+pub(crate) fn key_context(client: ClientId, user: UserId) -> String {
     format!("end_user/key/{client}/{user}")
 }

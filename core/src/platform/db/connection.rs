@@ -14,7 +14,6 @@ use tokio::runtime::Handle;
 use tokio::time::timeout;
 
 use super::availability::Availability;
-use crate::platform::metrics::PoolMeters;
 
 /// A connection to Postgres. A statement on it ends within its deadline; one that does not answer
 /// closes the connection, which can then be used no more.
@@ -27,7 +26,6 @@ pub struct Connection {
     broken: bool,
     availability: Arc<Availability>,
     transaction: TransactionState,
-    meters: Option<PoolMeters>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,12 +44,10 @@ impl Connection {
         raw: PoolConnection<Postgres>,
         deadline: Duration,
         availability: &Arc<Availability>,
-        meters: Option<&PoolMeters>,
     ) -> Self {
         let availability = Arc::clone(availability);
         let transaction = TransactionState::None;
-        let meters = meters.cloned();
-        Self { raw: Some(raw), deadline, broken: false, availability, transaction, meters }
+        Self { raw: Some(raw), deadline, broken: false, availability, transaction }
     }
 
     /// Begins a transaction. It is rolled back unless it is committed.
@@ -99,18 +95,13 @@ impl Connection {
         &'c mut self,
         run: impl FnOnce(&'c mut PgConnection) -> BoxFuture<'c, Result<T, Error>>,
     ) -> Result<T, Error> {
-        let Self { raw: Some(raw), deadline, broken, availability, meters, .. } = self else {
+        let Self { raw: Some(raw), deadline, broken, availability, .. } = self else {
             return Err(no_answer());
         };
         if *broken {
             return Err(no_answer());
         }
-        let began = availability.now_ns();
-        let ended = availability.limit(*deadline, run(raw)).await;
-        if let Some(meters) = meters {
-            meters.ran(availability.since(began));
-        }
-        if let Ok(result) = ended {
+        if let Ok(result) = availability.limit(*deadline, run(raw)).await {
             return result;
         }
         *broken = true;

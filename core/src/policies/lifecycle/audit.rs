@@ -24,5 +24,5 @@ pub(super) async fn record_change(
         }
     }
     let entry = Entry { actor: target.actor, action, target: target.slug, detail };
-    audit::record(conn, &core.clock, entry).await
+    audit::record(conn, core, entry).await
 }

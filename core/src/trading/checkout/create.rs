@@ -180,8 +180,12 @@ fn seal_share_token(
     offer: OfferId,
     token: &Secret,
 ) -> Result<Vec<u8>> {
-    let context = format!("checkout share token/{client}/{offer}");
-    core.keys.seal(&core.clock, &context, token.expose().as_bytes())
+    core.keys.seal(&core.clock, &share_token_context(client, offer), token.expose().as_bytes())
+}
+
+/// The context that a share token is sealed for.
+pub(crate) fn share_token_context(client: ClientId, offer: OfferId) -> String {
+    format!("checkout share token/{client}/{offer}")
 }
 
 /// The checkout's row, beside the one of its offer.

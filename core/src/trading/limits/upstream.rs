@@ -126,6 +126,7 @@ impl Core {
             document: Value::Null,
             params: Vec::new(),
             now: self.clock.now(),
+            proven: http::Extensions::new(),
         };
         let identified = ClientAndUser::identify(self, admission.client.clone(), &input).await;
         let headers = identified.and_then(|caller| headers(&input.head, &caller));

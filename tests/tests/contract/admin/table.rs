@@ -5,11 +5,12 @@ use http::{Method, StatusCode};
 use rampart_core::api::{OPERATOR_ENDPOINTS, OPERATORS_API};
 use rampart_core::endpoint::{Body, Route};
 use rampart_core::operate::admin::BODY_BYTES_MAX;
+use rampart_tests::edge::UNLIMITED;
 use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 
 /// The route's path with a value for every `{name}`; none of them exists.
-fn some_path(route: &Route) -> String {
+pub(crate) fn some_path(route: &Route) -> String {
     let segments = route.path.split('/').map(|segment| match segment {
         "{slug}" => "nobody",
         "{kind}" => "fee",
@@ -32,7 +33,8 @@ async fn audited(context: &TestContext) -> i64 {
 
 #[tokio::test]
 async fn without_a_token_or_with_another_every_route_is_401() {
-    let context = TestContext::start().await;
+    let unlimited = UNLIMITED.parse().unwrap();
+    let context = TestContext::with(|settings| settings.ratelimit.operators = unlimited).await;
     let unknown = (Method::GET, "/admin/v1/nothing".to_owned());
     let routes = OPERATOR_ENDPOINTS.iter().map(|route| (route.method.clone(), some_path(route)));
     for (method, path) in routes.chain([unknown]) {

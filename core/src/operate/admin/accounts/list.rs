@@ -4,6 +4,7 @@ use http::{Method, StatusCode};
 
 use super::AccountView;
 use crate::Core;
+use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::Doc;
 use crate::endpoint::{Endpoint, Json};
 use crate::http::request::Input;
@@ -19,6 +20,8 @@ impl Endpoint for ListAccounts {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/admin/v1/users/{uuid}/accounts";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND];
+    const ROLES: &'static [Role] = &[Role::Support, Role::Compliance];
+    const READ_AUDIT: Option<&'static str> = Some("account.list");
     const DOC: Doc = Doc {
         summary: "List a user's accounts",
         details: "All of them, the disabled ones too, in the order in which they were opened.",

@@ -6,10 +6,13 @@ use serde::Deserialize;
 
 use super::{AccountView, Change, EXAMPLE};
 use crate::Core;
+use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Created, Endpoint};
 use crate::http::fields::strict;
+use crate::http::reply::Reply;
 use crate::http::request::Input;
+use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::users::{UUID, find};
 use crate::platform::error::{Denial, Result};
@@ -29,6 +32,8 @@ impl Endpoint for OpenAccount {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/admin/v1/users/{uuid}/accounts";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
+    const ROLES: &'static [Role] = &[Role::Compliance];
+    const APPROVAL: bool = true;
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Open an account for a user",
@@ -51,6 +56,18 @@ impl Endpoint for OpenAccount {
         change.check()?;
         let details = new.details()?;
         Ok(Opening { user: input.param("uuid").to_owned(), kind: new.kind, details, change })
+    }
+
+    async fn hold(
+        core: &Core,
+        input: &Input,
+        operator: &Operator,
+        new: &Opening,
+    ) -> Result<Option<Reply>> {
+        if !(new.change.raises_limit()) {
+            return Ok(None);
+        }
+        approvals::hold::<Self>(core, input, operator).await
     }
 
     async fn call(core: &Core, operator: Operator, new: Opening) -> Result<Created<AccountView>> {

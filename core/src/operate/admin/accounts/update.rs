@@ -5,10 +5,13 @@ use uuid::Uuid;
 
 use super::{AccountView, Change, EXAMPLE};
 use crate::Core;
+use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Kind, Shape, required};
 use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::strict;
+use crate::http::reply::Reply;
 use crate::http::request::Input;
+use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::users::{UUID, find};
 use crate::platform::db::Connection;
@@ -24,6 +27,8 @@ impl Endpoint for UpdateAccount {
     const METHOD: Method = Method::PATCH;
     const PATH: &'static str = "/admin/v1/users/{uuid}/accounts/{accountIdentifier}";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
+    const ROLES: &'static [Role] = &[Role::Compliance];
+    const APPROVAL: bool = true;
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Update a user's account",
@@ -47,6 +52,18 @@ impl Endpoint for UpdateAccount {
         change.check()?;
         let account = input.param("accountIdentifier").to_owned();
         Ok(Update { user: input.param("uuid").to_owned(), account, change })
+    }
+
+    async fn hold(
+        core: &Core,
+        input: &Input,
+        operator: &Operator,
+        update: &Update,
+    ) -> Result<Option<Reply>> {
+        if !(update.change.raises_limit()) {
+            return Ok(None);
+        }
+        approvals::hold::<Self>(core, input, operator).await
     }
 
     async fn call(core: &Core, operator: Operator, update: Update) -> Result<Json<AccountView>> {

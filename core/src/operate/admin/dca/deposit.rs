@@ -7,11 +7,13 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::Core;
+use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Kind, Shape, required};
 use crate::endpoint::{Body, Endpoint, Respond, Success};
 use crate::http::fields::strict;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
+use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::orders::OrderKey;
 use crate::operate::admin::orders::read::{EXAMPLE, Order};
@@ -31,6 +33,8 @@ impl Endpoint for ReportDeposit {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/admin/v1/dca-codes/{code}/deposits";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
+    const ROLES: &'static [Role] = &[Role::Treasury];
+    const APPROVAL: bool = true;
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Report a deposit to a savings plan",
@@ -54,6 +58,18 @@ impl Endpoint for ReportDeposit {
         }
         let request_id = input.head.request_id.clone();
         Ok(Request { code: input.param("code").to_owned(), deposit, request_id })
+    }
+
+    async fn hold(
+        core: &Core,
+        input: &Input,
+        operator: &Operator,
+        request: &Request,
+    ) -> Result<Option<Reply>> {
+        if !(approvals::exceeds_alone(core, request.deposit.amount.0)) {
+            return Ok(None);
+        }
+        approvals::hold::<Self>(core, input, operator).await
     }
 
     async fn call(core: &Core, operator: Operator, request: Request) -> Result<Reported> {
@@ -82,7 +98,7 @@ impl Endpoint for ReportDeposit {
             detail: json!({"order": order, "amount": JsonDecimal(amount),
                 "currencyCode": currency, "reference": reference}),
         };
-        audit::record(&mut tx, &core.clock, entry).await?;
+        audit::record(&mut tx, core, entry).await?;
         tx.commit().await?;
         for cause in [Cause::Confirmed, Cause::PaymentReceived] {
             core.metrics.orders.with_label_values(&[cause.as_str()]).inc();

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::Core;
+use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Created, Endpoint};
 use crate::http::fields::strict;
@@ -34,6 +35,7 @@ impl Endpoint for OpenPlan {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/admin/v1/users/{uuid}/dca-codes";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
+    const ROLES: &'static [Role] = &[Role::Support];
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Open a savings plan for a user",
@@ -94,7 +96,7 @@ impl Endpoint for OpenPlan {
         let detail = json!({"code": code, "cryptoCurrency": currency});
         let (actor, target) = (operator.actor(), owner.user.to_string());
         let entry = Entry { actor, action: "dca.open", target: &target, detail };
-        audit::record(&mut tx, &core.clock, entry).await?;
+        audit::record(&mut tx, core, entry).await?;
         tx.commit().await?;
         Ok(Created(row.plan(&catalogue, &owner.tenant.name)?))
     }

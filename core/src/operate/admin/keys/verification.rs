@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::NAME;
 use crate::Core;
+use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Endpoint, Json, NoContent};
 use crate::http::fields::strict;
@@ -24,6 +25,7 @@ impl Endpoint for PutVerificationKey {
     const METHOD: Method = Method::PUT;
     const PATH: &'static str = "/admin/v1/partners/{slug}/verification-keys/{name}";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
+    const ROLES: &'static [Role] = &[Role::Platform];
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Set a verification key of a partner",
@@ -92,6 +94,7 @@ impl Endpoint for DeleteVerificationKey {
     const METHOD: Method = Method::DELETE;
     const PATH: &'static str = "/admin/v1/partners/{slug}/verification-keys/{name}";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
+    const ROLES: &'static [Role] = &[Role::Platform];
     const DOC: Doc = Doc {
         summary: "Delete a verification key of a partner",
         details: "Policies that name it fail from then on.",

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::{PAIR, outside_bounds, pair, publish};
 use crate::Core;
+use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::strict;
@@ -25,6 +26,7 @@ pub struct ListPairs;
 impl Endpoint for ListPairs {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/admin/v1/pairs";
+    const ROLES: &'static [Role] = Role::ALL;
     const DOC: Doc = Doc {
         summary: "List the currency pairs",
         details: "With their prices and the status of both sides.",
@@ -58,6 +60,7 @@ impl Endpoint for UpdatePair {
     const METHOD: Method = Method::PATCH;
     const PATH: &'static str = "/admin/v1/pairs/{pair}";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND];
+    const ROLES: &'static [Role] = &[Role::Treasury];
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Update a currency pair",

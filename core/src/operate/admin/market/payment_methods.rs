@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::{outside_bounds, publish};
 use crate::Core;
+use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Kind, Shape, required};
 use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::strict;
@@ -26,6 +27,7 @@ impl Endpoint for UpdatePaymentMethod {
     const METHOD: Method = Method::PATCH;
     const PATH: &'static str = "/admin/v1/payment-methods/{code}";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND];
+    const ROLES: &'static [Role] = &[Role::Treasury];
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Update a payment method",

@@ -9,10 +9,13 @@ use serde_json::json;
 
 use super::{PAIR, pair, publish};
 use crate::Core;
+use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::strict;
+use crate::http::reply::Reply;
 use crate::http::request::Input;
+use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::platform::audit::Entry;
 use crate::platform::error::{Denial, Error, Result};
@@ -25,6 +28,8 @@ impl Endpoint for SetPrice {
     const METHOD: Method = Method::PUT;
     const PATH: &'static str = "/admin/v1/prices/{pair}";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND];
+    const ROLES: &'static [Role] = &[Role::Treasury];
+    const APPROVAL: bool = true;
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Set the price of a pair",
@@ -45,6 +50,15 @@ impl Endpoint for SetPrice {
             return Err(Denial::unprocessable("price: above zero").into());
         }
         Ok((pair(input)?, price))
+    }
+
+    async fn hold(
+        core: &Core,
+        input: &Input,
+        operator: &Operator,
+        _: &(PairCode, Decimal),
+    ) -> Result<Option<Reply>> {
+        approvals::hold::<Self>(core, input, operator).await
     }
 
     async fn call(

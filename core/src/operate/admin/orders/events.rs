@@ -9,10 +9,13 @@ use serde_json::Value;
 use super::read::{EXAMPLE, Order};
 use super::{ID, OrderKey};
 use crate::Core;
+use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::strict;
+use crate::http::reply::Reply;
 use crate::http::request::Input;
+use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::platform::audit::{self, Entry};
 use crate::platform::db::Connection;
@@ -32,6 +35,8 @@ impl Endpoint for ApplyOrderEvent {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/admin/v1/orders/{id}/events";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
+    const ROLES: &'static [Role] = &[Role::Treasury, Role::Compliance];
+    const APPROVAL: bool = true;
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Apply an event to an order",
@@ -56,6 +61,23 @@ impl Endpoint for ApplyOrderEvent {
         Ok(Request { id: input.param("id").to_owned(), event, detail: input.document.clone() })
     }
 
+    async fn hold(
+        core: &Core,
+        input: &Input,
+        operator: &Operator,
+        Request { id, event, .. }: &Request,
+    ) -> Result<Option<Reply>> {
+        if !matches!(event.event, Name::PaymentReceived | Name::Refund) {
+            return Ok(None);
+        }
+        let reported = event.amount.map(|JsonDecimal(amount)| amount);
+        let amount = OrderKey::find(core, id).await?.fiat_amount(core).await?;
+        if !approvals::exceeds_alone(core, reported.map_or(amount, |other| other.max(amount))) {
+            return Ok(None);
+        }
+        approvals::hold::<Self>(core, input, operator).await
+    }
+
     /// The audit's row is of the same transaction: neither is there without the other.
     async fn call(core: &Core, operator: Operator, request: Request) -> Result<Json<Order>> {
         let Request { id, event, mut detail } = request;
@@ -67,7 +89,7 @@ impl Endpoint for ApplyOrderEvent {
         detail["to"] = applied.to.as_str().into();
         let target = order.order.to_string();
         let entry = Entry { actor, action: "order.event", target: &target, detail };
-        audit::record(&mut tx, &core.clock, entry).await?;
+        audit::record(&mut tx, core, entry).await?;
         tx.commit().await?;
         core.metrics.orders.with_label_values(&[applied.cause.as_str()]).inc();
         Ok(Json(order.detail(core).await?))

@@ -5,6 +5,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::Core;
+use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Kind, required};
 use crate::endpoint::{Endpoint, NoContent};
 use crate::http::request::Input;
@@ -19,6 +20,7 @@ impl Endpoint for ExpireOffer {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/admin/v1/offers/{uuid}/expire";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
+    const ROLES: &'static [Role] = &[Role::Support, Role::Treasury];
     const DOC: Doc = Doc {
         summary: "End an offer now",
         details: "An offer that is confirmed already is 409.",
@@ -53,7 +55,7 @@ impl Endpoint for ExpireOffer {
         }
         let (actor, target) = (operator.actor(), offer.to_string());
         let entry = Entry { actor, action: "offer.expire", target: &target, detail: json!({}) };
-        audit::record(&mut tx, &core.clock, entry).await?;
+        audit::record(&mut tx, core, entry).await?;
         tx.commit().await?;
         Ok(NoContent)
     }

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::{ID, OrderKey};
 use crate::Core;
+use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::Doc;
 use crate::endpoint::{Endpoint, Json};
 use crate::http::request::Input;
@@ -32,6 +33,7 @@ impl Endpoint for ReadOrder {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/admin/v1/orders/{id}";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
+    const ROLES: &'static [Role] = Role::ALL;
     const DOC: Doc = Doc {
         summary: "Read an order",
         details: "In full, with its timeline and the decisions of its policies.",

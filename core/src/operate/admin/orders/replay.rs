@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{ID, OrderKey};
 use crate::Core;
+use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::Doc;
 use crate::endpoint::{Endpoint, Json};
 use crate::http::request::Input;
@@ -21,6 +22,7 @@ impl Endpoint for ReplayDecisions {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/admin/v1/orders/{id}/replay";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
+    const ROLES: &'static [Role] = &[Role::Support, Role::Treasury, Role::Platform];
     const DOC: Doc = Doc {
         summary: "Replay the policy decisions of an order",
         details: "Runs the versions that decided, on the recorded inputs, and compares answer and \

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Core;
+use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Kind, optional};
 use crate::endpoint::{Endpoint, Json};
 use crate::http::fields::strict;
@@ -29,6 +30,7 @@ pub struct SearchOrders;
 impl Endpoint for SearchOrders {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/admin/v1/orders";
+    const ROLES: &'static [Role] = Role::ALL;
     const DOC: Doc = Doc {
         summary: "Search orders",
         details: "Orders that meet every criterion, newest first, at most 200; `to` with the \

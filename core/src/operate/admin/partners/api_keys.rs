@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
 
-use super::{SLUG, check_networks, check_subject, find};
+use super::{SLUG, check_networks, find};
 use crate::Core;
+use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Kind, Shape, required};
 use crate::endpoint::{Body, Created, Endpoint, NoContent};
 use crate::http::fields::strict;
@@ -30,6 +31,7 @@ impl Endpoint for IssueApiKey {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/admin/v1/partners/{slug}/api-keys";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
+    const ROLES: &'static [Role] = &[Role::Platform];
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Issue an API key",
@@ -48,7 +50,6 @@ impl Endpoint for IssueApiKey {
     fn read(input: &Input, _: &Operator) -> Result<(String, NewKey)> {
         let new: NewKey = strict::body(input)?;
         check_networks(&new.allowed_addresses)?;
-        check_subject(new.certificate_subject.as_deref())?;
         if new.scopes.len() > Scope::ALL.len() {
             return Err(Denial::unprocessable("scopes: at most one of each").into());
         }
@@ -65,7 +66,6 @@ impl Endpoint for IssueApiKey {
         key.name = new.name;
         key.scopes = new.scopes;
         key.expires_at = new.expires_at;
-        key.certificate_subject = new.certificate_subject.filter(|subject| !subject.is_empty());
         key.allowed_addresses = new.allowed_addresses.iter().map(ToString::to_string).collect();
         let mut tx = core.db.begin().await?;
         revision::client_changed(&mut tx, client).await?;
@@ -82,7 +82,7 @@ impl Endpoint for IssueApiKey {
         let detail = json!({"apiKeyId": key.id, "name": key.name});
         let actor = operator.actor();
         let entry = Entry { actor, action: "api-key.issue", target: &slug, detail };
-        audit::record(&mut tx, &core.clock, entry).await?;
+        audit::record(&mut tx, core, entry).await?;
         tx.commit().await?;
         core.refresh().await?;
         Ok(Created(IssuedKey { id: key.id.into(), api_key: key.text.expose().to_owned() }))
@@ -103,9 +103,6 @@ pub struct NewKey {
     /// Networks from which it is accepted, in CIDR notation, at most 64; any if empty.
     #[schemars(with = "Vec<String>")]
     allowed_addresses: Vec<IpNet>,
-    /// Subject of the TLS client certificate that comes with it, such as
-    /// `C=NL, O=Acme Wallets, CN=acme`; none is needed if empty.
-    certificate_subject: Option<String>,
 }
 
 /// A new API key, in clear.
@@ -125,6 +122,7 @@ impl Endpoint for RevokeApiKey {
     const METHOD: Method = Method::DELETE;
     const PATH: &'static str = "/admin/v1/partners/{slug}/api-keys/{id}";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND];
+    const ROLES: &'static [Role] = &[Role::Platform];
     const DOC: Doc = Doc {
         summary: "Revoke an API key",
         details: "Every edge refuses it within a second.",
@@ -163,7 +161,7 @@ impl Endpoint for RevokeApiKey {
         let detail = json!({"apiKeyId": id});
         let actor = operator.actor();
         let entry = Entry { actor, action: "api-key.revoke", target: &slug, detail };
-        audit::record(&mut tx, &core.clock, entry).await?;
+        audit::record(&mut tx, core, entry).await?;
         tx.commit().await?;
         core.refresh().await?;
         Ok(NoContent)

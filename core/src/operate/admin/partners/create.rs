@@ -8,10 +8,13 @@ use serde_json::json;
 
 use super::{NAME_CHARS_MAX, SLUG_CHARS_MAX, check_networks};
 use crate::Core;
+use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Created, Endpoint};
 use crate::http::fields::strict;
+use crate::http::reply::Reply;
 use crate::http::request::Input;
+use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Denial, Error, Result};
@@ -26,6 +29,8 @@ impl Endpoint for CreatePartner {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/admin/v1/partners";
     const STATUSES: &'static [StatusCode] = &[StatusCode::CONFLICT];
+    const ROLES: &'static [Role] = &[Role::Platform];
+    const APPROVAL: bool = true;
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Create a partner",
@@ -58,12 +63,28 @@ impl Endpoint for CreatePartner {
         Ok(new)
     }
 
+    async fn hold(
+        core: &Core,
+        input: &Input,
+        operator: &Operator,
+        new: &NewPartner,
+    ) -> Result<Option<Reply>> {
+        if !(new.mode == Mode::Live) {
+            return Ok(None);
+        }
+        approvals::hold::<Self>(core, input, operator).await
+    }
+
     async fn call(
         core: &Core,
         operator: Operator,
         new: NewPartner,
     ) -> Result<Created<Credentials>> {
         let NewPartner { slug, name, mode, allowed_addresses } = new;
+        if mode == Mode::Live && !core.settings.keys.is_configured() {
+            let reason = "a live partner needs keys.master: the key is in the database";
+            return Err(Denial::conflict(reason).into());
+        }
         let mut tenant = NewTenant::generate(core, slug, name, mode).await?;
         tenant.allowed_addresses = allowed_addresses.iter().map(ToString::to_string).collect();
         let mut tx = core.db.begin().await?;
@@ -78,7 +99,7 @@ impl Endpoint for CreatePartner {
         let detail = json!({"name": tenant.name, "mode": tenant.mode.as_str()});
         let (actor, target) = (operator.actor(), &*tenant.slug);
         let entry = Entry { actor, action: "partner.create", target, detail };
-        audit::record(&mut tx, &core.clock, entry).await?;
+        audit::record(&mut tx, core, entry).await?;
         tx.commit().await?;
         core.refresh().await?;
         Ok(Created(Credentials::of(tenant)))

@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::{SLUG, find};
 use crate::Core;
+use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::strict;
@@ -30,6 +31,7 @@ impl Endpoint for RotateSecret {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/admin/v1/partners/{slug}/secrets/rotate";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND];
+    const ROLES: &'static [Role] = &[Role::Platform];
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Rotate a secret",
@@ -78,7 +80,7 @@ impl Endpoint for RotateSecret {
         let detail = json!({"kind": kind, "overlapSeconds": overlap});
         let actor = operator.actor();
         let entry = Entry { actor, action: "secret.rotate", target: &slug, detail };
-        audit::record(&mut tx, &core.clock, entry).await?;
+        audit::record(&mut tx, core, entry).await?;
         tx.commit().await?;
         core.refresh().await?;
         let secret = secret.expose().to_owned();

@@ -10,12 +10,15 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::read::{EXAMPLE, Partner};
-use super::{SLUG, check_networks, check_subject};
+use super::{SLUG, check_networks};
 use crate::Core;
+use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::strict;
+use crate::http::reply::Reply;
 use crate::http::request::Input;
+use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::platform::audit::{self, Entry};
 use crate::platform::db::Connection;
@@ -37,6 +40,8 @@ impl Endpoint for UpdatePartner {
     const METHOD: Method = Method::PATCH;
     const PATH: &'static str = "/admin/v1/partners/{slug}";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
+    const ROLES: &'static [Role] = &[Role::Platform];
+    const APPROVAL: bool = true;
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Update a partner's settings",
@@ -63,6 +68,18 @@ impl Endpoint for UpdatePartner {
         Ok(Update { slug: input.param("slug").to_owned(), change, detail })
     }
 
+    async fn hold(
+        core: &Core,
+        input: &Input,
+        operator: &Operator,
+        update: &Update,
+    ) -> Result<Option<Reply>> {
+        if !(update.change.policy_approval_required == Some(false)) {
+            return Ok(None);
+        }
+        approvals::hold::<Self>(core, input, operator).await
+    }
+
     async fn call(core: &Core, operator: Operator, update: Update) -> Result<Json<Partner>> {
         let Update { slug, change, detail } = update;
         let networks = change.networks();
@@ -84,7 +101,7 @@ impl Endpoint for UpdatePartner {
                 policy_signature_required = coalesce($9, policy_signature_required),
                 allowed_addresses = coalesce($10, allowed_addresses),
                 contact_email = case when $11 then $12 else contact_email end,
-                certificate_subject = nullif(coalesce($13, certificate_subject), '')
+                policy_approval_required = coalesce($13, policy_approval_required)
             where slug = $1
             "#,
             slug,
@@ -99,7 +116,7 @@ impl Endpoint for UpdatePartner {
             networks.as_deref(),
             change.contact_email.is_some(),
             change.contact_email.as_ref().and_then(Option::as_deref),
-            change.certificate_subject,
+            change.policy_approval_required,
         )
         .execute(&mut *tx)
         .await?;
@@ -108,7 +125,7 @@ impl Endpoint for UpdatePartner {
         }
         let actor = operator.actor();
         let entry = Entry { actor, action: "partner.change", target: &slug, detail };
-        audit::record(&mut tx, &core.clock, entry).await?;
+        audit::record(&mut tx, core, entry).await?;
         tx.commit().await?;
         core.refresh().await?;
         Ok(Json(Partner::find(core, &slug).await?))
@@ -160,9 +177,6 @@ struct Change {
     /// any if empty.
     #[schemars(with = "Option<Vec<String>>")]
     allowed_addresses: Option<Vec<IpNet>>,
-    /// Subject of the TLS client certificate that comes with every credential, such as
-    /// `C=NL, O=Acme Wallets, CN=acme`; none is needed if empty.
-    certificate_subject: Option<String>,
     /// Rates by bucket, such as `5/s burst 7` or `10/min`: `client`, `quotes`, `credentials`,
     /// `login`, `uploads`.
     #[schemars(with = "Option<BTreeMap<String, String>>")]
@@ -171,6 +185,8 @@ struct Change {
     policy_signature_required: Option<bool>,
     /// A signed statement, to end the requirement of signatures.
     signed: Option<SignedChange>,
+    /// `true` if a change of its active policies needs a second operator.
+    policy_approval_required: Option<bool>,
     /// E-mail address of the partner's people, for what needs them; `null` takes it away.
     #[serde(default, deserialize_with = "present")]
     contact_email: Option<Option<String>>,
@@ -216,7 +232,6 @@ impl Change {
         if contact.is_some_and(|address| address.parse::<EmailAddress>().is_err()) {
             return Err(Denial::unprocessable("contactEmail: not an e-mail address").into());
         }
-        check_subject(self.certificate_subject.as_deref())?;
         let mut countries = self.allowed_countries.iter().flatten();
         if let Some(bad) = countries.find(|code| code.parse::<Country>().is_err()) {
             let reason = format!("allowedCountries: {bad} is no country");

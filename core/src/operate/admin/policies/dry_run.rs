@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{PATH, Policy};
 use crate::Core;
+use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::strict;
@@ -22,6 +23,7 @@ impl Endpoint for DryRunPolicy {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/admin/v1/partners/{slug}/policies/{kind}/dry-run";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
+    const ROLES: &'static [Role] = &[Role::Platform];
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Run a policy without effect",
@@ -53,7 +55,7 @@ impl Endpoint for DryRunPolicy {
 
     async fn call(core: &Core, operator: Operator, request: Request) -> Result<Json<Decided>> {
         let Request { policy, inputs, version, now } = request;
-        let target = policy.target(core, operator).await?;
+        let target = policy.target(core, &operator).await?;
         Ok(Json(Decided(dry_run::dry_run(core, target, (version, now), inputs).await?)))
     }
 }

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::trial::Trial;
 use super::{PATH, Policy};
 use crate::Core;
+use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::Doc;
 use crate::endpoint::{Endpoint, Json};
 use crate::http::request::Input;
@@ -30,6 +31,7 @@ impl Endpoint for ReadPolicy {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/admin/v1/partners/{slug}/policies/{kind}";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND];
+    const ROLES: &'static [Role] = Role::ALL;
     const DOC: Doc = Doc {
         summary: "Read a policy's versions and history",
         details: "Versions and changes newest first, at most 200 of each.",
@@ -59,7 +61,7 @@ impl Endpoint for ReadPolicy {
     }
 
     async fn call(core: &Core, operator: Operator, policy: Policy) -> Result<Json<History>> {
-        let target = policy.target(core, operator).await?;
+        let target = policy.target(core, &operator).await?;
         let versions = versions(core, target).await?;
         let changes = changes(core, target).await?;
         Ok(Json(History {

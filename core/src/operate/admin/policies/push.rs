@@ -8,10 +8,13 @@ use serde_json::{Map, Value};
 
 use super::{EXAMPLE, PATH, Policy};
 use crate::Core;
+use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Kind, Shape, optional};
 use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::{self, strict};
+use crate::http::reply::Reply;
 use crate::http::request::Input;
+use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::platform::error::{Denial, Result};
 use crate::policies::lifecycle::{self, VersionSettings, VersionSummary};
@@ -23,6 +26,8 @@ impl Endpoint for PushPolicy {
     const METHOD: Method = Method::PUT;
     const PATH: &'static str = "/admin/v1/partners/{slug}/policies/{kind}";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
+    const ROLES: &'static [Role] = &[Role::Platform];
+    const APPROVAL: bool = true;
     const BODY: Body = Body::Binary("application/wasm");
     const DOC: Doc = Doc {
         summary: "Upload a policy and activate it",
@@ -62,9 +67,21 @@ impl Endpoint for PushPolicy {
         Ok(Push { policy: Policy::read(input, reason), component: input.body.clone(), settings })
     }
 
+    async fn hold(
+        core: &Core,
+        input: &Input,
+        operator: &Operator,
+        push: &Push,
+    ) -> Result<Option<Reply>> {
+        if !(push.policy.needs_second(core).await?) {
+            return Ok(None);
+        }
+        approvals::hold::<Self>(core, input, operator).await
+    }
+
     async fn call(core: &Core, operator: Operator, push: Push) -> Result<Json<VersionSummary>> {
         let Push { policy, component, settings } = push;
-        let target = policy.target(core, operator).await?;
+        let target = policy.target(core, &operator).await?;
         Ok(Json(lifecycle::push(core, target, component, settings).await?))
     }
 }
@@ -99,6 +116,8 @@ impl Endpoint for ConfigurePolicy {
     const METHOD: Method = Method::PUT;
     const PATH: &'static str = "/admin/v1/partners/{slug}/policies/{kind}/config";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
+    const ROLES: &'static [Role] = &[Role::Platform];
+    const APPROVAL: bool = true;
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Configure the active policy",
@@ -120,12 +139,24 @@ impl Endpoint for ConfigurePolicy {
         Ok((Policy::read(input, reason), settings))
     }
 
+    async fn hold(
+        core: &Core,
+        input: &Input,
+        operator: &Operator,
+        (policy, _): &(Policy, Configuration),
+    ) -> Result<Option<Reply>> {
+        if !(policy.needs_second(core).await?) {
+            return Ok(None);
+        }
+        approvals::hold::<Self>(core, input, operator).await
+    }
+
     async fn call(
         core: &Core,
         operator: Operator,
         (policy, Configuration(settings)): (Policy, Configuration),
     ) -> Result<Json<VersionSummary>> {
-        let target = policy.target(core, operator).await?;
+        let target = policy.target(core, &operator).await?;
         Ok(Json(lifecycle::configure(core, target, settings).await?))
     }
 }

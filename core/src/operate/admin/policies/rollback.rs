@@ -4,10 +4,13 @@ use http::{Method, StatusCode};
 
 use super::{Because, EXAMPLE, PATH, Policy};
 use crate::Core;
+use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Endpoint, Json, NoContent};
 use crate::http::fields::strict;
+use crate::http::reply::Reply;
 use crate::http::request::Input;
+use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::platform::error::Result;
 use crate::policies::lifecycle::{self, VersionSummary};
@@ -19,6 +22,8 @@ impl Endpoint for RollBackPolicy {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/admin/v1/partners/{slug}/policies/{kind}/rollback";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
+    const ROLES: &'static [Role] = &[Role::Platform];
+    const APPROVAL: bool = true;
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Roll a policy back",
@@ -40,8 +45,20 @@ impl Endpoint for RollBackPolicy {
         Ok(Policy::read_signed(input, reason, signed))
     }
 
+    async fn hold(
+        core: &Core,
+        input: &Input,
+        operator: &Operator,
+        policy: &Policy,
+    ) -> Result<Option<Reply>> {
+        if !(policy.needs_second(core).await?) {
+            return Ok(None);
+        }
+        approvals::hold::<Self>(core, input, operator).await
+    }
+
     async fn call(core: &Core, operator: Operator, policy: Policy) -> Result<Json<VersionSummary>> {
-        let target = policy.target(core, operator).await?;
+        let target = policy.target(core, &operator).await?;
         Ok(Json(lifecycle::roll_back(core, target).await?))
     }
 }
@@ -53,6 +70,8 @@ impl Endpoint for RemovePolicy {
     const METHOD: Method = Method::DELETE;
     const PATH: &'static str = "/admin/v1/partners/{slug}/policies/{kind}";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
+    const ROLES: &'static [Role] = &[Role::Platform];
+    const APPROVAL: bool = true;
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Return to the built-in rule",
@@ -71,8 +90,20 @@ impl Endpoint for RemovePolicy {
         Ok(Policy::read_signed(input, reason, signed))
     }
 
+    async fn hold(
+        core: &Core,
+        input: &Input,
+        operator: &Operator,
+        policy: &Policy,
+    ) -> Result<Option<Reply>> {
+        if !(policy.needs_second(core).await?) {
+            return Ok(None);
+        }
+        approvals::hold::<Self>(core, input, operator).await
+    }
+
     async fn call(core: &Core, operator: Operator, policy: Policy) -> Result<NoContent> {
-        let target = policy.target(core, operator).await?;
+        let target = policy.target(core, &operator).await?;
         lifecycle::remove(core, target).await?;
         Ok(NoContent)
     }

@@ -9,10 +9,13 @@ use serde_json::{Map, Value};
 
 use super::{Because, PATH, Policy};
 use crate::Core;
+use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Endpoint, Json, NoContent};
 use crate::http::fields::strict;
+use crate::http::reply::Reply;
 use crate::http::request::Input;
+use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::platform::error::{Denial, Result};
 use crate::policies::lifecycle::{self, Target};
@@ -27,6 +30,7 @@ impl Endpoint for ReadTrial {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/admin/v1/partners/{slug}/policies/{kind}/trial";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND];
+    const ROLES: &'static [Role] = Role::ALL;
     const DOC: Doc = Doc {
         summary: "Read a policy's trial",
         details: "The shadow run or the canary, with at most 20 differences, newest first.",
@@ -45,7 +49,7 @@ impl Endpoint for ReadTrial {
     }
 
     async fn call(core: &Core, operator: Operator, policy: Policy) -> Result<Json<Trial>> {
-        let trial = Trial::find(core, policy.target(core, operator).await?).await?;
+        let trial = Trial::find(core, policy.target(core, &operator).await?).await?;
         Ok(Json(trial.ok_or_else(|| Denial::not_found("trial"))?))
     }
 }
@@ -121,6 +125,8 @@ impl Endpoint for EndTrial {
     const METHOD: Method = Method::DELETE;
     const PATH: &'static str = "/admin/v1/partners/{slug}/policies/{kind}/trial";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
+    const ROLES: &'static [Role] = &[Role::Platform];
+    const APPROVAL: bool = true;
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "End a policy's trial",
@@ -139,8 +145,20 @@ impl Endpoint for EndTrial {
         Ok(Policy::read_signed(input, reason, signed))
     }
 
+    async fn hold(
+        core: &Core,
+        input: &Input,
+        operator: &Operator,
+        policy: &Policy,
+    ) -> Result<Option<Reply>> {
+        if !(policy.needs_second(core).await?) {
+            return Ok(None);
+        }
+        approvals::hold::<Self>(core, input, operator).await
+    }
+
     async fn call(core: &Core, operator: Operator, policy: Policy) -> Result<NoContent> {
-        let target = policy.target(core, operator).await?;
+        let target = policy.target(core, &operator).await?;
         lifecycle::end_rollout(core, target).await?;
         Ok(NoContent)
     }

@@ -10,10 +10,13 @@ use serde_json::{Map, Value};
 
 use super::{Because, EXAMPLE, KIND, PATH, Policy, VERSION};
 use crate::Core;
+use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Created, Endpoint, Json};
 use crate::http::fields::strict;
+use crate::http::reply::Reply;
 use crate::http::request::Input;
+use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::partners::SLUG;
 use crate::platform::error::{Denial, Result};
@@ -28,6 +31,8 @@ impl Endpoint for StageVersion {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/admin/v1/partners/{slug}/policies/{kind}/versions";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
+    const ROLES: &'static [Role] = &[Role::Platform];
+    const APPROVAL: bool = true;
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Upload a version of a policy",
@@ -50,12 +55,24 @@ impl Endpoint for StageVersion {
         Ok(Upload { policy, staging: stage.into_staging()? })
     }
 
+    async fn hold(
+        core: &Core,
+        input: &Input,
+        operator: &Operator,
+        upload: &Upload,
+    ) -> Result<Option<Reply>> {
+        if !(upload.staging.activate && upload.policy.needs_second(core).await?) {
+            return Ok(None);
+        }
+        approvals::hold::<Self>(core, input, operator).await
+    }
+
     async fn call(
         core: &Core,
         operator: Operator,
         upload: Upload,
     ) -> Result<Created<VersionSummary>> {
-        let target = upload.policy.target(core, operator).await?;
+        let target = upload.policy.target(core, &operator).await?;
         Ok(Created(lifecycle::stage(core, target, upload.staging).await?))
     }
 }
@@ -131,6 +148,8 @@ impl Endpoint for ActivateVersion {
     const PATH: &'static str =
         "/admin/v1/partners/{slug}/policies/{kind}/versions/{version}/activate";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
+    const ROLES: &'static [Role] = &[Role::Platform];
+    const APPROVAL: bool = true;
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Activate a version of a policy",
@@ -151,12 +170,24 @@ impl Endpoint for ActivateVersion {
         Ok((Policy::read_signed(input, reason, signed), number(input)?, percentage))
     }
 
+    async fn hold(
+        core: &Core,
+        input: &Input,
+        operator: &Operator,
+        (policy, ..): &(Policy, i64, Option<i16>),
+    ) -> Result<Option<Reply>> {
+        if !(policy.needs_second(core).await?) {
+            return Ok(None);
+        }
+        approvals::hold::<Self>(core, input, operator).await
+    }
+
     async fn call(
         core: &Core,
         operator: Operator,
         (policy, version, percentage): (Policy, i64, Option<i16>),
     ) -> Result<Json<VersionSummary>> {
-        let target = policy.target(core, operator).await?;
+        let target = policy.target(core, &operator).await?;
         Ok(Json(match percentage {
             None | Some(100) => lifecycle::activate(core, target, version).await?,
             Some(share @ 1..100) => lifecycle::start_canary(core, target, version, share).await?,
@@ -185,6 +216,7 @@ impl Endpoint for ShadowVersion {
     const PATH: &'static str =
         "/admin/v1/partners/{slug}/policies/{kind}/versions/{version}/shadow";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
+    const ROLES: &'static [Role] = &[Role::Platform];
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Run a version in the shadow of the active one",
@@ -210,7 +242,7 @@ impl Endpoint for ShadowVersion {
         operator: Operator,
         (policy, version): (Policy, i64),
     ) -> Result<Json<VersionSummary>> {
-        let target = policy.target(core, operator).await?;
+        let target = policy.target(core, &operator).await?;
         Ok(Json(lifecycle::start_shadow(core, target, version).await?))
     }
 }

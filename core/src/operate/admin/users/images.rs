@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::{UUID, find};
 use crate::Core;
+use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Kind, required};
 use crate::endpoint::{Endpoint, Respond, Success};
 use crate::http::reply::Reply;
@@ -29,6 +30,8 @@ impl Endpoint for ReadProof {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/admin/v1/users/{uuid}/proofs/{id}";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND];
+    const ROLES: &'static [Role] = &[Role::Compliance];
+    const READ_AUDIT: Option<&'static str> = Some("user.read-proof");
     const DOC: Doc = Doc {
         summary: "Read the image of a proof of ownership",
         details: "As the user sent it.",
@@ -67,6 +70,8 @@ impl Endpoint for ReadDocument {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/admin/v1/users/{uuid}/documents/{id}";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND];
+    const ROLES: &'static [Role] = &[Role::Compliance];
+    const READ_AUDIT: Option<&'static str> = Some("user.read-document");
     const DOC: Doc = Doc {
         summary: "Read the image of a side of an identity document",
         details: "As the user sent it.",

@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::{UUID, find};
 use crate::Core;
+use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::Doc;
 use crate::endpoint::{Endpoint, Json};
 use crate::http::request::Input;
@@ -27,6 +28,8 @@ impl Endpoint for ReadUser {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/admin/v1/users/{uuid}";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND];
+    const ROLES: &'static [Role] = &[Role::Support, Role::Compliance];
+    const READ_AUDIT: Option<&'static str> = Some("user.read");
     const DOC: Doc = Doc {
         summary: "Read a user",
         details: "With personal data, and the profile as the partner sees it.",

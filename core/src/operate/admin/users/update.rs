@@ -9,11 +9,14 @@ use self::members::{AddressCheck, Change, Check, Dac8, Document, Level};
 use super::read::{EXAMPLE, User};
 use super::{UUID, find};
 use crate::Core;
+use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::strict;
+use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::notify::events::{self, EventType, NewEvent};
+use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::platform::audit::{self, Entry};
 use crate::platform::db::Connection;
@@ -29,6 +32,8 @@ impl Endpoint for UpdateUser {
     const METHOD: Method = Method::PATCH;
     const PATH: &'static str = "/admin/v1/users/{uuid}";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
+    const ROLES: &'static [Role] = &[Role::Compliance];
+    const APPROVAL: bool = true;
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Update a user's checks, level and limits",
@@ -49,6 +54,18 @@ impl Endpoint for UpdateUser {
         let change: Change = strict::body(input)?;
         change.check()?;
         Ok(Update { uuid: input.param("uuid").to_owned(), change })
+    }
+
+    async fn hold(
+        core: &Core,
+        input: &Input,
+        operator: &Operator,
+        update: &Update,
+    ) -> Result<Option<Reply>> {
+        if !(update.change.raises_limits()) {
+            return Ok(None);
+        }
+        approvals::hold::<Self>(core, input, operator).await
     }
 
     async fn call(core: &Core, operator: Operator, update: Update) -> Result<Json<User>> {
@@ -74,7 +91,7 @@ impl Endpoint for UpdateUser {
             .map_err(|error| Error::internal("write an audit row", error))?;
         let (actor, target) = (operator.actor(), user.to_string());
         let entry = Entry { actor, action: "user.change", target: &target, detail };
-        audit::record(&mut tx, &core.clock, entry).await?;
+        audit::record(&mut tx, core, entry).await?;
         let shown = User::load(&mut tx, core, client, user).await?;
         tx.commit().await?;
         Ok(Json(shown))

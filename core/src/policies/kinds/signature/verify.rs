@@ -188,7 +188,6 @@ mod tests {
                 query: None,
                 headers,
                 peer: [127, 0, 0, 1].into(),
-                client_certificate: None,
                 request_id: "r".into(),
             },
             body: Bytes::from_static(body.as_bytes()),
@@ -196,6 +195,7 @@ mod tests {
             document: fields::parse(body.as_bytes()).unwrap(),
             params: Vec::new(),
             now: DateTime::UNIX_EPOCH,
+            proven: http::Extensions::new(),
         }
     }
 

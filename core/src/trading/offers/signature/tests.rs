@@ -27,7 +27,6 @@ fn signable(body: &str) -> Signable {
         query: None,
         headers: HeaderMap::new(),
         peer: [127, 0, 0, 1].into(),
-        client_certificate: None,
         request_id: "test".to_owned(),
     };
     Signable::read(&Input {
@@ -37,6 +36,7 @@ fn signable(body: &str) -> Signable {
         document: fields::parse(body.as_bytes()).unwrap(),
         params: Vec::new(),
         now: DateTime::UNIX_EPOCH,
+        proven: http::Extensions::new(),
     })
 }
 

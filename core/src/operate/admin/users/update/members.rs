@@ -107,6 +107,11 @@ names!(DocumentCheck as "DocumentStatus" {
 });
 
 impl Change {
+    /// True if it may let the user trade more than before.
+    pub(super) fn raises_limits(&self) -> bool {
+        self.limit_overrides.is_some() || self.level.is_some_and(|level| level != Level::Bronze)
+    }
+
     pub(super) fn check(&self) -> Result<()> {
         if self.deleted == Some(false) {
             return Err(Denial::unprocessable("deleted: a user cannot be brought back").into());

@@ -1,0 +1,82 @@
+//! Roles of operators. Every endpoint of the operators' API declares those that may call it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A role of an operator. One who has several may do what any of them may.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema,
+)]
+#[schemars(rename = "OperatorRole")]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Reads what names no person.
+    Viewer,
+    /// Reads users, their accounts and mail; sends deliveries again.
+    Support,
+    /// Decides about users and their documents.
+    Compliance,
+    /// Sets prices and terms, reports payments.
+    Treasury,
+    /// Administers partners, their credentials and policies.
+    Platform,
+    /// May do everything, and administers operators.
+    Owner,
+}
+
+impl Role {
+    /// All of them.
+    pub const ALL: &'static [Self] = &[
+        Self::Viewer,
+        Self::Support,
+        Self::Compliance,
+        Self::Treasury,
+        Self::Platform,
+        Self::Owner,
+    ];
+
+    /// The name, in JSON and as stored.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Viewer => "viewer",
+            Self::Support => "support",
+            Self::Compliance => "compliance",
+            Self::Treasury => "treasury",
+            Self::Platform => "platform",
+            Self::Owner => "owner",
+        }
+    }
+
+    /// The role of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|role| role.as_str() == name)
+    }
+
+    /// True if an operator with the roles `held` may do what `needed` is declared for.
+    pub fn permits(held: &[Self], needed: &[Self]) -> bool {
+        held.contains(&Self::Owner) || needed.iter().any(|role| held.contains(role))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_owner_may_do_everything_and_others_what_is_declared_for_them() {
+        assert!(Role::permits(&[Role::Owner], &[]));
+        assert!(Role::permits(&[Role::Viewer, Role::Treasury], &[Role::Treasury]));
+        assert!(!Role::permits(&[Role::Viewer, Role::Treasury], &[Role::Compliance]));
+        assert!(!Role::permits(&[Role::Viewer], &[]));
+        assert!(!Role::permits(&[], Role::ALL));
+    }
+
+    #[test]
+    fn names_lead_back_to_their_roles() {
+        for role in Role::ALL {
+            assert_eq!(Role::from_name(role.as_str()), Some(*role));
+            assert_eq!(serde_json::to_value(role).unwrap(), role.as_str());
+        }
+        assert_eq!(Role::from_name("admin"), None);
+    }
+}

@@ -1,0 +1,176 @@
+//! Calls that need two persons: one operator makes the call, another one agrees, and the first makes
+//! it again. The break-glass owner needs nobody.
+
+pub mod decide;
+pub mod list;
+
+use http::StatusCode;
+use ring::digest;
+use rust_decimal::Decimal;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::operator::Operator;
+use crate::Core;
+use crate::endpoint::{Endpoint, Route};
+use crate::http::reply::Reply;
+use crate::http::request::{Head, Input};
+use crate::platform::audit::{self, Entry};
+use crate::platform::db::Connection;
+use crate::platform::error::{Denial, Error, Result};
+
+/// Lifetime of an approval from the first call to the last, in seconds.
+const LIFETIME_SECONDS: i32 = 24 * 3_600;
+/// Time that an ended approval is listed, in days; the audit keeps it for good.
+const LISTED_DAYS: i32 = 30;
+/// Most open approvals of one operator.
+const OPEN_MAX: i64 = 100;
+
+/// Holds a call back until a second operator has agreed. Gives the answer to a call that waits, and
+/// nothing for one that may go on: its approval is used up by that.
+///
+/// # Errors
+/// 409 when too many calls of this operator wait.
+pub(super) async fn hold<E: Endpoint>(
+    core: &Core,
+    input: &Input,
+    operator: &Operator,
+) -> Result<Option<Reply>> {
+    if operator.is_break_glass() || take_granted::<E>(core, input, operator).await? {
+        return Ok(None);
+    }
+    let id = open::<E>(core, input, operator).await?;
+    let body = json!({
+        "approval": id,
+        "state": "pending",
+        "message": "another operator must grant this approval; then make the same call again",
+    });
+    let body = body.to_string().into();
+    Ok(Some(Reply::with_body(StatusCode::ACCEPTED, "application/json", body)))
+}
+
+/// True for an amount that one operator must not report alone.
+pub(super) fn exceeds_alone(core: &Core, amount: Decimal) -> bool {
+    amount > Decimal::from(core.settings.operators.payment_alone_max)
+}
+
+/// Uses the approval of this very call, if another operator has granted it. Of two calls at once,
+/// one finds it.
+async fn take_granted<E: Endpoint>(
+    core: &Core,
+    input: &Input,
+    operator: &Operator,
+) -> Result<bool> {
+    let mut tx = core.db.begin().await?;
+    let used = sqlx::query!(
+        "update approval set used_at = now() \
+         where requested_by = $1 and digest = $2 and granted_by is not null \
+             and refused_by is null and used_at is null and expires_at > now() \
+         returning approval_id, granted_by",
+        operator.actor(),
+        &digest_of_call(input)[..],
+    )
+    .fetch_optional(&mut *tx)
+    .await?;
+    let Some(used) = used else { return Ok(false) };
+    let detail = json!({ "call": call::<E>(&input.head), "grantedBy": used.granted_by });
+    record(&mut tx, core, operator, "approval.use", (used.approval_id, detail)).await?;
+    tx.commit().await?;
+    Ok(true)
+}
+
+/// The open approval of this call, a new one if there is none.
+async fn open<E: Endpoint>(core: &Core, input: &Input, operator: &Operator) -> Result<Uuid> {
+    let (id, digest, method) = (core.clock.uuid()?, digest_of_call(input), E::METHOD);
+    let is_text = input.document.is_object();
+    let sealed =
+        is_text.then(|| core.keys.seal(&core.clock, &context(id), &input.body)).transpose()?;
+    let mut tx = core.db.begin().await?;
+    sqlx::query!(
+        "delete from approval where expires_at < now() - make_interval(days => $1::int)",
+        LISTED_DAYS,
+    )
+    .execute(&mut *tx)
+    .await?;
+    let opened = sqlx::query_scalar!(
+        "insert into approval as a (approval_id, digest, method, route, path, sealed_body, \
+             requested_by, requested_at, expires_at) \
+         select $1, $2, $3, $4, $5, $6, $7, now(), now() + make_interval(secs => $8::int) \
+         where (select count(*) from approval where requested_by = $7 and used_at is null \
+             and refused_by is null and expires_at > now()) < $9 \
+         on conflict (requested_by, digest) where used_at is null and refused_by is null \
+         do update set approval_id = excluded.approval_id, sealed_body = excluded.sealed_body, \
+             requested_at = excluded.requested_at, expires_at = excluded.expires_at, \
+             granted_by = null, decided_at = null \
+         where a.expires_at <= now() \
+         returning approval_id",
+        id,
+        &digest[..],
+        method.as_str(),
+        E::PATH,
+        input.head.path,
+        sealed,
+        operator.actor(),
+        LIFETIME_SECONDS,
+        OPEN_MAX,
+    )
+    .fetch_optional(&mut *tx)
+    .await?;
+    if let Some(id) = opened {
+        let detail = json!({ "call": call::<E>(&input.head) });
+        record(&mut tx, core, operator, "approval.request", (id, detail)).await?;
+        tx.commit().await?;
+        return Ok(id);
+    }
+    let open = sqlx::query_scalar!(
+        "select approval_id from approval where requested_by = $1 and digest = $2 \
+             and used_at is null and refused_by is null and expires_at > now()",
+        operator.actor(),
+        &digest[..],
+    )
+    .fetch_optional(&mut *tx)
+    .await?;
+    let reason = format!("{OPEN_MAX} calls of yours wait for a second person already");
+    open.ok_or_else(|| Denial::conflict(reason).into())
+}
+
+/// SHA-256 of everything that says what the call does.
+fn digest_of_call(input: &Input) -> [u8; 32] {
+    let Head { method, path, query, .. } = &input.head;
+    let mut context = digest::Context::new(&digest::SHA256);
+    let parts = [method.as_str(), path, query.as_deref().unwrap_or_default()];
+    for part in parts.map(str::as_bytes).into_iter().chain([&*input.body]) {
+        context.update(&(part.len() as u64).to_be_bytes());
+        context.update(part);
+    }
+    let mut bytes = [0; 32];
+    bytes.copy_from_slice(context.finish().as_ref());
+    bytes
+}
+
+fn call<E: Endpoint>(head: &Head) -> String {
+    format!("{} {}", E::METHOD, head.path)
+}
+
+/// The context that a body is sealed for.
+fn context(approval: Uuid) -> String {
+    format!("approval/{approval}")
+}
+
+/// The row of the table of endpoints that a stored call is of; `None` after it was taken away.
+fn route_of<'a>(core: &'a Core, method: &str, path: &str) -> Option<&'a Route> {
+    let mut routes = core.operators_api.endpoints.iter();
+    routes.find(|route| route.method == *method && route.path == path)
+}
+
+async fn record(
+    conn: &mut Connection,
+    core: &Core,
+    operator: &Operator,
+    action: &'static str,
+    (id, detail): (Uuid, Value),
+) -> Result<(), Error> {
+    let target = id.to_string();
+    let entry = Entry { actor: operator.actor(), action, target: &target, detail };
+    audit::record(conn, core, entry).await
+}

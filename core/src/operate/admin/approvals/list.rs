@@ -1,0 +1,112 @@
+//! `GET /admin/v1/approvals`
+
+use chrono::{DateTime, Utc};
+use http::Method;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use super::{context, route_of};
+use crate::Core;
+use crate::auth::roles::Role;
+use crate::endpoint::openapi::doc::{Doc, Kind, optional};
+use crate::endpoint::{Endpoint, Json};
+use crate::http::fields::strict;
+use crate::http::request::Input;
+use crate::operate::admin::operator::Operator;
+use crate::platform::error::Result;
+
+/// Most approvals of one answer.
+const APPROVALS_MAX: i64 = 200;
+
+/// `GET /admin/v1/approvals`
+pub struct ListApprovals;
+
+impl Endpoint for ListApprovals {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/admin/v1/approvals";
+    const ROLES: &'static [Role] = Role::ALL;
+    const DOC: Doc = Doc {
+        summary: "List the calls that need a second person",
+        details: "Newest first, at most 200; `before` with the last `id` continues. The body is \
+                  shown to operators who may make the call themselves.",
+        query: &[optional("before", Kind::Format("uuid"), "The last id of the page before.")],
+        answer: r#"[{"id": "0199a000-0000-7000-8000-00000000000d", "state": "pending",
+            "method": "PUT", "path": "/admin/v1/prices/BTC-EUR", "body": {"price": 51234.56},
+            "requestedBy": "ada", "requestedAt": "2026-03-01T12:00:00Z",
+            "expiresAt": "2026-03-02T12:00:00Z", "decidedBy": null, "decidedAt": null}]"#,
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = Page;
+    type Response = Json<Vec<Approval>>;
+
+    fn read(input: &Input, _: &Operator) -> Result<Page> {
+        strict::query(input)
+    }
+
+    async fn call(core: &Core, operator: Operator, page: Page) -> Result<Json<Vec<Approval>>> {
+        let rows = sqlx::query!(
+            r#"
+            select approval_id, method, route, path, sealed_body, requested_by, requested_at,
+                expires_at, coalesce(granted_by, refused_by) as decided_by, decided_at,
+                case when used_at is not null then 'used' when refused_by is not null then 'refused'
+                    when expires_at <= now() then 'expired'
+                    when granted_by is not null then 'granted' else 'pending' end as "state!"
+            from approval where $1::uuid is null or approval_id < $1
+            order by approval_id desc limit $2
+            "#,
+            page.before,
+            APPROVALS_MAX,
+        )
+        .fetch_all(&core.db)
+        .await?;
+        let approvals = rows.into_iter().map(|row| {
+            let route = route_of(core, &row.method, &row.route);
+            let shown = route.is_some_and(|route| operator.check(route.roles).is_ok());
+            let sealed = row.sealed_body.filter(|_| shown);
+            let opened = sealed.and_then(|s| core.keys.open(&context(row.approval_id), &s).ok());
+            Approval {
+                id: row.approval_id,
+                state: row.state,
+                method: row.method,
+                path: row.path,
+                body: opened.and_then(|body| serde_json::from_slice(&body).ok()),
+                requested_by: row.requested_by,
+                requested_at: row.requested_at,
+                expires_at: row.expires_at,
+                decided_by: row.decided_by,
+                decided_at: row.decided_at,
+            }
+        });
+        Ok(Json(approvals.collect()))
+    }
+}
+
+/// A page of approvals.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Page {
+    before: Option<Uuid>,
+}
+
+/// A call that needs a second person.
+#[derive(Debug, JsonSchema, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Approval {
+    id: Uuid,
+    /// `pending`, `granted`, `refused`, `used` or `expired`.
+    state: String,
+    method: String,
+    path: String,
+    /// The call's body, if it is JSON.
+    #[schemars(with = "Option<Map<String, Value>>")]
+    body: Option<Value>,
+    requested_by: String,
+    requested_at: DateTime<Utc>,
+    expires_at: DateTime<Utc>,
+    /// The operator who granted or refused it.
+    decided_by: Option<String>,
+    decided_at: Option<DateTime<Utc>>,
+}

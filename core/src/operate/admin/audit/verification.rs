@@ -1,0 +1,107 @@
+//! `GET /admin/v1/audit/verification`
+
+use http::Method;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Core;
+use crate::auth::roles::Role;
+use crate::endpoint::openapi::doc::{Doc, Kind, optional};
+use crate::endpoint::{Endpoint, Json};
+use crate::http::fields::strict;
+use crate::http::request::Input;
+use crate::operate::admin::operator::Operator;
+use crate::platform::audit::chain::{Anchor, Break, verify};
+use crate::platform::error::{Denial, Result};
+
+/// Most rows of one answer.
+const ROWS_MAX: i64 = 100_000;
+
+/// `GET /admin/v1/audit/verification`
+pub struct VerifyAudit;
+
+impl Endpoint for VerifyAudit {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/admin/v1/audit/verification";
+    const ROLES: &'static [Role] = &[Role::Compliance, Role::Platform];
+    const DOC: Doc = Doc {
+        summary: "Verify that no row of the audit was changed, taken out or put in",
+        details: "At most 100000 rows; `after` with the answer's `position` and `mac` continues. \
+                  Keep the last ones elsewhere: a later verification from there also tells whether \
+                  that row is still the same.",
+        query: &[
+            optional("after", Kind::Integer(0, i64::MAX), "The position to begin behind."),
+            optional("mac", Kind::Text, "The MAC of the row there, in hex."),
+        ],
+        answer: r#"{"intact": true, "rows": 412, "position": 412, "complete": true,
+            "mac": "b5bb9d8014a0f9b1d61e21e796d78dccdf1352f23cd32812f4850b878ae4944c",
+            "broken": null}"#,
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = Start;
+    type Response = Json<Verification>;
+
+    fn read(input: &Input, _: &Operator) -> Result<Start> {
+        let Place { after, mac } = strict::query(input)?;
+        let position = after.as_deref().map(str::parse::<i64>).transpose();
+        let position = position.ok().map(Option::unwrap_or_default).filter(|p| *p >= 0);
+        let position = position.ok_or_else(|| Denial::unprocessable("after: a position"))?;
+        let mac = mac.map(|mac| from_hex(&mac)).unwrap_or(Some(Vec::new()));
+        let mac = mac.ok_or_else(|| Denial::unprocessable("mac: not hex"))?;
+        if (position == 0) != mac.is_empty() {
+            return Err(Denial::unprocessable("after and mac: both or neither").into());
+        }
+        Ok(Start(Anchor { position, mac }))
+    }
+
+    async fn call(core: &Core, _: Operator, Start(start): Start) -> Result<Json<Verification>> {
+        let verified = verify(core, start, ROWS_MAX).await?;
+        Ok(Json(Verification {
+            intact: verified.broken.is_none(),
+            rows: verified.rows,
+            position: verified.end.position,
+            mac: verified.end.mac.iter().map(|byte| format!("{byte:02x}")).collect(),
+            complete: verified.complete,
+            broken: verified.broken,
+        }))
+    }
+}
+
+/// The place where a verification begins.
+#[derive(Debug)]
+pub struct Start(Anchor);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Place {
+    after: Option<String>,
+    mac: Option<String>,
+}
+
+/// The result of a verification.
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "AuditVerification")]
+pub struct Verification {
+    /// `true` if every row looked at is as it was written.
+    intact: bool,
+    /// Rows that are.
+    rows: i64,
+    /// The last of them.
+    position: i64,
+    /// Its MAC, in hex.
+    mac: String,
+    /// `true` if it is the last one of the audit.
+    complete: bool,
+    /// The first place that is not as it was written.
+    broken: Option<Break>,
+}
+
+fn from_hex(text: &str) -> Option<Vec<u8>> {
+    let digits: Option<Vec<u8>> =
+        text.chars().map(|c| c.to_digit(16).and_then(|d| u8::try_from(d).ok())).collect();
+    let digits = digits.filter(|digits| digits.len() == 64)?;
+    Some(
+        digits.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | digit)).collect(),
+    )
+}

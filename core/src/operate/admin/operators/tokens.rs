@@ -1,0 +1,171 @@
+//! `POST /admin/v1/operators/{name}/tokens` and `DELETE …/{id}`
+
+use http::{Method, StatusCode};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+use uuid::Uuid;
+
+use super::{IssuedToken, NAME, OVERLAP_SECONDS, OVERLAP_SECONDS_MAX, find, lifetime};
+use crate::Core;
+use crate::auth::roles::Role;
+use crate::endpoint::openapi::doc::{Doc, Kind, Shape, required};
+use crate::endpoint::{Body, Created, Endpoint, NoContent};
+use crate::http::fields::strict;
+use crate::http::reply::Reply;
+use crate::http::request::Input;
+use crate::operate::admin::approvals;
+use crate::operate::admin::operator::Operator;
+use crate::platform::audit::{self, Entry};
+use crate::platform::error::{Denial, Result};
+
+/// An issued token, for the OpenAPI document.
+pub(super) const EXAMPLE: &str = r#"{"name": "ada",
+    "tokenId": "0199a000-0000-7000-8000-00000000000c",
+    "token": "rop_q0pD1iYH1tqvTn2ZbQ2xXw8Tn0lJ8m2v7c3f5e6d7c8",
+    "expiresAt": "2026-05-30T12:00:00Z"}"#;
+
+/// `POST /admin/v1/operators/{name}/tokens`
+pub struct IssueOperatorToken;
+
+impl Endpoint for IssueOperatorToken {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/admin/v1/operators/{name}/tokens";
+    const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND];
+    const ROLES: &'static [Role] = Role::ALL;
+    const APPROVAL: bool = true;
+    const BODY: Body = Body::StrictJson;
+    const DOC: Doc = Doc {
+        summary: "Issue a token to an operator",
+        details: "It is shown in this answer only. Earlier tokens end with the overlap. Operators \
+                  issue tokens to themselves, owners to everybody with a second person.",
+        path: &[NAME],
+        body: Shape::of::<NewToken>(),
+        request: r#"{"expiresInSeconds": 7776000, "overlapSeconds": 86400}"#,
+        answer: EXAMPLE,
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = (String, NewToken);
+    type Response = Created<IssuedToken>;
+
+    fn read(input: &Input, operator: &Operator) -> Result<(String, NewToken)> {
+        let new: NewToken = strict::body(input)?;
+        lifetime(new.expires_in_seconds)?;
+        if new.overlap_seconds.is_some_and(|seconds| !(0..=OVERLAP_SECONDS_MAX).contains(&seconds))
+        {
+            let reason = format!("overlapSeconds: 0 to {OVERLAP_SECONDS_MAX}");
+            return Err(Denial::unprocessable(reason).into());
+        }
+        let name = input.param("name").to_owned();
+        check_owner(operator, &name)?;
+        Ok((name, new))
+    }
+
+    async fn hold(
+        core: &Core,
+        input: &Input,
+        operator: &Operator,
+        (name, _): &(String, NewToken),
+    ) -> Result<Option<Reply>> {
+        if operator.actor() == name {
+            return Ok(None);
+        }
+        approvals::hold::<Self>(core, input, operator).await
+    }
+
+    async fn call(
+        core: &Core,
+        operator: Operator,
+        (name, new): (String, NewToken),
+    ) -> Result<Created<IssuedToken>> {
+        let overlap = new.overlap_seconds.unwrap_or(OVERLAP_SECONDS);
+        let (seconds, by) = (lifetime(new.expires_in_seconds)?, operator.actor());
+        let mut tx = core.db.begin().await?;
+        let id = find(&mut tx, &name).await?;
+        sqlx::query!(
+            "update operator_token \
+             set expires_at = least(expires_at, now() + make_interval(secs => $2::int)) \
+             where operator_id = $1 and revoked_at is null",
+            id,
+            overlap,
+        )
+        .execute(&mut *tx)
+        .await?;
+        let issued = IssuedToken::issue(&mut tx, core, (id, name.clone()), (seconds, by)).await?;
+        let detail = json!({"tokenId": issued.token_id, "expiresAt": issued.expires_at,
+            "overlapSeconds": overlap});
+        let entry = Entry { actor: by, action: "operator.issue-token", target: &name, detail };
+        audit::record(&mut tx, core, entry).await?;
+        tx.commit().await?;
+        Ok(Created(issued))
+    }
+}
+
+/// A token to be issued.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "NewOperatorToken")]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct NewToken {
+    /// Lifetime, 1 to 31536000; 90 days if left out.
+    expires_in_seconds: Option<i32>,
+    /// Time that earlier tokens live on, 0 to 2592000; a day if left out.
+    overlap_seconds: Option<i32>,
+}
+
+/// `DELETE /admin/v1/operators/{name}/tokens/{id}`
+pub struct RevokeOperatorToken;
+
+impl Endpoint for RevokeOperatorToken {
+    const METHOD: Method = Method::DELETE;
+    const PATH: &'static str = "/admin/v1/operators/{name}/tokens/{id}";
+    const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND];
+    const ROLES: &'static [Role] = Role::ALL;
+    const DOC: Doc = Doc {
+        summary: "Revoke a token of an operator",
+        details: "One's own, or as an owner anybody's. It is refused from the next call on.",
+        path: &[NAME, required("id", Kind::Format("uuid"), "The token's id.")],
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = (String, Uuid);
+    type Response = NoContent;
+
+    fn read(input: &Input, operator: &Operator) -> Result<(String, Uuid)> {
+        let name = input.param("name").to_owned();
+        check_owner(operator, &name)?;
+        let id = input.param("id").parse().map_err(|_| Denial::not_found("token"))?;
+        Ok((name, id))
+    }
+
+    async fn call(
+        core: &Core,
+        operator: Operator,
+        (name, token): (String, Uuid),
+    ) -> Result<NoContent> {
+        let mut tx = core.db.begin().await?;
+        let id = find(&mut tx, &name).await?;
+        let revoked = sqlx::query!(
+            "update operator_token set revoked_at = now() \
+             where operator_id = $1 and token_id = $2 and revoked_at is null",
+            id,
+            token,
+        )
+        .execute(&mut *tx)
+        .await?;
+        if revoked.rows_affected() == 0 {
+            return Err(Denial::not_found("token").into());
+        }
+        let detail = json!({ "tokenId": token });
+        let actor = operator.actor();
+        let entry = Entry { actor, action: "operator.revoke-token", target: &name, detail };
+        audit::record(&mut tx, core, entry).await?;
+        tx.commit().await?;
+        Ok(NoContent)
+    }
+}
+
+/// Lets operators at their own tokens, and owners at everybody's.
+fn check_owner(operator: &Operator, name: &str) -> Result<()> {
+    if operator.actor() == name { Ok(()) } else { operator.check(&[Role::Owner]) }
+}

@@ -1,0 +1,104 @@
+//! `PATCH /admin/v1/operators/{name}`
+
+use http::{Method, StatusCode};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{NAME, find, stored};
+use crate::Core;
+use crate::auth::roles::Role;
+use crate::endpoint::openapi::doc::{Doc, Shape};
+use crate::endpoint::{Body, Endpoint, NoContent};
+use crate::http::fields::strict;
+use crate::http::reply::Reply;
+use crate::http::request::Input;
+use crate::operate::admin::approvals;
+use crate::operate::admin::operator::Operator;
+use crate::platform::audit::{self, Entry};
+use crate::platform::error::Result;
+
+/// `PATCH /admin/v1/operators/{name}`
+pub struct UpdateOperator;
+
+impl Endpoint for UpdateOperator {
+    const METHOD: Method = Method::PATCH;
+    const PATH: &'static str = "/admin/v1/operators/{name}";
+    const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND];
+    const ROLES: &'static [Role] = &[Role::Owner];
+    const APPROVAL: bool = true;
+    const BODY: Body = Body::StrictJson;
+    const DOC: Doc = Doc {
+        summary: "Update an operator's roles, disable or enable one",
+        details: "Members that are left out stay as they are. It counts from the next call on. To \
+                  disable somebody takes one person, everything else two.",
+        path: &[NAME],
+        body: Shape::of::<Change>(),
+        request: r#"{"roles": ["treasury", "support"]}"#,
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = Update;
+    type Response = NoContent;
+
+    fn read(input: &Input, _: &Operator) -> Result<Update> {
+        let Change { roles, disabled } = strict::body(input)?;
+        let roles = roles.as_deref().map(stored).transpose()?;
+        let name = input.param("name").to_owned();
+        Ok(Update { name, roles, disabled, detail: input.document.clone() })
+    }
+
+    async fn hold(
+        core: &Core,
+        input: &Input,
+        operator: &Operator,
+        update: &Update,
+    ) -> Result<Option<Reply>> {
+        match (&update.roles, update.disabled) {
+            (None, None | Some(true)) => Ok(None),
+            _ => approvals::hold::<Self>(core, input, operator).await,
+        }
+    }
+
+    async fn call(core: &Core, operator: Operator, update: Update) -> Result<NoContent> {
+        let Update { name, roles, disabled, detail } = update;
+        let mut tx = core.db.begin().await?;
+        let id = find(&mut tx, &name).await?;
+        sqlx::query!(
+            "update operator set roles = coalesce($2, roles), \
+                 disabled_at = case when $3::boolean is null then disabled_at \
+                     when $3 then coalesce(disabled_at, now()) end \
+             where operator_id = $1",
+            id,
+            roles.as_deref(),
+            disabled,
+        )
+        .execute(&mut *tx)
+        .await?;
+        let actor = operator.actor();
+        let entry = Entry { actor, action: "operator.change", target: &name, detail };
+        audit::record(&mut tx, core, entry).await?;
+        tx.commit().await?;
+        Ok(NoContent)
+    }
+}
+
+/// A change of one operator.
+#[derive(Debug)]
+pub struct Update {
+    name: String,
+    roles: Option<Vec<String>>,
+    disabled: Option<bool>,
+    /// The body, for the audit.
+    detail: Value,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "OperatorUpdate")]
+#[serde(deny_unknown_fields)]
+struct Change {
+    /// In place of the present ones, at least one.
+    roles: Option<Vec<Role>>,
+    /// `true` refuses all of their tokens.
+    disabled: Option<bool>,
+}

@@ -1,0 +1,48 @@
+//! `rampart approval list|grant|refuse`.
+
+use clap::Subcommand;
+use http::Method;
+
+use super::Target;
+use crate::operator::Body;
+use crate::startup_error::StartupError;
+
+/// Calls that need a second person.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Approval {
+    /// List them, newest first.
+    List {
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Agree to a call of another operator, who then makes it again.
+    Grant {
+        /// The approval's id, as `approval list` or the held call shows it.
+        id: String,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Refuse a call of another operator, or withdraw one of your own.
+    Refuse {
+        /// The approval's id.
+        id: String,
+        #[command(flatten)]
+        target: Target,
+    },
+}
+
+impl Approval {
+    /// Does it.
+    ///
+    /// # Errors
+    /// One sentence for the operator.
+    pub(crate) fn run(self) -> Result<(), StartupError> {
+        let (id, word, target) = match self {
+            Self::List { target } => return target.run(async |o| o.get("approvals").await),
+            Self::Grant { id, target } => (id, "grant", target),
+            Self::Refuse { id, target } => (id, "refuse", target),
+        };
+        let path = format!("approvals/{id}/{word}");
+        target.run(async |o| o.call(Method::POST, &path, Body::None).await)
+    }
+}

@@ -1,0 +1,75 @@
+//! `rampart audit list|verify`.
+
+use clap::Subcommand;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::Value;
+
+use super::Target;
+use crate::operator::Operator;
+use crate::startup_error::StartupError;
+
+/// The audit: what operators did.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Audit {
+    /// List the newest entries.
+    List {
+        /// A partner's slug, an order's number, a user's id …
+        #[arg(long)]
+        of: Option<String>,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Verify that no entry was changed, taken out or put in; print the last position and its MAC.
+    Verify {
+        /// Begin behind this place, as an earlier verification printed it.
+        #[arg(long, value_name = "POSITION:MAC")]
+        after: Option<String>,
+        #[command(flatten)]
+        target: Target,
+    },
+}
+
+impl Audit {
+    /// Does it.
+    ///
+    /// # Errors
+    /// One sentence for the operator; for a verification also when an entry is not as it was written.
+    pub(crate) fn run(self) -> Result<(), StartupError> {
+        match self {
+            Self::List { of, target } => {
+                let query = of.map_or_else(String::new, |of| {
+                    format!("?target={}", utf8_percent_encode(&of, NON_ALPHANUMERIC))
+                });
+                target.run(async |o| o.get(&format!("audit{query}")).await)
+            }
+            Self::Verify { after, target } => target.run(async |o| verify(&o, after).await),
+        }
+    }
+}
+
+/// Verifies page after page, up to the end.
+async fn verify(operator: &Operator, after: Option<String>) -> Result<Value, StartupError> {
+    let mut start = match after.as_deref().map(|place| place.split_once(':')) {
+        None => None,
+        Some(Some((position, mac))) => Some((position.to_owned(), mac.to_owned())),
+        Some(None) => return Err(StartupError::from("--after is not POSITION:MAC".to_owned())),
+    };
+    let mut rows = 0;
+    loop {
+        let query =
+            start.map_or_else(String::new, |(after, mac)| format!("?after={after}&mac={mac}"));
+        let mut page = operator.get(&format!("audit/verification{query}")).await?;
+        rows += page["rows"].as_u64().unwrap_or(0);
+        if page["intact"] != true {
+            let (position, reason) = (&page["broken"]["position"], &page["broken"]["reason"]);
+            let reason = reason.as_str().unwrap_or("the audit is not as it was written");
+            return Err(StartupError::from(format!("audit, position {position}: {reason}")));
+        }
+        if page["complete"] == true {
+            page["rows"] = rows.into();
+            return Ok(page);
+        }
+        let mac = page["mac"].as_str().unwrap_or_default().to_owned();
+        start = Some((page["position"].to_string(), mac));
+    }
+}

@@ -1,0 +1,63 @@
+//! `rampart keys rotate|status`.
+
+use std::time::Duration;
+
+use clap::Subcommand;
+use http::Method;
+use serde_json::Value;
+
+use super::Target;
+use crate::operator::{Body, Operator};
+use crate::startup_error::StartupError;
+
+/// Time between two looks at a rotation that is waited for.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// The call's path.
+const PATH: &str = "keys/rotation";
+
+/// The ring of master keys.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Keys {
+    /// Seal everything again under the first key of `keys.master`, in the background.
+    Rotate {
+        /// Return when it is finished, and say how far it is until then.
+        #[arg(long)]
+        wait: bool,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Show the ids of the keys, and how far a rotation is.
+    Status {
+        #[command(flatten)]
+        target: Target,
+    },
+}
+
+impl Keys {
+    /// Does it.
+    ///
+    /// # Errors
+    /// One sentence for the operator.
+    pub(crate) fn run(self) -> Result<(), StartupError> {
+        match self {
+            Self::Status { target } => target.run(async |o| o.get(PATH).await),
+            Self::Rotate { wait: false, target } => {
+                target.run(async |o| o.call(Method::POST, PATH, Body::None).await)
+            }
+            Self::Rotate { wait: true, target } => target.run(async |o| finished(&o).await),
+        }
+    }
+}
+
+async fn finished(operator: &Operator) -> Result<Value, StartupError> {
+    let mut status = operator.call(Method::POST, PATH, Body::None).await?;
+    let mut looks = tokio::time::interval(LOOK_INTERVAL);
+    while status["rotation"]["finishedAt"].is_null() {
+        let rotation = &status["rotation"];
+        let table = rotation["table"].as_str().unwrap_or_default();
+        eprintln!("{} values sealed again, now {table}", rotation["resealed"]);
+        looks.tick().await;
+        status = operator.get(PATH).await?;
+    }
+    Ok(status)
+}

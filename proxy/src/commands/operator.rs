@@ -1,0 +1,115 @@
+//! `rampart operator add|list|roles|disable|enable|token|revoke`.
+
+use clap::Subcommand;
+use http::Method;
+use serde_json::json;
+
+use super::Target;
+use crate::operator::Body;
+use crate::startup_error::StartupError;
+
+/// Operators, their roles and tokens.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Operator {
+    /// Make an operator and print a first token, once.
+    Add {
+        /// Name: a-z, 0-9, -, _, . and @.
+        name: String,
+        /// viewer, support, compliance, treasury, platform or owner; can be given several times.
+        #[arg(long = "role", value_name = "ROLE", required = true)]
+        roles: Vec<String>,
+        /// Lifetime of the token; 90 days if not given.
+        #[arg(long, value_name = "SECONDS")]
+        expires_in: Option<u32>,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// List operators with their roles and live tokens.
+    List {
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Give an operator these roles in place of the present ones.
+    Roles {
+        /// The operator's name.
+        name: String,
+        /// viewer, support, compliance, treasury, platform or owner.
+        #[arg(required = true)]
+        roles: Vec<String>,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Refuse all tokens of an operator.
+    Disable {
+        /// The operator's name.
+        name: String,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Let a disabled operator in again.
+    Enable {
+        /// The operator's name.
+        name: String,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Issue a new token and print it, once; earlier ones end with the overlap.
+    Token {
+        /// The operator's name.
+        name: String,
+        /// Lifetime of the token; 90 days if not given.
+        #[arg(long, value_name = "SECONDS")]
+        expires_in: Option<u32>,
+        /// Time that earlier tokens live on; a day if not given.
+        #[arg(long, value_name = "SECONDS")]
+        overlap: Option<u32>,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Revoke a token.
+    Revoke {
+        /// The operator's name.
+        name: String,
+        /// The token's id, as `operator list` shows it.
+        id: String,
+        #[command(flatten)]
+        target: Target,
+    },
+}
+
+impl Operator {
+    /// Does it.
+    ///
+    /// # Errors
+    /// One sentence for the operator.
+    pub(crate) fn run(self) -> Result<(), StartupError> {
+        let (method, path, body, target) = match self {
+            Self::List { target } => return target.run(async |o| o.get("operators").await),
+            Self::Add { name, roles, expires_in, target } => {
+                let body = json!({"name": name, "roles": roles, "expiresInSeconds": expires_in});
+                (Method::POST, "operators".to_owned(), Body::Json(body), target)
+            }
+            Self::Roles { name, roles, target } => {
+                (Method::PATCH, path(&name), Body::Json(json!({ "roles": roles })), target)
+            }
+            Self::Disable { name, target } => {
+                (Method::PATCH, path(&name), Body::Json(json!({"disabled": true})), target)
+            }
+            Self::Enable { name, target } => {
+                (Method::PATCH, path(&name), Body::Json(json!({"disabled": false})), target)
+            }
+            Self::Token { name, expires_in, overlap, target } => {
+                let body = json!({"expiresInSeconds": expires_in, "overlapSeconds": overlap});
+                (Method::POST, format!("{}/tokens", path(&name)), Body::Json(body), target)
+            }
+            Self::Revoke { name, id, target } => {
+                (Method::DELETE, format!("{}/tokens/{id}", path(&name)), Body::None, target)
+            }
+        };
+        target.run(async |o| o.call(method, &path, body).await)
+    }
+}
+
+fn path(name: &str) -> String {
+    format!("operators/{name}")
+}

@@ -1,0 +1,148 @@
+//! Calls that need a second person.
+
+use http::Method;
+use rampart_tests::order_fixture::OrderFixture;
+use serde_json::Value;
+
+use super::*;
+
+const PRICE: &str = "/admin/v1/prices/BTC-EUR";
+
+async fn price(context: &TestContext) -> String {
+    let pairs = context.admin(Method::GET, "/admin/v1/pairs", Value::Null).await.json();
+    let pair = pairs.as_array().unwrap().iter().find(|pair| pair["pair"] == "BTC-EUR").unwrap();
+    pair["price"].to_string()
+}
+
+/// Makes the call, and gives the approval that it waits for.
+async fn held(operator: &Operator<'_>, method: Method, path: &str, body: Value) -> String {
+    let answer = operator.call(method, path, body).await;
+    answer.assert_status(202).json()["approval"].as_str().unwrap().to_owned()
+}
+
+async fn decide(operator: &Operator<'_>, approval: &str, word: &str) -> u16 {
+    let path = format!("/admin/v1/approvals/{approval}/{word}");
+    operator.call(Method::POST, &path, Value::Null).await.status()
+}
+
+#[tokio::test]
+async fn a_price_takes_two_persons() {
+    let context = TestContext::start().await;
+    let ada = Operator::new(&context, "ada", &["treasury"]).await;
+    let bob = Operator::new(&context, "bob", &["treasury"]).await;
+    let eve = Operator::new(&context, "eve", &["viewer"]).await;
+    let (before, new) = (price(&context).await, json!({"price": 41234.56}));
+    let approval = held(&ada, Method::PUT, PRICE, new.clone()).await;
+    assert_eq!(held(&ada, Method::PUT, PRICE, new.clone()).await, approval, "asked twice");
+    assert_eq!(price(&context).await, before);
+    let listed = bob.get("/admin/v1/approvals").await.json();
+    assert_eq!((&listed[0]["state"], &listed[0]["body"]), (&json!("pending"), &new));
+    assert_eq!(eve.get("/admin/v1/approvals").await.json()[0]["body"], Value::Null);
+
+    assert_eq!(decide(&ada, &approval, "grant").await, 403);
+    assert_eq!(decide(&eve, &approval, "grant").await, 403);
+    held(&ada, Method::PUT, PRICE, new.clone()).await;
+    assert_eq!(decide(&bob, &approval, "grant").await, 204);
+    // The approval is for this price, from this operator, once.
+    held(&ada, Method::PUT, PRICE, json!({"price": 1})).await;
+    held(&bob, Method::PUT, PRICE, new.clone()).await;
+    assert_eq!(price(&context).await, before);
+    ada.call(Method::PUT, PRICE, new.clone()).await.assert_status(200);
+    assert_eq!(price(&context).await, "41234.56");
+    held(&ada, Method::PUT, PRICE, new).await;
+    assert_eq!(audited(&context, "price.set").await, [("ada".into(), "BTC-EUR".into())]);
+    assert_eq!(audited(&context, "approval.grant").await, [("bob".into(), approval.clone())]);
+    assert_eq!(audited(&context, "approval.use").await, [("ada".into(), approval)]);
+}
+
+#[tokio::test]
+async fn of_racing_calls_one_uses_the_approval() {
+    let context = TestContext::start().await;
+    let ada = Operator::new(&context, "ada", &["treasury"]).await;
+    let bob = Operator::new(&context, "bob", &["owner"]).await;
+    let new = json!({"price": 41234.56});
+    let approval = held(&ada, Method::PUT, PRICE, new.clone()).await;
+    assert_eq!(decide(&bob, &approval, "grant").await, 204);
+    let calls = (0..8).map(|_| ada.call(Method::PUT, PRICE, new.clone()));
+    let answers = futures::future::join_all(calls).await;
+    let done = answers.iter().filter(|answer| answer.status() == 200).count();
+    let waiting = answers.iter().filter(|answer| answer.status() == 202).count();
+    assert_eq!((done, waiting), (1, 7));
+}
+
+#[tokio::test]
+async fn what_is_refused_withdrawn_or_expired_is_not_done() {
+    let context = TestContext::start().await;
+    let ada = Operator::new(&context, "ada", &["treasury"]).await;
+    let bob = Operator::new(&context, "bob", &["treasury"]).await;
+    let new = json!({"price": 41234.56});
+    let first = held(&ada, Method::PUT, PRICE, new.clone()).await;
+    assert_eq!(decide(&bob, &first, "refuse").await, 204);
+    assert_eq!(decide(&bob, &first, "grant").await, 409);
+    let second = held(&ada, Method::PUT, PRICE, new.clone()).await;
+    assert_ne!(second, first);
+    assert_eq!(decide(&bob, &second, "grant").await, 204);
+    assert_eq!(decide(&ada, &second, "refuse").await, 204);
+    let third = held(&ada, Method::PUT, PRICE, new.clone()).await;
+    assert_eq!(decide(&bob, &third, "grant").await, 204);
+    sqlx::query("update approval set expires_at = now()").execute(context.db()).await.unwrap();
+    let fourth = held(&ada, Method::PUT, PRICE, new).await;
+    assert_ne!(fourth, third);
+    assert_eq!(decide(&bob, &third, "grant").await, 404);
+    assert_eq!(audited(&context, "price.set").await, []);
+}
+
+#[tokio::test]
+async fn going_live_raised_limits_and_large_payments_take_two_persons() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let user = acme.user("ada").await.log_in().await;
+    let ada = Operator::new(&context, "ada", &["platform", "compliance", "treasury"]).await;
+    let live = json!({"slug": "big", "name": "Big", "mode": "live"});
+    held(&ada, Method::POST, "/admin/v1/partners", live).await;
+    let user = format!("/admin/v1/users/{}", user["uuid"].as_str().unwrap());
+    let raised = json!({"limitOverrides": {"user_day_limit": 100000}});
+    held(&ada, Method::PATCH, &user, raised).await;
+    let verified = json!({"verification": {"identity": "verified"}});
+    ada.call(Method::PATCH, &user, verified).await.assert_status(200);
+    let account = json!({"type": "bankTransfer", "identifier": "NL91ABNA0417164300",
+        "name": "A. Lovelace", "limitRaised": true});
+    held(&ada, Method::POST, &format!("{user}/accounts"), account).await;
+
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    let path = format!("/admin/v1/orders/{}/events", order.id);
+    let large = json!({"event": "payment-received", "amount": 1000.01});
+    held(&ada, Method::POST, &path, large).await;
+    let usual = json!({"event": "payment-received"});
+    ada.call(Method::POST, &path, usual).await.assert_status(200);
+}
+
+#[tokio::test]
+async fn a_partner_may_demand_two_persons_for_its_policies() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    let ada = Operator::new(&context, "ada", &["platform"]).await;
+    let partner = "/admin/v1/partners/acme";
+    let demand = json!({"policyApprovalRequired": true});
+    let rollback = format!("{partner}/policies/fee/rollback");
+    ada.call(Method::POST, &rollback, json!({})).await.assert_status(409);
+    ada.call(Method::PATCH, partner, demand).await.assert_status(200);
+    held(&ada, Method::POST, &rollback, json!({})).await;
+    let activate = format!("{partner}/policies/fee/versions/1/activate");
+    held(&ada, Method::POST, &activate, json!({})).await;
+    held(&ada, Method::PATCH, partner, json!({"policyApprovalRequired": false})).await;
+}
+
+#[tokio::test]
+async fn an_owner_cannot_make_the_second_person_alone() {
+    let context = TestContext::start().await;
+    let olga = Operator::new(&context, "olga", &["owner"]).await;
+    let sock = json!({"name": "sock", "roles": ["owner"]});
+    held(&olga, Method::POST, "/admin/v1/operators", sock).await;
+    Operator::new(&context, "ada", &["viewer"]).await;
+    held(&olga, Method::POST, "/admin/v1/operators/ada/tokens", json!({})).await;
+    let roles = json!({"roles": ["owner"]});
+    held(&olga, Method::PATCH, "/admin/v1/operators/ada", roles).await;
+    let off = json!({"disabled": true});
+    olga.call(Method::PATCH, "/admin/v1/operators/ada", off).await.assert_status(204);
+}

@@ -1,0 +1,119 @@
+//! The chain of the audit's rows.
+
+use sqlx::AssertSqlSafe;
+
+use super::*;
+
+async fn verification(context: &TestContext) -> Value {
+    let path = "/admin/v1/audit/verification";
+    context.admin(Method::GET, path, Value::Null).await.assert_status(200).json()
+}
+
+/// A context whose audit has six rows.
+async fn written() -> TestContext {
+    let context = TestContext::start().await;
+    for price in ["10.50", "100", "30", "40.000001", "50.0", "60.00"] {
+        let price = serde_json::from_str(&format!(r#"{{"price": {price}}}"#)).unwrap();
+        let path = "/admin/v1/prices/BTC-EUR";
+        context.admin(Method::PUT, path, price).await.assert_status(200);
+    }
+    context
+}
+
+async fn tamper(context: &TestContext, statement: &str) {
+    let done = sqlx::query(AssertSqlSafe(statement.to_owned())).execute(context.db()).await;
+    assert!(done.unwrap().rows_affected() > 0, "{statement}");
+}
+
+#[tokio::test]
+async fn what_was_changed_taken_out_or_put_in_is_found() {
+    let context = written().await;
+    let intact = verification(&context).await;
+    assert_eq!((&intact["intact"], &intact["complete"]), (&json!(true), &json!(true)));
+    assert_eq!((&intact["rows"], &intact["position"]), (&json!(6), &json!(6)));
+    for (statement, position) in [
+        ("update audit set detail = '{\"price\": 1}' where position = 3", 3),
+        ("update audit set actor = 'eve' where position = 6", 6),
+        ("update audit set at = at + interval '1 microsecond' where position = 1", 1),
+        ("delete from audit where position = 4", 4),
+        ("delete from audit where position = 6", 6),
+        (
+            "insert into audit select gen_random_uuid(), at, actor, action, target, detail, 7, mac \
+             from audit where position = 6",
+            6,
+        ),
+        (
+            "insert into audit (audit_id, at, actor, action, target, detail) \
+             select gen_random_uuid(), at, 'eve', action, target, detail from audit limit 1",
+            0,
+        ),
+        ("update audit set position = position + 100", 6),
+        ("update audit_head set mac = ''", 6),
+    ] {
+        let context = written().await;
+        tamper(&context, statement).await;
+        let found = verification(&context).await;
+        assert_eq!(found["intact"], false, "{statement}");
+        assert_eq!(found["broken"]["position"], position, "{statement} {found}");
+    }
+}
+
+#[tokio::test]
+async fn an_end_that_was_kept_elsewhere_shows_a_chain_made_anew() {
+    let context = written().await;
+    let kept = verification(&context).await;
+    let path = "/admin/v1/prices/BTC-EUR";
+    context.admin(Method::PUT, path, json!({"price": 1})).await.assert_status(200);
+    let (after, mac) = (kept["position"].to_string(), kept["mac"].as_str().unwrap());
+    let behind = async |mac: &str| {
+        let path = format!("/admin/v1/audit/verification?after={after}&mac={mac}");
+        context.admin(Method::GET, &path, Value::Null).await
+    };
+    let continued = behind(mac).await.json();
+    assert_eq!((&continued["intact"], &continued["rows"]), (&json!(true), &json!(1)));
+    let other = behind(&"0".repeat(64)).await.json();
+    assert_eq!((&other["intact"], &other["broken"]["position"]), (&json!(false), &json!(6)));
+    behind("zz").await.assert_status(422);
+}
+
+#[tokio::test]
+async fn racing_changes_stay_in_one_chain() {
+    let context = TestContext::start().await;
+    let changes = (1..=16).map(|price| {
+        let body = json!({ "price": price });
+        context.admin(Method::PUT, "/admin/v1/prices/BTC-EUR", body)
+    });
+    for answer in futures::future::join_all(changes).await {
+        answer.assert_status(200);
+    }
+    let found = verification(&context).await;
+    assert_eq!((&found["intact"], &found["rows"]), (&json!(true), &json!(16)));
+}
+
+#[tokio::test]
+async fn a_role_without_bypass_cannot_rewrite_the_audit() {
+    let context = written().await;
+    let database: String = sqlx::query_scalar("select current_database()::text")
+        .fetch_one(context.db())
+        .await
+        .unwrap();
+    let role = format!("writer_of_{database}");
+    let mut connection = context.db().acquire().await.unwrap();
+    for statement in [
+        format!("create role {role}"),
+        format!("grant all on audit to {role}"),
+        format!("set role {role}"),
+    ] {
+        sqlx::query(AssertSqlSafe(statement)).execute(&mut *connection).await.unwrap();
+    }
+    for statement in ["update audit set actor = 'eve'", "delete from audit"] {
+        let done = sqlx::query(statement).execute(&mut *connection).await.unwrap();
+        assert_eq!(done.rows_affected(), 0, "{statement}");
+    }
+    for statement in
+        ["reset role".to_owned(), format!("drop owned by {role}"), format!("drop role {role}")]
+    {
+        sqlx::query(AssertSqlSafe(statement)).execute(&mut *connection).await.unwrap();
+    }
+    assert_eq!(verification(&context).await["rows"], 6);
+}

@@ -1,0 +1,125 @@
+//! The ring of master keys, and its rotation.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use rampart_core::platform::crypto::{MasterKey, Secret};
+use rampart_tests::outbox;
+
+use super::*;
+
+/// The master key of every context, which is the earlier one here.
+const OLD: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+
+fn new() -> String {
+    STANDARD.encode([9; 32])
+}
+
+/// The prefix of what a key seals, in hex.
+fn prefix(key: &str) -> String {
+    let id = MasterKey::parse(&Secret::new(key)).unwrap().id();
+    format!("524b01{id}")
+}
+
+/// Sealed values by the first bytes of each, as tables and counts.
+async fn sealed_by(context: &TestContext, key: &str) -> i64 {
+    sqlx::query_scalar(
+        "select count(*) from (select sealed from client_secret union all \
+         select sealed from verification_key union all select sealed_key from end_user union all \
+         select sealed from mail_outbox union all select sealed from lasting_key) v (sealed) \
+         where encode(substring(sealed from 1 for 7), 'hex') = $1",
+    )
+    .bind(prefix(key))
+    .fetch_one(context.db())
+    .await
+    .unwrap()
+}
+
+#[tokio::test]
+async fn a_rotation_seals_everything_again_and_loses_nothing() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ada = acme.user("ada").await;
+    let key = json!({"algorithm": "hmac-sha256", "key": STANDARD.encode([1; 32])});
+    let path = "/admin/v1/partners/acme/verification-keys/main";
+    context.admin(Method::PUT, path, key).await.assert_status(200);
+    // As values were sealed before they carried the id of their key.
+    let strip = "update end_user set sealed_key = substring(sealed_key from 8)";
+    sqlx::query(strip).execute(context.db()).await.unwrap();
+    let (before, token) = (sealed_by(&context, OLD).await, ada.log_in().await["token"].clone());
+    assert!(before >= 8, "{before}");
+
+    let rotated = context
+        .edge_with(|settings| {
+            settings.keys.master = Some(Secret::new(format!("{}\n{OLD}", new())));
+        })
+        .await;
+    let path = "/admin/v1/keys/rotation";
+    let ring = rotated.admin(Method::GET, path, Value::Null).await.json();
+    assert_eq!(
+        (&ring["rotation"], ring["earlierKeyIds"].as_array().unwrap().len()),
+        (&json!(null), 1)
+    );
+    rotated.core().rotate_keys().await.unwrap();
+    assert_eq!(sealed_by(&context, OLD).await, before, "nobody has asked");
+    rotated.admin(Method::POST, path, Value::Null).await.assert_status(200);
+    let edge = rotated.core();
+    tokio::try_join!(edge.rotate_keys(), edge.rotate_keys()).unwrap();
+    edge.rotate_keys().await.unwrap();
+    let ring = rotated.admin(Method::GET, path, Value::Null).await.json();
+    assert!(ring["rotation"]["finishedAt"].is_string(), "{ring}");
+    assert_eq!(ring["rotation"]["resealed"], before + 1);
+    assert_eq!(
+        (sealed_by(&context, OLD).await, sealed_by(&context, &new()).await),
+        (0, before + 1)
+    );
+
+    // Tokens issued before count on; found by address, opened, and verified in the audit.
+    let beside = acme.at(&rotated);
+    let info = beside.request(Method::GET, "/api/v1/user/info");
+    let token = format!("Bearer {}", token.as_str().unwrap());
+    let info = info.header("user-authorization", &token).send().await;
+    assert_eq!(info.assert_status(200).json()["firstName"], "Ada");
+    let alone = context.edge_with(|settings| settings.keys.master = Some(Secret::new(new()))).await;
+    let acme = acme.at(&alone);
+    let login = json!({"emailAddress": ada.email, "password": ada.password});
+    acme.post("/api/v1/user/login", login).await.assert_status(200);
+    assert!(outbox::newest(&alone, &ada.email).await.text.contains("code"));
+    let audit = alone.admin(Method::GET, "/admin/v1/audit/verification", Value::Null).await.json();
+    assert_eq!(audit["intact"], true, "{audit}");
+    assert!(alone.core().readiness().await.ready);
+}
+
+#[tokio::test]
+async fn a_live_partner_needs_a_configured_key() {
+    let context = TestContext::with(|settings| settings.keys.master = None).await;
+    let partner = |slug: &str, mode: &str| json!({"slug": slug, "name": slug, "mode": mode});
+    let path = "/admin/v1/partners";
+    let refused = context.admin(Method::POST, path, partner("live", "live")).await;
+    assert!(refused.assert_status(409).text().contains("keys.master"));
+    context.admin(Method::POST, path, partner("test", "test")).await.assert_status(201);
+    sqlx::query("update client set mode = 'live'").execute(context.db()).await.unwrap();
+    let settings = context.core().settings.clone();
+    let started = rampart_core::Core::start(settings, context.clock().clone()).await;
+    assert!(started.unwrap_err().to_string().contains("keys.master is not set"));
+}
+
+#[tokio::test]
+async fn a_command_may_deliver_the_key() {
+    let with = async |command: &[&str]| {
+        let context = TestContext::start().await;
+        let mut settings = context.core().settings.clone();
+        settings.keys.master = None;
+        settings.keys.master_command = command.iter().map(ToString::to_string).collect();
+        rampart_core::Core::start(settings, context.clock().clone()).await
+    };
+    let core = with(&["/bin/echo", OLD]).await.unwrap();
+    assert_eq!(core.keys.id(), MasterKey::parse(&Secret::new(OLD)).unwrap().id());
+    for (command, named) in [
+        (vec!["/bin/false"], "'/bin/false'"),
+        (vec!["/nowhere/key"], "'/nowhere/key'"),
+        (vec!["/bin/echo", "short"], "the output of keys.master_command"),
+    ] {
+        let sentence = with(&command).await.unwrap_err().to_string();
+        assert!(sentence.contains(named) && !sentence.contains("short"), "{sentence}");
+    }
+}

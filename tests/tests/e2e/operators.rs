@@ -1,0 +1,111 @@
+//! The operators' listener: its names, its certificate, and the commands that call it.
+
+use std::process::{Command, Output};
+
+use rampart_tests::caller::Protocol;
+use rampart_tests::edge::{ADMIN_TOKEN, Edge};
+use rampart_tests::process::binary;
+use serde_json::{Value, json};
+
+/// The status of a read with these headers.
+async fn status(edge: &Edge, url: &str, headers: &[(&'static str, &str)]) -> u16 {
+    let client = Protocol::Http1.client();
+    let mut request = client.get(format!("{url}/admin/v1/pairs")).bearer_auth(ADMIN_TOKEN);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let answer = request.send().await.unwrap_or_else(|error| panic!("{} {error}", edge.admin));
+    answer.status().as_u16()
+}
+
+#[tokio::test]
+async fn a_name_that_is_not_the_listeners_is_refused() {
+    let edge = Edge::with(|setup| _ = setup.set("admin.url", "http://ops.example.com")).await;
+    let url = format!("http://{}", edge.admin);
+    for own in ["ops.example.com", "localhost:1", "127.0.0.1", "[::1]:9443"] {
+        assert_eq!(status(&edge, &url, &[("host", own)]).await, 200, "{own}");
+    }
+    for foreign in ["evil.example", "evil.example:9443", "ops.example.com.evil.example"] {
+        assert_eq!(status(&edge, &url, &[("host", foreign)]).await, 421, "{foreign}");
+    }
+    let origin = format!("http://{}", edge.admin);
+    assert_eq!(status(&edge, &url, &[("origin", &origin)]).await, 200);
+    assert_eq!(status(&edge, &url, &[("origin", "http://evil.example")]).await, 403);
+    assert_eq!(status(&edge, &url, &[("sec-fetch-site", "cross-site")]).await, 403);
+}
+
+/// Runs a command over TLS with this token.
+async fn run(edge: &Edge, token: &str, arguments: &[&str]) -> Output {
+    let mut command = Command::new(binary());
+    command.env_clear().args(arguments);
+    command.env("RAMPART__ADMIN__LISTEN", edge.admin.to_string());
+    command.env("RAMPART__ADMIN__TOKEN", token);
+    command.env("RAMPART__ADMIN__TLS__CERT", edge.setup().folder().join("cert.pem"));
+    tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
+}
+
+fn printed(output: &Output) -> Value {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    if output.stdout.is_empty() {
+        return Value::Null;
+    }
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[tokio::test]
+async fn operators_are_served_over_tls() {
+    let edge = Edge::with(|setup| {
+        let folder = setup.folder().to_owned();
+        setup.set("admin.tls.cert", folder.join("cert.pem").display().to_string());
+        setup.set("admin.tls.key", folder.join("key.pem").display().to_string());
+        setup.set("admin.listen", "0.0.0.0:0");
+    })
+    .await;
+    let port = edge.admin.port();
+    let url = format!("https://127.0.0.1:{port}");
+    assert_eq!(status(&edge, &url, &[]).await, 200);
+    let answer = Protocol::Http2.client().get(format!("{url}/admin/v1/pairs"));
+    let answer = answer.bearer_auth(ADMIN_TOKEN).send().await.unwrap();
+    assert_eq!(answer.status(), 200);
+    let plain = Protocol::Http1.client().get(format!("http://127.0.0.1:{port}/admin/v1/pairs"));
+    let plain = plain.bearer_auth(ADMIN_TOKEN).send().await;
+    assert!(plain.is_err_and(|error| !error.is_timeout()), "an answer in clear");
+}
+
+#[tokio::test]
+async fn two_operators_work_by_command_and_leave_an_audit_that_holds() {
+    let edge = Edge::with(|setup| {
+        let folder = setup.folder().to_owned();
+        setup.set("admin.tls.cert", folder.join("cert.pem").display().to_string());
+        setup.set("admin.tls.key", folder.join("key.pem").display().to_string());
+    })
+    .await;
+    let token = async |name: &str| {
+        let arguments = ["operator", "add", name, "--role", "treasury", "--role", "platform"];
+        let made = printed(&run(&edge, ADMIN_TOKEN, &arguments).await);
+        made["token"].as_str().unwrap().to_owned()
+    };
+    let (ada, bob) = (token("ada").await, token("bob").await);
+    let set = ["price", "set", "BTC-EUR", "41234.5"];
+    let held = printed(&run(&edge, &ada, &set).await);
+    let approval = held["approval"].as_str().unwrap();
+    let own = run(&edge, &ada, &["approval", "grant", approval]).await;
+    assert_eq!(own.status.code(), Some(2));
+    printed(&run(&edge, &bob, &["approval", "grant", approval]).await);
+    assert_eq!(printed(&run(&edge, &ada, &set).await)["price"].to_string(), "41234.5");
+    let verify = ["audit", "verify"];
+    let verified = printed(&run(&edge, &bob, &verify).await);
+    assert_eq!((&verified["intact"], &verified["complete"]), (&json!(true), &json!(true)));
+
+    let pool = rampart_tests::cluster::pool(edge.setup().database()).await;
+    let tamper = "update audit set actor = 'bob' where action = 'price.set'";
+    sqlx::query(tamper).execute(&pool).await.unwrap();
+    let broken = run(&edge, &bob, &verify).await;
+    assert_eq!(broken.status.code(), Some(2));
+    let sentence = String::from_utf8(broken.stderr).unwrap();
+    assert!(sentence.contains("the row was changed"), "{sentence}");
+    let wrong = run(&edge, "rop_wrong", &verify).await;
+    assert!(String::from_utf8(wrong.stderr).unwrap().contains("(401)"));
+    let answer = edge.ops("/metrics").await.text().to_owned();
+    assert!(answer.contains(r#"rampart_operator_login_failures_total{cause="wrong"} 1"#));
+}
