@@ -72,6 +72,7 @@ impl Setup {
         setup.set("database.acquire_timeout_ms", "10000");
         setup.set("database.statement_timeout_ms", "10000");
         setup.set("keys.master", MASTER_KEY);
+        setup.set("callbacks.allow_loopback", "true");
         setup.set("ratelimit.address", UNLIMITED);
         setup.set("edge.connections_per_address_max", "4096");
         setup.set("ratelimit.credentials", UNLIMITED);

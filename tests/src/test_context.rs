@@ -57,6 +57,7 @@ impl TestContext {
         settings.database.acquire_timeout_ms = 20_000;
         settings.database.statement_timeout_ms = 20_000;
         settings.keys.master = Some(Secret::new(MASTER_KEY));
+        settings.callbacks.allow_loopback = true;
         settings.admin_token = Some(Secret::new(ADMIN_TOKEN));
         settings.public_url = "https://pay.example.com".to_owned();
         let folder = format!("rampart-documents-{}", std::process::id());

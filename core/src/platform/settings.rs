@@ -37,6 +37,8 @@ pub struct Settings {
     pub documents: Documents,
     /// Source of users' limits.
     pub limits: Limits,
+    /// Callbacks and webhooks to partners.
+    pub callbacks: Callbacks,
     /// Simulated settlement for test clients.
     pub sandbox: Sandbox,
     /// Bank account that receives deposits for savings plans of live clients; without it, no plan
@@ -330,6 +332,15 @@ pub struct Mail {
     /// Sender's address.
     #[schemars(extend("x-default" = "no-reply@ the host of edge.public_url"))]
     pub from: Option<String>,
+}
+
+/// `callbacks`
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Callbacks {
+    /// Lets test clients be called on this machine, by plain HTTP too: for a demo or tests, never where
+    /// another service listens on loopback.
+    pub allow_loopback: bool,
 }
 
 /// `documents`

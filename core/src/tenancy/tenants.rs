@@ -68,6 +68,9 @@ pub struct Tenant {
     pub api_keys: Vec<Arc<ApiKey>>,
     /// Its policies, which replace built-in rules.
     pub policies: TenantPolicies,
+    /// Permission for callbacks to loopback by plain HTTP: a test tenant's, where the configuration
+    /// lets it (`callbacks.allow_loopback`).
+    pub loopback_http: LoopbackHttp,
 }
 
 impl Tenant {
@@ -79,11 +82,6 @@ impl Tenant {
     /// True if its credentials are accepted from this address.
     pub fn allows_address(&self, address: IpAddr) -> bool {
         includes(&self.allowed_addresses, address)
-    }
-
-    /// Permission for callbacks to loopback by plain HTTP.
-    pub(crate) fn loopback_http(&self) -> LoopbackHttp {
-        if self.is_test() { LoopbackHttp::Allowed } else { LoopbackHttp::Refused }
     }
 
     /// True if a request may set this partner fee, in percent: 0 to [`FEE_PERCENTAGE_MAX`], not

@@ -52,6 +52,8 @@ impl Environment {
         steps.block("make a self-signed certificate", || make_certificate(&certificate, &key))?;
         let mut config = config(&postgres, &certificate, &key)?;
         config.core.documents.folder = Some(state.join("documents"));
+        // The demo's receiver of webhooks is a process on this machine.
+        config.core.callbacks.allow_loopback = true;
         config.core.policy.cache_folder = Some(state.join("policies"));
         let settings = state.join("rampart.toml");
         write_private(&settings, &settings_text(&config))?;

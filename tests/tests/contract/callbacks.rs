@@ -191,3 +191,16 @@ async fn during_a_rotation_either_secret_verifies() {
     assert!(is_signed(during, &acme.webhook_secret) && is_signed(during, &new_secret));
     assert!(!is_signed(after, &acme.webhook_secret) && is_signed(after, &new_secret));
 }
+
+#[tokio::test]
+async fn loopback_is_called_only_where_the_configuration_lets_it() {
+    let context = TestContext::with(|settings| settings.callbacks.allow_loopback = false).await;
+    let (acme, host) = acme(&context).await;
+    let refused = acme.post("/api/v2/webhooks", json!({"url": host.url("/hook")})).await;
+    refused.assert_status(400).assert_codes(&["ER046"]);
+    // One that was taken while it was allowed.
+    OrderFixture::ended(&context, &acme, &host.url("/hook")).await;
+    assert_eq!(deliver(&context).await, 1);
+    assert_eq!(host.heard().len(), 0);
+    assert_eq!(deliveries(&context, "").await[0]["lastError"], "forbidden");
+}

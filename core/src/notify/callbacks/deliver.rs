@@ -20,6 +20,7 @@ use crate::Core;
 use crate::platform::crypto::Secret;
 use crate::platform::error::Result;
 use crate::tenancy::tenants::Tenant;
+use rampart_types::LoopbackHttp;
 
 /// Polling interval of the queue; a first attempt must start within 1 s of its event.
 const POLL: Duration = Duration::from_millis(250);
@@ -240,7 +241,10 @@ async fn send(core: &Core, claimed: &ClaimedDelivery) -> Result<Outcome> {
     let Some(tenant) = tenant(core, claimed).await? else {
         return Ok(Outcome::Failed(Failure::Unsigned));
     };
-    let reach = if tenant.is_test() { Reach::PublicOrLoopback } else { Reach::Public };
+    let reach = match tenant.loopback_http {
+        LoopbackHttp::Allowed => Reach::PublicOrLoopback,
+        LoopbackHttp::Refused => Reach::Public,
+    };
     let Ok(url) = validate(&claimed.url, reach) else {
         return Ok(Outcome::Failed(Failure::Forbidden));
     };

@@ -16,7 +16,8 @@ use url::{Host, Url};
 pub enum Reach {
     /// Public addresses, by `https`: live clients.
     Public,
-    /// Also loopback, by `http` too: test clients, whose developers have no public host.
+    /// Also loopback, by `http` too: test clients whose developers have no public host, where the
+    /// configuration allows it.
     PublicOrLoopback,
 }
 

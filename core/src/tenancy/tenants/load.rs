@@ -15,7 +15,7 @@ use crate::platform::error::{Error, Result};
 use crate::platform::rate_limit::Quota;
 use crate::policies::runtime::TenantPolicies;
 use crate::tenancy::snapshot::Snapshot;
-use rampart_types::{ApiKeyId, ClientId};
+use rampart_types::{ApiKeyId, ClientId, LoopbackHttp};
 
 impl Tenant {
     /// The tenants that changed since `known` was loaded, with their secrets and keys.
@@ -50,12 +50,18 @@ impl Tenant {
             let buckets = known.tenants.get(&id).map(|tenant| Arc::clone(&tenant.buckets));
             let mut take_secrets =
                 |kind| secrets.remove(&(row.client_id, kind)).unwrap_or_default();
+            let mode = if row.mode == "live" { Mode::Live } else { Mode::Test };
+            let loopback_http = match mode {
+                Mode::Test if core.settings.callbacks.allow_loopback => LoopbackHttp::Allowed,
+                Mode::Test | Mode::Live => LoopbackHttp::Refused,
+            };
             tenants.push(Self {
                 id,
+                loopback_http,
                 slug: row.slug.into(),
                 username: row.username.into(),
                 name: row.name,
-                mode: if row.mode == "live" { Mode::Live } else { Mode::Test },
+                mode,
                 suspended: row.status != "active",
                 tokens_valid_from: row.tokens_valid_from,
                 default_fee_percentage: row.default_fee_percentage,

@@ -297,7 +297,7 @@ fn return_url(fields: &mut Fields<'_>) -> Option<ReturnUrl> {
 }
 
 fn callback_url(fields: &mut Fields<'_>, client: &Client) -> Option<CallbackUrl> {
-    let loopback = client.tenant.loopback_http();
+    let loopback = client.tenant.loopback_http;
     match Text::read(fields, "callbackUrl") {
         Text::Absent => None,
         Text::Blank => refuse(fields, Code::CallbackUrlBlank, "callbackUrl"),

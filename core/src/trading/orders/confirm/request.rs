@@ -125,7 +125,7 @@ fn return_url(value: &Value) -> Option<ReturnUrl> {
 
 /// The URL that is called once the order is final (ER046).
 pub(crate) fn callback_url(fields: &mut Fields<'_>, client: &Client) -> Option<CallbackUrl> {
-    let loopback = client.tenant.loopback_http();
+    let loopback = client.tenant.loopback_http;
     let read = |value: &Value| CallbackUrl::parse(value.as_str()?, loopback).ok();
     fields.optional("callbackUrl", Code::CallbackUrlInvalid, read)
 }
