@@ -11,6 +11,7 @@ use crate::Core;
 use crate::platform::crypto::digest_of;
 use crate::platform::error::{Error, Result};
 use crate::platform::rate_limit::{Decision, KeyedGcra, Quota};
+use crate::platform::shared_bucket;
 use crate::tenancy::tenants::Tenant;
 
 /// Most buckets of user names, and of networks.
@@ -46,10 +47,11 @@ impl Default for Attempts {
 }
 
 impl Attempts {
-    /// Counts a password attempt for `username`, at the rate of its client.
+    /// Counts a password attempt for `username`, at the rate of its client: by this edge, and then by
+    /// all together, so that what this edge refuses costs the database nothing.
     ///
     /// The address is counted first: an exhausted address takes nothing from the name's bucket.
-    fn count_password(
+    async fn count_password(
         &self,
         core: &Core,
         peer: IpAddr,
@@ -57,8 +59,12 @@ impl Attempts {
         tenant: Option<&Tenant>,
     ) -> Result<()> {
         self.count_network(core, CredentialKind::Password, peer, tenant)?;
+        let network = digest_of(&format!("partners/network/{}", network(peer)));
         let (quota, now) = (quota(core, tenant), core.clock.monotonic_ns());
-        admit(core, tenant, self.by_name.take(digest_of(username), quota, now))
+        admit(core, tenant, shared_bucket::take(core, &network, quota).await?)?;
+        admit(core, tenant, self.by_name.take(digest_of(username), quota, now))?;
+        let name = digest_of(&format!("partners/name/{username}"));
+        admit(core, tenant, shared_bucket::take(core, &name, quota).await?)
     }
 
     /// Counts a refresh token that claims to be `tenant`'s.

@@ -16,3 +16,4 @@ pub mod rate_limit;
 pub(crate) mod revision;
 pub mod schema;
 pub mod settings;
+pub(crate) mod shared_bucket;

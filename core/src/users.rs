@@ -21,6 +21,7 @@ pub mod identifiers;
 pub mod link_identifier;
 mod member_docs;
 pub(crate) mod one_time_token;
+mod ownership;
 pub(crate) mod personal_data;
 pub mod portal;
 pub mod profile;
@@ -28,7 +29,7 @@ pub mod register;
 pub mod register_identifier;
 pub mod reset_page;
 pub mod session;
-mod user_update;
+pub(crate) mod user_update;
 pub mod verification;
 
 pub use attempts::Attempts;
@@ -51,6 +52,7 @@ impl Core {
     /// # Errors
     /// When the database cannot be written; the next run continues.
     pub async fn delete_expired_codes(&self) -> Result<()> {
+        self.delete_full_buckets().await?;
         let now = self.clock.now();
         for client in self.snapshots.current().tenants.keys() {
             sqlx::query!(

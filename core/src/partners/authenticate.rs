@@ -70,12 +70,8 @@ impl Endpoint for V1 {
     async fn call(core: &Core, _: Anyone, login: Login) -> Result<Json<TokenPair>> {
         let snapshot = core.snapshots.current();
         let tenant = snapshot.tenant_by_username(&login.username);
-        core.attempts.count_password(
-            core,
-            login.peer,
-            &login.username,
-            tenant.map(|tenant| &**tenant),
-        )?;
+        let claimed = tenant.map(|tenant| &**tenant);
+        core.attempts.count_password(core, login.peer, &login.username, claimed).await?;
         let verified =
             verify_password(core, tenant.map(|tenant| tenant.id), login.password).await?;
         let admitted = |tenant: &Tenant| !tenant.suspended && tenant.allows_address(login.peer);

@@ -34,8 +34,13 @@ impl Quota {
     }
 
     /// The emission interval: nanoseconds per request.
-    fn interval_ns(self) -> u64 {
+    pub(crate) fn interval_ns(self) -> u64 {
         (u64::from(self.window_seconds) * NS_PER_SECOND / u64::from(self.count)).max(1)
+    }
+
+    /// The time in nanoseconds that a full burst takes to come back.
+    pub(crate) fn tolerance_ns(self) -> u64 {
+        self.interval_ns() * u64::from(self.burst)
     }
 }
 
@@ -131,6 +136,17 @@ pub struct Decision {
 }
 
 impl Decision {
+    /// The admission of a request after which the bucket is full again in `backlog_ns`.
+    pub(crate) fn admitted(quota: Quota, backlog_ns: u64) -> Self {
+        decision(true, quota, backlog_ns, 0)
+    }
+
+    /// The refusal of a request by a bucket that is full again in `backlog_ns`.
+    pub(crate) fn refused(quota: Quota, backlog_ns: u64) -> Self {
+        let excess = (backlog_ns + quota.interval_ns()).saturating_sub(quota.tolerance_ns());
+        decision(false, quota, backlog_ns, excess)
+    }
+
     /// The decision with no more remaining than another limit of the same request leaves.
     pub fn within(self, other: &Self) -> Self {
         if self.remaining <= other.remaining {
@@ -175,7 +191,7 @@ impl Gcra {
     /// Takes one request from the bucket at `now_ns` of the monotonic clock.
     pub fn take(&self, quota: Quota, now_ns: u64) -> Decision {
         let interval = quota.interval_ns();
-        let tolerance = interval * u64::from(quota.burst);
+        let tolerance = quota.tolerance_ns();
         let mut arrival = self.arrival_ns.load(Ordering::Relaxed);
         loop {
             let next = arrival.max(now_ns) + interval;

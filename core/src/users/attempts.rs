@@ -1,5 +1,6 @@
 //! Rate limits per e-mail address: login, reset-password and exists share one bucket, so that none
-//! of them circumvents the others (section 4 of the contract).
+//! of them circumvents the others (section 4 of the contract). An attempt is counted by this edge and
+//! then by all together: what this edge refuses costs the database nothing.
 
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use crate::auth::caller::Client;
 use crate::platform::crypto::digest_of;
 use crate::platform::error::{Code, Error, Result};
 use crate::platform::rate_limit::{Decision, KeyedGcra, Quota};
+use crate::platform::shared_bucket;
 use rampart_types::{ClientId, EmailAddress};
 
 /// Limit of all addresses together, per client.
@@ -41,27 +43,36 @@ impl Attempts {
     /// Counts an attempt for this address, before anything is hashed or looked up.
     ///
     /// # Errors
-    /// Code 920.
-    pub(super) fn count(&self, core: &Core, client: &Client, email: &EmailAddress) -> Result<()> {
-        let now = core.clock.monotonic_ns();
-        let by_client = self.by_client.take(client.id(), CLIENT_QUOTA, now);
-        admit(core, client, &by_client)?;
-        let by_email = self.by_email.take(key(client, email), client.tenant.rates.login, now);
-        admit(core, client, &by_email)
-    }
-
-    /// Counts a mail to this address.
-    ///
-    /// # Errors
-    /// ER354.
-    pub(super) fn count_mail(
+    /// Code 920, and when the database cannot be used.
+    pub(super) async fn count(
         &self,
         core: &Core,
         client: &Client,
         email: &EmailAddress,
     ) -> Result<()> {
         let now = core.clock.monotonic_ns();
-        match self.mails.take(key(client, email), MAIL_QUOTA, now).allowed {
+        let (by_client, login) = (digest_of(&format!("users/{}", client.id())), key(client, email));
+        admit(core, client, &self.by_client.take(client.id(), CLIENT_QUOTA, now))?;
+        admit(core, client, &shared_bucket::take(core, &by_client, CLIENT_QUOTA).await?)?;
+        let quota = client.tenant.rates.login;
+        admit(core, client, &self.by_email.take(login, quota, now))?;
+        admit(core, client, &shared_bucket::take(core, &login, quota).await?)
+    }
+
+    /// Counts a mail to this address.
+    ///
+    /// # Errors
+    /// ER354.
+    pub(super) async fn count_mail(
+        &self,
+        core: &Core,
+        client: &Client,
+        email: &EmailAddress,
+    ) -> Result<()> {
+        let now = core.clock.monotonic_ns();
+        let local = self.mails.take(key(client, email), MAIL_QUOTA, now);
+        let mails = digest_of(&format!("mails/{}/{}", client.id(), email.as_str()));
+        match local.allowed && shared_bucket::take(core, &mails, MAIL_QUOTA).await?.allowed {
             true => Ok(()),
             false => Err(Error::with_detail(
                 Code::PasswordResetFailed,
@@ -72,7 +83,7 @@ impl Attempts {
 }
 
 fn key(client: &Client, email: &EmailAddress) -> [u8; 32] {
-    digest_of(&format!("{}/{}", client.id(), email.as_str()))
+    digest_of(&format!("users/{}/{}", client.id(), email.as_str()))
 }
 
 fn admit(core: &Core, client: &Client, decision: &Decision) -> Result<()> {

@@ -50,7 +50,7 @@ impl Endpoint for ExistsV1 {
     }
 
     async fn call(core: &Core, client: Client, email: EmailAddress) -> Result<Existence> {
-        core.user_attempts.count(core, &client, &email)?;
+        core.user_attempts.count(core, &client, &email).await?;
         Ok(Existence { exists: find(core, &client, &email).await?.is_some() })
     }
 }
@@ -117,8 +117,8 @@ pub(crate) async fn mail_reset_link(
     client: &Client,
     email: EmailAddress,
 ) -> Result<()> {
-    core.user_attempts.count(core, client, &email)?;
-    core.user_attempts.count_mail(core, client, &email)?;
+    core.user_attempts.count(core, client, &email).await?;
+    core.user_attempts.count_mail(core, client, &email).await?;
     let user = find(core, client, &email).await?;
     let token = OneTimeToken::generate(&core.clock, client.id())?;
     let text = format!(

@@ -40,6 +40,8 @@ pub struct Details {
     pub(super) identifier: Option<UserIdentifier>,
     pub(super) email_code: Option<String>,
     pub(super) password: Option<Secret>,
+    /// Proves that a change of password or address is the user's.
+    pub(super) current_password: Option<Secret>,
     pub(super) region: Option<WebsiteLocale>,
     pub(super) is_business: Option<bool>,
     pub(super) privacy_agreement: Option<bool>,
@@ -106,6 +108,14 @@ pub(super) fn read(
         identifier: identifier(fields, form),
         email_code: fields.optional("emailCode", Code::EmailCodeInvalid, crate::http::fields::text),
         password: password(fields),
+        current_password: match form {
+            FormKind::Change => {
+                fields.optional("currentPassword", Code::PasswordMissing, |value| {
+                    value.as_str().filter(|text| !text.is_empty()).map(Secret::new)
+                })
+            }
+            FormKind::Registration | FormKind::Page => None,
+        },
         region: region(fields, client),
         is_business: fields.optional("isBusiness", Code::RequestMalformed, flag),
         privacy_agreement: fields.optional("privacyAgreement", Code::RequestMalformed, flag),

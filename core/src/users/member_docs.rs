@@ -3,13 +3,20 @@
 use super::details::FormKind;
 use crate::endpoint::openapi::doc::{Kind, Member, optional, required};
 
-/// Number of members.
+/// Number of members of a registration.
 const COUNT: usize = 25;
 
 /// Members of `POST /api/v2/user`.
 pub(super) static REGISTRATION: [Member; COUNT] = members(FormKind::Registration);
 /// Members of `PATCH /api/v2/user`.
 pub(super) static CHANGE: [Member; COUNT] = members(FormKind::Change);
+/// Members of `PATCH /api/v2/user` alone.
+pub(super) const CHANGE_ALONE: &[Member] = &[optional(
+    "currentPassword",
+    Kind::Text,
+    "The password until now: for a new `password` or `email`, unless `emailCode` proves the address \
+     known.",
+)];
 
 /// A valid registration.
 pub(super) const REQUEST: &str = r#"{

@@ -7,9 +7,10 @@ use super::account::{self, Account, RegisteredUser};
 use super::answers;
 use super::details::{self, Details, FormKind};
 use super::identifier::{self, LinkOutcome};
+use super::ownership::Ownership;
 use super::personal_data::{PersonalData, email_index};
 use super::user_update::{EmailProof, UserUpdate};
-use super::{chamber_of_commerce, member_docs};
+use super::{chamber_of_commerce, member_docs, session};
 use crate::Core;
 use crate::auth::caller::{Client, ClientAndUser};
 use crate::endpoint::openapi::doc::{Doc, Shape};
@@ -114,14 +115,18 @@ impl Endpoint for UpdateV2 {
     const METHOD: Method = Method::PATCH;
     const PATH: &'static str = "/api/v2/user";
     const SCOPE: Option<Scope> = Some(Scope::UsersWrite);
-    const ERRORS: &'static [Code] =
-        &joined::<{ ERRORS.len() + 1 }>(&[&ERRORS, &[Code::DocumentPendingReview]]);
+    const ERRORS: &'static [Code] = &joined::<{ ERRORS.len() + 3 }>(&[
+        &ERRORS,
+        &[Code::PasswordMissing, Code::LoginInvalid, Code::DocumentPendingReview],
+    ]);
     const BODY: Body = Body::JsonWithImage(BODY_BYTES_MAX);
     const DOC: Doc = Doc {
         summary: "Change what is known of the user",
         details: "What is absent or null stays. `email` with the address known, and no code, mails \
-                  a new code. A changed name or birth date takes the identity check back.",
-        body: Shape::Members(&member_docs::CHANGE),
+                  a new code. A changed name or birth date takes the identity check back. A new \
+                  `password` or `email` wants `currentPassword`, or an `emailCode` that was mailed \
+                  to the address known, and ends every session of the user.",
+        body: Shape::Joined(&[&member_docs::CHANGE, member_docs::CHANGE_ALONE]),
         request: r#"{"emailCode": "000000"}"#,
         answer: member_docs::ANSWER,
         ..Doc::NONE
@@ -183,7 +188,7 @@ pub(crate) async fn register_on_page(
     }
     let mut request =
         Registration::read(fields, (FormKind::Page, client), (core.clock.now(), None))?;
-    core.user_attempts.count(core, client, &request.email)?;
+    core.user_attempts.count(core, client, &request.email).await?;
     request.details.identifier = identifier;
     Ok(register(core, client, request, None).await?.user)
 }
@@ -257,23 +262,15 @@ async fn register(
 
 async fn update(core: &Core, caller: &ClientAndUser, mut details: Details) -> Result<Account> {
     let (client, user) = (&caller.client, caller.user);
-    let proof = match details.email_code.as_deref() {
-        None => EmailProof::Missing,
-        code => {
-            let mut conn = core.db.acquire().await?;
-            let known = Account::load(&mut conn, core, client.id(), user).await?;
-            drop(conn);
-            let email = known.and_then(|known| known.personal.email);
-            let email = details.personal.email.as_ref().or(email.as_ref());
-            EmailProof::check(core, client, email, code).await?
-        }
-    };
+    let owner = Ownership::prove(core, caller, &mut details).await?;
     let password_hash = hash(core, &mut details).await?;
     let mut tx = core.db.begin().await?;
     if !account::lock(&mut tx, client.id(), user).await? {
         return Err(Code::UserNotFound.into());
     }
     let known = Account::load(&mut tx, core, client.id(), user).await?.ok_or(Code::UserNotFound)?;
+    owner.check_unchanged(&mut tx, caller, &known).await?;
+    let proof = owner.email_proof;
     let named_email = details.personal.email.is_some();
     let mut personal = known.personal.clone();
     personal.merge(std::mem::take(&mut details.personal));
@@ -300,15 +297,14 @@ async fn update(core: &Core, caller: &ClientAndUser, mut details: Details) -> Re
     if !refusal.is_empty() {
         return Err(refusal.into());
     }
-    if let Some(hash) = password_hash {
-        user_update.set_password(&mut tx, &hash).await?;
+    if let Some(hash) = &password_hash {
+        user_update.set_password(&mut tx, hash).await?;
     }
-    let open = new_email.is_some() || known.statuses.email != "verified";
-    if let Some(email) = &personal.email
-        && open
-        && (named_email || proof != EmailProof::Missing)
-    {
-        user_update.verify_or_mail_code(&mut tx, email, &proof).await?;
+    if password_hash.is_some() || new_email.is_some() {
+        session::end_all(&mut tx, core, client.id(), user).await?;
+    }
+    if named_email || proof != EmailProof::Missing {
+        user_update.settle_email(&mut tx, personal.email.as_ref(), &proof).await?;
     }
     let images = user_update.store(&mut tx, (&known.personal, &personal), details).await?;
     finish(core, tx, (client, user), images, None).await

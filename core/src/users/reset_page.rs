@@ -9,6 +9,7 @@ use url::form_urlencoded;
 
 use super::details::PASSWORD_CHARS;
 use super::one_time_token::{self, Purpose};
+use super::session;
 use crate::Core;
 use crate::auth::caller::Anyone;
 use crate::endpoint::{Body, Endpoint};
@@ -88,16 +89,15 @@ impl Endpoint for Submit {
             one_time_token::redeem(&mut tx, core, Purpose::ResetPassword, &token).await?;
         let Some((client, user)) = redeemed else { return Ok(dead_link_page()) };
         sqlx::query!(
-            "update end_user set password_hash = $3, \
-                 tokens_valid_from = greatest(tokens_valid_from, $4) \
+            "update end_user set password_hash = $3 \
              where client_id = $1 and user_id = $2 and deleted_at is null",
             client.uuid(),
             user.uuid(),
             hash,
-            core.clock.now(),
         )
         .execute(&mut *tx)
         .await?;
+        session::end_all(&mut tx, core, client, user).await?;
         tx.commit().await?;
         Ok(done())
     }

@@ -18,9 +18,10 @@ use crate::endpoint::{Body, Done, Endpoint, Json};
 use crate::http::fields::Fields;
 use crate::http::request::Input;
 use crate::platform::crypto::Secret;
+use crate::platform::db::Connection;
 use crate::platform::error::{Code, Result};
 use crate::tenancy::tenants::Scope;
-use rampart_types::{EmailAddress, UserId};
+use rampart_types::{ClientId, EmailAddress, UserId};
 
 /// Login, version 1.
 pub struct LoginV1;
@@ -82,7 +83,7 @@ impl Endpoint for LoginV1 {
 /// # Errors
 /// ER005, or code 920 when the rate limit is exceeded.
 pub(crate) async fn verify_login(core: &Core, client: &Client, login: Login) -> Result<UserId> {
-    core.user_attempts.count(core, client, &login.email)?;
+    core.user_attempts.count(core, client, &login.email).await?;
     let row = sqlx::query!(
         r#"
         select user_id, password_hash, disabled_at is not null as "disabled!" from end_user
@@ -144,6 +145,39 @@ impl Endpoint for LogoutV1 {
         .await?;
         Ok(Json(Done {}))
     }
+}
+
+/// Ends every session of the user, and what would open another: tokens for the secured pages and links
+/// to set a password.
+///
+/// # Errors
+/// When the database cannot be written.
+pub(crate) async fn end_all(
+    tx: &mut Connection,
+    core: &Core,
+    client: ClientId,
+    user: UserId,
+) -> Result<()> {
+    let now = core.clock.now();
+    sqlx::query!(
+        "update end_user set tokens_valid_from = greatest(tokens_valid_from, $3) \
+         where client_id = $1 and user_id = $2",
+        client.uuid(),
+        user.uuid(),
+        now,
+    )
+    .execute(&mut *tx)
+    .await?;
+    sqlx::query!(
+        "update one_time_token set used_at = $3 \
+         where client_id = $1 and user_id = $2 and used_at is null",
+        client.uuid(),
+        user.uuid(),
+        now,
+    )
+    .execute(tx)
+    .await?;
+    Ok(())
 }
 
 /// Issues a token for the secured pages, version 1.

@@ -1,9 +1,11 @@
 //! Updates of a user, in the caller's transaction.
 
+use super::account::Account;
 use super::details::Details;
 use super::documents;
 use super::email_code;
 use super::personal_data::{self, PersonalData, email_index};
+use super::session;
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::platform::crypto::personal_data_key::PersonalDataKey;
@@ -45,7 +47,7 @@ impl EmailProof {
 }
 
 /// An update of one user.
-pub(super) struct UserUpdate<'a> {
+pub(crate) struct UserUpdate<'a> {
     pub(super) core: &'a Core,
     pub(super) client: &'a Client,
     pub(super) user: UserId,
@@ -150,6 +152,26 @@ impl<'a> UserUpdate<'a> {
         Ok(true)
     }
 
+    /// What follows from a code, or from naming the address without one: the address is verified, or a
+    /// code is mailed to it. A code is good for one request, whatever address it has proven.
+    ///
+    /// # Errors
+    /// When the database cannot be written.
+    pub(super) async fn settle_email(
+        &self,
+        conn: &mut Connection,
+        email: Option<&EmailAddress>,
+        proof: &EmailProof,
+    ) -> Result<()> {
+        if let EmailProof::Verified(proven) = proof {
+            email_code::delete(conn, self.core, self.client.id(), proven).await?;
+        }
+        match email {
+            Some(email) => self.verify_or_mail_code(conn, email, proof).await,
+            None => Ok(()),
+        }
+    }
+
     /// Marks the address as verified if the proof belongs to it, else mails a code to it.
     ///
     /// # Errors
@@ -174,6 +196,36 @@ impl<'a> UserUpdate<'a> {
         .execute(&mut *conn)
         .await?;
         email_code::delete(conn, self.core, self.client.id(), email).await
+    }
+
+    /// Gives the user another address, which must be proven anew, and ends every session; `false` when
+    /// another user has the address. For operators, who have seen other proof of who asks.
+    ///
+    /// # Errors
+    /// When the database cannot be written.
+    pub(crate) async fn change_email(
+        conn: &mut Connection,
+        core: &Core,
+        client: &Client,
+        account: &Account,
+        email: &EmailAddress,
+    ) -> Result<bool> {
+        let update = UserUpdate::start(conn, core, client, account.user).await?;
+        if !update.claim_email(conn, email).await? {
+            return Ok(false);
+        }
+        let personal = PersonalData { email: Some(email.clone()), ..account.personal.clone() };
+        sqlx::query!(
+            "update end_user set personal = $3 where client_id = $1 and user_id = $2",
+            client.id().uuid(),
+            account.user.uuid(),
+            personal_data::seal(&update.personal_key, core, &personal)?,
+        )
+        .execute(&mut *conn)
+        .await?;
+        session::end_all(conn, core, client.id(), account.user).await?;
+        update.verify_or_mail_code(conn, email, &EmailProof::Missing).await?;
+        Ok(true)
     }
 
     /// Replaces the password.

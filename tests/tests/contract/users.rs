@@ -5,6 +5,7 @@ mod change;
 mod documents;
 mod identifiers;
 mod operators;
+mod ownership;
 mod privacy;
 mod register;
 mod session;

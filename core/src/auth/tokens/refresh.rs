@@ -2,7 +2,8 @@
 //!
 //! A login starts a token family, and each use of its newest token issues the next one. A used token
 //! is accepted again for a grace period, because the response may have been lost; later reuse means
-//! theft and revokes the family (RFC 9700, section 4.14.2).
+//! theft and revokes the family (RFC 9700, section 4.14.2). So does the use of a second successor of
+//! one token: the login is in two hands then.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -59,8 +60,9 @@ impl TokenPair {
                          (client_id, family_id, user_id, expires_at, created_at) \
                      values ($1, $2, $3, $4, $5)) \
                  insert into refresh_token \
-                     (client_id, token_digest, family_id, user_id, expires_at, created_at) \
-                 values ($1, $6, $2, $3, $4, $5)",
+                     (client_id, token_digest, family_id, user_id, expires_at, created_at, \
+                      generation) \
+                 values ($1, $6, $2, $3, $4, $5, 0)",
                 client.uuid(),
                 family.uuid(),
                 user,
@@ -84,8 +86,11 @@ impl TokenPair {
         let (text, next) = RefreshToken::generate(&core.clock, presented.client)?;
         let now = core.clock.now();
         match rotate(core, presented, &next, now).await? {
-            Some(holder) => Ok(Self { token: issue(core, holder)?, refresh_token: text }),
-            None => {
+            Rotation::Renewed(holder) => {
+                Ok(Self { token: issue(core, holder)?, refresh_token: text })
+            }
+            Rotation::Revoked => Err(Code::RefreshTokenInvalid.into()),
+            Rotation::Refused => {
                 revoke_if_reused(core, presented, now).await?;
                 Err(Code::RefreshTokenInvalid.into())
             }
@@ -126,9 +131,19 @@ fn lifetime(core: &Core) -> TimeDelta {
     TimeDelta::seconds(core.settings.lifetimes.refresh_token_seconds.into())
 }
 
+/// The outcome of presenting a refresh token.
+enum Rotation {
+    /// Its successor is stored.
+    Renewed(Holder),
+    /// Another token of its generation was used before: the login is in two hands, and has ended.
+    Revoked,
+    /// The token is not valid.
+    Refused,
+}
+
 /// Marks the token as used and stores its successor in one statement: of two concurrent requests,
-/// the second waits for the first and then finds a token that was just used. `None` when the token
-/// is not valid.
+/// the second waits for the first and then finds a token that was just used, or a family in which
+/// another token of the same generation was.
 ///
 /// A logout applies to the time of login, not of the last renewal, so that no renewal can evade it.
 async fn rotate(
@@ -136,14 +151,15 @@ async fn rotate(
     presented: &RefreshToken,
     next: &RefreshToken,
     now: DateTime<Utc>,
-) -> Result<Option<Holder>> {
+) -> Result<Rotation> {
     let client = presented.client;
     let renewed = db::retrying(async || {
         sqlx::query!(
             r#"
             with used as (
                 update refresh_token t
-                set used_at = coalesce(t.used_at, $3)
+                set used_at = coalesce(t.used_at, $3),
+                    first_successor_digest = coalesce(t.first_successor_digest, $5)
                 from refresh_family f, client c
                 where t.client_id = $1 and t.token_digest = $2 and t.expires_at > $3
                     and (t.used_at is null or t.used_at > $4)
@@ -155,17 +171,21 @@ async fn rotate(
                         where u.client_id = $1 and u.user_id = t.user_id
                             and u.deleted_at is null and u.disabled_at is null
                             and f.created_at >= u.tokens_valid_from))
-                returning t.family_id, t.user_id
+                returning t.family_id, t.user_id, t.generation as counted,
+                    coalesce(t.generation, f.used_generation + 1) as generation,
+                    t.first_successor_digest = $5 as is_first_use
             ), successor as (
                 insert into refresh_token
-                    (client_id, token_digest, family_id, user_id, expires_at, created_at)
-                select $1, $5, used.family_id, used.user_id, $6, $3 from used
+                    (client_id, token_digest, family_id, user_id, expires_at, created_at, generation)
+                select $1, $5, used.family_id, used.user_id, $6, $3, used.generation + 1 from used
             )
             update refresh_family f
-            set expires_at = $6
+            set expires_at = $6, used_generation = greatest(f.used_generation, used.generation),
+                revoked_at = case when used.is_first_use and used.counted <= f.used_generation
+                    then $3::timestamptz end
             from used
             where f.client_id = $1 and f.family_id = used.family_id and f.revoked_at is null
-            returning f.user_id
+            returning f.family_id, f.user_id, f.revoked_at is not null as "is_revoked!"
             "#,
             client.uuid(),
             &presented.digest[..],
@@ -178,7 +198,13 @@ async fn rotate(
         .await
     })
     .await?;
-    Ok(renewed.map(|login| match login.user_id {
+    let Some(login) = renewed else { return Ok(Rotation::Refused) };
+    if login.is_revoked {
+        let family = login.family_id;
+        tracing::warn!(%client, %family, "two successors of one refresh token: the login has ended");
+        return Ok(Rotation::Revoked);
+    }
+    Ok(Rotation::Renewed(match login.user_id {
         Some(user) => Holder::User(client, UserId::from(user)),
         None => Holder::Client(client),
     }))

@@ -36,9 +36,9 @@ pub(super) fn of_users(side: &Side<'_>) -> PathBuf {
             "array['/api/v1/buy/confirm']",
             "array[:number::bigint::text]",
             "array[sha256(:number::bigint::text::bytea)]",
-            "now()",
-            "now() + interval '1 day'",
-            "now() - interval '1 minute'",
+            "array[md5(:number::bigint::text)::uuid]",
+            "86400",
+            "3",
         ],
     );
     let (select, rest) = LOCK.split_once("fn hold_traders").expect("it is there");
@@ -55,6 +55,7 @@ pub(super) fn of_users(side: &Side<'_>) -> PathBuf {
     });
     let drawn = format!(
         "'user_id', {USER}, 'key', :number::bigint::text, \
+         'key_claim', md5(:number::bigint::text)::uuid, \
          'traded_since', now() - interval '1 day',"
     );
     let values = [

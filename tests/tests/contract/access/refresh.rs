@@ -260,3 +260,41 @@ async fn a_logout_or_the_end_of_an_account_ends_its_refresh_tokens() {
         assert_ended(&refresh(&acme, &second).await);
     }
 }
+
+#[tokio::test]
+async fn two_successors_of_one_token_end_the_login() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let other_login = log_in(&acme).await;
+    let first = log_in(&acme).await;
+    let mine = text(&refresh(&acme, &first).await, "refreshToken");
+    let stolen = text(&refresh(&acme, &first).await, "refreshToken");
+    // However much later, and however often the other one was renewed since.
+    let mut newest = text(&refresh(&acme, &mine).await, "refreshToken");
+    for _ in 0..2 {
+        context.clock().advance(TimeDelta::days(9));
+        newest = text(&refresh(&acme, &newest).await, "refreshToken");
+    }
+    assert_ended(&refresh(&acme, &stolen).await);
+    assert_ended(&refresh(&acme, &newest).await);
+    refresh(&acme, &other_login).await.assert_status(200);
+}
+
+#[tokio::test]
+async fn of_two_successors_that_race_one_renews_at_most_and_the_login_ends() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let there = acme.at(&context.second_edge().await);
+    for _ in 0..5 {
+        let first = log_in(&acme).await;
+        let one = text(&refresh(&acme, &first).await, "refreshToken");
+        let other = text(&refresh(&there, &first).await, "refreshToken");
+        let (one, other) = tokio::join!(refresh(&acme, &one), refresh(&there, &other));
+        let renewed: Vec<_> = [one, other].into_iter().filter(|a| a.status() == 200).collect();
+        assert!(renewed.len() <= 1);
+        for answer in renewed {
+            assert_ended(&refresh(&acme, &text(&answer, "refreshToken")).await);
+        }
+        context.clock().advance(TimeDelta::minutes(1));
+    }
+}

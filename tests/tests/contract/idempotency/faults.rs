@@ -20,7 +20,8 @@ const KEY: &str = "the-key";
 #[derive(Clone)]
 struct Post {
     partner: Partner,
-    identifier: Option<String>,
+    /// The user's credential: header and value.
+    user: Option<(&'static str, String)>,
     path: &'static str,
     body: Value,
     /// The table that its effect is a row of.
@@ -31,8 +32,8 @@ impl Post {
     fn request(&self) -> Request {
         let request = self.partner.request(Method::POST, self.path).json(&self.body);
         let request = request.header("idempotency-key", KEY);
-        match &self.identifier {
-            Some(identifier) => request.header("user-identifier", identifier),
+        match &self.user {
+            Some((header, value)) => request.header(header, value),
             None => request,
         }
     }
@@ -82,7 +83,7 @@ fn creations(partner: &Partner) -> Vec<Post> {
     ];
     let posts = posts.map(|(path, body, table)| {
         let partner = partner.clone();
-        Post { partner, identifier: None, path, body, table }
+        Post { partner, user: None, path, body, table }
     });
     posts.into()
 }
@@ -111,6 +112,7 @@ async fn every_answer_is_saved_by_the_transaction_of_its_effect() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
     let ann = acme.user("ann").await;
+    let token = format!("Bearer {}", ann.log_in().await["token"].as_str().unwrap());
     let quote = json!({"currencyPair": "BTC-EUR", "cryptoAmount": "0.01"});
     let quote = ann.post("/api/v1/sell/quote", &quote).await.assert_status(200).json();
     let registration = rampart_tests::user::registration("bob");
@@ -126,8 +128,12 @@ async fn every_answer_is_saved_by_the_transaction_of_its_effect() {
         ("/api/v2/user/accounts/cards/processor", card, "payment_account"),
         ("/api/v1/user/verify/iban/photo", proof, "ownership_proof"),
     ] {
-        let identifier = (path != "/api/v2/user").then(|| ann.identifier.clone());
-        posts.push(Post { partner: acme.clone(), identifier, path, body, table });
+        let user = match path {
+            "/api/v2/user" => None,
+            "/api/v2/user/link-identifier" => Some(("user-authorization", token.clone())),
+            _ => Some(("user-identifier", ann.identifier.clone())),
+        };
+        posts.push(Post { partner: acme.clone(), user, path, body, table });
     }
     for post in posts {
         let first = post.send().await;
@@ -197,7 +203,7 @@ async fn a_request_that_was_taken_for_dead_has_no_effect_any_more() {
     let mut posts = creations(shop.partner());
     posts.push(Post {
         partner: shop.partner().clone(),
-        identifier: Some(shop.identifier().to_owned()),
+        user: Some(("user-identifier", shop.identifier().to_owned())),
         path: "/api/v1/buy/confirm",
         body: confirm_of(&shop.quote(&context, |_| ())),
         table: "buy_order",

@@ -9,6 +9,7 @@ use self::members::{AddressCheck, Change, Check, Dac8, Document, Level};
 use super::read::{EXAMPLE, User};
 use super::{UUID, find};
 use crate::Core;
+use crate::auth::caller::Client;
 use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Endpoint, Json};
@@ -20,10 +21,11 @@ use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::platform::audit::{self, Entry};
 use crate::platform::db::Connection;
-use crate::platform::error::{Denial, Error, Result};
+use crate::platform::error::{Code, Denial, Error, Result};
 use crate::users::account::{self, Account};
 use crate::users::erase::erase;
-use rampart_types::{ClientId, UserId};
+use crate::users::user_update::UserUpdate;
+use rampart_types::{ClientId, EmailAddress, UserId};
 
 /// `PATCH /admin/v1/users/{uuid}`
 pub struct UpdateUser;
@@ -78,6 +80,9 @@ impl Endpoint for UpdateUser {
         let unknown = || Denial::not_found("user");
         let before = Account::load(&mut tx, core, client, user).await?.ok_or_else(unknown)?;
         write(&mut tx, core, (client, user), &change).await?;
+        if let Some(email) = &change.email_address {
+            write_email(&mut tx, core, &before, email).await?;
+        }
         for document in &change.documents {
             write_document(&mut tx, (client, user), document).await?;
         }
@@ -143,6 +148,26 @@ async fn write(
     .execute(conn)
     .await?;
     Ok(())
+}
+
+async fn write_email(
+    conn: &mut Connection,
+    core: &Core,
+    account: &Account,
+    email: &str,
+) -> Result<()> {
+    let email: EmailAddress =
+        email.parse().map_err(|_| Denial::unprocessable("emailAddress: not an e-mail address"))?;
+    let client = Client::for_page(core, account.client, "")
+        .ok_or_else(|| Denial::conflict("the partner is suspended"))?;
+    match UserUpdate::change_email(conn, core, &client, account, &email).await {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(Denial::conflict("another user has this address").into()),
+        Err(error) if error.is(Code::EmailTaken) => {
+            Err(Denial::conflict("another user has this address").into())
+        }
+        Err(error) => Err(error),
+    }
 }
 
 async fn write_document(

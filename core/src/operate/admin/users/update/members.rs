@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::platform::error::{Denial, Result};
 use rampart_types::JsonDecimal;
@@ -29,6 +29,9 @@ pub(super) struct Change {
     /// `true` erases the personal data, for good; `false` is refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) deleted: Option<bool>,
+    /// Another e-mail address: the user has to prove it, and every session ends.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "changed")]
+    pub(super) email_address: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) level: Option<Level>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -44,6 +47,11 @@ pub(super) struct Change {
     /// `number_of_non_raised_accounts_limit`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) limit_overrides: Option<BTreeMap<String, JsonDecimal>>,
+}
+
+/// What the audit says of a personal value: that it was changed.
+fn changed<S: Serializer>(_: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str("changed")
 }
 
 #[derive(Default, Deserialize, JsonSchema, Serialize, PartialEq, Eq)]

@@ -1,0 +1,76 @@
+//! Rate limits that hold for all edges together: the buckets are rows, and take a statement each. For
+//! what is rare and must not be tried once more on every edge, such as passwords.
+
+use chrono::{DateTime, Utc};
+
+use crate::Core;
+use crate::platform::error::Result;
+use crate::platform::rate_limit::{Decision, Quota};
+
+/// Most buckets that one run of the worker deletes.
+const DELETED_MAX: i64 = 5_000;
+
+/// Takes one request from the bucket of this digest, exactly: of N racing requests on any edges no
+/// more pass than fit (GCRA, as in `rate_limit`). A refused one takes nothing.
+///
+/// # Errors
+/// When the database cannot be used.
+pub(crate) async fn take(core: &Core, bucket: &[u8; 32], quota: Quota) -> Result<Decision> {
+    let now = core.clock.now();
+    let row = sqlx::query!(
+        r#"
+        with taken as (
+            insert into attempt_bucket as b (bucket_digest, full_at)
+            values ($1, $2::timestamptz + $3::bigint * interval '1 microsecond')
+            on conflict (bucket_digest) do update
+                set full_at = greatest(b.full_at, $2) + $3::bigint * interval '1 microsecond'
+                where greatest(b.full_at, $2) + $3::bigint * interval '1 microsecond'
+                    <= $2 + $4::bigint * interval '1 microsecond'
+            returning full_at
+        )
+        select (select full_at from taken) as taken,
+            (select full_at from attempt_bucket where bucket_digest = $1) as before
+        "#,
+        &bucket[..],
+        now,
+        micros(quota.interval_ns()),
+        micros(quota.tolerance_ns()),
+    )
+    .fetch_one(&core.db)
+    .await?;
+    let backlog_ns = |full_at: DateTime<Utc>| {
+        let micros = (full_at - now).num_microseconds().and_then(|us| u64::try_from(us).ok());
+        micros.unwrap_or(0).saturating_mul(1_000)
+    };
+    Ok(match row.taken {
+        Some(full_at) => Decision::admitted(quota, backlog_ns(full_at)),
+        // A bucket that was made by a racing request is not seen yet: as if it were as full as can be.
+        None => {
+            let backlog = row.before.map_or(quota.tolerance_ns(), backlog_ns);
+            Decision::refused(quota, backlog)
+        }
+    })
+}
+
+fn micros(ns: u64) -> i64 {
+    i64::try_from((ns / 1_000).max(1)).unwrap_or(i64::MAX)
+}
+
+impl Core {
+    /// Deletes buckets that are full again: one run of a worker.
+    ///
+    /// # Errors
+    /// When the database cannot be written; the next run continues.
+    pub(crate) async fn delete_full_buckets(&self) -> Result<()> {
+        sqlx::query!(
+            "delete from attempt_bucket where bucket_digest in ( \
+                 select bucket_digest from attempt_bucket where full_at <= $1 \
+                 limit $2 for update skip locked)",
+            self.clock.now(),
+            DELETED_MAX,
+        )
+        .execute(&self.db)
+        .await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,95 @@
+//! Proof that a change of password or e-mail address is the user's own: the password until now, or a
+//! code that was mailed to the address known. A stolen session is neither.
+
+use super::account::Account;
+use super::details::Details;
+use super::user_update::EmailProof;
+use crate::Core;
+use crate::auth::caller::ClientAndUser;
+use crate::platform::db::Connection;
+use crate::platform::error::{Code, Error, Result};
+use rampart_types::EmailAddress;
+
+/// The proofs that came with an update, checked before its transaction.
+pub(super) struct Ownership {
+    /// That of the request's code, for the address known.
+    pub(super) email_proof: EmailProof,
+    /// The address that the code was checked against.
+    email: Option<EmailAddress>,
+    /// The hash that the password until now has matched.
+    password_hash: Option<String>,
+}
+
+impl Ownership {
+    /// Checks the proofs of an update, and that it has one if it needs it. Tries of a password count
+    /// like logins.
+    ///
+    /// # Errors
+    /// ER004 without a proof that is needed, ER005 for a wrong password, code 920 for too many tries.
+    pub(super) async fn prove(
+        core: &Core,
+        caller: &ClientAndUser,
+        details: &mut Details,
+    ) -> Result<Self> {
+        let (client, named) = (&caller.client, details.personal.email.as_ref());
+        let current = details.current_password.take();
+        let code = details.email_code.as_deref();
+        let mut proven =
+            Self { email_proof: EmailProof::Missing, email: None, password_hash: None };
+        if named.is_none() && details.password.is_none() && current.is_none() && code.is_none() {
+            return Ok(proven);
+        }
+        let mut conn = core.db.acquire().await?;
+        let known = Account::load(&mut conn, core, client.id(), caller.user).await?;
+        let hash = stored_hash(&mut conn, caller).await?;
+        drop(conn);
+        proven.email = known.and_then(|known| known.personal.email);
+        let email = proven.email.as_ref();
+        let is_sensitive =
+            details.password.is_some() || named.is_some_and(|named| Some(named) != email);
+        proven.email_proof = EmailProof::check(core, client, email, code).await?;
+        if let Some(current) = current {
+            if let Some(email) = email {
+                core.user_attempts.count(core, client, email).await?;
+            }
+            if !core.passwords.verify(current, hash.clone()).await? {
+                return Err(Code::LoginInvalid.into());
+            }
+            proven.password_hash = hash;
+        } else if is_sensitive && proven.email_proof == EmailProof::Missing {
+            let detail = "currentPassword, or an emailCode that was mailed to the address known";
+            return Err(Error::with_detail(Code::PasswordMissing, detail));
+        }
+        Ok(proven)
+    }
+
+    /// Checks under the lock of the user's row that what was proven still is so.
+    ///
+    /// # Errors
+    /// ER005 when the password has changed, ER090 when the address has.
+    pub(super) async fn check_unchanged(
+        &self,
+        tx: &mut Connection,
+        caller: &ClientAndUser,
+        known: &Account,
+    ) -> Result<()> {
+        if self.password_hash.is_some() && stored_hash(tx, caller).await? != self.password_hash {
+            return Err(Code::LoginInvalid.into());
+        }
+        if self.email_proof != EmailProof::Missing && known.personal.email != self.email {
+            return Err(Code::EmailCodeInvalid.into());
+        }
+        Ok(())
+    }
+}
+
+async fn stored_hash(conn: &mut Connection, caller: &ClientAndUser) -> Result<Option<String>> {
+    let hash = sqlx::query_scalar!(
+        "select password_hash from end_user where client_id = $1 and user_id = $2",
+        caller.client.id().uuid(),
+        caller.user.uuid(),
+    )
+    .fetch_optional(conn)
+    .await?;
+    Ok(hash.flatten())
+}
