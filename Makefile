@@ -7,7 +7,7 @@ export RAMPART_CACHE := $(CACHE)
 export PATH := $(CACHE)/tools/bin:$(PATH)
 GUESTS := plugins/guests/Cargo.toml
 
-.PHONY: help demo test conformance release bench profile check prepare openapi setup
+.PHONY: help demo test conformance attack chaos release bench profile check prepare openapi setup
 
 help: ## This list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 13
@@ -26,6 +26,17 @@ conformance: ## Hold the edge to its OpenAPI document with 20,000 generated case
 	cargo build --locked --bin rampart
 	RAMPART_CASES=$(or $(ARGS),20000) cargo test --workspace --locked --test e2e \
 	    the_service_is_as_its_document_says -- --nocapture
+
+attack: ## What the edge must refuse: 1,500 attempts and more, beside a partner that must not notice (ARGS: families)
+	@deploy/setup --test
+	plugins/build
+	cargo build --locked --bin rampart
+	cargo test --workspace --locked --test attacks -- --full $(ARGS)
+
+chaos: ## Faults: edges and Postgres killed, answers lost, nothing acknowledged lost (ARGS: families, --long)
+	@deploy/setup --test
+	cargo build --locked --bin rampart
+	cargo test --workspace --locked --test chaos -- --full $(ARGS)
 
 release: setup ## The binary that is shipped and measured, optimised with the profile (release/rampart)
 	deploy/optimised cargo build --release --locked --package rampart

@@ -1,6 +1,6 @@
 //! A partner as a program far away: HTTPS, its credentials, and answers as bytes.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -27,7 +27,12 @@ impl Protocol {
     /// A client that speaks nothing else and trusts the certificate of the harness. Its
     /// connections belong to the runtime of the test.
     pub fn client(self) -> reqwest::Client {
-        let builder = reqwest::Client::builder().no_proxy().timeout(PATIENCE);
+        self.client_from(None)
+    }
+
+    /// The same from this address of loopback.
+    fn client_from(self, local: Option<IpAddr>) -> reqwest::Client {
+        let builder = reqwest::Client::builder().no_proxy().timeout(PATIENCE).local_address(local);
         let builder = builder.redirect(reqwest::redirect::Policy::none());
         let builder = match self {
             Self::Http1 => builder.http1_only().tls_backend_preconfigured(tls("http/1.1")),
@@ -47,6 +52,7 @@ fn tls(protocol: &str) -> rustls::ClientConfig {
 pub struct Caller {
     http: reqwest::Client,
     edge: SocketAddr,
+    local: Option<IpAddr>,
     made: Value,
     credential: (&'static str, String),
 }
@@ -55,7 +61,7 @@ impl Caller {
     /// `made` is what the admin listener answered when the partner was made.
     pub fn new(edge: SocketAddr, protocol: Protocol, made: Value) -> Self {
         let credential = ("x-api-key", made["apiKey"].as_str().unwrap().to_owned());
-        Self { http: protocol.client(), edge, made, credential }
+        Self { http: protocol.client(), edge, local: None, made, credential }
     }
 
     /// The same partner with a client token, by `authenticate`. A token alone may confirm.
@@ -74,7 +80,13 @@ impl Caller {
 
     /// The same partner over this protocol, on connections of its own.
     pub fn over(&self, protocol: Protocol) -> Self {
-        Self { http: protocol.client(), ..self.clone() }
+        Self { http: protocol.client_from(self.local), ..self.clone() }
+    }
+
+    /// The same partner from this address of loopback, on connections that are opened from then on
+    /// with [`Caller::over`] and [`Caller::at`].
+    pub fn from(&self, local: IpAddr) -> Self {
+        Self { local: Some(local), ..self.clone() }
     }
 
     /// The same partner at another edge, over HTTP/1.1.

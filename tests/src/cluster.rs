@@ -53,7 +53,7 @@ async fn run(url: &str, statement: &str) {
 }
 
 #[expect(clippy::disallowed_methods, reason = "a test has no configuration to read it from")]
-fn postgres_programs() -> Option<PathBuf> {
+pub(crate) fn postgres_programs() -> Option<PathBuf> {
     std::env::var_os("RAMPART_PG_BIN").map(Into::into)
 }
 

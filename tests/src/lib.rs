@@ -16,7 +16,9 @@
 
 pub mod answer;
 pub mod browser;
+pub mod buyer;
 pub mod caller;
+pub mod campaign;
 pub mod certificate;
 pub mod cluster;
 pub mod deadline;
@@ -25,11 +27,14 @@ pub mod dump;
 pub mod edge;
 pub mod guests;
 pub mod keys;
+pub mod link;
 pub mod mail_server;
+pub mod neighbour;
 pub mod order_fixture;
 pub mod outbox;
 pub mod partner;
 pub mod postgres_link;
+pub mod postgres_server;
 pub mod process;
 pub mod receiver;
 pub mod rounds;

@@ -8,7 +8,6 @@
 )]
 
 mod browser;
-mod buyer;
 mod client_address;
 mod codes;
 mod conformance;
@@ -30,3 +29,5 @@ mod readme;
 mod slow_readers;
 mod uploads;
 mod upstream;
+
+use rampart_tests::buyer;

@@ -1,43 +1,49 @@
 //! A partner's calls for a purchase, one by one.
 
+use futures::StreamExt as _;
 use http::Method;
-use rampart_tests::answer::Answer;
-use rampart_tests::caller::{Caller, Request};
 use serde_json::{Value, json};
 
+use crate::answer::Answer;
+use crate::caller::{Caller, Request};
+
 /// Wallet that receives the coins.
-pub(crate) const WALLET: &str = "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq";
+pub const WALLET: &str = "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq";
 /// Page that the user returns to after the payment.
-pub(crate) const RETURN_URL: &str = "https://shop.example/thanks";
+pub const RETURN_URL: &str = "https://shop.example/thanks";
 
 /// A quote's answer: 100 EUR of BTC by card.
-pub(crate) async fn quote(partner: &Caller) -> Value {
+pub async fn quote(partner: &Caller) -> Value {
+    ask_quote(partner).send().await.assert_status(200).json()
+}
+
+/// The request of such a quote.
+pub fn ask_quote(partner: &Caller) -> Request {
     let body = json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 100});
-    partner.post("/api/v1/buy/quote", body).await.assert_status(200).json()
+    partner.request(Method::POST, "/api/v1/buy/quote").json(&body)
 }
 
 /// So many quotes, a few at a time.
-pub(crate) async fn quotes(partner: &Caller, count: usize) -> Vec<String> {
-    use futures::StreamExt as _;
+pub async fn quotes(partner: &Caller, count: usize) -> Vec<String> {
     let quotes =
         (0..count).map(|_| async { quote(partner).await["quote"].as_str().unwrap().to_owned() });
     futures::stream::iter(quotes).buffer_unordered(8).collect().await
 }
 
 /// A confirm of a quote on its own.
-pub(crate) fn confirm(partner: &Caller, quote: &str) -> Request {
+pub fn confirm(partner: &Caller, quote: &str) -> Request {
     let body = json!({"quote": quote, "walletAddress": WALLET, "returnUrl": RETURN_URL});
     partner.request(Method::POST, "/api/v1/buy/confirm").json(&body)
 }
 
 /// A confirm of a quote under an offer.
-pub(crate) fn confirm_offer(partner: &Caller, quote: &str, offer: &str) -> Request {
+pub fn confirm_offer(partner: &Caller, quote: &str, offer: &str) -> Request {
     let body = json!({"quote": quote, "walletAddress": WALLET, "offerId": offer});
     partner.request(Method::POST, "/api/v2/buy/confirm").json(&body)
 }
 
 /// An offer of 100 EUR of BTC by card, signed; its id.
-pub(crate) async fn offer(partner: &Caller, callback_url: &str) -> String {
+pub async fn offer(partner: &Caller, callback_url: &str) -> String {
     let encode = |text: &str| text.replace(':', "%3A").replace('/', "%2F");
     let signed = format!(
         "callbackUrl={}&returnUrl={}&walletAddress={WALLET}",
@@ -56,6 +62,6 @@ pub(crate) async fn offer(partner: &Caller, callback_url: &str) -> String {
 }
 
 /// The order of a confirm that was granted.
-pub(crate) fn order_of(confirmed: &Answer) -> u64 {
+pub fn order_of(confirmed: &Answer) -> u64 {
     confirmed.assert_status(200).json()["orderId"].as_u64().unwrap()
 }

@@ -1,0 +1,41 @@
+//! The fault campaign: a partner confirms quotes and keeps a journal while edges, Postgres and the
+//! network between them break. Afterwards nothing that was acknowledged is lost or doubled.
+//!
+//! `make chaos` runs it in full, `make test` in short; `campaign` in the harness knows the words of
+//! the command line.
+
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "what a test cannot do must fail it"
+)]
+
+mod commits;
+mod fleet;
+mod journal;
+mod kills;
+mod load;
+mod network;
+
+use std::process::ExitCode;
+
+use rampart_tests::campaign::{self, Family};
+use rampart_tests::family;
+
+/// Columns of the table.
+const COLUMNS: [&str; 9] =
+    ["fault", "injected", "confirms", "answers", "lost", "doubled", "p99", "worst", "recovery"];
+
+/// Faults, from those that end a process to those that only delay.
+const FAMILIES: [Family; 5] = [
+    family!("edges-killed", kills::edges),
+    family!("postgres-killed", kills::postgres),
+    family!("commit-answers-lost", commits::answers_lost),
+    family!("connections-cut", network::cut),
+    family!("network-slow", network::slow),
+];
+
+fn main() -> ExitCode {
+    campaign::run(&COLUMNS, &FAMILIES)
+}

@@ -1,0 +1,153 @@
+//! A Postgres of its own, durable as in production, that is killed, stopped and started again
+//! behind one address, over a [`Link`] that can break.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use nix::sys::signal::{self, Signal};
+use nix::unistd::Pid;
+use rampart_core::platform::db::MIGRATIONS;
+use rampart_core::platform::private_postgres::{Options, PrivatePostgres, Profile};
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection, PgPool};
+use url::Url;
+
+use crate::cluster::{self, postgres_programs};
+use crate::link::Link;
+
+/// Migrated; every database is a copy of it.
+const TEMPLATE: &str = "rampart_template";
+
+static NUMBER: AtomicU32 = AtomicU32::new(0);
+
+/// The server. Dropping it stops it and removes its data.
+pub struct PostgresServer {
+    /// The link that its URLs lead over.
+    pub link: Link,
+    state: PathBuf,
+    running: Mutex<Option<PrivatePostgres>>,
+    databases: AtomicU32,
+}
+
+impl PostgresServer {
+    /// A server in the folder for temporary files.
+    pub async fn start() -> Self {
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("rampart-postgres-{}-{number}", std::process::id());
+        Self::start_in(std::env::temp_dir().join(name)).await
+    }
+
+    /// A server in this folder, which is made if it is missing.
+    pub async fn start_in(state: PathBuf) -> Self {
+        let server = launch(state.clone()).await;
+        let link = Link::to(address(&server)).await;
+        let running = Mutex::new(Some(server));
+        let server = Self { link, state, running, databases: AtomicU32::new(0) };
+        server.execute(&format!("create database {TEMPLATE}")).await;
+        let pool = PgPool::connect(&server.direct(TEMPLATE)).await.unwrap();
+        MIGRATIONS.run(&pool).await.unwrap();
+        pool.close().await;
+        server
+    }
+
+    /// The name of a fresh, migrated database.
+    pub async fn database(&self) -> String {
+        let name = format!("chaos_{}", self.databases.fetch_add(1, Ordering::Relaxed));
+        self.execute(&format!("create database {name} template {TEMPLATE}")).await;
+        name
+    }
+
+    /// The URL of a database over the link: it stays the same whatever happens to the server.
+    pub fn url(&self, database: &str) -> String {
+        let mut url = Url::parse(&self.tcp_url(database)).unwrap();
+        url.set_port(Some(self.link.address().port())).unwrap();
+        url.set_query(Some("sslmode=disable"));
+        url.into()
+    }
+
+    /// A look at a database that does not go over the link.
+    pub async fn pool(&self, database: &str) -> PgPool {
+        cluster::pool(&self.direct(database)).await
+    }
+
+    /// Sends SIGKILL to every process of the server.
+    pub fn kill(&self) {
+        self.signal(Signal::SIGKILL);
+    }
+
+    /// Sends a signal to every process of the server: SIGSTOP hangs it, SIGCONT goes on.
+    pub fn signal(&self, signal: Signal) {
+        for process in self.processes() {
+            // One that has just ended needs no signal.
+            let _ = signal::kill(process, signal);
+        }
+    }
+
+    /// Starts the server again after it was killed, and leads the link to it.
+    pub async fn restart(&self) {
+        let before = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
+        tokio::task::spawn_blocking(move || drop(before)).await.unwrap();
+        let server = launch(self.state.clone()).await;
+        self.link.lead_to(address(&server));
+        *self.running.lock().unwrap_or_else(PoisonError::into_inner) = Some(server);
+    }
+
+    fn with<T>(&self, look: impl FnOnce(&PrivatePostgres) -> T) -> T {
+        look(self.running.lock().unwrap_or_else(PoisonError::into_inner).as_ref().unwrap())
+    }
+
+    fn tcp_url(&self, database: &str) -> String {
+        self.with(|server| server.tcp_url(database))
+    }
+
+    fn direct(&self, database: &str) -> String {
+        self.with(|server| server.url(database))
+    }
+
+    /// The postmaster and its children.
+    fn processes(&self) -> Vec<Pid> {
+        let file = self.with(|server| server.home().join("cluster/postmaster.pid"));
+        let text = fs::read_to_string(file).unwrap_or_default();
+        let Some(postmaster) = text.lines().next().and_then(|line| line.trim().parse().ok()) else {
+            return Vec::new();
+        };
+        let children = fs::read_to_string(format!("/proc/{postmaster}/task/{postmaster}/children"));
+        let children = children.unwrap_or_default();
+        let numbers = children.split_whitespace().filter_map(|number| number.parse().ok());
+        std::iter::once(postmaster).chain(numbers).map(Pid::from_raw).collect()
+    }
+
+    async fn execute(&self, statement: &str) {
+        let mut connection = PgConnection::connect(&self.direct("postgres")).await.unwrap();
+        sqlx::query(AssertSqlSafe(statement)).execute(&mut connection).await.unwrap();
+        connection.close().await.unwrap();
+    }
+}
+
+impl Drop for PostgresServer {
+    fn drop(&mut self) {
+        let home = self.with(|server| server.home().to_owned());
+        self.kill();
+        drop(self.running.lock().unwrap_or_else(PoisonError::into_inner).take());
+        remove(&home);
+        remove(&self.state);
+    }
+}
+
+/// Removes a folder; what stays among temporary files does no harm.
+fn remove(folder: &Path) {
+    let _ = fs::remove_dir_all(folder);
+}
+
+async fn launch(state: PathBuf) -> PrivatePostgres {
+    let options = Options { state, bin: postgres_programs(), profile: Profile::Demo };
+    let start = move || PrivatePostgres::start(options).unwrap();
+    tokio::task::spawn_blocking(start).await.unwrap()
+}
+
+fn address(server: &PrivatePostgres) -> SocketAddr {
+    let url = Url::parse(&server.tcp_url("postgres")).unwrap();
+    SocketAddr::from(([127, 0, 0, 1], url.port().unwrap()))
+}
