@@ -24,6 +24,8 @@ pub(crate) struct Chunks {
 enum At {
     Size,
     Extension,
+    /// Within a quoted string, which others may read beyond the end of the line.
+    Quoted,
     SizeLineFeed,
     Bytes,
     BytesReturn,
@@ -74,7 +76,12 @@ impl Chunks {
             (At::Size, b'\r') if self.digits > 0 => Ok(At::SizeLineFeed),
             (At::Size, _) => self.digit(byte),
             (At::Extension, b'\r') => Ok(At::SizeLineFeed),
+            (At::Extension, b'"') => self.count(byte, At::Quoted),
             (At::Extension, _) => self.count(byte, At::Extension),
+            (At::Quoted, b'"') => self.count(byte, At::Extension),
+            // An escaped quote ends the string for some.
+            (At::Quoted, b'\\') => Err(BROKEN),
+            (At::Quoted, _) => self.count(byte, At::Quoted),
             (At::SizeLineFeed, b'\n') if self.left == 0 => Ok(At::TrailerStart),
             (At::SizeLineFeed, b'\n') => Ok(At::Bytes),
             (At::BytesReturn, b'\r') => Ok(At::BytesLineFeed),
@@ -129,6 +136,7 @@ mod tests {
             "5\r\nabcde\r\n0\r\n\r\n",
             "000005\r\nabcde\r\nA\r\n0123456789\r\n0\r\n\r\n",
             "5;name=value\r\nabcde\r\n0;x\r\n\r\n",
+            "5;name=\"a value\"\r\nabcde\r\n0\r\n\r\n",
             "2\r\n\r\n\r\n0\r\nDigest: x\r\nOther: y\r\n\r\n",
         ] {
             assert_eq!(feed(body), Ok(Some(body.len())), "{body:?}");
@@ -155,6 +163,8 @@ mod tests {
             "g\r\nab\r\n0\r\n\r\n",
             ";x\r\nab\r\n0\r\n\r\n",
             "2;x\nab\r\n0\r\n\r\n",
+            "2;x=\"\r\nab\r\n0\r\n\r\n",
+            "2;x=\"\\\"\r\nab\r\n0\r\n\r\n",
             "2;\u{0}\r\nab\r\n0\r\n\r\n",
             "000000000\r\n\r\n",
             "fffffffff\r\n",

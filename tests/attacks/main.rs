@@ -1,0 +1,50 @@
+//! The attack suite: what somebody without rights, or with the rights of one partner, can send.
+//! Nothing of it may be accepted, and a partner that behaves well beside it, from another address,
+//! must not notice.
+//!
+//! `make attack` runs it in full, `make test` in short; `campaign` in the harness knows the words
+//! of the command line.
+
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "what a test cannot do must fail it"
+)]
+
+mod floods;
+mod guesses;
+mod keys;
+mod quotes;
+mod slow;
+mod smuggling;
+mod ssrf;
+mod target;
+mod tokens;
+mod verdict;
+
+use std::process::ExitCode;
+
+use rampart_tests::campaign::{self, Family};
+use rampart_tests::family;
+
+/// Columns of the table.
+const COLUMNS: [&str; 8] =
+    ["attack", "attempts", "accepted", "neighbour", "failed", "p99 alone", "p99 beside", "ratio"];
+
+/// Attacks, from the bytes of a connection up to what operators install.
+const FAMILIES: [Family; 9] = [
+    family!("smuggling", smuggling::ambiguous),
+    family!("split-messages", smuggling::split),
+    family!("slow-senders", slow::senders),
+    family!("http2-floods", floods::frames),
+    family!("forged-tokens", tokens::forged),
+    family!("forged-keys", keys::forged),
+    family!("forged-quotes", quotes::forged),
+    family!("ssrf", ssrf::callbacks),
+    family!("guesses", guesses::secrets),
+];
+
+fn main() -> ExitCode {
+    campaign::run(&COLUMNS, &FAMILIES)
+}

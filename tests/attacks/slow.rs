@@ -1,0 +1,102 @@
+//! Senders that keep a connection by a byte now and then: within the handshake, the head, the
+//! body, and between requests.
+
+use std::time::Duration;
+
+use futures::future::join_all;
+use rampart_tests::campaign::{Report, Scale};
+use rampart_tests::wire::connect;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::{interval, timeout};
+
+use crate::target::Target;
+use crate::verdict::{Verdict, judged};
+
+/// Pause between two bytes.
+const DRIP: Duration = Duration::from_millis(500);
+/// A connection that is there for longer has outlived every timeout.
+const OUTLIVED: Duration = Duration::from_secs(25);
+/// Start of a TLS record with a `ClientHello` of 508 bytes.
+const HELLO: [u8; 9] = [22, 3, 1, 2, 0, 1, 0, 1, 252];
+/// Start of HTTP/2, and a frame of headers without the end of them.
+const PREFACE: &[u8] =
+    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0\0\x40\0\x01\0\0\0\0\x01";
+
+/// A kind of slowness: what it sends at once, and what it goes on with.
+struct Kind {
+    name: &'static str,
+    protocol: Option<&'static str>,
+    start: Vec<u8>,
+    drip: &'static [u8],
+}
+
+pub(crate) async fn senders(scale: Scale) -> Report {
+    let target = Target::with(|setup| {
+        setup.set("edge.request_header_timeout_seconds", "2");
+        setup.set("edge.keepalive_timeout_seconds", "2");
+    })
+    .await;
+    let kinds = kinds(&target.own());
+    let each = scale.of(8, 30);
+    judged(scale, &target.neighbour, async |verdict: &mut Verdict| {
+        let senders = kinds.iter().flat_map(|kind| std::iter::repeat_n(kind, each));
+        let ends = senders.map(async |kind| (kind.name, outlives(&target, kind).await));
+        for (name, outlived) in join_all(ends).await {
+            verdict.note(outlived, || format!("a connection by {name}"));
+        }
+    })
+    .await
+}
+
+fn kinds(own: &str) -> [Kind; 7] {
+    let post = |framing: &str| format!("POST /api/v1/buy/quote HTTP/1.1\r\n{own}{framing}").into();
+    let http1 = |name, start: Vec<u8>, drip| Kind { name, protocol: Some("http/1.1"), start, drip };
+    [
+        Kind { name: "half a handshake", protocol: None, start: HELLO.to_vec(), drip: b"\0" },
+        Kind { name: "half a frame", protocol: Some("h2"), start: PREFACE.to_vec(), drip: b"\0" },
+        http1("half a request line", b"GET /".to_vec(), b"a"),
+        http1("half a head", post("X-A: "), b"a"),
+        http1("lines without end", post(""), b"X: y\r\n"),
+        http1("half a body", post("Content-Length: 100000\r\n\r\n"), b" "),
+        http1("chunks of one byte", post("Transfer-Encoding: chunked\r\n\r\n"), b"1\r\n \r\n"),
+    ]
+}
+
+/// `true` if the connection is still there when every timeout is over.
+async fn outlives(target: &Target, kind: &Kind) -> bool {
+    match kind.protocol {
+        None => {
+            let stream = TcpStream::connect(target.edge.address).await.unwrap();
+            stays(stream, kind).await
+        }
+        Some(protocol) => {
+            let stream = connect(target.edge.address, protocol).await.unwrap();
+            stays(stream, kind).await
+        }
+    }
+}
+
+async fn stays<S: AsyncRead + AsyncWrite>(stream: S, kind: &Kind) -> bool {
+    let (mut from, mut to) = tokio::io::split(stream);
+    let sending = async {
+        let mut pause = interval(DRIP);
+        to.write_all(&kind.start).await?;
+        loop {
+            pause.tick().await;
+            to.write_all(kind.drip).await?;
+            to.flush().await?;
+        }
+    };
+    let reading = async {
+        let mut bytes = [0; 1024];
+        while from.read(&mut bytes).await.is_ok_and(|count| count > 0) {}
+    };
+    let ends = async {
+        tokio::select! {
+            failed = sending => { let _: std::io::Result<()> = failed; }
+            () = reading => {}
+        }
+    };
+    timeout(OUTLIVED, ends).await.is_err()
+}

@@ -1,0 +1,89 @@
+//! The judgement of a family: what was accepted of what was tried, and what the neighbour saw.
+
+use std::time::Duration;
+
+use rampart_tests::campaign::{Report, Scale};
+use rampart_tests::neighbour::{Neighbour, Window};
+
+/// Most of what was accepted is named.
+const NAMED_MAX: usize = 10;
+/// Pairs of windows, alone and beside the attack, in the full form.
+const PAIRS: usize = 5;
+/// Length of a window alone.
+const ALONE: Duration = Duration::from_secs(10);
+/// The same in the short form.
+const SHORT_ALONE: Duration = Duration::from_secs(1);
+/// The neighbour's p99 beside an attack, in hundredths of its p99 alone.
+const RATIO_MAX: u128 = 125;
+/// A p99 below this is the timer's and the scheduler's, not the edge's.
+const NOISE: Duration = Duration::from_millis(5);
+/// The neighbour's p99 in the short form, on a machine that other tests use too.
+const SHORT_MAX: Duration = Duration::from_secs(3);
+
+/// What was tried, and what was accepted of it.
+#[derive(Default)]
+pub(crate) struct Verdict {
+    attempts: usize,
+    accepted: Vec<String>,
+}
+
+impl Verdict {
+    /// Notes an attempt.
+    pub(crate) fn note(&mut self, accepted: bool, name: impl FnOnce() -> String) {
+        self.attempts += 1;
+        if accepted {
+            self.accepted.push(name());
+        }
+    }
+}
+
+/// Runs the attack beside the neighbour: once, or in the full form once for each pair of windows.
+pub(crate) async fn judged(
+    scale: Scale,
+    neighbour: &Neighbour,
+    mut attack: impl AsyncFnMut(&mut Verdict),
+) -> Report {
+    let mut verdict = Verdict::default();
+    let (mut alone, mut beside) = (Window::default(), Window::default());
+    for _ in 0..if scale.is_exact() { PAIRS } else { 1 } {
+        let time = if scale.is_exact() { ALONE } else { SHORT_ALONE };
+        alone.join(neighbour.ask_for(time).await);
+        let ((), window) = neighbour.ask_while(attack(&mut verdict)).await;
+        beside.join(window);
+    }
+    report(scale, verdict, &alone, &beside)
+}
+
+fn report(scale: Scale, verdict: Verdict, alone: &Window, beside: &Window) -> Report {
+    let (before, then) = (alone.p99(), beside.p99());
+    let ratio = then.as_micros() * 100 / before.as_micros().max(1);
+    let failed: usize = alone.failed.values().chain(beside.failed.values()).sum();
+    let millis =
+        |time: Duration| format!("{}.{} ms", time.as_millis(), time.as_micros() / 100 % 10);
+    let mut report = Report {
+        cells: vec![
+            verdict.attempts.to_string(),
+            verdict.accepted.len().to_string(),
+            (alone.asked + beside.asked).to_string(),
+            failed.to_string(),
+            millis(before),
+            millis(then),
+            format!("{}.{:02}", ratio / 100, ratio % 100),
+        ],
+        wrong: Vec::new(),
+    };
+    report.require(verdict.attempts > 0, || "nothing was tried".to_owned());
+    report.require(beside.asked > 0, || "the neighbour was never there".to_owned());
+    report.require(failed == 0, || {
+        format!("the neighbour failed: {:?} alone, {:?} beside", alone.failed, beside.failed)
+    });
+    let quick =
+        if scale.is_exact() { then <= NOISE || ratio <= RATIO_MAX } else { then <= SHORT_MAX };
+    report.require(quick, || {
+        format!("the neighbour's p99 was {} alone, {} beside", millis(before), millis(then))
+    });
+    for accepted in verdict.accepted.into_iter().take(NAMED_MAX) {
+        report.wrong.push(format!("accepted: {accepted}"));
+    }
+    report
+}
