@@ -18,6 +18,8 @@ use crate::verdict::{Verdict, judged};
 
 /// Time in which a connection must end, or the flood is over.
 const FLOOD_MAX: Duration = Duration::from_secs(5);
+/// Time for which answers are left unread.
+const UNREAD_MAX: Duration = Duration::from_secs(2);
 /// Most memory that the edge may have more after all floods than before.
 const GROWTH_KIB_MAX: u64 = 64 * 1024;
 
@@ -59,11 +61,16 @@ async fn run(target: &Target, flood: &Flood) -> bool {
     };
     // A receiver that does not answer what is left unread stops the sender: that is no harm either.
     if flood.reads {
-        let both = async { tokio::join!(sending, reading) };
+        let mut reading = std::pin::pin!(reading);
+        let both = async {
+            tokio::select! {
+                sent = sending => if flood.must_end || sent.is_err() { reading.await },
+                () = &mut reading => {}
+            }
+        };
         return timeout(FLOOD_MAX, both).await.is_ok();
     }
-    let sent = timeout(FLOOD_MAX, sending).await;
-    matches!(sent, Ok(Err(_))) || timeout(FLOOD_MAX, reading).await.is_ok()
+    timeout(UNREAD_MAX, sending).await.is_ok_and(|sent| sent.is_err())
 }
 
 /// Resident memory of the edge.

@@ -15,11 +15,13 @@
 mod floods;
 mod guesses;
 mod keys;
+mod policies;
 mod quotes;
 mod slow;
 mod smuggling;
 mod ssrf;
 mod target;
+mod tenants;
 mod tokens;
 mod verdict;
 
@@ -33,7 +35,7 @@ const COLUMNS: [&str; 8] =
     ["attack", "attempts", "accepted", "neighbour", "failed", "p99 alone", "p99 beside", "ratio"];
 
 /// Attacks, from the bytes of a connection up to what operators install.
-const FAMILIES: [Family; 9] = [
+const FAMILIES: [Family; 11] = [
     family!("smuggling", smuggling::ambiguous),
     family!("split-messages", smuggling::split),
     family!("slow-senders", slow::senders),
@@ -41,8 +43,10 @@ const FAMILIES: [Family; 9] = [
     family!("forged-tokens", tokens::forged),
     family!("forged-keys", keys::forged),
     family!("forged-quotes", quotes::forged),
+    family!("other-tenants", tenants::matrix),
     family!("ssrf", ssrf::callbacks),
     family!("guesses", guesses::secrets),
+    family!("hostile-policies", policies::hostile),
 ];
 
 fn main() -> ExitCode {

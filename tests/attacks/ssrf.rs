@@ -1,8 +1,10 @@
 //! Callbacks to places that only the edge can reach: its own machine, its neighbours, its cloud.
 
 use http::Method;
+use rampart_tests::buyer::{confirm, order_of, quotes};
 use rampart_tests::caller::Caller;
 use rampart_tests::campaign::{Report, Scale};
+use rampart_tests::deadline::{SOON, until};
 use rampart_tests::edge::{Edge, UNLIMITED};
 use serde_json::json;
 
@@ -10,6 +12,8 @@ use crate::target::Target;
 use crate::verdict::{Verdict, judged};
 
 const WEBHOOKS: &str = "/api/v2/webhooks";
+/// Most webhooks of a partner.
+const HOOKS_MAX: usize = 10;
 
 /// Hosts by number, in every spelling that some parser understands.
 const HOSTS: [&str; 46] = [
@@ -97,31 +101,80 @@ const URLS: [&str; 16] = [
     "https://10.0.0.1#@shop.example/",
 ];
 
+/// A webhook that was registered: the id, and the URL as it was written.
+struct Hook {
+    id: String,
+    url: String,
+}
+
 pub(crate) async fn callbacks(scale: Scale) -> Report {
     let target = Target::start().await;
-    let live = live(&target.edge).await;
-    let mut urls: Vec<(bool, String)> = URLS.iter().map(|url| (false, (*url).to_owned())).collect();
+    let test = target.partner.authenticated().await;
+    let live = live(&target.edge).await.authenticated().await;
+    let mut urls: Vec<String> = URLS.iter().map(|url| (*url).to_owned()).collect();
     for host in HOSTS {
         for form in ["https://HOST/", "http://HOST/", "https://HOST:22/", "https://HOST:5432/x?y"] {
-            urls.push((false, form.replace("HOST", host)));
+            urls.push(form.replace("HOST", host));
         }
     }
-    urls.extend(LOOPBACK.iter().map(|host| (true, format!("https://{host}/hook"))));
+    let loopback = LOOPBACK.iter().flat_map(|host| {
+        [format!("https://{host}/hook"), format!("http://{host}:{}/", target.edge.admin.port())]
+    });
+    let loopback: Vec<String> = loopback.collect();
     judged(scale, &target.neighbour, async |verdict: &mut Verdict| {
-        for (only_live, url) in &urls {
-            for (mode, partner) in [("test", &target.partner), ("live", &live)] {
-                if *only_live && mode == "test" {
-                    continue;
-                }
-                let body = json!({ "url": url });
-                let answer = partner.request(Method::POST, WEBHOOKS).json(&body).send().await;
-                let refused = (400..500).contains(&answer.status());
-                verdict
-                    .note(!refused, || format!("{} for {url} of a {mode} client", answer.status()));
-            }
+        for urls in urls.chunks(HOOKS_MAX) {
+            attack(&target.edge, &test, urls, verdict).await;
+        }
+        for urls in urls.chunks(HOOKS_MAX).chain(loopback.chunks(HOOKS_MAX)) {
+            attack(&target.edge, &live, urls, verdict).await;
         }
     })
     .await
+}
+
+/// Registers these URLs. Where that is granted, an order is made, and what is sent to each of them
+/// must be refused before a connection.
+async fn attack(edge: &Edge, partner: &Caller, urls: &[String], verdict: &mut Verdict) {
+    let mut hooks = Vec::new();
+    for url in urls {
+        let body = json!({"url": url, "events": ["order.created"]});
+        let answer = partner.post(WEBHOOKS, body).await;
+        match answer.status() {
+            200 => {
+                let id = answer.json()["id"].as_str().unwrap().to_owned();
+                hooks.push(Hook { id, url: url.clone() });
+            }
+            status => verdict.note(status >= 500, || format!("{status} for {url}")),
+        }
+    }
+    if hooks.is_empty() {
+        return;
+    }
+    let quote = quotes(partner, 1).await.remove(0);
+    let order = order_of(&confirm(partner, &quote).send().await);
+    let path = format!("/admin/v1/deliveries?order={order}");
+    let deliveries = until("everything was tried", SOON * 2, async || {
+        let deliveries = edge.admin(Method::GET, &path, json!({})).await.assert_status(200).json();
+        let deliveries = deliveries.as_array()?.clone();
+        let tried = deliveries.iter().filter(|delivery| delivery["attempts"] != 0).count();
+        (tried == hooks.len()).then_some(deliveries)
+    })
+    .await;
+    for hook in hooks {
+        let refused = deliveries
+            .iter()
+            .filter(|delivery| delivery["lastError"] == "forbidden")
+            .any(|delivery| delivery["url"].as_str().is_some_and(|url| same(url, &hook.url)));
+        verdict.note(!refused, || format!("a connection to {}: {deliveries:?}", hook.url));
+        let path = format!("{WEBHOOKS}/{}", hook.id);
+        partner.request(Method::DELETE, &path).send().await.assert_status(200);
+    }
+}
+
+/// `true` if both spell one URL.
+fn same(one: &str, other: &str) -> bool {
+    let parse = |text: &str| url::Url::parse(text).ok();
+    parse(one).is_some_and(|one| Some(one) == parse(other))
 }
 
 /// A live partner.

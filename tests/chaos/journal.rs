@@ -21,6 +21,8 @@ pub(crate) struct Journal {
     micros: Vec<u64>,
     /// Confirms whose connection failed before the answer.
     pub(crate) unanswered: usize,
+    /// Requests that were refused for now.
+    pub(crate) refused: usize,
     wrong: Vec<String>,
 }
 
@@ -41,6 +43,16 @@ impl Journal {
     /// Notes how long an answer took.
     pub(crate) fn answer(&mut self, micros: u64) {
         self.micros.push(micros);
+    }
+
+    /// Notes a refusal that a fault may cause.
+    pub(crate) fn refuse(&mut self) {
+        self.refused += 1;
+    }
+
+    /// Every order that was acknowledged.
+    pub(crate) fn acknowledged_orders(&self) -> BTreeSet<u64> {
+        self.orders.values().copied().flatten().collect()
     }
 
     /// Notes an answer that a confirm must not get.
@@ -80,7 +92,7 @@ impl Journal {
                 .unwrap();
         let kept: BTreeSet<u64> = rows.iter().map(|(id, _)| (*id).try_into().unwrap()).collect();
         let quotes: BTreeSet<&String> = rows.iter().map(|(_, quote)| quote).collect();
-        let acknowledged: BTreeSet<u64> = self.orders.values().copied().flatten().collect();
+        let acknowledged = self.acknowledged_orders();
         let lost = acknowledged.difference(&kept).count();
         let strays = kept.difference(&acknowledged).count();
         let doubled = rows.len() - quotes.len() + strays;

@@ -53,6 +53,11 @@ impl Load {
         lock(&self.journal).acknowledged
     }
 
+    /// Requests refused for now, so far.
+    pub(crate) fn refused(&self) -> usize {
+        lock(&self.journal).refused
+    }
+
     /// Waits until so many confirms are acknowledged.
     pub(crate) async fn reach(&self, count: usize) {
         while self.acknowledged() < count {
@@ -161,6 +166,8 @@ impl Worker {
         if answer.status() != 503 || answer.header("retry-after").is_none() {
             let (status, text) = (answer.status(), answer.text());
             lock(&self.journal).complain(format!("a {request} was answered {status}: {text}"));
+        } else {
+            lock(&self.journal).refuse();
         }
     }
 }

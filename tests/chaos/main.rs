@@ -12,11 +12,14 @@
 )]
 
 mod commits;
+mod disk;
 mod fleet;
 mod journal;
 mod kills;
 mod load;
 mod network;
+mod receivers;
+mod upgrades;
 
 use std::process::ExitCode;
 
@@ -28,12 +31,15 @@ const COLUMNS: [&str; 9] =
     ["fault", "injected", "confirms", "answers", "lost", "doubled", "p99", "worst", "recovery"];
 
 /// Faults, from those that end a process to those that only delay.
-const FAMILIES: [Family; 5] = [
+const FAMILIES: [Family; 8] = [
     family!("edges-killed", kills::edges),
     family!("postgres-killed", kills::postgres),
     family!("commit-answers-lost", commits::answers_lost),
     family!("connections-cut", network::cut),
     family!("network-slow", network::slow),
+    family!("disk-full", disk::full),
+    family!("receivers-dead", receivers::dead),
+    family!("upgrades", upgrades::upgrades),
 ];
 
 fn main() -> ExitCode {
