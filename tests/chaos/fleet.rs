@@ -11,6 +11,7 @@ use rampart_tests::postgres_server::PostgresServer;
 use sqlx::PgPool;
 use tokio::sync::watch;
 
+use crate::journal::PARTNER;
 use crate::load::Load;
 
 /// Edges at any time.
@@ -30,7 +31,7 @@ pub(crate) struct Fleet {
 }
 
 impl Fleet {
-    /// Edges with timeouts as in production, over a server of their own.
+    /// Edges with pools and timeouts as in production, over a server of their own.
     pub(crate) async fn start() -> Self {
         Self::over(PostgresServer::start().await, EDGES, |_| ()).await
     }
@@ -44,10 +45,11 @@ impl Fleet {
         let database = postgres.database().await;
         let mut setup = Setup::over(&postgres.url(&database));
         setup.unset("database.acquire_timeout_ms").unset("database.statement_timeout_ms");
+        setup.unset("database.connections_max");
         setup.set("lifetimes.quote_seconds", "3600").set("log.access", "false");
         change(&mut setup);
         let mut edges = vec![Edge::of(setup).await];
-        let partner = edges[0].partner("journal").await.authenticated().await;
+        let partner = edges[0].partner(PARTNER).await.authenticated().await;
         while edges.len() < count {
             edges.push(edges[0].beside().await);
         }

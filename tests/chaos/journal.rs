@@ -10,6 +10,12 @@ use sqlx::PgPool;
 /// Most sentences about answers that must not be.
 const WRONG_MAX: usize = 10;
 
+/// Slug of the partner whose books these are.
+pub(crate) const PARTNER: &str = "journal";
+/// Its orders and their quotes.
+const ORDERS: &str = "select order_id, quote_id::text from buy_order \
+    where client_id = (select client_id from client where slug = $1)";
+
 /// The books.
 #[derive(Default)]
 pub(crate) struct Journal {
@@ -86,10 +92,7 @@ impl Journal {
     /// Compares the books with what the database holds.
     pub(crate) async fn reconcile(mut self, db: &PgPool, fault: &Fault) -> Report {
         let rows: Vec<(i64, String)> =
-            sqlx::query_as("select order_id, quote_id::text from buy_order")
-                .fetch_all(db)
-                .await
-                .unwrap();
+            sqlx::query_as(ORDERS).bind(PARTNER).fetch_all(db).await.unwrap();
         let kept: BTreeSet<u64> = rows.iter().map(|(id, _)| (*id).try_into().unwrap()).collect();
         let quotes: BTreeSet<&String> = rows.iter().map(|(_, quote)| quote).collect();
         let acknowledged = self.acknowledged_orders();
