@@ -14,6 +14,7 @@
 
 mod floods;
 mod guesses;
+mod hoarding;
 mod keys;
 mod policies;
 mod quotes;
@@ -35,11 +36,13 @@ const COLUMNS: [&str; 8] =
     ["attack", "attempts", "accepted", "neighbour", "failed", "p99 alone", "p99 beside", "ratio"];
 
 /// Attacks, from the bytes of a connection up to what operators install.
-const FAMILIES: [Family; 11] = [
+const FAMILIES: [Family; 13] = [
     family!("smuggling", smuggling::ambiguous),
     family!("split-messages", smuggling::split),
     family!("slow-senders", slow::senders),
+    family!("slow-readers", slow::readers),
     family!("http2-floods", floods::frames),
+    family!("hoarded-connections", hoarding::connections),
     family!("forged-tokens", tokens::forged),
     family!("forged-keys", keys::forged),
     family!("forged-quotes", quotes::forged),

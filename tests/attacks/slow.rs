@@ -1,9 +1,11 @@
-//! Senders that keep a connection by a byte now and then: within the handshake, the head, the
-//! body, and between requests.
+//! Senders that keep a connection by a byte now and then, within the handshake, the head and the
+//! body; and readers that ask for much and take it byte by byte.
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures::future::join_all;
+use http::Request;
 use rampart_tests::campaign::{Report, Scale};
 use rampart_tests::wire::connect;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
@@ -22,6 +24,9 @@ const HELLO: [u8; 9] = [22, 3, 1, 2, 0, 1, 0, 1, 252];
 /// Start of HTTP/2, and a frame of headers without the end of them.
 const PREFACE: &[u8] =
     b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0\0\x40\0\x01\0\0\0\0\x01";
+
+/// Requests of each slow reader.
+const UNREAD: usize = 40;
 
 /// A kind of slowness: what it sends at once, and what it goes on with.
 struct Kind {
@@ -99,4 +104,51 @@ async fn stays<S: AsyncRead + AsyncWrite>(stream: S, kind: &Kind) -> bool {
         }
     };
     timeout(OUTLIVED, ends).await.is_err()
+}
+
+/// Readers with room for one byte, each with many requests for a large document.
+pub(crate) async fn readers(scale: Scale) -> Report {
+    let target = Target::start().await;
+    let connections = scale.of(4, 11);
+    judged(scale, &target.neighbour, async |verdict: &mut Verdict| {
+        let readers = join_all((0..connections).map(|_| read_slowly(&target))).await;
+        for outlived in readers.into_iter().flatten() {
+            verdict.note(outlived, || "an answer that is read byte by byte".to_owned());
+        }
+    })
+    .await
+}
+
+/// For each request of a connection: `true` if its answer goes on for as long as it is read.
+async fn read_slowly(target: &Target) -> Vec<bool> {
+    // An address that has its share of connections gets no other.
+    let Ok(stream) = connect(target.edge.address, "h2").await else { return vec![false] };
+    let mut builder = h2::client::Builder::new();
+    let (mut sender, connection) =
+        builder.initial_window_size(1).handshake::<_, Bytes>(stream).await.unwrap();
+    // How it ends is seen by whoever reads.
+    tokio::spawn(async move { _ = connection.await });
+    let mut answers = Vec::new();
+    for _ in 0..UNREAD {
+        let request = Request::get(target.edge.url("/openapi.json")).body(()).unwrap();
+        let Ok(ready) = sender.ready().await else { break };
+        sender = ready;
+        let Ok((answer, _)) = sender.send_request(request, true) else { break };
+        answers.push(answer);
+    }
+    let reading = answers.into_iter().map(|answer| async {
+        let ends = async {
+            let Ok(answer) = answer.await else { return };
+            let mut pause = interval(DRIP);
+            let mut body = answer.into_body();
+            while let Some(Ok(part)) = body.data().await {
+                pause.tick().await;
+                if body.flow_control().release_capacity(part.len()).is_err() {
+                    return;
+                }
+            }
+        };
+        timeout(OUTLIVED, ends).await.is_err()
+    });
+    join_all(reading).await
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use rampart_core::platform::clock::Clock;
 use rampart_tests::caller::Caller;
+use rampart_tests::campaign::Scale;
 use rampart_tests::deadline::{SOON, until};
 use rampart_tests::edge::{Edge, Setup};
 use rampart_tests::postgres_server::PostgresServer;
@@ -16,6 +17,8 @@ use crate::load::Load;
 
 /// Edges at any time.
 const EDGES: usize = 2;
+/// Longest wait for a connection in the short form, twice the default.
+const SHORT_ACQUIRE_MS: &str = "2000";
 
 /// What is broken, and the partner that feels it.
 pub(crate) struct Fleet {
@@ -31,9 +34,22 @@ pub(crate) struct Fleet {
 }
 
 impl Fleet {
-    /// Edges with pools and timeouts as in production, over a server of their own.
+    /// Two edges over a server of their own, patient as tests on a shared machine are.
     pub(crate) async fn start() -> Self {
         Self::over(PostgresServer::start().await, EDGES, |_| ()).await
+    }
+
+    /// Two edges with pools and timeouts as in production; on a shared machine they wait a little
+    /// longer for a connection.
+    pub(crate) async fn impatient(scale: Scale) -> Self {
+        Self::over(PostgresServer::start().await, EDGES, |setup| {
+            setup.unset("database.statement_timeout_ms").unset("database.connections_max");
+            setup.unset("database.acquire_timeout_ms");
+            if !scale.is_exact() {
+                setup.set("database.acquire_timeout_ms", SHORT_ACQUIRE_MS);
+            }
+        })
+        .await
     }
 
     /// So many edges over this server, with settings that the family changes.
@@ -44,8 +60,6 @@ impl Fleet {
     ) -> Self {
         let database = postgres.database().await;
         let mut setup = Setup::over(&postgres.url(&database));
-        setup.unset("database.acquire_timeout_ms").unset("database.statement_timeout_ms");
-        setup.unset("database.connections_max");
         setup.set("lifetimes.quote_seconds", "3600").set("log.access", "false");
         change(&mut setup);
         let mut edges = vec![Edge::of(setup).await];

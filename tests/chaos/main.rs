@@ -14,6 +14,7 @@
 mod commits;
 mod disk;
 mod fleet;
+mod hangs;
 mod journal;
 mod kills;
 mod load;
@@ -31,12 +32,14 @@ const COLUMNS: [&str; 9] =
     ["fault", "injected", "confirms", "answers", "lost", "doubled", "p99", "worst", "recovery"];
 
 /// Faults, from those that end a process to those that only delay.
-const FAMILIES: [Family; 8] = [
+const FAMILIES: [Family; 10] = [
     family!("edges-killed", kills::edges),
     family!("postgres-killed", kills::postgres),
     family!("commit-answers-lost", commits::answers_lost),
     family!("connections-cut", network::cut),
     family!("network-slow", network::slow),
+    family!("postgres-stopped", hangs::stopped),
+    family!("network-silent", hangs::silent),
     family!("disk-full", disk::full),
     family!("receivers-dead", receivers::dead),
     family!("upgrades", upgrades::upgrades),
