@@ -116,8 +116,6 @@ pub(crate) fn start(mut config: Config, upgrade: bool) -> Result<Serving, Startu
     config.settle().map_err(sentence)?;
     descriptors::reserve(&config)?;
     let certificates = Certificates::load(config.edge.certificates()).map_err(sentence)?;
-    let admin_certificate = config.admin.certificate().map(|pair| Certificates::load(vec![pair]));
-    let admin_certificate = admin_certificate.transpose().map_err(sentence)?;
     let (peer, mut fds) = inherit(&config, upgrade)?;
     let sockets = Sockets::open(&config, &mut fds)?;
     if config.edge.public_url.is_none() {
@@ -130,7 +128,7 @@ pub(crate) fn start(mut config: Config, upgrade: bool) -> Result<Serving, Startu
     let shutdown = Arc::new(Shutdown {
         lifecycle: Lifecycle::new(clock.clone()),
         certificates,
-        admin_certificate,
+        admin_certificate: Certificates::of_pair(config.admin.certificate()).map_err(sentence)?,
         fds: OnceLock::new(),
         upgrade_socket: edge.upgrade_socket.clone(),
         drain: edge.drain(),
@@ -315,15 +313,8 @@ impl EdgeService {
         let (edge, lifecycle) = (&self.config.edge, &self.shutdown.lifecycle);
         let certificates = &self.shutdown.certificates;
         let acceptor = tls::acceptor(Arc::clone(certificates)).map_err(sentence)?;
-        let admin_tls = match &self.shutdown.admin_certificate {
-            Some(certificate) => {
-                let acceptor = tls::acceptor(Arc::clone(certificate)).map_err(sentence)?;
-                tokio::spawn(Arc::clone(certificate).watch());
-                let addresses = AddressLimits::new(PRIVATE_CONNECTIONS_MAX);
-                Some(Tls { acceptor, addresses })
-            }
-            None => None,
-        };
+        let admin_tls = self.shutdown.admin_certificate.as_ref();
+        let admin_tls = Tls::of_operators(admin_tls, PRIVATE_CONNECTIONS_MAX).map_err(sentence)?;
         let tls = Tls { acceptor, addresses: AddressLimits::new(edge.connections_per_address_max) };
         let public =
             Gateway::public(Arc::clone(&core), edge, Arc::clone(lifecycle), Arc::clone(&self.log));

@@ -1,15 +1,17 @@
 //! The sections that the binary itself reads, with their defaults and bounds.
 
+mod admin;
+
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use ipnet::IpNet;
-use rampart_core::platform::crypto::Secret;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
+pub(crate) use self::admin::Admin;
 use super::Invalid;
 
 /// `edge`
@@ -245,83 +247,6 @@ pub(crate) struct KeyPair {
     pub(crate) cert: PathBuf,
     /// PEM file with its key.
     pub(crate) key: PathBuf,
-}
-
-/// `admin`
-#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct Admin {
-    /// Address to listen on; one that is not loopback needs `admin.tls`.
-    pub(crate) listen: SocketAddr,
-    /// Address that operators and commands reach the listener at, if it has a name.
-    #[schemars(extend("x-default" = "admin.listen, with https:// if there is an admin.tls"))]
-    pub(crate) url: Option<String>,
-    /// Certificate of the listener.
-    pub(crate) tls: AdminTls,
-    /// Bearer token of the break-glass owner, each use of which is an alarm; of a command, the
-    /// operator's own.
-    #[serde(skip_serializing)]
-    #[schemars(extend("x-default" = "none: only operators' own tokens are accepted"))]
-    pub(crate) token: Option<Secret>,
-}
-
-impl Default for Admin {
-    fn default() -> Self {
-        Self { listen: local(9443), url: None, tls: AdminTls::default(), token: None }
-    }
-}
-
-/// `admin.tls`
-#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct AdminTls {
-    /// PEM file with the certificate chain of the operators' listener.
-    #[schemars(extend("x-default" = "none: plain HTTP, on a loopback address alone"))]
-    pub(crate) cert: Option<PathBuf>,
-    /// PEM file with its key.
-    pub(crate) key: Option<PathBuf>,
-}
-
-impl Admin {
-    /// Checks what no single key's bounds say: no token crosses a network in clear.
-    pub(super) fn check(&self) -> Result<(), Invalid> {
-        if self.tls.cert.is_some() != self.tls.key.is_some() {
-            return Err(Invalid("'admin.tls.cert' and 'admin.tls.key' go together".into()));
-        }
-        if self.tls.cert.is_none() && !self.listen.ip().to_canonical().is_loopback() {
-            let listen = self.listen;
-            return Err(Invalid(format!(
-                "'admin.listen' is {listen}, which is not a loopback address: \
-                 set 'admin.tls.cert' and 'admin.tls.key' to PEM files"
-            )));
-        }
-        if self.url.is_some() && self.host().is_none() {
-            return Err(Invalid("'admin.url' is not a URL such as https://ops.example.com".into()));
-        }
-        Ok(())
-    }
-
-    /// The certificate, if there is one.
-    pub(crate) fn certificate(&self) -> Option<KeyPair> {
-        let AdminTls { cert, key } = self.tls.clone();
-        cert.zip(key).map(|(cert, key)| KeyPair { cert, key })
-    }
-
-    /// The host of `url`.
-    pub(super) fn host(&self) -> Option<String> {
-        let url: http::Uri = self.url.as_ref()?.parse().ok()?;
-        let known = matches!(url.scheme_str(), Some("http" | "https"));
-        url.host().filter(|_| known).map(str::to_owned)
-    }
-
-    /// Beginning of the URL of every call.
-    pub(crate) fn base_url(&self) -> String {
-        let scheme = if self.tls.cert.is_some() { "https" } else { "http" };
-        match &self.url {
-            Some(url) => url.trim_end_matches('/').to_owned(),
-            None => format!("{scheme}://{}", self.listen),
-        }
-    }
 }
 
 /// `ops`

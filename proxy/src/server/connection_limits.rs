@@ -26,6 +26,7 @@ use super::lifecycle::{Lifecycle, Phase};
 use super::network::network;
 use super::request_reader::{RequestReader, Timeouts};
 use super::send_rate::SendBounds;
+use super::tls::{self, BadCertificate, Certificates};
 use crate::gateway::Gateway;
 
 /// Time for a TLS handshake, and for the PROXY protocol before it.
@@ -39,6 +40,22 @@ pub(super) struct Tls {
     pub(super) acceptor: Acceptor,
     /// Bounds of each address.
     pub(super) addresses: AddressLimits,
+}
+
+impl Tls {
+    /// Of the operators' listener, if it has a certificate, whose files are watched from here on.
+    ///
+    /// # Errors
+    /// When rustls cannot be set up.
+    pub(super) fn of_operators(
+        certificate: Option<&Arc<Certificates>>,
+        connections_max: usize,
+    ) -> Result<Option<Self>, BadCertificate> {
+        let Some(certificate) = certificate else { return Ok(None) };
+        let acceptor = tls::acceptor(Arc::clone(certificate))?;
+        tokio::spawn(Arc::clone(certificate).watch());
+        Ok(Some(Self { acceptor, addresses: AddressLimits::new(connections_max) }))
+    }
 }
 
 /// Connections and handshakes of each address.

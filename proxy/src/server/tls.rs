@@ -64,6 +64,14 @@ impl Certificates {
         Ok(Arc::new(Self { pairs, stamps, provider, live }))
     }
 
+    /// Reads a certificate and its key, if there is one.
+    ///
+    /// # Errors
+    /// As [`Certificates::load`].
+    pub(crate) fn of_pair(pair: Option<KeyPair>) -> Result<Option<Arc<Self>>, BadCertificate> {
+        pair.map(|pair| Self::load(vec![pair])).transpose()
+    }
+
     /// Looks at the files every second and takes what changed. What cannot be used is named in
     /// one line, the certificates before it stay, and the files are looked at until they can:
     /// they are rarely replaced all at once.
