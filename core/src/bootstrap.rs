@@ -117,7 +117,9 @@ impl Core {
         (keys, upstream, mailer): (MasterKey, Option<Upstream>, Option<Mailer>),
     ) -> Result<Arc<Self>> {
         load_lasting_keys(&keys, &db).await?;
-        let metrics = Metrics::new().map_err(|e| Error::internal("register metrics", e))?;
+        let metrics = Metrics::new(settings.metrics.partners_max)
+            .map_err(|e| Error::internal("register metrics", e))?;
+        db.measure(&metrics);
         metrics.build_info.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
         let policies = Policies::new(&settings.policy)?;
         let price_feed = PriceFeed::new(&settings.prices)?;

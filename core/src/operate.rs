@@ -2,6 +2,7 @@
 
 pub mod admin;
 mod key_rotation;
+mod queues;
 pub mod readiness;
 pub mod sandbox;
 pub mod system;

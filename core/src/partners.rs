@@ -96,7 +96,7 @@ fn admit(core: &Core, tenant: Option<&Tenant>, decision: Decision) -> Result<()>
         return Ok(());
     }
     let partner = tenant.map_or("", |tenant| &*tenant.slug);
-    core.metrics.rate_limited.with_label_values(&["credentials", partner]).inc();
+    core.metrics.rate_limited("credentials", partner);
     Err(Error::rate_limited("credentials", decision))
 }
 

@@ -47,6 +47,8 @@ const MAIL: Duration = Duration::from_secs(1);
 const RETRY: Duration = Duration::from_secs(1);
 /// Longest run; one that takes longer is given up and begun again.
 const RUN_MAX: Duration = Duration::from_secs(5 * 60);
+/// Interval of measuring what waits in the database.
+const BACKLOGS: Duration = Duration::from_secs(10);
 
 impl Core {
     /// Runs all workers until `stop` is true.
@@ -66,6 +68,7 @@ impl Core {
                 self.show_price_ages();
                 Ok(())
             }),
+            every("backlogs", BACKLOGS).run(|| self.measure_backlogs()),
             self.read_prices(stop.clone()),
             every("order expiry", ORDER_EXPIRY).run(|| expire_due(self)),
             every("sales", SALES).run(|| self.settle_sales()),

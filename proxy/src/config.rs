@@ -6,6 +6,7 @@ pub(crate) mod reference;
 mod renamed;
 mod sections;
 mod source;
+mod tls;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -16,7 +17,8 @@ use rampart_core::platform::settings::Settings;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub(crate) use self::sections::{Admin, Edge, KeyPair, Log, LogFormat, Ops, ProxyProtocol};
+pub(crate) use self::sections::{Admin, Edge, Log, LogFormat, Ops, ProxyProtocol};
+pub(crate) use self::tls::{KeyPair, Tls, TlsVersion};
 
 /// A configuration error: one sentence that names key and place.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -27,6 +27,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use http::HeaderValue;
 use pingora_core::modules::http::HttpModules;
 use pingora_core::upstreams::peer::HttpPeer;
 use pingora_error::{Error, ErrorSource, ErrorType, Result};
@@ -42,7 +43,7 @@ use self::context::Context;
 use self::private_listener::PrivateListener;
 use self::upstream::UpstreamExchange;
 use crate::config;
-use crate::server::{ClientAddresses, ConnectionInfo, Lifecycle};
+use crate::server::{Certificates, ClientAddresses, ConnectionInfo, Lifecycle};
 
 /// Most addresses whose rate is remembered; the least used is forgotten first.
 const ADDRESSES_MAX: u64 = 100_000;
@@ -59,6 +60,8 @@ pub(crate) struct Gateway {
     listener: Listener,
     budget: Budget,
     lifecycle: Arc<Lifecycle>,
+    /// Of the public listener, on the one that tells how they are.
+    certificates: Option<Arc<Certificates>>,
 }
 
 /// For whom a listener is.
@@ -75,6 +78,7 @@ struct PublicListener {
     uploads: Budget,
     answer_max: Duration,
     connection_age_max: Duration,
+    hsts: Option<HeaderValue>,
     log: Arc<AccessLog>,
 }
 
@@ -93,9 +97,11 @@ impl Gateway {
             uploads: Budget::new(edge.body_memory_bytes / 2),
             answer_max: edge.request_timeout(),
             connection_age_max: edge.connection_max_age(),
+            hsts: respond::hsts(edge.tls.hsts_seconds),
             log,
         });
-        Self { core, listener, budget: Budget::new(edge.body_memory_bytes / 2), lifecycle }
+        let budget = Budget::new(edge.body_memory_bytes / 2);
+        Self { core, listener, budget, lifecycle, certificates: None }
     }
 
     /// The operators' side of `core`.
@@ -103,14 +109,25 @@ impl Gateway {
         Self::private(PrivateListener::Operators, core, lifecycle)
     }
 
-    /// Metrics and health of `core`.
-    pub(crate) fn operations(core: Arc<Core>, lifecycle: Arc<Lifecycle>) -> Self {
-        Self::private(PrivateListener::Operations, core, lifecycle)
+    /// Metrics and health of `core`, and of the public listener's certificates.
+    pub(crate) fn operations(
+        core: Arc<Core>,
+        lifecycle: Arc<Lifecycle>,
+        certificates: Arc<Certificates>,
+    ) -> Self {
+        let gateway = Self::private(PrivateListener::Operations, core, lifecycle);
+        Self { certificates: Some(certificates), ..gateway }
+    }
+
+    /// Its listener is for partners and their users.
+    pub(crate) fn is_public(&self) -> bool {
+        matches!(self.listener, Listener::Public(_))
     }
 
     fn private(listener: PrivateListener, core: Arc<Core>, lifecycle: Arc<Lifecycle>) -> Self {
         let listener = Listener::Private(listener);
-        Self { core, listener, budget: Budget::new(PRIVATE_BODY_MEMORY), lifecycle }
+        let budget = Budget::new(PRIVATE_BODY_MEMORY);
+        Self { core, listener, budget, lifecycle, certificates: None }
     }
 }
 

@@ -15,6 +15,7 @@ mod http2;
 mod keyed_semaphore;
 mod lifecycle;
 mod network;
+mod pingora_conf;
 mod proxy_protocol;
 mod request_reader;
 mod send_rate;
@@ -40,8 +41,6 @@ use pingora_core::services::listening::Service as Listening;
 use pingora_proxy::HttpProxy;
 use rampart_core::Core;
 use rampart_core::platform::clock::Clock;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject as _;
 use tokio::runtime::Runtime;
 use tokio::sync::{Notify, Semaphore, watch};
 
@@ -65,11 +64,6 @@ use crate::startup_error::StartupError;
 
 /// Most connections of each private listener.
 const PRIVATE_CONNECTIONS_MAX: usize = 256;
-/// Attempts to send a request to an upstream. It is sent again only when the upstream has closed a
-/// kept connection meanwhile, and it only reads.
-const UPSTREAM_TRIES: usize = 2;
-/// Seconds that runtimes wait for threads that still block when everything else has ended.
-const RUNTIME_END_SECONDS: u64 = 1;
 
 /// Serves until told to stop. Blocks; `upgrade` takes the listeners over from a running process.
 ///
@@ -137,7 +131,7 @@ pub(crate) fn start(mut config: Config, upgrade: bool) -> Result<Serving, Startu
         stage: watch::Sender::new(Stage::Starting),
         stop: Notify::new(),
     });
-    let mut server = Server::new_with_opt_and_conf(None::<Opt>, pingora_conf(&config)?);
+    let mut server = Server::new_with_opt_and_conf(None::<Opt>, pingora_conf::of(&config)?);
     let (started, core) = sync_channel(1);
     server.add_service(EdgeService {
         conf: Arc::clone(&server.configuration),
@@ -185,33 +179,6 @@ fn inherit(config: &Config, upgrade: bool) -> Result<(Option<UpgradePeer>, Fds),
         StartupError::new(&format!("no listeners were handed over at '{}'", path.display()), &e)
     })?;
     Ok((Some(peer), fds))
-}
-
-/// Pingora's configuration. Its grace period is none: [`Watch`] returns when everything has ended.
-fn pingora_conf(config: &Config) -> Result<ServerConf, StartupError> {
-    Ok(ServerConf {
-        threads: config.edge.threads,
-        max_retries: UPSTREAM_TRIES,
-        ca_file: upstream_ca(config)?,
-        grace_period_seconds: Some(0),
-        graceful_shutdown_timeout_seconds: Some(RUNTIME_END_SECONDS),
-        ..ServerConf::default()
-    })
-}
-
-/// The file with the upstream's authorities, once it is seen to hold some.
-fn upstream_ca(config: &Config) -> Result<Option<String>, StartupError> {
-    let Some(path) = &config.core.limits.upstream_ca else { return Ok(None) };
-    let shown = path.display();
-    let wrong = |why: &dyn fmt::Display| {
-        StartupError::new(&format!("'limits.upstream_ca' is not usable: '{shown}'"), why)
-    };
-    let certificates = CertificateDer::pem_file_iter(path).map_err(|e| wrong(&e))?;
-    let certificates: Result<Vec<_>, _> = certificates.collect();
-    if certificates.map_err(|e| wrong(&e))?.is_empty() {
-        return Err(wrong(&"it holds no certificate"));
-    }
-    Ok(Some(shown.to_string()))
 }
 
 impl Serving {
@@ -312,14 +279,17 @@ impl EdgeService {
         }
         let (edge, lifecycle) = (&self.config.edge, &self.shutdown.lifecycle);
         let certificates = &self.shutdown.certificates;
-        let acceptor = tls::acceptor(Arc::clone(certificates)).map_err(sentence)?;
+        let acceptor =
+            tls::acceptor(Arc::clone(certificates), &edge.tls, &core).map_err(sentence)?;
         let admin_tls = self.shutdown.admin_certificate.as_ref();
-        let admin_tls = Tls::of_operators(admin_tls, PRIVATE_CONNECTIONS_MAX).map_err(sentence)?;
+        let admin_tls = Tls::of_operators(admin_tls, PRIVATE_CONNECTIONS_MAX, (&edge.tls, &core))
+            .map_err(sentence)?;
         let tls = Tls { acceptor, addresses: AddressLimits::new(edge.connections_per_address_max) };
         let public =
             Gateway::public(Arc::clone(&core), edge, Arc::clone(lifecycle), Arc::clone(&self.log));
         let operators = Gateway::operators(Arc::clone(&core), Arc::clone(lifecycle));
-        let operations = Gateway::operations(Arc::clone(&core), Arc::clone(lifecycle));
+        let operations =
+            Gateway::operations(Arc::clone(&core), Arc::clone(lifecycle), Arc::clone(certificates));
         let (stop_public, public_end) = watch::channel(false);
         let (stop_private, private_end) = watch::channel(false);
         let (all, private) = (edge.connections_max, PRIVATE_CONNECTIONS_MAX);
@@ -358,21 +328,18 @@ impl EdgeService {
         sockets: impl IntoIterator<Item = &'a Bound>,
         (connections, tls): (usize, Option<Tls>),
     ) -> Listening<ConnectionLimits> {
+        let (edge, public) = (&self.config.edge, gateway.is_public());
         let mut proxy = HttpProxy::new(gateway, Arc::clone(&self.conf));
         proxy.handle_init_modules();
-        let edge = &self.config.edge;
         let mut options = HttpServerOptions::default();
         // CONNECT gets our own 405 instead of Pingora's, which is no envelope.
         options.allow_connect_method_proxying = true;
         options.keepalive_request_limit = Some(edge.connection_requests_max);
         proxy.server_options = Some(options);
-        let clients = match &tls {
-            Some(_) => ClientAddresses::new(edge),
-            None => ClientAddresses::direct(),
-        };
         let limits = ConnectionLimits {
             proxy: Arc::new(proxy),
-            clients,
+            clients: if public { ClientAddresses::new(edge) } else { ClientAddresses::direct() },
+            public,
             permits: Semaphore::new(connections),
             timeouts: Timeouts {
                 head: edge.request_header_timeout(),

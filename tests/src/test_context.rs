@@ -157,6 +157,7 @@ pub fn head(method: Method, path: &str) -> Head {
         query,
         headers: HeaderMap::new(),
         peer: IpAddr::V4(Ipv4Addr::LOCALHOST),
+        client_certificate: None,
         request_id: "test-request".to_owned(),
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
@@ -37,7 +38,7 @@ pub async fn connect_from(
     edge: SocketAddr,
     protocol: &str,
 ) -> io::Result<TlsStream<TcpStream>> {
-    open_tls(Some(own.into()), edge, &[], &CERTIFICATE, protocol).await
+    open_tls(Some(own.into()), edge, &[], CERTIFICATE.client(&[protocol]).into()).await
 }
 
 /// The same to who shows this certificate.
@@ -49,16 +50,15 @@ pub async fn connect_to(
     certificate: &Certificate,
     protocol: &str,
 ) -> io::Result<TlsStream<TcpStream>> {
-    open_tls(None, edge, &[], certificate, protocol).await
+    open_tls(None, edge, &[], certificate.client(&[protocol]).into()).await
 }
 
-/// The same from this address, with these bytes before the first one of TLS.
+/// The TLS connection of a client from this address, with these bytes before the first one of TLS.
 async fn open_tls(
     own: Option<IpAddr>,
     edge: SocketAddr,
     preamble: &[u8],
-    certificate: &Certificate,
-    protocol: &str,
+    client: Arc<ClientConfig>,
 ) -> io::Result<TlsStream<TcpStream>> {
     let socket = if edge.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
     if let Some(own) = own {
@@ -68,8 +68,7 @@ async fn open_tls(
     tcp.set_nodelay(true)?;
     tcp.write_all(preamble).await?;
     let name = ServerName::try_from("localhost").unwrap();
-    let connector = TlsConnector::from(Arc::new(certificate.client(&[protocol])));
-    connector.connect(name, tcp).await
+    TlsConnector::from(client).connect(name, tcp).await
 }
 
 /// One connection, and what came over it that was not looked at yet.
@@ -97,7 +96,7 @@ impl Wire {
     /// # Errors
     /// When it is closed before it is open.
     pub async fn try_proxied(edge: SocketAddr, header: &[u8]) -> io::Result<Self> {
-        let stream = open_tls(None, edge, header, &CERTIFICATE, "http/1.1").await?;
+        let stream = open_tls(None, edge, header, CERTIFICATE.client(&["http/1.1"]).into()).await?;
         Ok(Self { stream, held: Vec::new() })
     }
 
@@ -107,6 +106,19 @@ impl Wire {
     /// When it is closed before it is open.
     pub async fn try_open_from(own: Ipv4Addr, edge: SocketAddr) -> io::Result<Self> {
         Ok(Self { stream: connect_from(own, edge, "http/1.1").await?, held: Vec::new() })
+    }
+
+    /// A connection of this TLS client.
+    ///
+    /// # Errors
+    /// When it is closed before it is open.
+    pub async fn try_open_as(edge: SocketAddr, client: &Arc<ClientConfig>) -> io::Result<Self> {
+        Ok(Self { stream: open_tls(None, edge, &[], Arc::clone(client)).await?, held: Vec::new() })
+    }
+
+    /// The client's side of TLS.
+    pub fn tls(&self) -> &ClientConnection {
+        self.stream.get_ref().1
     }
 
     /// The certificate that the edge showed.

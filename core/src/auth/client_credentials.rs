@@ -12,7 +12,7 @@ use crate::http::request::Head;
 use crate::platform::crypto::{constant_time_eq, digest_of};
 use crate::platform::error::{Code, Result};
 use crate::tenancy::snapshot::Snapshot;
-use crate::tenancy::tenants::{ApiKey, Tenant};
+use crate::tenancy::tenants::{ApiKey, Sender, Tenant};
 
 const API_KEY: &str = "x-api-key";
 
@@ -65,7 +65,7 @@ fn by_token(core: &Core, snapshot: &Snapshot, token: &str, head: &Head) -> Resul
     let claims = core.tokens.verify_client(core, token)?;
     let tenant = snapshot.tenants.get(&claims.client).ok_or(Code::ClientTokenInvalid)?;
     let live = claims.issued_at >= tenant.tokens_valid_from;
-    if !live || tenant.suspended || !tenant.allows_address(head.peer) {
+    if !live || tenant.suspended || !tenant.allowed_senders.include(&Sender::of(head)) {
         return Err(Code::ClientTokenInvalid.into());
     }
     Ok(authenticated(snapshot, tenant, Credential::Token, head))
@@ -77,8 +77,9 @@ fn by_api_key(core: &Core, snapshot: &Snapshot, text: &str, head: &Head) -> Resu
     let matches = constant_time_eq(&digest_of(secret), &key.secret_digest);
     let live = key.expires_at.is_none_or(|end| core.clock.now() < end);
     let tenant = snapshot.tenants.get(&key.client).ok_or(Code::ApiKeyInvalid)?;
-    let address_allowed = key.allows_address(head.peer) && tenant.allows_address(head.peer);
-    if !(matches && live && address_allowed) || tenant.suspended || tenant.mode != mode {
+    let sender = Sender::of(head);
+    let allowed = key.allowed_senders.include(&sender) && tenant.allowed_senders.include(&sender);
+    if !(matches && live && allowed) || tenant.suspended || tenant.mode != mode {
         return Err(Code::ApiKeyInvalid.into());
     }
     core.api_key_uses.record(key);

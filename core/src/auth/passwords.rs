@@ -4,6 +4,7 @@
 //! service. Hashing has its own threads, memory and bounded queue: other requests never wait for it,
 //! and excess jobs are refused.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -38,6 +39,7 @@ type Job = Box<dyn FnOnce(&mut Hasher) + Send>;
 pub struct Passwords {
     clock: Clock,
     queue: SyncSender<Job>,
+    waiting: Arc<AtomicUsize>,
 }
 
 impl Passwords {
@@ -60,7 +62,12 @@ impl Passwords {
                 .spawn(move || run(&jobs))
                 .map_err(|e| Error::internal("start a thread for passwords", e))?;
         }
-        Ok(Self { clock, queue })
+        Ok(Self { clock, queue, waiting: Arc::default() })
+    }
+
+    /// Jobs that wait for a thread.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
     }
 
     /// Hashes a password with a new salt, as a PHC string.
@@ -92,7 +99,9 @@ impl Passwords {
         F: FnOnce(&mut Hasher) -> Result<T> + Send + 'static,
     {
         let (reply_sender, reply) = oneshot::channel();
+        let waiting = Waiting::begin(&self.waiting);
         let job: Job = Box::new(move |hasher| {
+            drop(waiting);
             // Skipped when the caller has disconnected.
             if !reply_sender.is_closed() {
                 let _ = reply_sender.send(work(hasher));
@@ -102,6 +111,22 @@ impl Passwords {
             .try_send(job)
             .map_err(|_| Error::unavailable("hash a password: the queue is full"))?;
         reply.await.map_err(|e| Error::internal("hash a password", e))?
+    }
+}
+
+/// A job that waits.
+struct Waiting(Arc<AtomicUsize>);
+
+impl Waiting {
+    fn begin(waiting: &Arc<AtomicUsize>) -> Self {
+        waiting.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(waiting))
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -36,6 +36,11 @@ impl Admission {
     pub fn slug(&self) -> Arc<str> {
         self.client.as_ref().map_or_else(|| "".into(), |client| Arc::clone(&client.tenant.slug))
     }
+
+    /// The client's class in metrics: `test` or `live`; `none` without one.
+    pub fn partner_class(&self) -> &'static str {
+        self.client.as_ref().map_or("none", |client| client.tenant.mode.as_str())
+    }
 }
 
 impl Core {
@@ -100,7 +105,7 @@ impl Core {
         match rates.iter().find(|(_, decision)| !decision.allowed) {
             None => Ok(()),
             Some((bucket, decision)) => {
-                self.metrics.rate_limited.with_label_values(&[*bucket, &*tenant.slug]).inc();
+                self.metrics.rate_limited(bucket, &tenant.slug);
                 Err(Error::rate_limited(bucket, *decision))
             }
         }

@@ -1,6 +1,7 @@
 //! A request as a listener passes it to the core: plain values, no server types.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
@@ -23,8 +24,10 @@ pub struct Head {
     pub query: Option<String>,
     /// Headers, at most 16 KiB together.
     pub headers: HeaderMap,
-    /// Address of the peer.
+    /// Address of the client.
     pub peer: IpAddr,
+    /// Subject of the client's TLS certificate, which has been verified; `None` without one.
+    pub client_certificate: Option<Arc<str>>,
     /// The caller's `X-Request-Id` if it is well formed, else a new one.
     pub request_id: String,
 }

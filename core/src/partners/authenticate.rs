@@ -1,7 +1,5 @@
 //! `POST /api/v1/authenticate`: exchanges a user name and a password for a token pair.
 
-use std::net::IpAddr;
-
 use http::Method;
 use uuid::Uuid;
 
@@ -15,7 +13,7 @@ use crate::http::fields::Fields;
 use crate::http::request::Input;
 use crate::platform::crypto::Secret;
 use crate::platform::error::{Code, Result};
-use crate::tenancy::tenants::Tenant;
+use crate::tenancy::tenants::{Sender, Tenant};
 use rampart_types::ClientId;
 
 /// Most passwords of one client that are verified: the current one, and previous ones during the
@@ -30,7 +28,7 @@ pub struct V1;
 pub struct Login {
     username: String,
     password: Secret,
-    peer: IpAddr,
+    sender: Sender,
 }
 
 impl Endpoint for V1 {
@@ -60,21 +58,22 @@ impl Endpoint for V1 {
         let login = username.zip(password).map(|(username, password)| Login {
             username,
             password,
-            peer: input.head.peer,
+            sender: Sender::of(&input.head),
         });
         fields.finish(login)
     }
 
     /// Neither the response nor its time distinguishes an unknown name from a wrong password or a
-    /// suspended client, nor from an address that it does not allow; during a rotation a wrong password takes one hash more.
+    /// suspended client, nor from a sender that it does not allow; during a rotation a wrong password takes one hash more.
     async fn call(core: &Core, _: Anyone, login: Login) -> Result<Json<TokenPair>> {
         let snapshot = core.snapshots.current();
         let tenant = snapshot.tenant_by_username(&login.username);
         let claimed = tenant.map(|tenant| &**tenant);
-        core.attempts.count_password(core, login.peer, &login.username, claimed).await?;
+        core.attempts.count_password(core, login.sender.address, &login.username, claimed).await?;
         let verified =
             verify_password(core, tenant.map(|tenant| tenant.id), login.password).await?;
-        let admitted = |tenant: &Tenant| !tenant.suspended && tenant.allows_address(login.peer);
+        let admitted =
+            |tenant: &Tenant| !tenant.suspended && tenant.allowed_senders.include(&login.sender);
         match tenant {
             Some(tenant) if verified && admitted(tenant) => {
                 Ok(Json(TokenPair::issue(core, Holder::Client(tenant.id)).await?))

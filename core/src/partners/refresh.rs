@@ -1,7 +1,5 @@
 //! `POST /api/v1/refresh`: issues the next token pair of a client or of a user.
 
-use std::net::IpAddr;
-
 use http::Method;
 
 use crate::Core;
@@ -12,16 +10,17 @@ use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::Fields;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
+use crate::tenancy::tenants::Sender;
 
 /// Version 1, the only one.
 pub struct V1;
 
-/// A presented refresh token and the address of its sender.
+/// A presented refresh token and its sender.
 #[derive(Debug)]
 pub struct Presented {
     /// `None` when it is malformed.
     token: Option<RefreshToken>,
-    peer: IpAddr,
+    sender: Sender,
 }
 
 impl Endpoint for V1 {
@@ -46,18 +45,24 @@ impl Endpoint for V1 {
     fn read(input: &Input, _: &Anyone) -> Result<Presented> {
         let mut fields = Fields::of(&input.document)?;
         let text = fields.text("refreshToken", Code::RefreshTokenMissing);
-        let presented =
-            text.map(|text| Presented { token: RefreshToken::parse(&text), peer: input.head.peer });
+        let presented = text.map(|text| Presented {
+            token: RefreshToken::parse(&text),
+            sender: Sender::of(&input.head),
+        });
         fields.finish(presented)
     }
 
     async fn call(core: &Core, _: Anyone, presented: Presented) -> Result<Json<TokenPair>> {
         let snapshot = core.snapshots.current();
         let tenant = presented.token.and_then(|token| snapshot.tenants.get(&token.client));
-        core.attempts.count_refresh(core, presented.peer, tenant.map(|tenant| &**tenant))?;
+        core.attempts.count_refresh(
+            core,
+            presented.sender.address,
+            tenant.map(|tenant| &**tenant),
+        )?;
         let token = presented.token.ok_or(Code::RefreshTokenInvalid)?;
         // Before it is looked at: one that comes from elsewhere neither ends a login nor goes on.
-        if !tenant.is_some_and(|tenant| tenant.allows_address(presented.peer)) {
+        if !tenant.is_some_and(|tenant| tenant.allowed_senders.include(&presented.sender)) {
             return Err(Code::RefreshTokenInvalid.into());
         }
         Ok(Json(TokenPair::renew(core, &token).await?))

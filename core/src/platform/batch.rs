@@ -84,6 +84,11 @@ impl<J: BatchJob> Batcher<J> {
         Self { queue }
     }
 
+    /// Items that wait.
+    pub(crate) fn waiting(&self) -> usize {
+        self.queue.max_capacity() - self.queue.capacity()
+    }
+
     /// The output of one item. It is run even if the caller is gone by then.
     ///
     /// # Errors

@@ -1,17 +1,30 @@
 //! All metrics, in one table. Labels come from the route table and the known tenants, never from
 //! request bytes, so that their cardinality is bounded.
 
+mod connections;
+mod database;
+mod partner_series;
+mod process;
+
 use std::time::Duration;
 
 use prometheus::{
-    Encoder, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGaugeVec, Opts,
-    Registry, TextEncoder,
+    Encoder, Histogram, HistogramOpts, HistogramVec, IntCounterVec, IntGaugeVec, Opts, Registry,
+    TextEncoder,
 };
 
+pub use self::connections::{ConnectionMeter, RequestInFlight};
+pub(crate) use self::database::PoolMeters;
+use self::partner_series::{ABORTED, Families, PartnerSeries, Series};
 use crate::Core;
 use crate::platform::error::Code;
 
-/// Upper bounds of the buckets of request and callback times, in seconds.
+/// Upper bounds of the buckets of request times, in seconds.
+const REQUEST_SECONDS: &[f64] = &[
+    0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
+    1.0, 2.5, 5.0, 10.0, 30.0,
+];
+/// Upper bounds of the buckets of callback times, in seconds.
 const SECONDS: &[f64] =
     &[0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 /// Upper bounds of the buckets of policy calls, in seconds.
@@ -24,11 +37,12 @@ const FUEL: &[f64] = &[1e3, 2e3, 5e3, 1e4, 5e4, 1e5, 5e5, 1e6, 5e6, 5e7];
 
 /// Declares the struct, its registration and the help texts, one entry per family.
 macro_rules! families {
-    ($($(#[doc = $help:literal])+ $field:ident: $kind:ident $name:literal [$($label:literal),*] $($buckets:ident)?;)*) => {
+    (of partners: $($of_partners:ident),*; $($(#[doc = $help:literal])+ $field:ident: $kind:ident $name:literal [$($label:literal),*] $($buckets:ident)?;)*) => {
         /// The metric families.
         #[derive(Clone, Debug)]
         pub struct Metrics {
             registry: Registry,
+            partners: PartnerSeries,
             $($(#[doc = $help])+ pub $field: $kind,)*
         }
 
@@ -37,18 +51,20 @@ macro_rules! families {
             &[$(($name, concat!($($help),+), type_of!($kind))),*];
 
         impl Metrics {
-            /// A new registry with all families.
+            /// A new registry with all families, and series of at most this many partners.
             ///
             /// # Errors
             /// Only if two families had the same name.
-            pub fn new() -> prometheus::Result<Self> {
+            pub fn new(partners_max: u32) -> prometheus::Result<Self> {
                 let registry = Registry::new();
                 $(
                     let help = concat!($($help),+).trim();
                     let $field = build_metric!($kind $name help [$($label),*] $($buckets)?)?;
                     registry.register(Box::new($field.clone()))?;
                 )*
-                Ok(Self { registry, $($field,)* })
+                let families = Families { $($of_partners: $of_partners.clone(),)* };
+                let partners = PartnerSeries::new(families, partners_max.into());
+                Ok(Self { registry, partners, $($field,)* })
             }
         }
     };
@@ -76,10 +92,29 @@ macro_rules! build_metric {
 }
 
 families! {
-    /// Requests answered, by route of the table, client and status.
+    of partners: requests, rate_limited, policy_calls, policy_shadow, partner_series_dropped;
+    /// Requests answered, by route of the table, client and status: aborted when nobody waited.
     requests: IntCounterVec "rampart_requests_total" ["route", "partner", "status"];
-    /// Time from the request's head to the end of the answer.
-    request_duration: HistogramVec "rampart_request_duration_seconds" ["route"] SECONDS;
+    /// Time from the request's head to the end of the answer, by class of partner (test, live, none)
+    /// and of status.
+    request_duration: HistogramVec "rampart_request_duration_seconds"
+        ["route", "partner_class", "status_class"] REQUEST_SECONDS;
+    /// Requests of the public listener that are under way.
+    requests_in_flight: IntGaugeVec "rampart_requests_in_flight" [];
+    /// Connections of the public listener that are open, TLS handshake done.
+    connections_open: IntGaugeVec "rampart_connections_open" [];
+    /// Connections of the public listener without a request under way.
+    connections_idle: IntGaugeVec "rampart_connections_idle" [];
+    /// Items that wait in a queue of this edge.
+    queue_length: IntGaugeVec "rampart_queue_length" ["queue"];
+    /// Deliveries and mails that wait in the database, all edges together, counted to 100000.
+    backlog: IntGaugeVec "rampart_backlog" ["queue"];
+    /// Time by which the longest waiting of them is overdue.
+    backlog_overdue: IntGaugeVec "rampart_backlog_overdue_seconds" ["queue"];
+    /// Lines of the access log that were dropped because their reader is too slow.
+    log_lines_dropped: IntCounterVec "rampart_log_lines_dropped_total" [];
+    /// Partners whose series were dropped because more than metrics.partners_max were active.
+    partner_series_dropped: IntCounterVec "rampart_partner_series_dropped_total" [];
     /// Codes in error envelopes.
     errors: IntCounterVec "rampart_errors_total" ["code"];
     /// Requests refused by a rate limit.
@@ -112,12 +147,19 @@ families! {
     /// Connections closed at once by cause: total, address, address_handshakes,
     /// proxy_protocol.
     connections_refused: IntCounterVec "rampart_connections_refused_total" ["cause"];
+    /// Time that a connection was waited for, by pool (requests, logins, workers, operators).
+    db_pool_wait: HistogramVec "rampart_db_pool_wait_seconds" ["pool"] REQUEST_SECONDS;
+    /// Time of a statement, by pool.
+    db_statement_duration: HistogramVec "rampart_db_statement_duration_seconds"
+        ["pool"] REQUEST_SECONDS;
     /// Connections by pool (requests, logins, workers, operators) and state.
     db_connections: IntGaugeVec "rampart_db_connections" ["pool", "state"];
     /// Runs of background workers by outcome: ok, failed.
     worker_runs: IntCounterVec "rampart_worker_runs_total" ["worker", "outcome"];
     /// TLS handshakes by version and outcome.
     tls_handshakes: IntCounterVec "rampart_tls_handshakes_total" ["version", "outcome"];
+    /// End of a certificate's validity since the epoch, by its file.
+    certificate_expiry: IntGaugeVec "rampart_certificate_expiry_timestamp_seconds" ["file"];
     /// Age of the price in use.
     price_age: IntGaugeVec "rampart_price_age_seconds" ["pair"];
     /// Always 1; the labels say what is running.
@@ -127,6 +169,7 @@ families! {
 impl Metrics {
     /// Renders all families in the Prometheus text format, those without samples as `HELP` and `TYPE`.
     pub fn render(&self) -> String {
+        self.partners.settle();
         let mut text = Vec::new();
         let families = self.registry.gather();
         if let Err(error) = TextEncoder::new().encode(&families, &mut text) {
@@ -137,25 +180,62 @@ impl Metrics {
         for (name, help, kind) in FAMILIES.iter().filter(|(name, ..)| !has_samples(name)) {
             text += &format!("# HELP {name} {}\n# TYPE {name} {kind}\n", help.trim());
         }
+        process::render(&mut text);
         text
     }
 
-    /// The meters of one policy.
-    pub fn policy_meters(&self, kind: &str, partner: &str) -> PolicyMeters {
+    /// The meters of one kind of policy.
+    pub fn policy_meters(&self, kind: &str) -> PolicyMeters {
         PolicyMeters {
             duration: self.policy_duration.with_label_values(&[kind]),
             fuel: self.policy_fuel.with_label_values(&[kind]),
-            ok: self.policy_calls.with_label_values(&[kind, partner, "ok"]),
         }
     }
 
-    /// Counts one answered request. `partner` is a known tenant's slug or empty.
-    pub fn request(&self, route: &str, partner: &str, status: u16, took: Duration, codes: &[Code]) {
-        self.requests.with_label_values(&[route, partner, status_text(status)]).inc();
-        self.request_duration.with_label_values(&[route]).observe(took.as_secs_f64());
+    /// Counts one request that is over.
+    pub fn request(&self, request: &FinishedRequest<'_>) {
+        let FinishedRequest { route, partner, partner_class, status, took, codes } = *request;
+        self.partners.counter(partner, Series::Requests { route, status }).inc();
+        let labels = [route, partner_class, status_class(status)];
+        self.request_duration.with_label_values(&labels).observe(took.as_secs_f64());
         for code in codes {
             self.errors.with_label_values(&[code.as_str()]).inc();
         }
+    }
+
+    /// Counts one request that the limit of a bucket refused. `partner` is a known tenant's slug or
+    /// empty.
+    pub fn rate_limited(&self, bucket: &'static str, partner: &str) {
+        self.partners.counter(partner, Series::RateLimited { bucket }).inc();
+    }
+
+    /// Counts one call of a partner's policy.
+    pub(crate) fn policy_call(&self, kind: &'static str, partner: &str, outcome: &'static str) {
+        self.partners.counter(partner, Series::PolicyCalls { kind, outcome }).inc();
+    }
+
+    /// Counts shadow runs of a partner's policy.
+    pub(crate) fn policy_shadow_runs(
+        &self,
+        kind: &'static str,
+        partner: &str,
+        (outcome, runs): (&'static str, u64),
+    ) {
+        self.partners.counter(partner, Series::PolicyShadow { kind, outcome }).inc_by(runs);
+    }
+
+    /// True if this partner is among the active ones, which have series of their own.
+    pub(crate) fn is_active(&self, partner: &str) -> bool {
+        self.partners.contains(partner)
+    }
+
+    /// Counts a connection that is open now.
+    pub fn connection(&self) -> ConnectionMeter {
+        ConnectionMeter::new(
+            self.connections_open.with_label_values::<&str>(&[]),
+            self.connections_idle.with_label_values::<&str>(&[]),
+            self.requests_in_flight.with_label_values::<&str>(&[]),
+        )
     }
 
     /// Counts one attempt to deliver a callback; `lag` is set for a first attempt.
@@ -167,13 +247,28 @@ impl Metrics {
     }
 }
 
-/// Metrics of one policy with their labels resolved, so that a call does not look them up.
+/// A request that is over.
+#[derive(Clone, Copy, Debug)]
+pub struct FinishedRequest<'a> {
+    /// Path of the route as declared.
+    pub route: &'static str,
+    /// A known tenant's slug, or empty.
+    pub partner: &'a str,
+    /// `test` or `live`; `none` without a partner.
+    pub partner_class: &'static str,
+    /// Status of the answer; 0 when the client did not wait for it.
+    pub status: u16,
+    /// Time from its head to the end of the answer.
+    pub took: Duration,
+    /// Codes of the error envelope.
+    pub codes: &'a [Code],
+}
+
+/// Metrics of one kind of policy with their labels resolved, so that a call does not look them up.
 #[derive(Debug)]
 pub struct PolicyMeters {
     duration: Histogram,
     fuel: Histogram,
-    /// Calls with a valid result.
-    pub ok: IntCounter,
 }
 
 impl PolicyMeters {
@@ -197,64 +292,26 @@ impl Core {
         for (state, connections) in [("idle", idle), ("busy", busy)] {
             self.metrics.db_pool.with_label_values(&[state]).set(connections.into());
         }
+        for (queue, length) in self.queue_lengths() {
+            let length = i64::try_from(length).unwrap_or(i64::MAX);
+            self.metrics.queue_length.with_label_values(&[queue]).set(length);
+        }
         self.update_breaker_gauges();
         self.metrics.render()
     }
 }
 
-/// The status as a label, without an allocation.
-fn status_text(status: u16) -> &'static str {
-    match status {
-        200 => "200",
-        201 => "201",
-        204 => "204",
-        304 => "304",
-        400 => "400",
-        401 => "401",
-        404 => "404",
-        405 => "405",
-        408 => "408",
-        409 => "409",
-        413 => "413",
-        414 => "414",
-        422 => "422",
-        429 => "429",
-        431 => "431",
-        500 => "500",
-        503 => "503",
-        _ => "other",
+/// The class of a status, as a label.
+const fn status_class(status: u16) -> &'static str {
+    match status / 100 {
+        1 => "1xx",
+        2 => "2xx",
+        3 => "3xx",
+        4 => "4xx",
+        5 => "5xx",
+        _ => ABORTED,
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_family_is_rendered_with_its_labels() {
-        let metrics = Metrics::new().unwrap();
-        metrics.request(
-            "/api/v1/prices",
-            "acme",
-            400,
-            Duration::from_millis(1),
-            &[Code::ClientTokenInvalid],
-        );
-        let text = metrics.render();
-        assert!(text.contains(
-            r#"rampart_requests_total{partner="acme",route="/api/v1/prices",status="400"} 1"#
-        ));
-        assert!(text.contains(r#"rampart_errors_total{code="ER800"} 1"#));
-    }
-
-    #[test]
-    fn a_family_without_a_sample_is_rendered_once() {
-        let metrics = Metrics::new().unwrap();
-        metrics.db_pool.with_label_values(&["idle"]).set(2);
-        let text = metrics.render();
-        for (name, ..) in FAMILIES {
-            let head = format!("# TYPE {name} ");
-            assert_eq!(text.matches(&head).count(), 1, "{name}");
-        }
-    }
-}
+mod tests;

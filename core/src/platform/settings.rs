@@ -2,6 +2,8 @@
 //! the contract) and makes its reference of every setting from these types: a doc comment is one
 //! sentence for operators, a key ends in its unit, and `x-unit` names a unit that the key does not.
 
+mod prices;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -9,6 +11,7 @@ use rampart_plugins::PolicyLimits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
+pub use self::prices::{HttpPrice, PriceSource, Prices};
 use crate::platform::crypto::Secret;
 use crate::platform::rate_limit::Quota;
 
@@ -29,6 +32,8 @@ pub struct Settings {
     pub ratelimit: RateLimits,
     /// Limits of policy calls.
     pub policy: Policy,
+    /// Bounds of the metrics.
+    pub metrics: Metrics,
     /// Source of prices.
     pub prices: Prices,
     /// Mail to users.
@@ -273,51 +278,19 @@ impl Default for Policy {
     }
 }
 
-/// `prices`
-#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+/// `metrics`
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Prices {
-    /// `static`: set by the operator; `http`: read from `prices.sources`.
-    pub source: PriceSource,
-    /// Sources by pair, for `http`.
-    pub sources: BTreeMap<String, HttpPrice>,
-    /// Time between two readings of the sources.
-    #[schemars(range(min = 1, max = 86_400))]
-    pub interval_seconds: u32,
-    /// Age at which a price read from a source is too old to quote, unless the pair says otherwise.
-    #[schemars(range(min = 1, max = 604_800))]
-    pub max_age_seconds: u32,
+pub struct Metrics {
+    /// Most partners with series of their own; those of the least recently active are dropped.
+    #[schemars(range(min = 1, max = 1_000_000), extend("x-unit" = "partners"))]
+    pub partners_max: u32,
 }
 
-impl Default for Prices {
+impl Default for Metrics {
     fn default() -> Self {
-        Self {
-            source: PriceSource::Static,
-            sources: BTreeMap::new(),
-            interval_seconds: 10,
-            max_age_seconds: 120,
-        }
+        Self { partners_max: 1_000 }
     }
-}
-
-/// Source of prices.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum PriceSource {
-    /// The operator sets them through the admin API.
-    Static,
-    /// The edge reads them from HTTP sources.
-    Http,
-}
-
-/// One pair's source.
-#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct HttpPrice {
-    /// An https URL that answers JSON.
-    pub url: String,
-    /// JSON pointer (RFC 6901) to the price, a number or a numeric string.
-    pub pointer: String,
 }
 
 /// `mail`

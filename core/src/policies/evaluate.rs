@@ -98,17 +98,13 @@ fn call_version<R: PolicyRequest>(
         shadow::queue_log(core, client, active, &context.request_id, (log, log_dropped));
     }
     let kind = active.kind.as_str();
-    let meters =
-        active.meters.get_or_init(|| core.metrics.policy_meters(kind, &client.tenant.slug));
+    let meters = active.meters.get_or_init(|| core.metrics.policy_meters(kind));
     meters.cost(Duration::from_nanos(ended.saturating_sub(started)), fuel);
     let failure = outcome.as_ref().err().map(|failure| failure.kind);
     let opened = active.breaker.record(ended / NS_PER_MS, failure);
     match outcome {
         Ok(output) => {
-            match R::outcome(&output) {
-                "ok" => meters.ok.inc(),
-                outcome => count_outcome(core, client, active.kind, outcome),
-            }
+            count_outcome(core, client, active.kind, R::outcome(&output));
             let input = request.stored_input(core, client);
             let decision = decision::<R>(active, &context, &output, fuel, input);
             Some(Evaluation { output, decision })
@@ -163,7 +159,6 @@ fn decision<R: PolicyRequest>(
 }
 
 /// Counts one outcome of a call.
-pub(super) fn count_outcome(core: &Core, client: &Client, kind: PolicyKind, outcome: &str) {
-    let labels = [kind.as_str(), &*client.tenant.slug, outcome];
-    core.metrics.policy_calls.with_label_values(&labels).inc();
+pub(super) fn count_outcome(core: &Core, client: &Client, kind: PolicyKind, outcome: &'static str) {
+    core.metrics.policy_call(kind.as_str(), &client.tenant.slug, outcome);
 }

@@ -70,6 +70,11 @@ enum Comparison {
 }
 
 impl ShadowQueue {
+    /// Jobs that wait.
+    pub(crate) fn len(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
     /// Adds a job if there is capacity.
     fn push(&self, job: Job) -> bool {
         // A list of whole jobs: a panic elsewhere cannot have left it half written.
@@ -328,9 +333,8 @@ impl Core {
             ("failed", tally.failed),
             ("skipped", tally.skipped),
         ] {
-            let counter =
-                self.metrics.policy_shadow.with_label_values(&[kind, &*tenant.slug, outcome]);
-            counter.inc_by(runs.unsigned_abs());
+            let counted = (outcome, runs.unsigned_abs());
+            self.metrics.policy_shadow_runs(kind, &tenant.slug, counted);
         }
     }
 }

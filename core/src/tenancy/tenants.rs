@@ -13,6 +13,7 @@ use chrono::{DateTime, Utc};
 use ipnet::IpNet;
 use rust_decimal::Decimal;
 
+use crate::http::request::Head;
 use crate::platform::crypto::Secret;
 use crate::platform::crypto::day_key::DayKey;
 use crate::platform::rate_limit::{Gcra, Quota};
@@ -52,8 +53,8 @@ pub struct Tenant {
     pub wallet_address_required: bool,
     /// Countries it serves, ISO 3166-1 alpha-2; empty for all countries.
     pub allowed_countries: Vec<String>,
-    /// Networks from which its credentials are accepted; empty for all.
-    pub allowed_addresses: Vec<IpNet>,
+    /// Senders from which its credentials are accepted.
+    pub allowed_senders: AllowedSenders,
     /// Its rate limits.
     pub rates: Rates,
     /// Its buckets. They survive a reload, so that a change does not refill them.
@@ -77,11 +78,6 @@ impl Tenant {
     /// True for a test tenant, whose payments, coins and verifications are simulated.
     pub fn is_test(&self) -> bool {
         self.mode == Mode::Test
-    }
-
-    /// True if its credentials are accepted from this address.
-    pub fn allows_address(&self, address: IpAddr) -> bool {
-        includes(&self.allowed_addresses, address)
     }
 
     /// True if a request may set this partner fee, in percent: 0 to [`FEE_PERCENTAGE_MAX`], not
@@ -188,21 +184,47 @@ pub struct ApiKey {
     pub scopes: Scopes,
     /// Time of expiry.
     pub expires_at: Option<DateTime<Utc>>,
-    /// Networks from which it is accepted; empty for all.
-    pub allowed_addresses: Vec<IpNet>,
+    /// Senders from which it is accepted.
+    pub allowed_senders: AllowedSenders,
 }
 
-impl ApiKey {
-    /// True if it is accepted from this address.
-    pub(crate) fn allows_address(&self, address: IpAddr) -> bool {
-        includes(&self.allowed_addresses, address)
+/// The sender of a request, as far as its connection tells.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    /// Its address.
+    pub address: IpAddr,
+    /// Subject of its TLS certificate, which has been verified; `None` without one.
+    pub certificate: Option<Arc<str>>,
+}
+
+impl Sender {
+    /// The sender of this head.
+    pub fn of(head: &Head) -> Self {
+        Self { address: head.peer, certificate: head.client_certificate.clone() }
+    }
+}
+
+/// Senders from which credentials are accepted.
+#[derive(Clone, Debug, Default)]
+pub struct AllowedSenders {
+    /// Their networks; empty for all.
+    pub networks: Vec<IpNet>,
+    /// Subject of the TLS certificate that they need; `None` if they need none.
+    pub certificate: Option<String>,
+}
+
+impl AllowedSenders {
+    /// True if credentials are accepted from this sender.
+    pub fn include(&self, sender: &Sender) -> bool {
+        let known = |network: &IpNet| network.contains(&sender.address);
+        let certified = self.certificate.as_deref().is_none_or(|subject| {
+            sender.certificate.as_deref().is_some_and(|shown| shown == subject)
+        });
+        certified && (self.networks.is_empty() || self.networks.iter().any(known))
     }
 }
 
 /// Most networks of one partner, and of one API key.
 pub(crate) const NETWORKS_MAX: usize = 64;
-
-/// True if a list of networks, which allows all when it is empty, allows this address.
-fn includes(networks: &[IpNet], address: IpAddr) -> bool {
-    networks.is_empty() || networks.iter().any(|network| network.contains(&address))
-}
+/// Longest subject of a certificate, in characters.
+pub(crate) const SUBJECT_CHARS_MAX: usize = 1_024;

@@ -90,6 +90,6 @@ fn admit(core: &Core, client: &Client, decision: &Decision) -> Result<()> {
     if decision.allowed {
         return Ok(());
     }
-    core.metrics.rate_limited.with_label_values(&["login", &*client.tenant.slug]).inc();
+    core.metrics.rate_limited("login", &client.tenant.slug);
     Err(Error::rate_limited("login", *decision))
 }

@@ -13,6 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 pub(crate) use self::admin::Admin;
 use super::Invalid;
+use super::tls::{KeyPair, Tls};
 
 /// `edge`
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
@@ -227,28 +228,6 @@ impl ProxyProtocol {
     }
 }
 
-/// `edge.tls`
-#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct Tls {
-    /// PEM file with the chain of the first certificate, which serves names that no other is for.
-    pub(crate) cert: Option<PathBuf>,
-    /// PEM file with its key.
-    pub(crate) key: Option<PathBuf>,
-    /// Further certificates, each for the names that it holds.
-    pub(crate) certificates: Vec<KeyPair>,
-}
-
-/// A certificate chain and its key, both PEM files.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct KeyPair {
-    /// PEM file with the chain of a further certificate, for the names that it holds.
-    pub(crate) cert: PathBuf,
-    /// PEM file with its key.
-    pub(crate) key: PathBuf,
-}
-
 /// `ops`
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -309,7 +288,7 @@ fn networks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<IpNet>, D:
 }
 
 /// A list, or one element in place of a list; in the environment a list is separated by commas.
-fn one_or_many<'de, D: Deserializer<'de>, T>(
+pub(super) fn one_or_many<'de, D: Deserializer<'de>, T>(
     deserializer: D,
     expected: impl fmt::Display,
     parse: impl Fn(&str) -> Option<T>,

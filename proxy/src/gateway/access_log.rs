@@ -109,10 +109,10 @@ impl AccessLog {
         self.queue.is_some()
     }
 
-    /// Queues a line. Never waits.
-    pub(super) fn write(&self, line: &Line<'_>) {
+    /// Queues a line. Never waits; false when the line was dropped instead.
+    pub(super) fn write(&self, line: &Line<'_>) -> bool {
         let (Some(queue), Some(bytes)) = (&self.queue, line.write(self.format)) else {
-            return;
+            return true;
         };
         if let Err(TrySendError::Full(_)) = queue.try_send(bytes) {
             // The first of each thousand is worth a word; the count says the rest.
@@ -120,7 +120,9 @@ impl AccessLog {
             if dropped.is_multiple_of(1_000) {
                 tracing::warn!(dropped = dropped + 1, "the access log cannot keep up");
             }
+            return false;
         }
+        true
     }
 }
 

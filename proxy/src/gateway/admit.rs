@@ -40,6 +40,7 @@ impl Gateway {
         let admission = self.core.admit(&head, Some(address))?;
         context.route = admission.route.path;
         context.client = admission.slug();
+        context.partner_class = admission.partner_class();
         Ok((head, admission))
     }
 
@@ -75,7 +76,7 @@ impl Gateway {
         if decision.allowed {
             return Ok(decision);
         }
-        self.core.metrics.rate_limited.with_label_values(&["address", ""]).inc();
+        self.core.metrics.rate_limited("address", "");
         Err(Box::new(self.core.refuse_rate(&context.request_id, decision)))
     }
 
@@ -101,6 +102,7 @@ pub(super) fn head(request: &RequestHeader, context: &Context) -> Head {
         query: request.uri.query().map(str::to_owned),
         headers: request.headers.clone(),
         peer: context.client_address,
+        client_certificate: context.client_certificate.clone(),
         request_id: context.request_id.clone(),
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use http::Method;
 use rampart_core::platform::clock::Clock;
 use rampart_core::platform::error::Code;
+use rampart_core::platform::metrics::RequestInFlight;
 
 use super::concurrency::Permit;
 use super::upstream::UpstreamExchange;
@@ -25,10 +26,14 @@ pub(crate) struct Context {
     pub(super) method: Method,
     /// The client's address, which is not the connection's behind a balancer that tells it.
     pub(super) client_address: IpAddr,
+    /// Subject of the client's TLS certificate, if it has one.
+    pub(super) client_certificate: Option<Arc<str>>,
     /// Path of the route as declared, never the one that was asked for.
     pub(super) route: &'static str,
     /// The client's slug; empty as long as nobody has proven to be one.
     pub(super) client: Arc<str>,
+    /// The client's class in metrics: `test`, `live` or `none`.
+    pub(super) partner_class: &'static str,
     /// Codes of the error envelope.
     pub(super) codes: Vec<Code>,
     /// Nanoseconds of the monotonic clock when the head was complete.
@@ -39,6 +44,8 @@ pub(crate) struct Context {
     pub(super) permit: Option<Permit>,
     /// The request on its way to a backend, if it goes to one.
     pub(super) upstream: Option<UpstreamExchange>,
+    /// Counts the request, and its connection as busy.
+    pub(super) in_flight: Option<RequestInFlight>,
     /// Keeps the process from going before the answer is written.
     _busy: Busy,
 }
@@ -50,13 +57,16 @@ impl Context {
             request_id: String::new(),
             method: Method::default(),
             client_address: Ipv4Addr::UNSPECIFIED.into(),
+            client_certificate: None,
             route: NO_ROUTE,
             client: "".into(),
+            partner_class: "none",
             codes: Vec::new(),
             began_ns,
             ended_ns: None,
             permit: None,
             upstream: None,
+            in_flight: None,
             _busy: busy,
         }
     }

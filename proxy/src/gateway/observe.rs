@@ -5,6 +5,7 @@ use std::time::Duration;
 use chrono::SecondsFormat;
 use http::Version;
 use pingora_core::protocols::http::ServerSession;
+use rampart_core::platform::metrics::FinishedRequest;
 
 use super::access_log::Line;
 use super::context::Context;
@@ -19,13 +20,19 @@ impl Gateway {
         let status = session.response_written().map_or(0, |head| head.status.as_u16());
         let ended = context.ended_ns.unwrap_or_else(|| core.clock.monotonic_ns());
         let took = ended.saturating_sub(context.began_ns);
-        let duration = Duration::from_nanos(took);
-        core.metrics.request(context.route, &context.client, status, duration, &context.codes);
+        core.metrics.request(&FinishedRequest {
+            route: context.route,
+            partner: &context.client,
+            partner_class: context.partner_class,
+            status,
+            took: Duration::from_nanos(took),
+            codes: &context.codes,
+        });
         if !public.log.is_on() {
             return;
         }
         let connection = ConnectionInfo::for_session(session);
-        public.log.write(&Line {
+        let written = public.log.write(&Line {
             time: core.clock.now().to_rfc3339_opts(SecondsFormat::Micros, true),
             request_id: &context.request_id,
             // In HTTP/2 a refused one may be as long as a head.
@@ -45,6 +52,9 @@ impl Gateway {
             protocol: protocol(session.req_header().version),
             tls: connection.map_or("", |connection| &connection.tls),
         });
+        if !written {
+            core.metrics.log_lines_dropped.with_label_values::<&str>(&[]).inc();
+        }
     }
 }
 

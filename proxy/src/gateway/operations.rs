@@ -11,6 +11,10 @@ use crate::server::Phase;
 /// Media type of the Prometheus text format.
 const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
+/// Time before a certificate's end from which readiness warns of it.
+const CERTIFICATE_WARNING_SECONDS: i64 = 14 * DAY_SECONDS;
+const DAY_SECONDS: i64 = 24 * 60 * 60;
+
 impl Gateway {
     /// Answers from the core's own state.
     pub(super) async fn answer_operations(&self, head: &Head) -> Reply {
@@ -22,6 +26,7 @@ impl Gateway {
         }
         match head.path.as_str() {
             "/metrics" => {
+                self.show_expiries();
                 Reply::with_body(StatusCode::OK, METRICS_TYPE, self.core.metrics_text().into())
             }
             "/healthz" => {
@@ -30,6 +35,30 @@ impl Gateway {
             "/readyz" => self.ready().await,
             _ => error(StatusCode::NOT_FOUND, "there is /metrics, /healthz and /readyz"),
         }
+    }
+
+    /// Sets the metric of every certificate's end.
+    fn show_expiries(&self) {
+        let metric = &self.core.metrics.certificate_expiry;
+        metric.reset();
+        for (file, end) in self.certificates.iter().flat_map(|all| all.expiries()) {
+            metric.with_label_values(&[&file]).set(end);
+        }
+    }
+
+    /// Sentences about what will keep the edge from serving soon, although it does now.
+    fn warnings(&self) -> Vec<String> {
+        let now = self.core.clock.now().timestamp();
+        let expiries = self.certificates.iter().flat_map(|all| all.expiries());
+        let warning = |(file, end): (String, i64)| match end - now {
+            left if left <= 0 => Some(format!("the certificate in '{file}' has expired")),
+            left if left < CERTIFICATE_WARNING_SECONDS => {
+                let days = left / DAY_SECONDS;
+                Some(format!("the certificate in '{file}' expires in {days} days"))
+            }
+            _ => None,
+        };
+        expiries.filter_map(warning).collect()
     }
 
     async fn ready(&self) -> Reply {
@@ -41,6 +70,7 @@ impl Gateway {
             "ready": ready,
             "stopping": !serving,
             "checks": readiness.checks,
+            "warnings": self.warnings(),
         });
         Reply::with_body(status, "application/json", body.to_string().into())
     }

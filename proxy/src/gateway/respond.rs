@@ -2,7 +2,8 @@
 
 use std::pin::pin;
 
-use http::{Method, Response, StatusCode, header};
+use http::header::STRICT_TRANSPORT_SECURITY;
+use http::{HeaderValue, Method, Response, StatusCode, header};
 use pingora_core::protocols::http::ServerSession;
 use pingora_error::{Error, ErrorType, Result};
 use pingora_http::ResponseHeader;
@@ -45,9 +46,16 @@ impl Gateway {
         let Some(mut reply) = decided else { return Ok(false) };
         // The answer is made, however long the client takes to read it.
         context.permit = None;
-        if let Listener::Private(_) = self.listener {
-            reply.set("x-request-id", &context.request_id);
-            reply.set("cache-control", "no-store");
+        match &self.listener {
+            Listener::Private(_) => {
+                reply.set("x-request-id", &context.request_id);
+                reply.set("cache-control", "no-store");
+            }
+            Listener::Public(public) if is_page(&reply) => {
+                let hsts = public.hsts.clone().map(|value| (STRICT_TRANSPORT_SECURITY, value));
+                reply.headers.extend(hsts);
+            }
+            Listener::Public(_) => {}
         }
         if !closing && can_skip_body(session) {
             session.set_close_on_response_before_downstream_finish(false);
@@ -84,6 +92,8 @@ impl Gateway {
     ) -> Result<Option<Reply>> {
         let connection = ConnectionInfo::for_session(session).cloned().ok_or_else(client_gone)?;
         context.client_address = connection.peer;
+        context.client_certificate.clone_from(&connection.client_certificate);
+        context.in_flight = connection.begin_request();
         let request = session.req_header();
         context.method.clone_from(&request.method);
         let sent = request.headers.get("x-request-id").map(|value| value.as_bytes());
@@ -218,6 +228,18 @@ impl Gateway {
         };
         self.core.refuse(&context.request_id, status, code, detail)
     }
+}
+
+/// `Strict-Transport-Security` for this time; `None` for none.
+pub(super) fn hsts(seconds: u64) -> Option<HeaderValue> {
+    let value = format!("max-age={seconds}");
+    HeaderValue::try_from(value).ok().filter(|_| seconds > 0)
+}
+
+/// The answer is a page for people.
+fn is_page(reply: &Reply) -> bool {
+    let media_type = reply.headers.get(header::CONTENT_TYPE);
+    media_type.is_some_and(|media_type| media_type.as_bytes().starts_with(b"text/html"))
 }
 
 /// The rest of the body may be read and thrown away after the answer, so that the connection can go

@@ -9,12 +9,15 @@ use std::time::Duration;
 use pingora_core::protocols::Stream;
 use pingora_core::protocols::http::ServerSession;
 use pingora_core::protocols::raw_connect::ProxyDigest;
+use pingora_core::protocols::tls::TlsRef;
 use pingora_error::Result;
 use pingora_http::ResponseHeader;
+use rampart_core::platform::metrics::{ConnectionMeter, RequestInFlight};
 use rampart_core::platform::rate_limit::{Gcra, Quota};
 use tokio::sync::Notify;
 
 use super::framing::HeadError;
+use super::tls::x509;
 
 /// Streams that a client may reset before their answer: 10 a second, 100 at once. A client that
 /// changes its mind more often is attacking (CVE-2023-44487).
@@ -30,6 +33,8 @@ pub(crate) struct ConnectionInfo {
     pub(crate) peer: IpAddr,
     /// Version of TLS; empty without.
     pub(crate) tls: String,
+    /// Subject of the client's TLS certificate, which has been verified; `None` without one.
+    pub(crate) client_certificate: Option<Arc<str>>,
     /// Why the head was refused that the current request stands for.
     pub(crate) head_error: OnceLock<HeadError>,
     answering: AtomicBool,
@@ -37,6 +42,7 @@ pub(crate) struct ConnectionInfo {
     first_request_ns: OnceLock<u64>,
     hostile: Notify,
     bucket: Mutex<Option<CachedBucket>>,
+    meter: Option<Arc<ConnectionMeter>>,
 }
 
 /// The bucket of a connection's last address, and until when it is used without a look.
@@ -48,22 +54,27 @@ struct CachedBucket {
 }
 
 impl ConnectionInfo {
-    /// Reads the TLS version off `stream`, whose client is `peer`.
-    pub(super) fn new(stream: &Stream, peer: IpAddr) -> Arc<Self> {
+    /// Reads the TLS version and the client's certificate off `stream`, whose client is `peer` and which `meter` counts.
+    pub(super) fn new(stream: &Stream, peer: IpAddr, meter: Option<ConnectionMeter>) -> Arc<Self> {
         let tls = stream.get_ssl_digest().map_or_else(String::new, |tls| tls.version.to_string());
-        Arc::new(Self::with(peer, tls))
+        let certificate = stream.get_ssl().and_then(TlsRef::peer_certificate_der);
+        let client_certificate = certificate.and_then(x509::subject).map(Arc::from);
+        let meter = meter.map(Arc::new);
+        Arc::new(Self { client_certificate, meter, ..Self::with(peer, tls) })
     }
 
     fn with(peer: IpAddr, tls: String) -> Self {
         Self {
             peer,
             tls,
+            client_certificate: None,
             head_error: OnceLock::new(),
             answering: AtomicBool::new(false),
             resets: Gcra::default(),
             first_request_ns: OnceLock::new(),
             hostile: Notify::new(),
             bucket: Mutex::new(None),
+            meter: None,
         }
     }
 
@@ -101,6 +112,11 @@ impl ConnectionInfo {
                 bucket
             }
         }
+    }
+
+    /// Counts a request until the guard is dropped, on a listener whose connections are counted.
+    pub(crate) fn begin_request(&self) -> Option<RequestInFlight> {
+        self.meter.as_ref().map(ConnectionMeter::begin_request)
     }
 
     /// Marks the begin and the end of a request of HTTP/1: only after it the next one is read.

@@ -13,6 +13,7 @@ use pingora_core::protocols::l4::stream::Stream as Socket;
 use pingora_core::protocols::{ALPN, Ssl as _, Stream};
 use pingora_core::server::ShutdownWatch;
 use pingora_proxy::HttpProxy;
+use rampart_core::Core;
 use rampart_core::platform::metrics::Metrics;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
@@ -27,6 +28,7 @@ use super::network::network;
 use super::request_reader::{RequestReader, Timeouts};
 use super::send_rate::SendBounds;
 use super::tls::{self, BadCertificate, Certificates};
+use crate::config;
 use crate::gateway::Gateway;
 
 /// Time for a TLS handshake, and for the PROXY protocol before it.
@@ -50,9 +52,12 @@ impl Tls {
     pub(super) fn of_operators(
         certificate: Option<&Arc<Certificates>>,
         connections_max: usize,
+        (settings, core): (&config::Tls, &Arc<Core>),
     ) -> Result<Option<Self>, BadCertificate> {
         let Some(certificate) = certificate else { return Ok(None) };
-        let acceptor = tls::acceptor(Arc::clone(certificate))?;
+        // Operators have tokens; certificates are for partners.
+        let settings = config::Tls { client_ca: None, ..settings.clone() };
+        let acceptor = tls::acceptor(Arc::clone(certificate), &settings, core)?;
         tokio::spawn(Arc::clone(certificate).watch());
         Ok(Some(Self { acceptor, addresses: AddressLimits::new(connections_max) }))
     }
@@ -90,6 +95,8 @@ impl AddressLimits {
 pub(super) struct ConnectionLimits {
     pub(super) proxy: Arc<HttpProxy<Gateway>>,
     pub(super) clients: ClientAddresses,
+    /// Its connections are counted.
+    pub(super) public: bool,
     pub(super) permits: Semaphore,
     pub(super) timeouts: Timeouts,
     pub(super) bounds: SendBounds,
@@ -113,7 +120,8 @@ impl ServerApp for ConnectionLimits {
         let Ok(_permit) = self.permits.try_acquire() else { return self.refuse("total") };
         // What a handshake takes is given back before the connection waits for requests.
         let (stream, client, _connection) = Box::pin(self.open(stream)).await?;
-        let info = ConnectionInfo::new(&stream, client);
+        let meter = self.public.then(|| self.metrics.connection());
+        let info = ConnectionInfo::new(&stream, client, meter);
         let digest = info.digest().ok();
         if matches!(stream.selected_alpn_proto(), Some(ALPN::H2)) {
             let io: Stream = Box::new(BufferedIo::new(stream, None, digest, self.bounds.endless()));

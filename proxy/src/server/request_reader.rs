@@ -242,7 +242,7 @@ mod tests {
     fn pair() -> (Near, UnixStream) {
         let (near, far) = UnixStream::pair().unwrap();
         let stream: Stream = Box::new(Socket::from(near));
-        let info = ConnectionInfo::new(&stream, [127, 0, 0, 1].into());
+        let info = ConnectionInfo::new(&stream, [127, 0, 0, 1].into(), None);
         let reader = RequestReader::new(info, TIMEOUTS);
         (Near(stream, reader), far)
     }

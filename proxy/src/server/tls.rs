@@ -1,6 +1,11 @@
 //! Pingora's TLS settings neither choose certificates nor have ticket keys: which certificate a
 //! connection gets, and how a changed file comes into use.
 
+mod key_exchange;
+mod parameters;
+mod tickets;
+pub(super) mod x509;
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,6 +13,7 @@ use std::time::{Duration, SystemTime};
 
 use arc_swap::ArcSwap;
 use pingora_core::listeners::tls::Acceptor;
+use rampart_core::Core;
 use rustls::ServerConfig;
 use rustls::client::verify_server_name;
 use rustls::crypto::CryptoProvider;
@@ -16,7 +22,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
-use crate::config::KeyPair;
+use self::tickets::Tickets;
+use crate::config::{KeyPair, Tls};
 
 /// Pause between two looks at the files.
 const RELOAD_INTERVAL: Duration = Duration::from_secs(1);
@@ -103,6 +110,16 @@ impl Certificates {
         }
     }
 
+    /// The file of each certificate, and the end of its validity in seconds since the epoch.
+    pub(crate) fn expiries(&self) -> Vec<(String, i64)> {
+        let live = self.live.load();
+        let expiry = |(pair, certified): (&KeyPair, &Arc<CertifiedKey>)| {
+            let end = certified.cert.first().and_then(|leaf| x509::not_after(leaf))?;
+            Some((pair.cert.display().to_string(), end))
+        };
+        self.pairs.iter().zip(live.iter()).filter_map(expiry).collect()
+    }
+
     fn take(&self) -> Result<(), BadCertificate> {
         self.live.store(Arc::new(read_all(&self.pairs, &self.provider)?));
         tracing::info!("certificates reloaded");
@@ -172,21 +189,32 @@ fn bad(what: &str, path: &Path, why: &dyn fmt::Display) -> BadCertificate {
     BadCertificate(format!("the {what} in '{}' cannot be used: {why}", path.display()))
 }
 
-/// The parameters of TLS handshakes: TLS 1.2 and 1.3, HTTP/2 before HTTP/1.1, no early data,
-/// resumption by tickets so that nothing is kept for a client that does not come back.
+/// The parameters of TLS handshakes: versions and cipher suites as configured, in our order, HTTP/2
+/// before HTTP/1.1, no early data, resumption by tickets so that nothing is kept for a client that
+/// does not come back.
 ///
 /// # Errors
-/// When rustls cannot be set up, which is our fault.
-pub(crate) fn acceptor(certificates: Arc<Certificates>) -> Result<Acceptor, BadCertificate> {
+/// One sentence: which setting cannot be used.
+pub(crate) fn acceptor(
+    certificates: Arc<Certificates>,
+    tls: &Tls,
+    core: &Arc<Core>,
+) -> Result<Acceptor, BadCertificate> {
     let broken = |e: &dyn fmt::Display| BadCertificate(format!("TLS cannot be set up: {e}"));
-    let provider = certificates.provider.clone();
-    let mut config = ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|e| broken(&e))?
-        .with_no_client_auth()
-        .with_cert_resolver(certificates);
+    let provider = parameters::provider(tls)?;
+    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+        .with_protocol_versions(&parameters::versions(tls))
+        .map_err(|e| broken(&e))?;
+    let builder = match &tls.client_ca {
+        Some(path) => {
+            builder.with_client_cert_verifier(parameters::client_verifier(path, provider)?)
+        }
+        None => builder.with_no_client_auth(),
+    };
+    let mut config = builder.with_cert_resolver(certificates);
+    config.ignore_client_order = true;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    config.ticketer = rustls::crypto::ring::Ticketer::new().map_err(|e| broken(&e))?;
+    config.ticketer = Arc::new(Tickets(Arc::clone(core)));
     // A client that comes back has one, and gets a new one then.
     config.send_tls13_tickets = 1;
     Ok(Acceptor::from_server_config(Arc::new(config)))

@@ -5,6 +5,7 @@
 
 mod access;
 mod admin;
+mod backlogs;
 mod callbacks;
 mod checkout;
 mod dca;

@@ -27,6 +27,7 @@ mod purchase;
 mod race;
 mod readme;
 mod slow_readers;
+mod tls;
 mod uploads;
 mod upstream;
 

@@ -10,6 +10,7 @@ use rampart_tests::deadline::{SOON, until};
 use rampart_tests::edge::Edge;
 use rampart_tests::guests::component;
 use rampart_tests::receiver::Receiver;
+use rampart_tests::wire::Wire;
 use serde_json::json;
 
 use crate::buyer::{RETURN_URL, WALLET, confirm, quote};
@@ -85,6 +86,61 @@ async fn every_family_is_shown_and_no_caller_can_add_a_label() {
     for series in ["unknown", "BREW"] {
         assert!(!text.contains(series), "{series} is in the metrics");
     }
+}
+
+/// The value of a series in a text of metrics; 0 when it is not there.
+fn value(text: &str, series: &str) -> u64 {
+    let line = text.lines().find_map(|line| line.strip_prefix(&format!("{series} ")));
+    line.map_or(0, |value| value.parse().unwrap())
+}
+
+#[tokio::test]
+async fn saturation_is_shown_while_it_lasts() {
+    let edge = Edge::start().await;
+    let metrics = async || edge.ops("/metrics").await.assert_status(200).text().to_owned();
+    let mut wire = Wire::open(edge.address).await;
+    let idle = Wire::open(edge.address).await;
+    let head = b"POST /api/v1/authenticate HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n";
+    wire.send(head).await;
+    let shown = async |open: u64, idle: u64, requests: u64| {
+        until("the gauges follow", SOON, async || {
+            let text = metrics().await;
+            let found = ["connections_open", "connections_idle", "requests_in_flight"]
+                .map(|name| value(&text, &format!("rampart_{name}")));
+            (found == [open, idle, requests]).then_some(())
+        })
+        .await;
+    };
+    shown(2, 1, 1).await;
+    wire.exchange(b"{}").await.unwrap().assert_status(400);
+    shown(2, 2, 0).await;
+    drop((wire, idle));
+    shown(0, 0, 0).await;
+    let text = metrics().await;
+    for name in ["process_resident_memory_bytes", "process_open_fds", "process_threads"] {
+        assert!(value(&text, name) > 0, "{name}");
+    }
+    for name in ["pool_wait_seconds", "statement_duration_seconds"] {
+        let series = format!(r#"rampart_db_{name}_count{{pool="workers"}}"#);
+        assert!(value(&text, &series) > 0, "{series}");
+    }
+    for queue in ["orders", "order_reads", "idempotency_keys", "passwords", "policy_shadows"] {
+        assert!(text.contains(&format!(r#"rampart_queue_length{{queue="{queue}"}} 0"#)), "{queue}");
+    }
+}
+
+#[tokio::test]
+async fn partners_beyond_the_bound_share_no_memory() {
+    let edge = Edge::with(|setup| _ = setup.set("metrics.partners_max", "2")).await;
+    for slug in ["one", "two", "three"] {
+        let partner = edge.partner(slug).await;
+        partner.get("/api/v1/prices").await.assert_status(200);
+        edge.ops("/metrics").await;
+    }
+    let text = edge.ops("/metrics").await.text().to_owned();
+    assert_eq!(values(&text, "partner"), BTreeSet::from(["two", "three"]));
+    assert_eq!(value(&text, "rampart_partner_series_dropped_total"), 1);
+    assert_eq!(values(&text, "partner_class"), BTreeSet::from(["test"]));
 }
 
 #[tokio::test]

@@ -27,6 +27,11 @@ impl KeyClaims {
         Self(Batcher::start(db, KeyClaim))
     }
 
+    /// Items that wait.
+    pub(crate) fn waiting(&self) -> usize {
+        self.0.waiting()
+    }
+
     /// Claims the key; `false` when somebody has it and has not died with it.
     ///
     /// # Errors

@@ -64,6 +64,7 @@ mod tests {
             query: None,
             headers: map,
             peer: [127, 0, 0, 1].into(),
+            client_certificate: None,
             request_id: "r".to_owned(),
         }
     }

@@ -11,7 +11,7 @@ use ipnet::IpNet;
 use crate::Core;
 use crate::endpoint::openapi::doc::{Kind, Member, required};
 use crate::platform::error::{Denial, Result};
-use crate::tenancy::tenants::{Mode, NETWORKS_MAX};
+use crate::tenancy::tenants::{Mode, NETWORKS_MAX, SUBJECT_CHARS_MAX};
 use rampart_types::ClientId;
 
 /// Longest slug, in characters.
@@ -31,6 +31,17 @@ pub(super) fn check_networks(networks: &[IpNet]) -> Result<()> {
     match networks.len() <= NETWORKS_MAX {
         true => Ok(()),
         false => Err(Denial::unprocessable("allowedAddresses: at most 64 networks").into()),
+    }
+}
+
+/// Checks the length of a certificate's subject.
+///
+/// # Errors
+/// 422 when it is longer than [`SUBJECT_CHARS_MAX`].
+pub(super) fn check_subject(subject: Option<&str>) -> Result<()> {
+    match subject.is_none_or(|subject| subject.chars().count() <= SUBJECT_CHARS_MAX) {
+        true => Ok(()),
+        false => Err(Denial::unprocessable("certificateSubject: at most 1024 characters").into()),
     }
 }
 

@@ -52,6 +52,11 @@ pub enum Purpose {
     Identifiers,
     /// Derives deposit addresses of the sandbox.
     SandboxDeposits,
+    /// Seals the TLS session tickets of one day.
+    TlsTickets {
+        /// Days since 1970.
+        day: i64,
+    },
     /// Chains the rows of the audit.
     Audit,
 }
@@ -70,6 +75,7 @@ impl Purpose {
             Self::BlindIndex => "rampart blind index".to_owned(),
             Self::Identifiers => "rampart identifiers".to_owned(),
             Self::SandboxDeposits => "rampart sandbox deposits".to_owned(),
+            Self::TlsTickets { day } => format!("rampart tls tickets {day}"),
             Self::Audit => "rampart audit".to_owned(),
         }
     }

@@ -58,6 +58,16 @@ impl Availability {
         back.is_ok()
     }
 
+    /// Monotonic nanoseconds.
+    pub(super) fn now_ns(&self) -> u64 {
+        self.clock.monotonic_ns()
+    }
+
+    /// The time since [`Availability::now_ns`] was `began`.
+    pub(super) fn since(&self, began: u64) -> Duration {
+        Duration::from_nanos(self.now_ns().saturating_sub(began))
+    }
+
     /// The future's output, unless `deadline` passes or Postgres goes away before.
     ///
     /// # Errors

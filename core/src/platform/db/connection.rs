@@ -14,6 +14,7 @@ use tokio::runtime::Handle;
 use tokio::time::timeout;
 
 use super::availability::Availability;
+use crate::platform::metrics::PoolMeters;
 
 /// A connection to Postgres. A statement on it ends within its deadline; one that does not answer
 /// closes the connection, which can then be used no more.
@@ -26,6 +27,7 @@ pub struct Connection {
     broken: bool,
     availability: Arc<Availability>,
     transaction: TransactionState,
+    meters: Option<PoolMeters>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,10 +46,12 @@ impl Connection {
         raw: PoolConnection<Postgres>,
         deadline: Duration,
         availability: &Arc<Availability>,
+        meters: Option<&PoolMeters>,
     ) -> Self {
         let availability = Arc::clone(availability);
         let transaction = TransactionState::None;
-        Self { raw: Some(raw), deadline, broken: false, availability, transaction }
+        let meters = meters.cloned();
+        Self { raw: Some(raw), deadline, broken: false, availability, transaction, meters }
     }
 
     /// Begins a transaction. It is rolled back unless it is committed.
@@ -95,13 +99,18 @@ impl Connection {
         &'c mut self,
         run: impl FnOnce(&'c mut PgConnection) -> BoxFuture<'c, Result<T, Error>>,
     ) -> Result<T, Error> {
-        let Self { raw: Some(raw), deadline, broken, availability, .. } = self else {
+        let Self { raw: Some(raw), deadline, broken, availability, meters, .. } = self else {
             return Err(no_answer());
         };
         if *broken {
             return Err(no_answer());
         }
-        if let Ok(result) = availability.limit(*deadline, run(raw)).await {
+        let began = availability.now_ns();
+        let ended = availability.limit(*deadline, run(raw)).await;
+        if let Some(meters) = meters {
+            meters.ran(availability.since(began));
+        }
+        if let Ok(result) = ended {
             return result;
         }
         *broken = true;

@@ -1,6 +1,6 @@
 //! The pool: connections of every lane, and the watch over Postgres.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures::TryStreamExt as _;
@@ -17,6 +17,7 @@ use super::availability::{Availability, Probe};
 use super::connection::{Connection, PooledConnection, Transaction, rows};
 use super::lane::Lane;
 use crate::platform::clock::Clock;
+use crate::platform::metrics::{Metrics, PoolMeters};
 use crate::platform::settings;
 
 /// Lifetime of a connection; bounds the time until a failover by address takes effect.
@@ -43,6 +44,7 @@ struct Shared {
     acquire_timeout: Duration,
     availability: Arc<Availability>,
     probe: tokio::sync::Mutex<Probe>,
+    meters: OnceLock<[PoolMeters; Lane::ALL.len()]>,
 }
 
 #[derive(Debug)]
@@ -72,7 +74,14 @@ impl Pool {
         let limit = Lane::Requests.statement_timeout(settings);
         let probe = Probe::new(connect(limit), clock.clone(), limit * PROBE_PART.0 / PROBE_PART.1);
         let probe = tokio::sync::Mutex::new(probe);
-        Self(Arc::new(Shared { lanes, acquire_timeout, availability, probe }))
+        let meters = OnceLock::new();
+        Self(Arc::new(Shared { lanes, acquire_timeout, availability, probe, meters }))
+    }
+
+    /// Measures waits and statements from now on.
+    pub(crate) fn measure(&self, metrics: &Metrics) {
+        // A pool belongs to one edge, which has one set of metrics.
+        let _ = self.0.meters.set(Lane::ALL.map(|lane| metrics.pool(lane.as_str())));
     }
 
     /// A connection of this task's lane.
@@ -92,8 +101,10 @@ impl Pool {
     }
 
     async fn connection(&self) -> Result<Connection, Error> {
-        let Shared { lanes, acquire_timeout, availability, .. } = &*self.0;
-        let lane = &lanes[Lane::current().number()];
+        let Shared { lanes, acquire_timeout, availability, meters, .. } = &*self.0;
+        let number = Lane::current().number();
+        let (lane, meters) = (&lanes[number], meters.get().map(|meters| &meters[number]));
+        let began = availability.now_ns();
         let acquired = timeout(*acquire_timeout, async {
             while availability.wait(*acquire_timeout).await {
                 let acquired = availability.limit(*acquire_timeout, lane.pool.acquire()).await;
@@ -104,8 +115,11 @@ impl Pool {
             }
             Err(Error::PoolTimedOut)
         });
-        let raw = acquired.await.unwrap_or(Err(Error::PoolTimedOut))?;
-        Ok(Connection::new(raw, lane.deadline, availability))
+        let acquired = acquired.await.unwrap_or(Err(Error::PoolTimedOut));
+        if let Some(meters) = meters {
+            meters.waited(availability.since(began));
+        }
+        Ok(Connection::new(acquired?, lane.deadline, availability, meters))
     }
 
     /// Watches Postgres until `stop` is true. Without it an outage is found out by each statement.

@@ -35,6 +35,8 @@ pub struct NewApiKey {
     pub scopes: Vec<Scope>,
     /// CIDR networks from which it is accepted; empty for all.
     pub allowed_addresses: Vec<String>,
+    /// Subject of the TLS certificate that its senders need.
+    pub certificate_subject: Option<String>,
     /// Time of expiry.
     pub expires_at: Option<DateTime<Utc>>,
 }
@@ -50,8 +52,8 @@ impl NewApiKey {
         let scopes: Vec<_> = self.scopes.iter().map(|s| s.as_str().to_owned()).collect();
         sqlx::query!(
             "insert into api_key (client_id, api_key_id, public_id, secret_digest, name, scopes, \
-             allowed_addresses, expires_at, created_at) \
-             values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+             allowed_addresses, expires_at, created_at, certificate_subject) \
+             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
             client.uuid(),
             self.id.uuid(),
             self.public_id,
@@ -61,6 +63,7 @@ impl NewApiKey {
             &self.allowed_addresses,
             self.expires_at,
             now,
+            self.certificate_subject,
         )
         .execute(conn)
         .await?;
@@ -86,6 +89,7 @@ impl ApiKey {
             name: String::new(),
             scopes: Vec::new(),
             allowed_addresses: Vec::new(),
+            certificate_subject: None,
             expires_at: None,
         })
     }

@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use uuid::Uuid;
 
 use super::create::SecretKind;
-use super::{ApiKey, Buckets, Mode, Rates, Tenant, TimedSecret};
+use super::{AllowedSenders, ApiKey, Buckets, Mode, Rates, Tenant, TimedSecret};
 use crate::Core;
 use crate::platform::crypto::Secret;
 use crate::platform::crypto::day_key::DayKey;
@@ -28,7 +28,7 @@ impl Tenant {
             select client_id, slug, username, name, mode, status, default_fee_percentage,
                 fee_cap_percentage, wallet_address_required, allowed_countries, allowed_addresses,
                 rate_limits as "rate_limits: sqlx::types::Json<BTreeMap<String, String>>",
-                tokens_valid_from
+                tokens_valid_from, certificate_subject
             from client
             where revision > $1
             "#,
@@ -68,7 +68,7 @@ impl Tenant {
                 fee_cap_percentage: row.fee_cap_percentage,
                 wallet_address_required: row.wallet_address_required,
                 allowed_countries: row.allowed_countries,
-                allowed_addresses: networks(&row.allowed_addresses)?,
+                allowed_senders: senders(&row.allowed_addresses, row.certificate_subject)?,
                 rates: Rates::new(&core.settings.ratelimit, &quotas(&row.rate_limits.0)?),
                 buckets: buckets.unwrap_or_else(|| Arc::new(Buckets::default())),
                 signing_secrets: take_secrets(SecretKind::Signing),
@@ -90,9 +90,10 @@ fn quotas(texts: &BTreeMap<String, String>) -> Result<BTreeMap<String, Quota>> {
     texts.iter().map(parse).collect()
 }
 
-fn networks(texts: &[String]) -> Result<Vec<IpNet>> {
+fn senders(networks: &[String], certificate: Option<String>) -> Result<AllowedSenders> {
     let parse = |text: &String| text.parse().map_err(|e| Error::internal("read a network", e));
-    texts.iter().map(parse).collect()
+    let networks: Vec<IpNet> = networks.iter().map(parse).collect::<Result<_>>()?;
+    Ok(AllowedSenders { networks, certificate })
 }
 
 /// The context that a sealed secret is bound to.
@@ -146,7 +147,7 @@ fn open(core: &Core, client: Uuid, secret: Uuid, sealed: &[u8]) -> Result<String
 async fn api_keys(core: &Core, ids: &[Uuid]) -> Result<HashMap<Uuid, Vec<Arc<ApiKey>>>> {
     let rows = sqlx::query!(
         "select client_id, api_key_id, public_id, secret_digest, scopes, expires_at, \
-         allowed_addresses \
+         allowed_addresses, certificate_subject \
          from api_key where client_id = any($1) and revoked_at is null",
         ids,
     )
@@ -165,7 +166,7 @@ async fn api_keys(core: &Core, ids: &[Uuid]) -> Result<HashMap<Uuid, Vec<Arc<Api
             secret_digest,
             scopes: super::Scopes::from_stored(&row.scopes),
             expires_at: row.expires_at,
-            allowed_addresses: networks(&row.allowed_addresses)?,
+            allowed_senders: senders(&row.allowed_addresses, row.certificate_subject)?,
         };
         keys.entry(row.client_id).or_default().push(Arc::new(key));
     }

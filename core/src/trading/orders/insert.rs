@@ -33,6 +33,11 @@ impl OrderInserts {
         Self(Batcher::start(db, OrderInsert))
     }
 
+    /// Items that wait.
+    pub(crate) fn waiting(&self) -> usize {
+        self.0.waiting()
+    }
+
     /// Makes the order, in one commit with others that come at the same time.
     ///
     /// # Errors

@@ -75,6 +75,11 @@ impl OrderReads {
     pub(crate) fn start(db: &Pool) -> Self {
         Self(Batcher::start(db, OrderRead))
     }
+
+    /// Items that wait.
+    pub(crate) fn waiting(&self) -> usize {
+        self.0.waiting()
+    }
 }
 
 /// An order as it is asked for.

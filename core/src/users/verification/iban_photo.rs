@@ -111,7 +111,7 @@ fn count_upload(core: &Core, client: &Client, user: UserId) -> Result<()> {
     if decision.allowed {
         return Ok(());
     }
-    core.metrics.rate_limited.with_label_values(&["uploads", &*client.tenant.slug]).inc();
+    core.metrics.rate_limited("uploads", &client.tenant.slug);
     Err(Error::rate_limited("uploads", decision))
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
 
-use super::{SLUG, check_networks, find};
+use super::{SLUG, check_networks, check_subject, find};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Kind, Shape, required};
@@ -50,6 +50,7 @@ impl Endpoint for IssueApiKey {
     fn read(input: &Input, _: &Operator) -> Result<(String, NewKey)> {
         let new: NewKey = strict::body(input)?;
         check_networks(&new.allowed_addresses)?;
+        check_subject(new.certificate_subject.as_deref())?;
         if new.scopes.len() > Scope::ALL.len() {
             return Err(Denial::unprocessable("scopes: at most one of each").into());
         }
@@ -66,6 +67,7 @@ impl Endpoint for IssueApiKey {
         key.name = new.name;
         key.scopes = new.scopes;
         key.expires_at = new.expires_at;
+        key.certificate_subject = new.certificate_subject.filter(|subject| !subject.is_empty());
         key.allowed_addresses = new.allowed_addresses.iter().map(ToString::to_string).collect();
         let mut tx = core.db.begin().await?;
         revision::client_changed(&mut tx, client).await?;
@@ -103,6 +105,9 @@ pub struct NewKey {
     /// Networks from which it is accepted, in CIDR notation, at most 64; any if empty.
     #[schemars(with = "Vec<String>")]
     allowed_addresses: Vec<IpNet>,
+    /// Subject of the TLS client certificate that comes with it, such as
+    /// `C=NL, O=Acme Wallets, CN=acme`; none is needed if empty.
+    certificate_subject: Option<String>,
 }
 
 /// A new API key, in clear.

@@ -26,12 +26,14 @@ pub(super) const EXAMPLE: &str = r#"{
     "id": "0199a000-0000-7000-8000-000000000001", "slug": "acme", "name": "Acme Wallets",
     "mode": "test", "status": "active", "username": "acme", "defaultFeePercentage": 1.5,
     "feeCapPercentage": 3, "walletAddressRequired": false, "allowedCountries": ["NL", "DE"],
-    "allowedAddresses": [], "rateLimits": {"quotes": "5/s burst 7"},
+    "allowedAddresses": [], "certificateSubject": null,
+    "rateLimits": {"quotes": "5/s burst 7"},
     "policySignatureRequired": false, "policyApprovalRequired": false,
     "contactEmail": "hooks@acme.example",
     "createdAt": "2026-03-01T12:00:00Z", "apiKeys": [{
         "id": "0199a000-0000-7000-8000-000000000002", "name": "office", "scopes": [],
-        "allowedAddresses": ["192.0.2.0/24"], "expiresAt": null, "lastUsedAt": null
+        "allowedAddresses": ["192.0.2.0/24"], "certificateSubject": null,
+        "expiresAt": null, "lastUsedAt": null
     }]
 }"#;
 
@@ -146,6 +148,8 @@ pub struct Partner {
     allowed_countries: Vec<String>,
     /// Networks from which its credentials are accepted, in CIDR notation; any if empty.
     allowed_addresses: Vec<String>,
+    /// Subject of the TLS client certificate that comes with every credential, if one is needed.
+    certificate_subject: Option<String>,
     /// Rates by bucket, such as `5/s burst 7`; the edge's default where none is set.
     #[schemars(with = "Map<String, Value>")]
     rate_limits: Value,
@@ -168,6 +172,8 @@ struct ApiKey {
     scopes: Vec<String>,
     /// Networks from which it is accepted, in CIDR notation; any if empty.
     allowed_addresses: Vec<String>,
+    /// Subject of the TLS client certificate that comes with it, if one is needed.
+    certificate_subject: Option<String>,
     expires_at: Option<DateTime<Utc>>,
     last_used_at: Option<DateTime<Utc>>,
 }
@@ -182,7 +188,7 @@ impl Partner {
             "select client_id, slug, name, mode, status, username, default_fee_percentage, \
              fee_cap_percentage, wallet_address_required, allowed_countries, rate_limits, \
              policy_signature_required, policy_approval_required, allowed_addresses, \
-             contact_email, created_at \
+             certificate_subject, contact_email, created_at \
              from client where slug = $1",
             slug,
         )
@@ -191,7 +197,8 @@ impl Partner {
         .ok_or_else(|| Denial::not_found("partner"))?;
         let api_keys = sqlx::query_as!(
             ApiKey,
-            "select api_key_id as id, name, scopes, allowed_addresses, expires_at, last_used_at \
+            "select api_key_id as id, name, scopes, allowed_addresses, certificate_subject, \
+             expires_at, last_used_at \
              from api_key where client_id = $1 and revoked_at is null order by created_at",
             row.client_id,
         )
@@ -209,6 +216,7 @@ impl Partner {
             wallet_address_required: row.wallet_address_required,
             allowed_countries: row.allowed_countries,
             allowed_addresses: row.allowed_addresses,
+            certificate_subject: row.certificate_subject,
             rate_limits: row.rate_limits,
             policy_signature_required: row.policy_signature_required,
             contact_email: row.contact_email,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::read::{EXAMPLE, Partner};
-use super::{SLUG, check_networks};
+use super::{SLUG, check_networks, check_subject};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
@@ -101,7 +101,8 @@ impl Endpoint for UpdatePartner {
                 policy_signature_required = coalesce($9, policy_signature_required),
                 allowed_addresses = coalesce($10, allowed_addresses),
                 contact_email = case when $11 then $12 else contact_email end,
-                policy_approval_required = coalesce($13, policy_approval_required)
+                policy_approval_required = coalesce($13, policy_approval_required),
+                certificate_subject = nullif(coalesce($14, certificate_subject), '')
             where slug = $1
             "#,
             slug,
@@ -117,6 +118,7 @@ impl Endpoint for UpdatePartner {
             change.contact_email.is_some(),
             change.contact_email.as_ref().and_then(Option::as_deref),
             change.policy_approval_required,
+            change.certificate_subject,
         )
         .execute(&mut *tx)
         .await?;
@@ -177,6 +179,9 @@ struct Change {
     /// any if empty.
     #[schemars(with = "Option<Vec<String>>")]
     allowed_addresses: Option<Vec<IpNet>>,
+    /// Subject of the TLS client certificate that comes with every credential, such as
+    /// `C=NL, O=Acme Wallets, CN=acme`; none is needed if empty.
+    certificate_subject: Option<String>,
     /// Rates by bucket, such as `5/s burst 7` or `10/min`: `client`, `quotes`, `credentials`,
     /// `login`, `uploads`.
     #[schemars(with = "Option<BTreeMap<String, String>>")]
@@ -232,6 +237,7 @@ impl Change {
         if contact.is_some_and(|address| address.parse::<EmailAddress>().is_err()) {
             return Err(Denial::unprocessable("contactEmail: not an e-mail address").into());
         }
+        check_subject(self.certificate_subject.as_deref())?;
         let mut countries = self.allowed_countries.iter().flatten();
         if let Some(bad) = countries.find(|code| code.parse::<Country>().is_err()) {
             let reason = format!("allowedCountries: {bad} is no country");

@@ -188,6 +188,7 @@ mod tests {
                 query: None,
                 headers,
                 peer: [127, 0, 0, 1].into(),
+                client_certificate: None,
                 request_id: "r".into(),
             },
             body: Bytes::from_static(body.as_bytes()),

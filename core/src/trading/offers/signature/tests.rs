@@ -27,6 +27,7 @@ fn signable(body: &str) -> Signable {
         query: None,
         headers: HeaderMap::new(),
         peer: [127, 0, 0, 1].into(),
+        client_certificate: None,
         request_id: "test".to_owned(),
     };
     Signable::read(&Input {

@@ -1,0 +1,51 @@
+//! Queues of this edge and backlogs in the database, as metrics.
+
+use crate::Core;
+use crate::platform::error::Result;
+
+/// Most rows of a backlog that are counted.
+const COUNTED_MAX: i64 = 100_000;
+
+impl Core {
+    /// Items that wait in each queue of this edge.
+    pub(crate) fn queue_lengths(&self) -> [(&'static str, usize); 5] {
+        [
+            ("orders", self.order_inserts.waiting()),
+            ("order_reads", self.order_reads.waiting()),
+            ("idempotency_keys", self.key_claims.waiting()),
+            ("passwords", self.passwords.waiting()),
+            ("policy_shadows", self.policy_shadows.len()),
+        ]
+    }
+
+    /// Measures what waits in the database: deliveries and mails, of all edges together.
+    ///
+    /// # Errors
+    /// When the database cannot be read; the metrics stay as they are.
+    pub async fn measure_backlogs(&self) -> Result<()> {
+        let found = sqlx::query!(
+            r#"
+            with due as (
+                (select 'deliveries' as queue, next_attempt_at from delivery
+                 where state = 'pending' limit $1)
+                union all
+                (select 'mail', next_attempt_at from mail_outbox
+                 where state = 'pending' limit $1))
+            select queue as "queue!", count(*) as "waiting!",
+                greatest(extract(epoch from now() - min(next_attempt_at)), 0)::bigint
+                    as "overdue_seconds!"
+            from due group by queue
+            "#,
+            COUNTED_MAX,
+        )
+        .fetch_all(&self.db)
+        .await?;
+        for queue in ["deliveries", "mail"] {
+            let row = found.iter().find(|row| row.queue == queue);
+            let (waiting, overdue) = row.map_or((0, 0), |row| (row.waiting, row.overdue_seconds));
+            self.metrics.backlog.with_label_values(&[queue]).set(waiting);
+            self.metrics.backlog_overdue.with_label_values(&[queue]).set(overdue);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,89 @@
+use super::*;
+
+fn finished(partner: &str, status: u16) -> FinishedRequest<'_> {
+    FinishedRequest {
+        route: "/api/v1/prices",
+        partner,
+        partner_class: "test",
+        status,
+        took: Duration::from_micros(70),
+        codes: &[],
+    }
+}
+
+#[test]
+fn every_family_is_rendered_with_its_labels() {
+    let metrics = Metrics::new(10).unwrap();
+    let codes = &[Code::ClientTokenInvalid];
+    metrics.request(&FinishedRequest { codes, ..finished("acme", 400) });
+    let text = metrics.render();
+    for line in [
+        r#"rampart_requests_total{partner="acme",route="/api/v1/prices",status="400"} 1"#,
+        r#"rampart_errors_total{code="ER800"} 1"#,
+        r#"status_class="4xx",le="0.00005"} 0"#,
+        r#"status_class="4xx",le="0.0001"} 1"#,
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+}
+
+#[test]
+fn every_status_is_told() {
+    let metrics = Metrics::new(10).unwrap();
+    for status in [0, 303, 403, 418, 502, 504] {
+        metrics.request(&finished("acme", status));
+    }
+    let text = metrics.render();
+    for label in ["aborted", "303", "403", "418", "502", "504"] {
+        assert!(text.contains(&format!(r#"status="{label}"}} 1"#)), "{label}: {text}");
+    }
+}
+
+#[test]
+fn only_the_most_recently_active_partners_have_series() {
+    let metrics = Metrics::new(3).unwrap();
+    for partner in ["a", "b", "c", "d", "b", "e"] {
+        metrics.request(&finished(partner, 200));
+        metrics.rate_limited("client", partner);
+        metrics.partners.settle();
+    }
+    let text = metrics.render();
+    let shown = |partner: &str| text.contains(&format!(r#"partner="{partner}""#));
+    assert_eq!(["a", "b", "c", "d", "e"].map(shown), [false, true, false, true, true], "{text}");
+    assert!(text.contains("rampart_partner_series_dropped_total 2"), "{text}");
+    assert!(metrics.is_active("b") && !metrics.is_active("a"));
+    metrics.request(&finished("a", 200));
+    let back = r#"rampart_requests_total{partner="a",route="/api/v1/prices",status="200"} 1"#;
+    assert!(metrics.render().contains(back));
+}
+
+#[test]
+fn a_connection_is_idle_between_its_requests() {
+    let metrics = Metrics::new(3).unwrap();
+    let shown = |name: &str, count: u8| {
+        let text = metrics.render();
+        assert!(text.contains(&format!("\nrampart_{name} {count}\n")), "{name}: {text}");
+    };
+    let connection = std::sync::Arc::new(metrics.connection());
+    shown("connections_idle", 1);
+    let requests = [connection.begin_request(), connection.begin_request()];
+    drop(connection);
+    shown("connections_open", 1);
+    shown("connections_idle", 0);
+    shown("requests_in_flight", 2);
+    drop(requests);
+    for name in ["connections_open", "connections_idle", "requests_in_flight"] {
+        shown(name, 0);
+    }
+}
+
+#[test]
+fn a_family_without_a_sample_is_rendered_once() {
+    let metrics = Metrics::new(10).unwrap();
+    metrics.db_pool.with_label_values(&["idle"]).set(2);
+    let text = metrics.render();
+    for (name, ..) in FAMILIES {
+        let head = format!("# TYPE {name} ");
+        assert_eq!(text.matches(&head).count(), 1, "{name}");
+    }
+}

@@ -1,0 +1,46 @@
+//! Pingora's configuration, and the file of authorities that it would only panic about.
+
+use std::fmt;
+
+use pingora_core::server::configuration::ServerConf;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+
+use crate::config::Config;
+use crate::startup_error::StartupError;
+
+/// Attempts to send a request to an upstream. It is sent again only when the upstream has closed a
+/// kept connection meanwhile, and it only reads.
+const UPSTREAM_TRIES: usize = 2;
+/// Seconds that runtimes wait for threads that still block when everything else has ended.
+const RUNTIME_END_SECONDS: u64 = 1;
+
+/// Pingora's configuration. Its grace period is none: `Watch` returns when everything has ended.
+///
+/// # Errors
+/// One sentence: the file of `limits.upstream_ca` holds no certificates.
+pub(super) fn of(config: &Config) -> Result<ServerConf, StartupError> {
+    Ok(ServerConf {
+        threads: config.edge.threads,
+        max_retries: UPSTREAM_TRIES,
+        ca_file: upstream_ca(config)?,
+        grace_period_seconds: Some(0),
+        graceful_shutdown_timeout_seconds: Some(RUNTIME_END_SECONDS),
+        ..ServerConf::default()
+    })
+}
+
+/// The file with the upstream's authorities, once it is seen to hold some.
+fn upstream_ca(config: &Config) -> Result<Option<String>, StartupError> {
+    let Some(path) = &config.core.limits.upstream_ca else { return Ok(None) };
+    let shown = path.display();
+    let wrong = |why: &dyn fmt::Display| {
+        StartupError::new(&format!("'limits.upstream_ca' is not usable: '{shown}'"), why)
+    };
+    let certificates = CertificateDer::pem_file_iter(path).map_err(|e| wrong(&e))?;
+    let certificates: Result<Vec<_>, _> = certificates.collect();
+    if certificates.map_err(|e| wrong(&e))?.is_empty() {
+        return Err(wrong(&"it holds no certificate"));
+    }
+    Ok(Some(shown.to_string()))
+}

@@ -1,0 +1,78 @@
+//! The versions, cipher suites and key exchanges of TLS handshakes.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::ClientCertVerifier;
+use rustls::version::{TLS12, TLS13};
+use rustls::{RootCertStore, SupportedCipherSuite, SupportedProtocolVersion};
+
+use super::BadCertificate;
+use super::key_exchange::X25519MlKem768;
+use crate::config::{Tls, TlsVersion};
+
+/// The provider with X25519MLKEM768 before its own key exchanges, and the cipher suites of `edge.tls.ciphers`, in their order.
+///
+/// # Errors
+/// One sentence: which name is unknown, and which there are.
+pub(super) fn provider(tls: &Tls) -> Result<Arc<CryptoProvider>, BadCertificate> {
+    let mut provider = rustls::crypto::ring::default_provider();
+    provider.kx_groups.insert(0, &X25519MlKem768);
+    if !tls.ciphers.is_empty() {
+        let known = |name: &String| {
+            let suite = provider.cipher_suites.iter().find(|suite| iana_name(suite) == *name);
+            suite.copied().ok_or_else(|| unknown(name, &provider.cipher_suites))
+        };
+        provider.cipher_suites = tls.ciphers.iter().map(known).collect::<Result<_, _>>()?;
+    }
+    Ok(Arc::new(provider))
+}
+
+/// The name of a cipher suite as registered: rustls tells those of TLS 1.3 apart by their prefix.
+fn iana_name(suite: &SupportedCipherSuite) -> String {
+    format!("{:?}", suite.suite()).replace("TLS13_", "TLS_")
+}
+
+fn unknown(name: &str, suites: &[SupportedCipherSuite]) -> BadCertificate {
+    let known: Vec<_> = suites.iter().map(iana_name).collect();
+    let known = known.join(", ");
+    BadCertificate(format!("'edge.tls.ciphers' names '{name}', which is none of {known}"))
+}
+
+/// The versions from `edge.tls.min_version` on.
+pub(super) fn versions(tls: &Tls) -> Vec<&'static SupportedProtocolVersion> {
+    match tls.min_version {
+        TlsVersion::Tls12 => vec![&TLS13, &TLS12],
+        TlsVersion::Tls13 => vec![&TLS13],
+    }
+}
+
+/// Checks the certificates of clients that have one against the authorities in `path`.
+///
+/// # Errors
+/// One sentence: why the file cannot be used.
+pub(super) fn client_verifier(
+    path: &Path,
+    provider: Arc<CryptoProvider>,
+) -> Result<Arc<dyn ClientCertVerifier>, BadCertificate> {
+    let bad = |why: &dyn fmt::Display| {
+        let shown = path.display();
+        BadCertificate(format!("'edge.tls.client_ca' is not usable: '{shown}': {why}"))
+    };
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_file_iter(path).map_err(|e| bad(&e))? {
+        roots.add(certificate.map_err(|e| bad(&e))?).map_err(|e| bad(&e))?;
+    }
+    if roots.is_empty() {
+        return Err(bad(&"it holds no certificate"));
+    }
+    WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
+        .allow_unauthenticated()
+        .build()
+        .map_err(|e| bad(&e))
+}
