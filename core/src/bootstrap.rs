@@ -121,7 +121,7 @@ impl Core {
             .map_err(|e| Error::internal("register metrics", e))?;
         db.measure(&metrics);
         metrics.build_info.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
-        let policies = Policies::new(&settings.policy)?;
+        let policies = Arc::new(Policies::new(&settings.policy, &keys)?);
         let price_feed = PriceFeed::new(&settings.prices)?;
         let snapshots = Snapshots::empty();
         let passwords = Passwords::new(clock.clone())?;
@@ -158,7 +158,6 @@ impl Core {
             settings,
         });
         core.refresh().await?;
-        core.compile_policies().await?;
         Ok(core)
     }
 }

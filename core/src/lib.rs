@@ -19,6 +19,8 @@ pub mod trading;
 pub mod users;
 pub mod workers;
 
+use std::sync::Arc;
+
 use crate::auth::passwords::Passwords;
 use crate::auth::tokens::Tokens;
 use crate::endpoint::KeyClaims;
@@ -60,7 +62,7 @@ pub struct Core {
     /// Metrics of this edge.
     pub metrics: Metrics,
     /// The runtime of partners' policies.
-    pub policies: Policies,
+    pub policies: Arc<Policies>,
     /// The queue of shadow runs and samples of policies.
     pub policy_shadows: ShadowQueue,
     /// The HTTP client for deliveries to partners.

@@ -30,8 +30,8 @@ mod shadow;
 pub(crate) mod signed_change;
 pub mod statement;
 
-pub use rampart_plugins::Template;
 pub use rampart_plugins::contract::PolicyKind;
+pub use rampart_plugins::{Template, compile_as_child};
 
 pub use self::check::{CheckedComponent, check};
 pub use self::kinds::fee::{PolicyFees, fee_schedule};

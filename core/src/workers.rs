@@ -83,7 +83,7 @@ impl Core {
     }
 
     async fn maintain_compiled_policies(&self) -> Result<()> {
-        self.compile_policies().await?;
+        self.compile_replacing_policies().await?;
         self.delete_expired_replay_tokens().await
     }
 

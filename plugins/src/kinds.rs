@@ -90,6 +90,11 @@ impl Policy {
         &self.linked().digest
     }
 
+    /// Memory that it takes while it is loaded, in bytes, about.
+    pub fn memory_bytes(&self) -> usize {
+        self.linked().memory_bytes
+    }
+
     /// The interfaces it imports, as `rampart:policy/log@0.1.0`.
     pub fn imports(&self) -> Vec<String> {
         let Linked { runtime, instance, .. } = self.linked();

@@ -6,6 +6,8 @@
 mod admission;
 #[path = "policies/compatibility.rs"]
 mod compatibility;
+#[path = "policies/compiler.rs"]
+mod compiler;
 #[path = "policies/floods.rs"]
 mod floods;
 #[path = "policies/forged.rs"]

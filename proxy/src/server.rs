@@ -264,7 +264,10 @@ impl EdgeService {
         fds: Option<ListenFds>,
         tasks: usize,
     ) -> Result<Arc<Core>, StartupError> {
-        let core = Core::start(self.config.core.clone(), self.clock.clone()).await;
+        let mut settings = self.config.core.clone();
+        // This very binary, even when a newer one has taken its name.
+        settings.policy.compiler = Some("/proc/self/exe".into());
+        let core = Core::start(settings, self.clock.clone()).await;
         let core = core.map_err(sentence)?;
         if let Some(peer) = self.peer.take() {
             let taking = tokio::task::spawn_blocking(move || peer.take_over()).await;

@@ -228,6 +228,10 @@ impl Default for RateLimits {
     }
 }
 
+/// Arguments of `policy.compiler`; the bounds of memory, in bytes, and of processor time, in seconds,
+/// follow.
+pub const COMPILER_ARGUMENTS: [&str; 2] = ["policy", "compile-child"];
+
 /// `policy`
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -244,7 +248,17 @@ pub struct Policy {
     pub deadline_ms: u64,
     /// Linear memory of one call.
     #[schemars(range(min = 65_536, max = 4_294_967_296u64))]
+    pub call_memory_bytes: usize,
+    /// Memory of all compiled components; over it, those called least recently are loaded again at
+    /// their next call.
+    #[schemars(range(min = 4_194_304, max = 1_099_511_627_776u64))]
     pub memory_bytes: usize,
+    /// Memory of one compilation, which runs in a process of its own.
+    #[schemars(range(min = 268_435_456, max = 68_719_476_736u64))]
+    pub compile_memory_bytes: u64,
+    /// Longest compilation of a component.
+    #[schemars(range(min = 100, max = 600_000))]
+    pub compile_timeout_ms: u64,
     /// Most calls at once.
     #[schemars(
         range(min = 1, max = 10_000),
@@ -258,8 +272,12 @@ pub struct Policy {
     /// registered one.
     pub root_keys: BTreeMap<String, String>,
     /// Folder for the native code of policies, which only this user may enter; made if missing.
-    #[schemars(extend("x-default" = "none: every start compiles every policy"))]
+    #[schemars(extend("x-default" = "none: every start compiles the policies that it calls"))]
     pub cache_folder: Option<PathBuf>,
+    /// Program that compiles policies in a process of its own, with the arguments of
+    /// [`COMPILER_ARGUMENTS`]; without one this process compiles. Set by the binary.
+    #[serde(skip)]
+    pub compiler: Option<PathBuf>,
 }
 
 impl Default for Policy {
@@ -269,11 +287,15 @@ impl Default for Policy {
             fuel: limits.fuel_max,
             fuel_per_second_max: 1_000_000_000,
             deadline_ms: limits.deadline_ms,
-            memory_bytes: limits.memory_bytes_max,
+            call_memory_bytes: limits.memory_bytes_max,
+            memory_bytes: 512 << 20,
+            compile_memory_bytes: limits.compile_memory_bytes_max,
+            compile_timeout_ms: limits.admission_ms_max,
             live_max: limits.live_calls_max,
             require_signature: false,
             root_keys: BTreeMap::new(),
             cache_folder: None,
+            compiler: None,
         }
     }
 }

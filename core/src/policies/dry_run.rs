@@ -128,9 +128,10 @@ impl LoadedVersion {
         let Some(in_use) = in_use else {
             return Self::load(core, target, version.unwrap_or_default(), keys).await;
         };
-        let policy =
-            in_use.policy().ok_or(LifecycleError::NotFound("compiled policy on this edge"))?;
-        let (policy, config) = (policy.clone(), in_use.config.clone());
+        let digest = in_use.digest().to_owned();
+        let policy = core.policies.compiled(target.kind, &digest, &core.db).await?;
+        let policy = policy.map_err(LifecycleError::Invalid)?;
+        let config = in_use.config.clone();
         Ok(Self { version: in_use.version, policy, config, keys })
     }
 

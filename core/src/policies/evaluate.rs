@@ -32,6 +32,17 @@ pub(super) struct PolicyFailure {
     pub(super) fail_closed: bool,
 }
 
+/// Loads the code of the tenant's policies of a kind, unless it is loaded. Precedes every evaluation,
+/// which is synchronous; cheap but at the first use.
+pub(super) async fn ready(core: &Core, client: &Client, kind: PolicyKind) {
+    let policies = &client.tenant.policies;
+    let rollout = policies.rollout(kind).map(|rollout| &rollout.policy);
+    for policy in policies.get(kind).into_iter().chain(rollout) {
+        let now_ms = core.clock.monotonic_ns() / NS_PER_MS;
+        core.policies.ready(&policy.serving().slot, now_ms, &core.db).await;
+    }
+}
+
 /// Calls the version that serves `subject`; `None` when the built-in rule does.
 ///
 /// When a canary fails, the active version is called.
@@ -73,7 +84,7 @@ fn call_version<R: PolicyRequest>(
     active: &Arc<ActivePolicy>,
     request: &R,
 ) -> Option<Evaluation<R::Output>> {
-    let Some(policy) = active.policy() else {
+    let Some(policy) = &active.policy() else {
         count_outcome(core, client, active.kind, "load");
         return None;
     };

@@ -103,7 +103,7 @@ pub(super) fn queue_run<R: PolicyRequest>(
     let keys = client.tenant.policies.verification_keys.clone();
     let candidate = Arc::clone(&rollout.policy);
     let run = move || {
-        let Some(policy) = candidate.policy() else { return Comparison::Skipped };
+        let Some(policy) = &candidate.policy() else { return Comparison::Skipped };
         let inputs = CallInputs { context: &context, config: &candidate.config, keys: &keys };
         match request.call(CallClass::Background, policy, inputs) {
             Some(report) => compare(&request, active.as_ref(), report),

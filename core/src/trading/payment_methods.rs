@@ -99,7 +99,7 @@ impl Endpoint for V2 {
                 Some(country) => country.policy_input(policy_methods, &context),
                 None => policy_input(policy_methods, &context, &order).into(),
             };
-            if let Some(ranking) = policies::rank(core, &client, user, input) {
+            if let Some(ranking) = policies::rank(core, &client, user, input).await {
                 let shown = ranking.indices.iter().filter_map(|index| order.get(*index).copied());
                 return responses.list(catalogue, &shown.collect::<Vec<_>>());
             }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use rampart_native_code::NativeCode;
 use ring::digest;
 use wasmtime::component::Component;
 
@@ -17,6 +18,8 @@ const PACKAGE: &str = "rampart:policy/";
 const TRACK: &str = "0.1.";
 
 const REASON_BYTES_MAX: usize = 512;
+/// Memory of a loaded component beside its native code, in bytes, as measured.
+const LOADED_BYTES: usize = 128 << 10;
 
 /// The reason a component was not accepted: one line for the operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,8 +46,9 @@ pub(crate) fn load(
     wasm: &[u8],
 ) -> Result<Policy, Rejection> {
     check_size(runtime, wasm)?;
-    let component = Component::from_binary(&runtime.engine, wasm)
-        .map_err(|e| Rejection::new(format!("not a component this host can run: {e:#}")))?;
+    let digest: Arc<str> = hex::encode(digest::digest(&digest::SHA256, wasm)).into();
+    let code = native_code(runtime, &digest, wasm)?;
+    let component = code.load(&runtime.engine).map_err(cannot_run)?;
     check_imports(runtime, kind, &component)?;
     check_exports(runtime, kind, &component)?;
     check_resources(runtime, &component)?;
@@ -53,8 +57,29 @@ pub(crate) fn load(
         .linker(&runtime.engine)
         .and_then(|linker| linker.instantiate_pre(&component))
         .map_err(mismatch)?;
-    let digest = hex::encode(digest::digest(&digest::SHA256, wasm)).into();
-    Policy::new(kind, Linked { runtime: Arc::clone(runtime), instance, digest }).map_err(mismatch)
+    let memory_bytes = code.as_bytes().len().saturating_add(LOADED_BYTES);
+    let linked = Linked { runtime: Arc::clone(runtime), instance, digest, memory_bytes };
+    Policy::new(kind, linked).map_err(mismatch)
+}
+
+/// The native code of a component: cached, or compiled now.
+fn native_code(runtime: &Runtime, digest: &str, wasm: &[u8]) -> Result<NativeCode, Rejection> {
+    let cached = runtime.native_code.as_ref();
+    if let Some(code) = cached.and_then(|folder| folder.get(&runtime.engine, digest)) {
+        return Ok(code);
+    }
+    let code = match &runtime.compiler {
+        Some(program) => program.compile(&runtime.limits, wasm)?,
+        None => NativeCode::compile(&runtime.engine, wasm).map_err(cannot_run)?,
+    };
+    if let Some(folder) = cached {
+        folder.put(&runtime.engine, digest, &code);
+    }
+    Ok(code)
+}
+
+fn cannot_run(error: wasmtime::Error) -> Rejection {
+    Rejection::new(format!("not a component this host can run: {error:#}"))
 }
 
 pub(crate) fn check_size(runtime: &Runtime, wasm: &[u8]) -> Result<(), Rejection> {

@@ -1,13 +1,14 @@
 //! The public handle of the WebAssembly host.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use crate::admission::{self, Admitted};
 use crate::bindings::meta::{PolicyInfo, PolicyKind};
 use crate::bindings::types::{CallContext, ConfigEntry};
 use crate::host::compile::{self, Rejection};
+use crate::host::compiler::CompilerProgram;
 use crate::host::limits::PolicyLimits;
+use crate::host::native_code::NativeCodeCache;
 use crate::host::runtime::Runtime;
 use crate::kinds::{Policy, probes};
 
@@ -24,16 +25,21 @@ impl PolicyEngine {
     /// # Errors
     /// When the system refuses the address space or the thread, or the limits contradict each other.
     pub fn new(limits: PolicyLimits) -> wasmtime::Result<Self> {
-        Ok(Self { runtime: Arc::new(Runtime::start(limits, None)?) })
+        Ok(Self { runtime: Arc::new(Runtime::start(limits, None, None)?) })
     }
 
-    /// The same, with native code cached in a folder: a component that this version of the engine
-    /// compiled there before, with the same settings, is not compiled again.
+    /// The same, with native code cached in a folder and compiled in a child process, each if given: a
+    /// component that this version of the engine compiled before, with the same settings, is not
+    /// compiled again. Without a program this process compiles.
     ///
     /// # Errors
     /// Those of [`PolicyEngine::new`], and when the folder is not this user's alone.
-    pub fn with_native_code(limits: PolicyLimits, folder: &Path) -> wasmtime::Result<Self> {
-        Ok(Self { runtime: Arc::new(Runtime::start(limits, Some(folder))?) })
+    pub fn with_native_code(
+        limits: PolicyLimits,
+        cache: Option<&NativeCodeCache>,
+        compiler: Option<CompilerProgram>,
+    ) -> wasmtime::Result<Self> {
+        Ok(Self { runtime: Arc::new(Runtime::start(limits, cache, compiler)?) })
     }
 
     /// Number of components found compiled in the folder for native code.

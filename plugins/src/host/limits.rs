@@ -9,8 +9,10 @@
 pub struct PolicyLimits {
     /// Largest component accepted, in bytes.
     pub component_bytes_max: usize,
-    /// Longest admission (compilation and probes together), in milliseconds.
+    /// Longest compilation, and longest admission (compilation and probes together), in milliseconds.
     pub admission_ms_max: u64,
+    /// Memory of one compilation in a child process, in bytes.
+    pub compile_memory_bytes_max: u64,
     /// Concurrent admissions; one more is refused.
     pub admissions_max: u32,
     /// Fuel of one live call (one unit is about one instruction).
@@ -61,6 +63,7 @@ impl PolicyLimits {
         Self {
             component_bytes_max: 2 << 20,
             admission_ms_max: 10_000,
+            compile_memory_bytes_max: 1 << 30,
             admissions_max: 2,
             fuel_max: 5_000_000,
             admission_fuel_max: 50_000_000,

@@ -1,35 +1,123 @@
-//! A cache of native code on disk, so that a start compiles only new components.
+//! Native code of components: from the folder that caches it, or from a compiler.
 //!
-//! The engine keys each file by the component's bytes, its own version and every setting that
-//! changes the code, so one folder serves several versions of Rampart and is never out of date.
-//! Files are executed without a check: no other user may write there.
+//! A file of the folder is named after the component, the engine's version and every setting that
+//! changes the code, so one folder serves several versions of Rampart and is never out of date. It is
+//! authenticated under a key of the edge before it is loaded, because loaded code is executed.
 
 use std::fs;
-use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use wasmtime::{Cache, CacheConfig};
+use rampart_native_code::{NativeCode, StorageKey};
+use wasmtime::Engine;
 
-/// Size at which the least used files are removed, in bytes. A small policy takes 40 kB.
+/// Size at which the oldest files are removed, in bytes. A small policy takes 40 kB.
 const FOLDER_BYTES_MAX: u64 = 1 << 30;
-/// Files at which the least used are removed.
-const FOLDER_FILES_MAX: u64 = 20_000;
+/// Files at which the oldest are removed.
+const FOLDER_FILES_MAX: usize = 20_000;
+/// Files written between two looks at the folder's size.
+const WRITES_PER_CHECK: u64 = 256;
+/// Largest file that is read, in bytes: native code of the largest component has some 20 MiB.
+const FILE_BYTES_MAX: u64 = 256 << 20;
 
-/// Opens the folder, and creates it if missing.
-///
-/// # Errors
-/// When it cannot be created, is another user's, or is open to others.
-pub(crate) fn open(folder: &Path) -> wasmtime::Result<Cache> {
-    let folder = create_private(folder).map_err(|error| {
-        wasmtime::Error::msg(format!("'{}' for native code: {error}", folder.display()))
-    })?;
-    let mut config = CacheConfig::new();
-    config
-        .with_directory(folder)
-        .with_files_total_size_soft_limit(FOLDER_BYTES_MAX)
-        .with_file_count_soft_limit(FOLDER_FILES_MAX);
-    Cache::new(config)
+/// A folder of native code, and the key that authenticates its files.
+pub struct NativeCodeCache {
+    /// Accessible to its owner alone; created if missing.
+    pub folder: PathBuf,
+    /// Secret, and the same at the next start.
+    pub key: [u8; 32],
+}
+
+/// The folder, opened.
+pub(crate) struct Folder {
+    path: PathBuf,
+    key: StorageKey,
+    writes: AtomicU64,
+    hits: AtomicUsize,
+}
+
+impl Folder {
+    /// Opens the folder, and creates it if missing.
+    ///
+    /// # Errors
+    /// When it cannot be created, is another user's, or is open to others.
+    pub(crate) fn open(cache: &NativeCodeCache) -> wasmtime::Result<Self> {
+        let path = create_private(&cache.folder).map_err(|error| {
+            wasmtime::Error::msg(format!("'{}' for native code: {error}", cache.folder.display()))
+        })?;
+        let key = StorageKey::new(&cache.key);
+        Ok(Self { path, key, writes: AtomicU64::new(0), hits: AtomicUsize::new(0) })
+    }
+
+    /// Components that were found here.
+    pub(crate) fn hits(&self) -> usize {
+        self.hits.load(Ordering::Relaxed)
+    }
+
+    /// The code of this component, if a file has it and is authentic.
+    pub(crate) fn get(&self, engine: &Engine, digest: &str) -> Option<NativeCode> {
+        let name = file_name(engine, digest);
+        let file = fs::File::open(self.path.join(&name)).ok()?;
+        let mut stored = Vec::new();
+        file.take(FILE_BYTES_MAX).read_to_end(&mut stored).ok()?;
+        let code = NativeCode::open(&self.key, &name, stored)?;
+        self.hits.fetch_add(1, Ordering::Relaxed);
+        Some(code)
+    }
+
+    /// Stores the code of a component. A file that cannot be written is compiled again next time.
+    pub(crate) fn put(&self, engine: &Engine, digest: &str, code: &NativeCode) {
+        let name = file_name(engine, digest);
+        drop(self.write(&name, &code.seal(&self.key, &name)));
+        if self.writes.fetch_add(1, Ordering::Relaxed).is_multiple_of(WRITES_PER_CHECK) {
+            drop(self.prune());
+        }
+    }
+
+    /// Writes a file at once or not at all.
+    fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let number = self.writes.load(Ordering::Relaxed);
+        let process = std::process::id();
+        let temporary = self.path.join(format!("{name}.{process}.{number}.new"));
+        let mut file =
+            fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
+        let written =
+            file.write_all(bytes).and_then(|()| fs::rename(&temporary, self.path.join(name)));
+        if written.is_err() {
+            drop(fs::remove_file(&temporary));
+        }
+        written
+    }
+
+    /// Removes the oldest files over the bounds.
+    fn prune(&self) -> io::Result<()> {
+        let mut files = Vec::new();
+        for entry in fs::read_dir(&self.path)? {
+            let entry = entry?;
+            let metadata = entry.metadata()?;
+            if metadata.is_file() {
+                files.push((metadata.mtime(), metadata.len(), entry.path()));
+            }
+        }
+        files.sort_unstable_by_key(|(modified, ..)| std::cmp::Reverse(*modified));
+        let mut total = 0_u64;
+        for (index, (_, size, path)) in files.into_iter().enumerate() {
+            total = total.saturating_add(size);
+            if index >= FOLDER_FILES_MAX || total > FOLDER_BYTES_MAX {
+                fs::remove_file(path)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn file_name(engine: &Engine, digest: &str) -> String {
+    let mut hasher = DefaultHasher::new();
+    engine.precompile_compatibility_hash().hash(&mut hasher);
+    format!("{digest}-{:016x}", hasher.finish())
 }
 
 fn create_private(folder: &Path) -> io::Result<PathBuf> {

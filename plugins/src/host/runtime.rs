@@ -1,14 +1,14 @@
 //! The WebAssembly engine with its limits, call slots and deadline clock.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use tokio::sync::Semaphore;
-use wasmtime::{Cache, Config, Enabled, Engine, PoolingAllocationConfig};
+use wasmtime::{Config, Enabled, Engine, PoolingAllocationConfig};
 
+use crate::host::compiler::CompilerProgram;
 use crate::host::deadline::DeadlineClock;
 use crate::host::limits::PolicyLimits;
-use crate::host::native_code;
+use crate::host::native_code::{Folder, NativeCodeCache};
 
 /// Everything that calls of all policies share.
 pub(crate) struct Runtime {
@@ -21,7 +21,8 @@ pub(crate) struct Runtime {
     /// Free slots for admissions.
     pub(crate) admission_slots: Arc<Semaphore>,
     pub(crate) deadlines: DeadlineClock,
-    native_code: Option<Cache>,
+    pub(crate) native_code: Option<Folder>,
+    pub(crate) compiler: Option<CompilerProgram>,
 }
 
 impl Runtime {
@@ -32,10 +33,11 @@ impl Runtime {
     /// code is not this user's alone.
     pub(crate) fn start(
         limits: PolicyLimits,
-        native_code_folder: Option<&Path>,
+        native_code: Option<&NativeCodeCache>,
+        compiler: Option<CompilerProgram>,
     ) -> wasmtime::Result<Self> {
-        let native_code = native_code_folder.map(native_code::open).transpose()?;
-        let engine = Engine::new(engine_config(&limits).cache(native_code.clone()))?;
+        let native_code = native_code.map(Folder::open).transpose()?;
+        let engine = Engine::new(&engine_config(&limits))?;
         let deadline_ms_max = limits.deadline_ms.max(limits.admission_deadline_ms);
         let deadlines = DeadlineClock::start(&engine, deadline_ms_max)?;
         Ok(Self {
@@ -46,12 +48,13 @@ impl Runtime {
             admission_slots: Arc::new(Semaphore::new(limits.admissions_max as usize)),
             deadlines,
             native_code,
+            compiler,
         })
     }
 
     /// Components whose native code was found in the folder.
     pub(crate) fn reused(&self) -> usize {
-        self.native_code.as_ref().map_or(0, Cache::cache_hits)
+        self.native_code.as_ref().map_or(0, Folder::hits)
     }
 }
 
@@ -77,9 +80,15 @@ fn engine_config(limits: &PolicyLimits) -> Config {
         .max_unused_warm_slots(live)
         .decommit_batch_size(16)
         .pagemap_scan(Enabled::Auto);
+    let mut config = compiler_config();
+    config.allocation_strategy(pool).max_wasm_stack(limits.stack_bytes_max);
+    config
+}
+
+/// The settings that native code depends on.
+pub(crate) fn compiler_config() -> Config {
     let mut config = Config::new();
     config
-        .allocation_strategy(pool)
         .wasm_component_model(true)
         .concurrency_support(false)
         .consume_fuel(true)
@@ -96,7 +105,6 @@ fn engine_config(limits: &PolicyLimits) -> Config {
         .memory_init_cow(false)
         // One thread per compilation: an upload must not take every processor from the requests.
         .parallel_compilation(false)
-        .max_wasm_stack(limits.stack_bytes_max)
         // Nobody reads a backtrace, and every policy would pay for it in memory; registering unwind
         // tables takes time that is quadratic in the number of policies.
         .wasm_backtrace_max_frames(None)

@@ -21,4 +21,6 @@ pub(crate) struct Linked {
     pub(crate) instance: InstancePre<Call>,
     /// SHA-256 of the component, in lower-case hex.
     pub(crate) digest: Arc<str>,
+    /// Memory that it takes while it is loaded, in bytes, about.
+    pub(crate) memory_bytes: usize,
 }

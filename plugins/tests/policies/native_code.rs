@@ -4,6 +4,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
+use rampart_plugins::NativeCodeCache;
+
 use super::*;
 
 /// A folder that is removed at the end of the test.
@@ -16,7 +18,12 @@ impl Folder {
     }
 
     fn engine(&self) -> PolicyEngine {
-        PolicyEngine::with_native_code(generous_limits(), &self.0)
+        self.engine_with([7; 32])
+    }
+
+    fn engine_with(&self, key: [u8; 32]) -> PolicyEngine {
+        let cache = NativeCodeCache { folder: self.0.clone(), key };
+        PolicyEngine::with_native_code(generous_limits(), Some(&cache), None)
             .expect("an engine over the folder")
     }
 }
@@ -65,11 +72,45 @@ fn a_truncated_file_is_compiled_again() {
 }
 
 #[test]
+fn code_that_another_key_stored_is_not_loaded() {
+    let folder = Folder::new("foreign");
+    let answer = priced(&folder.engine_with([8; 32]));
+    let engine = folder.engine();
+    assert_eq!(priced(&engine), answer);
+    assert_eq!(engine.reused(), 0);
+}
+
+#[test]
+fn a_file_under_another_components_name_is_not_loaded() {
+    let folder = Folder::new("renamed");
+    let digest = |name: &str| {
+        let policy = folder.engine().load(PolicyKind::Fee, &guest(name));
+        policy.unwrap_or_else(|reason| panic!("{name}: {reason}")).digest().to_owned()
+    };
+    let fee = digest("tiered-fee");
+    for entry in fs::read_dir(&folder.0).expect("the folder") {
+        fs::remove_file(entry.expect("an entry").path()).expect("it is removed");
+    }
+    let behaved = digest("hostile");
+    for entry in fs::read_dir(&folder.0).expect("the folder") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().and_then(|name| name.to_str()).expect("a name");
+        if let Some(rest) = name.strip_prefix(&behaved) {
+            fs::copy(&path, folder.0.join(format!("{fee}{rest}"))).expect("it is copied");
+        }
+    }
+    let again = folder.engine();
+    assert!(priced(&again).outcome.is_ok_and(|schedule| schedule.rule.starts_with("tier")));
+    assert_eq!(again.reused(), 0);
+}
+
+#[test]
 fn a_folder_that_others_may_enter_is_refused() {
     let folder = Folder::new("open");
     fs::create_dir(&folder.0).expect("a folder");
     fs::set_permissions(&folder.0, fs::Permissions::from_mode(0o755)).expect("open to others");
-    let refused = PolicyEngine::with_native_code(generous_limits(), &folder.0);
+    let cache = NativeCodeCache { folder: folder.0.clone(), key: [7; 32] };
+    let refused = PolicyEngine::with_native_code(generous_limits(), Some(&cache), None);
     let reason = refused.err().expect("it is refused").to_string();
     assert!(reason.contains("accessible to its owner alone"), "{reason}");
 }

@@ -9,6 +9,7 @@ mod signing;
 mod template;
 
 use clap::Subcommand;
+use rampart_core::policies::compile_as_child;
 
 use self::lifecycle::Lifecycle;
 use crate::startup_error::StartupError;
@@ -22,6 +23,14 @@ pub(crate) enum Policy {
     Build(build::Build),
     /// Try a component as the edge would, without an edge, and with its test vectors.
     Check(check::Check),
+    /// Compile the component of the standard input for the edge that started this process.
+    #[command(hide = true)]
+    CompileChild {
+        /// Bound of the memory, in bytes.
+        memory_bytes_max: u64,
+        /// Bound of the processor time, in seconds.
+        seconds_max: u64,
+    },
     #[command(flatten)]
     Lifecycle(Lifecycle),
 }
@@ -36,6 +45,9 @@ impl Policy {
             Self::New(new) => new.run(),
             Self::Build(build) => build.run(),
             Self::Check(check) => check.run(),
+            Self::CompileChild { memory_bytes_max, seconds_max } => {
+                compile_as_child(memory_bytes_max, seconds_max).map_err(StartupError::from)
+            }
             Self::Lifecycle(command) => command.run(),
         }
     }

@@ -178,3 +178,28 @@ async fn what_a_policy_logs_in_a_live_call_is_shown_to_operators() {
     assert!((1..=3).contains(&log.len()), "{shown}");
     assert_eq!((&log[0]["version"], &log[0]["lines"][0]["level"]), (&json!(1), &json!("warn")));
 }
+
+#[tokio::test]
+async fn components_are_loaded_at_their_first_call_within_the_bound_of_memory() {
+    // One byte: the component that is called last stays, the others are loaded again.
+    let context = TestContext::with(|settings| {
+        settings.policy.deadline_ms = 5_000;
+        settings.policy.memory_bytes = 1;
+    })
+    .await;
+    let (acme, other) = (context.partner("acme").await, context.partner("other").await);
+    push(&context, FEE, "tiered-fee").await;
+    push(&context, "/admin/v1/partners/other/policies/fee", "hostile").await;
+    let edge = context.second_edge().await;
+    assert_eq!(edge.core().policies.loaded_bytes(), 0, "a start compiles nothing");
+    let (acme, other) = (acme.at(&edge), other.at(&edge));
+    let mut loaded = Vec::new();
+    for _ in 0..3 {
+        assert_eq!(partner_fee(&acme, "DE").await, "1.5");
+        loaded.push(edge.core().policies.loaded_bytes());
+        assert_eq!(partner_fee(&other, "DE").await, "1");
+        loaded.push(edge.core().policies.loaded_bytes());
+    }
+    assert!(loaded.iter().all(|bytes| (100_000..1_000_000).contains(bytes)), "{loaded:?}");
+    assert_eq!((loaded[0], loaded[1]), (loaded[4], loaded[5]), "no more than one is kept");
+}

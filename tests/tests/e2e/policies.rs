@@ -2,6 +2,7 @@
 
 mod two_edges;
 
+use std::process::Stdio;
 use std::time::Duration;
 
 use futures::stream::FuturesUnordered;
@@ -13,7 +14,10 @@ use rampart_tests::caller::{Caller, Protocol};
 use rampart_tests::deadline::{SOON, until};
 use rampart_tests::edge::Edge;
 use rampart_tests::guests::component;
+use rampart_tests::process::binary;
 use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt as _;
+use tokio::process::Command;
 use tokio::sync::watch;
 
 /// Pause between two requests: 200 a second.
@@ -154,4 +158,26 @@ async fn a_policy_that_loops_costs_its_partner_little_and_others_nothing() {
     let stopped = r#"kind="fee",outcome="fuel",partner="looping"} "#;
     let late = r#"kind="fee",outcome="deadline",partner="looping"} "#;
     assert!(metrics.contains(stopped) || metrics.contains(late), "{metrics}");
+}
+
+#[tokio::test]
+async fn a_compilation_is_bounded_by_a_process_of_its_own() {
+    let compile = async |memory_bytes: u64| {
+        let mut command = Command::new(binary());
+        command.args(["policy", "compile-child", &memory_bytes.to_string(), "60"]);
+        // As an edge starts it: reserved memory is not counted.
+        command.env_clear().env("MIMALLOC_ARENA_EAGER_COMMIT", "0");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.kill_on_drop(true).spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        // A child without memory ends before it has read everything.
+        let _ = input.write_all(&component("tiered-fee")).await;
+        drop(input);
+        child.wait_with_output().await.unwrap()
+    };
+    let compiled = compile(1 << 30).await;
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    assert!(compiled.stdout.len() > 10_000);
+    let refused = compile(1 << 20).await;
+    assert!(!refused.status.success() && refused.stdout.is_empty());
 }

@@ -44,6 +44,8 @@ pub enum Purpose {
     },
     /// Signs links to pages, such as the payment page.
     SignedLinks,
+    /// Authenticates native code of policies on disk.
+    NativeCode,
     /// Seals secrets at rest in the database.
     Storage,
     /// Blind index: lookup of personal values by their MAC.
@@ -71,6 +73,7 @@ impl Purpose {
             Self::Tokens { day } => format!("rampart tokens {day}"),
             Self::Quotes { day, client } => format!("rampart quotes {day} {client}"),
             Self::SignedLinks => "rampart pages".to_owned(),
+            Self::NativeCode => "rampart native code".to_owned(),
             Self::Storage => "rampart storage".to_owned(),
             Self::BlindIndex => "rampart blind index".to_owned(),
             Self::Identifiers => "rampart identifiers".to_owned(),

@@ -13,7 +13,7 @@ use super::{CallInputs, PolicyRequest};
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::platform::error::{Code, Result};
-use crate::policies::evaluate::{count_outcome, evaluate};
+use crate::policies::evaluate::{count_outcome, evaluate, ready};
 use crate::policies::manifest::digest_hex;
 use crate::trading::catalogue::Catalogue;
 use rampart_types::{JsonDecimal, UserId};
@@ -41,16 +41,17 @@ impl PolicyFees {
 }
 
 /// The fees of `request` by the partner's policy; `None` when the built-in fees apply: there is no
-/// policy for this user, or it failed. Synchronous: microseconds, at most the policy's deadline.
+/// policy for this user, or it failed. Microseconds, at most the policy's deadline, but at the first use.
 ///
 /// # Errors
 /// ER328 when a policy fails that the operator set to fail closed.
-pub fn fee_schedule(
+pub async fn fee_schedule(
     core: &Core,
     client: &Client,
     user: Option<UserId>,
     request: FeeRequest,
 ) -> Result<Option<PolicyFees>> {
+    ready(core, client, PolicyKind::Fee).await;
     let user = user.map(|user| user.uuid());
     match evaluate(core, client, user.as_ref().map(|user| &user.as_bytes()[..]), request) {
         Ok(evaluation) => Ok(evaluation.map(|evaluation| PolicyFees {

@@ -15,7 +15,7 @@ use super::{CallInputs, PolicyRequest};
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::platform::error::Result;
-use crate::policies::evaluate::evaluate;
+use crate::policies::evaluate::{evaluate, ready};
 use crate::trading::catalogue::{Catalogue, PaymentMethod, PaymentMethodKind};
 use rampart_types::UserId;
 use rampart_types::money::percent_of;
@@ -27,12 +27,13 @@ const REFERENCE_AMOUNT: Decimal = Decimal::ONE_HUNDRED;
 /// this user, or it failed. A policy that hides everything is ignored: the order of `request` stands.
 ///
 /// At most 64 methods; more is a failure.
-pub fn rank(
+pub async fn rank(
     core: &Core,
     client: &Client,
     user: Option<UserId>,
     request: Arc<RankRequest>,
 ) -> Option<Ranking> {
+    ready(core, client, PolicyKind::MethodOrder).await;
     let user = user.map(|user| user.uuid());
     let evaluation =
         evaluate(core, client, user.as_ref().map(|user| &user.as_bytes()[..]), request);

@@ -102,8 +102,8 @@ impl ActivePolicy {
         }
     }
 
-    /// Its native code; `None` when it is not compiled yet or could not be.
-    pub(crate) fn policy(&self) -> Option<&Policy> {
+    /// Its native code; `None` when it is not loaded or could not be compiled.
+    pub(crate) fn policy(&self) -> Option<Policy> {
         self.slot.policy()
     }
 }

@@ -1,21 +1,24 @@
-//! Native code of policies: compiled off the serving threads, shared by all partners with the same
-//! component, and dropped when none uses it.
+//! Native code of policies: compiled off the serving threads at the first use, shared by all partners
+//! with the same component, and dropped when none uses it, or for others within the bound of memory.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+use arc_swap::ArcSwapOption;
 use futures::future::try_join_all;
 use rampart_plugins::contract::PolicyKind;
-use rampart_plugins::{Policy, PolicyEngine, PolicyLimits};
-use tokio::sync::{OnceCell, Semaphore, SemaphorePermit, oneshot};
+use rampart_plugins::{CompilerProgram, NativeCodeCache, Policy, PolicyEngine, PolicyLimits};
+use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
 
 use super::root_keys::{RootKey, RootKeys};
 use crate::Core;
+use crate::platform::crypto::{MasterKey, Purpose};
 use crate::platform::db::Pool;
 use crate::platform::error::{Error, Result};
-use crate::platform::settings;
+use crate::platform::settings::{self, COMPILER_ARGUMENTS};
 
 /// Components compiled at once, each on one thread.
 const COMPILES_MAX: usize = 2;
@@ -26,6 +29,8 @@ const RELOAD_WAIT: Duration = Duration::from_millis(500);
 const DRY_RUNS_MAX: usize = 2;
 /// Replaced versions that stay compiled: a small one takes 150 KiB.
 const REPLACED_MAX: usize = 64;
+/// Longest wait of a request for code that is not loaded: then the policy fails.
+const FIRST_USE_WAIT: Duration = Duration::from_secs(5);
 /// Stack of a compiling thread, in bytes: its depth follows the nesting of the uploaded code.
 const THREAD_STACK_BYTES: usize = 16 << 20;
 
@@ -34,9 +39,12 @@ pub struct Policies {
     pub(crate) engine: PolicyEngine,
     /// One per component in use.
     slots: Mutex<HashMap<SlotKey, Weak<Slot>>>,
+    /// Memory of loaded code, in bytes, and no less: what was dropped is found at the next overflow.
+    loaded_bytes: AtomicUsize,
+    memory_bytes_max: usize,
     /// The newest replaced versions, so that a rollback waits for no compiler.
     replaced: Mutex<VecDeque<Arc<Slot>>>,
-    compiles: Arc<Semaphore>,
+    compiles: Semaphore,
     /// The engine refuses an upload without a free slot; this one makes it wait.
     admissions: Semaphore,
     /// The same for dry runs.
@@ -52,7 +60,13 @@ pub(crate) struct Slot {
     pub(crate) kind: PolicyKind,
     pub(crate) digest: Arc<str>,
     /// An error is final: the component does not fit this edge's limits.
-    code: OnceCell<Result<Policy, String>>,
+    code: ArcSwapOption<Result<Policy, String>>,
+    /// True once the component was compiled or refused, also while its code is not loaded.
+    tried: AtomicBool,
+    /// One loads it, others wait.
+    loading: tokio::sync::Mutex<()>,
+    /// Monotonic milliseconds of the last call.
+    used_ms: AtomicU64,
 }
 
 impl Policies {
@@ -60,24 +74,43 @@ impl Policies {
     ///
     /// # Errors
     /// When the system refuses the address space, or the limits contradict each other.
-    pub(crate) fn new(settings: &settings::Policy) -> Result<Self> {
+    pub(crate) fn new(settings: &settings::Policy, keys: &MasterKey) -> Result<Self> {
         let root_keys = RootKeys::parse(settings).map_err(|problem| {
             Error::internal("read the root keys", std::io::Error::other(problem))
         })?;
         let limits = limits(settings);
-        let engine = match &settings.cache_folder {
-            Some(folder) => PolicyEngine::with_native_code(limits, folder),
-            None => PolicyEngine::new(limits),
-        };
+        let key = keys.derive(Purpose::NativeCode)?;
+        let cache = settings.cache_folder.clone().map(|folder| NativeCodeCache { folder, key });
+        let compiler = settings.compiler.clone().map(|program| CompilerProgram {
+            program,
+            arguments: COMPILER_ARGUMENTS.map(str::to_owned).to_vec(),
+        });
+        let engine = PolicyEngine::with_native_code(limits, cache.as_ref(), compiler);
         let engine = engine.map_err(|error| {
             let cause = std::io::Error::other(format!("{error:#}"));
             Error::internal("start the policy engine", cause)
         })?;
-        let compiles = Arc::new(Semaphore::new(COMPILES_MAX));
+        let compiles = Semaphore::new(COMPILES_MAX);
         let admissions = Semaphore::new(engine.limits().admissions_max as usize);
         let dry_runs = Semaphore::new(DRY_RUNS_MAX);
         let (slots, replaced) = (Mutex::default(), Mutex::default());
-        Ok(Self { engine, slots, replaced, compiles, admissions, dry_runs, root_keys })
+        let (loaded_bytes, memory_bytes_max) = (AtomicUsize::new(0), settings.memory_bytes);
+        Ok(Self {
+            engine,
+            slots,
+            loaded_bytes,
+            memory_bytes_max,
+            replaced,
+            compiles,
+            admissions,
+            dry_runs,
+            root_keys,
+        })
+    }
+
+    /// Memory of loaded code, in bytes, and no less.
+    pub fn loaded_bytes(&self) -> usize {
+        self.loaded_bytes.load(Ordering::Relaxed)
     }
 
     /// The root key of this name.
@@ -108,7 +141,7 @@ impl Policies {
             return slot;
         }
         slots.retain(|_, slot| slot.strong_count() > 0);
-        let slot = Arc::new(Slot { kind, digest: Arc::clone(&key.1), code: OnceCell::new() });
+        let slot = Arc::new(Slot::new(kind, Arc::clone(&key.1)));
         slots.insert(key, Arc::downgrade(&slot));
         slot
     }
@@ -135,29 +168,100 @@ impl Policies {
         db: &Pool,
     ) -> Result<Result<Policy, String>> {
         let slot = self.slot(kind, digest);
-        slot.fill(&self.engine, &self.compiles, db).await?;
-        Ok(slot.code.get().cloned().unwrap_or_else(|| Err("it is not compiled".to_owned())))
+        let code = self.load(&slot, db).await?;
+        Ok(Result::clone(&code))
+    }
+
+    /// The code of a slot for a request that waits, loaded now if it is not; bounded in time.
+    pub(crate) async fn ready(self: &Arc<Self>, slot: &Arc<Slot>, now_ms: u64, db: &Pool) {
+        slot.used_ms.store(now_ms, Ordering::Relaxed);
+        if slot.is_loaded() {
+            return;
+        }
+        let (policies, loaded, db) = (Arc::clone(self), Arc::clone(slot), db.clone());
+        // A task of its own: what a request no longer waits for is there for the next one.
+        let work = tokio::spawn(async move {
+            if let Err(error) = policies.load(&loaded, &db).await {
+                tracing::warn!(%error, digest = &*loaded.digest, "a policy is not loaded");
+            }
+        });
+        if tokio::time::timeout(FIRST_USE_WAIT, work).await.is_err() {
+            tracing::warn!(digest = &*slot.digest, "a policy takes long to load");
+        }
+    }
+
+    /// Reads and compiles a component, unless it is loaded.
+    async fn load(&self, slot: &Arc<Slot>, db: &Pool) -> Result<Arc<Result<Policy, String>>> {
+        let _one = slot.loading.lock().await;
+        if let Some(code) = slot.code.load_full() {
+            return Ok(code);
+        }
+        let _permit = self.compiles.acquire().await.map_err(|e| Error::internal("compile", e))?;
+        let component = sqlx::query_scalar!(
+            "select component from policy_component where digest = $1",
+            &*slot.digest,
+        )
+        .fetch_one(db)
+        .await?;
+        let code = compile(self.engine.clone(), slot.kind, component).await;
+        if let Err(reason) = &code {
+            let kind = slot.kind.as_str();
+            tracing::error!(kind, digest = &*slot.digest, reason, "a policy does not compile");
+        }
+        Ok(self.keep(slot, code))
+    }
+
+    /// Keeps the code of a component within the bound of memory.
+    fn keep(&self, slot: &Arc<Slot>, code: Result<Policy, String>) -> Arc<Result<Policy, String>> {
+        let bytes = code.as_ref().map_or(0, Policy::memory_bytes);
+        let code = Arc::new(code);
+        slot.code.store(Some(Arc::clone(&code)));
+        slot.tried.store(true, Ordering::Release);
+        let before = self.loaded_bytes.fetch_add(bytes, Ordering::Relaxed);
+        if before.saturating_add(bytes) > self.memory_bytes_max {
+            self.make_room(slot);
+        }
+        code
+    }
+
+    /// Drops the code that was called least recently, down to the bound; `kept` stays.
+    fn make_room(&self, kept: &Arc<Slot>) {
+        let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut loaded: Vec<_> = slots.values().filter_map(Weak::upgrade).collect();
+        loaded.retain(|slot| slot.memory_bytes() > 0);
+        loaded.sort_by_cached_key(|slot| slot.used_ms.load(Ordering::Relaxed));
+        let mut total: usize = loaded.iter().map(|slot| slot.memory_bytes()).sum();
+        for slot in loaded.iter().filter(|slot| !Arc::ptr_eq(slot, kept)) {
+            if total <= self.memory_bytes_max {
+                break;
+            }
+            total = total.saturating_sub(slot.memory_bytes());
+            // Calls in flight hold it until they end.
+            slot.code.store(None);
+        }
+        self.loaded_bytes.store(total, Ordering::Relaxed);
     }
 
     /// The slot of a component that was compiled at admission.
     pub(crate) fn admitted(&self, policy: Policy) -> Arc<Slot> {
         let slot = self.slot(policy.kind(), policy.digest());
-        // Set already: equal code from an earlier upload.
-        drop(slot.code.set(Ok(policy)));
+        if !slot.is_loaded() {
+            self.keep(&slot, Ok(policy));
+        }
         slot
     }
 
-    /// Compiles pending components and waits up to [`RELOAD_WAIT`]; the rest continue in the background.
-    pub(crate) async fn compile_within_reload(&self, db: &Pool, slots: Vec<Arc<Slot>>) {
+    /// Compiles the components of versions that replace others, and waits up to [`RELOAD_WAIT`]; the
+    /// rest continue in the background, and the replaced versions serve meanwhile.
+    pub(crate) async fn compile_within_reload(self: &Arc<Self>, db: &Pool, slots: Vec<Arc<Slot>>) {
         let pending: Vec<_> = slots.into_iter().filter(|slot| slot.is_pending()).collect();
         if pending.is_empty() {
             return;
         }
-        let (engine, compiles) = (self.engine.clone(), Arc::clone(&self.compiles));
-        let db = db.clone();
+        let (policies, db) = (Arc::clone(self), db.clone());
         let work = tokio::spawn(async move {
             for slot in pending {
-                if let Err(error) = slot.fill(&engine, &compiles, &db).await {
+                if let Err(error) = policies.load(&slot, &db).await {
                     tracing::warn!(%error, digest = &*slot.digest, "a policy is not compiled yet");
                 }
             }
@@ -169,19 +273,18 @@ impl Policies {
 }
 
 impl Core {
-    /// Compiles every active policy that is not compiled yet, at start and after a reload.
+    /// Compiles every version for which another one serves meanwhile.
     ///
     /// # Errors
     /// When the database cannot be read. A component that does not compile is not an error here: it
     /// is logged, and its calls fail.
-    pub(crate) async fn compile_policies(&self) -> Result<()> {
-        let Policies { engine, compiles, .. } = &self.policies;
+    pub(crate) async fn compile_replacing_policies(&self) -> Result<()> {
         let pending = self.pending_slots();
-        try_join_all(pending.iter().map(|slot| slot.fill(engine, compiles, &self.db))).await?;
+        try_join_all(pending.iter().map(|slot| self.policies.load(slot, &self.db))).await?;
         Ok(())
     }
 
-    /// Number of active policies that this edge has not compiled yet.
+    /// Number of versions for which another one serves until they are compiled here.
     pub fn policies_pending(&self) -> usize {
         self.pending_slots().len()
     }
@@ -189,44 +292,49 @@ impl Core {
     fn pending_slots(&self) -> Vec<Arc<Slot>> {
         let snapshot = self.snapshots.current();
         let active = snapshot.tenants.values().flat_map(|tenant| tenant.policies.all());
-        active.filter(|p| p.slot.is_pending()).map(|p| Arc::clone(&p.slot)).collect()
+        let pending = active.filter(|policy| policy.previous.is_some() && policy.slot.is_pending());
+        pending.map(|policy| Arc::clone(&policy.slot)).collect()
     }
 }
 
 impl Slot {
+    fn new(kind: PolicyKind, digest: Arc<str>) -> Self {
+        Self {
+            kind,
+            digest,
+            code: ArcSwapOption::empty(),
+            tried: AtomicBool::new(false),
+            loading: tokio::sync::Mutex::default(),
+            used_ms: AtomicU64::new(0),
+        }
+    }
+
     /// A slot without code, for good.
     pub(crate) fn broken(kind: PolicyKind, digest: &str, reason: String) -> Arc<Self> {
-        let code = OnceCell::new_with(Some(Err(reason)));
-        Arc::new(Self { kind, digest: digest.into(), code })
+        let slot = Self::new(kind, digest.into());
+        slot.code.store(Some(Arc::new(Err(reason))));
+        slot.tried.store(true, Ordering::Release);
+        Arc::new(slot)
     }
 
-    /// True until the component has been compiled or refused.
+    /// True until the component has been compiled or refused once.
     pub(crate) fn is_pending(&self) -> bool {
-        !self.code.initialized()
+        !self.tried.load(Ordering::Acquire)
     }
 
-    pub(crate) fn policy(&self) -> Option<&Policy> {
-        self.code.get()?.as_ref().ok()
+    fn is_loaded(&self) -> bool {
+        self.code.load().is_some()
     }
 
-    /// Reads and compiles the component once.
-    async fn fill(&self, engine: &PolicyEngine, compiles: &Semaphore, db: &Pool) -> Result<()> {
-        let compile = || async {
-            let _permit = compiles.acquire().await.map_err(|e| Error::internal("compile", e))?;
-            let component = sqlx::query_scalar!(
-                "select component from policy_component where digest = $1",
-                &*self.digest,
-            )
-            .fetch_one(db)
-            .await?;
-            let code = compile(engine.clone(), self.kind, component).await;
-            if let Err(reason) = &code {
-                let kind = self.kind.as_str();
-                tracing::error!(kind, digest = &*self.digest, reason, "a policy does not compile");
-            }
-            Ok::<_, Error>(code)
-        };
-        self.code.get_or_try_init(compile).await.map(drop)
+    fn memory_bytes(&self) -> usize {
+        let code = self.code.load();
+        let policy = code.as_ref().and_then(|code| code.as_ref().as_ref().ok());
+        policy.map_or(0, Policy::memory_bytes)
+    }
+
+    /// Its code, if it is loaded.
+    pub(crate) fn policy(&self) -> Option<Policy> {
+        self.code.load().as_ref()?.as_ref().as_ref().ok().cloned()
     }
 }
 
@@ -254,7 +362,9 @@ fn limits(settings: &settings::Policy) -> PolicyLimits {
     PolicyLimits {
         fuel_max: settings.fuel,
         deadline_ms: settings.deadline_ms,
-        memory_bytes_max: settings.memory_bytes,
+        memory_bytes_max: settings.call_memory_bytes,
+        compile_memory_bytes_max: settings.compile_memory_bytes,
+        admission_ms_max: settings.compile_timeout_ms,
         live_calls_max: settings.live_max,
         // Background calls and admissions get no more slots than live calls.
         background_calls_max: defaults.background_calls_max.min(settings.live_max),

@@ -63,8 +63,12 @@ impl TenantPolicies {
                 }
             }
         }
-        let slots = changed.iter().map(|(slot, _)| Arc::clone(slot)).collect();
-        core.policies.compile_within_reload(&core.db, slots).await;
+        // The others are compiled at their first call.
+        let replacing = changed
+            .iter()
+            .filter(|(_, row)| current_policy(current, row.client_id, row.kind).is_some());
+        let replacing = replacing.map(|(slot, _)| Arc::clone(slot)).collect();
+        core.policies.compile_within_reload(&core.db, replacing).await;
         for (slot, row) in changed {
             let entry = policies.entry(row.client_id).or_default();
             let policy = Arc::new(activate(slot, &row, current));

@@ -61,7 +61,7 @@ pub(crate) async fn quote(
     let method = catalogue.payment_method(METHOD).ok_or(Code::PaymentMethodUnavailable)?;
     let request = Request::purchase(pair.clone(), method.clone(), deposit.amount);
     let caller = ClientMaybeUser { client, user: Some(plan.user) };
-    let quote = create::quote(core, &caller, Side::Buy, &request)?;
+    let quote = create::quote(core, &caller, Side::Buy, &request).await?;
     let mut refusal = Refusal::new();
     checks::market(&catalogue, &quote, &mut refusal);
     checks::user(core, plan.client, plan.user, &mut refusal).await?;

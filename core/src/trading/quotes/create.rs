@@ -229,7 +229,7 @@ async fn create(
     side: Side,
     request: Request,
 ) -> Result<View> {
-    let quote = quote(core, caller, side, &request)?;
+    let quote = quote(core, caller, side, &request).await?;
     let sealed = token::seal(core, &caller.client.tenant, &quote)?;
     let pair = &request.pair;
     let amounts = (quote.fiat, quote.crypto);
@@ -242,7 +242,7 @@ async fn create(
 ///
 /// # Errors
 /// When the market is closed, or the amount has no price.
-pub(crate) fn quote(
+pub(crate) async fn quote(
     core: &Core,
     caller: &ClientMaybeUser,
     side: Side,
@@ -250,7 +250,7 @@ pub(crate) fn quote(
 ) -> Result<Quote> {
     let price = open_market(core, side, request)?;
     let pair = &request.pair;
-    let fees = Fees::evaluate(core, caller, side, request, price)?;
+    let fees = Fees::evaluate(core, caller, side, request, price).await?;
     let terms = Terms {
         side,
         price,

@@ -39,7 +39,7 @@ impl Fees {
     /// # Errors
     /// ER328 when a policy fails that is set to fail closed; ER011 or ER012 for an amount whose
     /// sums do not fit.
-    pub(super) fn evaluate(
+    pub(super) async fn evaluate(
         core: &Core,
         caller: &ClientMaybeUser,
         side: Side,
@@ -55,7 +55,7 @@ impl Fees {
             true => {
                 let input = policy_input(caller, side, request, price)
                     .ok_or_else(|| request.unpriceable(Unpriceable::TooLarge))?;
-                policies::fee_schedule(core, &caller.client, caller.user, input)?
+                policies::fee_schedule(core, &caller.client, caller.user, input).await?
             }
             false => None,
         };

@@ -14,7 +14,7 @@ use crate::Core;
 use crate::auth::caller::Client;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Error, Result};
-use crate::policies::evaluate::{count_outcome, evaluate};
+use crate::policies::evaluate::{count_outcome, evaluate, ready};
 use crate::policies::{replay_tokens, runtime};
 
 /// Longest distance of a claimed signing time from now, either way.
@@ -100,6 +100,7 @@ pub async fn verify_signature(
 ) -> Result<Option<SignatureDecision>> {
     let identifier = payload.fields.iter().find(|field| field.name == "identifier");
     let identifier = identifier.map(|field| field.value.clone());
+    ready(core, client, PolicyKind::Signature).await;
     let evaluation = evaluate(core, client, identifier.as_ref().map(String::as_bytes), payload);
     let Some(evaluation) = evaluation.map_err(|_| Code::SignaturePolicyFailed)? else {
         return Ok(None);

@@ -1,0 +1,144 @@
+//! Compilation in a child process: its memory, its processor time and its wall clock are bounded, so
+//! that a component made to exhaust the compiler costs its author an error and the edge nothing.
+//!
+//! The child is this binary, started anew; it bounds itself before it reads the component, and has no
+//! environment of the edge.
+
+use std::io::{Read as _, Write as _};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use rampart_native_code::NativeCode;
+use rustix::process::{Resource, Rlimit, nice, setrlimit};
+use wasmtime::Engine;
+
+use crate::host::compile::Rejection;
+use crate::host::limits::PolicyLimits;
+use crate::host::runtime::compiler_config;
+
+/// Largest native code accepted from the child, in bytes.
+const CODE_BYTES_MAX: u64 = 256 << 20;
+/// Longest message of the child, in bytes.
+const MESSAGE_BYTES_MAX: u64 = 4 << 10;
+/// Compiling recurses with the nesting of the code, which the uploader chooses.
+const THREAD_STACK_BYTES: usize = 16 << 20;
+/// Niceness of the child: requests come first.
+const NICENESS: i32 = 10;
+
+/// The program that compiles: started with [`arguments`](Self::arguments), it must call
+/// [`compile_as_child`].
+#[derive(Clone, Debug)]
+pub struct CompilerProgram {
+    /// The binary.
+    pub program: PathBuf,
+    /// Its arguments before the bounds.
+    pub arguments: Vec<String>,
+}
+
+impl CompilerProgram {
+    /// Compiles a component in a child, and kills it past its time.
+    ///
+    /// # Errors
+    /// The compiler's reason, or the bound that it met.
+    pub(crate) fn compile(
+        &self,
+        limits: &PolicyLimits,
+        wasm: &[u8],
+    ) -> Result<NativeCode, Rejection> {
+        let failed = |error: std::io::Error| Rejection::new(format!("no compiler runs: {error}"));
+        let seconds = limits.admission_ms_max.div_ceil(1_000);
+        let mut child = Command::new(&self.program)
+            .args(&self.arguments)
+            .args([limits.compile_memory_bytes_max.to_string(), seconds.to_string()])
+            .env_clear()
+            // Counted when it is used, not when it is reserved.
+            .env("MIMALLOC_ARENA_EAGER_COMMIT", "0")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(failed)?;
+        let finished = exchange(&mut child, wasm, Duration::from_millis(limits.admission_ms_max));
+        if finished.is_none() {
+            drop(child.kill());
+        }
+        let status = child.wait().map_err(failed)?;
+        let Some((code, message)) = finished else {
+            let wait_ms = limits.admission_ms_max;
+            return Err(Rejection::new(format!("not compiled within {wait_ms} ms")));
+        };
+        match status.success() {
+            true => Ok(NativeCode::from_own_compiler(code)),
+            false => Err(rejection(status, &message, limits)),
+        }
+    }
+}
+
+/// Passes the component to the child and reads its output and its message; `None` past the time.
+fn exchange(child: &mut Child, wasm: &[u8], time: Duration) -> Option<(Vec<u8>, String)> {
+    let (stdin, stdout, stderr) = (child.stdin.take()?, child.stdout.take()?, child.stderr.take()?);
+    let wasm = wasm.to_vec();
+    let (sender, results) = mpsc::sync_channel(1);
+    let work = move || {
+        let mut stdin = stdin;
+        // A child that ends early does not read it; its status says why.
+        drop(stdin.write_all(&wasm));
+        drop(stdin);
+        let (mut code, mut message) = (Vec::new(), String::new());
+        drop(stdout.take(CODE_BYTES_MAX).read_to_end(&mut code));
+        drop(stderr.take(MESSAGE_BYTES_MAX).read_to_string(&mut message));
+        drop(sender.send((code, message)));
+    };
+    // Ends with the child, whose ends of the pipes it waits for.
+    thread::Builder::new().name("policy-compiler".into()).spawn(work).ok()?;
+    results.recv_timeout(time).ok()
+}
+
+fn rejection(status: ExitStatus, message: &str, limits: &PolicyLimits) -> Rejection {
+    match status.code() {
+        Some(_) if !message.is_empty() => {
+            Rejection::new(message.trim_start_matches("rampart: ").trim_end())
+        }
+        // A signal: the allocator gave up, the stack ended, or the processor time did.
+        _ => Rejection::new(format!(
+            "compiling it takes more than {} bytes of memory, or too much time",
+            limits.compile_memory_bytes_max
+        )),
+    }
+}
+
+/// Bounds this process, compiles the component of the standard input and writes its native code to the
+/// standard output. For the child alone.
+///
+/// # Errors
+/// The reason, in one line: it becomes the reason of the refusal.
+pub fn compile_as_child(memory_bytes_max: u64, seconds_max: u64) -> Result<(), String> {
+    let bound = |resource, most| {
+        let limit = Rlimit { current: Some(most), maximum: Some(most) };
+        setrlimit(resource, limit).map_err(|error| format!("a bound of the compiler: {error}"))
+    };
+    bound(Resource::Core, 0)?;
+    bound(Resource::Fsize, 0)?;
+    bound(Resource::Cpu, seconds_max)?;
+    bound(Resource::Data, memory_bytes_max)?;
+    // Without it the child is only less polite.
+    let _ = nice(NICENESS);
+    let mut wasm = Vec::new();
+    let most = PolicyLimits::default().component_bytes_max as u64;
+    let input = std::io::stdin().take(most);
+    { input }.read_to_end(&mut wasm).map_err(|error| format!("no component: {error}"))?;
+    let compile = move || {
+        let engine = Engine::new(&compiler_config()).map_err(|error| format!("{error:#}"))?;
+        NativeCode::compile(&engine, &wasm)
+            .map_err(|e| format!("not a component this host can run: {e:#}"))
+    };
+    let compiler = thread::Builder::new().stack_size(THREAD_STACK_BYTES).spawn(compile);
+    let compiler = compiler.map_err(|error| format!("no thread to compile on: {error}"))?;
+    let code = compiler.join().map_err(|_| "the component broke the compiler".to_owned())??;
+    let mut output = std::io::stdout().lock();
+    let written = output.write_all(code.as_bytes()).and_then(|()| output.flush());
+    written.map_err(|error| format!("the code cannot be handed over: {error}"))
+}

@@ -1,0 +1,43 @@
+//! Compilation in a child process, which may hang, die or lie.
+
+use rampart_plugins::CompilerProgram;
+
+use super::*;
+
+fn compiling(script: &str) -> PolicyEngine {
+    let compiler =
+        CompilerProgram { program: "/bin/sh".into(), arguments: vec!["-c".into(), script.into()] };
+    let limits = PolicyLimits { admission_ms_max: 500, admissions_max: 1, ..generous_limits() };
+    PolicyEngine::with_native_code(limits, None, Some(compiler)).expect("an engine starts")
+}
+
+fn reason(engine: &PolicyEngine) -> String {
+    match engine.load(PolicyKind::Fee, &guest("tiered-fee")) {
+        Ok(_) => panic!("it was compiled"),
+        Err(rejection) => rejection.to_string(),
+    }
+}
+
+#[test]
+fn a_compiler_past_its_time_is_killed_and_frees_its_slot() {
+    let engine = compiling("exec sleep 600");
+    assert_eq!(reason(&engine), "not compiled within 500 ms");
+    for _ in 0..3 {
+        let refused = engine.admit(PolicyKind::Fee, guest("tiered-fee"), Vec::new()).err();
+        let refused = refused.expect("it is refused").to_string();
+        // The one slot may be held for the moment in which the child ends.
+        assert!(refused.contains("within 500 ms") || refused.contains("try again"), "{refused}");
+    }
+}
+
+#[test]
+fn a_compiler_that_dies_or_fails_gives_the_reason() {
+    assert!(reason(&compiling("kill -9 $$")).starts_with("compiling it takes more than"));
+    assert_eq!(reason(&compiling("echo 'rampart: too odd' >&2; exit 2")), "too odd");
+    assert!(reason(&compiling("echo no code")).starts_with("not a component this host can run"));
+}
+
+#[test]
+fn a_compiler_has_no_environment_of_the_edge() {
+    assert_eq!(reason(&compiling("echo \"${HOME-none}\" >&2; exit 1")), "none");
+}
