@@ -53,7 +53,8 @@ const BACKLOGS: Duration = Duration::from_secs(10);
 impl Core {
     /// Runs all workers until `stop` is true.
     pub async fn work(self: Arc<Self>, stop: watch::Receiver<bool>) {
-        Lane::Workers.run(self.run_workers(stop)).await;
+        // On the heap: unoptimised, the state of all workers does not fit on a thread's stack.
+        Lane::Workers.run(Box::pin(self.run_workers(stop))).await;
     }
 
     async fn run_workers(self: &Arc<Self>, stop: watch::Receiver<bool>) {
@@ -131,7 +132,8 @@ impl Worker<'_> {
                 _ = ticks.tick() => {}
                 () = stopped(&mut stop) => return,
             }
-            let run = AssertUnwindSafe(timeout(RUN_MAX, async { work().await.map(drop) }));
+            let run =
+                AssertUnwindSafe(timeout(RUN_MAX, async { Box::pin(work()).await.map(drop) }));
             let failure = match run.catch_unwind().await {
                 Ok(Ok(Ok(()))) => {
                     beat();
