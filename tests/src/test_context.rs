@@ -40,7 +40,7 @@ impl TestContext {
 
     /// A context whose settings the test changes.
     pub async fn with(change: impl FnOnce(&mut Settings)) -> Self {
-        Self::over(cluster::database().await, Clock::system(), change).await
+        Box::pin(Self::over(cluster::database().await, Clock::system(), change)).await
     }
 
     /// The core of an edge that runs in a process of its own, over the same database and with this
@@ -63,7 +63,7 @@ impl TestContext {
         let folder = format!("rampart-documents-{}", std::process::id());
         settings.documents.folder = Some(std::env::temp_dir().join(folder));
         change(&mut settings);
-        let core = Core::start(settings.clone(), clock).await.unwrap();
+        let core = Box::pin(Core::start(settings.clone(), clock)).await.unwrap();
         let db = cluster::pool(&url).await;
         Self { core, settings, url, db }
     }
@@ -77,7 +77,8 @@ impl TestContext {
     pub async fn edge_with(&self, change: impl FnOnce(&mut Settings)) -> Self {
         let mut settings = self.settings.clone();
         change(&mut settings);
-        let core = Core::start(settings.clone(), self.core.clock.clone()).await.unwrap();
+        let clock = self.core.clock.clone();
+        let core = Box::pin(Core::start(settings.clone(), clock)).await.unwrap();
         let db = cluster::pool(&self.url).await;
         Self { core, settings, url: self.url.clone(), db }
     }
@@ -138,7 +139,8 @@ impl TestContext {
             head.headers.insert("authorization", token);
         }
         let Head { path, query, .. } = head.clone();
-        let reply = self.core.admin(head, body.clone()).await;
+        // On the heap: unoptimised, a test's calls would not fit on its thread's stack.
+        let reply = Box::pin(self.core.admin(head, body.clone())).await;
         let answer = Answer::of_operators(&method, &path, reply);
         document::OPERATORS.check(&method, (&path, query.as_deref()), &body, &answer);
         answer

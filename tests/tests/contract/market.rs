@@ -307,17 +307,17 @@ async fn a_forgotten_password_is_reset_by_mail_from_the_page() {
     let path = "/nl-nl/forgot-password?client=acme";
     let submit = async |form: String| acme.anonymous(Method::POST, path).body(form).send().await;
     let mails = async || {
-        let mail =
-            context.admin(Method::GET, "/admin/v1/mail", serde_json::Value::Null).await.json();
+        let mail = context.admin(Method::GET, "/admin/v1/mail", Value::Null).await.json();
         mail.to_string().matches(ada.email.as_str()).count()
     };
+    let before = mails().await;
     submit("email=".to_owned()).await.assert_status(400);
-    assert_eq!(mails().await, 0);
+    assert_eq!(mails().await, before);
     let known = submit(format!("email={}", ada.email)).await;
     let unknown = submit("email=nobody@mail.example.com".to_owned()).await;
     known.assert_status(200);
     assert_eq!(known.text(), unknown.text());
-    assert_eq!(mails().await, 1);
+    assert_eq!(mails().await, before + 1);
     for wrong in ["/nl-nl/forgot-password?client=nobody", "/xx-xx/forgot-password?client=acme"] {
         acme.anonymous(Method::GET, wrong).send().await.assert_status(404);
     }
