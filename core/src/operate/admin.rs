@@ -43,7 +43,8 @@ impl Core {
     /// Answers a request of the operators' listener. Always answers.
     pub async fn admin(self: &Arc<Self>, head: Head, body: Bytes) -> Reply {
         let request_id = head.request_id.clone();
-        let result = self.answer_operator(head, body).await;
+        // On the heap: unoptimised, its state would not fit on the stack beside the listener's.
+        let result = Box::pin(self.answer_operator(head, body)).await;
         let mut reply = result.unwrap_or_else(|error| refusal(&error));
         reply.set("x-request-id", &request_id);
         reply.set("cache-control", "no-store");

@@ -107,7 +107,9 @@ impl Pool {
         let began = availability.now_ns();
         let acquired = timeout(*acquire_timeout, async {
             while availability.wait(*acquire_timeout).await {
-                let acquired = availability.limit(*acquire_timeout, lane.pool.acquire()).await;
+                // On the heap: its large state would be part of everything that begins with it.
+                let acquiring = Box::pin(lane.pool.acquire());
+                let acquired = availability.limit(*acquire_timeout, acquiring).await;
                 // Otherwise Postgres went away meanwhile, and may soon be back.
                 if let Ok(acquired) = acquired {
                     return acquired;
