@@ -6,7 +6,6 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use http::{Method, StatusCode};
-use rust_decimal::Decimal;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -374,27 +373,18 @@ fn market(catalogue: &Catalogue, quote: &Quote, now: DateTime<Utc>, refusal: &mu
         }
         Some(pair) => {
             let (min, max) = (pair.sell.min, pair.sell.max);
-            beyond(refusal, Code::CryptoAmountInvalid, quote.crypto, (min, max), "pair");
+            if !(min..=max).contains(&quote.crypto) {
+                let detail = format!("the pair takes {} to {}", min.normalize(), max.normalize());
+                refusal.add(Code::CryptoAmountInvalid, Some(detail.into()));
+            }
         }
     }
-    match catalogue.payment_method(&quote.payment_method) {
-        Some(method) if method.enabled => {
-            let bounds = (Decimal::ZERO, method.limit);
-            beyond(refusal, Code::FiatAmountInvalid, quote.fiat, bounds, "payout method");
+    match catalogue.payment_method(&quote.payment_method).filter(|method| method.enabled) {
+        None => refusal.add(Code::PaymentMethodUnavailable, None),
+        Some(method) if !method.accepts(quote.fiat) => {
+            let detail = format!("the payout method takes at most {}", method.limit.normalize());
+            refusal.add(Code::FiatAmountInvalid, Some(detail.into()));
         }
-        _ => refusal.add(Code::PaymentMethodUnavailable, None),
-    }
-}
-
-fn beyond(
-    refusal: &mut Refusal,
-    code: Code,
-    amount: Decimal,
-    (min, max): (Decimal, Decimal),
-    whose: &str,
-) {
-    if !(min..=max).contains(&amount) {
-        let (min, max) = (min.normalize(), max.normalize());
-        refusal.add(code, Some(format!("the {whose} takes {min} to {max}").into()));
+        Some(_) => {}
     }
 }
