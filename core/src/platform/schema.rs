@@ -6,12 +6,13 @@
 //! of later versions until one of them raises `edge_migration_min()`.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use sqlx::migrate::{Migrate as _, Migration};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, PgExecutor};
 
+use crate::platform::clock::Clock;
 use crate::platform::db::{DatabaseError, MIGRATIONS, Pool, connect_options};
 use crate::platform::settings;
 
@@ -206,10 +207,14 @@ pub async fn migrate(
     if let Some(reason) = schema.mismatch() {
         return Err(DatabaseError::new(reason));
     }
+    let clock = Clock::system();
     for migration in schema.missing() {
-        let begun = Instant::now();
+        let begun_ns = clock.monotonic_ns();
         apply(&mut connection, migration, settings.lock_timeout_ms).await?;
-        report(&Applied { name: name(migration), took: begun.elapsed() });
+        report(&Applied {
+            name: name(migration),
+            took: Duration::from_nanos(clock.monotonic_ns() - begun_ns),
+        });
     }
     turn.commit().await.map_err(failed)?;
     Schema::of(&mut connection).await.map_err(unreadable)

@@ -79,6 +79,12 @@ pub(crate) struct Verified {
     pub(crate) broken: Option<Break>,
 }
 
+impl Verified {
+    fn broken_at(self, position: i64, reason: &'static str) -> Self {
+        Self { broken: Some(Break { position, reason }), ..self }
+    }
+}
+
 /// Verifies the rows behind `start`, at most `rows_max`.
 ///
 /// # Errors
@@ -101,19 +107,18 @@ pub(crate) async fn verify(core: &Core, start: Anchor, rows_max: i64) -> Result<
     .fetch_one(&mut *tx)
     .await?;
     let mut verified = Verified { rows: 0, end: start, complete: false, broken: None };
-    let broken = |position, reason| Some(Break { position, reason });
     if head.unchained != head.found_unchained {
-        verified.broken = broken(0, "a row from before the chain was put in or taken out");
-        return Ok(verified);
+        return Ok(verified.broken_at(0, "a row from before the chain was put in or taken out"));
     }
     if head.last.unwrap_or(0) != head.position {
-        verified.broken = broken(head.position, "the end of the chain was taken out or put in");
-        return Ok(verified);
+        return Ok(
+            verified.broken_at(head.position, "the end of the chain was taken out or put in")
+        );
     }
     let begins_at = head.start_mac.unwrap_or_default();
     if !constant_time_eq(&begins_at, &verified.end.mac) {
-        verified.broken = broken(verified.end.position, "the row is not the one of this MAC");
-        return Ok(verified);
+        let position = verified.end.position;
+        return Ok(verified.broken_at(position, "the row is not the one of this MAC"));
     }
     while verified.rows < rows_max && verified.end.position < head.position {
         let rows = sqlx::query!(
@@ -130,8 +135,7 @@ pub(crate) async fn verify(core: &Core, start: Anchor, rows_max: i64) -> Result<
         for row in rows {
             let expected = verified.end.position + 1;
             if row.position != expected {
-                verified.broken = broken(expected, "the row was taken out");
-                return Ok(verified);
+                return Ok(verified.broken_at(expected, "the row was taken out"));
             }
             let chained = ChainedRow {
                 position: row.position,
@@ -143,8 +147,7 @@ pub(crate) async fn verify(core: &Core, start: Anchor, rows_max: i64) -> Result<
                 detail: &row.detail,
             };
             if !constant_time_eq(&chained.mac(&core.keys, &verified.end.mac)?, &row.mac) {
-                verified.broken = broken(expected, "the row was changed, or put in");
-                return Ok(verified);
+                return Ok(verified.broken_at(expected, "the row was changed, or put in"));
             }
             verified.end = Anchor { position: row.position, mac: row.mac };
             verified.rows += 1;
@@ -152,7 +155,7 @@ pub(crate) async fn verify(core: &Core, start: Anchor, rows_max: i64) -> Result<
     }
     verified.complete = verified.end.position == head.position;
     if verified.complete && !constant_time_eq(&verified.end.mac, &head.mac) {
-        verified.broken = broken(head.position, "the end of the chain was changed");
+        return Ok(verified.broken_at(head.position, "the end of the chain was changed"));
     }
     Ok(verified)
 }

@@ -94,6 +94,7 @@ async fn insert_alone(
 
 /// Makes the sale if it may be made, with the first row of its timeline, its event and the
 /// deliveries to webhook endpoints that listen (as `webhooks::fan_out` writes them).
+#[expect(clippy::too_many_lines, reason = "one statement")]
 async fn insert(
     conn: &mut Connection,
     rows: &[Bounded<'_, NewSaleRow>; 1],

@@ -74,7 +74,7 @@ impl Endpoint for UpdatePartner {
         operator: &Operator,
         update: &Update,
     ) -> Result<Option<Reply>> {
-        if !(update.change.policy_approval_required == Some(false)) {
+        if update.change.policy_approval_required != Some(false) {
             return Ok(None);
         }
         approvals::hold::<Self>(core, input, operator).await
