@@ -36,7 +36,7 @@ async fn accepted(target: &Target, pieces: &[&[u8]]) -> Option<String> {
     for piece in pieces {
         wire.send(piece).await;
     }
-    let Some(answer) = wire.answer().await else { return None };
+    let answer = wire.answer().await?;
     match answer.status() {
         400 | 408 | 413 | 414 | 431 => {}
         other => return Some(format!("status {other}")),

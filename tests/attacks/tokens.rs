@@ -73,6 +73,7 @@ pub(crate) async fn forged(scale: Scale) -> Report {
     let mut all = Vec::new();
     let parts = Genuine::of(&genuine);
     algorithms(&parts, &mut all);
+    parameters(&parts, &mut all);
     claims(&parts, &mut all);
     shapes(&parts, &genuine, &mut all);
     bits(&parts, if scale.is_exact() { 1 } else { SHORT_STEP }, &mut all);
@@ -153,6 +154,11 @@ fn algorithms(genuine: &Genuine, all: &mut Vec<Forged>) {
             format!("{}.{}.{}", encoded(&head), genuine.claims, genuine.signature),
         );
     }
+}
+
+fn parameters(genuine: &Genuine, all: &mut Vec<Forged>) {
+    let (head, claims) = (genuine.head(), genuine.claims());
+    let mut add = |name: String, token: String| all.push(Forged { name, token: token.into() });
     for (member, value) in [
         ("jku", json!("https://attacker.example/keys")),
         ("x5u", json!("https://attacker.example/chain")),
