@@ -66,7 +66,7 @@ pub(crate) struct Gateway {
 
 /// For whom a listener is.
 enum Listener {
-    Public(PublicListener),
+    Public(Box<PublicListener>),
     Private(PrivateListener),
 }
 
@@ -90,7 +90,7 @@ impl Gateway {
         lifecycle: Arc<Lifecycle>,
         log: Arc<AccessLog>,
     ) -> Self {
-        let listener = Listener::Public(PublicListener {
+        let listener = Listener::Public(Box::new(PublicListener {
             clients: ClientAddresses::new(edge),
             addresses: KeyedGcra::new(ADDRESSES_MAX, ADDRESS_IDLE),
             in_flight: InFlight::new(edge),
@@ -99,7 +99,7 @@ impl Gateway {
             connection_age_max: edge.connection_max_age(),
             hsts: respond::hsts(edge.tls.hsts_seconds),
             log,
-        });
+        }));
         let budget = Budget::new(edge.body_memory_bytes / 2);
         Self { core, listener, budget, lifecycle, certificates: None }
     }
