@@ -2,15 +2,15 @@
 //! the contract) and makes its reference of every setting from these types: a doc comment is one
 //! sentence for operators, a key ends in its unit, and `x-unit` names a unit that the key does not.
 
+mod policy;
 mod prices;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use rampart_plugins::PolicyLimits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
+pub use self::policy::{COMPILER_ARGUMENTS, Policy};
 pub use self::prices::{HttpPrice, PriceSource, Prices};
 use crate::platform::crypto::Secret;
 use crate::platform::rate_limit::Quota;
@@ -224,78 +224,6 @@ impl Default for RateLimits {
             uploads: Quota::new(10, 60, 10),
             operators: Quota::new(10, 60, 10),
             redis_url: None,
-        }
-    }
-}
-
-/// Arguments of `policy.compiler`; the bounds of memory, in bytes, and of processor time, in seconds,
-/// follow.
-pub const COMPILER_ARGUMENTS: [&str; 2] = ["policy", "compile-child"];
-
-/// `policy`
-#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Policy {
-    /// Fuel of one call on the request path; a unit is about one instruction.
-    #[schemars(range(min = 1, max = 1_000_000_000_000u64), extend("x-unit" = "fuel"))]
-    pub fuel: u64,
-    /// Fuel of all calls on the request path of one partner in a second, on each edge; over it the
-    /// built-in rule answers.
-    #[schemars(range(min = 1, max = 1_000_000_000_000u64), extend("x-unit" = "fuel"))]
-    pub fuel_per_second_max: u64,
-    /// Longest wall-clock time of one call.
-    #[schemars(range(min = 1, max = 60_000))]
-    pub deadline_ms: u64,
-    /// Linear memory of one call.
-    #[schemars(range(min = 65_536, max = 4_294_967_296u64))]
-    pub call_memory_bytes: usize,
-    /// Memory of all compiled components; over it, those called least recently are loaded again at
-    /// their next call.
-    #[schemars(range(min = 4_194_304, max = 1_099_511_627_776u64))]
-    pub memory_bytes: usize,
-    /// Memory of one compilation, which runs in a process of its own.
-    #[schemars(range(min = 268_435_456, max = 68_719_476_736u64))]
-    pub compile_memory_bytes: u64,
-    /// Longest compilation of a component.
-    #[schemars(range(min = 100, max = 600_000))]
-    pub compile_timeout_ms: u64,
-    /// Most calls at once.
-    #[schemars(
-        range(min = 1, max = 10_000),
-        extend("x-unit" = "calls", "x-default" = "4 per processor")
-    )]
-    pub live_max: u32,
-    /// Every change of a partner's policy needs a manifest that an operator's key signed.
-    pub require_signature: bool,
-    /// Ed25519 keys that sign manifests and changes, by name: a PEM `PUBLIC KEY` each. Where signatures
-    /// are required, no other key is registered without the signature of one of these or of a
-    /// registered one.
-    pub root_keys: BTreeMap<String, String>,
-    /// Folder for the native code of policies, which only this user may enter; made if missing.
-    #[schemars(extend("x-default" = "none: every start compiles the policies that it calls"))]
-    pub cache_folder: Option<PathBuf>,
-    /// Program that compiles policies in a process of its own, with the arguments of
-    /// [`COMPILER_ARGUMENTS`]; without one this process compiles. Set by the binary.
-    #[serde(skip)]
-    pub compiler: Option<PathBuf>,
-}
-
-impl Default for Policy {
-    fn default() -> Self {
-        let limits = PolicyLimits::default();
-        Self {
-            fuel: limits.fuel_max,
-            fuel_per_second_max: 1_000_000_000,
-            deadline_ms: limits.deadline_ms,
-            call_memory_bytes: limits.memory_bytes_max,
-            memory_bytes: 512 << 20,
-            compile_memory_bytes: limits.compile_memory_bytes_max,
-            compile_timeout_ms: limits.admission_ms_max,
-            live_max: limits.live_calls_max,
-            require_signature: false,
-            root_keys: BTreeMap::new(),
-            cache_folder: None,
-            compiler: None,
         }
     }
 }

@@ -135,7 +135,15 @@ fn collect(
             collect(&format!("{key}.{name}"), schema, default, required(name), out);
         }
     } else if let Some(values) = schema.get("additionalProperties").filter(|v| v.is_object()) {
-        collect(&format!("{key}.<name>"), values, None, true, out);
+        let key = format!("{key}.<name>");
+        match values["properties"].is_object() {
+            true => collect(&key, values, None, true, out),
+            // A plain value has no words of its own.
+            false => out.push(Setting {
+                description: text(schema, "description"),
+                ..setting(&key, values, None, false)
+            }),
+        }
     } else if let Some(items) = schema.get("items").filter(|items| items["properties"].is_object())
     {
         collect(&format!("{key}[]"), items, None, true, out);

@@ -10,6 +10,7 @@ use super::Invalid;
 /// Secrets that may stand in a file of their own, named by the key with `_file` behind it.
 pub(super) const SECRETS: &[(&str, &str)] = &[
     ("database", "url"),
+    ("database", "migrate_url"),
     ("keys", "master"),
     ("admin", "token"),
     ("mail", "smtp_url"),
@@ -73,17 +74,21 @@ pub(super) fn typed<T: serde::de::DeserializeOwned>(
 ) -> Result<T, Invalid> {
     value.try_deserialize().map_err(|e| {
         let text = one_line(&e);
-        if let Some((name, _)) =
-            text.split_once("unknown field `").and_then(|t| t.1.split_once('`'))
-        {
-            let place = section.map_or_else(String::new, |name| format!(" in section '{name}'"));
-            return Invalid(format!(
-                "there is no setting '{name}'{place}; `rampart config reference` lists them all"
-            ));
+        if let Some(sentence) = unknown(&text, section) {
+            return Invalid(sentence);
         }
         let place = section.map_or_else(String::new, |name| format!("in section '{name}': "));
         Invalid(format!("the configuration is not valid: {place}{text}"))
     })
+}
+
+/// The sentence for a key that nobody reads, with those that are read beside it.
+fn unknown(text: &str, section: Option<&str>) -> Option<String> {
+    let (name, rest) = text.split_once("unknown field `")?.1.split_once('`')?;
+    let expected = rest.split_once("expected")?.1.split(" for key").next()?;
+    let known: Vec<_> = expected.split('`').skip(1).step_by(2).collect();
+    let place = section.map_or_else(String::new, |name| format!(" in section '{name}'"));
+    Some(format!("there is no setting '{name}'{place}; known there: {}", known.join(", ")))
 }
 
 fn one_line(error: &ConfigError) -> String {
