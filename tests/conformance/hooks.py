@@ -121,12 +121,19 @@ PATHS = {
     "POST /api/v2/events/{id}/redeliver": lambda: {"id": event()},
     "DELETE /api/v2/webhooks/{id}": lambda: {"id": webhook()},
 }
-HEADERS = {
-    # A session that the request then ends.
-    "POST /api/v1/user/logout": lambda: {
+
+
+def session():
+    return {
         "X-Api-Key": PLANTED["apiKey"],
         "User-Authorization": "Bearer " + call("POST", "/api/v1/user/login", login())["token"],
-    },
+    }
+
+
+HEADERS = {
+    # A session that the request then ends.
+    "POST /api/v1/user/logout": session,
+    "POST /api/v2/user/link-identifier": session,
 }
 
 turns = collections.defaultdict(itertools.count)

@@ -29,7 +29,7 @@ pub(super) async fn rows(fixtures: &Fixtures) -> Vec<Row> {
 
 async fn credentials(fixtures: &Fixtures) -> Vec<Row> {
     let anonymous = || fixtures.shop.anonymous(Method::GET, READ);
-    let expired = fixtures.earlier.known(&fixtures.key).token().await;
+    let expired = fixtures.earlier().await.token().await;
     let (_, key) = fixtures.key.credential();
     vec![
         Row::new(

@@ -68,7 +68,7 @@ async fn members(fixtures: &Fixtures) -> Vec<Row> {
 }
 
 async fn quotes(fixtures: &Fixtures) -> Vec<Row> {
-    let earlier = fixtures.earlier.known(&fixtures.key);
+    let earlier = fixtures.earlier().await;
     let expired = earlier.post("/api/v1/buy/quote", asked(json!({}))).await;
     let expired = expired.assert_status(200).json()["quote"].as_str().unwrap().to_owned();
     let altered = quote(&fixtures.shop, json!({})).await;

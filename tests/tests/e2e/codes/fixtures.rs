@@ -5,6 +5,7 @@ use http::Method;
 use rampart_core::platform::clock::Clock;
 use rampart_tests::caller::{Caller, Request};
 use rampart_tests::edge::{Edge, UNLIMITED};
+use rampart_tests::partner::Partner;
 use rampart_tests::test_context::TestContext;
 use rampart_tests::user::registration;
 use serde_json::{Value, json};
@@ -22,7 +23,7 @@ pub(super) struct Fixtures {
     pub(super) ada: Person,
     pub(super) eve: Person,
     /// The service in the past: everything that it issues has expired.
-    pub(super) earlier: TestContext,
+    earlier: TestContext,
 }
 
 /// A registered user of the shop.
@@ -59,6 +60,13 @@ impl Fixtures {
         clock.advance(-AGO);
         let earlier = TestContext::beside(&edge, clock).await;
         Self { edge, shop, key, ada, eve, earlier }
+    }
+
+    /// The shop in the past, with fresh rates: attempts of the present lie in its future.
+    pub(super) async fn earlier(&self) -> Partner {
+        let forget = "delete from attempt_bucket";
+        sqlx::query(forget).execute(self.earlier.db()).await.unwrap();
+        self.earlier.known(&self.key)
     }
 
     /// POST of JSON by the shop's token.

@@ -122,7 +122,7 @@ fn checkouts(fixtures: &Fixtures) -> Vec<Row> {
 /// Offers for a user whom a login token names.
 async fn logins(fixtures: &Fixtures) -> Vec<Row> {
     const LOGIN_TOKEN: &str = "/api/v1/user/login-token";
-    let earlier = fixtures.earlier.known(&fixtures.key);
+    let earlier = fixtures.earlier().await;
     let earlier = earlier.request(Method::GET, LOGIN_TOKEN);
     let earlier = earlier.header("user-identifier", &fixtures.ada.identifier).send().await;
     let expired = earlier.assert_status(200).json()["token"].clone();

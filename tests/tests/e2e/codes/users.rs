@@ -104,7 +104,7 @@ async fn credentials(fixtures: &Fixtures) -> Vec<Row> {
     let named = |identifier: &str| read().header("user-identifier", identifier);
 
     let login = json!({"emailAddress": fixtures.ada.email, "password": fixtures.ada.password});
-    let earlier = fixtures.earlier.known(&fixtures.key).post(LOGIN, login).await;
+    let earlier = fixtures.earlier().await.post(LOGIN, login).await;
     let expired = earlier.assert_status(200).json()["token"].as_str().unwrap().to_owned();
 
     let gone = fixtures.person("gone").await;
