@@ -97,7 +97,7 @@ impl Gateway {
             uploads: Budget::new(edge.body_memory_bytes / 2),
             answer_max: edge.request_timeout(),
             connection_age_max: edge.connection_max_age(),
-            hsts: respond::hsts(edge.tls.hsts_seconds),
+            hsts: respond::hsts(edge.hsts_seconds),
             log,
         }));
         let budget = Budget::new(edge.body_memory_bytes / 2);

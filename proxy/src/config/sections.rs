@@ -38,6 +38,9 @@ pub(crate) struct Edge {
     pub(crate) public_url: Option<String>,
     /// Certificates.
     pub(crate) tls: Tls,
+    /// Time for which browsers that have seen a page use HTTPS alone; 0 does not tell them.
+    #[schemars(range(min = 0, max = 63_072_000))]
+    pub(crate) hsts_seconds: u64,
     /// Threads that serve.
     #[schemars(
         range(min = 1, max = 1_024),
@@ -110,6 +113,7 @@ impl Default for Edge {
             forwarded_for: false,
             public_url: None,
             tls: Tls::default(),
+            hsts_seconds: 31_536_000,
             threads: std::thread::available_parallelism().map_or(2, usize::from),
             connections_max: 8_192,
             connections_per_address_max: 256,

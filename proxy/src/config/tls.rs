@@ -27,9 +27,6 @@ pub(crate) struct Tls {
     /// one only where its partner or API key names a subject.
     #[schemars(extend("x-default" = "none: clients are not asked for certificates"))]
     pub(crate) client_ca: Option<PathBuf>,
-    /// Time for which browsers that have seen a page use HTTPS alone; 0 does not tell them.
-    #[schemars(range(min = 0, max = 63_072_000))]
-    pub(crate) hsts_seconds: u64,
 }
 
 impl Default for Tls {
@@ -41,7 +38,6 @@ impl Default for Tls {
             min_version: TlsVersion::Tls12,
             ciphers: Vec::new(),
             client_ca: None,
-            hsts_seconds: 31_536_000,
         }
     }
 }
