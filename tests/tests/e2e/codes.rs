@@ -99,11 +99,15 @@ fn unlike(row: &(&str, u16, Option<String>), answer: &Answer, entry: Option<&Val
     });
     let sent_back = request_id.is_none() || answer.header("x-request-id") == request_id.as_deref();
     let can_wait = matches!(*status, 429 | 503) == answer.header("retry-after").is_some();
+    let members: Vec<_> = error.as_object().unwrap().keys().map(String::as_str).collect();
+    let required = ["code", "message", "solution", "documentation"];
+    let members_fit = required.iter().all(|name| members.contains(name))
+        && members.iter().all(|name| required.contains(name) || *name == "field");
     let mut unlike = String::new();
     for (fits, what) in [
         (error["message"] == entry["message"], "message"),
         (named, "solution"),
-        (error.as_object().unwrap().len() == 3, "members"),
+        (members_fit, "members"),
         (sent_back, "X-Request-Id"),
         (can_wait, "Retry-After"),
         ((*status == 405) == answer.header("allow").is_some(), "Allow"),

@@ -85,6 +85,9 @@ async fn no_acknowledged_order_is_lost_and_none_is_made_twice() {
     let database = cluster::database().await;
     let mut setup = Setup::over(&database);
     setup.set("lifetimes.quote_seconds", "3600").set("log.access", "false");
+    // The whole load is one partner's, from one address.
+    let all = CONFIRMS.to_string();
+    setup.set("edge.in_flight_per_address_max", &all).set("edge.in_flight_per_partner_max", &all);
     let mut edge = Edge::of(setup).await;
     let partner = edge.partner("mortal").await.authenticated().await;
     let mut ledger = Ledger::default();
