@@ -104,7 +104,7 @@ BODIES = {
         "refreshToken": call("POST", "/api/v1/authenticate", credentials())["refreshToken"]
     },
     "POST /api/v1/user/login": login,
-    "POST /api/v2/user/link-identifier": lambda: {"identifier": PLANTED["identifier"]},
+    "POST /api/v2/user/link-identifier": lambda: {"identifier": "c" * 40},
     "POST /api/v1/buy/confirm": confirm,
     "POST /api/v2/buy/confirm": confirm_offer,
     "POST /api/v1/sell/confirm": sale,
