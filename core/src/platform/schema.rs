@@ -5,6 +5,8 @@
 //! every migration that it knows and that does not say [`OPTIONAL`]; it serves beside migrations
 //! of later versions until one of them raises `edge_migration_min()`.
 
+mod roles;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -154,8 +156,23 @@ pub struct Applied {
     pub took: Duration,
 }
 
+/// Grants the roles of edges what they need, and makes them where they are missing. Logs a warning
+/// where this role may not make them.
+async fn grant_roles(connection: &mut PgConnection) -> Result<(), DatabaseError> {
+    let granted = roles::grant(connection)
+        .await
+        .map_err(|error| DatabaseError::new(format!("the roles cannot be granted: {error}")))?;
+    if !granted {
+        tracing::warn!(
+            "rampart_edge and rampart_worker do not exist, and the role that migrates may not \
+             create roles: edges must run as the schema's owner"
+        );
+    }
+    Ok(())
+}
+
 /// Applies the missing migrations, oldest first, each in a transaction of its own unless its first
-/// line is `-- no-transaction`. Processes that migrate at once take turns. Connects to
+/// line is `-- no-transaction`, and grants the roles of edges what they need. Processes that migrate at once take turns. Connects to
 /// `database.migrate_url`, or to `database.url` without one.
 ///
 /// A migration waits for a lock at most `database.lock_timeout_ms`, so that statements that queue
@@ -179,7 +196,9 @@ pub async fn migrate(
         DatabaseError::new(format!("Postgres at {at} cannot be used: {reason}"))
     })?;
     let schema = Schema::of(&mut connection).await.map_err(unreadable)?;
-    if schema.missing().next().is_none() {
+    if schema.missing().next().is_none()
+        && roles::are_granted(&mut connection).await.map_err(unreadable)?
+    {
         return Ok(schema);
     }
     let failed = |error| DatabaseError::new(format!("the database cannot be migrated: {error}"));
@@ -216,6 +235,7 @@ pub async fn migrate(
             took: Duration::from_nanos(clock.monotonic_ns() - begun_ns),
         });
     }
+    grant_roles(&mut connection).await?;
     turn.commit().await.map_err(failed)?;
     Schema::of(&mut connection).await.map_err(unreadable)
 }

@@ -107,3 +107,52 @@ async fn a_role_that_is_not_the_owner_sees_one_tenant() {
     assert!(with_rows >= 8, "rows of both tenants in {with_rows} tables only");
     query("reset role").execute(&mut *connection).await.unwrap();
 }
+
+/// Runs statements, and returns the error of the last one.
+async fn last_error(connection: &mut PgConnection, statements: &[&str]) -> Option<String> {
+    let (last, first) = statements.split_last().unwrap();
+    for statement in first {
+        query(AssertSqlSafe(*statement)).execute(&mut *connection).await.unwrap();
+    }
+    let result = query(AssertSqlSafe(*last)).execute(connection).await;
+    result.err().and_then(|error| error.as_database_error()?.code().map(Into::into))
+}
+
+#[tokio::test]
+async fn the_role_of_edges_changes_no_schema_and_sees_no_second_tenant() {
+    const FORBIDDEN: &str = "42501";
+    let context = TestContext::start().await;
+    let (_, _) = (busy(&context, "acme").await, busy(&context, "other").await);
+    for role in ["rampart_edge", "rampart_worker"] {
+        let mut connection = context.db().acquire().await.unwrap();
+        let powers: bool = query_scalar(
+            "select rolsuper or rolbypassrls or rolcreaterole or rolcreatedb or rolreplication \
+             from pg_roles where rolname = $1",
+        )
+        .bind(role)
+        .fetch_one(&mut *connection)
+        .await
+        .unwrap();
+        assert!(!powers, "{role}");
+        let become_it = format!("set local role {role}");
+        for change in [
+            "create table mine (id int)",
+            "alter table client add column mine int",
+            "alter table client disable row level security",
+            "drop policy client_isolation on client",
+            "create policy mine on client using (true)",
+            "truncate delivery",
+            "delete from _sqlx_migrations",
+            "create or replace function sees_all_tenants() returns boolean language sql return true",
+        ] {
+            let refused = last_error(&mut connection, &["begin", &become_it, change]).await;
+            assert_eq!(refused.as_deref(), Some(FORBIDDEN), "{role}: {change}");
+            query("rollback").execute(&mut *connection).await.unwrap();
+        }
+        let all = ["begin", &become_it, "set local rampart.all_tenants = 'on'"];
+        assert_eq!(last_error(&mut connection, &all).await, None);
+        let seen = count(&mut connection, "client").await;
+        assert_eq!(seen, if role == "rampart_worker" { 2 } else { 0 }, "{role}");
+        query("rollback").execute(&mut *connection).await.unwrap();
+    }
+}

@@ -1,0 +1,78 @@
+//! The roles of edges: what they may do is granted with every migration.
+//!
+//! `rampart_edge` is for partners' requests: it reads and writes rows of the tenant that a
+//! transaction names, and sees none of others. `rampart_worker` is for workers and operators: it
+//! sees every tenant's when a transaction says so. Neither owns anything, so neither changes the
+//! schema. They cannot log in by themselves: who may is made a member.
+
+use sqlx::{AssertSqlSafe, Executor as _, PgConnection};
+
+/// The roles, in the order in which they are made.
+const ROLES: [&str; 2] = ["rampart_edge", "rampart_worker"];
+
+/// Makes the roles that are missing and grants them what they need. `false` if a role is missing and
+/// this one may not make roles.
+///
+/// # Errors
+/// The database's.
+pub(super) async fn grant(connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
+    for role in ROLES {
+        if !exists(connection, role).await? && !create(connection, role).await? {
+            return Ok(false);
+        }
+    }
+    let schema: String = sqlx::query_scalar("select quote_ident(current_schema())")
+        .fetch_one(&mut *connection)
+        .await?;
+    let roles = ROLES.join(", ");
+    let grants = format!(
+        "begin; \
+         grant usage on schema {schema} to {roles}; \
+         grant select, insert, update, delete on all tables in schema {schema} to {roles}; \
+         revoke insert, update, delete on _sqlx_migrations from {roles}; \
+         commit"
+    );
+    connection.execute(AssertSqlSafe(grants)).await?;
+    Ok(true)
+}
+
+/// True if nothing is left to make or grant, or this role may not.
+///
+/// # Errors
+/// The database's.
+pub(super) async fn are_granted(connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
+    sqlx::query_scalar(
+        "select not (select rolsuper or rolcreaterole from pg_roles where rolname = current_user) \
+             or (select count(*) = $2 from pg_roles where rolname = any ($1) \
+                 and has_table_privilege(oid, '_sqlx_migrations', 'select'))",
+    )
+    .bind(ROLES)
+    .bind(i64::try_from(ROLES.len()).unwrap_or(i64::MAX))
+    .fetch_one(connection)
+    .await
+}
+
+async fn exists(connection: &mut PgConnection, role: &str) -> Result<bool, sqlx::Error> {
+    sqlx::query_scalar("select exists (select from pg_roles where rolname = $1)")
+        .bind(role)
+        .fetch_one(connection)
+        .await
+}
+
+/// Makes a role; `false` if this one may not. Another process may make it at the same time.
+async fn create(connection: &mut PgConnection, role: &str) -> Result<bool, sqlx::Error> {
+    let statement = format!("create role {role} nologin");
+    let code = match connection.execute(AssertSqlSafe(statement)).await {
+        Ok(_) => return Ok(true),
+        Err(error) => match error.as_database_error().and_then(|e| e.code()) {
+            Some(code) => code.into_owned(),
+            None => return Err(error),
+        },
+    };
+    match code.as_str() {
+        // Exists already, as the catalogue or its index says.
+        "42710" | "23505" => Ok(true),
+        "42501" => Ok(false),
+        _ => exists(connection, role).await,
+    }
+}
