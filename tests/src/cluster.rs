@@ -11,12 +11,21 @@ use rampart_core::platform::schema;
 use rampart_core::platform::settings::Database;
 use sqlx::postgres::PgPoolOptions;
 use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool};
+use tokio::sync::OnceCell;
+
+use crate::pgbouncer::PgBouncer;
 
 const TEMPLATE: &str = "rampart_template";
+/// The roles of edges: for requests, and for workers and operators.
+const ROLES: [&str; 2] = ["rampart_edge", "rampart_worker"];
 
 static CLUSTER: Mutex<Option<PrivatePostgres>> = Mutex::new(None);
 /// Held while a database is made: Postgres copies a template only while nobody is connected to it.
 static MAKING: tokio::sync::Mutex<bool> = tokio::sync::Mutex::const_new(false);
+/// In front of the cluster where a test's edges are to go through it.
+static POOLER: OnceCell<PgBouncer> = OnceCell::const_new();
+/// Connections of the pooler to the server for each database and user.
+const SERVERS: u32 = 4;
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
 /// The URL of a fresh, migrated database.
@@ -27,6 +36,9 @@ pub async fn database() -> String {
         let settings =
             Database { url: Some(Secret::new(url(TEMPLATE).await)), ..Default::default() };
         schema::migrate(&settings, |_| ()).await.unwrap();
+        for role in ROLES {
+            run(&url("postgres").await, &format!("alter role {role} login")).await;
+        }
         *template_is_ready = true;
     }
     let name = format!("test_{}", NUMBER.fetch_add(1, Ordering::Relaxed));
@@ -39,6 +51,41 @@ pub async fn empty_database() -> String {
     let name = format!("test_{}", NUMBER.fetch_add(1, Ordering::Relaxed));
     run(&url("postgres").await, &format!("create database {name}")).await;
     url(&name).await
+}
+
+/// The URLs under which an edge uses a database of this cluster: for requests, and for workers and
+/// operators. With `RAMPART_TEST_PGBOUNCER` set, they lead through PgBouncer in transaction mode. A
+/// URL of another database stands for itself.
+pub async fn edge_urls(owner: &str) -> [String; 2] {
+    let other = url("").await;
+    let socket = |url: &str| url.split_once("?host=").map(|(_, socket)| socket.to_owned());
+    if socket(owner) != socket(&other) {
+        return [owner, owner].map(str::to_owned);
+    }
+    if !through_pgbouncer() {
+        return ROLES.map(|role| owner.replacen("//rampart@", &format!("//{role}@"), 1));
+    }
+    let pooler = POOLER.get_or_init(|| pgbouncer(owner, SERVERS)).await;
+    urls_through(pooler, owner)
+}
+
+/// The URLs under which an edge uses a database of this cluster through a pooler.
+pub fn urls_through(pooler: &PgBouncer, owner: &str) -> [String; 2] {
+    let database = owner.split(['/', '?']).nth(3).unwrap_or_default();
+    ROLES.map(|role| pooler.url(role, database))
+}
+
+/// A PgBouncer in front of the server of a URL, with this many connections to it for each database
+/// and user.
+pub async fn pgbouncer(owner: &str, servers: u32) -> PgBouncer {
+    let (place, socket) = owner.split_once("?host=").expect("a URL of this cluster");
+    let port = place.split([':', '/']).nth(4).expect("it names the port");
+    PgBouncer::start((socket, port), servers).await
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test has no configuration to read it from")]
+fn through_pgbouncer() -> bool {
+    std::env::var_os("RAMPART_TEST_PGBOUNCER").is_some()
 }
 
 /// A small pool for a test's own look at the database.

@@ -37,6 +37,8 @@ static SHARED: tokio::sync::Mutex<Weak<Edge>> = tokio::sync::Mutex::const_new(We
 #[derive(Clone)]
 pub struct Setup {
     settings: BTreeMap<String, String>,
+    /// URL of its database for who owns the schema.
+    owner: String,
     arguments: Vec<String>,
     wrapper: Vec<String>,
     binary: Option<PathBuf>,
@@ -52,6 +54,7 @@ impl Setup {
         CERTIFICATE.write(folder.path());
         let mut setup = Self {
             settings: BTreeMap::new(),
+            owner: database.to_owned(),
             arguments: Vec::new(),
             wrapper: Vec::new(),
             binary: None,
@@ -103,9 +106,16 @@ impl Setup {
         self
     }
 
-    /// URL of the database that it is over.
+    /// Has the edge use a database of the cluster under the roles of edges.
+    pub async fn under_roles(mut self) -> Self {
+        let [requests, workers] = cluster::edge_urls(&self.owner).await;
+        self.set("database.url", requests).set("database.worker_url", workers);
+        self
+    }
+
+    /// URL of the database that it is over, under the role that owns the schema.
     pub fn database(&self) -> &str {
-        &self.settings["database.url"]
+        &self.owner
     }
 
     /// Has this command run the binary, such as a tool that watches it.
@@ -208,7 +218,7 @@ impl Edge {
 
     /// The same with settings that the test changes.
     pub async fn with(change: impl FnOnce(&mut Setup)) -> Self {
-        let mut setup = Setup::over(&cluster::database().await);
+        let mut setup = Setup::over(&cluster::database().await).under_roles().await;
         change(&mut setup);
         Self::of(setup).await
     }

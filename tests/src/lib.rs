@@ -33,6 +33,7 @@ pub mod neighbour;
 pub mod order_fixture;
 pub mod outbox;
 pub mod partner;
+pub mod pgbouncer;
 pub mod postgres_link;
 pub mod postgres_server;
 pub mod process;

@@ -51,7 +51,9 @@ impl TestContext {
 
     async fn over(url: String, clock: Clock, change: impl FnOnce(&mut Settings)) -> Self {
         let mut settings = Settings::default();
-        settings.database.url = Some(Secret::new(&*url));
+        let [requests, workers] = cluster::edge_urls(&url).await;
+        settings.database.url = Some(Secret::new(requests));
+        settings.database.worker_url = Some(Secret::new(workers));
         settings.database.connections_max = 8;
         // A busy machine may take its time; the test is not about that.
         settings.database.acquire_timeout_ms = 20_000;

@@ -7,6 +7,7 @@ use crate::Core;
 use crate::auth::user_credentials;
 use crate::http::Surface;
 use crate::http::request::Input;
+use crate::platform::db::tenant;
 use crate::platform::error::{Code, Error, Result};
 use crate::tenancy::tenants::{ApiKey, Tenant};
 use crate::trading::catalogue::Catalogue;
@@ -37,6 +38,7 @@ impl Client {
     pub(crate) fn for_page(core: &Core, client: ClientId, request_id: &str) -> Option<Self> {
         let snapshot = core.snapshots.current();
         let tenant = snapshot.tenants.get(&client).filter(|tenant| !tenant.suspended)?;
+        tenant::enter(client);
         Some(Self {
             tenant: Arc::clone(tenant),
             catalogue: Arc::clone(&snapshot.catalogue),

@@ -15,6 +15,7 @@ use crate::http::reply::{Reply, entity_tag};
 use crate::http::request::BODY_BYTES_MAX;
 use crate::http::request::{Entity, Head, Input};
 use crate::http::upload::{Upload, UploadError, UploadedBody};
+use crate::platform::db::tenant;
 use crate::platform::error::{Code, Error, Result};
 use crate::platform::rate_limit::Decision;
 
@@ -133,7 +134,10 @@ impl Core {
             now: self.clock.now(),
             proven: http::Extensions::new(),
         };
-        let result = admission.route.run(Arc::clone(self), admission.client.take(), input).await;
+        let client = admission.client.take();
+        let tenant = client.as_ref().map(Client::id);
+        let run = admission.route.run(Arc::clone(self), client, input);
+        let result = tenant::run(tenant, run).await;
         let mut reply = result.unwrap_or_else(|error| error.reply(&request_id));
         for code in reply.codes.iter().filter(|code| !admission.route.declares(**code)) {
             tracing::error!(route = ?admission.route, code = code.as_str(), "undeclared code");

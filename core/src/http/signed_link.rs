@@ -7,6 +7,7 @@ use ring::hmac;
 use uuid::Uuid;
 
 use crate::platform::crypto::{MasterKey, Purpose, constant_time_eq};
+use crate::platform::db::tenant;
 use crate::platform::error::Result;
 use rampart_types::ClientId;
 
@@ -30,7 +31,8 @@ pub(crate) fn sign<const ID_BYTES: usize>(
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
-/// Verifies a token and returns its tenant and id; `None` when it is forged.
+/// Verifies a token and returns its tenant and id; `None` when it is forged. The request is of that
+/// tenant from now on.
 ///
 /// # Errors
 /// Those of [`MasterKey::mac`].
@@ -50,8 +52,9 @@ pub(crate) fn verify<const ID_BYTES: usize>(
         return Ok(None);
     }
     let Some((client, id)) = payload.split_first_chunk::<CLIENT_BYTES>() else { return Ok(None) };
-    let id = id.try_into().ok();
-    Ok(id.map(|id| (ClientId::from(Uuid::from_bytes(*client)), id)))
+    let client = ClientId::from(Uuid::from_bytes(*client));
+    tenant::enter(client);
+    Ok(id.try_into().ok().map(|id| (client, id)))
 }
 
 fn mac(keys: &MasterKey, page: &str, payload: &[u8]) -> Result<[u8; MAC_BYTES]> {

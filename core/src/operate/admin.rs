@@ -34,6 +34,7 @@ use crate::endpoint::router::Found;
 use crate::http::reply::Reply;
 use crate::http::request::{Head, Input};
 use crate::platform::audit::{self as audit_log, Entry};
+use crate::platform::db::Lane;
 use crate::platform::error::{Denial, Error, Result};
 
 /// Largest body of the operators' API in bytes: a policy's component, with room.
@@ -44,7 +45,7 @@ impl Core {
     pub async fn admin(self: &Arc<Self>, head: Head, body: Bytes) -> Reply {
         let request_id = head.request_id.clone();
         // On the heap: unoptimised, its state would not fit on the stack beside the listener's.
-        let result = Box::pin(self.answer_operator(head, body)).await;
+        let result = Lane::Operators.run(Box::pin(self.answer_operator(head, body))).await;
         let mut reply = result.unwrap_or_else(|error| refusal(&error));
         reply.set("x-request-id", &request_id);
         reply.set("cache-control", "no-store");

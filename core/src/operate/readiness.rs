@@ -8,6 +8,7 @@ use chrono::TimeDelta;
 use serde::Serialize;
 
 use crate::Core;
+use crate::platform::db::Lane;
 use crate::platform::heartbeats::SNAPSHOT;
 use crate::tenancy::tenants::load::secret_context;
 
@@ -110,7 +111,8 @@ impl Core {
         if self.db.is_away() {
             return Reached::Nothing;
         }
-        let asked = sqlx::query_scalar::<_, i32>("select 1").fetch_one(&self.db).await;
+        let ask = sqlx::query_scalar::<_, i32>("select 1").fetch_one(&self.db);
+        let asked = Lane::Requests.run(ask).await;
         match asked {
             Ok(_) => Reached::Database,
             Err(sqlx::Error::PoolTimedOut) if !self.db.is_away() => Reached::NoConnection,

@@ -12,6 +12,7 @@ use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::Fields;
 use crate::http::request::Input;
 use crate::platform::crypto::Secret;
+use crate::platform::db::tenant;
 use crate::platform::error::{Code, Result};
 use crate::tenancy::tenants::{Sender, Tenant};
 use rampart_types::ClientId;
@@ -85,6 +86,8 @@ impl Endpoint for V1 {
 
 /// Verifies a password against the live ones of this client. An unknown client takes as long.
 async fn verify_password(core: &Core, client: Option<ClientId>, password: Secret) -> Result<bool> {
+    let client = client.unwrap_or_else(|| Uuid::nil().into());
+    tenant::enter(client);
     let hashes = sqlx::query_scalar!(
         r#"
         select password_hash as "password_hash!" from client_secret
@@ -92,7 +95,7 @@ async fn verify_password(core: &Core, client: Option<ClientId>, password: Secret
         order by valid_until desc nulls first
         limit $3
         "#,
-        client.map_or(Uuid::nil(), ClientId::uuid),
+        client.uuid(),
         core.clock.now(),
         PASSWORDS_MAX,
     )

@@ -11,8 +11,9 @@ use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use crate::platform::db::{HeldConnection, Pool};
+use crate::platform::db::{HeldConnection, Pool, tenant};
 use crate::platform::error::{Error, Result};
+use rampart_types::ClientId;
 
 /// Most items that wait in one queue; further ones are refused.
 const QUEUE_MAX: usize = 4_096;
@@ -35,6 +36,9 @@ pub(crate) trait BatchJob: Send + Sync + 'static {
     const WORKERS: usize;
     /// The job in words, for errors.
     const NAME: &'static str;
+
+    /// The tenant of an item. A batch is one tenant's: its statements see no other's rows.
+    fn tenant(item: &Self::Item) -> ClientId;
 
     /// Items with the same key never share a batch.
     fn exclusive_key(_: &Self::Item) -> Option<Uuid> {
@@ -116,7 +120,10 @@ impl<J: BatchJob> Worker<J> {
         while self.receive().await {
             let (items, replies): (Vec<_>, Vec<_>) =
                 next_batch(&mut self.pending).map(|Pending { item, reply }| (item, reply)).unzip();
-            let run = AssertUnwindSafe(self.job.run(&mut self.connection, items));
+            let tenant = items.first().map(J::tenant);
+            let run = Box::pin(self.job.run(&mut self.connection, items));
+            let run = tenant::run(tenant, run);
+            let run = AssertUnwindSafe(run);
             match run.catch_unwind().await {
                 Ok(outputs) => {
                     for (output, reply) in outputs.into_iter().zip(replies) {
@@ -159,11 +166,14 @@ impl<J: BatchJob> Worker<J> {
     }
 }
 
-/// Takes the next batch, oldest first, and leaves the items whose key it has already.
+/// Takes the next batch, oldest first: items of the oldest one's tenant, but for those whose key it
+/// has already.
 fn next_batch<J: BatchJob>(pending: &mut Vec<Pending<J>>) -> impl Iterator<Item = Pending<J>> {
+    let tenant = pending.first().map(|oldest| J::tenant(&oldest.item));
     let mut keys = HashSet::new();
     pending.extract_if(.., move |pending| {
-        J::exclusive_key(&pending.item).is_none_or(|key| keys.insert(key))
+        Some(J::tenant(&pending.item)) == tenant
+            && J::exclusive_key(&pending.item).is_none_or(|key| keys.insert(key))
     })
 }
 
@@ -172,6 +182,7 @@ mod tests {
     use std::sync::Mutex;
 
     use crate::platform::clock::Clock;
+    use crate::platform::db::Session;
     use crate::platform::settings::Database;
     use futures::future::join_all;
     use sqlx::postgres::PgConnectOptions;
@@ -179,7 +190,8 @@ mod tests {
 
     use super::*;
 
-    /// Doubles numbers as soon as it is let, and panics on 99. Those above 1000 exclude each other.
+    /// Doubles numbers as soon as it is let, and panics on 99. Those above 1000 exclude each other,
+    /// every 10000 are a tenant's.
     struct Doubling {
         gate: Arc<Semaphore>,
         batches: Arc<Mutex<Vec<Vec<usize>>>>,
@@ -192,8 +204,12 @@ mod tests {
         const WORKERS: usize = 2;
         const NAME: &'static str = "double";
 
+        fn tenant(number: &usize) -> ClientId {
+            Uuid::from_u128((*number / 10_000) as u128).into()
+        }
+
         fn exclusive_key(number: &usize) -> Option<Uuid> {
-            (*number > 1_000).then(Uuid::nil)
+            (*number > 1_000 && *number < 10_000).then(Uuid::nil)
         }
 
         async fn run(&self, _: &mut HeldConnection, numbers: Vec<usize>) -> Vec<usize> {
@@ -214,7 +230,9 @@ mod tests {
         fn new(permits: usize) -> Self {
             let (gate, batches) = (Arc::new(Semaphore::new(permits)), Arc::default());
             let job = Doubling { gate: Arc::clone(&gate), batches: Arc::clone(&batches) };
-            let db = Pool::new(&Database::default(), &Clock::system(), |_| PgConnectOptions::new());
+            let db = Pool::new(&Database::default(), &Clock::system(), |_| {
+                (PgConnectOptions::new(), Session::default())
+            });
             Self { batcher: Arc::new(Batcher::start(&db, job)), gate, batches }
         }
 
@@ -262,6 +280,16 @@ mod tests {
         assert_eq!(outputs(submitted).await, [0, 2, 2_002, 4, 2_004, 6, 2_006]);
         let batches = bench.batches.lock().unwrap();
         assert_eq!(batches[2..], [vec![1_001, 2, 3], vec![1_002], vec![1_003]]);
+    }
+
+    #[tokio::test]
+    async fn items_of_two_tenants_never_share_a_batch() {
+        let bench = Bench::new(0);
+        let submitted = bench.submit([0, 1, 2, 10_001, 3, 20_001, 10_002]).await;
+        bench.gate.add_permits(17);
+        assert_eq!(outputs(submitted).await, [0, 2, 4, 20_002, 6, 40_002, 20_004]);
+        let batches = bench.batches.lock().unwrap();
+        assert_eq!(batches[2..], [vec![2, 3], vec![10_001, 10_002], vec![20_001]]);
     }
 
     #[tokio::test]

@@ -8,12 +8,16 @@ mod connection;
 mod lane;
 mod open;
 mod pool;
+mod session;
+pub(crate) mod tenant;
 
 pub use self::connection::{Connection, PooledConnection, Transaction};
 pub use self::lane::Lane;
 pub(crate) use self::open::connect_options;
 pub use self::open::{DatabaseError, MIGRATIONS, open, recreate};
 pub use self::pool::Pool;
+#[cfg(test)]
+pub(crate) use self::session::Session;
 use crate::platform::error::sqlstate::Retryable;
 
 /// A connection of the pool that a worker keeps from one statement to the next. The pool checks its

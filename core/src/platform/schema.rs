@@ -12,10 +12,12 @@ use std::time::Duration;
 
 use sqlx::migrate::{Migrate as _, Migration};
 use sqlx::postgres::PgConnectOptions;
-use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, PgExecutor};
+use sqlx::{
+    AssertSqlSafe, Connection as _, Executor, PgConnection, Postgres, Row as _, Transaction,
+};
 
 use crate::platform::clock::Clock;
-use crate::platform::db::{DatabaseError, MIGRATIONS, Pool, connect_options};
+use crate::platform::db::{DatabaseError, Lane, MIGRATIONS, Pool, connect_options};
 use crate::platform::settings;
 
 /// The line of a migration without which edges that know it serve as well, such as a new index.
@@ -23,6 +25,9 @@ const OPTIONAL: &str = "-- optional: edges serve without it";
 
 /// The key of the lock that one migrating process holds at a time: "rampart" in ASCII.
 const LOCK_KEY: i64 = 0x0072_616d_7061_7274;
+
+/// Interval at which a process asks whether another one still migrates.
+const TURN_POLL: Duration = Duration::from_millis(100);
 
 /// The state of a database's schema beside the migrations of this version.
 #[derive(Debug)]
@@ -43,29 +48,28 @@ impl Schema {
         Self::of(&mut *connection).await.map_err(unreadable)
     }
 
+    /// Prepares no statement: a pooler may not keep it.
     async fn of<C>(connection: &mut C) -> Result<Self, sqlx::Error>
     where
-        for<'c> &'c mut C: PgExecutor<'c>,
+        for<'c> &'c mut C: Executor<'c, Database = Postgres>,
     {
-        let (exists, bounded): (bool, bool) = sqlx::query_as(
+        let exist = sqlx::raw_sql(
             "select to_regclass('_sqlx_migrations') is not null, \
              to_regprocedure('edge_migration_min()') is not null",
-        )
-        .fetch_one(&mut *connection)
-        .await?;
-        let applied: Vec<(i64, Vec<u8>)> = match exists {
-            true => {
-                sqlx::query_as("select version, checksum from _sqlx_migrations where success")
-                    .fetch_all(&mut *connection)
-                    .await?
+        );
+        let exist = exist.fetch_one(&mut *connection).await?;
+        let mut schema = Self { applied: BTreeMap::new(), edge_min: 0 };
+        if exist.try_get(0)? {
+            let applied = "select version, checksum from _sqlx_migrations where success";
+            for row in sqlx::raw_sql(applied).fetch_all(&mut *connection).await? {
+                schema.applied.insert(row.try_get(0)?, row.try_get(1)?);
             }
-            false => Vec::new(),
-        };
-        let edge_min = match bounded {
-            true => sqlx::query_scalar("select edge_migration_min()").fetch_one(connection).await?,
-            false => 0,
-        };
-        Ok(Self { applied: applied.into_iter().collect(), edge_min })
+        }
+        if exist.try_get(1)? {
+            let edge_min = sqlx::raw_sql("select edge_migration_min()");
+            schema.edge_min = edge_min.fetch_one(&mut *connection).await?.try_get(0)?;
+        }
+        Ok(schema)
     }
 
     /// The last applied migration, `0017`; `none` of an empty database.
@@ -135,16 +139,23 @@ impl Schema {
 /// One sentence: what is missing or too new, and what to do.
 pub async fn check(db: &Pool) -> Result<(), DatabaseError> {
     let schema = Schema::read(db).await?;
-    match schema.refusal() {
-        Some(reason) => Err(DatabaseError::new(reason)),
-        None => {
-            let optional = schema.missing_optional();
-            if !optional.is_empty() {
-                tracing::warn!(migrations = optional, "the schema lacks optional migrations");
-            }
-            Ok(())
-        }
+    if let Some(reason) = schema.refusal() {
+        return Err(DatabaseError::new(reason));
     }
+    let optional = schema.missing_optional();
+    if !optional.is_empty() {
+        tracing::warn!(migrations = optional, "the schema lacks optional migrations");
+    }
+    let sees = sqlx::query_scalar!(
+        r#"select sees_all_tenants() or not row_security_active('client') as "sees!""#
+    );
+    if !Lane::Workers.run(sees.fetch_one(db)).await.map_err(unreadable)? {
+        return Err(DatabaseError::new(
+            "workers cannot see every tenant: set database.worker_url to a member of \
+             rampart_worker that is none of rampart_edge",
+        ));
+    }
+    Ok(())
 }
 
 /// A migration that was applied.
@@ -203,19 +214,7 @@ pub async fn migrate(
     }
     let failed = |error| DatabaseError::new(format!("the database cannot be migrated: {error}"));
     let mut turn = PgConnection::connect_with(&options).await.map_err(failed)?;
-    let mut turn = turn
-        .begin_with(
-            "begin; set local idle_in_transaction_session_timeout = 0; \
-             set local statement_timeout = 0; set local lock_timeout = 0",
-        )
-        .await
-        .map_err(failed)?;
-    // Held to the end of the transaction; a session's lock would outlive us behind a pooler.
-    sqlx::query("select pg_advisory_xact_lock($1)")
-        .bind(LOCK_KEY)
-        .execute(&mut *turn)
-        .await
-        .map_err(failed)?;
+    let turn = take_turn(&mut turn).await.map_err(failed)?;
     let table = &MIGRATIONS.table_name;
     connection
         .ensure_migrations_table(table)
@@ -238,6 +237,23 @@ pub async fn migrate(
     grant_roles(&mut connection).await?;
     turn.commit().await.map_err(failed)?;
     Schema::of(&mut connection).await.map_err(unreadable)
+}
+
+/// Waits until no other process migrates. The transaction holds the lock, which a session would leave
+/// behind on a pooler's connection.
+///
+/// It asks again and again instead of waiting in one statement: that statement's snapshot would be in
+/// the way of an index that the other process creates concurrently.
+async fn take_turn(
+    connection: &mut PgConnection,
+) -> Result<Transaction<'_, Postgres>, sqlx::Error> {
+    let mut turn =
+        connection.begin_with("begin; set local idle_in_transaction_session_timeout = 0").await?;
+    let lock = format!("select pg_try_advisory_xact_lock({LOCK_KEY})");
+    while !turn.fetch_one(AssertSqlSafe(lock.clone())).await?.try_get::<bool, _>(0)? {
+        tokio::time::sleep(TURN_POLL).await;
+    }
+    Ok(turn)
 }
 
 async fn connect(options: &PgConnectOptions, wait: Duration) -> Result<PgConnection, String> {

@@ -71,6 +71,13 @@ pub struct Database {
     /// `postgres://user:password@host/name`; required by `rampart serve`.
     #[serde(skip_serializing)]
     pub url: Option<Secret>,
+    /// URL for workers and operators: of a role that may see every tenant (`rampart_worker`).
+    #[serde(skip_serializing)]
+    #[schemars(extend("x-default" = "database.url"))]
+    pub worker_url: Option<Secret>,
+    /// Postgres, or the pooler in front of it, keeps prepared statements.
+    #[schemars(extend("x-default" = "true, and false behind a pooler in transaction mode"))]
+    pub prepared_statements: Option<bool>,
     /// URL under which `rampart migrate` connects, past any pooler: of the role that owns the schema.
     #[serde(skip_serializing)]
     #[schemars(extend("x-default" = "database.url"))]
@@ -107,6 +114,8 @@ impl Default for Database {
     fn default() -> Self {
         Self {
             url: None,
+            worker_url: None,
+            prepared_statements: None,
             migrate_url: None,
             migrate_on_start: false,
             lock_timeout_ms: 2_000,

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::Core;
 use crate::platform::clock::Clock;
 use crate::platform::crypto::digest_of;
-use crate::platform::db::Connection;
+use crate::platform::db::{Connection, tenant};
 use crate::platform::error::{Code, Result};
 use rampart_types::{ClientId, UserId};
 
@@ -84,10 +84,14 @@ impl OneTimeToken {
     }
 }
 
-/// The client in a token's text; not verified. `None` when it is malformed.
-fn parse_client(text: &str) -> Option<ClientId> {
+/// The client in a token's text; not verified. `None` when it is malformed. The request is of that
+/// client from now on, if it was of none.
+pub(crate) fn parse_client(text: &str) -> Option<ClientId> {
     let (client, secret) = text.split_at_checked(CLIENT_CHARS)?;
-    (!secret.is_empty()).then(|| Uuid::try_parse(client).ok().map(ClientId::from))?
+    let client =
+        (!secret.is_empty()).then(|| Uuid::try_parse(client).ok().map(ClientId::from))??;
+    tenant::enter(client);
+    Some(client)
 }
 
 /// The user of a token that can be used: it is unused, not expired, and its user exists.

@@ -28,7 +28,10 @@ async fn every_table_of_a_tenant_has_the_second_lock() {
     let context = TestContext::start().await;
     let locked: Vec<String> = query_scalar(
         "select c.relname::text from pg_class c join pg_policies p on p.tablename = c.relname \
-         where c.relrowsecurity and p.cmd = 'ALL' and p.permissive = 'PERMISSIVE' \
+         where c.relrowsecurity and c.relforcerowsecurity and p.cmd = 'ALL' \
+             and p.permissive = 'PERMISSIVE' \
+             and exists (select from pg_policies a where a.tablename = p.tablename \
+                 and a.policyname = p.tablename || '_all_tenants') \
              and p.qual ~ '^\\(client_id = .*rampart\\.client_id' order by 1",
     )
     .fetch_all(context.db())

@@ -21,6 +21,7 @@ mod metrics;
 mod migrations;
 mod operators;
 mod outage;
+mod pgbouncer;
 mod policies;
 mod privacy;
 mod purchase;

@@ -11,16 +11,16 @@ use crate::buyer::{RETURN_URL, WALLET, confirm_offer, offer, order_of, quote};
 
 #[tokio::test]
 async fn a_purchase_over_http_1() {
-    buys(Protocol::Http1, "shop-of-one").await;
+    buys(&*Edge::shared().await, Protocol::Http1, "shop-of-one").await;
 }
 
 #[tokio::test]
 async fn a_purchase_over_http_2() {
-    buys(Protocol::Http2, "shop-of-two").await;
+    buys(&*Edge::shared().await, Protocol::Http2, "shop-of-two").await;
 }
 
-async fn buys(protocol: Protocol, slug: &str) {
-    let edge = Edge::shared().await;
+/// A new partner buys, to the end.
+pub(crate) async fn buys(edge: &Edge, protocol: Protocol, slug: &str) {
     let receiver = Receiver::start().await;
     let partner = edge.limited_partner(slug).await.over(protocol).authenticated().await;
 

@@ -16,7 +16,7 @@ use super::{Holder, issue};
 use crate::Core;
 use crate::platform::clock::Clock;
 use crate::platform::crypto::digest_of;
-use crate::platform::db;
+use crate::platform::db::{self, tenant};
 use crate::platform::error::{Code, Result};
 use rampart_types::{ClientId, TokenFamilyId, UserId};
 
@@ -83,6 +83,7 @@ impl TokenPair {
     /// ER036 when it is unknown, expired or was used before, when the client is suspended, and when
     /// the user is disabled, deleted or has logged out since.
     pub async fn renew(core: &Core, presented: &RefreshToken) -> Result<Self> {
+        tenant::enter(presented.client);
         let (text, next) = RefreshToken::generate(&core.clock, presented.client)?;
         let now = core.clock.now();
         match rotate(core, presented, &next, now).await? {

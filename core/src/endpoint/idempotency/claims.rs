@@ -9,6 +9,7 @@ use crate::platform::batch::{BatchJob, Batcher};
 use crate::platform::db::{HeldConnection, Pool, retrying_statement};
 use crate::platform::error::sqlstate::{Retryable as _, is_unavailable};
 use crate::platform::error::{Error, Result};
+use rampart_types::ClientId;
 
 /// Time that an answer is kept, in seconds: a day.
 const KEPT_SECONDS: i32 = 24 * 60 * 60;
@@ -68,6 +69,10 @@ impl BatchJob for KeyClaim {
     /// A claim takes little beside what it is claimed for: one after the other they share more.
     const WORKERS: usize = 1;
     const NAME: &'static str = "claim an idempotency key";
+
+    fn tenant(key: &KeyRow) -> ClientId {
+        key.client_id.into()
+    }
 
     async fn run(&self, connection: &mut HeldConnection, keys: Vec<KeyRow>) -> Vec<Result<bool>> {
         // Of several requests with one key the first one has it.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use sqlx::postgres::PgConnectOptions;
-use sqlx::{Connection as _, PgConnection};
+use sqlx::{Connection as _, PgConnection, Row as _};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -172,8 +172,9 @@ impl Probe {
 /// The database's.
 pub(super) async fn ask(connection: &mut PgConnection, clock: &Clock) -> Result<(), sqlx::Error> {
     let sent = clock.system_now();
-    let time: DateTime<Utc> =
-        sqlx::query_scalar("select clock_timestamp()").fetch_one(connection).await?;
+    // Not prepared: a pooler may not keep it.
+    let row = sqlx::raw_sql("select clock_timestamp()").fetch_one(connection).await?;
+    let time: DateTime<Utc> = row.try_get(0)?;
     clock.follow(time, (sent, clock.system_now()));
     Ok(())
 }

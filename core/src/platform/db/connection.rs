@@ -9,11 +9,14 @@ use futures::stream::BoxStream;
 use futures::{StreamExt as _, TryStreamExt as _};
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgQueryResult, PgRow, PgStatement, PgTypeInfo};
-use sqlx::{Describe, Either, Error, Execute, Executor, PgConnection, Postgres, SqlStr};
+use sqlx::{
+    AssertSqlSafe, Describe, Either, Error, Execute, Executor, PgConnection, Postgres, SqlStr,
+};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
 use super::availability::Availability;
+use super::session::{Session, Statement};
 use crate::platform::metrics::PoolMeters;
 
 /// A connection to Postgres. A statement on it ends within its deadline; one that does not answer
@@ -22,6 +25,7 @@ use crate::platform::metrics::PoolMeters;
 pub struct Connection {
     /// `None` only while it is dropped.
     raw: Option<PoolConnection<Postgres>>,
+    session: Session,
     deadline: Duration,
     /// A statement was given up: its answer may still come.
     broken: bool,
@@ -44,6 +48,7 @@ impl Connection {
     /// A connection of the pool, with this deadline for every statement.
     pub(super) fn new(
         raw: PoolConnection<Postgres>,
+        session: Session,
         deadline: Duration,
         availability: &Arc<Availability>,
         meters: Option<&PoolMeters>,
@@ -51,7 +56,7 @@ impl Connection {
         let availability = Arc::clone(availability);
         let transaction = TransactionState::None;
         let meters = meters.cloned();
-        Self { raw: Some(raw), deadline, broken: false, availability, transaction, meters }
+        Self { raw: Some(raw), session, deadline, broken: false, availability, transaction, meters }
     }
 
     /// Begins a transaction. It is rolled back unless it is committed.
@@ -64,10 +69,13 @@ impl Connection {
     }
 
     async fn open_transaction(&mut self) -> Result<(), Error> {
-        self.end_abandoned().await?;
+        let mut begin = self.session.begin();
+        if self.transaction == TransactionState::Abandoned {
+            begin.insert_str(0, "rollback; ");
+        }
         // Should this be given up half way.
         self.transaction = TransactionState::Abandoned;
-        self.limited(|raw| raw.execute("begin")).await?;
+        self.limited(|raw| raw.execute(AssertSqlSafe(begin))).await?;
         self.transaction = TransactionState::Open;
         Ok(())
     }
@@ -85,8 +93,33 @@ impl Connection {
         }
     }
 
-    /// Runs a statement that is no part of a transaction before it.
-    async fn statement<'c, T>(
+    /// Runs a statement in the transaction that was begun, or else alone: in a transaction of its
+    /// own where it needs settings. That of a read is ended by whatever comes next on the
+    /// connection, so that nobody waits for it.
+    async fn statement<T>(
+        &mut self,
+        statement: Result<Statement, Error>,
+        run: impl for<'r> FnOnce(&'r mut PgConnection, Statement) -> BoxFuture<'r, Result<T, Error>>,
+    ) -> Result<T, Error> {
+        let statement = statement?;
+        if self.transaction == TransactionState::Open || !self.session.wants_transaction() {
+            self.end_abandoned().await?;
+            return self.limited(|raw| run(raw, statement)).await;
+        }
+        let is_read = statement.is_read();
+        // On the heap, which keeps the futures of everything that reads or writes small.
+        Box::pin(self.open_transaction()).await?;
+        // Should this be given up, or fail.
+        self.transaction = TransactionState::Abandoned;
+        let output = self.limited(|raw| run(raw, statement)).await?;
+        if !is_read {
+            self.end_transaction("commit").await?;
+        }
+        Ok(output)
+    }
+
+    /// Runs what is no statement, outside of a transaction.
+    async fn preparation<'c, T>(
         &'c mut self,
         run: impl FnOnce(&'c mut PgConnection) -> BoxFuture<'c, Result<T, Error>>,
     ) -> Result<T, Error> {
@@ -162,7 +195,8 @@ impl<'c> Executor<'c> for &'c mut Connection {
         'c: 'e,
         E: 'q + Execute<'q, Postgres>,
     {
-        Box::pin(self.statement(move |raw| raw.execute(query)))
+        let statement = Statement::of(query, self.session);
+        Box::pin(self.statement(statement, |raw, statement| raw.execute(statement)))
     }
 
     /// Reads the whole result before the first row is given out: the deadline is that of the
@@ -172,7 +206,10 @@ impl<'c> Executor<'c> for &'c mut Connection {
         'c: 'e,
         E: 'q + Execute<'q, Postgres>,
     {
-        rows(self.statement(move |raw| Box::pin(raw.fetch_many(query).try_collect())))
+        let statement = Statement::of(query, self.session);
+        rows(self.statement(statement, |raw, statement| {
+            Box::pin(raw.fetch_many(statement).try_collect())
+        }))
     }
 
     fn fetch_optional<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, Result<Option<PgRow>, Error>>
@@ -180,7 +217,8 @@ impl<'c> Executor<'c> for &'c mut Connection {
         'c: 'e,
         E: 'q + Execute<'q, Postgres>,
     {
-        Box::pin(self.statement(move |raw| raw.fetch_optional(query)))
+        let statement = Statement::of(query, self.session);
+        Box::pin(self.statement(statement, |raw, statement| raw.fetch_optional(statement)))
     }
 
     fn prepare_with<'e>(
@@ -191,14 +229,14 @@ impl<'c> Executor<'c> for &'c mut Connection {
     where
         'c: 'e,
     {
-        Box::pin(self.statement(move |raw| raw.prepare_with(sql, parameters)))
+        Box::pin(self.preparation(move |raw| raw.prepare_with(sql, parameters)))
     }
 
     fn describe<'e>(self, sql: SqlStr) -> BoxFuture<'e, Result<Describe<Postgres>, Error>>
     where
         'c: 'e,
     {
-        Box::pin(self.statement(move |raw| raw.describe(sql)))
+        Box::pin(self.preparation(move |raw| raw.describe(sql)))
     }
 }
 

@@ -2,16 +2,17 @@
 
 use std::time::Duration;
 
+use super::tenant;
 use crate::platform::settings;
 
 /// A kind of work with connections of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
-    /// Partners' requests; also whatever names no other lane.
+    /// Partners' requests.
     Requests,
     /// Requests that prove who somebody is: they wait for a password's hash.
     Logins,
-    /// Background workers.
+    /// Background workers; also whatever is no request and names no other lane.
     Workers,
     /// The operators' API.
     Operators,
@@ -32,9 +33,15 @@ impl Lane {
         CURRENT.scope(self, work)
     }
 
-    /// The lane of this task.
+    /// The lane of this task. What names none is a request's, or else the edge's own work.
     pub(super) fn current() -> Self {
-        CURRENT.try_with(|lane| *lane).unwrap_or(Self::Requests)
+        let unnamed = if tenant::is_request() { Self::Requests } else { Self::Workers };
+        CURRENT.try_with(|lane| *lane).unwrap_or(unnamed)
+    }
+
+    /// True if its statements may see the rows of every tenant.
+    pub(super) const fn sees_all_tenants(self) -> bool {
+        matches!(self, Self::Workers | Self::Operators)
     }
 
     /// Its place in [`Lane::ALL`].

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use sqlx::postgres::PgConnectOptions;
-use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _};
 
 use super::availability::ask;
 use super::pool::Pool;
+use super::session::Session;
 use crate::platform::clock::Clock;
 use crate::platform::crypto::Secret;
 use crate::platform::settings;
@@ -42,25 +43,82 @@ impl std::error::Error for DatabaseError {}
 /// # Errors
 /// One sentence: no URL, unreachable, or too old.
 pub async fn open(settings: &settings::Database, clock: &Clock) -> Result<Pool, DatabaseError> {
-    let options = connect_options("database.url", settings.url.as_ref())?;
-    let at = format!("{}:{}", options.get_host(), options.get_port());
-    let wait = Duration::from_millis(settings.acquire_timeout_ms);
-    check_server(&options, clock, wait)
-        .await
-        .map_err(|reason| DatabaseError(format!("Postgres at {at} cannot be used: {reason}")))?;
-    Ok(Pool::new(settings, clock, |limit| session_options(&options, limit)))
+    let requests = Link::look(("database.url", settings.url.as_ref()), settings, clock).await?;
+    let workers = match &settings.worker_url {
+        Some(url) => Link::look(("database.worker_url", Some(url)), settings, clock).await?,
+        None => requests.clone(),
+    };
+    Ok(Pool::new(settings, clock, |lane| {
+        let link = if lane.sees_all_tenants() { &workers } else { &requests };
+        let session = Session {
+            keeps_settings: link.keeps_settings,
+            keeps_statements: link.keeps_statements,
+            statement_timeout: lane.statement_timeout(settings),
+        };
+        (session.connect_options(&link.options), session)
+    }))
 }
 
-/// The options of every connection. `statement_timeout` is what the server keeps by itself; the
-/// edge's own deadline is a little longer.
-fn session_options(options: &PgConnectOptions, statement_timeout: Duration) -> PgConnectOptions {
-    let timeout = statement_timeout.as_millis().to_string();
-    options.clone().options([
-        // Hides notices, such as those of a migration that finds an object in place.
-        ("client_min_messages", "warning"),
-        ("statement_timeout", timeout.as_str()),
-        ("idle_in_transaction_session_timeout", "10000"),
-    ])
+/// A way to Postgres, and what it keeps of a connection.
+#[derive(Clone)]
+struct Link {
+    options: PgConnectOptions,
+    keeps_settings: bool,
+    keeps_statements: bool,
+}
+
+impl Link {
+    /// Checks the server behind a URL, and what is between us and it.
+    async fn look(
+        (key, url): (&str, Option<&Secret>),
+        settings: &settings::Database,
+        clock: &Clock,
+    ) -> Result<Self, DatabaseError> {
+        let options = connect_options(key, url)?.extra_float_digits(None);
+        let at = format!("{}:{}", options.get_host(), options.get_port());
+        let wait = Duration::from_millis(settings.acquire_timeout_ms);
+        let looking = async {
+            check_server(&options, clock).await?;
+            keeps_settings(&options).await.map_err(|error| error.to_string())
+        };
+        let looked = match tokio::time::timeout(wait, looking).await {
+            Ok(looked) => looked,
+            Err(_) => Err(format!("it does not answer within {} ms", wait.as_millis())),
+        };
+        let keeps_settings = looked.map_err(|reason| {
+            DatabaseError(format!("Postgres at {at} cannot be used: {reason}"))
+        })?;
+        if !keeps_settings {
+            tracing::info!(at, "a pooler in transaction mode is in front of Postgres");
+        }
+        let keeps_statements = settings.prepared_statements.unwrap_or(keeps_settings);
+        Ok(Self { options, keeps_settings, keeps_statements })
+    }
+}
+
+/// A statement timeout that nobody has by chance, in milliseconds.
+const UNUSUAL_TIMEOUT_MS: &str = "71237";
+
+/// True if the server keeps what a connection asks for when it begins. A pooler in transaction mode
+/// refuses to, or does not pass it on.
+async fn keeps_settings(options: &PgConnectOptions) -> Result<bool, sqlx::Error> {
+    let options = options.clone().options([("statement_timeout", UNUSUAL_TIMEOUT_MS)]);
+    let mut server = match PgConnection::connect_with(&options).await {
+        Ok(server) => server,
+        Err(error) if is_protocol_violation(&error) => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    let shown = sqlx::raw_sql("select setting from pg_settings where name = 'statement_timeout'")
+        .fetch_one(&mut server)
+        .await?;
+    let kept = shown.try_get::<String, _>(0)? == UNUSUAL_TIMEOUT_MS;
+    server.close().await?;
+    Ok(kept)
+}
+
+/// 08P01, with which poolers answer a setting that they do not know.
+fn is_protocol_violation(error: &sqlx::Error) -> bool {
+    error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code == "08P01")
 }
 
 /// The options in the URL of the setting `key`.
@@ -84,28 +142,21 @@ pub(crate) fn connect_options(
 }
 
 /// Checks the server on a separate connection, because the pool retries until its timeout and then
-/// hides the cause.
+/// hides the cause. Prepares no statement: a pooler may not keep it.
 ///
 /// # Errors
 /// The reason it cannot be used.
-async fn check_server(
-    options: &PgConnectOptions,
-    clock: &Clock,
-    wait: Duration,
-) -> Result<(), String> {
+async fn check_server(options: &PgConnectOptions, clock: &Clock) -> Result<(), String> {
     let check = async {
         let mut server = PgConnection::connect_with(options).await?;
-        let version = sqlx::query_scalar("select current_setting('server_version_num')")
+        let version = sqlx::raw_sql("select current_setting('server_version_num')")
             .fetch_one(&mut server)
             .await?;
         ask(&mut server, clock).await?;
         server.close().await?;
-        Ok::<String, sqlx::Error>(version)
+        version.try_get::<String, _>(0)
     };
-    let version = match tokio::time::timeout(wait, check).await {
-        Ok(checked) => checked.map_err(|error| error.to_string())?,
-        Err(_) => return Err(format!("it does not answer within {} ms", wait.as_millis())),
-    };
+    let version = check.await.map_err(|error| error.to_string())?;
     if version.parse().unwrap_or(0) < SERVER_VERSION_MIN {
         return Err(format!("it is too old: 15 or later is needed, it is {version}"));
     }

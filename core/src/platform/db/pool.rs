@@ -16,6 +16,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use super::availability::{Availability, Probe};
 use super::connection::{Connection, PooledConnection, Transaction, rows};
 use super::lane::Lane;
+use super::session::Session;
 use crate::platform::clock::Clock;
 use crate::platform::metrics::{Metrics, PoolMeters};
 use crate::platform::settings;
@@ -50,17 +51,18 @@ struct Shared {
 #[derive(Debug)]
 struct LanePool {
     pool: PgPool,
+    session: Session,
     /// Time after which a statement's connection is closed.
     deadline: Duration,
 }
 
 impl Pool {
-    /// Connects as needed, with these options. `connect` adapts them to the statement timeout of a
-    /// lane.
+    /// Connects as needed. `connect` names the options of a lane's connections, and what the server
+    /// keeps of them.
     pub(crate) fn new(
         settings: &settings::Database,
         clock: &Clock,
-        connect: impl Fn(Duration) -> PgConnectOptions,
+        connect: impl Fn(Lane) -> (PgConnectOptions, Session),
     ) -> Self {
         let availability = Arc::new(Availability::new(clock.clone()));
         let acquire_timeout = Duration::from_millis(settings.acquire_timeout_ms);
@@ -68,11 +70,16 @@ impl Pool {
             let limit = lane.statement_timeout(settings);
             let options = pool_options(&availability, acquire_timeout)
                 .max_connections(lane.connections_max(settings));
-            let pool = options.connect_lazy_with(connect(limit));
-            LanePool { pool, deadline: limit + SERVER_GRACE }
+            let (connect, session) = connect(lane);
+            let pool = options.connect_lazy_with(connect);
+            LanePool { pool, session, deadline: limit + SERVER_GRACE }
         });
         let limit = Lane::Requests.statement_timeout(settings);
-        let probe = Probe::new(connect(limit), clock.clone(), limit * PROBE_PART.0 / PROBE_PART.1);
+        let probe = Probe::new(
+            connect(Lane::Requests).0,
+            clock.clone(),
+            limit * PROBE_PART.0 / PROBE_PART.1,
+        );
         let probe = tokio::sync::Mutex::new(probe);
         let meters = OnceLock::new();
         Self(Arc::new(Shared { lanes, acquire_timeout, availability, probe, meters }))
@@ -121,7 +128,7 @@ impl Pool {
         if let Some(meters) = meters {
             meters.waited(availability.since(began));
         }
-        Ok(Connection::new(acquired?, lane.deadline, availability, meters))
+        Ok(Connection::new(acquired?, lane.session, lane.deadline, availability, meters))
     }
 
     /// Watches Postgres until `stop` is true. Without it an outage is found out by each statement.

@@ -19,6 +19,7 @@ use crate::platform::error::sqlstate::{
 };
 use crate::trading::limits::{self, Bounds};
 use crate::trading::quotes::Side;
+use rampart_types::ClientId;
 
 /// Most numbers that are tried for one order. Two of one client meet once in 10^15.
 pub(crate) const ORDER_ID_TRIES_MAX: u32 = 4;
@@ -70,6 +71,10 @@ impl BatchJob for OrderInsert {
     /// While one waits for the disk the other one runs; more would only make the batches smaller.
     const WORKERS: usize = 2;
     const NAME: &'static str = "place an order";
+
+    fn tenant(order: &NewOrderRow) -> ClientId {
+        order.client_id.into()
+    }
 
     fn exclusive_key(order: &NewOrderRow) -> Option<Uuid> {
         order.user_id

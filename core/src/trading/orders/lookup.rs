@@ -13,7 +13,7 @@ use crate::platform::batch::{BatchJob, Batcher};
 use crate::platform::db::{Connection, HeldConnection, Pool};
 use crate::platform::error::sqlstate::{is_lost_connection, is_unavailable};
 use crate::platform::error::{Code, Error, Result};
-use rampart_types::{OrderId, PartnerReference, UserId};
+use rampart_types::{ClientId, OrderId, PartnerReference, UserId};
 
 /// `{id}` of a path.
 pub(crate) const ID: Member = required(
@@ -100,6 +100,10 @@ impl BatchJob for OrderRead {
     /// More would make the batches smaller, and take connections from everybody else.
     const WORKERS: usize = 2;
     const NAME: &'static str = "read an order";
+
+    fn tenant(asked: &OrderQuery) -> ClientId {
+        asked.client.into()
+    }
 
     async fn run(
         &self,

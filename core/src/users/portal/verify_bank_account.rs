@@ -64,6 +64,10 @@ impl Endpoint for Submit {
         if !link.is_served(core) {
             return Ok(not_found());
         }
+        // The transaction begins as its client's.
+        if one_time_token::parse_client(form.get("token")).is_none() {
+            return Ok(not_found());
+        }
         let mut tx = core.db.begin().await?;
         let redeemed = redeem(&mut tx, core, &form).await?;
         let Some((client, user)) = redeemed.filter(|(_, user)| link.user == Some(*user)) else {
