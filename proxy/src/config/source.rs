@@ -10,6 +10,7 @@ use super::Invalid;
 /// Secrets that may stand in a file of their own, named by the key with `_file` behind it.
 pub(super) const SECRETS: &[(&str, &str)] = &[
     ("database", "url"),
+    ("database", "worker_url"),
     ("database", "migrate_url"),
     ("keys", "master"),
     ("admin", "token"),

@@ -129,13 +129,12 @@ mod tests {
     async fn a_transaction_names_what_it_may_see_and_what_its_connection_forgets() {
         let forgotten = "begin; set local statement_timeout = 2000; \
                          set local idle_in_transaction_session_timeout = 10000";
-        assert_eq!(session(true).begin(), "begin");
-        assert_eq!(session(false).begin(), forgotten);
-        assert!(!session(true).wants_transaction() && session(false).wants_transaction());
         let (one, other) = (ClientId::from(Uuid::nil()), ClientId::from(Uuid::max()));
         let named = format!("begin; set local rampart.client_id = '{one}'");
         tenant::run(None, async {
             assert_eq!(session(true).begin(), "begin");
+            assert_eq!(session(false).begin(), forgotten);
+            assert!(!session(true).wants_transaction() && session(false).wants_transaction());
             tenant::enter(one);
             tenant::enter(other);
             assert_eq!(session(true).begin(), named, "the first one counts");
@@ -143,6 +142,7 @@ mod tests {
         })
         .await;
         let all = "begin; set local rampart.all_tenants = 'on'";
+        assert_eq!(session(true).begin(), all, "what is no request is the edge's own work");
         Lane::Workers.run(async { assert_eq!(session(true).begin(), all) }).await;
     }
 
