@@ -244,6 +244,10 @@ pub async fn migrate(
 ///
 /// It asks again and again instead of waiting in one statement: that statement's snapshot would be in
 /// the way of an index that the other process creates concurrently.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a lock of Postgres that is waited for holds a snapshot"
+)]
 async fn take_turn(
     connection: &mut PgConnection,
 ) -> Result<Transaction<'_, Postgres>, sqlx::Error> {
