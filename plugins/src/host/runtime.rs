@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::Semaphore;
-use wasmtime::{Config, Enabled, Engine, PoolingAllocationConfig};
+use wasmtime::{Config, Engine, PoolingAllocationConfig};
 
 use crate::host::compiler::CompilerProgram;
 use crate::host::deadline::DeadlineClock;
@@ -78,8 +78,9 @@ fn engine_config(limits: &PolicyLimits) -> Config {
         .linear_memory_keep_resident(limits.resident_bytes)
         .table_keep_resident(64 << 10)
         .max_unused_warm_slots(live)
-        .decommit_batch_size(16)
-        .pagemap_scan(Enabled::Auto);
+        // Each slot is cleared whole. A scan for its dirty pages (`pagemap_scan`) is cheaper, but a call
+        // was once seen to find bytes of an earlier one while it was in use and memory was short.
+        .decommit_batch_size(16);
     let mut config = compiler_config();
     config.allocation_strategy(pool).max_wasm_stack(limits.stack_bytes_max);
     config
