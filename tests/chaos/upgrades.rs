@@ -17,7 +17,7 @@ const SHORT_APART: usize = 50;
 
 pub(crate) async fn upgrades(scale: Scale) -> Report {
     let mut fleet = Fleet::over(PostgresServer::start().await, 1, |_| ()).await;
-    let reader = Neighbour::of_cached(&fleet.partner);
+    let reader = Neighbour::of(&fleet.partner);
     let load = fleet.load();
     let mut fault = Fault { injected: 0, recovery: Duration::ZERO };
     let apart = if scale.is_exact() { APART } else { SHORT_APART };

@@ -34,7 +34,6 @@ pub mod order_fixture;
 pub mod outbox;
 pub mod partner;
 pub mod pgbouncer;
-pub mod postgres_link;
 pub mod postgres_server;
 pub mod process;
 pub mod receiver;

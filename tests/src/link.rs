@@ -7,6 +7,7 @@
 mod commits;
 
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -30,8 +31,12 @@ pub enum Weather {
     Fair,
     /// Bytes arrive so much later.
     Slow(Duration),
-    /// Connections stay open, new ones are accepted, and nothing is forwarded.
+    /// Connections stay open, new ones are accepted, and nothing is forwarded until this ends.
     Silent,
+    /// As `Silent`, and connections that saw it never forward again.
+    BlackHole,
+    /// Open connections are closed, and new ones as soon as they are made.
+    Refusing,
 }
 
 /// The link: an address on loopback in front of another one.
@@ -122,26 +127,38 @@ impl Drop for Link {
 /// Carries a connection until one of its ends or the link ends it.
 async fn carry(client: TcpStream, shared: Arc<Shared>) {
     let mut epoch = shared.epoch.subscribe();
-    let carrying = async {
-        wait_for_weather(&shared).await;
-        let upstream = *shared.upstream.borrow();
-        let Ok(server) = TcpStream::connect(upstream).await else { return };
-        if client.set_nodelay(true).is_err() || server.set_nodelay(true).is_err() {
-            return;
+    let mut weather = shared.weather.subscribe();
+    let mut carrying = pin!(forward(client, &shared));
+    let ending = tokio::select! {
+        biased;
+        _ = epoch.changed() => return,
+        ending = weather.wait_for(|now| matches!(now, Weather::BlackHole | Weather::Refusing)) => {
+            ending.map(|ending| *ending)
         }
-        let lane = Arc::new(Lane::default());
-        let (from_client, to_client) = client.into_split();
-        let (from_server, to_server) = server.into_split();
-        let frontend = Frontend::new(Arc::clone(&lane));
-        let backend = Backend::new(lane);
-        tokio::select! {
-            () = upwards(from_client, to_server, frontend, &shared) => {}
-            () = downwards(from_server, to_client, backend, &shared) => {}
-        }
+        () = &mut carrying => return,
     };
+    if ending.is_ok_and(|ending| ending == Weather::BlackHole) {
+        // Both ends stay open, and nobody reads them.
+        let _cut = epoch.changed().await;
+    }
+}
+
+/// Forwards both ways until one of the ends is closed.
+async fn forward(client: TcpStream, shared: &Shared) {
+    wait_for_weather(shared).await;
+    let upstream = *shared.upstream.borrow();
+    let Ok(server) = TcpStream::connect(upstream).await else { return };
+    if client.set_nodelay(true).is_err() || server.set_nodelay(true).is_err() {
+        return;
+    }
+    let lane = Arc::new(Lane::default());
+    let (from_client, to_client) = client.into_split();
+    let (from_server, to_server) = server.into_split();
+    let frontend = Frontend::new(Arc::clone(&lane));
+    let backend = Backend::new(lane);
     tokio::select! {
-        () = carrying => {}
-        _ = epoch.changed() => {}
+        () = upwards(from_client, to_server, frontend, shared) => {}
+        () = downwards(from_server, to_client, backend, shared) => {}
     }
 }
 

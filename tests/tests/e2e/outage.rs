@@ -14,7 +14,7 @@ use rampart_core::platform::private_postgres::{Options, PrivatePostgres, Profile
 use rampart_tests::caller::Caller;
 use rampart_tests::deadline::until;
 use rampart_tests::edge::{Edge, Folder, Setup};
-use rampart_tests::postgres_link::{Link, PostgresLink};
+use rampart_tests::link::{Link, Weather};
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -169,15 +169,15 @@ async fn a_postgres_that_hangs_costs_two_seconds_and_is_well_when_it_goes_on() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_network_that_swallows_everything_is_noticed_and_left_behind() {
     let server = Server::start().await;
-    let link = PostgresLink::to(server.at(None).0).await;
+    let link = Link::to(server.at(None).0).await;
     let edge = edge(&server.at(Some(link.address())).1).await;
-    survives(&edge, || link.set(Link::BlackHole), || link.set(Link::Up)).await;
+    survives(&edge, || link.set(Weather::BlackHole), || link.set(Weather::Fair)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_postgres_that_refuses_is_waited_for() {
     let server = Server::start().await;
-    let link = PostgresLink::to(server.at(None).0).await;
+    let link = Link::to(server.at(None).0).await;
     let edge = edge(&server.at(Some(link.address())).1).await;
-    survives(&edge, || link.set(Link::Refusing), || link.set(Link::Up)).await;
+    survives(&edge, || link.set(Weather::Refusing), || link.set(Weather::Fair)).await;
 }

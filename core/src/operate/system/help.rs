@@ -47,7 +47,7 @@ impl Endpoint for Faq {
     }
 
     async fn call(core: &Core, _: Anyone, region: String) -> Result<Reply> {
-        Ok(page(core, &region, "Frequent questions", &faq(&region)))
+        Ok(page(core, &region, "Frequently asked questions", &faq(&region)))
     }
 }
 
