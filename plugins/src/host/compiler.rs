@@ -56,6 +56,8 @@ impl CompilerProgram {
             .env_clear()
             // Counted when it is used, not when it is reserved.
             .env("MIMALLOC_ARENA_EAGER_COMMIT", "0")
+            // A binary that `deploy/profile` built writes its counts at its end; the child may not write.
+            .env("LLVM_PROFILE_FILE", "/dev/null")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
