@@ -1,7 +1,8 @@
 //! Access tokens of clients and users: JWTs (RFC 7519) that every edge with the same master key can
 //! verify. They follow RFC 8725: one algorithm, one key per day, one `typ` per kind.
 //!
-//! [`refresh`] has the opaque refresh tokens.
+//! [`refresh`] has the opaque refresh tokens, `users/one_time_token.rs` those of a login link or a
+//! password reset.
 
 mod hmac_sha256;
 mod jwt;

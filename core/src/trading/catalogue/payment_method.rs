@@ -27,7 +27,8 @@ pub struct PaymentMethod {
     pub uses_estimated_quote: bool,
     /// False if it is not offered.
     pub enabled: bool,
-    /// `{type, value}` pairs for the partner's user interface.
+    /// `{type, value}` pairs for the partner's user interface; no check reads them, `countries`
+    /// neither.
     pub context: serde_json::Value,
 }
 

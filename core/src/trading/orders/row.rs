@@ -88,9 +88,9 @@ pub(super) struct OrderRow {
     pub(super) expires_at: Option<DateTime<Utc>>,
 }
 
-/// A statement that reads orders: the columns are written once, what follows `from buy_order` and
+/// A statement that reads orders: the columns are written here, what follows `from buy_order` and
 /// its arguments are the caller's. One that reads several by name says in which place each was
-/// asked for, and where from.
+/// asked for, and where from: a subquery that names the columns again (`lookup.rs`).
 macro_rules! select_orders {
     ($rest:literal, $($argument:expr),+ $(,)?) => {
         $crate::trading::orders::row::select_orders!(

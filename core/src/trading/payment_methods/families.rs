@@ -1,5 +1,6 @@
 //! Families of payment methods: the methods that share one kind of account, and the day limit of
-//! such an account. One file per family.
+//! such an account. One file per family. The limit of one payment is the method's own
+//! (`trading/catalogue/payment_method.rs`).
 
 mod bank;
 mod card;
