@@ -182,15 +182,8 @@ async fn several(
     let numbers: Vec<Option<i64>> = asked.iter().map(|asked| asked.number).collect();
     let references: Vec<&str> = asked.iter().map(|asked| &*asked.reference).collect();
     let found = select_orders!(
-        place "asked.place",
-        from "unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::text[]) with ordinality \
-              as asked (client, named_user, number, reference, place) cross join lateral ( \
-                  select order_id, created_at, partner_reference, status, status_cause, \
-                      status_reason, pair, payment_method, wallet_type, wallet_address, \
-                      destination_tag, fiat_amount, fiat_currency, crypto_amount, \
-                      crypto_currency, partner_fee, partner_fee_percentage, provider_fee, \
-                      payment_method_fee, network_fee, spread_fee, affiliate_fee, is_dca_order, \
-                      is_estimated_quote, transaction_id, expires_at from buy_order ",
+        each of "unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::text[]) with ordinality \
+                 as asked (client, named_user, number, reference, place) ",
         "where client_id = asked.client and order_id = coalesce( \
              (select order_id from buy_order \
               where client_id = asked.client \

@@ -89,15 +89,30 @@ pub(super) struct OrderRow {
 }
 
 /// A statement that reads orders: the columns are written here, what follows `from buy_order` and
-/// its arguments are the caller's. One that reads several by name says in which place each was
-/// asked for, and where from: a subquery that names the columns again (`lookup.rs`).
+/// its arguments are the caller's. One that reads several by name joins the names that were asked
+/// for, in their places, with a subquery for each.
 macro_rules! select_orders {
     ($rest:literal, $($argument:expr),+ $(,)?) => {
         $crate::trading::orders::row::select_orders!(
             place "0::bigint", from "buy_order ", $rest, $($argument),+
         )
     };
-    (place $place:literal, from $from:literal, $rest:literal, $($argument:expr),+ $(,)?) => {
+    (each of $asked:literal, $rest:literal, $($argument:expr),+ $(,)?) => {
+        $crate::trading::orders::row::select_orders!(
+            place "asked.place",
+            from $asked
+                "cross join lateral ( \
+                 select order_id, created_at, partner_reference, status, status_cause, \
+                 status_reason, pair, payment_method, wallet_type, wallet_address, \
+                 destination_tag, fiat_amount, fiat_currency, crypto_amount, crypto_currency, \
+                 partner_fee, partner_fee_percentage, provider_fee, payment_method_fee, \
+                 network_fee, spread_fee, affiliate_fee, is_dca_order, is_estimated_quote, \
+                 transaction_id, expires_at from buy_order ",
+            $rest,
+            $($argument),+
+        )
+    };
+    (place $place:literal, from $($from:literal)+, $rest:literal, $($argument:expr),+ $(,)?) => {
         sqlx::query_as!(
             $crate::trading::orders::row::OrderRow,
             "select " + $place + " as \"place!\", order_id, created_at, partner_reference, \
@@ -108,7 +123,7 @@ macro_rules! select_orders {
              crypto_amount, crypto_currency as \"crypto_currency: _\", \
              partner_fee, partner_fee_percentage, provider_fee, payment_method_fee, network_fee, \
              spread_fee, affiliate_fee, is_dca_order, is_estimated_quote, transaction_id, \
-             expires_at from " + $from + $rest,
+             expires_at from " $(+ $from)+ + $rest,
             $($argument),+
         )
     };
