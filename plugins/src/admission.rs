@@ -7,7 +7,7 @@ use std::time::Duration;
 use wasmtime::Store;
 use wasmtime::component::Instance;
 
-use crate::bindings::meta::{self, ConfigProblem, PolicyInfo, PolicyKind};
+use crate::bindings::meta::{self, ConfigProblem, PolicyInfo};
 use crate::bindings::types::{CallContext, ConfigEntry, PolicyError};
 use crate::config::check_config;
 use crate::host::call::{Call, CallClass, run};
@@ -15,7 +15,7 @@ use crate::host::compile::{Rejection, check_size, load};
 use crate::host::keys::KeyRing;
 use crate::host::report::Failure;
 use crate::host::runtime::Runtime;
-use crate::kinds::Policy;
+use crate::kinds::{Policy, PolicyKind};
 use crate::kinds::compiled::Linked;
 
 /// Longest of each text a policy states about itself, in bytes.
@@ -134,7 +134,7 @@ fn call_meta<T>(
 }
 
 fn check_info(info: &PolicyInfo, kind: PolicyKind) -> Result<(), Rejection> {
-    if info.policies != [kind] {
+    if info.policies != kind.declared().into_iter().collect::<Vec<_>>() {
         return Err(Rejection::new(format!(
             "`describe` does not say that this is one {} policy",
             kind.as_str()

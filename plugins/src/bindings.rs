@@ -28,10 +28,11 @@ pub mod contract {
     pub use super::crypto::Algorithm;
     pub use super::fee::{FeeKind, FeeRequest, Stage};
     pub use super::log::Level;
-    pub use super::meta::{ConfigField, ConfigType, PolicyInfo, PolicyKind};
+    pub use super::meta::{ConfigField, ConfigType, PolicyInfo};
     pub use super::method_order::{
         Method, MethodKind, OrderRequest as RankRequest, Placement, UserFacts,
     };
     pub use super::signature::{Field, Header, Purpose, Rejection, SignedPayload, Signer, Verdict};
+    pub use crate::kinds::PolicyKind;
     pub use super::types::{CallContext, ConfigEntry, ConfigValue, Money, Side};
 }

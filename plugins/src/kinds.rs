@@ -17,7 +17,7 @@ use wasmtime::component::{HasSelf, Linker};
 
 use self::compiled::Linked;
 use crate::bindings::log;
-use crate::bindings::meta::PolicyKind;
+use crate::bindings::meta;
 use crate::bindings::types::{CallContext, ConfigEntry};
 use crate::host::call::{Call, CallClass, run};
 use crate::host::keys::KeyRing;
@@ -134,7 +134,27 @@ impl Policy {
     }
 }
 
+/// A policy kind, as its exports tell it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PolicyKind {
+    /// Decides whether a payload is authentic.
+    Signature,
+    /// States fees.
+    Fee,
+    /// Orders payment methods.
+    MethodOrder,
+}
+
 impl PolicyKind {
+    /// The kind in `describe`; none for those that came after the enum was frozen (`wit/README.md`).
+    pub(crate) const fn declared(self) -> Option<meta::PolicyKind> {
+        Some(match self {
+            Self::Signature => meta::PolicyKind::Signature,
+            Self::Fee => meta::PolicyKind::Fee,
+            Self::MethodOrder => meta::PolicyKind::MethodOrder,
+        })
+    }
+
     /// All kinds.
     pub const ALL: [Self; 3] = [Self::Signature, Self::Fee, Self::MethodOrder];
 

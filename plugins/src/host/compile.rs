@@ -7,10 +7,9 @@ use rampart_native_code::NativeCode;
 use ring::digest;
 use wasmtime::component::Component;
 
-use crate::bindings::meta::PolicyKind;
 use crate::host::report::one_line;
 use crate::host::runtime::Runtime;
-use crate::kinds::Policy;
+use crate::kinds::{Policy, PolicyKind};
 use crate::kinds::compiled::Linked;
 
 /// The package of every import and export of a policy, and the track of it that this host supports.

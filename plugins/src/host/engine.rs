@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use crate::admission::{self, Admitted};
-use crate::bindings::meta::{PolicyInfo, PolicyKind};
+use crate::bindings::meta::PolicyInfo;
 use crate::bindings::types::{CallContext, ConfigEntry};
 use crate::host::compile::{self, Rejection};
 use crate::host::compiler::CompilerProgram;
 use crate::host::limits::PolicyLimits;
 use crate::host::native_code::NativeCodeCache;
 use crate::host::runtime::Runtime;
-use crate::kinds::{Policy, probes};
+use crate::kinds::{Policy, PolicyKind, probes};
 
 /// Compiles policies and holds the memory they run in. One per process; cheap to clone.
 #[derive(Clone)]
