@@ -37,8 +37,8 @@ pub(crate) struct Arguments {
     /// Envoy's program; deploy/bench-setup fetches it.
     #[arg(long, value_name = "FILE", default_value = "envoy")]
     pub(crate) envoy: PathBuf,
-    /// Given by cargo to every benchmark.
-    #[arg(long, hide = true)]
+    /// Given by cargo to every benchmark, behind a task too.
+    #[arg(long, hide = true, global = true)]
     bench: bool,
     #[command(subcommand)]
     pub(crate) task: Option<Task>,
