@@ -24,6 +24,8 @@ const TIME: Duration = Duration::from_secs(40);
 const CUSTOMERS: u32 = 8;
 /// Rounds of a customer of which one has a new user: passwords are hashed then.
 const USER_EVERY: u32 = 4;
+/// Logins of a customer's users: those of a partner together may log in 60 times a minute.
+const LOGINS: u32 = 14;
 
 /// Has an edge answer the load. Panics when an answer is not the expected one.
 pub(crate) fn run(clock: &Clock) {

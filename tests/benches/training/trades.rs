@@ -59,7 +59,8 @@ impl Customer<'_> {
         let quote = self.post("/api/v1/buy/quote", &buy()).await;
         let confirm = json!({"quote": quote["quote"], "walletAddress": WALLET,
             "offerId": offer["offerUuid"]});
-        self.post("/api/v2/buy/confirm", &confirm).await;
+        let request = self.authenticated.request(Method::POST, "/api/v2/buy/confirm");
+        sent(request.json(&confirm)).await;
     }
 
     /// A purchase and a sale, each read afterwards.
