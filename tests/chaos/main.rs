@@ -15,6 +15,7 @@ mod kills;
 mod load;
 mod network;
 mod receivers;
+mod rows;
 mod upgrades;
 
 use std::process::ExitCode;
@@ -27,7 +28,7 @@ const COLUMNS: [&str; 9] =
     ["fault", "injected", "confirms", "answers", "lost", "doubled", "p99", "worst", "recovery"];
 
 /// Faults, from those that end a process to those that only delay.
-const FAMILIES: [Family; 10] = [
+const FAMILIES: [Family; 11] = [
     family!("edges-killed", kills::edges),
     family!("postgres-killed", kills::postgres),
     family!("commit-answers-lost", commits::answers_lost),
@@ -38,6 +39,7 @@ const FAMILIES: [Family; 10] = [
     family!("disk-full", disk::full),
     family!("receivers-dead", receivers::dead),
     family!("upgrades", upgrades::upgrades),
+    family!("broken-rows", rows::broken),
 ];
 
 fn main() -> ExitCode {

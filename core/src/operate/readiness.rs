@@ -1,6 +1,7 @@
 //! Readiness of this edge for requests, as `/readyz` reports it.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +15,8 @@ use crate::tenancy::tenants::load::secret_context;
 
 /// Longest time that Postgres may take to answer.
 const DATABASE_MAX: Duration = Duration::from_secs(1);
+/// Newest secrets of which one must open.
+const SECRETS_TRIED: i64 = 16;
 /// Age of the snapshot from which an edge is not ready: a suspended partner may still be served.
 const SNAPSHOT_AGE_MAX: Duration = Duration::from_secs(3);
 /// Largest difference between the clock of this machine and that of the database.
@@ -35,8 +38,22 @@ pub struct Check {
     pub name: &'static str,
     /// True if it passed.
     pub ok: bool,
-    /// Reason of a failure, without internals; empty if the check passed.
+    /// The outcome in a word.
+    pub status: Status,
+    /// Reason of a failure, without internals; empty if all is well.
     pub detail: Cow<'static, str>,
+}
+
+/// The outcome of a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// All is well.
+    Ok,
+    /// The edge serves, but somebody must look.
+    Degraded,
+    /// The edge does not serve as it should.
+    Failed,
 }
 
 /// How far a statement came.
@@ -50,11 +67,17 @@ enum Reached {
 
 impl Check {
     fn new(name: &'static str, ok: bool, detail: impl Into<Cow<'static, str>>) -> Self {
-        Self { name, ok, detail: if ok { "".into() } else { detail.into() } }
+        let status = if ok { Status::Ok } else { Status::Failed };
+        Self { name, ok, status, detail: if ok { "".into() } else { detail.into() } }
     }
 
     fn failed(name: &'static str, detail: Option<String>) -> Self {
-        Self { name, ok: detail.is_none(), detail: detail.unwrap_or_default().into() }
+        Self::new(name, detail.is_none(), detail.unwrap_or_default())
+    }
+
+    fn degraded(name: &'static str, detail: Option<String>) -> Self {
+        let status = if detail.is_none() { Status::Ok } else { Status::Degraded };
+        Self { name, ok: true, status, detail: detail.unwrap_or_default().into() }
     }
 }
 
@@ -73,6 +96,7 @@ impl Core {
             Check::failed("snapshot", self.old_snapshot()),
             Check::failed("workers", self.stuck_worker()),
             Check::failed("clock", self.wrong_clock()),
+            Check::degraded("rows", self.broken_rows()),
         ];
         Readiness { ready: checks.iter().all(|check| check.ok), checks }
     }
@@ -99,6 +123,20 @@ impl Core {
             .then(|| format!("this machine's clock is {seconds} s {side} the database's"))
     }
 
+    /// The number of rows that were left out, if there are any, by table.
+    fn broken_rows(&self) -> Option<String> {
+        let snapshot = self.snapshots.current();
+        let mut tables = BTreeMap::new();
+        for row in snapshot.broken_rows() {
+            *tables.entry(row.table).or_insert(0_u64) += 1;
+        }
+        let all: u64 = tables.values().sum();
+        let tables: Vec<_> = tables.iter().map(|(table, rows)| format!("{table} {rows}")).collect();
+        (all > 0).then(|| {
+            format!("degraded: rows that cannot be read are left out: {all} ({})", tables.join(", "))
+        })
+    }
+
     /// True if any pair can be quoted. A single stale price puts its pair in maintenance, not the
     /// edge.
     fn can_quote(&self) -> bool {
@@ -120,21 +158,24 @@ impl Core {
         }
     }
 
-    /// True if the newest sealed secret can be opened: an edge with another master key may have
-    /// sealed it. If the database cannot be read, the keys count as good.
+    /// True if the newest sealed secrets can be opened: an edge with another master key may have
+    /// sealed them. One that is broken says nothing about the key as long as another one opens. If
+    /// the database cannot be read, the keys count as good.
     async fn opens_secrets(&self) -> bool {
         let newest = sqlx::query!(
             r#"
             select client_id, secret_id, sealed as "sealed!" from client_secret
-            where sealed is not null order by created_at desc limit 1
-            "#
+            where sealed is not null order by created_at desc limit $1
+            "#,
+            SECRETS_TRIED,
         );
-        match newest.fetch_optional(&self.db).await {
-            Ok(Some(row)) => {
-                let context = secret_context(row.client_id, row.secret_id);
-                self.keys.open(&context, &row.sealed).is_ok()
-            }
-            Ok(None) | Err(_) => true,
+        let Ok(newest) = newest.fetch_all(&self.db).await else { return true };
+        if newest.first().is_some_and(|row| self.keys.is_of_another_key(&row.sealed)) {
+            return false;
         }
+        let mut opened = newest.iter().map(|row| {
+            self.keys.open(&secret_context(row.client_id, row.secret_id), &row.sealed).is_ok()
+        });
+        newest.is_empty() || opened.any(|opens| opens)
     }
 }

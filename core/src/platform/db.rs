@@ -4,6 +4,7 @@
 //! answer in time.
 
 mod availability;
+mod broken_rows;
 mod connection;
 mod lane;
 mod open;
@@ -11,6 +12,8 @@ mod pool;
 mod session;
 pub(crate) mod tenant;
 
+pub use self::broken_rows::BrokenRow;
+pub(crate) use self::broken_rows::{Readable, readable};
 pub use self::connection::{Connection, PooledConnection, Transaction};
 pub use self::lane::Lane;
 pub(crate) use self::open::connect_options;

@@ -17,6 +17,7 @@ pub use self::connections::{ConnectionMeter, RequestInFlight};
 pub(crate) use self::database::PoolMeters;
 use self::partner_series::{ABORTED, Families, PartnerSeries, Series};
 use crate::Core;
+use crate::platform::db::BrokenRow;
 use crate::platform::error::Code;
 
 /// Upper bounds of the buckets of request times, in seconds.
@@ -142,6 +143,8 @@ families! {
     operator_break_glass: IntCounterVec "rampart_operator_break_glass_total" [];
     /// Connections of all pools, by state.
     db_pool: IntGaugeVec "rampart_db_pool" ["state"];
+    /// Rows that cannot be read and are left out, by table; each is an alarm.
+    broken_rows: IntGaugeVec "rampart_broken_rows" ["table"];
     /// Requests answered with 503 because too many are in flight, by limit: total, address, partner.
     requests_shed: IntCounterVec "rampart_requests_shed_total" ["limit"];
     /// Connections closed at once by cause: total, address, address_handshakes,
@@ -295,6 +298,12 @@ impl Core {
         for (queue, length) in self.queue_lengths() {
             let length = i64::try_from(length).unwrap_or(i64::MAX);
             self.metrics.queue_length.with_label_values(&[queue]).set(length);
+        }
+        let snapshot = self.snapshots.current();
+        for table in BrokenRow::TABLES {
+            let broken = snapshot.broken_rows().filter(|row| row.table == table).count();
+            let broken = i64::try_from(broken).unwrap_or(i64::MAX);
+            self.metrics.broken_rows.with_label_values(&[table]).set(broken);
         }
         self.update_breaker_gauges();
         self.metrics.render()

@@ -4,29 +4,33 @@
 //! A writer raises a row of `change_counter` in its transaction; every edge polls the counters, loads
 //! newer rows, builds the next snapshot and swaps it in. A request keeps the snapshot it started with.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use tokio::sync::Mutex;
 
 use crate::Core;
+use crate::platform::db::BrokenRow;
 use crate::platform::error::Result;
+use crate::tenancy::tenants::load::ChangedTenants;
 use crate::tenancy::tenants::{ApiKey, Tenant};
 use crate::trading::catalogue::Catalogue;
 use rampart_types::ClientId;
 
-/// A consistent view of tenants and market.
+/// A consistent view of tenants and market. Cheap to clone: what has not changed is shared.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     /// The market.
     pub catalogue: Arc<Catalogue>,
-    /// All tenants, including suspended ones.
-    pub tenants: HashMap<ClientId, Arc<Tenant>>,
+    /// All tenants whose rows can be read, including suspended ones.
+    pub tenants: Arc<HashMap<ClientId, Arc<Tenant>>>,
     /// Tenants by user name.
-    usernames: HashMap<Arc<str>, ClientId>,
+    usernames: Arc<HashMap<Arc<str>, ClientId>>,
     /// Live API keys by public id.
-    pub api_keys: HashMap<Arc<str>, Arc<ApiKey>>,
+    pub api_keys: Arc<HashMap<Arc<str>, Arc<ApiKey>>>,
+    /// Tenants' rows that were left out.
+    broken: Arc<Vec<BrokenRow>>,
     /// Revision of `change_counter('clients')` at the time of loading.
     clients_revision: i64,
 }
@@ -48,37 +52,55 @@ impl Snapshots {
     pub fn current(&self) -> Arc<Snapshot> {
         self.current.load_full()
     }
+
+    /// Publishes the current snapshot with a change. Its caller holds the lock.
+    fn publish(&self, change: impl FnOnce(&mut Snapshot)) {
+        let mut next = Snapshot::clone(&self.current());
+        change(&mut next);
+        self.current.store(Arc::new(next));
+    }
 }
 
 impl Core {
     /// Updates the snapshot from the database. Called periodically, and after a write on the edge
-    /// that made it.
+    /// that made it. Market and tenants are published apart, so that neither waits for the other.
     ///
     /// # Errors
-    /// When the database cannot be read; the current snapshot stays.
+    /// When the database cannot be read; what could not be loaded stays as it is.
     pub async fn refresh(&self) -> Result<()> {
         let _guard = self.snapshots.refresh_lock.lock().await;
-        let current = self.snapshots.current();
         let counters =
             sqlx::query!("select scope, revision from change_counter").fetch_all(&self.db).await?;
         let revision = |scope: &str| {
             counters.iter().find(|row| row.scope == scope).map_or(0, |row| row.revision)
         };
-        let (clients, catalogue) = (revision("clients"), revision("catalogue"));
-        if clients == current.clients_revision && catalogue == current.catalogue.revision {
+        let (market, tenants) = tokio::join!(
+            Box::pin(self.refresh_catalogue(revision("catalogue"))),
+            Box::pin(self.refresh_tenants(revision("clients"))),
+        );
+        market.and(tenants)
+    }
+
+    async fn refresh_catalogue(&self, revision: i64) -> Result<()> {
+        if revision == self.snapshots.current().catalogue.revision {
             return Ok(());
         }
-        let mut next = Snapshot::clone(&current);
-        if catalogue != current.catalogue.revision {
-            let age = self.settings.prices.max_age_seconds;
-            next.catalogue = Arc::new(Catalogue::load(&self.db, catalogue, age).await?);
+        let age = self.settings.prices.max_age_seconds;
+        let catalogue = Arc::new(Catalogue::load(&self.db, revision, age).await?);
+        self.snapshots.publish(|next| next.catalogue = catalogue);
+        Ok(())
+    }
+
+    async fn refresh_tenants(&self, revision: i64) -> Result<()> {
+        let current = self.snapshots.current();
+        if revision == current.clients_revision {
+            return Ok(());
         }
-        if clients != current.clients_revision {
-            let changed = Tenant::load_changed(self, &current).await?;
-            next.apply(changed);
-            next.clients_revision = clients;
-        }
-        self.snapshots.current.store(Arc::new(next));
+        let changed = ChangedTenants::load(self, &current).await?;
+        self.snapshots.publish(|next| {
+            next.adopt(changed);
+            next.clients_revision = revision;
+        });
         Ok(())
     }
 }
@@ -94,16 +116,144 @@ impl Snapshot {
         self.tenants.get(self.usernames.get(username)?)
     }
 
-    /// Replaces changed tenants with all their keys.
-    fn apply(&mut self, changed: Vec<Tenant>) {
-        for tenant in changed {
-            self.usernames.retain(|_, client| *client != tenant.id);
-            self.usernames.insert(Arc::clone(&tenant.username), tenant.id);
-            self.api_keys.retain(|_, key| key.client != tenant.id);
-            for key in &tenant.api_keys {
-                self.api_keys.insert(Arc::clone(&key.public_id), Arc::clone(key));
+    /// Every row that was left out, of tenants and of the market.
+    pub(crate) fn broken_rows(&self) -> impl Iterator<Item = &BrokenRow> {
+        self.broken.iter().chain(&self.catalogue.broken)
+    }
+
+    /// Replaces changed tenants with all their keys; those that cannot be read are removed. Takes
+    /// time in proportion to what changed.
+    fn adopt(&mut self, changed: ChangedTenants) {
+        let ids: HashSet<ClientId> = changed.ids.into_iter().collect();
+        let tenants = Arc::make_mut(&mut self.tenants);
+        let usernames = Arc::make_mut(&mut self.usernames);
+        let api_keys = Arc::make_mut(&mut self.api_keys);
+        // All of the old first: one tenant may have another's former user name.
+        for old in ids.iter().filter_map(|id| tenants.remove(id)) {
+            usernames.remove(&old.username);
+            for key in &old.api_keys {
+                if api_keys.get(&key.public_id).is_some_and(|held| held.client == old.id) {
+                    api_keys.remove(&key.public_id);
+                }
             }
-            self.tenants.insert(tenant.id, Arc::new(tenant));
         }
+        for tenant in changed.tenants {
+            usernames.insert(Arc::clone(&tenant.username), tenant.id);
+            for key in &tenant.api_keys {
+                api_keys.insert(Arc::clone(&key.public_id), Arc::clone(key));
+            }
+            tenants.insert(tenant.id, Arc::new(tenant));
+        }
+        let broken = Arc::make_mut(&mut self.broken);
+        broken.retain(|row| row.client.is_none_or(|client| !ids.contains(&client)));
+        broken.extend(changed.broken);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::platform::clock::Clock;
+    use crate::platform::crypto::day_key::DayKey;
+    use crate::platform::settings::RateLimits;
+    use crate::policies::runtime::TenantPolicies;
+    use crate::tenancy::tenants::{AllowedSenders, Buckets, Mode, Rates, Scopes};
+    use rampart_types::{ApiKeyId, LoopbackHttp};
+    use rust_decimal::Decimal;
+    use uuid::Uuid;
+
+    /// A tenant with one key.
+    fn tenant(number: u128, username: &str, public_id: &str) -> Tenant {
+        let id = ClientId::from(Uuid::from_u128(number));
+        let key = ApiKey {
+            id: ApiKeyId::from(Uuid::from_u128(number)),
+            client: id,
+            public_id: public_id.into(),
+            secret_digest: [0; 32],
+            scopes: Scopes::from_stored(&[]),
+            expires_at: None,
+            allowed_senders: AllowedSenders::default(),
+        };
+        Tenant {
+            id,
+            slug: username.into(),
+            username: username.into(),
+            name: String::new(),
+            mode: Mode::Test,
+            suspended: false,
+            tokens_valid_from: chrono::DateTime::UNIX_EPOCH,
+            default_fee_percentage: Decimal::ZERO,
+            fee_cap_percentage: Decimal::ZERO,
+            wallet_address_required: false,
+            allowed_countries: Vec::new(),
+            allowed_senders: AllowedSenders::default(),
+            rates: Rates::new(&RateLimits::default(), &std::collections::BTreeMap::new()),
+            buckets: Arc::new(Buckets::default()),
+            signing_secrets: Vec::new(),
+            webhook_secrets: Vec::new(),
+            quote_key: DayKey::default(),
+            api_keys: vec![Arc::new(key)],
+            policies: TenantPolicies::default(),
+            loopback_http: LoopbackHttp::Refused,
+        }
+    }
+
+    fn changed(tenants: Vec<Tenant>) -> ChangedTenants {
+        let ids = tenants.iter().map(|tenant| tenant.id).collect();
+        ChangedTenants { ids, tenants, broken: Vec::new() }
+    }
+
+    fn broken(number: u128) -> ChangedTenants {
+        let client = ClientId::from(Uuid::from_u128(number));
+        let row = BrokenRow { table: "client", client: Some(client) };
+        ChangedTenants { ids: vec![client], tenants: Vec::new(), broken: vec![row] }
+    }
+
+    #[test]
+    fn a_changed_tenant_replaces_itself_and_nobody_else() {
+        let mut snapshot = Snapshot::default();
+        snapshot.adopt(changed(vec![tenant(1, "ann", "a"), tenant(2, "bob", "b")]));
+        let before = snapshot.clone();
+        // They swap their names, and the second one's key is another.
+        snapshot.adopt(changed(vec![tenant(1, "bob", "a"), tenant(2, "ann", "c")]));
+        let id = |name: &str| snapshot.tenant_by_username(name).map(|tenant| tenant.id.uuid());
+        assert_eq!(id("ann"), Some(Uuid::from_u128(2)));
+        assert_eq!(id("bob"), Some(Uuid::from_u128(1)));
+        let mut keys: Vec<_> = snapshot.api_keys.keys().map(|key| &**key).collect();
+        keys.sort_unstable();
+        assert_eq!(keys, ["a", "c"]);
+        assert!(before.api_keys.contains_key("b"), "a request keeps what it began with");
+    }
+
+    #[test]
+    fn a_tenant_that_cannot_be_read_is_removed_until_it_can() {
+        let mut snapshot = Snapshot::default();
+        snapshot.adopt(changed(vec![tenant(1, "ann", "a"), tenant(2, "bob", "b")]));
+        snapshot.adopt(broken(2));
+        assert!(snapshot.tenant_by_username("bob").is_none());
+        assert!(!snapshot.api_keys.contains_key("b") && snapshot.api_keys.contains_key("a"));
+        snapshot.adopt(changed(vec![tenant(1, "ann", "a")]));
+        assert_eq!(snapshot.broken_rows().count(), 1, "it is another's");
+        snapshot.adopt(changed(vec![tenant(2, "bob", "b")]));
+        assert_eq!(snapshot.broken_rows().count(), 0);
+        assert!(snapshot.tenant_by_username("bob").is_some());
+    }
+
+    #[test]
+    fn many_changes_take_time_in_proportion_to_them() {
+        const TENANTS: u128 = 20_000;
+        let many = || {
+            let tenant = |number: u128| tenant(number, &number.to_string(), &format!("k{number}"));
+            changed((0..TENANTS).map(tenant).collect())
+        };
+        let (mut snapshot, all, again) = (Snapshot::default(), many(), many());
+        let clock = Clock::system();
+        snapshot.adopt(all);
+        snapshot.adopt(again);
+        let took = Duration::from_nanos(clock.monotonic_ns());
+        assert_eq!(u128::try_from(snapshot.tenants.len()).unwrap(), TENANTS);
+        assert!(took < Duration::from_secs(4), "{took:?}: pairs of tenants take much longer");
     }
 }

@@ -126,7 +126,7 @@ pub struct Rates {
 
 impl Rates {
     /// The defaults with a tenant's overrides, by bucket name.
-    fn new(
+    pub(super) fn new(
         defaults: &crate::platform::settings::RateLimits,
         overrides: &BTreeMap<String, Quota>,
     ) -> Self {

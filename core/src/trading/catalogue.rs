@@ -11,6 +11,7 @@ use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
 
 pub use self::payment_method::{PaymentMethod, PaymentMethodKind};
+use crate::platform::db::BrokenRow;
 use rampart_types::{
     Caip19, Chain, CurrencyCode, CurrencyDetails, PairCode, Preserialized, crypto_scale,
 };
@@ -32,6 +33,8 @@ pub struct Catalogue {
     pub regions: Vec<String>,
     /// Nationalities that can register.
     pub nationalities: Vec<Nationality>,
+    /// Rows that were left out.
+    pub(crate) broken: Vec<BrokenRow>,
     by_caip19: HashMap<Caip19, CurrencyCode>,
 }
 

@@ -4,6 +4,7 @@ use std::fmt::Display;
 
 use clap::Args;
 use rampart_core::Core;
+use rampart_core::operate::readiness::Status;
 use rampart_core::platform::clock::Clock;
 
 use super::Target;
@@ -102,10 +103,10 @@ async fn look_at_core(config: &Config, findings: &mut Findings) {
     }
     let Some(core) = core else { return };
     for check in core.readiness().await.checks {
-        if check.ok {
-            findings.good(check.name, "as it should be");
-        } else {
-            findings.bad(check.name, check.detail);
+        match check.status {
+            Status::Ok => findings.good(check.name, "as it should be"),
+            Status::Degraded => findings.odd(check.name, check.detail),
+            Status::Failed => findings.bad(check.name, check.detail),
         }
     }
 }

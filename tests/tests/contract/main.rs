@@ -6,6 +6,7 @@
 mod access;
 mod admin;
 mod backlogs;
+mod broken_rows;
 mod callbacks;
 mod checkout;
 mod dca;

@@ -238,6 +238,13 @@ impl MasterKey {
         opened.ok_or_else(|| Error::broken("open a sealed secret (another master key?)"))
     }
 
+    /// True if a value names a key that is not of the ring.
+    pub(crate) fn is_of_another_key(&self, sealed: &[u8]) -> bool {
+        let marked = sealed.strip_prefix(MARK).and_then(|rest| rest.split_at_checked(ID_BYTES));
+        let mut ring = std::iter::once(&self.current).chain(&*self.earlier);
+        marked.is_some_and(|(id, _)| ring.all(|key| key.id.0 != id))
+    }
+
     /// True if a value is sealed under the key in use.
     pub(crate) fn is_current(&self, sealed: &[u8]) -> bool {
         sealed.starts_with(&self.prefix())
@@ -308,6 +315,7 @@ mod tests {
         let by_old = old.seal(&clock, "a", b"x").unwrap();
         assert_eq!(both.open("a", &by_old).unwrap(), b"x");
         assert!(new.open("a", &by_old).is_err());
+        assert!(new.is_of_another_key(&by_old) && !both.is_of_another_key(&by_old));
         assert!(old.is_current(&by_old) && !both.is_current(&by_old));
         let by_both = both.seal(&clock, "a", b"y").unwrap();
         assert!(both.is_current(&by_both) && new.is_current(&by_both));

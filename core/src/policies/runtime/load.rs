@@ -1,6 +1,7 @@
 //! Active policies from Postgres into a snapshot, for the tenants that changed.
 
 use std::collections::HashMap;
+use std::future::ready;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
@@ -16,6 +17,7 @@ use super::rollout::Rollout;
 use super::sample_throttle::SampleThrottle;
 use super::{configuration, verification_keys};
 use crate::Core;
+use crate::platform::db::{BrokenRow, Readable, readable};
 use crate::platform::error::Result;
 
 /// The policies of the current snapshot, by client.
@@ -35,7 +37,8 @@ struct Row {
 }
 
 impl TenantPolicies {
-    /// The policies of these clients. Versions in `current` are reused.
+    /// The policies of these clients, of all but those with a version that cannot be read. Versions
+    /// in `current` are reused.
     ///
     /// # Errors
     /// When the database cannot be read. A policy that does not compile is not an error: its calls
@@ -44,13 +47,19 @@ impl TenantPolicies {
         core: &Core,
         ids: &[Uuid],
         current: &CurrentPolicies<'_>,
+        broken: &mut Vec<BrokenRow>,
     ) -> Result<HashMap<Uuid, Self>> {
-        let mut policies: HashMap<_, Self> = HashMap::new();
-        for (id, ring) in verification_keys::load(core, ids).await? {
+        let mut policies: HashMap<_, Self> = ids.iter().map(|id| (*id, Self::default())).collect();
+        for (id, ring) in verification_keys::load(core, ids, broken).await? {
             policies.entry(id).or_default().verification_keys = ring;
         }
         let mut changed = Vec::new();
-        for row in rows(core, ids).await? {
+        let rows = rows(core, ids).await?;
+        for (id, reason) in &rows.broken {
+            policies.remove(id);
+            broken.push(BrokenRow::of_tenant("policy_version", *id, (id, reason)));
+        }
+        for row in rows.rows {
             match current_version(current, &row) {
                 Some(policy) => {
                     insert(policies.entry(row.client_id).or_default(), current, &row, policy)
@@ -140,35 +149,36 @@ fn activate(slot: Arc<Slot>, row: &Row, current: &CurrentPolicies<'_>) -> Active
     }
 }
 
-async fn rows(core: &Core, ids: &[Uuid]) -> Result<Vec<Row>> {
-    let rows = sqlx::query!(
-        r#"
-        select v.client_id as "client_id!", v.kind as "kind!", v.version as "version!",
-            digest as "digest!", info as "info!", config as "config!",
-            fail_closed as "fail_closed!", trial_id as "trial_id?", share as "share?"
-        from policy_version v left join policy_trial t
-            on t.client_id = v.client_id and t.kind = v.kind and t.version = v.version
-        where v.client_id = any($1) and (active or trial_id is not null)
-        "#,
-        ids,
-    )
-    .fetch_all(&core.db)
-    .await?;
-    let mut parsed = Vec::with_capacity(rows.len());
-    for row in rows {
-        // A later version of Rampart may know more kinds.
-        let Some(kind) = PolicyKind::from_name(&row.kind) else { continue };
-        let percentage = row.share.and_then(|share| u8::try_from(share).ok());
-        parsed.push(Row {
-            rollout: row.trial_id.map(|id| (id, percentage)),
-            client_id: row.client_id,
-            kind,
-            version: row.version,
-            digest: row.digest,
-            info: row.info,
-            config: row.config,
-            fail_closed: row.fail_closed,
+async fn rows(core: &Core, ids: &[Uuid]) -> Result<Readable<Uuid, Row>> {
+    let read = |part: Option<Vec<Uuid>>| async move {
+        let rows = sqlx::query!(
+            r#"
+            select v.client_id as "client_id!", v.kind as "kind!", v.version as "version!",
+                digest as "digest!", info as "info!", config as "config!",
+                fail_closed as "fail_closed!", trial_id as "trial_id?", share as "share?"
+            from policy_version v left join policy_trial t
+                on t.client_id = v.client_id and t.kind = v.kind and t.version = v.version
+            where v.client_id = any($1) and (active or trial_id is not null)
+            "#,
+            part.as_deref().unwrap_or(ids),
+        )
+        .fetch_all(&core.db)
+        .await?;
+        let parsed = rows.into_iter().filter_map(|row| {
+            let percentage = row.share.and_then(|share| u8::try_from(share).ok());
+            Some(Row {
+                rollout: row.trial_id.map(|id| (id, percentage)),
+                client_id: row.client_id,
+                // A later version of Rampart may know more kinds.
+                kind: PolicyKind::from_name(&row.kind)?,
+                version: row.version,
+                digest: row.digest,
+                info: row.info,
+                config: row.config,
+                fail_closed: row.fail_closed,
+            })
         });
-    }
-    Ok(parsed)
+        Ok(parsed.collect())
+    };
+    Ok(readable(read, ready(Ok(ids.to_vec()))).await?)
 }

@@ -1,6 +1,7 @@
 //! Verification keys, unsealed for a snapshot.
 
 use std::collections::HashMap;
+use std::future::ready;
 
 use chrono::{DateTime, Utc};
 use rampart_plugins::contract::Algorithm;
@@ -8,6 +9,7 @@ use rampart_plugins::{BoundKey, KeyRing, VerificationKey};
 use uuid::Uuid;
 
 use crate::Core;
+use crate::platform::db::{BrokenRow, readable};
 use crate::platform::error::{Error, Result};
 
 /// Names of the algorithms, as in `wit/signature.wit`.
@@ -35,21 +37,31 @@ pub(crate) fn seal_context(client: Uuid, name: &str) -> String {
     format!("verification_key/{client}/{name}")
 }
 
-/// The key rings of these clients. A key that cannot be unsealed or parsed is left out and logged:
+/// The key rings of these clients. A key that cannot be unsealed or parsed is left out and noted:
 /// signatures that need it are refused.
 ///
 /// # Errors
 /// When the database cannot be read.
-pub(crate) async fn load(core: &Core, ids: &[Uuid]) -> Result<HashMap<Uuid, KeyRing>> {
-    let rows = sqlx::query!(
-        "select client_id, name, algorithm, sealed, not_before, not_after from verification_key \
-         where client_id = any($1)",
-        ids,
-    )
-    .fetch_all(&core.db)
-    .await?;
+pub(crate) async fn load(
+    core: &Core,
+    ids: &[Uuid],
+    broken: &mut Vec<BrokenRow>,
+) -> Result<HashMap<Uuid, KeyRing>> {
+    let read = |part: Option<Vec<Uuid>>| async move {
+        sqlx::query!(
+            "select client_id, name, algorithm, sealed, not_before, not_after \
+             from verification_key where client_id = any($1)",
+            part.as_deref().unwrap_or(ids),
+        )
+        .fetch_all(&core.db)
+        .await
+    };
+    let rows = readable(read, ready(Ok(ids.to_vec()))).await?;
+    for (id, reason) in &rows.broken {
+        broken.push(BrokenRow::of_tenant("verification_key", *id, (id, reason)));
+    }
     let mut rings: HashMap<Uuid, Vec<(String, BoundKey)>> = HashMap::new();
-    for row in rows {
+    for row in rows.rows {
         match open(core, row.client_id, &row.name, &row.algorithm, &row.sealed) {
             Ok(key) => {
                 let (not_before, not_after) = (row.not_before, row.not_after);
@@ -61,8 +73,8 @@ pub(crate) async fn load(core: &Core, ids: &[Uuid]) -> Result<HashMap<Uuid, KeyR
                 rings.entry(row.client_id).or_default().push((row.name, bound));
             }
             Err(error) => {
-                let client = row.client_id;
-                tracing::error!(%error, %client, name = row.name, "a key cannot be opened");
+                let why = (&row.name as _, &error as _);
+                broken.push(BrokenRow::of_tenant("verification_key", row.client_id, why));
             }
         }
     }

@@ -1,9 +1,13 @@
 //! Loading of changed tenants from Postgres into a snapshot.
 
 use std::collections::{BTreeMap, HashMap};
+use std::future::ready;
 use std::sync::Arc;
 
+use chrono::{DateTime, Utc};
 use ipnet::IpNet;
+use rust_decimal::Decimal;
+use sqlx::types::Json;
 use uuid::Uuid;
 
 use super::create::SecretKind;
@@ -11,75 +15,158 @@ use super::{AllowedSenders, ApiKey, Buckets, Mode, Rates, Tenant, TimedSecret};
 use crate::Core;
 use crate::platform::crypto::Secret;
 use crate::platform::crypto::day_key::DayKey;
+use crate::platform::db::{BrokenRow, Readable, readable};
 use crate::platform::error::{Error, Result};
 use crate::platform::rate_limit::Quota;
 use crate::policies::runtime::TenantPolicies;
 use crate::tenancy::snapshot::Snapshot;
 use rampart_types::{ApiKeyId, ClientId, LoopbackHttp};
 
-impl Tenant {
-    /// The tenants that changed since `known` was loaded, with their secrets and keys.
+/// Tenants that changed, with their secrets, keys and policies.
+pub(crate) struct ChangedTenants {
+    /// Every one that changed.
+    pub(crate) ids: Vec<ClientId>,
+    /// Those of them whose rows can be read.
+    pub(crate) tenants: Vec<Tenant>,
+    /// Rows that were left out.
+    pub(crate) broken: Vec<BrokenRow>,
+}
+
+/// A row of `client`, as stored.
+struct Row {
+    client_id: Uuid,
+    slug: String,
+    username: String,
+    name: String,
+    mode: String,
+    status: String,
+    default_fee_percentage: Decimal,
+    fee_cap_percentage: Decimal,
+    wallet_address_required: bool,
+    allowed_countries: Vec<String>,
+    allowed_addresses: Vec<String>,
+    rate_limits: Json<BTreeMap<String, String>>,
+    tokens_valid_from: DateTime<Utc>,
+    certificate_subject: Option<String>,
+}
+
+impl ChangedTenants {
+    /// The tenants that changed since `known` was loaded. A row that cannot be read costs its tenant
+    /// alone: a key or a secret is left out, and with a broken `client` or `policy_version` the
+    /// tenant.
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub(crate) async fn load_changed(core: &Core, known: &Snapshot) -> Result<Vec<Self>> {
-        let rows = sqlx::query!(
-            r#"
-            select client_id, slug, username, name, mode, status, default_fee_percentage,
-                fee_cap_percentage, wallet_address_required, allowed_countries, allowed_addresses,
-                rate_limits as "rate_limits: sqlx::types::Json<BTreeMap<String, String>>",
-                tokens_valid_from, certificate_subject
-            from client
-            where revision > $1
-            "#,
-            known.clients_revision(),
-        )
-        .fetch_all(&core.db)
-        .await?;
+    pub(crate) async fn load(core: &Core, known: &Snapshot) -> Result<Self> {
+        let mut broken = Vec::new();
+        let rows = rows(core, known.clients_revision(), &mut broken).await?;
         let ids: Vec<Uuid> = rows.iter().map(|row| row.client_id).collect();
-        let mut secrets = secrets(core, &ids).await?;
-        let mut keys = api_keys(core, &ids).await?;
+        let mut secrets = secrets(core, &ids, &mut broken).await?;
+        let mut keys = api_keys(core, &ids, &mut broken).await?;
         let known_policies = ids
             .iter()
             .filter_map(|id| Some((*id, &known.tenants.get(&ClientId::from(*id))?.policies)))
             .collect();
-        let mut policies = TenantPolicies::load(core, &ids, &known_policies).await?;
+        let mut policies =
+            TenantPolicies::load(core, &ids, &known_policies, &mut broken).await?;
         let mut tenants = Vec::with_capacity(rows.len());
         for row in rows {
-            let id = ClientId::from(row.client_id);
-            let buckets = known.tenants.get(&id).map(|tenant| Arc::clone(&tenant.buckets));
-            let mut take_secrets =
-                |kind| secrets.remove(&(row.client_id, kind)).unwrap_or_default();
-            let mode = if row.mode == "live" { Mode::Live } else { Mode::Test };
-            let loopback_http = match mode {
-                Mode::Test if core.settings.callbacks.allow_loopback => LoopbackHttp::Allowed,
-                Mode::Test | Mode::Live => LoopbackHttp::Refused,
-            };
-            tenants.push(Self {
-                id,
-                loopback_http,
-                slug: row.slug.into(),
-                username: row.username.into(),
-                name: row.name,
-                mode,
-                suspended: row.status != "active",
-                tokens_valid_from: row.tokens_valid_from,
-                default_fee_percentage: row.default_fee_percentage,
-                fee_cap_percentage: row.fee_cap_percentage,
-                wallet_address_required: row.wallet_address_required,
-                allowed_countries: row.allowed_countries,
-                allowed_senders: senders(&row.allowed_addresses, row.certificate_subject)?,
-                rates: Rates::new(&core.settings.ratelimit, &quotas(&row.rate_limits.0)?),
-                buckets: buckets.unwrap_or_else(|| Arc::new(Buckets::default())),
+            let id = row.client_id;
+            // Without them the built-in rules would apply, which may refuse less.
+            let Some(policies) = policies.remove(&id) else { continue };
+            let mut take_secrets = |kind| secrets.remove(&(id, kind)).unwrap_or_default();
+            let held = Held {
                 signing_secrets: take_secrets(SecretKind::Signing),
                 webhook_secrets: take_secrets(SecretKind::Webhook),
-                quote_key: DayKey::default(),
-                api_keys: keys.remove(&row.client_id).unwrap_or_default(),
-                policies: policies.remove(&row.client_id).unwrap_or_default(),
-            });
+                api_keys: keys.remove(&id).unwrap_or_default(),
+                policies,
+                buckets: known.tenants.get(&id.into()).map(|tenant| Arc::clone(&tenant.buckets)),
+            };
+            match tenant(core, row, held) {
+                Ok(tenant) => tenants.push(tenant),
+                Err(error) => broken.push(BrokenRow::of_tenant("client", id, (&id, &error))),
+            }
         }
-        Ok(tenants)
+        let all = ids.into_iter().map(ClientId::from).chain(broken.iter().filter_map(|r| r.client));
+        Ok(Self { ids: all.collect(), tenants, broken })
     }
+}
+
+/// What belongs to a tenant besides its row.
+struct Held {
+    signing_secrets: Vec<TimedSecret>,
+    webhook_secrets: Vec<TimedSecret>,
+    api_keys: Vec<Arc<ApiKey>>,
+    policies: TenantPolicies,
+    /// Those that it has had so far.
+    buckets: Option<Arc<Buckets>>,
+}
+
+/// The tenant of a row.
+///
+/// # Errors
+/// When a value of the row cannot be read.
+fn tenant(core: &Core, row: Row, held: Held) -> Result<Tenant> {
+    let mode = if row.mode == "live" { Mode::Live } else { Mode::Test };
+    let loopback_http = match mode {
+        Mode::Test if core.settings.callbacks.allow_loopback => LoopbackHttp::Allowed,
+        Mode::Test | Mode::Live => LoopbackHttp::Refused,
+    };
+    Ok(Tenant {
+        id: row.client_id.into(),
+        loopback_http,
+        slug: row.slug.into(),
+        username: row.username.into(),
+        name: row.name,
+        mode,
+        suspended: row.status != "active",
+        tokens_valid_from: row.tokens_valid_from,
+        default_fee_percentage: row.default_fee_percentage,
+        fee_cap_percentage: row.fee_cap_percentage,
+        wallet_address_required: row.wallet_address_required,
+        allowed_countries: row.allowed_countries,
+        allowed_senders: senders(&row.allowed_addresses, row.certificate_subject)?,
+        rates: Rates::new(&core.settings.ratelimit, &quotas(&row.rate_limits.0)?),
+        buckets: held.buckets.unwrap_or_default(),
+        signing_secrets: held.signing_secrets,
+        webhook_secrets: held.webhook_secrets,
+        quote_key: DayKey::default(),
+        api_keys: held.api_keys,
+        policies: held.policies,
+    })
+}
+
+async fn rows(core: &Core, revision: i64, broken: &mut Vec<BrokenRow>) -> Result<Vec<Row>> {
+    let ids = sqlx::query_scalar!("select client_id from client where revision > $1", revision);
+    let read = |part: Option<Vec<Uuid>>| async move {
+        sqlx::query_as!(
+            Row,
+            r#"
+            select client_id, slug, username, name, mode, status, default_fee_percentage,
+                fee_cap_percentage, wallet_address_required, allowed_countries, allowed_addresses,
+                rate_limits as "rate_limits: Json<BTreeMap<String, String>>",
+                tokens_valid_from, certificate_subject
+            from client
+            where revision > $1 and ($2::uuid[] is null or client_id = any($2))
+            "#,
+            revision,
+            part.as_deref(),
+        )
+        .fetch_all(&core.db)
+        .await
+    };
+    Ok(of_tenants("client", readable(read, ids.fetch_all(&core.db)).await?, broken))
+}
+
+/// The rows that could be read; the others are noted, one for each tenant that has some.
+pub(crate) fn of_tenants<R>(
+    table: &'static str,
+    read: Readable<Uuid, R>,
+    broken: &mut Vec<BrokenRow>,
+) -> Vec<R> {
+    let noted = read.broken.iter();
+    broken.extend(noted.map(|(id, reason)| BrokenRow::of_tenant(table, *id, (id, reason))));
+    read.rows
 }
 
 fn quotas(texts: &BTreeMap<String, String>) -> Result<BTreeMap<String, Quota>> {
@@ -101,38 +188,42 @@ pub(crate) fn secret_context(client: Uuid, secret: Uuid) -> String {
     format!("client_secret/{client}/{secret}")
 }
 
-/// Loads the live secrets of these tenants. One that cannot be opened is logged and left out, so that
-/// it does not block changes of other tenants. Readiness detects a wrong master key.
+/// Loads the live secrets of these tenants. Readiness detects a wrong master key.
 async fn secrets(
     core: &Core,
     ids: &[Uuid],
+    broken: &mut Vec<BrokenRow>,
 ) -> Result<HashMap<(Uuid, SecretKind), Vec<TimedSecret>>> {
-    let rows = sqlx::query!(
-        r#"
-        select client_id, secret_id, kind, sealed as "sealed!", valid_until
-        from client_secret
-        where client_id = any($1) and sealed is not null
-            and (valid_until is null or valid_until > $2)
-        order by valid_until desc nulls first
-        "#,
-        ids,
-        core.clock.now(),
-    )
-    .fetch_all(&core.db)
-    .await?;
+    let read = |part: Option<Vec<Uuid>>| async move {
+        sqlx::query!(
+            r#"
+            select client_id, secret_id, kind, sealed as "sealed!", valid_until
+            from client_secret
+            where client_id = any($1) and sealed is not null
+                and (valid_until is null or valid_until > $2)
+            order by valid_until desc nulls first
+            "#,
+            part.as_deref().unwrap_or(ids),
+            core.clock.now(),
+        )
+        .fetch_all(&core.db)
+        .await
+    };
+    let rows = readable(read, ready(Ok(ids.to_vec()))).await?;
     let mut secrets: HashMap<_, Vec<TimedSecret>> = HashMap::new();
-    for row in rows {
-        let text = match open(core, row.client_id, row.secret_id, &row.sealed) {
+    for row in of_tenants("client_secret", rows, broken) {
+        let (client, secret) = (row.client_id, row.secret_id);
+        let text = match open(core, client, secret, &row.sealed) {
             Ok(text) => text,
             Err(error) => {
-                let (client, secret) = (row.client_id, row.secret_id);
-                tracing::error!(%error, %client, %secret, "a secret cannot be opened");
+                let why = BrokenRow::of_tenant("client_secret", client, (&secret, &error));
+                broken.push(why);
                 continue;
             }
         };
         let kind = if row.kind == "signing" { SecretKind::Signing } else { SecretKind::Webhook };
         secrets
-            .entry((row.client_id, kind))
+            .entry((client, kind))
             .or_default()
             .push(TimedSecret { secret: Secret::new(text), valid_until: row.valid_until });
     }
@@ -141,34 +232,58 @@ async fn secrets(
 
 fn open(core: &Core, client: Uuid, secret: Uuid, sealed: &[u8]) -> Result<String> {
     let plain = core.keys.open(&secret_context(client, secret), sealed)?;
-    String::from_utf8(plain).map_err(|e| Error::internal("read a secret", e))
+    String::from_utf8(plain).map_err(|_| Error::broken("read a secret: it is not text"))
 }
 
-async fn api_keys(core: &Core, ids: &[Uuid]) -> Result<HashMap<Uuid, Vec<Arc<ApiKey>>>> {
-    let rows = sqlx::query!(
-        "select client_id, api_key_id, public_id, secret_digest, scopes, expires_at, \
-         allowed_addresses, certificate_subject \
-         from api_key where client_id = any($1) and revoked_at is null",
-        ids,
-    )
-    .fetch_all(&core.db)
-    .await?;
+/// A row of `api_key`, as stored.
+struct KeyRow {
+    client_id: Uuid,
+    api_key_id: Uuid,
+    public_id: String,
+    secret_digest: Vec<u8>,
+    scopes: Vec<String>,
+    expires_at: Option<DateTime<Utc>>,
+    allowed_addresses: Vec<String>,
+    certificate_subject: Option<String>,
+}
+
+async fn api_keys(
+    core: &Core,
+    ids: &[Uuid],
+    broken: &mut Vec<BrokenRow>,
+) -> Result<HashMap<Uuid, Vec<Arc<ApiKey>>>> {
+    let read = |part: Option<Vec<Uuid>>| async move {
+        sqlx::query_as!(
+            KeyRow,
+            "select client_id, api_key_id, public_id, secret_digest, scopes, expires_at, \
+             allowed_addresses, certificate_subject \
+             from api_key where client_id = any($1) and revoked_at is null",
+            part.as_deref().unwrap_or(ids),
+        )
+        .fetch_all(&core.db)
+        .await
+    };
+    let rows = readable(read, ready(Ok(ids.to_vec()))).await?;
     let mut keys: HashMap<_, Vec<Arc<ApiKey>>> = HashMap::new();
-    for row in rows {
-        let secret_digest = row
-            .secret_digest
-            .try_into()
-            .map_err(|_| Error::broken("read an API key: its digest is not SHA-256"))?;
-        let key = ApiKey {
-            id: ApiKeyId::from(row.api_key_id),
-            client: ClientId::from(row.client_id),
-            public_id: row.public_id.into(),
-            secret_digest,
-            scopes: super::Scopes::from_stored(&row.scopes),
-            expires_at: row.expires_at,
-            allowed_senders: senders(&row.allowed_addresses, row.certificate_subject)?,
-        };
-        keys.entry(row.client_id).or_default().push(Arc::new(key));
+    for row in of_tenants("api_key", rows, broken) {
+        let (client, id) = (row.client_id, row.api_key_id);
+        match api_key(row) {
+            Ok(key) => keys.entry(client).or_default().push(Arc::new(key)),
+            Err(error) => broken.push(BrokenRow::of_tenant("api_key", client, (&id, &error))),
+        }
     }
     Ok(keys)
+}
+
+fn api_key(row: KeyRow) -> Result<ApiKey> {
+    let not_sha_256 = |_| Error::broken("read an API key: its digest is not SHA-256");
+    Ok(ApiKey {
+        id: ApiKeyId::from(row.api_key_id),
+        client: ClientId::from(row.client_id),
+        public_id: row.public_id.into(),
+        secret_digest: row.secret_digest.try_into().map_err(not_sha_256)?,
+        scopes: super::Scopes::from_stored(&row.scopes),
+        expires_at: row.expires_at,
+        allowed_senders: senders(&row.allowed_addresses, row.certificate_subject)?,
+    })
 }

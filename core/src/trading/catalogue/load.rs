@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use rust_decimal::Decimal;
+
 use super::{
     Catalogue, Crypto, Currency, Nationality, Pair, PairSide, PairStatus, PaymentMethod,
     PaymentMethodKind, Price,
 };
-use crate::platform::db::Pool;
+use crate::platform::db::{BrokenRow, Pool, Readable, readable};
 use crate::platform::error::{Error, Result};
 use rampart_types::{CurrencyCode, CurrencyDetails, PairCode, Preserialized};
 
@@ -15,44 +17,59 @@ impl Catalogue {
     /// Loads the current catalogue. `revision` was read before, so that a change between the two
     /// reads is loaded again rather than missed. Prices of a source are stale after
     /// `source_max_age_seconds`.
+    /// Rows that cannot be read are left out, and pairs of a currency that is.
     ///
     /// # Errors
-    /// When the database cannot be read or holds an invalid value.
+    /// When the database cannot be read.
     pub(crate) async fn load(
         db: &Pool,
         revision: i64,
         source_max_age_seconds: u32,
     ) -> Result<Self> {
-        let currencies = currencies(db).await?;
+        let mut broken = Vec::new();
+        let currencies = currencies(db, &mut broken).await?;
         let mut by_caip19 = HashMap::new();
         for currency in currencies.values() {
             by_caip19.insert(currency.details.caip19.clone(), currency.code());
         }
-        let preferences = sqlx::query!("select country, methods from payment_method_preference")
-            .fetch_all(db)
-            .await?;
         let regions = sqlx::query_scalar!("select region from supported_region order by position")
             .fetch_all(db)
             .await?;
+        let mut prices = prices(db, source_max_age_seconds, &mut broken).await?;
         Ok(Self {
             revision,
-            pairs: pairs(db, &currencies, source_max_age_seconds).await?,
+            pairs: pairs(db, &currencies, &mut prices, &mut broken).await?,
             currencies,
-            payment_methods: payment_methods(db).await?,
-            preferences: preferences.into_iter().map(|row| (row.country, row.methods)).collect(),
+            payment_methods: payment_methods(db, &mut broken).await?,
+            preferences: preferences(db, &mut broken).await?,
             regions,
             nationalities: nationalities(db).await?,
             by_caip19,
+            broken,
         })
     }
 }
 
+/// A value cannot be read.
 fn invalid(what: &'static str, error: impl std::error::Error + Send + Sync + 'static) -> Error {
-    tracing::error!(what, "the catalogue holds an invalid value");
-    Error::internal("load the catalogue", error)
+    Error::internal(what, error)
 }
 
-async fn currencies(db: &Pool) -> Result<BTreeMap<CurrencyCode, Arc<Currency>>> {
+/// The rows that could be read; the others are noted.
+fn of_market<R>(
+    table: &'static str,
+    read: Readable<String, R>,
+    broken: &mut Vec<BrokenRow>,
+) -> Vec<R> {
+    let noted = read.broken.iter();
+    broken.extend(noted.map(|(key, reason)| BrokenRow::of_market(table, (key, reason))));
+    read.rows
+}
+
+async fn currencies(
+    db: &Pool,
+    broken: &mut Vec<BrokenRow>,
+) -> Result<BTreeMap<CurrencyCode, Arc<Currency>>> {
     let rows = sqlx::query!(
         "select code, kind, ticker, name, decimals, caip19, chain, chain_name, address_explorer, \
          transaction_explorer, supports_tag from currency"
@@ -61,59 +78,93 @@ async fn currencies(db: &Pool) -> Result<BTreeMap<CurrencyCode, Arc<Currency>>> 
     .await?;
     let mut currencies = BTreeMap::new();
     for row in rows {
-        let code: CurrencyCode = row.code.parse().map_err(|e| invalid("currency code", e))?;
-        let crypto = match &row.chain {
-            None => None,
-            Some(chain) => Some(Crypto {
-                chain: chain.parse().map_err(|e| invalid("chain", e))?,
-                chain_name: row.chain_name,
-                supports_tag: row.supports_tag,
-                address_explorer: row.address_explorer,
-                transaction_explorer: row.transaction_explorer,
-            }),
+        let key = row.code.clone();
+        let read = move || -> Result<Currency> {
+            let code = row.code.parse().map_err(|e| invalid("read a currency code", e))?;
+            let crypto = match &row.chain {
+                None => None,
+                Some(chain) => Some(Crypto {
+                    chain: chain.parse().map_err(|e| invalid("read a chain", e))?,
+                    chain_name: row.chain_name,
+                    supports_tag: row.supports_tag,
+                    address_explorer: row.address_explorer,
+                    transaction_explorer: row.transaction_explorer,
+                }),
+            };
+            let details = Preserialized::new(CurrencyDetails {
+                code,
+                ticker: row.ticker.into(),
+                name: row.name.into(),
+                caip19: row.caip19.parse().map_err(|e| invalid("read a CAIP-19 id", e))?,
+            });
+            let details = Arc::new(details.map_err(|e| invalid("write a currency", e))?);
+            let decimals = u32::try_from(row.decimals).map_err(|e| invalid("read decimals", e))?;
+            Ok(Currency { details, decimals, crypto })
         };
-        let details = Preserialized::new(CurrencyDetails {
-            code,
-            ticker: row.ticker.into(),
-            name: row.name.into(),
-            caip19: row.caip19.parse().map_err(|e| invalid("CAIP-19 id", e))?,
-        });
-        let details = Arc::new(details.map_err(|e| invalid("currency", e))?);
-        let decimals = u32::try_from(row.decimals).map_err(|e| invalid("decimals", e))?;
-        currencies.insert(code, Arc::new(Currency { details, decimals, crypto }));
+        match read() {
+            Ok(currency) => drop(currencies.insert(currency.code(), Arc::new(currency))),
+            Err(error) => broken.push(BrokenRow::of_market("currency", (&key, &error))),
+        }
     }
     Ok(currencies)
+}
+
+/// The price of each pair that has one. It is stale after the pair's own time, or else a source's
+/// after that of the edge.
+async fn prices(
+    db: &Pool,
+    source_max_age_seconds: u32,
+    broken: &mut Vec<BrokenRow>,
+) -> Result<HashMap<String, Price>> {
+    let keys = sqlx::query_scalar!("select pair from price").fetch_all(db);
+    let read = |part: Option<Vec<String>>| async move {
+        sqlx::query!(
+            "select pair, price, fixed, observed_at from price \
+             where $1::text[] is null or pair = any($1)",
+            part.as_deref(),
+        )
+        .fetch_all(db)
+        .await
+    };
+    let rows = of_market("price", readable(read, keys).await?, broken);
+    let price = |price: Decimal, fixed: bool, observed_at| Price {
+        amount: price,
+        fixed,
+        observed_at,
+        max_age_seconds: (!fixed).then_some(source_max_age_seconds),
+    };
+    Ok(rows.into_iter().map(|r| (r.pair, price(r.price, r.fixed, r.observed_at))).collect())
 }
 
 async fn pairs(
     db: &Pool,
     currencies: &BTreeMap<CurrencyCode, Arc<Currency>>,
-    source_max_age_seconds: u32,
+    prices: &mut HashMap<String, Price>,
+    broken: &mut Vec<BrokenRow>,
 ) -> Result<BTreeMap<PairCode, Arc<Pair>>> {
-    let rows = sqlx::query!(
-        "select pair, base_currency, quote_currency, buy_status, buy_min, buy_max, sell_status, \
-         sell_min, sell_max, spread_percentage, network_fee, provider_fee_percentage, \
-         quote_lifetime_seconds, price_max_age_seconds from currency_pair"
-    )
-    .fetch_all(db)
-    .await?;
-    let prices =
-        sqlx::query!("select pair, price, fixed, observed_at from price").fetch_all(db).await?;
-    let mut prices: HashMap<_, _> = prices.into_iter().map(|row| (row.pair.clone(), row)).collect();
-    let currency = |code: &str| -> Result<Arc<Currency>> {
-        let code: CurrencyCode = code.parse().map_err(|e| invalid("currency code", e))?;
-        currencies.get(&code).cloned().ok_or_else(|| Error::broken("find a pair's currency"))
+    let keys = sqlx::query_scalar!("select pair from currency_pair").fetch_all(db);
+    let read = |part: Option<Vec<String>>| async move {
+        sqlx::query!(
+            "select pair, base_currency, quote_currency, buy_status, buy_min, buy_max, \
+             sell_status, sell_min, sell_max, spread_percentage, network_fee, \
+             provider_fee_percentage, quote_lifetime_seconds, price_max_age_seconds \
+             from currency_pair where $1::text[] is null or pair = any($1)",
+            part.as_deref(),
+        )
+        .fetch_all(db)
+        .await
     };
     let mut pairs = BTreeMap::new();
-    for row in rows {
-        let (base, quote) = (currency(&row.base_currency)?, currency(&row.quote_currency)?);
+    for row in of_market("currency_pair", readable(read, keys).await?, broken) {
+        // One that is missing was left out itself.
+        let currency = |code: &str| currencies.get(&code.parse().ok()?).cloned();
+        let sides = currency(&row.base_currency).zip(currency(&row.quote_currency));
+        let Some((base, quote)) = sides else { continue };
         let code = PairCode::new(base.code(), quote.code());
-        let own_age = seconds(row.price_max_age_seconds)?;
+        let own_age = seconds(row.price_max_age_seconds);
         let price = prices.remove(&row.pair).map(|price| Price {
-            amount: price.price,
-            fixed: price.fixed,
-            observed_at: price.observed_at,
-            max_age_seconds: own_age.or((!price.fixed).then_some(source_max_age_seconds)),
+            max_age_seconds: own_age.or(price.max_age_seconds),
+            ..price
         });
         let pair = Pair {
             code,
@@ -132,7 +183,7 @@ async fn pairs(
             spread_percentage: row.spread_percentage,
             network_fee: row.network_fee,
             provider_fee_percentage: row.provider_fee_percentage,
-            quote_lifetime_seconds: seconds(row.quote_lifetime_seconds)?,
+            quote_lifetime_seconds: seconds(row.quote_lifetime_seconds),
             price,
         };
         pairs.insert(code, Arc::new(pair));
@@ -140,37 +191,65 @@ async fn pairs(
     Ok(pairs)
 }
 
-fn seconds(value: Option<i32>) -> Result<Option<u32>> {
-    value.map(u32::try_from).transpose().map_err(|e| invalid("seconds", e))
+/// Seconds that are more than none, which the table checks.
+fn seconds(value: Option<i32>) -> Option<u32> {
+    value.and_then(|value| u32::try_from(value).ok())
 }
 
-async fn payment_methods(db: &Pool) -> Result<Vec<Arc<PaymentMethod>>> {
-    let rows = sqlx::query!(
-        "select code, label, psp, kind, amount_limit, fee_fixed, fee_percentage, \
-         expiration_period_seconds, open_in_new_tab, uses_estimated_quote, enabled, context \
-         from payment_method order by position, code"
-    )
-    .fetch_all(db)
-    .await?;
-    rows.into_iter()
-        .map(|row| {
-            Ok(Arc::new(PaymentMethod {
-                code: row.code,
-                label: row.label,
-                psp: row.psp,
-                kind: PaymentMethodKind::from_name(&row.kind).unwrap_or(PaymentMethodKind::Other),
-                limit: row.amount_limit,
-                fee_fixed: row.fee_fixed,
-                fee_percentage: row.fee_percentage,
-                expiration_period_seconds: u32::try_from(row.expiration_period_seconds)
-                    .map_err(|e| invalid("seconds", e))?,
-                open_in_new_tab: row.open_in_new_tab,
-                uses_estimated_quote: row.uses_estimated_quote,
-                enabled: row.enabled,
-                context: row.context,
-            }))
+async fn payment_methods(
+    db: &Pool,
+    broken: &mut Vec<BrokenRow>,
+) -> Result<Vec<Arc<PaymentMethod>>> {
+    let keys = sqlx::query_scalar!("select code from payment_method order by position, code");
+    let read = |part: Option<Vec<String>>| async move {
+        sqlx::query!(
+            "select code, label, psp, kind, amount_limit, fee_fixed, fee_percentage, \
+             expiration_period_seconds, open_in_new_tab, uses_estimated_quote, enabled, context \
+             from payment_method where $1::text[] is null or code = any($1) \
+             order by position, code",
+            part.as_deref(),
+        )
+        .fetch_all(db)
+        .await
+    };
+    let read = readable(read, keys.fetch_all(db)).await?;
+    let rows = of_market("payment_method", read, broken).into_iter();
+    let methods = rows.map(|row| {
+        Arc::new(PaymentMethod {
+            code: row.code,
+            label: row.label,
+            psp: row.psp,
+            kind: PaymentMethodKind::from_name(&row.kind).unwrap_or(PaymentMethodKind::Other),
+            limit: row.amount_limit,
+            fee_fixed: row.fee_fixed,
+            fee_percentage: row.fee_percentage,
+            // Which the table checks.
+            expiration_period_seconds: row.expiration_period_seconds.unsigned_abs(),
+            open_in_new_tab: row.open_in_new_tab,
+            uses_estimated_quote: row.uses_estimated_quote,
+            enabled: row.enabled,
+            context: row.context,
         })
-        .collect()
+    });
+    Ok(methods.collect())
+}
+
+async fn preferences(
+    db: &Pool,
+    broken: &mut Vec<BrokenRow>,
+) -> Result<HashMap<String, Vec<String>>> {
+    let keys = sqlx::query_scalar!("select country from payment_method_preference").fetch_all(db);
+    let read = |part: Option<Vec<String>>| async move {
+        sqlx::query!(
+            "select country, methods from payment_method_preference \
+             where $1::text[] is null or country = any($1)",
+            part.as_deref(),
+        )
+        .fetch_all(db)
+        .await
+    };
+    let rows = of_market("payment_method_preference", readable(read, keys).await?, broken);
+    Ok(rows.into_iter().map(|row| (row.country, row.methods)).collect())
 }
 
 async fn nationalities(db: &Pool) -> Result<Vec<Nationality>> {
