@@ -44,7 +44,7 @@ pub(crate) async fn broken(scale: Scale) -> Report {
         for edge in &fleet.edges {
             let there = rival.at(edge.address);
             until("a suspension takes effect", SOON, async || {
-                (there.get("/api/v1/prices").await.status() == 401).then_some(())
+                (there.get("/api/v1/prices").await.status() == 400).then_some(())
             })
             .await;
             until("the edge is ready", SOON, async || {

@@ -133,7 +133,10 @@ impl Core {
         let all: u64 = tables.values().sum();
         let tables: Vec<_> = tables.iter().map(|(table, rows)| format!("{table} {rows}")).collect();
         (all > 0).then(|| {
-            format!("degraded: rows that cannot be read are left out: {all} ({})", tables.join(", "))
+            format!(
+                "degraded: rows that cannot be read are left out: {all} ({})",
+                tables.join(", ")
+            )
         })
     }
 

@@ -1,13 +1,16 @@
 //! Batches: items that arrive while a statement runs go together in the next one. They share one
 //! round trip, one plan and, for a write, one commit; none waits for company.
+//!
+//! A batch that meets a lock is given up soon, and its items run alone, each on a connection of its
+//! partner's share: the batches of other partners do not wait for it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt as _;
-use tokio::sync::{Mutex, mpsc, oneshot};
+use tokio::sync::{Mutex, Semaphore, mpsc, oneshot};
 use tokio::time::timeout;
 use uuid::Uuid;
 
@@ -23,10 +26,18 @@ const CONNECTION_IDLE_MAX: Duration = Duration::from_millis(5);
 /// life is kept under any load.
 const CONNECTION_BATCHES_MAX: usize = 4_096;
 
+/// Items that run alone at once; further ones are refused.
+const ALONE_MAX: usize = 1_024;
+/// Time for which the items of a partner run alone after one of its batches met a lock.
+const APART_NS: u64 = 10_000_000_000;
+
+/// Nothing of a batch happened, and each of its items must run alone.
+pub(crate) struct Apart;
+
 /// Items of one kind, and the statement that takes many of them.
 pub(crate) trait BatchJob: Send + Sync + 'static {
     /// One item.
-    type Item: Send + 'static;
+    type Item: Send + Sync + 'static;
     /// Its result.
     type Output: Send + 'static;
 
@@ -46,11 +57,15 @@ pub(crate) trait BatchJob: Send + Sync + 'static {
     }
 
     /// Runs one batch. The outputs are those of the items, in their order.
+    ///
+    /// # Errors
+    /// When nothing happened and each item may do better alone; never for a single one that has not
+    /// waited for a lock on a connection of batches.
     fn run(
         &self,
         connection: &mut HeldConnection,
-        items: Vec<Self::Item>,
-    ) -> impl Future<Output = Vec<Self::Output>> + Send;
+        items: &[Self::Item],
+    ) -> impl Future<Output = Result<Vec<Self::Output>, Apart>> + Send;
 }
 
 /// A bounded queue of items, and the workers that empty it. They end when it is dropped.
@@ -61,7 +76,7 @@ pub(crate) struct Batcher<J: BatchJob> {
 /// An item in the queue, and the sender of its reply.
 struct Pending<J: BatchJob> {
     item: J::Item,
-    reply: oneshot::Sender<J::Output>,
+    reply: oneshot::Sender<Result<J::Output>>,
 }
 
 impl<J: BatchJob> std::fmt::Debug for Batcher<J> {
@@ -75,12 +90,16 @@ impl<J: BatchJob> Batcher<J> {
     pub(crate) fn start(db: &Pool, job: J) -> Self {
         let (queue, receiver) = mpsc::channel(QUEUE_MAX);
         let (job, receiver) = (Arc::new(job), Arc::new(Mutex::new(receiver)));
+        let alone = Arc::new(Semaphore::new(ALONE_MAX));
+        let apart = Arc::<Partners>::default();
         for _ in 0..J::WORKERS {
             let worker = Worker {
                 job: Arc::clone(&job),
                 receiver: Arc::clone(&receiver),
-                connection: HeldConnection::new(db.clone()),
+                connection: HeldConnection::of_batches(db.clone()),
                 pending: Vec::with_capacity(J::BATCH_MAX),
+                alone: Arc::clone(&alone),
+                apart: Arc::clone(&apart),
             };
             // Tasks of their own: a request may be given up before others of its batch.
             tokio::spawn(worker.serve());
@@ -96,12 +115,12 @@ impl<J: BatchJob> Batcher<J> {
     /// The output of one item. It is run even if the caller is gone by then.
     ///
     /// # Errors
-    /// 503 when the queue is full; 500 when the batch panicked.
+    /// 503 when the queue is full, or too many items run alone; 500 when the batch panicked.
     pub(crate) async fn submit(&self, item: J::Item) -> Result<J::Output> {
         let (reply, output) = oneshot::channel();
         let queued = self.queue.try_send(Pending { item, reply });
         queued.map_err(|_| Error::unavailable(J::NAME))?;
-        output.await.map_err(|error| Error::internal(J::NAME, error))
+        output.await.map_err(|error| Error::internal(J::NAME, error))?
     }
 }
 
@@ -112,32 +131,92 @@ struct Worker<J: BatchJob> {
     connection: HeldConnection,
     /// Received and not yet run.
     pending: Vec<Pending<J>>,
+    /// Places for items that run alone.
+    alone: Arc<Semaphore>,
+    /// Partners whose items do.
+    apart: Arc<Partners>,
+}
+
+/// Partners, each with the monotonic nanoseconds until which its items run alone.
+#[derive(Default)]
+struct Partners(std::sync::Mutex<HashMap<ClientId, u64>>);
+
+impl Partners {
+    fn note(&self, partner: ClientId, now_ns: u64) {
+        let mut partners = self.all();
+        partners.retain(|_, until| now_ns < *until);
+        partners.insert(partner, now_ns + APART_NS);
+    }
+
+    fn contain(&self, partner: ClientId, now_ns: u64) -> bool {
+        self.all().get(&partner).is_some_and(|until| now_ns < *until)
+    }
+
+    fn all(&self) -> std::sync::MutexGuard<'_, HashMap<ClientId, u64>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl<J: BatchJob> Worker<J> {
     async fn serve(mut self) {
         let mut batches = 0;
         while self.receive().await {
-            let (items, replies): (Vec<_>, Vec<_>) =
-                next_batch(&mut self.pending).map(|Pending { item, reply }| (item, reply)).unzip();
-            let tenant = items.first().map(J::tenant);
-            let run = Box::pin(self.job.run(&mut self.connection, items));
-            let run = tenant::run(tenant, run);
-            let run = AssertUnwindSafe(run);
-            match run.catch_unwind().await {
-                Ok(outputs) => {
-                    for (output, reply) in outputs.into_iter().zip(replies) {
-                        // The caller may have disconnected.
-                        let _ = reply.send(output);
-                    }
-                }
-                // Dropping the replies fails the callers. The panic hook has logged the cause.
-                Err(_) => self.connection.release(),
+            let batch: Vec<_> = next_batch(&mut self.pending).collect();
+            let Some(tenant) = batch.first().map(|oldest| J::tenant(&oldest.item)) else {
+                continue;
+            };
+            if self.apart.contain(tenant, self.connection.pool().now_ns()) {
+                self.run_each_alone(tenant, batch);
+                continue;
             }
+            self.run(tenant, batch).await;
             batches += 1;
             if batches % CONNECTION_BATCHES_MAX == 0 {
                 self.connection.release();
             }
+        }
+    }
+
+    /// Runs one batch of this tenant.
+    async fn run(&mut self, tenant: ClientId, batch: Vec<Pending<J>>) {
+        let (items, replies): (Vec<_>, Vec<_>) =
+            batch.into_iter().map(|Pending { item, reply }| (item, reply)).unzip();
+        let run = Box::pin(self.job.run(&mut self.connection, &items));
+        let run = AssertUnwindSafe(tenant::run(Some(tenant), run));
+        match run.catch_unwind().await {
+            Ok(Ok(outputs)) => {
+                for (output, reply) in outputs.into_iter().zip(replies) {
+                    // The caller may have disconnected.
+                    let _ = reply.send(Ok(output));
+                }
+            }
+            Ok(Err(Apart)) => {
+                self.apart.note(tenant, self.connection.pool().now_ns());
+                let batch = items.into_iter().zip(replies);
+                let batch = batch.map(|(item, reply)| Pending { item, reply }).collect();
+                self.run_each_alone(tenant, batch);
+            }
+            // Dropping the replies fails the callers. The panic hook has logged the cause.
+            Err(_) => self.connection.release(),
+        }
+    }
+
+    /// Runs each item in a task and on a connection of its own, as far as there are places.
+    fn run_each_alone(&self, tenant: ClientId, batch: Vec<Pending<J>>) {
+        for Pending { item, reply } in batch {
+            let Ok(place) = Arc::clone(&self.alone).try_acquire_owned() else {
+                let _ = reply.send(Err(Error::unavailable(J::NAME)));
+                continue;
+            };
+            let job = Arc::clone(&self.job);
+            let mut connection = HeldConnection::of_partner(self.connection.pool().clone());
+            tokio::spawn(tenant::run(Some(tenant), async move {
+                let _place = place;
+                // Where it panics, dropping the reply fails the caller.
+                let run = Box::pin(job.run(&mut connection, std::slice::from_ref(&item))).await;
+                let output = run.ok().and_then(|outputs| outputs.into_iter().next());
+                let _ = reply.send(output.ok_or_else(|| Error::broken(J::NAME)));
+            }));
         }
     }
 
@@ -178,162 +257,4 @@ fn next_batch<J: BatchJob>(pending: &mut Vec<Pending<J>>) -> impl Iterator<Item 
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Mutex;
-
-    use crate::platform::clock::Clock;
-    use crate::platform::db::Session;
-    use crate::platform::settings::Database;
-    use futures::future::join_all;
-    use sqlx::postgres::PgConnectOptions;
-    use tokio::sync::Semaphore;
-
-    use super::*;
-
-    /// Doubles numbers as soon as it is let, and panics on 99. Those above 1000 exclude each other,
-    /// every 10000 are a tenant's.
-    struct Doubling {
-        gate: Arc<Semaphore>,
-        batches: Arc<Mutex<Vec<Vec<usize>>>>,
-    }
-
-    impl BatchJob for Doubling {
-        type Item = usize;
-        type Output = usize;
-        const BATCH_MAX: usize = 8;
-        const WORKERS: usize = 2;
-        const NAME: &'static str = "double";
-
-        fn tenant(number: &usize) -> ClientId {
-            Uuid::from_u128((*number / 10_000) as u128).into()
-        }
-
-        fn exclusive_key(number: &usize) -> Option<Uuid> {
-            (*number > 1_000 && *number < 10_000).then(Uuid::nil)
-        }
-
-        async fn run(&self, _: &mut HeldConnection, numbers: Vec<usize>) -> Vec<usize> {
-            self.batches.lock().unwrap().push(numbers.clone());
-            assert!(!numbers.contains(&99), "unlucky");
-            self.gate.acquire().await.unwrap().forget();
-            numbers.into_iter().map(|number| 2 * number).collect()
-        }
-    }
-
-    struct Bench {
-        batcher: Arc<Batcher<Doubling>>,
-        gate: Arc<Semaphore>,
-        batches: Arc<Mutex<Vec<Vec<usize>>>>,
-    }
-
-    impl Bench {
-        fn new(permits: usize) -> Self {
-            let (gate, batches) = (Arc::new(Semaphore::new(permits)), Arc::default());
-            let job = Doubling { gate: Arc::clone(&gate), batches: Arc::clone(&batches) };
-            let db = Pool::new(&Database::default(), &Clock::system(), |_| {
-                (PgConnectOptions::new(), Session::default())
-            });
-            Self { batcher: Arc::new(Batcher::start(&db, job)), gate, batches }
-        }
-
-        /// Submits numbers, in this order, and lets the workers look at them.
-        async fn submit(
-            &self,
-            numbers: impl IntoIterator<Item = usize>,
-        ) -> Vec<tokio::task::JoinHandle<Result<usize>>> {
-            let mut submitted = Vec::new();
-            for number in numbers {
-                let batcher = Arc::clone(&self.batcher);
-                submitted.push(tokio::spawn(async move { batcher.submit(number).await }));
-                for _ in 0..8 {
-                    tokio::task::yield_now().await;
-                }
-            }
-            submitted
-        }
-
-        fn sizes(&self) -> Vec<usize> {
-            self.batches.lock().unwrap().iter().map(Vec::len).collect()
-        }
-    }
-
-    async fn outputs(submitted: Vec<tokio::task::JoinHandle<Result<usize>>>) -> Vec<usize> {
-        join_all(submitted).await.into_iter().map(|joined| joined.unwrap().unwrap()).collect()
-    }
-
-    #[tokio::test]
-    async fn items_that_come_meanwhile_share_a_batch_and_get_their_own_outputs() {
-        let bench = Bench::new(0);
-        let submitted = bench.submit(0..17).await;
-        assert_eq!(bench.sizes(), [1, 1], "each worker took what there was");
-        bench.gate.add_permits(17);
-        let doubled: Vec<_> = (0..17).map(|number| 2 * number).collect();
-        assert_eq!(outputs(submitted).await, doubled);
-        assert_eq!(bench.sizes(), [1, 1, 8, 7]);
-    }
-
-    #[tokio::test]
-    async fn items_of_one_key_never_share_a_batch() {
-        let bench = Bench::new(0);
-        let submitted = bench.submit([0, 1, 1_001, 2, 1_002, 3, 1_003]).await;
-        bench.gate.add_permits(17);
-        assert_eq!(outputs(submitted).await, [0, 2, 2_002, 4, 2_004, 6, 2_006]);
-        let batches = bench.batches.lock().unwrap();
-        assert_eq!(batches[2..], [vec![1_001, 2, 3], vec![1_002], vec![1_003]]);
-    }
-
-    #[tokio::test]
-    async fn items_of_two_tenants_never_share_a_batch() {
-        let bench = Bench::new(0);
-        let submitted = bench.submit([0, 1, 2, 10_001, 3, 20_001, 10_002]).await;
-        bench.gate.add_permits(17);
-        assert_eq!(outputs(submitted).await, [0, 2, 4, 20_002, 6, 40_002, 20_004]);
-        let batches = bench.batches.lock().unwrap();
-        assert_eq!(batches[2..], [vec![2, 3], vec![10_001, 10_002], vec![20_001]]);
-    }
-
-    #[tokio::test]
-    async fn a_full_queue_refuses_and_loses_nothing() {
-        let bench = Bench::new(0);
-        let taken = bench.submit([1, 2]).await;
-        let waiting = bench.submit([5; QUEUE_MAX]).await;
-        let refused = bench.batcher.submit(7).await.unwrap_err();
-        assert!(matches!(refused, Error::Failed(failure) if failure.unavailable));
-        bench.gate.add_permits(QUEUE_MAX);
-        assert_eq!(outputs(taken).await, [2, 4]);
-        assert_eq!(outputs(waiting).await.len(), QUEUE_MAX);
-    }
-
-    #[tokio::test]
-    async fn a_panic_fails_its_own_batch_and_the_worker_goes_on() {
-        let bench = Bench::new(17);
-        for _ in 0..=Doubling::WORKERS {
-            assert!(matches!(bench.batcher.submit(99).await, Err(Error::Failed(_))));
-        }
-        assert_eq!(bench.batcher.submit(4).await.unwrap(), 8);
-    }
-
-    #[tokio::test]
-    async fn a_caller_that_leaves_takes_nobody_along() {
-        let bench = Bench::new(0);
-        let gone = bench.submit([1]).await;
-        gone[0].abort();
-        let stays = bench.submit([2]).await;
-        bench.gate.add_permits(2);
-        assert_eq!(outputs(stays).await, [4]);
-    }
-
-    #[tokio::test]
-    async fn workers_end_with_their_batcher() {
-        let bench = Bench::new(0);
-        let submitted = bench.submit([1, 2, 3]).await;
-        let job = Arc::downgrade(&bench.batches);
-        let Bench { batcher, gate, batches } = bench;
-        drop((batcher, batches));
-        gate.add_permits(3);
-        assert_eq!(outputs(submitted).await, [2, 4, 6], "what was queued is still run");
-        while job.strong_count() > 0 {
-            tokio::task::yield_now().await;
-        }
-    }
-}
+mod tests;

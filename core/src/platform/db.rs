@@ -8,9 +8,12 @@ mod broken_rows;
 mod connection;
 mod lane;
 mod open;
+mod partner_shares;
 mod pool;
 mod session;
 pub(crate) mod tenant;
+
+use std::time::Duration;
 
 pub use self::broken_rows::BrokenRow;
 pub(crate) use self::broken_rows::{Readable, readable};
@@ -21,7 +24,10 @@ pub use self::open::{DatabaseError, MIGRATIONS, open, recreate};
 pub use self::pool::Pool;
 #[cfg(test)]
 pub(crate) use self::session::Session;
-use crate::platform::error::sqlstate::Retryable;
+use crate::platform::error::sqlstate::{Retryable, is_lock_timeout};
+
+/// Longest wait of a batch for a lock. It holds up those of other partners meanwhile.
+const BATCH_LOCK_WAIT_MAX: Duration = Duration::from_millis(25);
 
 /// A connection of the pool that a worker keeps from one statement to the next. The pool checks its
 /// connections when it takes one back and before it gives an old one out: round trips that a
@@ -30,12 +36,25 @@ use crate::platform::error::sqlstate::Retryable;
 pub(crate) struct HeldConnection {
     db: Pool,
     connection: Option<PooledConnection>,
+    /// Of no partner's share, and impatient.
+    is_of_batches: bool,
 }
 
 impl HeldConnection {
-    /// Holds none yet.
-    pub(crate) fn new(db: Pool) -> Self {
-        Self { db, connection: None }
+    /// Holds none yet. It will be one for batches: of no partner's share, because those of all
+    /// partners take turns on it, so that none may wait on it for a lock.
+    pub(crate) fn of_batches(db: Pool) -> Self {
+        Self { db, connection: None, is_of_batches: true }
+    }
+
+    /// Holds none yet. It will be one of its partner's share.
+    pub(crate) fn of_partner(db: Pool) -> Self {
+        Self { db, connection: None, is_of_batches: false }
+    }
+
+    /// True if a statement of a batch was given up because it had to wait for a lock.
+    pub(crate) fn has_waited(&self, error: &sqlx::Error) -> bool {
+        self.is_of_batches && is_lock_timeout(error)
     }
 
     /// The pool that it comes from.
@@ -50,6 +69,7 @@ impl HeldConnection {
     pub(crate) async fn get(&mut self) -> Result<&mut Connection, sqlx::Error> {
         let connection = match self.connection.take() {
             Some(connection) => connection,
+            None if self.is_of_batches => self.db.acquire_for_batches(BATCH_LOCK_WAIT_MAX).await?,
             None => self.db.acquire().await?,
         };
         Ok(self.connection.insert(connection))

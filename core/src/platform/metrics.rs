@@ -152,6 +152,11 @@ families! {
     connections_refused: IntCounterVec "rampart_connections_refused_total" ["cause"];
     /// Time that a connection was waited for, by pool (requests, logins, workers, operators).
     db_pool_wait: HistogramVec "rampart_db_pool_wait_seconds" ["pool"] REQUEST_SECONDS;
+    /// Time that requests of a partner waited because it held all connections of its share
+    /// (database.partner_connections_max), by pool.
+    db_partner_wait: HistogramVec "rampart_db_partner_wait_seconds" ["pool"] REQUEST_SECONDS;
+    /// Requests answered with 503 because their partner's share was not free in time, by pool.
+    db_partner_refused: IntCounterVec "rampart_db_partner_refused_total" ["pool"];
     /// Time of a statement, by pool.
     db_statement_duration: HistogramVec "rampart_db_statement_duration_seconds"
         ["pool"] REQUEST_SECONDS;

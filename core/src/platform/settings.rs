@@ -90,6 +90,10 @@ pub struct Database {
     /// Most connections of one edge for partners' requests.
     #[schemars(range(min = 1, max = 10_000), extend("x-unit" = "connections"))]
     pub connections_max: u32,
+    /// Most of these connections that one partner's requests hold, and of those for logins at most
+    /// half; further ones wait.
+    #[schemars(range(min = 1, max = 10_000), extend("x-unit" = "connections"))]
+    pub partner_connections_max: u32,
     /// Most connections besides for logins and registrations.
     #[schemars(range(min = 2, max = 10_000), extend("x-unit" = "connections"))]
     pub login_connections_max: u32,
@@ -120,6 +124,7 @@ impl Default for Database {
             migrate_on_start: false,
             lock_timeout_ms: 2_000,
             connections_max: 16,
+            partner_connections_max: 8,
             login_connections_max: 4,
             worker_connections_max: 6,
             operator_connections_max: 4,

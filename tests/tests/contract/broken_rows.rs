@@ -73,8 +73,8 @@ async fn a_row_that_cannot_be_read_costs_its_tenant_alone() {
         started.core().refresh().await.unwrap();
         for edge in [&context, &started] {
             acme.at(edge).get(PRICES).await.assert_status(200);
-            suspended.at(edge).get(PRICES).await.assert_status(401);
-            let status = if leaves_out { 401 } else { 200 };
+            suspended.at(edge).get(PRICES).await.assert_status(400);
+            let status = if leaves_out { 400 } else { 200 };
             partner.at(edge).get(PRICES).await.assert_status(status);
             degraded(edge, number + 1).await;
         }
@@ -92,7 +92,7 @@ async fn a_row_that_was_mended_is_served_again() {
     let acme = context.partner("acme").await;
     set(&context, "client", "rate_limits = '[]'", "acme").await;
     context.core().refresh().await.unwrap();
-    acme.get(PRICES).await.assert_status(401);
+    acme.get(PRICES).await.assert_status(400);
     degraded(&context, 1).await;
     set(&context, "client", "rate_limits = '{}'", "acme").await;
     context.core().refresh().await.unwrap();
@@ -141,7 +141,7 @@ async fn a_row_of_the_market_costs_its_pair_alone() {
         for pair in ["ETH-EUR", "LTC-EUR", "XRP-EUR"] {
             assert!(prices.get(pair).is_none(), "{pair}");
         }
-        rival.at(edge).get(PRICES).await.assert_status(401);
+        rival.at(edge).get(PRICES).await.assert_status(400);
         degraded(edge, 4).await;
     }
 }
@@ -154,7 +154,7 @@ async fn tenants_are_published_when_the_market_cannot_be_read() {
     set_market(&context, "alter table currency rename to currency_of_old").await;
     set(&context, "client", "status = 'suspended'", "acme").await;
     assert!(context.core().refresh().await.is_err());
-    acme.get(PRICES).await.assert_status(401);
+    acme.get(PRICES).await.assert_status(400);
 }
 
 #[tokio::test]

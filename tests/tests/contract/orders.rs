@@ -5,6 +5,7 @@
 mod accounts;
 mod confirm;
 mod day_limit;
+mod locked_rows;
 mod offers;
 mod read;
 mod status;

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use sqlx::PgExecutor;
 use uuid::Uuid;
 
-use crate::platform::batch::{BatchJob, Batcher};
+use crate::platform::batch::{Apart, BatchJob, Batcher};
 use crate::platform::db::{HeldConnection, Pool, retrying_statement};
 use crate::platform::error::sqlstate::{Retryable as _, is_unavailable};
 use crate::platform::error::{Error, Result};
@@ -74,7 +74,11 @@ impl BatchJob for KeyClaim {
         key.client_id.into()
     }
 
-    async fn run(&self, connection: &mut HeldConnection, keys: Vec<KeyRow>) -> Vec<Result<bool>> {
+    async fn run(
+        &self,
+        connection: &mut HeldConnection,
+        keys: &[KeyRow],
+    ) -> Result<Vec<Result<bool>>, Apart> {
         // Of several requests with one key the first one has it.
         let mut names = HashSet::new();
         let first: Vec<bool> = keys.iter().map(|key| names.insert(key.name())).collect();
@@ -86,12 +90,15 @@ impl BatchJob for KeyClaim {
         };
         if let Err(error) = &claimed {
             connection.release();
+            if connection.has_waited(error) {
+                return Err(Apart);
+            }
             if error.is_retryable() {
                 let db = connection.pool();
                 claimed = retrying_statement(|| claim(db, &rows)).await;
             }
         }
-        match claimed {
+        Ok(match claimed {
             Ok(claimed) => {
                 let is_claimed =
                     |key: &KeyRow| claimed.iter().any(|(c, r, k)| (*c, &**r, &**k) == key.name());
@@ -104,7 +111,7 @@ impl BatchJob for KeyClaim {
                     if is_unavailable(&error) { Error::unavailable } else { Error::broken };
                 keys.iter().map(|_| Err(failed(Self::NAME))).collect()
             }
-        }
+        })
     }
 }
 

@@ -52,7 +52,7 @@ impl BrokenRow {
     }
 }
 
-/// What could be read: the rows, and the keys of the others with the reason.
+/// Rows that could be read, and the keys of the others with the reason.
 pub(crate) struct Readable<K, R> {
     /// In the order of the keys.
     pub(crate) rows: Vec<R>,

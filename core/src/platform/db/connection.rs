@@ -16,6 +16,7 @@ use tokio::runtime::Handle;
 use tokio::time::timeout;
 
 use super::availability::Availability;
+use super::partner_shares::Share;
 use super::session::{Session, Statement};
 use crate::platform::metrics::PoolMeters;
 
@@ -32,6 +33,10 @@ pub struct Connection {
     availability: Arc<Availability>,
     transaction: TransactionState,
     meters: Option<PoolMeters>,
+    /// Longest wait for a lock, where it is not that of a statement.
+    lock_wait_max: Option<Duration>,
+    /// Of its partner.
+    share: Option<Share>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +61,28 @@ impl Connection {
         let availability = Arc::clone(availability);
         let transaction = TransactionState::None;
         let meters = meters.cloned();
-        Self { raw: Some(raw), session, deadline, broken: false, availability, transaction, meters }
+        Self {
+            raw: Some(raw),
+            session,
+            deadline,
+            broken: false,
+            availability,
+            transaction,
+            meters,
+            lock_wait_max: None,
+            share: None,
+        }
+    }
+
+    /// Gives the share back when the connection is back in the pool.
+    pub(super) fn hold(&mut self, share: Option<Share>) {
+        self.share = share;
+    }
+
+    /// Statements wait no longer than this for a lock: 55P03. Those that need no transaction wait
+    /// for none.
+    pub(super) fn set_lock_wait_max(&mut self, most: Duration) {
+        self.lock_wait_max = Some(most);
     }
 
     /// Begins a transaction. It is rolled back unless it is committed.
@@ -70,6 +96,9 @@ impl Connection {
 
     async fn open_transaction(&mut self) -> Result<(), Error> {
         let mut begin = self.session.begin();
+        if let Some(most) = self.lock_wait_max {
+            begin.push_str(&format!("; set local lock_timeout = {}", most.as_millis()));
+        }
         if self.transaction == TransactionState::Abandoned {
             begin.insert_str(0, "rollback; ");
         }
@@ -161,7 +190,9 @@ impl Drop for Connection {
             Ok(_) | Err(_) => return drop(raw.detach()),
         };
         let (deadline, transaction) = (self.deadline, self.transaction);
+        let share = self.share.take();
         runtime.spawn(async move {
+            let _share = share;
             let return_it = async {
                 if transaction != TransactionState::None {
                     raw.execute("rollback").await?;

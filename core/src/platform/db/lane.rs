@@ -69,6 +69,17 @@ impl Lane {
         }
     }
 
+    /// Most of them that one partner holds; `None` where no partner's statements run.
+    pub(super) fn partner_connections_max(self, settings: &settings::Database) -> Option<u32> {
+        let most = settings.partner_connections_max;
+        match self {
+            Self::Requests => Some(most),
+            // Always some for the others.
+            Self::Logins => Some(most.min(settings.login_connections_max / 2).max(1)),
+            Self::Workers | Self::Operators => None,
+        }
+    }
+
     /// Longest run of a statement on the lane.
     pub(super) const fn statement_timeout(self, settings: &settings::Database) -> Duration {
         Duration::from_millis(match self {

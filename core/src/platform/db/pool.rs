@@ -16,7 +16,9 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use super::availability::{Availability, Probe};
 use super::connection::{Connection, PooledConnection, Transaction, rows};
 use super::lane::Lane;
+use super::partner_shares::{PartnerShares, Share};
 use super::session::Session;
+use super::tenant;
 use crate::platform::clock::Clock;
 use crate::platform::metrics::{Metrics, PoolMeters};
 use crate::platform::settings;
@@ -54,6 +56,8 @@ struct LanePool {
     session: Session,
     /// Time after which a statement's connection is closed.
     deadline: Duration,
+    /// Of partners, where their statements run.
+    shares: Option<Arc<PartnerShares>>,
 }
 
 impl Pool {
@@ -72,7 +76,9 @@ impl Pool {
                 .max_connections(lane.connections_max(settings));
             let (connect, session) = connect(lane);
             let pool = options.connect_lazy_with(connect);
-            LanePool { pool, session, deadline: limit + SERVER_GRACE }
+            let shares = lane.partner_connections_max(settings);
+            let shares = shares.map(|most| Arc::new(PartnerShares::new(most)));
+            LanePool { pool, session, deadline: limit + SERVER_GRACE, shares }
         });
         let limit = Lane::Requests.statement_timeout(settings);
         let probe = Probe::new(
@@ -91,12 +97,26 @@ impl Pool {
         let _ = self.0.meters.set(Lane::ALL.map(|lane| metrics.pool(lane.as_str())));
     }
 
-    /// A connection of this task's lane.
+    /// A connection of this task's lane, and of its partner's share.
     ///
     /// # Errors
     /// When none is free in time, or Postgres is away.
     pub async fn acquire(&self) -> Result<PooledConnection, Error> {
         self.connection().await.map(PooledConnection)
+    }
+
+    /// A connection of this task's lane, whatever its partner holds. Its statements give up when a
+    /// lock is not free in time.
+    ///
+    /// # Errors
+    /// As [`Pool::acquire`].
+    pub(super) async fn acquire_for_batches(
+        &self,
+        lock_wait_max: Duration,
+    ) -> Result<PooledConnection, Error> {
+        let mut connection = self.free_connection(self.0.acquire_timeout).await?;
+        connection.set_lock_wait_max(lock_wait_max);
+        Ok(PooledConnection(connection))
     }
 
     /// A transaction on a connection of this task's lane.
@@ -108,15 +128,45 @@ impl Pool {
     }
 
     async fn connection(&self) -> Result<Connection, Error> {
+        let began = self.now_ns();
+        let share = self.share().await?;
+        let spent = self.0.availability.since(began);
+        let mut connection =
+            self.free_connection(self.0.acquire_timeout.saturating_sub(spent)).await?;
+        connection.hold(share);
+        Ok(connection)
+    }
+
+    /// A place in the share of this task's partner, if it has one.
+    async fn share(&self) -> Result<Option<Share>, Error> {
         let Shared { lanes, acquire_timeout, availability, meters, .. } = &*self.0;
+        let number = Lane::current().number();
+        let meters = meters.get().map(|meters| &meters[number]);
+        let Some((shares, partner)) = lanes[number].shares.as_ref().zip(tenant::current()) else {
+            return Ok(None);
+        };
+        let began = availability.now_ns();
+        let taken = timeout(*acquire_timeout, shares.take(partner)).await;
+        if let Some(meters) = meters
+            && !matches!(taken, Ok(Ok((_, false))))
+        {
+            meters.waited_for_share(availability.since(began), taken.is_ok());
+        }
+        let (share, _) = taken.unwrap_or(Err(Error::PoolTimedOut))?;
+        Ok(Some(share))
+    }
+
+    /// A connection of this task's lane, when one is free within this time.
+    async fn free_connection(&self, patience: Duration) -> Result<Connection, Error> {
+        let Shared { lanes, availability, meters, .. } = &*self.0;
         let number = Lane::current().number();
         let (lane, meters) = (&lanes[number], meters.get().map(|meters| &meters[number]));
         let began = availability.now_ns();
-        let acquired = timeout(*acquire_timeout, async {
-            while availability.wait(*acquire_timeout).await {
+        let acquired = timeout(patience, async {
+            while availability.wait(patience).await {
                 // On the heap: its large state would be part of everything that begins with it.
                 let acquiring = Box::pin(lane.pool.acquire());
-                let acquired = availability.limit(*acquire_timeout, acquiring).await;
+                let acquired = availability.limit(patience, acquiring).await;
                 // Otherwise Postgres went away meanwhile, and may soon be back.
                 if let Ok(acquired) = acquired {
                     return acquired;
@@ -129,6 +179,11 @@ impl Pool {
             meters.waited(availability.since(began));
         }
         Ok(Connection::new(acquired?, lane.session, lane.deadline, availability, meters))
+    }
+
+    /// Monotonic nanoseconds.
+    pub(crate) fn now_ns(&self) -> u64 {
+        self.0.availability.now_ns()
     }
 
     /// Watches Postgres until `stop` is true. Without it an outage is found out by each statement.

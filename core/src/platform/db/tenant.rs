@@ -35,14 +35,19 @@ pub(crate) fn enter(tenant: ClientId) {
     });
 }
 
+/// The tenant that this task works for, if it is a request's and is named already.
+pub(super) fn current() -> Option<ClientId> {
+    CURRENT.try_with(Cell::get).ok().flatten()
+}
+
 /// The statements that let a transaction of this task see what it may; empty where it may see no
 /// tenant's rows.
 pub(super) fn settings() -> String {
     if Lane::current().sees_all_tenants() {
         return "; set local rampart.all_tenants = 'on'".to_owned();
     }
-    match CURRENT.try_with(Cell::get) {
-        Ok(Some(tenant)) => format!("; set local rampart.client_id = '{tenant}'"),
-        Ok(None) | Err(_) => String::new(),
+    match current() {
+        Some(tenant) => format!("; set local rampart.client_id = '{tenant}'"),
+        None => String::new(),
     }
 }

@@ -42,6 +42,11 @@ pub(crate) fn is_lost_connection(error: &sqlx::Error) -> bool {
     is_outcome_unknown(error) && !matches!(error, sqlx::Error::Io(io) if io.kind() == timed_out)
 }
 
+/// True if the statement was given up because a lock was not free in time.
+pub(crate) fn is_lock_timeout(error: &sqlx::Error) -> bool {
+    error.as_database_error().and_then(|e| e.code()).is_some_and(|code| code == "55P03")
+}
+
 /// An error that may say that nothing happened, and that the same may be tried again.
 pub(crate) trait Retryable {
     /// Nothing happened, and another try may succeed.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use prometheus::Histogram;
+use prometheus::{Histogram, IntCounter};
 
 use super::Metrics;
 
@@ -11,12 +11,22 @@ use super::Metrics;
 pub(crate) struct PoolMeters {
     wait: Histogram,
     statements: Histogram,
+    partner_wait: Histogram,
+    partner_refused: IntCounter,
 }
 
 impl PoolMeters {
     /// Records the wait for one connection.
     pub(crate) fn waited(&self, took: Duration) {
         self.wait.observe(took.as_secs_f64());
+    }
+
+    /// Records a partner's wait for one of its own connections, and if it got one.
+    pub(crate) fn waited_for_share(&self, took: Duration, got: bool) {
+        self.partner_wait.observe(took.as_secs_f64());
+        if !got {
+            self.partner_refused.inc();
+        }
     }
 
     /// Records the time of one statement.
@@ -31,6 +41,8 @@ impl Metrics {
         PoolMeters {
             wait: self.db_pool_wait.with_label_values(&[name]),
             statements: self.db_statement_duration.with_label_values(&[name]),
+            partner_wait: self.db_partner_wait.with_label_values(&[name]),
+            partner_refused: self.db_partner_refused.with_label_values(&[name]),
         }
     }
 }

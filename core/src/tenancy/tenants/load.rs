@@ -67,8 +67,7 @@ impl ChangedTenants {
             .iter()
             .filter_map(|id| Some((*id, &known.tenants.get(&ClientId::from(*id))?.policies)))
             .collect();
-        let mut policies =
-            TenantPolicies::load(core, &ids, &known_policies, &mut broken).await?;
+        let mut policies = TenantPolicies::load(core, &ids, &known_policies, &mut broken).await?;
         let mut tenants = Vec::with_capacity(rows.len());
         for row in rows {
             let id = row.client_id;

@@ -162,10 +162,9 @@ async fn pairs(
         let Some((base, quote)) = sides else { continue };
         let code = PairCode::new(base.code(), quote.code());
         let own_age = seconds(row.price_max_age_seconds);
-        let price = prices.remove(&row.pair).map(|price| Price {
-            max_age_seconds: own_age.or(price.max_age_seconds),
-            ..price
-        });
+        let price = prices
+            .remove(&row.pair)
+            .map(|price| Price { max_age_seconds: own_age.or(price.max_age_seconds), ..price });
         let pair = Pair {
             code,
             base,

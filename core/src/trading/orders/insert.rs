@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use self::statement::insert;
 pub(crate) use self::statement::{Bounded, InsertOutcome, NewOrderRow, created_payload};
-use crate::platform::batch::{BatchJob, Batcher};
+use crate::platform::batch::{Apart, BatchJob, Batcher};
 use crate::platform::db::{Connection, HeldConnection, Pool, retrying_statement};
 use crate::platform::error::Result;
 use crate::platform::error::sqlstate::{
@@ -83,36 +83,30 @@ impl BatchJob for OrderInsert {
     async fn run(
         &self,
         connection: &mut HeldConnection,
-        orders: Vec<NewOrderRow>,
-    ) -> Vec<InsertOutcome> {
+        orders: &[NewOrderRow],
+    ) -> Result<Vec<InsertOutcome>, Apart> {
         let mut inserted = match connection.get().await {
-            Ok(connection) => insert_batch(connection, &orders).await,
+            Ok(connection) => insert_batch(connection, orders).await,
             Err(error) => Err(InsertError::NotCommitted(error)),
         };
         if let Err(error) = &inserted {
             connection.release();
             if error.is_retryable() {
-                inserted = insert_from(connection.pool(), &orders).await;
+                inserted = insert_from(connection.pool(), orders).await;
             }
         }
-        match inserted {
+        Ok(match inserted {
             Ok(outcomes) => outcomes,
-            Err(error) if error.is_of_one_order() && orders.len() > 1 => {
-                let mut outcomes = Vec::with_capacity(orders.len());
-                for alone in orders.chunks(1) {
-                    match insert_from(connection.pool(), alone).await {
-                        Ok(outcome) => outcomes.extend(outcome),
-                        Err(error) => outcomes.push(error.outcome()),
-                    }
-                }
-                outcomes
+            Err(InsertError::NotCommitted(error)) if connection.has_waited(&error) => {
+                return Err(Apart);
             }
+            Err(error) if error.is_of_one_order() && orders.len() > 1 => return Err(Apart),
             Err(error) if orders.len() == 1 => vec![error.outcome()],
             Err(error) => {
                 tracing::error!(%error, orders = orders.len(), "orders could not be placed");
                 orders.iter().map(|_| error.shared_outcome()).collect()
             }
-        }
+        })
     }
 }
 

@@ -9,7 +9,7 @@ use crate::Core;
 use crate::auth::caller::Client;
 use crate::endpoint::openapi::doc::{Kind, Member, required};
 use crate::http::request::Input;
-use crate::platform::batch::{BatchJob, Batcher};
+use crate::platform::batch::{Apart, BatchJob, Batcher};
 use crate::platform::db::{Connection, HeldConnection, Pool};
 use crate::platform::error::sqlstate::{is_lost_connection, is_unavailable};
 use crate::platform::error::{Code, Error, Result};
@@ -108,23 +108,22 @@ impl BatchJob for OrderRead {
     async fn run(
         &self,
         connection: &mut HeldConnection,
-        asked: Vec<OrderQuery>,
-    ) -> Vec<Self::Output> {
-        let error = match read(connection, &asked).await {
-            Ok(rows) => return rows.into_iter().map(Ok).collect(),
+        asked: &[OrderQuery],
+    ) -> Result<Vec<Self::Output>, Apart> {
+        let error = match read(connection, asked).await {
+            Ok(rows) => return Ok(rows.into_iter().map(Ok).collect()),
             Err(error) => error,
         };
         connection.release();
         if is_unavailable(&error) {
             tracing::error!(%error, orders = asked.len(), "orders could not be read");
-            return asked.iter().map(|_| Err(Error::unavailable(Self::NAME))).collect();
+            return Ok(asked.iter().map(|_| Err(Error::unavailable(Self::NAME))).collect());
         }
         // An error of one of them is none of the others.
-        let mut outputs = Vec::with_capacity(asked.len());
-        for alone in &asked {
-            outputs.push(one(connection.pool(), alone).await.map_err(Into::into));
+        if asked.len() > 1 || connection.has_waited(&error) {
+            return Err(Apart);
         }
-        outputs
+        Ok(vec![Err(error.into())])
     }
 }
 

@@ -1,0 +1,185 @@
+use std::sync::Mutex;
+
+use crate::platform::clock::Clock;
+use crate::platform::db::Session;
+use crate::platform::settings::Database;
+use futures::future::join_all;
+use sqlx::postgres::PgConnectOptions;
+
+use super::*;
+
+/// Doubles numbers as soon as it is let, panics on 99, and falls apart when it is given 10013
+/// with others. Those above 1000 exclude each other, every 10000 are a tenant's.
+struct Doubling {
+    gate: Arc<Semaphore>,
+    batches: Arc<Mutex<Vec<Vec<usize>>>>,
+}
+
+impl BatchJob for Doubling {
+    type Item = usize;
+    type Output = usize;
+    const BATCH_MAX: usize = 8;
+    const WORKERS: usize = 2;
+    const NAME: &'static str = "double";
+
+    fn tenant(number: &usize) -> ClientId {
+        Uuid::from_u128((*number / 10_000) as u128).into()
+    }
+
+    fn exclusive_key(number: &usize) -> Option<Uuid> {
+        (*number > 1_000 && *number < 10_000).then(Uuid::nil)
+    }
+
+    async fn run(&self, _: &mut HeldConnection, numbers: &[usize]) -> Result<Vec<usize>, Apart> {
+        self.batches.lock().unwrap().push(numbers.to_vec());
+        assert!(!numbers.contains(&99), "unlucky");
+        if numbers.len() > 1 && numbers.contains(&10_013) {
+            return Err(Apart);
+        }
+        self.gate.acquire().await.unwrap().forget();
+        Ok(numbers.iter().map(|number| 2 * number).collect())
+    }
+}
+
+struct Bench {
+    batcher: Arc<Batcher<Doubling>>,
+    gate: Arc<Semaphore>,
+    batches: Arc<Mutex<Vec<Vec<usize>>>>,
+}
+
+impl Bench {
+    fn new(permits: usize) -> Self {
+        let (gate, batches) = (Arc::new(Semaphore::new(permits)), Arc::default());
+        let job = Doubling { gate: Arc::clone(&gate), batches: Arc::clone(&batches) };
+        let db = Pool::new(&Database::default(), &Clock::system(), |_| {
+            (PgConnectOptions::new(), Session::default())
+        });
+        Self { batcher: Arc::new(Batcher::start(&db, job)), gate, batches }
+    }
+
+    /// Submits numbers, in this order, and lets the workers look at them.
+    async fn submit(
+        &self,
+        numbers: impl IntoIterator<Item = usize>,
+    ) -> Vec<tokio::task::JoinHandle<Result<usize>>> {
+        let mut submitted = Vec::new();
+        for number in numbers {
+            let batcher = Arc::clone(&self.batcher);
+            submitted.push(tokio::spawn(async move { batcher.submit(number).await }));
+            for _ in 0..8 {
+                tokio::task::yield_now().await;
+            }
+        }
+        submitted
+    }
+
+    fn sizes(&self) -> Vec<usize> {
+        self.batches.lock().unwrap().iter().map(Vec::len).collect()
+    }
+}
+
+async fn outputs(submitted: Vec<tokio::task::JoinHandle<Result<usize>>>) -> Vec<usize> {
+    join_all(submitted).await.into_iter().map(|joined| joined.unwrap().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn items_that_come_meanwhile_share_a_batch_and_get_their_own_outputs() {
+    let bench = Bench::new(0);
+    let submitted = bench.submit(0..17).await;
+    assert_eq!(bench.sizes(), [1, 1], "each worker took what there was");
+    bench.gate.add_permits(17);
+    let doubled: Vec<_> = (0..17).map(|number| 2 * number).collect();
+    assert_eq!(outputs(submitted).await, doubled);
+    assert_eq!(bench.sizes(), [1, 1, 8, 7]);
+}
+
+#[tokio::test]
+async fn items_of_one_key_never_share_a_batch() {
+    let bench = Bench::new(0);
+    let submitted = bench.submit([0, 1, 1_001, 2, 1_002, 3, 1_003]).await;
+    bench.gate.add_permits(17);
+    assert_eq!(outputs(submitted).await, [0, 2, 2_002, 4, 2_004, 6, 2_006]);
+    let batches = bench.batches.lock().unwrap();
+    assert_eq!(batches[2..], [vec![1_001, 2, 3], vec![1_002], vec![1_003]]);
+}
+
+#[tokio::test]
+async fn items_of_two_tenants_never_share_a_batch() {
+    let bench = Bench::new(0);
+    let submitted = bench.submit([0, 1, 2, 10_001, 3, 20_001, 10_002]).await;
+    bench.gate.add_permits(17);
+    assert_eq!(outputs(submitted).await, [0, 2, 4, 20_002, 6, 40_002, 20_004]);
+    let batches = bench.batches.lock().unwrap();
+    assert_eq!(batches[2..], [vec![2, 3], vec![10_001, 10_002], vec![20_001]]);
+}
+
+#[tokio::test]
+async fn items_of_a_batch_that_falls_apart_run_alone_and_hold_up_nobody() {
+    let bench = Bench::new(0);
+    // Both workers are busy, and the rest of each tenant waits for them.
+    let submitted = bench.submit([0, 1, 10_013, 10_014, 10_015, 20_001, 20_002]).await;
+    bench.gate.add_permits(2);
+    while bench.sizes().len() < 7 {
+        tokio::task::yield_now().await;
+    }
+    let batches = bench.batches.lock().unwrap().clone();
+    assert_eq!(batches[2], [10_013, 10_014, 10_015], "it fell apart");
+    assert!(batches[3..].contains(&vec![20_001, 20_002]), "{batches:?}");
+    for alone in [10_013, 10_014, 10_015] {
+        assert!(batches[3..].contains(&vec![alone]), "{batches:?}");
+    }
+    // From now on its items are alone at once.
+    let later = bench.submit([10_016, 10_017]).await;
+    while bench.sizes().len() < 9 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(bench.sizes()[7..], [1, 1]);
+    bench.gate.add_permits(100);
+    assert_eq!(outputs(submitted).await, [0, 2, 20_026, 20_028, 20_030, 40_002, 40_004]);
+    assert_eq!(outputs(later).await, [20_032, 20_034]);
+}
+
+#[tokio::test]
+async fn a_full_queue_refuses_and_loses_nothing() {
+    let bench = Bench::new(0);
+    let taken = bench.submit([1, 2]).await;
+    let waiting = bench.submit([5; QUEUE_MAX]).await;
+    let refused = bench.batcher.submit(7).await.unwrap_err();
+    assert!(matches!(refused, Error::Failed(failure) if failure.unavailable));
+    bench.gate.add_permits(QUEUE_MAX);
+    assert_eq!(outputs(taken).await, [2, 4]);
+    assert_eq!(outputs(waiting).await.len(), QUEUE_MAX);
+}
+
+#[tokio::test]
+async fn a_panic_fails_its_own_batch_and_the_worker_goes_on() {
+    let bench = Bench::new(17);
+    for _ in 0..=Doubling::WORKERS {
+        assert!(matches!(bench.batcher.submit(99).await, Err(Error::Failed(_))));
+    }
+    assert_eq!(bench.batcher.submit(4).await.unwrap(), 8);
+}
+
+#[tokio::test]
+async fn a_caller_that_leaves_takes_nobody_along() {
+    let bench = Bench::new(0);
+    let gone = bench.submit([1]).await;
+    gone[0].abort();
+    let stays = bench.submit([2]).await;
+    bench.gate.add_permits(2);
+    assert_eq!(outputs(stays).await, [4]);
+}
+
+#[tokio::test]
+async fn workers_end_with_their_batcher() {
+    let bench = Bench::new(0);
+    let submitted = bench.submit([1, 2, 3]).await;
+    let job = Arc::downgrade(&bench.batches);
+    let Bench { batcher, gate, batches } = bench;
+    drop((batcher, batches));
+    gate.add_permits(3);
+    assert_eq!(outputs(submitted).await, [2, 4, 6], "what was queued is still run");
+    while job.strong_count() > 0 {
+        tokio::task::yield_now().await;
+    }
+}
