@@ -1,0 +1,151 @@
+//! The dashboards for Grafana: each panel's query, put to a Prometheus that scrapes an edge at work.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::net::{SocketAddr, TcpListener};
+use std::process::Command;
+
+use http::Method;
+use rampart_tests::buyer::{RETURN_URL, WALLET, quote};
+use rampart_tests::caller::{Caller, Protocol};
+use rampart_tests::deadline::{SOON, until};
+use rampart_tests::edge::{Edge, Folder};
+use rampart_tests::guests::component;
+use rampart_tests::process::Process;
+use rampart_tests::receiver::Receiver;
+use serde_json::{Value, json};
+use url::Url;
+
+use crate::prometheus::unknown_metrics;
+use crate::{names, read, root};
+
+const BOARDS: [&str; 5] = ["database", "edge", "money", "partner", "policies"];
+/// The values of the dashboards' variables.
+const VARIABLES: [(&str, &str); 3] =
+    [("$__rate_interval", "1m"), ("$job", "rampart"), ("$partner", "acme")];
+
+fn board(name: &str) -> Value {
+    serde_json::from_str(&read(&format!("grafana/{name}.json"))).unwrap()
+}
+
+/// The queries of a dashboard with the title of their panel.
+fn queries(board: &Value) -> Vec<(String, String)> {
+    let panels = board["panels"].as_array().unwrap().iter();
+    let queries = panels.flat_map(|panel| {
+        let targets = panel["targets"].as_array().unwrap().iter();
+        let title = format!("{}: {}", board["title"], panel["title"]);
+        targets.map(move |target| (title.clone(), target["expr"].as_str().unwrap().to_owned()))
+    });
+    let filled = queries.map(|(title, query)| {
+        let filled =
+            VARIABLES.iter().fold(query, |query, (name, value)| query.replace(name, value));
+        assert!(!filled.contains('$'), "{title}: {filled}");
+        (title, filled)
+    });
+    filled.collect()
+}
+
+#[test]
+fn the_dashboards_are_over_metrics_that_exist() {
+    assert_eq!(names("grafana", "json"), BOARDS);
+    let mut identifiers = BTreeSet::new();
+    for name in BOARDS {
+        let board = board(name);
+        assert_eq!(unknown_metrics(&board.to_string()), BTreeSet::new(), "{name}");
+        assert!(identifiers.insert(board["uid"].as_str().unwrap().to_owned()), "{name}");
+        for panel in board["panels"].as_array().unwrap() {
+            assert!(!panel["targets"].as_array().unwrap().is_empty(), "{name}: {panel}");
+            assert!(panel["fieldConfig"]["defaults"]["unit"].is_string(), "{name}: {panel}");
+        }
+    }
+}
+
+/// A Prometheus that scrapes one edge every second.
+struct Prometheus {
+    process: Process,
+    address: SocketAddr,
+    _folder: Folder,
+}
+
+impl Prometheus {
+    fn start(edge: &Edge) -> Self {
+        let folder = Folder::make();
+        let settings = format!(
+            "global: {{ scrape_interval: 1s, evaluation_interval: 1s }}\n\
+             rule_files: ['{}']\n\
+             scrape_configs:\n  - job_name: rampart\n    static_configs: [{{ targets: ['{}'] }}]\n",
+            root().join("deploy/prometheus/rules.yaml").display(),
+            edge.ops
+        );
+        fs::write(folder.path().join("prometheus.yaml"), settings).unwrap();
+        // It cannot be asked for a free port: this one was free a moment ago.
+        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let mut command = Command::new(root().join("deploy/validators"));
+        command.args(["prometheus", "--config.file=prometheus.yaml", "--storage.tsdb.path=series"]);
+        command.arg(format!("--web.listen-address={address}")).current_dir(folder.path());
+        Self { process: Process::spawn(command), address, _folder: folder }
+    }
+
+    /// The number of series that a query gives; nothing while it does not answer.
+    async fn series(&self, query: &str) -> Option<usize> {
+        assert!(self.process.status().is_none(), "{:?}", self.process.err());
+        let base = format!("http://{}/api/v1/query", self.address);
+        let url = Url::parse_with_params(&base, [("query", query)]).unwrap();
+        let answer = Protocol::Http1.client().get(url).send().await;
+        let answer: Value = answer.ok()?.json().await.ok()?;
+        assert_ne!(answer["errorType"], "bad_data", "{query}: {answer}");
+        Some(answer["data"]["result"].as_array()?.len())
+    }
+}
+
+/// Confirms an order that is then paid or denied.
+async fn order(edge: &Edge, partner: &Caller, callback: &str, action: &str) {
+    let quote = quote(partner).await;
+    let body = json!({
+        "quote": quote["quote"], "walletAddress": WALLET, "returnUrl": RETURN_URL,
+        "callbackUrl": callback,
+    });
+    let confirmed = partner.post("/api/v1/buy/confirm", body).await.assert_status(200).json();
+    let page = confirmed["paymentUrl"].as_str().unwrap().strip_prefix(&edge.url("")).unwrap();
+    let press = partner.anonymous(Method::POST, page).form(&format!("action={action}"));
+    press.send().await.assert_status(303);
+}
+
+/// Has an edge do something of everything that the dashboards show.
+async fn work(edge: &Edge, receiver: &Receiver) {
+    let partner = edge.partner("acme").await.authenticated().await;
+    let path = "/admin/v1/partners/acme/policies/fee";
+    edge.admin_bytes(Method::PUT, path, component("tiered-fee")).await.assert_status(200);
+    order(edge, &partner, &receiver.url("/hook"), "pay").await;
+    order(edge, &partner, &receiver.url("/hook"), "deny").await;
+    receiver.heard_at_least(1).await;
+    let slow = json!({"rateLimits": {"client": "1/min burst 1"}});
+    edge.admin(Method::PATCH, "/admin/v1/partners/acme", slow).await.assert_status(200);
+    partner.get("/api/v1/prices").await;
+    partner.get("/api/v1/prices").await.assert_status(429);
+}
+
+#[tokio::test]
+async fn every_panel_shows_series() {
+    let (edge, receiver) = (Edge::start().await, Receiver::start().await);
+    let prometheus = Prometheus::start(&edge);
+    work(&edge, &receiver).await;
+    let mut missing: Vec<_> = BOARDS.iter().flat_map(|name| queries(&board(name))).collect();
+    assert!(missing.len() > 50, "{missing:?}");
+    let all = missing.len();
+    until("every panel shows series", SOON * 2, async || {
+        let mut empty = Vec::new();
+        for (title, query) in missing.drain(..) {
+            if prometheus.series(&query).await.unwrap_or_default() == 0 {
+                empty.push((title, query));
+            }
+        }
+        // What is said when the time is over.
+        if empty.len() < 10 {
+            eprintln!("without series of {all}: {empty:?}");
+        }
+        missing = empty;
+        missing.is_empty().then_some(())
+    })
+    .await;
+}

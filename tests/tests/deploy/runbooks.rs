@@ -1,0 +1,69 @@
+//! The pages of the alerts: one each, with the four sections, and lines that run.
+
+use std::process::Command;
+
+use rampart_tests::deadline::SOON;
+use rampart_tests::edge::{ADMIN_TOKEN, Edge};
+use rampart_tests::process::{Process, binary};
+
+use crate::prometheus::alerts;
+use crate::{names, read, root};
+
+/// Sections of a page behind its first paragraph, which says what the alert means.
+const SECTIONS: [&str; 3] = ["Look here", "Do this", "Verify"];
+/// The partner that the lines ask about.
+const PARTNER: &str = "acme";
+
+#[test]
+fn every_alert_has_a_page() {
+    let mut pages = names("runbooks", "md");
+    pages.retain(|page| page != "README");
+    assert_eq!(pages, alerts().into_iter().collect::<Vec<_>>());
+    for page in pages {
+        let text = read(&format!("runbooks/{page}.md"));
+        let titles: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+        assert_eq!(titles, SECTIONS, "{page}");
+        assert!(text.starts_with(&format!("# {page}\n\n")), "{page}");
+        let verify = text.split("## Verify").nth(1).unwrap();
+        assert!(verify.contains("```bash\n"), "{page}: nothing verifies that it is over");
+    }
+}
+
+/// The lines for the shell of a page, in their order.
+fn lines(page: &str) -> String {
+    let text = read(&format!("runbooks/{page}.md"));
+    let blocks = text.split("```bash\n").skip(1);
+    blocks.map(|block| block.split("```").next().unwrap()).collect()
+}
+
+/// bash with the variables that the folder's README lists.
+fn shell(edge: &Edge, script: &str) -> Command {
+    let setup = edge.setup();
+    let postgres = Command::new(root().join("deploy/find-postgres")).output().unwrap().stdout;
+    let postgres = String::from_utf8(postgres).unwrap();
+    let own = binary().parent().unwrap().display().to_string();
+    let mut bash = Command::new("bash");
+    bash.args(["-euo", "pipefail", "-c", script]).current_dir(setup.folder()).env_clear();
+    bash.env("PATH", format!("{own}:{}:/usr/local/bin:/usr/bin:/bin", postgres.trim()));
+    bash.envs(setup.environment());
+    bash.env("OPS", format!("http://{}", edge.ops));
+    bash.env("ADMIN", format!("http://{}", edge.admin));
+    bash.env("RAMPART__ADMIN__URL", format!("http://{}", edge.admin));
+    bash.env("ADMIN_TOKEN", ADMIN_TOKEN);
+    bash.env("BASE", edge.url("")).env("CA", setup.folder().join("cert.pem"));
+    bash.env("DATABASE_URL", setup.database()).env("PARTNER", PARTNER);
+    bash
+}
+
+#[tokio::test]
+async fn the_lines_of_every_page_run() {
+    let edge = Edge::start().await;
+    let partner = edge.partner(PARTNER).await;
+    partner.get("/api/v2/prices").await.assert_status(200);
+    for alert in alerts() {
+        let bash = Process::spawn(shell(&edge, &lines(&alert)));
+        let status = bash.ended_within(SOON * 2).await;
+        assert!(status.success(), "{alert}: {:?}\n{:?}", bash.out(), bash.err());
+        assert!(!bash.out().is_empty(), "{alert} shows nothing");
+    }
+}

@@ -1,0 +1,35 @@
+//! The settings that the files of `deploy/` give an edge: they exist.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+
+use rampart_tests::process::binary;
+use serde_json::Value;
+
+use crate::root;
+
+/// Adds the settings that the files below a folder name in the form of the environment.
+fn settings(folder: &Path, found: &mut BTreeSet<String>) {
+    for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        if entry.file_type().unwrap().is_dir() {
+            settings(&entry.path(), found);
+        } else if let Ok(text) = std::fs::read_to_string(entry.path()) {
+            let words = text.split(|c: char| !c.is_ascii_uppercase() && c != '_');
+            let names = words.filter_map(|word| word.strip_prefix("RAMPART__"));
+            found.extend(names.map(|name| name.replace("__", ".").to_lowercase()));
+        }
+    }
+}
+
+#[test]
+fn the_settings_exist() {
+    let mut found = BTreeSet::new();
+    settings(&root().join("deploy"), &mut found);
+    assert!(found.contains("database.url_file"), "{found:?}");
+    let output = Command::new(binary()).args(["config", "reference", "--json"]).output().unwrap();
+    let known: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let known = known.as_array().unwrap().iter().map(|setting| setting["key"].as_str().unwrap());
+    let known: BTreeSet<_> = known.map(str::to_owned).collect();
+    assert_eq!(found.difference(&known).collect::<Vec<_>>(), Vec::<&String>::new());
+}
