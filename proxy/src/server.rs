@@ -19,6 +19,7 @@ mod pingora_conf;
 mod proxy_protocol;
 mod request_reader;
 mod send_rate;
+mod service_manager;
 mod shutdown;
 mod sockets;
 mod tls;
@@ -247,6 +248,7 @@ impl Service for EdgeService {
         let _ = self.started.send(core);
         if let Some((stop, work)) = work {
             self.shutdown.enter(Stage::Serving);
+            tokio::spawn(service_manager::inform(Arc::clone(&self.shutdown)));
             self.shutdown.reach(Stage::Ending).await;
             stop.send_replace(true);
             if work.await.is_err() {

@@ -1,0 +1,94 @@
+"""Renders the overlays and the chart, holds them against the API of Kubernetes and against each other.
+
+deploy/validators python deploy/kubernetes/render.py        says what is wrong, and fails
+"""
+
+import pathlib
+import subprocess
+import sys
+
+import helm_python.chart as helm
+import kubernetes_validate
+import yaml
+
+DEPLOY = pathlib.Path(__file__).resolve().parent.parent
+# The oldest and the newest minor version that the manifests are for.
+KUBERNETES = ["1.30", "1.37"]
+# Kinds of the operator of Prometheus, which the API of Kubernetes itself does not have.
+OTHERS = {"ServiceMonitor", "PrometheusRule"}
+# The values of the chart that give what an overlay does.
+CHART_VALUES = {"single": {}, "ha": yaml.safe_load((DEPLOY / "helm/values-ha.yaml").read_text())}
+# Annotations of Helm's own, which kustomize has no use for.
+OF_HELM = ["helm.sh/hook", "helm.sh/hook-delete-policy", "checksum/settings"]
+
+
+def name(thing):
+    return f"{thing['kind']}/{thing['metadata']['name']}"
+
+
+def by_name(things):
+    found = {name(thing): thing for thing in things if thing}
+    return dict(sorted(found.items()))
+
+
+def overlay(which):
+    command = ["kubectl", "kustomize", str(DEPLOY / "kubernetes/overlays" / which)]
+    command[0] = str(pathlib.Path(sys.executable).parent / "kubectl")
+    rendered = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return by_name(yaml.safe_load_all(rendered))
+
+
+def chart(values):
+    with helm.Chart.load(DEPLOY / "helm") as loaded:
+        files = loaded.render(values, name="rampart", namespace="rampart")
+    return by_name(thing for text in files.values() for thing in yaml.safe_load_all(text))
+
+
+def without_helm(thing):
+    """A manifest without Helm's annotations, in the namespace of the release."""
+    for metadata in [thing["metadata"], thing.get("spec", {}).get("template", {}).get("metadata", {})]:
+        for annotation in OF_HELM:
+            metadata.get("annotations", {}).pop(annotation, None)
+        if metadata.get("annotations") == {}:
+            del metadata["annotations"]
+    thing["metadata"].setdefault("namespace", "rampart")
+    return thing
+
+
+def validity(which, things):
+    for full, thing in things.items():
+        for version in KUBERNETES if thing["kind"] not in OTHERS else []:
+            try:
+                kubernetes_validate.validate(thing, version, strict=True)
+            except kubernetes_validate.ValidationError as error:
+                yield f"{which}: {full} is not of Kubernetes {version}: {error.message}"
+
+
+def differences(which, left, right):
+    for full in sorted(left.keys() | right.keys()):
+        if full not in left or full not in right:
+            yield f"{which}: {full} is in {'the chart' if full in right else 'the overlay'} alone"
+        elif left[full] != right[full]:
+            yield f"{which}: {full} differs:\n  overlay {left[full]}\n  chart   {right[full]}"
+
+
+def main():
+    problems = []
+    for which, values in CHART_VALUES.items():
+        of_overlay, of_chart = overlay(which), chart(values)
+        problems += validity(which, of_overlay)
+        problems += validity(f"{which}, chart", of_chart)
+        of_chart = {full: without_helm(thing) for full, thing in of_chart.items()}
+        problems += differences(which, of_overlay, of_chart)
+        print(which, *of_overlay)
+    rules = yaml.safe_load((DEPLOY / "prometheus/rules.yaml").read_text())
+    if overlay("ha")["PrometheusRule/rampart"]["spec"] != rules:
+        problems.append("ha: PrometheusRule/rampart is not deploy/prometheus/rules.yaml")
+    lint = helm.lint(DEPLOY / "helm", {}, strict=True)
+    # Severity 1 is advice: an icon.
+    problems += [f"chart: {message}" for message in lint["messages"] if message["severity"] > 1]
+    print(*problems, sep="\n")
+    return 1 if problems else 0
+
+
+sys.exit(main())
