@@ -7,7 +7,7 @@ export RAMPART_CACHE := $(CACHE)
 export PATH := $(CACHE)/tools/bin:$(PATH)
 GUESTS := plugins/guests/Cargo.toml
 
-.PHONY: help demo test conformance attack chaos release bench profile check prepare openapi setup
+.PHONY: help demo test conformance attack chaos release deb bench profile check prepare openapi setup
 
 help: ## This list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 13
@@ -40,6 +40,10 @@ chaos: ## Faults: edges and Postgres killed, answers lost, nothing acknowledged 
 
 release: setup ## The binary that is shipped and measured, optimised with the profile (release/rampart)
 	deploy/optimised cargo build --release --locked --package rampart
+
+deb: release ## The Debian package of that binary, target/debian
+	@deploy/setup --package
+	cargo deb --locked --no-build --package rampart
 
 bench: release ## Side by side with nginx, Envoy, HAProxy, hyper and pgbench (ARGS="--quick", "--only quote", "--against PATH")
 	deploy/bench-setup

@@ -7,8 +7,11 @@
     reason = "what a test cannot do must fail it"
 )]
 
+mod compose;
 mod dashboards;
+mod image;
 mod kubernetes;
+mod package;
 mod prometheus;
 mod runbooks;
 mod settings;

@@ -5,7 +5,8 @@ use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::Command;
 
-use nix::sys::signal::Signal;
+use nix::sys::signal::{self, Signal};
+use nix::unistd::Pid;
 use rampart_tests::deadline::{SOON, until};
 use rampart_tests::edge::{Edge, Folder};
 use rampart_tests::process::{Process, binary};
@@ -114,6 +115,22 @@ fn hand_over(edge: &Edge, manager: &Manager, program: &Path) -> Process {
     Process::spawn(command)
 }
 
+/// A process that no [`Process`] started. Dropping it ends it.
+struct Successor(Pid);
+
+impl Successor {
+    fn id(&self) -> u32 {
+        u32::try_from(self.0.as_raw()).unwrap()
+    }
+}
+
+impl Drop for Successor {
+    fn drop(&mut self) {
+        // It has ended by itself where nothing failed.
+        let _ = signal::kill(self.0, Signal::SIGKILL);
+    }
+}
+
 #[tokio::test]
 async fn a_reload_hands_over_to_a_new_main_process() {
     let manager = Manager::new();
@@ -128,14 +145,14 @@ async fn a_reload_hands_over_to_a_new_main_process() {
     let reload = hand_over(&edge, &manager, &binary());
     let told = manager.told().await;
     let new = told.lines().find_map(|line| line.strip_prefix("MAINPID=")).unwrap();
-    assert_ne!(new, edge.process.id().to_string());
-    assert_eq!(told, ready(new.parse().unwrap()), "the old process says nothing");
+    let new = Successor(Pid::from_raw(new.parse().unwrap()));
+    assert_ne!(new.id(), edge.process.id());
+    assert_eq!(told, ready(new.id()), "the old process says nothing");
     assert_eq!(edge.process.ended().await.code(), Some(0));
     edge.ops("/readyz").await.assert_status(200);
     manager.pulse().await;
 
-    let new = nix::unistd::Pid::from_raw(new.parse().unwrap());
-    nix::sys::signal::kill(new, Signal::SIGTERM).unwrap();
+    signal::kill(new.0, Signal::SIGTERM).unwrap();
     assert_eq!(manager.told().await, "STOPPING=1\n");
     // Its output ends with the new process, which holds the same pipe.
     assert_eq!(reload.ended().await.code(), Some(0));
