@@ -33,7 +33,7 @@ use crate::tenancy::tenants::api_keys::ApiKeyUses;
 use crate::trading::limits::upstream::Upstream;
 use crate::trading::market::feed::PriceFeed;
 use crate::trading::orders::{OrderInserts, OrderReads};
-use crate::trading::payment_methods::MethodCache;
+use crate::trading::payment_methods::{MethodCache, PerformanceCache};
 use crate::users;
 
 /// Time for the command that prints the master key.
@@ -146,6 +146,7 @@ impl Core {
             documents: DocumentStore::new(&settings.documents),
             images: ImageProcessor::default(),
             method_cache: MethodCache::default(),
+            method_performance: PerformanceCache::default(),
             attempts: Attempts::default(),
             login_failures: LoginFailures::default(),
             user_attempts: users::Attempts::default(),

@@ -44,7 +44,7 @@ use crate::tenancy::tenants::api_keys::ApiKeyUses;
 use crate::trading::limits::upstream::Upstream;
 use crate::trading::market::feed::PriceFeed;
 use crate::trading::orders::{OrderInserts, OrderReads};
-use crate::trading::payment_methods::MethodCache;
+use crate::trading::payment_methods::{MethodCache, PerformanceCache};
 
 /// The shared state of an edge, passed to every endpoint.
 #[derive(Debug)]
@@ -91,6 +91,8 @@ pub struct Core {
     pub user_attempts: users::Attempts,
     /// Cached payment-method lists of the current catalogue.
     pub method_cache: MethodCache,
+    /// Success rates and settlement times of partners' payment methods.
+    pub method_performance: PerformanceCache,
     /// Verification of access tokens.
     pub tokens: Tokens,
     /// Orders that share a commit.

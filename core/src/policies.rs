@@ -34,8 +34,14 @@ pub use rampart_plugins::contract::PolicyKind;
 pub use rampart_plugins::{Template, compile_as_child};
 
 pub use self::check::{CheckedComponent, check};
+pub(crate) use self::evaluate::context::Attributes;
 pub use self::kinds::fee::{PolicyFees, fee_schedule};
-pub(crate) use self::kinds::method_order::policy_methods;
 pub use self::kinds::method_order::rank;
+pub(crate) use self::kinds::method_order::{cost_ppm, policy_methods};
 pub use self::kinds::signature::{SignatureDecision, signed_payload, verify_signature};
 pub use self::shadow::ShadowQueue;
+
+/// The country that policies are told where none is known (a user-assigned code of ISO 3166-1).
+pub(crate) const COUNTRY_UNKNOWN: &str = "ZZ";
+/// The tier that policies are told where there is no user.
+pub(crate) const GUEST_TIER: &str = "guest";

@@ -1,6 +1,7 @@
 //! Buying and selling: catalogue, prices, quotes, offers, orders, sales, savings plans, limits.
 
 pub mod catalogue;
+mod channel;
 pub mod checkout;
 pub mod dca;
 pub mod limits;

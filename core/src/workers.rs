@@ -30,6 +30,8 @@ const SALES: Duration = Duration::from_millis(500);
 const POLICY_MAINTENANCE: Duration = Duration::from_secs(5);
 /// Interval of running queued shadow runs and samples of policies.
 const POLICY_SHADOWS: Duration = Duration::from_millis(200);
+/// Interval of looking for payment methods whose performance is to be read.
+const METHOD_PERFORMANCE: Duration = Duration::from_secs(1);
 /// Interval of updating the metrics of price ages.
 const PRICE_AGES: Duration = Duration::from_secs(5);
 /// Interval of deleting expired refresh tokens.
@@ -64,6 +66,8 @@ impl Core {
             every(SNAPSHOT, SNAPSHOT_POLL).run(|| self.refresh()),
             every("policies", POLICY_MAINTENANCE).run(|| self.maintain_compiled_policies()),
             every("policy shadows", POLICY_SHADOWS).run(|| self.run_policy_shadows()),
+            every("method performance", METHOD_PERFORMANCE)
+                .run(|| self.refresh_method_performance()),
             every("API key uses", API_KEY_USES).run(|| self.write_api_key_uses()),
             every("price ages", PRICE_AGES).run(async || {
                 self.show_price_ages();

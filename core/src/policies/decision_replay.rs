@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::dry_run::LoadedVersion;
+use super::evaluate::context::Attributes;
 use super::kinds::{self, AnyRequest};
 use super::lifecycle::error::LifecycleError;
 use super::lifecycle::target::Target;
@@ -26,6 +27,8 @@ struct Decision {
     now: Option<u32>,
     request_id: Option<String>,
     input: Option<Value>,
+    #[serde(default)]
+    attributes: Attributes,
 }
 
 /// Stored and replayed decisions of an order. A signature is verified with the partner's current
@@ -65,7 +68,8 @@ impl Decision {
         else {
             return Ok(report(false, json!({"failure": "the question was not kept"})));
         };
-        let request = kinds::read_stored(core, target.client, target.kind, input)?;
+        let request =
+            kinds::read_stored(core, target.client, target.kind, (input, self.attributes.clone()))?;
         let loaded = LoadedVersion::find(core, target, Some(self.version)).await?;
         if loaded.digest() != self.digest {
             return Err(Error::broken("find the component that decided").into());

@@ -170,7 +170,7 @@ impl LoadedVersion {
         context: &CallContext,
     ) -> Option<CallReport<ReportedOutput>> {
         let inputs = CallInputs { context, config: &self.config, keys: &self.keys };
-        request.call_reported(&self.policy, inputs)
+        request.call(&self.policy, inputs)
     }
 
     /// SHA-256 of its component, in lower-case hex.

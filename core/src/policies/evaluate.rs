@@ -11,7 +11,7 @@ use rampart_plugins::contract::{CallContext, PolicyKind};
 use rampart_plugins::{CallClass, CallReport};
 use serde_json::{Value, json};
 
-use self::context::{NS_PER_MS, live_context};
+use self::context::{Attributes, NS_PER_MS, live_context};
 use self::redaction::redacted;
 use super::kinds::{CallInputs, PolicyRequest};
 use super::shadow;
@@ -50,13 +50,14 @@ pub(super) fn evaluate<R: PolicyRequest>(
     core: &Core,
     client: &Client,
     subject: Option<&[u8]>,
-    request: R,
+    (request, attributes): (R, &Attributes),
 ) -> Result<Option<Evaluation<R::Output>>, PolicyFailure> {
     let policies = &client.tenant.policies;
     let rollout = policies.rollout(R::KIND);
     let mut fail_closed = false;
     if let Some(rollout) = rollout.filter(|rollout| rollout.includes(client.id(), subject)) {
-        let evaluation = call_version(core, client, rollout.policy.serving(), &request);
+        let evaluation =
+            call_version(core, client, rollout.policy.serving(), (&request, attributes));
         if evaluation.is_some() {
             return Ok(evaluation);
         }
@@ -66,13 +67,13 @@ pub(super) fn evaluate<R: PolicyRequest>(
         }
     }
     let Some(active) = policies.get(R::KIND) else { return Ok(None) };
-    let evaluation = call_version(core, client, active.serving(), &request);
+    let evaluation = call_version(core, client, active.serving(), (&request, attributes));
     fail_closed |= active.fail_closed;
     if let Some(shadow) = rollout.filter(|rollout| rollout.canary_percentage.is_none()) {
         let output = evaluation.as_ref().map(|evaluation| evaluation.output.clone());
-        shadow::queue_run(core, client, shadow, request, output);
+        shadow::queue_run(core, client, shadow, (request, attributes), output);
     } else if R::SAMPLED {
-        shadow::queue_sample(core, client, active, request);
+        shadow::queue_sample(core, client, active, (request, attributes));
     }
     evaluation.map(Some).ok_or(PolicyFailure { fail_closed })
 }
@@ -82,7 +83,7 @@ fn call_version<R: PolicyRequest>(
     core: &Core,
     client: &Client,
     active: &Arc<ActivePolicy>,
-    request: &R,
+    (request, attributes): (&R, &Attributes),
 ) -> Option<Evaluation<R::Output>> {
     let Some(policy) = &active.policy() else {
         count_outcome(core, client, active.kind, "load");
@@ -98,7 +99,7 @@ fn call_version<R: PolicyRequest>(
         count_outcome(core, client, active.kind, "breaker");
         return None;
     }
-    let context = live_context(core, client);
+    let context = live_context(core, client, attributes);
     let keys = &client.tenant.policies.verification_keys;
     let inputs = CallInputs { context: &context, config: &active.config, keys };
     let report = request.call(CallClass::Live, policy, inputs)?;
@@ -117,7 +118,7 @@ fn call_version<R: PolicyRequest>(
         Ok(output) => {
             count_outcome(core, client, active.kind, R::outcome(&output));
             let input = request.stored_input(core, client);
-            let decision = decision::<R>(active, &context, &output, fuel, input);
+            let decision = decision::<R>(active, (&context, attributes), &output, fuel, input);
             Some(Evaluation { output, decision })
         }
         Err(failure) => {
@@ -145,7 +146,7 @@ fn call_version<R: PolicyRequest>(
 /// The audit record of a call: version, rule, cost, digest of the output and stored input.
 fn decision<R: PolicyRequest>(
     active: &ActivePolicy,
-    context: &CallContext,
+    (context, attributes): (&CallContext, &Attributes),
     output: &R::Output,
     fuel: u64,
     input: Value,
@@ -163,8 +164,13 @@ fn decision<R: PolicyRequest>(
         "now": context.now,
         "requestId": context.request_id,
     });
-    if let (Value::Object(members), false) = (&mut decision, input.is_null()) {
-        members.insert("input".to_owned(), input);
+    if let Value::Object(members) = &mut decision {
+        if !input.is_null() {
+            members.insert("input".to_owned(), input);
+        }
+        if !attributes.is_empty() {
+            members.insert("attributes".to_owned(), json!(attributes));
+        }
     }
     decision
 }

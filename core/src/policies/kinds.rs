@@ -14,13 +14,17 @@ use rampart_plugins::contract::{
 };
 use rampart_plugins::{CallClass, CallReport, KeyRing, Policy};
 use rampart_types::ClientId;
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::evaluate::context::{Attributes, contract_form};
 use super::manifest::digest_hex;
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::platform::error::{Error, Result};
 use crate::trading::catalogue::Catalogue;
+
+/// The member of a request's JSON that holds the attributes of its call.
+const ATTRIBUTES: &str = "attributes";
 
 /// One row per kind.
 const KINDS: [Kind; PolicyKind::ALL.len()] =
@@ -29,8 +33,8 @@ const KINDS: [Kind; PolicyKind::ALL.len()] =
 /// A kind of policy by its requests.
 struct Kind {
     kind: PolicyKind,
-    read: fn(Value, &Catalogue) -> Result<AnyRequest, String>,
-    read_stored: fn(&Core, ClientId, &Value) -> Result<AnyRequest>,
+    read: fn(Value, &Catalogue) -> Result<Box<dyn ReportedRequest>, String>,
+    read_stored: fn(&Core, ClientId, &Value) -> Result<Box<dyn ReportedRequest>>,
 }
 
 const fn kind<R: PolicyRequest + Sync>() -> Kind {
@@ -41,24 +45,55 @@ const fn kind<R: PolicyRequest + Sync>() -> Kind {
     }
 }
 
-/// A request to policies of a kind that is known by its name alone.
-pub(super) type AnyRequest = Box<dyn ReportedRequest>;
+/// A request to policies of a kind that is known by its name alone, with the attributes of its call.
+pub(super) struct AnyRequest {
+    request: Box<dyn ReportedRequest>,
+    attributes: Attributes,
+}
+
+impl AnyRequest {
+    /// Calls the policy; `None` for one of another kind. Blocks: not for a serving thread.
+    pub(super) fn call(
+        &self,
+        policy: &Policy,
+        inputs: CallInputs<'_>,
+    ) -> Option<CallReport<ReportedOutput>> {
+        let attributes = contract_form(&self.attributes);
+        let context = CallContext { attributes, ..inputs.context.clone() };
+        self.request.call_reported(policy, CallInputs { context: &context, ..inputs })
+    }
+}
 
 /// Reads an operator's input for policies of this kind. Missing members have defaults; the default
-/// methods to rank are those of the catalogue.
+/// methods to rank are those of the catalogue. `attributes` is an object of texts.
 ///
 /// # Errors
 /// The member that is invalid or unknown.
 pub(super) fn read(
     kind: PolicyKind,
-    input: Value,
+    mut input: Value,
     catalogue: &Catalogue,
 ) -> Result<AnyRequest, String> {
     let row = KINDS.iter().find(|row| row.kind == kind).ok_or("no policy is of this kind")?;
-    (row.read)(input, catalogue)
+    let attributes = match input.as_object_mut().and_then(|members| members.remove(ATTRIBUTES)) {
+        Some(attributes) => serde_json::from_value(attributes)
+            .map_err(|_| "`attributes` is not an object of texts")?,
+        None => Attributes::new(),
+    };
+    Ok(AnyRequest { request: (row.read)(input, catalogue)?, attributes })
 }
 
-/// Reads what [`PolicyRequest::stored_input`] stored for this client.
+/// The request in the form of a dry run's input, with the attributes of its call; null where it may
+/// hold personal data.
+pub(super) fn reported_input<R: PolicyRequest>(request: &R, attributes: &Attributes) -> Value {
+    let mut input = request.to_json();
+    if let (Value::Object(members), false) = (&mut input, attributes.is_empty()) {
+        members.insert(ATTRIBUTES.to_owned(), json!(attributes));
+    }
+    input
+}
+
+/// Reads what [`PolicyRequest::stored_input`] stored for this client, of a call with these attributes.
 ///
 /// # Errors
 /// When it is not what was stored.
@@ -66,11 +101,11 @@ pub(super) fn read_stored(
     core: &Core,
     client: ClientId,
     kind: PolicyKind,
-    input: &Value,
+    (input, attributes): (&Value, Attributes),
 ) -> Result<AnyRequest> {
     let row = KINDS.iter().find(|row| row.kind == kind);
     let row = row.ok_or_else(|| Error::broken("know a stored request's kind"))?;
-    (row.read_stored)(core, client, input)
+    Ok(AnyRequest { request: (row.read_stored)(core, client, input)?, attributes })
 }
 
 /// The inputs of a call beside the request.
@@ -174,8 +209,6 @@ impl<R: PolicyRequest + Sync> ReportedRequest for R {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

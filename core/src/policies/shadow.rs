@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::dry_run::report::level;
-use super::evaluate::context::{NS_PER_MS, live_context};
+use super::evaluate::context::{Attributes, NS_PER_MS, live_context};
 use super::evaluate::redaction::redacted;
-use super::kinds::{CallInputs, PolicyRequest};
+use super::kinds::{CallInputs, PolicyRequest, reported_input};
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::platform::error::{Error, Result};
@@ -96,17 +96,18 @@ pub(super) fn queue_run<R: PolicyRequest>(
     core: &Core,
     client: &Client,
     rollout: &Arc<Rollout>,
-    request: R,
+    (request, attributes): (R, &Attributes),
     active: Option<R::Output>,
 ) {
-    let context = live_context(core, client);
+    let context = live_context(core, client, attributes);
+    let attributes = attributes.clone();
     let keys = client.tenant.policies.verification_keys.clone();
     let candidate = Arc::clone(&rollout.policy);
     let run = move || {
         let Some(policy) = &candidate.policy() else { return Comparison::Skipped };
         let inputs = CallInputs { context: &context, config: &candidate.config, keys: &keys };
         match request.call(CallClass::Background, policy, inputs) {
-            Some(report) => compare(&request, active.as_ref(), report),
+            Some(report) => compare((&request, &attributes), active.as_ref(), report),
             None => Comparison::Skipped,
         }
     };
@@ -117,13 +118,13 @@ pub(super) fn queue_run<R: PolicyRequest>(
 }
 
 fn compare<R: PolicyRequest>(
-    request: &R,
+    (request, attributes): (&R, &Attributes),
     active: Option<&R::Output>,
     candidate: CallReport<R::Output>,
 ) -> Comparison {
     let difference = |output: Value| {
         json!({
-            "input": request.to_json(),
+            "input": reported_input(request, attributes),
             "active": active.map(R::output_as_json),
             "candidate": output,
         })
@@ -143,10 +144,11 @@ pub(super) fn queue_sample<R: PolicyRequest>(
     core: &Core,
     client: &Client,
     active: &ActivePolicy,
-    request: R,
+    (request, attributes): (R, &Attributes),
 ) {
     if let Some(slot) = active.sample_throttle.next_slot(core.clock.monotonic_ns() / NS_PER_MS) {
-        let input = Box::new(move || request.to_json());
+        let attributes = attributes.clone();
+        let input = Box::new(move || reported_input(&request, &attributes));
         core.policy_shadows.push(Job::Sample { client: client.id(), kind: R::KIND, slot, input });
     }
 }

@@ -3,6 +3,7 @@
 
 mod load;
 mod payment_method;
+mod rates;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

@@ -9,6 +9,7 @@
 mod cache;
 mod country_cache;
 pub(crate) mod families;
+mod performance;
 mod policy_input;
 mod ranking;
 mod response;
@@ -17,9 +18,11 @@ mod response_cache;
 use std::borrow::Cow;
 
 use rampart_plugins::contract::PolicyKind;
+use rust_decimal::Decimal;
 use serde_json::Value;
 
 pub use self::cache::MethodCache;
+pub use self::performance::PerformanceCache;
 use self::policy_input::policy_input;
 use self::ranking::RankingContext;
 pub use self::response_cache::MethodList;
@@ -32,7 +35,11 @@ use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
 use crate::policies;
 use crate::tenancy::tenants::Scope;
-use rampart_types::PAYMENT_METHOD_COUNTRIES;
+use crate::trading::catalogue::Catalogue;
+use crate::trading::channel::{CHANNELS, channel};
+use crate::trading::pricing::AMOUNT_MAX;
+use rampart_types::decimal::{fits_decimals, from_number_or_text};
+use rampart_types::{CurrencyCode, PAYMENT_METHOD_COUNTRIES};
 
 /// Version 2, the only one.
 pub struct V2;
@@ -47,11 +54,26 @@ impl Endpoint for V2 {
         summary: "List payment methods, best first",
         details: "The order follows the partner's own rule if it has one, else the user's last \
                   method, then what users of the country prefer.",
-        query: &[optional(
-            "countryCode",
-            Kind::Known(&PAYMENT_METHOD_COUNTRIES),
-            "The user's country; any other text is ignored. It counts only without a user.",
-        )],
+        query: &[
+            optional(
+                "countryCode",
+                Kind::Known(&PAYMENT_METHOD_COUNTRIES),
+                "The user's country; any other text is ignored. It counts only without a user.",
+            ),
+            optional(
+                "channel",
+                Kind::Known(&CHANNELS),
+                "The kind of program that the user holds, for the partner's own rule; any other \
+                 text is ignored.",
+            ),
+            optional(
+                "fiatAmount",
+                Kind::Text,
+                "What the user is about to pay, for the partner's own rule; counts with \
+                 `fiatCurrency`.",
+            ),
+            optional("fiatCurrency", Kind::Text, "Code of the amount's currency, such as `EUR`."),
+        ],
         answer: r#"{"paymentMethods": [{
             "code": "creditCard",
             "label": "Credit card",
@@ -66,26 +88,24 @@ impl Endpoint for V2 {
         ..Doc::NONE
     };
     type Caller = ClientMaybeUser;
-    type Request = Option<String>;
+    type Request = Stated;
     type Response = MethodList;
 
-    fn read(input: &Input, _: &ClientMaybeUser) -> Result<Option<String>> {
-        let fields = Fields::of_query(input.head.query.as_deref());
-        let code = fields.value("countryCode").and_then(Value::as_str).map(str::to_lowercase);
-        let listed = |code: &String| PAYMENT_METHOD_COUNTRIES.contains(&code.as_str());
-        Ok(code.filter(listed).map(|code| code.to_uppercase()))
+    fn read(input: &Input, caller: &ClientMaybeUser) -> Result<Stated> {
+        Ok(Stated::read(input.head.query.as_deref(), &caller.client.catalogue))
     }
 
     async fn call(
         core: &Core,
         caller: ClientMaybeUser,
-        country: Option<String>,
+        Stated { country, channel, amount }: Stated,
     ) -> Result<MethodList> {
         let ClientMaybeUser { client, user } = caller;
         let context = match user {
             Some(user) => RankingContext::for_user(core, &client, user).await?,
             None => RankingContext::for_country(country),
         };
+        let context = RankingContext { channel, amount, ..context };
         let methods = core.method_cache.for_catalogue(&client.catalogue);
         let (catalogue, responses) = (&methods.catalogue, &methods.responses);
         let cached = methods.countries.get(catalogue, &context);
@@ -94,10 +114,14 @@ impl Endpoint for V2 {
             None => Cow::Owned(context.rank(catalogue)),
         };
         if client.tenant.policies.has(PolicyKind::MethodOrder) {
-            let policy_methods = methods.policy_methods();
-            let input = match cached {
+            let policy_methods = (&**catalogue, methods.policy_methods());
+            let performance = core.method_performance.get(client.id());
+            let is_shared = performance.is_none() && !context.states_more_than_country();
+            let input = match cached.filter(|_| is_shared) {
                 Some(country) => country.policy_input(policy_methods, &context),
-                None => policy_input(policy_methods, &context, &order).into(),
+                None => {
+                    policy_input(policy_methods, &context, &order, performance.as_deref()).into()
+                }
             };
             if let Some(ranking) = policies::rank(core, &client, user, input).await {
                 let shown = ranking.indices.iter().filter_map(|index| order.get(*index).copied());
@@ -107,6 +131,39 @@ impl Endpoint for V2 {
         match cached {
             Some(country) => country.list(catalogue, responses),
             None => responses.list(catalogue, &order),
+        }
+    }
+}
+
+/// The query of a request; what cannot be read counts as absent, because the document has no code
+/// for it.
+#[derive(Debug)]
+pub struct Stated {
+    country: Option<String>,
+    channel: Option<&'static str>,
+    amount: Option<(Decimal, CurrencyCode)>,
+}
+
+impl Stated {
+    fn read(query: Option<&str>, catalogue: &Catalogue) -> Self {
+        let fields = Fields::of_query(query);
+        let text = |name| fields.value(name).and_then(Value::as_str);
+        let listed = |code: &String| PAYMENT_METHOD_COUNTRIES.contains(&code.as_str());
+        let country = text("countryCode").map(str::to_lowercase).filter(listed);
+        let currency = text("fiatCurrency").and_then(|code| code.parse().ok());
+        let currency = currency.and_then(|code| catalogue.currencies.get(&code));
+        let currency = currency.filter(|currency| currency.crypto.is_none());
+        let amount = fields
+            .value("fiatAmount")
+            .and_then(from_number_or_text)
+            .filter(|amount| *amount > Decimal::ZERO && *amount <= Decimal::from(AMOUNT_MAX));
+        Self {
+            country: country.map(|code| code.to_uppercase()),
+            channel: text("channel").and_then(channel),
+            amount: amount
+                .zip(currency)
+                .filter(|(amount, currency)| fits_decimals(*amount, currency.scale()))
+                .map(|(amount, currency)| (amount, currency.code())),
         }
     }
 }

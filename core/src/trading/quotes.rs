@@ -5,6 +5,7 @@ mod claims;
 pub mod create;
 mod fees;
 mod limits;
+mod policy_user;
 mod request;
 pub mod token;
 

@@ -3,6 +3,7 @@
 mod lifecycle;
 mod replayed;
 mod signed;
+mod told;
 mod trials;
 
 use base64::Engine as _;

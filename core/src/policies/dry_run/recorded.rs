@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::Core;
 use crate::platform::error::{Error, Result};
+use crate::policies::evaluate::context::Attributes;
 use crate::policies::kinds::{self, AnyRequest};
 use crate::policies::lifecycle::error::LifecycleError;
 use crate::policies::lifecycle::target::Target;
@@ -61,7 +62,9 @@ async fn payloads(core: &Core, target: Target<'_>) -> Result<Vec<AnyRequest>> {
     )
     .fetch_all(&core.db)
     .await?;
-    let open =
-        |sealed| kinds::read_stored(core, target.client, target.kind, &Value::String(sealed));
+    let open = |sealed| {
+        let stored = (&Value::String(sealed), Attributes::new());
+        kinds::read_stored(core, target.client, target.kind, stored)
+    };
     sealed.into_iter().map(open).collect()
 }

@@ -18,7 +18,7 @@ pub(crate) fn call(
     keys: &KeyRing,
 ) -> Option<Map<String, Value>> {
     let inputs = CallInputs { context, config, keys };
-    request.call_reported(policy, inputs).map(as_json)
+    request.call(policy, inputs).map(as_json)
 }
 
 fn as_json(report: CallReport<ReportedOutput>) -> Map<String, Value> {

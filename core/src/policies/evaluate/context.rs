@@ -1,5 +1,7 @@
 //! The context of live calls.
 
+use std::collections::BTreeMap;
+
 use rampart_plugins::contract::CallContext;
 use ring::digest::{SHA256, digest};
 use uuid::Builder;
@@ -9,6 +11,9 @@ use crate::auth::caller::Client;
 
 pub(crate) const NS_PER_MS: u64 = 1_000_000;
 const MS_PER_SECOND: u64 = 1_000;
+
+/// Facts about a call that the request's type has no member for, by their keys.
+pub(crate) type Attributes = BTreeMap<String, String>;
 
 /// The context of a call that no request waits for. A policy cannot tell it from a live one: its id is
 /// a UUIDv7 of that second, as the edge makes them. The same `seed` gives the same context.
@@ -31,14 +36,19 @@ pub(crate) fn context_at(partner: &str, now: u32, seed: &str) -> CallContext {
     }
 }
 
+/// Attributes as the contract has them: sorted by key.
+pub(crate) fn contract_form(attributes: &Attributes) -> Vec<(String, String)> {
+    attributes.iter().map(|(key, value)| (key.clone(), value.clone())).collect()
+}
+
 /// The context of a call that a request waits for.
-pub(crate) fn live_context(core: &Core, client: &Client) -> CallContext {
+pub(crate) fn live_context(core: &Core, client: &Client, attributes: &Attributes) -> CallContext {
     CallContext {
         partner: client.tenant.slug.to_string(),
         request_id: client.request_id.to_string(),
         now: u32::try_from(core.clock.unix_seconds()).unwrap_or(u32::MAX),
         rehearsal: false,
-        attributes: Vec::new(),
+        attributes: contract_form(attributes),
     }
 }
 

@@ -13,6 +13,7 @@ use super::{CallInputs, PolicyRequest};
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::platform::error::{Code, Result};
+use crate::policies::evaluate::context::Attributes;
 use crate::policies::evaluate::{count_outcome, evaluate, ready};
 use crate::policies::manifest::digest_hex;
 use crate::trading::catalogue::Catalogue;
@@ -24,7 +25,7 @@ pub struct PolicyFees {
     /// The rules; neither clamped nor summed.
     pub schedule: FeeSchedule,
     /// For the audit and a replay: `{kind, version, digest, rule, fuel, answer, now, requestId,
-    /// input}`, and `clamped` and `within` if it was clamped.
+    /// input, attributes}`, and `clamped` and `within` if it was clamped.
     pub decision: Value,
 }
 
@@ -49,11 +50,12 @@ pub async fn fee_schedule(
     core: &Core,
     client: &Client,
     user: Option<UserId>,
-    request: FeeRequest,
+    (request, attributes): (FeeRequest, &Attributes),
 ) -> Result<Option<PolicyFees>> {
     ready(core, client, PolicyKind::Fee).await;
     let user = user.map(|user| user.uuid());
-    match evaluate(core, client, user.as_ref().map(|user| &user.as_bytes()[..]), request) {
+    let subject = user.as_ref().map(|user| &user.as_bytes()[..]);
+    match evaluate(core, client, subject, (request, attributes)) {
         Ok(evaluation) => Ok(evaluation.map(|evaluation| PolicyFees {
             schedule: evaluation.output,
             decision: evaluation.decision,

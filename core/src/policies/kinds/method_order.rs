@@ -15,12 +15,13 @@ use super::{CallInputs, PolicyRequest};
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::platform::error::Result;
+use crate::policies::evaluate::context::Attributes;
 use crate::policies::evaluate::{evaluate, ready};
 use crate::trading::catalogue::{Catalogue, PaymentMethod, PaymentMethodKind};
 use rampart_types::UserId;
 use rampart_types::money::percent_of;
 
-/// The purchase from which a method's cost is computed, in fiat.
+/// The purchase from which a method's cost is computed where no amount is known, in fiat.
 const REFERENCE_AMOUNT: Decimal = Decimal::ONE_HUNDRED;
 
 /// The methods to show, best first; `None` when the built-in order applies: there is no policy for
@@ -35,8 +36,8 @@ pub async fn rank(
 ) -> Option<Ranking> {
     ready(core, client, PolicyKind::MethodOrder).await;
     let user = user.map(|user| user.uuid());
-    let evaluation =
-        evaluate(core, client, user.as_ref().map(|user| &user.as_bytes()[..]), request);
+    let subject = user.as_ref().map(|user| &user.as_bytes()[..]);
+    let evaluation = evaluate(core, client, subject, (request, &Attributes::new()));
     Some(evaluation.ok()??.output)
 }
 
@@ -61,16 +62,16 @@ pub(crate) fn policy_methods(catalogue: &Catalogue) -> Vec<Method> {
         kind: method_kind(method.kind),
         currencies: currencies.iter().cloned().collect(),
         success_rate: None,
-        cost: cost_ppm(method),
+        cost: cost_ppm(method, REFERENCE_AMOUNT),
         settles_in: None,
     });
     facts.collect()
 }
 
-/// Cost of a purchase of [`REFERENCE_AMOUNT`] with this method, in parts per million of it.
-fn cost_ppm(method: &PaymentMethod) -> Option<i32> {
-    let percentage = percent_of(REFERENCE_AMOUNT, method.fee_percentage)?;
-    let cost = method.fee_fixed.checked_add(percentage)?.checked_div(REFERENCE_AMOUNT)?;
+/// Cost of a purchase of this amount of fiat with this method, in parts per million of it.
+pub(crate) fn cost_ppm(method: &PaymentMethod, amount: Decimal) -> Option<i32> {
+    let percentage = percent_of(amount, method.fee_percentage)?;
+    let cost = method.fee_fixed.checked_add(percentage)?.checked_div(amount)?;
     cost.checked_mul(Decimal::ONE_THOUSAND)?.checked_mul(Decimal::ONE_THOUSAND)?.to_i32()
 }
 
@@ -133,8 +134,9 @@ mod tests {
             enabled: true,
             context: Value::Array(Vec::new()),
         };
-        assert_eq!(cost_ppm(&method), Some(3_500));
+        assert_eq!(cost_ppm(&method, REFERENCE_AMOUNT), Some(3_500));
+        assert_eq!(cost_ppm(&method, Decimal::TEN), Some(35_000));
         method.fee_percentage = Decimal::new(25, 1);
-        assert_eq!(cost_ppm(&method), Some(28_500));
+        assert_eq!(cost_ppm(&method, REFERENCE_AMOUNT), Some(28_500));
     }
 }

@@ -34,7 +34,7 @@ impl Default for CountryCache {
 }
 
 impl CountryCache {
-    /// The entry of the context's country; `None` when more than the country is known.
+    /// The entry of the context's country; `None` when the order depends on more.
     pub(super) fn get(
         &self,
         catalogue: &Catalogue,
@@ -79,10 +79,10 @@ impl CountryMethods {
     /// The policy's input; `context` is that of the country.
     pub(super) fn policy_input(
         &self,
-        methods: &[Method],
+        methods: (&Catalogue, &[Method]),
         context: &RankingContext,
     ) -> Arc<RankRequest> {
-        let build = || Arc::new(policy_input(methods, context, &self.order));
+        let build = || Arc::new(policy_input(methods, context, &self.order, None));
         Arc::clone(self.input.get_or_init(build))
     }
 }
@@ -96,18 +96,18 @@ mod tests {
     #[test]
     fn users_of_a_country_share_one_entry() {
         let (catalogue, countries) = (catalogue(), CountryCache::default());
-        let methods = policy_methods(&catalogue);
+        let methods = (&catalogue, &policy_methods(&catalogue)[..]);
         let context =
             |country: Option<&str>| RankingContext::for_country(country.map(str::to_owned));
         let entry = |country| countries.get(&catalogue, &context(country)).unwrap();
         let (dutch, unknown) = (entry(Some("NL")), entry(None));
         assert!(std::ptr::eq(dutch, entry(Some("NL"))) && !std::ptr::eq(dutch, unknown));
         assert_eq!((&dutch.order[..], &unknown.order[..]), (&[4, 3, 0, 1][..], &[0, 1, 3, 4][..]));
-        let input = dutch.policy_input(&methods, &context(Some("NL")));
-        assert!(Arc::ptr_eq(&input, &dutch.policy_input(&methods, &context(Some("NL")))));
+        let input = dutch.policy_input(methods, &context(Some("NL")));
+        assert!(Arc::ptr_eq(&input, &dutch.policy_input(methods, &context(Some("NL")))));
         assert_eq!((input.user.country.as_str(), input.methods.len()), ("NL", 4));
         assert_eq!(input.methods[0].id, "d");
-        let german = entry(Some("DE")).policy_input(&methods, &context(Some("DE")));
+        let german = entry(Some("DE")).policy_input(methods, &context(Some("DE")));
         assert_eq!(german.user.country, "DE");
     }
 

@@ -3,11 +3,13 @@
 
 use std::sync::Arc;
 
+use rust_decimal::Decimal;
+
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::platform::error::Result;
 use crate::trading::catalogue::{Catalogue, PaymentMethod};
-use rampart_types::UserId;
+use rampart_types::{CurrencyCode, UserId};
 
 /// The facts about a user that decide the order.
 #[derive(Debug, Default)]
@@ -18,6 +20,10 @@ pub(super) struct RankingContext {
     pub(super) last_used: Option<String>,
     /// The user's verification level; empty without a user.
     pub(super) tier: String,
+    /// The channel that the request states.
+    pub(super) channel: Option<&'static str>,
+    /// The amount of fiat that the request states.
+    pub(super) amount: Option<(Decimal, CurrencyCode)>,
 }
 
 impl RankingContext {
@@ -42,9 +48,18 @@ impl RankingContext {
         )
         .fetch_optional(&core.db)
         .await?;
-        let context =
-            row.map(|row| Self { country: row.country, last_used: row.last_used, tier: row.level });
+        let context = row.map(|row| Self {
+            country: row.country,
+            last_used: row.last_used,
+            tier: row.level,
+            ..Self::default()
+        });
         Ok(context.unwrap_or_default())
+    }
+
+    /// True if a policy may be told more than the country.
+    pub(super) fn states_more_than_country(&self) -> bool {
+        self.channel.is_some() || self.amount.is_some()
     }
 
     /// Catalogue positions of the enabled methods, in the built-in order.

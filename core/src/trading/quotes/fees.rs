@@ -1,27 +1,26 @@
 //! The fee rules of a quote: those of the partner's policy, or the built-in ones.
 
-use rampart_plugins::contract::{self, FeeRequest, Money, PolicyKind, Stage};
+use rampart_plugins::contract::{self, FeeRequest, Money, PolicyKind};
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
 use super::Side;
+use super::policy_user::PolicyUser;
 use super::request::Request;
 use crate::Core;
 use crate::auth::caller::ClientMaybeUser;
 use crate::platform::error::Result;
-use crate::policies::{self, PolicyFees};
+use crate::policies::{self, Attributes, PolicyFees};
+use crate::trading::catalogue::Currency;
 use crate::trading::pricing::{
     BoundedFee, Bounds, Given, PAYMENT_METHOD_PERCENT_MAX, Priced, Rules, SPREAD_PERCENT_MAX,
     SPREAD_PERCENT_MIN, Unpriceable,
 };
-use rampart_types::Country;
 use rampart_types::decimal::divide_down;
 use rampart_types::money::fiat_value;
 
 /// Decimals of computed amounts and rates in a policy's input.
 const POLICY_DECIMALS: u32 = 18;
-/// The country in a policy's input if none is known (a user-assigned code of ISO 3166-1).
-const COUNTRY_UNKNOWN: &str = "ZZ";
 
 /// The rules of one quote, and the policy that they are from.
 pub(super) struct Fees {
@@ -53,9 +52,19 @@ impl Fees {
         };
         let policy = match tenant.policies.has(PolicyKind::Fee) {
             true => {
-                let input = policy_input(caller, side, request, price)
+                let (client, user) = (&caller.client, caller.user);
+                let facts = match user {
+                    Some(user) => Some(PolicyUser::read(core, client.id(), user).await?),
+                    None => None,
+                };
+                let volume = facts.as_ref().and_then(|user| {
+                    let (pays, _) = paid_and_received(side, request);
+                    user.volume_in(pays, &client.catalogue, core.clock.now())
+                });
+                let input = policy_input(side, request, price, (facts, volume))
                     .ok_or_else(|| request.unpriceable(Unpriceable::TooLarge))?;
-                policies::fee_schedule(core, &caller.client, caller.user, input).await?
+                let call = (input, &attributes(request));
+                Box::pin(policies::fee_schedule(core, client, user, call)).await?
             }
             false => None,
         };
@@ -117,20 +126,37 @@ impl Fees {
     }
 }
 
-/// The policy's input. If the request gives the other amount, the amount that the user pays is
-/// converted at the mid price, because the exact one depends on the policy's output.
+/// The currencies that the user pays and receives.
+fn paid_and_received(side: Side, request: &Request) -> (&Currency, &Currency) {
+    let pair = &request.pair;
+    match side {
+        Side::Buy => (&pair.quote, &pair.base),
+        Side::Sell => (&pair.base, &pair.quote),
+    }
+}
+
+/// The attributes of the call: what the request says that the contract has no member for.
+fn attributes(request: &Request) -> Attributes {
+    let channel = request.channel.map(|channel| ("channel", channel.to_owned()));
+    let fee = request.fee.map(|fee| ("requested-fee-percentage", plain(fee)));
+    let known = [channel, fee].into_iter().flatten();
+    known.map(|(key, value)| (key.to_owned(), value)).collect()
+}
+
+/// The policy's input, for a user with this volume. If the request gives the other amount, the
+/// amount that the user pays is converted at the mid price, because the exact one depends on the
+/// policy's output.
 fn policy_input(
-    caller: &ClientMaybeUser,
     side: Side,
     request: &Request,
     price: Decimal,
+    (user, volume): (Option<PolicyUser>, Option<Decimal>),
 ) -> Option<FeeRequest> {
     let pair = &request.pair;
     let exponent = pair.quote.scale();
-    let (pays, receives) = match side {
-        Side::Buy => (&pair.quote, &pair.base),
-        Side::Sell => (&pair.base, &pair.quote),
-    };
+    let (pays, receives) = paid_and_received(side, request);
+    let country = request.country.map(|country| country.as_str().to_owned());
+    let (user_country, tier) = user.map(|user| (user.country, user.tier)).unzip();
     let pay = match (side, request.given) {
         (Side::Buy, Given::Fiat(fiat)) => fiat,
         (Side::Buy, Given::Crypto(crypto)) => fiat_value(crypto, price, exponent)?,
@@ -142,7 +168,7 @@ fn policy_input(
         Side::Sell => price,
     };
     Some(FeeRequest {
-        stage: Stage::Quote,
+        stage: request.stage,
         side: match side {
             Side::Buy => contract::Side::Buy,
             Side::Sell => contract::Side::Sell,
@@ -151,11 +177,12 @@ fn policy_input(
         receive_currency: receives.code().to_string(),
         mid_rate: plain(mid_rate),
         payment_method: request.method.code.clone(),
-        country: request.country.map_or(COUNTRY_UNKNOWN, Country::as_str).to_owned(),
-        // Quotes of fees do not wait for the database, so the user's level is unknown.
-        user_tier: if caller.user.is_some() { "registered" } else { "guest" }.to_owned(),
-        volume_30d: None,
-        promo_code: None,
+        country: country
+            .or(user_country.flatten())
+            .unwrap_or_else(|| policies::COUNTRY_UNKNOWN.to_owned()),
+        user_tier: tier.unwrap_or_else(|| policies::GUEST_TIER.to_owned()),
+        volume_30d: volume.map(plain),
+        promo_code: request.promo_code.clone(),
     })
 }
 

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use rampart_plugins::contract::Stage;
 use rust_decimal::Decimal;
 use serde_json::Value;
 
@@ -13,6 +14,7 @@ use crate::endpoint::openapi::doc::{Kind, Member, optional, required};
 use crate::http::fields::Fields;
 use crate::platform::error::{Code, Error, Result};
 use crate::trading::catalogue::{Catalogue, Crypto, Currency, Pair, PairStatus, PaymentMethod};
+use crate::trading::channel::{CHANNELS, channel};
 use crate::trading::pricing::{AMOUNT_MAX, Given, Unpriceable};
 use crate::users::accounts::Kind as AccountKind;
 use rampart_types::decimal::{fits_decimals, from_number_or_text};
@@ -20,6 +22,9 @@ use rampart_types::{Country, DestinationTag, InvalidTag, TagKind, WalletAddress}
 
 /// Default payout method.
 const PAYOUT_METHOD_DEFAULT: AccountKind = AccountKind::BankTransfer;
+
+/// Longest promotion code, in bytes.
+const PROMO_CODE_BYTES_MAX: usize = 64;
 
 /// Members of both sides.
 pub(super) const MEMBERS: &[Member] = &[
@@ -47,6 +52,16 @@ pub(super) const MEMBERS: &[Member] = &[
         Kind::Matching("^[A-Za-z]{2}$"),
         "The user's country, as in ISO 3166-1.",
     ),
+    optional(
+        "promoCode",
+        Kind::Sized(0, PROMO_CODE_BYTES_MAX),
+        "A promotion's code, for the partner's own fee rule.",
+    ),
+    optional(
+        "channel",
+        Kind::OneOf(&CHANNELS),
+        "The kind of program that the user holds, for the partner's own fee rule.",
+    ),
 ];
 
 /// Members of buying only.
@@ -73,6 +88,10 @@ pub struct Request {
     pub(super) wallet_address: Option<WalletAddress>,
     pub(super) destination_tag: Option<DestinationTag>,
     pub(super) country: Option<Country>,
+    pub(super) promo_code: Option<String>,
+    pub(super) channel: Option<&'static str>,
+    /// A quote of its own, or the order that is made at once.
+    pub(super) stage: Stage,
 }
 
 impl Request {
@@ -92,6 +111,9 @@ impl Request {
             _ => (None, None),
         };
         let country = fields.optional("countryCode", Code::CountryCodeInvalid, parsed);
+        let promo_code = fields.optional("promoCode", Code::RequestMalformed, promo_code);
+        let channel =
+            fields.optional("channel", Code::RequestMalformed, |value| channel(value.as_str()?));
         let request = pair.zip(method).zip(given).map(|((pair, method), given)| Self {
             pair,
             method,
@@ -100,11 +122,14 @@ impl Request {
             wallet_address,
             destination_tag,
             country,
+            promo_code: promo_code.flatten(),
+            channel,
+            stage: Stage::Quote,
         });
         fields.finish(request)
     }
 
-    /// The request of a purchase for this fiat amount, with defaults for the rest.
+    /// The request of an order that is made at once, for this fiat amount, with defaults for the rest.
     pub(crate) fn purchase(pair: Arc<Pair>, method: Arc<PaymentMethod>, fiat: Decimal) -> Self {
         Self {
             pair,
@@ -114,6 +139,9 @@ impl Request {
             wallet_address: None,
             destination_tag: None,
             country: None,
+            promo_code: None,
+            channel: None,
+            stage: Stage::Order,
         }
     }
 
@@ -127,6 +155,15 @@ impl Request {
             Unpriceable::TooSmall => Error::with_detail(code, "nothing is left after the fees"),
             Unpriceable::TooLarge => Error::with_detail(code, "it is too large"),
         }
+    }
+}
+
+/// Visible ASCII; an empty code is none.
+fn promo_code(value: &Value) -> Option<Option<String>> {
+    match value.as_str()? {
+        "" => Some(None),
+        code if code.len() > PROMO_CODE_BYTES_MAX => None,
+        code => code.bytes().all(|byte| byte.is_ascii_graphic()).then(|| Some(code.to_owned())),
     }
 }
 

@@ -14,6 +14,7 @@ use crate::Core;
 use crate::auth::caller::Client;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Error, Result};
+use crate::policies::evaluate::context::Attributes;
 use crate::policies::evaluate::{count_outcome, evaluate, ready};
 use crate::policies::{replay_tokens, runtime};
 
@@ -101,7 +102,12 @@ pub async fn verify_signature(
     let identifier = payload.fields.iter().find(|field| field.name == "identifier");
     let identifier = identifier.map(|field| field.value.clone());
     ready(core, client, PolicyKind::Signature).await;
-    let evaluation = evaluate(core, client, identifier.as_ref().map(String::as_bytes), payload);
+    let evaluation = evaluate(
+        core,
+        client,
+        identifier.as_ref().map(String::as_bytes),
+        (payload, &Attributes::new()),
+    );
     let Some(evaluation) = evaluation.map_err(|_| Code::SignaturePolicyFailed)? else {
         return Ok(None);
     };

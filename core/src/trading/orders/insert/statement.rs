@@ -34,6 +34,8 @@ pub(crate) struct NewOrderRow {
     pub(crate) status: &'static str,
     pub(crate) status_cause: &'static str,
     pub(crate) pair: String,
+    /// As the quote named it.
+    pub(crate) country: Option<String>,
     pub(crate) payment_method: String,
     pub(crate) wallet_address: String,
     pub(crate) destination_tag: Option<String>,
@@ -97,6 +99,7 @@ impl NewOrderRow {
             status: OrderStatus::Pending.as_str(),
             status_cause: Cause::Confirmed.as_str(),
             pair: quote.pair.to_string(),
+            country: quote.country.map(|country| country.as_str().to_owned()),
             payment_method: quote.payment_method.clone(),
             wallet_address: String::new(),
             destination_tag: None,
@@ -189,7 +192,7 @@ pub(super) async fn insert(
             select * from jsonb_to_recordset($1::jsonb) as asked (
                 client_id uuid, order_id bigint, created_at timestamptz, offer_id uuid,
                 quote_id uuid, user_id uuid, account_id uuid, partner_reference text,
-                status text, status_cause text, pair text, payment_method text,
+                status text, status_cause text, pair text, country text, payment_method text,
                 wallet_address text, destination_tag text, wallet_type text,
                 fiat_amount numeric, fiat_currency text, crypto_amount numeric,
                 crypto_currency text, price numeric, partner_fee numeric,
@@ -226,7 +229,7 @@ pub(super) async fn insert(
         ), placed as (
             insert into buy_order (
                 client_id, order_id, created_at, updated_at, offer_id, quote_id, user_id,
-                account_id, partner_reference, status, status_cause, pair, payment_method,
+                account_id, partner_reference, status, status_cause, pair, country, payment_method,
                 wallet_address, destination_tag, wallet_type, fiat_amount, fiat_currency,
                 crypto_amount, crypto_currency, price, partner_fee, partner_fee_percentage,
                 provider_fee, payment_method_fee, network_fee, spread_fee, affiliate_fee,
@@ -234,7 +237,7 @@ pub(super) async fn insert(
                 policy_decisions, expires_at)
             select
                 client_id, order_id, created_at, created_at, offer_id, quote_id, user_id,
-                account_id, partner_reference, status, status_cause, pair, payment_method,
+                account_id, partner_reference, status, status_cause, pair, country, payment_method,
                 wallet_address, destination_tag, wallet_type, fiat_amount, fiat_currency,
                 crypto_amount, crypto_currency, price, partner_fee, partner_fee_percentage,
                 provider_fee, payment_method_fee, network_fee, spread_fee, affiliate_fee,
