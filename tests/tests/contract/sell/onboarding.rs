@@ -200,4 +200,13 @@ async fn a_signature_policy_decides_what_is_genuine() {
     verify(&acme, &genuine).await.assert_codes(&["ER336"]);
     verify(&acme, &json!({"returnUrl": "app:x"})).await.assert_codes(&["ER339"]);
     verify(&acme, &json!({"signature": "x"})).await.assert_codes(&["ER338"]);
+    // What was made here is genuine as before.
+    let made = create(&acme, json!({"returnUrl": "app:x", "locale": "de"})).await;
+    let made = parameters(made["onboardingUrl"].as_str().unwrap());
+    verify(&acme, &made).await.assert_status(204);
+    let mut altered = made.clone();
+    altered["locale"] = json!("nl");
+    verify(&acme, &altered).await.assert_status(400);
+    let rival = context.partner("rival").await;
+    verify(&rival, &made).await.assert_codes(&["ER336"]);
 }
