@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 
 use super::lifecycle::error::LifecycleError;
 use super::lifecycle::target::Target;
+use super::manifest::fingerprint;
+use super::signed_change;
+use super::statement::{ChangeStatement, SignedChange};
 use crate::Core;
 use crate::platform::audit::{self, Entry};
 use crate::platform::crypto::Secret;
@@ -28,6 +31,7 @@ pub(crate) struct NewKey<'a> {
     /// Start and end of its validity, if bounded: outside it the key verifies nothing.
     pub(crate) not_before: Option<DateTime<Utc>>,
     pub(crate) not_after: Option<DateTime<Utc>>,
+    pub(crate) signed: Option<&'a SignedChange>,
 }
 
 /// Checks that the partner has every key that a policy names in its description of itself.
@@ -64,7 +68,8 @@ pub(super) async fn check_named(
 /// Stores a key under this name, replacing another.
 ///
 /// # Errors
-/// [`LifecycleError::Invalid`] with the problem, without quoting the key.
+/// [`LifecycleError::Invalid`] with the problem, without quoting the key;
+/// [`LifecycleError::Conflict`] where the change must be signed and is not.
 pub(crate) async fn put(
     core: &Core,
     actor: &str,
@@ -72,7 +77,7 @@ pub(crate) async fn put(
     name: &str,
     new: NewKey<'_>,
 ) -> Result<(), LifecycleError> {
-    let NewKey { algorithm, key, not_before, not_after } = new;
+    let NewKey { algorithm, key, not_before, not_after, signed } = new;
     if not_before.zip(not_after).is_some_and(|(from, to)| from >= to) {
         return Err(LifecycleError::Invalid("notAfter: it is not after notBefore".into()));
     }
@@ -87,6 +92,14 @@ pub(crate) async fn put(
     let sealed = core.keys.seal(&core.clock, &context, key.expose().as_bytes())?;
     let mut tx = core.db.begin().await?;
     revision::client_changed(&mut tx, client).await?;
+    let change = ChangeStatement {
+        fingerprint: Some(fingerprint(key.expose())),
+        algorithm: Some(algorithm.to_owned()),
+        not_before,
+        not_after,
+        ..change_of("verification-key.put", slug, name)
+    };
+    signed_change::check_of_partner(core, &mut tx, client, signed, change).await?;
     let others = sqlx::query_scalar!(
         r#"select count(*) as "count!" from verification_key where client_id = $1 and name <> $2"#,
         client.uuid(),
@@ -124,6 +137,16 @@ pub(crate) async fn put(
     Ok(core.refresh().await?)
 }
 
+/// The statement about a change of this key.
+fn change_of(action: &str, slug: &str, name: &str) -> ChangeStatement {
+    ChangeStatement {
+        action: action.to_owned(),
+        partner: Some(slug.to_owned()),
+        key: Some(name.to_owned()),
+        ..ChangeStatement::default()
+    }
+}
+
 /// Checks the name of a key.
 ///
 /// # Errors
@@ -139,15 +162,19 @@ pub(super) fn check_name(name: &str) -> Result<(), LifecycleError> {
 /// Deletes a key: payloads it signed are refused from then on.
 ///
 /// # Errors
-/// [`LifecycleError::NotFound`] when there is none of this name.
+/// [`LifecycleError::NotFound`] when there is none of this name, [`LifecycleError::Conflict`] where
+/// the change must be signed and is not.
 pub(crate) async fn delete(
     core: &Core,
     actor: &str,
     (client, slug): (ClientId, &str),
     name: &str,
+    signed: Option<&SignedChange>,
 ) -> Result<(), LifecycleError> {
     let mut tx = core.db.begin().await?;
     revision::client_changed(&mut tx, client).await?;
+    let change = change_of("verification-key.delete", slug, name);
+    signed_change::check_of_partner(core, &mut tx, client, signed, change).await?;
     let deleted = sqlx::query!(
         "delete from verification_key where client_id = $1 and name = $2",
         client.uuid(),

@@ -29,8 +29,7 @@ pub(super) async fn check(
     target: Target<'_>,
     expected: ChangeStatement,
 ) -> Result<(), LifecycleError> {
-    let is_required = manifest::is_required(core, conn, target.client).await?;
-    check_statement(core, conn, is_required, target.signed, expected).await
+    check_of_partner(core, conn, target.client, target.signed, expected).await
 }
 
 /// Checks a change of a partner's requirement itself, as [`check`]. The caller holds the row lock of
@@ -44,12 +43,27 @@ pub(crate) async fn check_requirement(
     (client, slug): (rampart_types::ClientId, &str),
     signed: Option<&SignedChange>,
 ) -> Result<(), LifecycleError> {
-    let is_required = manifest::is_required(core, conn, client).await?;
     let expected = ChangeStatement {
         action: "policy.waive-signature".to_owned(),
         partner: Some(slug.to_owned()),
         ..ChangeStatement::default()
     };
+    check_of_partner(core, conn, client, signed, expected).await
+}
+
+/// Checks a change of what a partner's policies rely on, as [`check`]. The caller holds the row lock
+/// of the client.
+///
+/// # Errors
+/// As [`check`].
+pub(super) async fn check_of_partner(
+    core: &Core,
+    conn: &mut Connection,
+    client: rampart_types::ClientId,
+    signed: Option<&SignedChange>,
+    expected: ChangeStatement,
+) -> Result<(), LifecycleError> {
+    let is_required = manifest::is_required(core, conn, client).await?;
     check_statement(core, conn, is_required, signed, expected).await
 }
 

@@ -3,6 +3,7 @@
 //!
 //! The signature is Ed25519 (RFC 8032) over [`DOMAIN`] and the text of the statement, byte for byte.
 
+use chrono::{DateTime, Utc};
 use ring::signature::Ed25519KeyPair;
 use rustls::pki_types::PrivatePkcs8KeyDer;
 use rustls::pki_types::pem::PemObject as _;
@@ -31,12 +32,23 @@ pub struct ChangeStatement {
     /// Percentage of the users, 1 to 100.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percentage: Option<i16>,
-    /// Name of the operator's key that is registered or removed.
+    /// Name of the operator's key that is registered or removed, or of the verification key that is set
+    /// or deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// SHA-256 of the PEM of the key that is registered, without outer white space, in lower-case hex.
+    /// SHA-256 of the text of the key that is registered or set, without outer white space, in
+    /// lower-case hex.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
+    /// Algorithm of the verification key that is set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub algorithm: Option<String>,
+    /// Start of its validity, if bounded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_before: Option<DateTime<Utc>>,
+    /// End of its validity, if bounded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_after: Option<DateTime<Utc>>,
     /// Time of the signature, in seconds since 1970.
     pub at: i64,
 }

@@ -69,6 +69,9 @@ async fn required() -> (TestContext, Ed25519KeyPair) {
         sent["activate"] = json!(version == 1);
         stage(&context, FEE, guest, sent).await.assert_status(201);
     }
+    let kept = json!({"algorithm": "ed25519", "key": ed25519(6).1});
+    let path = format!("{PARTNER}/verification-keys/kept");
+    context.admin(Method::PUT, &path, kept).await.assert_status(200);
     let require = json!({"policySignatureRequired": true});
     let changed = context.admin(Method::PATCH, PARTNER, require).await.assert_status(200).json();
     assert_eq!(changed["policySignatureRequired"], true);
@@ -102,6 +105,12 @@ async fn where_it_is_required_only_what_an_operator_signed_becomes_a_version() {
 async fn a_stolen_token_changes_no_policy_whose_changes_must_be_signed() {
     let (context, pair) = required().await;
     let before = history(&context, FEE).await;
+    let keys = || async {
+        let keys = "select string_agg(k.name || ' ' || c.revision, ',') \
+                    from verification_key k join client c using (client_id)";
+        sqlx::query_scalar::<_, Option<String>>(keys).fetch_one(context.db()).await.unwrap()
+    };
+    let kept = keys().await;
     let path = |end: &str| format!("{FEE}{end}");
     let stolen = [
         (Method::POST, path("/versions/2/activate"), json!({})),
@@ -113,6 +122,12 @@ async fn a_stolen_token_changes_no_policy_whose_changes_must_be_signed() {
         (Method::PATCH, PARTNER.to_owned(), json!({"policySignatureRequired": false})),
         (Method::PUT, "/admin/v1/operator-keys/thief".into(), json!({"publicKey": ed25519(9).1})),
         (Method::DELETE, KEY.into(), json!({})),
+        (
+            Method::PUT,
+            format!("{PARTNER}/verification-keys/partner-ed25519"),
+            json!({"algorithm": "ed25519", "key": ed25519(9).1}),
+        ),
+        (Method::DELETE, format!("{PARTNER}/verification-keys/kept"), json!({})),
     ];
     for (method, path, body) in stolen {
         let answer = context.admin(method.clone(), &path, body.clone()).await;
@@ -127,6 +142,38 @@ async fn a_stolen_token_changes_no_policy_whose_changes_must_be_signed() {
         }
     }
     assert_eq!(history(&context, FEE).await, before);
+    assert_eq!(keys().await, kept);
+}
+
+#[tokio::test]
+async fn a_signed_statement_sets_the_verification_key_that_it_names() {
+    let (context, pair) = required().await;
+    let path = format!("{PARTNER}/verification-keys/main");
+    let (key, until) = (ed25519(8).1, "2100-01-01T00:00:00Z");
+    let fingerprint = manifest::digest_hex(key.trim().as_bytes());
+    let about = json!({"action": "verification-key.put", "partner": "acme", "key": "main",
+        "fingerprint": fingerprint, "algorithm": "ed25519", "notAfter": until});
+    let put = async |name: &str, value: Value| {
+        let mut body = json!({"algorithm": "ed25519", "key": key, "notAfter": until,
+            "signed": statement(&context, &pair, about.clone())});
+        body[name] = value;
+        context.admin(Method::PUT, &path, body).await
+    };
+    for (name, value) in [
+        ("key", json!(ed25519(9).1)),
+        ("notAfter", Value::Null),
+        ("notAfter", json!("2101-01-01T00:00:00Z")),
+        ("notBefore", json!("2020-01-01T00:00:00Z")),
+    ] {
+        let refused = put(name, value).await;
+        assert!(refused.assert_status(422).text().contains("another change"), "{name}");
+    }
+    put("notAfter", json!(until)).await.assert_status(200);
+    let gone = json!({"action": "verification-key.delete", "partner": "acme", "key": "main"});
+    context.admin(Method::DELETE, &path, json!({})).await.assert_status(409);
+    let gone = json!({"signed": statement(&context, &pair, gone)});
+    context.admin(Method::DELETE, &path, gone.clone()).await.assert_status(204);
+    context.admin(Method::DELETE, &path, gone).await.assert_status(409);
 }
 
 #[tokio::test]

@@ -138,11 +138,11 @@ impl Endpoint for RemoveOperatorKey {
     }
 }
 
-/// The removal of an operator's key.
+/// The removal of a key.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "OperatorKeyRemoval")]
+#[schemars(rename = "KeyRemoval")]
 #[serde(deny_unknown_fields)]
 pub struct Removal {
     /// A signed statement, where signatures are required.
-    signed: Option<SignedChange>,
+    pub(super) signed: Option<SignedChange>,
 }

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::NAME;
+use super::signing::Removal;
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
@@ -17,6 +18,7 @@ use crate::operate::admin::partners::{self, SLUG};
 use crate::platform::crypto::Secret;
 use crate::platform::error::Result;
 use crate::policies::keys::{self, NewKey};
+use crate::policies::statement::SignedChange;
 
 /// `PUT /admin/v1/partners/{slug}/verification-keys/{name}`
 pub struct PutVerificationKey;
@@ -29,7 +31,8 @@ impl Endpoint for PutVerificationKey {
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Set a verification key of a partner",
-        details: "A `signature` policy of the partner may name it.",
+        details: "A `signature` policy of the partner may name it. 409 without a signed statement \
+                  where the partner's policies must be signed.",
         path: &[SLUG, NAME],
         body: Shape::of::<Key>(),
         request: r#"{"algorithm": "hmac-sha256", "key": "c2VjcmV0IG9mIHRoZSBwYXJ0bmVyIGhlcmU=",
@@ -53,8 +56,9 @@ impl Endpoint for PutVerificationKey {
         (slug, name, key): (String, String, Key),
     ) -> Result<Json<KeySet>> {
         let (client, _) = partners::find(core, &slug).await?;
-        let Key { algorithm, key, not_before, not_after } = key;
-        let new = NewKey { algorithm: &algorithm, key: &key, not_before, not_after };
+        let Key { algorithm, key, not_before, not_after, signed } = key;
+        let signed = signed.as_ref();
+        let new = NewKey { algorithm: &algorithm, key: &key, not_before, not_after, signed };
         keys::put(core, operator.actor(), (client, &slug), &name, new).await?;
         Ok(Json(KeySet { name, algorithm, not_before, not_after }))
     }
@@ -74,6 +78,8 @@ pub struct Key {
     not_before: Option<DateTime<Utc>>,
     /// Signatures after it are refused.
     not_after: Option<DateTime<Utc>>,
+    /// A signed statement, where signatures are required.
+    signed: Option<SignedChange>,
 }
 
 /// A verification key that is set.
@@ -95,27 +101,33 @@ impl Endpoint for DeleteVerificationKey {
     const PATH: &'static str = "/admin/v1/partners/{slug}/verification-keys/{name}";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
     const ROLES: &'static [Role] = &[Role::Platform];
+    const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Delete a verification key of a partner",
-        details: "Policies that name it fail from then on.",
+        details: "Policies that name it fail from then on. 409 without a signed statement where the \
+                  partner's policies must be signed.",
         path: &[SLUG, NAME],
+        body: Shape::of::<Removal>(),
+        request: "{}",
         ..Doc::NONE
     };
     type Caller = Operator;
-    type Request = (String, String);
+    type Request = (String, String, Removal);
     type Response = NoContent;
 
-    fn read(input: &Input, _: &Operator) -> Result<(String, String)> {
-        Ok((input.param("slug").to_owned(), input.param("name").to_owned()))
+    fn read(input: &Input, _: &Operator) -> Result<(String, String, Removal)> {
+        let removal = strict::body(input)?;
+        Ok((input.param("slug").to_owned(), input.param("name").to_owned(), removal))
     }
 
     async fn call(
         core: &Core,
         operator: Operator,
-        (slug, name): (String, String),
+        (slug, name, Removal { signed }): (String, String, Removal),
     ) -> Result<NoContent> {
         let (client, _) = partners::find(core, &slug).await?;
-        keys::delete(core, operator.actor(), (client, &slug), &name).await?;
+        let actor = operator.actor();
+        keys::delete(core, actor, (client, &slug), &name, signed.as_ref()).await?;
         Ok(NoContent)
     }
 }
