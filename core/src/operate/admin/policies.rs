@@ -11,10 +11,13 @@ use rampart_plugins::contract::PolicyKind;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::approvals;
 use super::operator::Operator;
 use super::partners::{self, SLUG};
 use crate::Core;
+use crate::endpoint::Endpoint;
 use crate::endpoint::openapi::doc::{Kind, Member, required};
+use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::error::{Denial, Error, Result};
 use crate::policies::lifecycle::{LifecycleError, REASON_CHARS_MAX, Target};
@@ -65,6 +68,23 @@ impl Policy {
         .fetch_optional(&core.db)
         .await?;
         required.ok_or_else(|| Denial::not_found("partner").into())
+    }
+
+    /// Holds a change of what is active back until a second operator has agreed, where the partner
+    /// demands one.
+    ///
+    /// # Errors
+    /// 404 without such a partner; those of [`approvals::hold`].
+    async fn hold<E: Endpoint>(
+        &self,
+        core: &Core,
+        input: &Input,
+        operator: &Operator,
+    ) -> Result<Option<Reply>> {
+        if !self.needs_second(core).await? {
+            return Ok(None);
+        }
+        approvals::hold::<E>(core, input, operator).await
     }
 
     /// The target of a change.

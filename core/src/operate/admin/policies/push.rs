@@ -14,7 +14,6 @@ use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::{self, strict};
 use crate::http::reply::Reply;
 use crate::http::request::Input;
-use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::platform::error::{Denial, Result};
 use crate::policies::lifecycle::{self, VersionSettings, VersionSummary};
@@ -73,10 +72,7 @@ impl Endpoint for PushPolicy {
         operator: &Operator,
         push: &Push,
     ) -> Result<Option<Reply>> {
-        if !(push.policy.needs_second(core).await?) {
-            return Ok(None);
-        }
-        approvals::hold::<Self>(core, input, operator).await
+        push.policy.hold::<Self>(core, input, operator).await
     }
 
     async fn call(core: &Core, operator: Operator, push: Push) -> Result<Json<VersionSummary>> {
@@ -145,10 +141,7 @@ impl Endpoint for ConfigurePolicy {
         operator: &Operator,
         (policy, _): &(Policy, Configuration),
     ) -> Result<Option<Reply>> {
-        if !(policy.needs_second(core).await?) {
-            return Ok(None);
-        }
-        approvals::hold::<Self>(core, input, operator).await
+        policy.hold::<Self>(core, input, operator).await
     }
 
     async fn call(

@@ -10,7 +10,6 @@ use crate::endpoint::{Body, Endpoint, Json, NoContent};
 use crate::http::fields::strict;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
-use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::platform::error::Result;
 use crate::policies::lifecycle::{self, VersionSummary};
@@ -51,10 +50,7 @@ impl Endpoint for RollBackPolicy {
         operator: &Operator,
         policy: &Policy,
     ) -> Result<Option<Reply>> {
-        if !(policy.needs_second(core).await?) {
-            return Ok(None);
-        }
-        approvals::hold::<Self>(core, input, operator).await
+        policy.hold::<Self>(core, input, operator).await
     }
 
     async fn call(core: &Core, operator: Operator, policy: Policy) -> Result<Json<VersionSummary>> {
@@ -96,10 +92,7 @@ impl Endpoint for RemovePolicy {
         operator: &Operator,
         policy: &Policy,
     ) -> Result<Option<Reply>> {
-        if !(policy.needs_second(core).await?) {
-            return Ok(None);
-        }
-        approvals::hold::<Self>(core, input, operator).await
+        policy.hold::<Self>(core, input, operator).await
     }
 
     async fn call(core: &Core, operator: Operator, policy: Policy) -> Result<NoContent> {

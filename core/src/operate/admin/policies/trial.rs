@@ -15,7 +15,6 @@ use crate::endpoint::{Body, Endpoint, Json, NoContent};
 use crate::http::fields::strict;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
-use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::platform::error::{Denial, Result};
 use crate::policies::lifecycle::{self, Target};
@@ -151,10 +150,7 @@ impl Endpoint for EndTrial {
         operator: &Operator,
         policy: &Policy,
     ) -> Result<Option<Reply>> {
-        if !(policy.needs_second(core).await?) {
-            return Ok(None);
-        }
-        approvals::hold::<Self>(core, input, operator).await
+        policy.hold::<Self>(core, input, operator).await
     }
 
     async fn call(core: &Core, operator: Operator, policy: Policy) -> Result<NoContent> {

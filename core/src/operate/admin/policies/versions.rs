@@ -16,7 +16,6 @@ use crate::endpoint::{Body, Created, Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
-use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::partners::SLUG;
 use crate::platform::error::{Denial, Result};
@@ -61,10 +60,10 @@ impl Endpoint for StageVersion {
         operator: &Operator,
         upload: &Upload,
     ) -> Result<Option<Reply>> {
-        if !(upload.staging.activate && upload.policy.needs_second(core).await?) {
+        if !upload.staging.activate {
             return Ok(None);
         }
-        approvals::hold::<Self>(core, input, operator).await
+        upload.policy.hold::<Self>(core, input, operator).await
     }
 
     async fn call(
@@ -176,10 +175,7 @@ impl Endpoint for ActivateVersion {
         operator: &Operator,
         (policy, ..): &(Policy, i64, Option<i16>),
     ) -> Result<Option<Reply>> {
-        if !(policy.needs_second(core).await?) {
-            return Ok(None);
-        }
-        approvals::hold::<Self>(core, input, operator).await
+        policy.hold::<Self>(core, input, operator).await
     }
 
     async fn call(
