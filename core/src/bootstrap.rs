@@ -35,6 +35,7 @@ use crate::trading::market::feed::PriceFeed;
 use crate::trading::orders::{OrderInserts, OrderReads};
 use crate::trading::payment_methods::{MethodCache, PerformanceCache};
 use crate::users;
+use rampart_types::fiat_exponent;
 
 /// Time for the command that prints the master key.
 const KEY_COMMAND_MAX: Duration = Duration::from_secs(30);
@@ -60,6 +61,7 @@ impl Core {
     pub async fn start(settings: Settings, clock: Clock) -> Result<Arc<Self>, StartError> {
         let configured = configured_key(&settings).await?;
         let upstream = configured_upstream(&settings)?;
+        check_limit_currency(&settings)?;
         let mailer = Mailer::new(&settings.mail, &settings.public_url)
             .map_err(|reason| StartError(reason.to_owned()))?;
         warn_of_unused_settings(&settings);
@@ -92,6 +94,7 @@ impl Core {
     ) -> Result<(Option<Arc<Self>>, Schema), StartError> {
         let configured = configured_key(&settings).await?;
         let upstream = configured_upstream(&settings)?;
+        check_limit_currency(&settings)?;
         let mailer = Mailer::new(&settings.mail, &settings.public_url)
             .map_err(|reason| StartError(reason.to_owned()))?;
         settings.policy.cache_folder = None;
@@ -187,6 +190,12 @@ fn configured_upstream(settings: &Settings) -> Result<Option<Upstream>, StartErr
     let Some(text) = &settings.limits.upstream else { return Ok(None) };
     let wrong = "limits.upstream is not a base URL such as https://limits.example.com";
     Upstream::parse(text).map(Some).ok_or_else(|| StartError(wrong.to_owned()))
+}
+
+fn check_limit_currency(settings: &Settings) -> Result<(), StartError> {
+    let currency = settings.limits.currency;
+    let refused = || StartError(format!("limits.currency '{currency}' is no fiat currency"));
+    fiat_exponent(currency).map(drop).ok_or_else(refused)
 }
 
 /// The configured master key. Checked before anything else.

@@ -31,6 +31,7 @@ pub mod reset_page;
 pub mod session;
 pub(crate) mod user_update;
 pub mod verification;
+mod wallets;
 
 pub use attempts::Attempts;
 

@@ -14,6 +14,7 @@ pub use self::policy::{COMPILER_ARGUMENTS, Policy};
 pub use self::prices::{HttpPrice, PriceSource, Prices};
 use crate::platform::crypto::Secret;
 use crate::platform::rate_limit::Quota;
+use rampart_types::CurrencyCode;
 
 /// Longest life of a quote, in seconds.
 pub const QUOTE_SECONDS_MAX: u32 = 3_600;
@@ -289,7 +290,7 @@ pub struct Documents {
 }
 
 /// `limits`
-#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
     /// Base URL of a backend that answers `GET /api/v2/user/limit`: `https://`, `http://`, or
@@ -299,6 +300,15 @@ pub struct Limits {
     /// PEM file with the authorities that the backend's certificate is checked against.
     #[schemars(extend("x-default" = "none: the system's authorities"))]
     pub upstream_ca: Option<PathBuf>,
+    /// Fiat currency that all limits are in, those of verification levels too. An order counts in
+    /// it at the rate of its confirm.
+    pub currency: CurrencyCode,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { upstream: None, upstream_ca: None, currency: CurrencyCode::EURO }
+    }
 }
 
 /// `sandbox`

@@ -1,6 +1,7 @@
 //! Limits of a user's trades, by day and by account (API document, user limits).
 //!
-//! The day is the last 24 hours. Cancelled and refunded orders do not count. Limits that were read
+//! The day is the last 24 hours. Cancelled and refunded orders do not count. Limits are in one
+//! currency (`limits.currency`), in which an order counts at the rate of its confirm. Limits that were read
 //! may have changed a moment later: a confirm checks again, inside its own statement, while it
 //! holds the user ([`hold_traders`]).
 
@@ -11,7 +12,7 @@ pub mod upstream;
 use std::collections::HashMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use rust_decimal::Decimal;
+use rust_decimal::{Decimal, RoundingStrategy};
 use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
@@ -20,9 +21,10 @@ use self::limit_rules::{Rules, Spent, Trade};
 use crate::Core;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
-use crate::trading::quotes::Side;
+use crate::trading::catalogue::Catalogue;
+use crate::trading::quotes::{Quote, Side};
 use crate::users::account::Statuses;
-use rampart_types::{ClientId, CurrencyCode, JsonDecimal, UserId};
+use rampart_types::{ClientId, JsonDecimal, UserId, fiat_exponent};
 
 /// The interval of day limits.
 pub(crate) const INTERVAL: TimeDelta = TimeDelta::days(1);
@@ -46,7 +48,6 @@ struct Row {
     overrides: Value,
     buy_limit: Decimal,
     sell_limit: Decimal,
-    currency: CurrencyCode,
     email: String,
     identity: String,
     amld5: String,
@@ -65,7 +66,7 @@ macro_rules! select_traders {
             r#"
             select u.client_id as "client_id!", u.user_id as "user_id!",
                 u.limit_overrides as "overrides!", l.buy_limit as "buy_limit!",
-                l.sell_limit as "sell_limit!", l.currency as "currency!: CurrencyCode",
+                l.sell_limit as "sell_limit!",
                 u.email_status as "email!", u.identity_status as "identity!",
                 u.amld5_status as "amld5!", u.privacy_agreement_status as "privacy_agreement!",
                 u.residential_address_status as "residential_address!",
@@ -86,7 +87,7 @@ impl Row {
                 .map_err(|error| sqlx::Error::Decode(error.into()))?;
         let set = |name: &str| set.get(name).map(|amount| amount.0);
         Ok(Trader {
-            rules: Rules::new(self.currency, (self.buy_limit, self.sell_limit), set),
+            rules: Rules::new((self.buy_limit, self.sell_limit), set),
             statuses: Statuses {
                 email: self.email,
                 identity: self.identity,
@@ -156,7 +157,16 @@ pub(crate) async fn hold_traders(
     rows.into_iter().map(|row| Ok(((row.client_id, row.user_id), row.trader()?.rules))).collect()
 }
 
-/// The user's trades since a time.
+/// The quote's amount of fiat in the currency of limits, at the rate of now, rounded up to its
+/// smallest unit; `None` without a rate.
+pub(crate) fn limit_amount(core: &Core, catalogue: &Catalogue, quote: &Quote) -> Option<Decimal> {
+    let (from, to) = (quote.fiat_currency(), core.settings.limits.currency);
+    let amount = catalogue.convert(quote.fiat, (from, to), core.clock.now())?;
+    let exponent = fiat_exponent(to).unwrap_or(quote.fiat.scale());
+    Some(amount.round_dp_with_strategy(exponent, RoundingStrategy::AwayFromZero))
+}
+
+/// The user's trades since a time, in the currency of limits.
 ///
 /// # Errors
 /// When the database cannot be read.
@@ -169,7 +179,7 @@ pub(crate) async fn spent(
     let rows = sqlx::query!(
         r#"
         select side as "side!", payment_method as "method!", account_id,
-            sum(fiat_amount) as "amount!"
+            sum(limit_amount) as "amount!"
         from user_trade where client_id = $1 and user_id = $2 and created_at > $3
         group by side, payment_method, account_id
         "#,

@@ -8,6 +8,7 @@ pub mod list;
 pub(crate) mod lookup;
 pub(crate) mod not_completed;
 pub mod payment_link;
+pub(crate) mod quoted;
 pub mod read;
 pub(crate) mod row;
 pub(crate) mod state;

@@ -100,14 +100,24 @@ pub(crate) struct PaymentAccount {
     pub(crate) details: AccountDetails,
     pub(crate) is_stored_card: bool,
     pub(crate) limit_raised: bool,
-    /// Its daily limit in euros, if an operator has set one.
+    /// Its daily limit in the currency of limits, if an operator has set one.
     pub(crate) amount_limit: Option<Decimal>,
     pub(crate) verified: bool,
     pub(crate) disabled: bool,
+    /// Time of the last order that named it; until then, of its creation.
     pub(crate) last_used_at: DateTime<Utc>,
+    pub(crate) created_at: DateTime<Utc>,
+    /// True for a card that sales can be paid out to at once, as an operator has set.
+    pub(crate) fast_access: bool,
 }
 
 impl PaymentAccount {
+    /// True if sales are paid out to it at once; `None` for what is no card.
+    pub(crate) fn fast_access_enabled(&self) -> Option<bool> {
+        let usable = self.fast_access && self.verified && !self.disabled;
+        (self.kind == Kind::CreditCard).then_some(usable)
+    }
+
     /// The display name: its type and the end of its identifier.
     pub(crate) fn label(&self) -> String {
         let identifier = &self.details.identifier;
@@ -171,7 +181,7 @@ pub(crate) async fn list(
         Row,
         r#"
         select account_id, type as kind, sealed as "sealed!", is_stored_card, limit_raised,
-            amount_limit, verified_at, disabled_at, last_used_at
+            amount_limit, verified_at, disabled_at, last_used_at, created_at, fast_access
         from payment_account
         where client_id = $1 and user_id = $2 and sealed is not null
         order by account_id limit $3
@@ -203,7 +213,7 @@ pub(crate) async fn find(
         Row,
         r#"
         select account_id, type as kind, sealed as "sealed!", is_stored_card, limit_raised,
-            amount_limit, verified_at, disabled_at, last_used_at
+            amount_limit, verified_at, disabled_at, last_used_at, created_at, fast_access
         from payment_account
         where client_id = $1 and user_id = $2 and identifier_index = $3 and sealed is not null
         "#,
@@ -228,6 +238,8 @@ struct Row {
     verified_at: Option<DateTime<Utc>>,
     disabled_at: Option<DateTime<Utc>>,
     last_used_at: DateTime<Utc>,
+    created_at: DateTime<Utc>,
+    fast_access: bool,
 }
 
 impl Row {
@@ -246,6 +258,8 @@ impl Row {
             verified: self.verified_at.is_some(),
             disabled: self.disabled_at.is_some(),
             last_used_at: self.last_used_at,
+            created_at: self.created_at,
+            fast_access: self.fast_access,
         })
     }
 }
@@ -320,6 +334,8 @@ pub(crate) async fn open(
         verified,
         disabled: false,
         last_used_at: now,
+        created_at: now,
+        fast_access: false,
     }))
 }
 

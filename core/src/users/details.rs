@@ -102,6 +102,11 @@ pub(super) fn read(
             .optional("amld5QuestionAnswers", Code::RequestMalformed, answers)
             .unwrap_or_default(),
     };
+    // Who has a business's details is one, unless the request says otherwise.
+    let describes_business = personal.business_name.is_some()
+        || personal.business_country.is_some()
+        || personal.chamber_of_commerce.is_some();
+    let is_business = fields.optional("isBusiness", Code::RequestMalformed, flag);
     Details {
         personal,
         country,
@@ -117,7 +122,7 @@ pub(super) fn read(
             FormKind::Registration | FormKind::Page => None,
         },
         region: region(fields, client),
-        is_business: fields.optional("isBusiness", Code::RequestMalformed, flag),
+        is_business: is_business.or(describes_business.then_some(true)),
         privacy_agreement: fields.optional("privacyAgreement", Code::RequestMalformed, flag),
         newsletter: fields.optional("newsletterSubscription", Code::RequestMalformed, flag),
         documents: documents::read(fields, upload),

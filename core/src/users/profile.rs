@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::account::Account;
 use super::documents::{self, Side};
+use super::wallets::{self, EnabledWallet};
 use crate::Core;
 use crate::auth::caller::ClientAndUser;
 use crate::endpoint::openapi::doc::Doc;
@@ -89,8 +90,8 @@ pub struct Profile {
     /// Bank accounts among `enabledAccounts`, which takes their place.
     enabled_iban_accounts: Vec<IbanAccount>,
     enabled_accounts: Vec<EnabledAccount>,
-    // Wallet addresses are not stored.
-    enabled_wallet_addresses: [(); 0],
+    /// Wallets of completed purchases and of savings plans, those used last first; at most 100.
+    enabled_wallet_addresses: Vec<EnabledWallet>,
     status: Status,
     verification_level: Level,
 }
@@ -112,8 +113,8 @@ struct Limit {
 }
 
 impl Limit {
-    fn new(rules: &Rules, side: quotes::Side, spent: &Spent) -> Self {
-        let amount = |amount| Amount::new(amount, rules.currency);
+    fn new((rules, currency): (&Rules, CurrencyCode), side: quotes::Side, spent: &Spent) -> Self {
+        let amount = |amount| Amount::new(amount, currency);
         let remaining = amount(rules.remaining(side, spent));
         Self { limit: amount(rules.for_side(side)), remaining, interval: INTERVAL_TEXT }
     }
@@ -203,7 +204,8 @@ impl Profile {
     /// # Errors
     /// When the database cannot be read.
     pub(crate) async fn load(conn: &mut Connection, core: &Core, account: Account) -> Result<Self> {
-        let level = level(conn, account.level.clone()).await?;
+        let currency = core.settings.limits.currency;
+        let level = level(conn, account.level.clone(), currency).await?;
         let trader = limits::trader(conn, account.client, account.user).await?;
         let rules = trader.ok_or_else(|| Error::broken("find the limits of a user"))?.rules;
         let since = core.clock.now() - INTERVAL;
@@ -211,9 +213,10 @@ impl Profile {
         let documents = documents::sides(conn, account.client, account.user).await?;
         let mut accounts = accounts::list(conn, core, account.client, account.user).await?;
         accounts.retain(|account| !account.disabled);
+        let wallets = wallets::list(conn, core, (account.client, account.user)).await?;
         let limits = Limits {
-            buy: Limit::new(&rules, quotes::Side::Buy, &spent),
-            sell: Limit::new(&rules, quotes::Side::Sell, &spent),
+            buy: Limit::new((&rules, currency), quotes::Side::Buy, &spent),
+            sell: Limit::new((&rules, currency), quotes::Side::Sell, &spent),
         };
         let status = status(&account, documents);
         let personal = account.personal;
@@ -230,7 +233,7 @@ impl Profile {
             limits,
             enabled_iban_accounts: accounts.iter().filter_map(IbanAccount::from_account).collect(),
             enabled_accounts: accounts.iter().map(EnabledAccount::from_account).collect(),
-            enabled_wallet_addresses: [],
+            enabled_wallet_addresses: wallets,
             status,
             verification_level: level,
         })
@@ -260,19 +263,16 @@ fn status(account: &Account, documents: Vec<Side>) -> Status {
     Status { status, description, details }
 }
 
-async fn level(conn: &mut Connection, identifier: String) -> Result<Level> {
+async fn level(conn: &mut Connection, identifier: String, currency: CurrencyCode) -> Result<Level> {
     let row = sqlx::query!(
-        r#"
-        select level_id, buy_limit, sell_limit, currency as "currency: CurrencyCode"
-        from verification_level where identifier = $1
-        "#,
+        "select level_id, buy_limit, sell_limit from verification_level where identifier = $1",
         identifier,
     )
     .fetch_one(conn)
     .await?;
     let limits = LevelLimits {
-        buy: Amount::new(row.buy_limit, row.currency),
-        sell: Amount::new(row.sell_limit, row.currency),
+        buy: Amount::new(row.buy_limit, currency),
+        sell: Amount::new(row.sell_limit, currency),
     };
     Ok(Level { uuid: row.level_id, identifier, limits })
 }

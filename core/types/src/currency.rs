@@ -38,6 +38,13 @@ pub struct CurrencyCode {
 }
 
 impl CurrencyCode {
+    /// The euro.
+    pub const EURO: Self = {
+        let mut bytes = [0; CODE_CHARS_MAX];
+        [bytes[0], bytes[1], bytes[2]] = *b"EUR";
+        Self { bytes, length: 3 }
+    };
+
     /// The code as text.
     #[must_use]
     pub fn as_str(&self) -> &str {

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod amld5;
+mod facts;
 mod iban_photo;
 mod limits;
 mod status;

@@ -26,7 +26,7 @@ const EXAMPLE: &str = r#"{
     "accountIdentifier": "NL91ABNA0417164300",
     "accountId": "0199a000-0000-7000-8000-00000000000a", "type": "bankTransfer",
     "name": "A. Lovelace", "verified": true, "disabled": false, "limitRaised": true,
-    "limit": 7500, "proofs": [{"id": "0199a000-0000-7000-8000-00000000000b",
+    "limit": 7500, "fastAccessEnabled": null, "proofs": [{"id": "0199a000-0000-7000-8000-00000000000b",
         "mediaType": "image/png", "size": 48123, "createdAt": "2026-03-01T12:00:00Z"}]
 }"#;
 
@@ -45,8 +45,10 @@ pub struct AccountView {
     verified: bool,
     disabled: bool,
     limit_raised: bool,
-    /// Its own limit a day, in euros.
+    /// Its own limit a day, in `limits.currency`.
     limit: Option<JsonDecimal>,
+    /// True if sales are paid out to it at once: a verified card; null for what is no card.
+    fast_access_enabled: Option<bool>,
     /// Newest first, at most 100.
     proofs: Vec<Proof>,
 }
@@ -94,6 +96,7 @@ impl AccountView {
             disabled: account.disabled,
             limit_raised: account.limit_raised,
             limit: account.amount_limit.map(JsonDecimal),
+            fast_access_enabled: account.fast_access_enabled(),
             proofs,
         })
     }
@@ -110,9 +113,12 @@ struct Change {
     disabled: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     limit_raised: Option<bool>,
-    /// Its own limit a day, in euros; not below zero.
+    /// Its own limit a day, in `limits.currency`; not below zero.
     #[serde(skip_serializing_if = "Option::is_none")]
     limit: Option<JsonDecimal>,
+    /// Sales can be paid out to the card at once; only for cards.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fast_access_enabled: Option<bool>,
 }
 
 impl Change {
@@ -141,6 +147,9 @@ impl Change {
         (client, user, account): (ClientId, UserId, &PaymentAccount),
         (operator, action): (Operator, &'static str),
     ) -> Result<AccountView> {
+        if self.fast_access_enabled == Some(true) && account.kind != Kind::CreditCard {
+            return Err(Denial::unprocessable("fastAccessEnabled: only for cards").into());
+        }
         self.write(conn, core, (client, user, account.id)).await?;
         // The account stands in the audit by its id, which tells nothing of the person.
         let (target, detail) = (user.to_string(), json!({"accountId": account.id, "change": self}));
@@ -165,7 +174,8 @@ impl Change {
                  disabled_at = case when $5::boolean is null then disabled_at \
                      when $5 then coalesce(disabled_at, $8) end, \
                  limit_raised = coalesce($6, limit_raised), \
-                 amount_limit = coalesce($7, amount_limit) \
+                 amount_limit = coalesce($7, amount_limit), \
+                 fast_access = coalesce($9, fast_access) \
              where client_id = $1 and user_id = $2 and account_id = $3",
             client.uuid(),
             user.uuid(),
@@ -175,6 +185,7 @@ impl Change {
             self.limit_raised,
             self.limit.map(|limit| limit.0),
             core.clock.now(),
+            self.fast_access_enabled,
         )
         .execute(conn)
         .await?;

@@ -6,6 +6,7 @@ use crate::Core;
 use crate::auth::caller::{Client, ClientMaybeUser, Credential};
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Error, Refusal, Result};
+use crate::trading::limits;
 use crate::trading::orders::confirm::checks;
 use crate::trading::orders::insert::{InsertOutcome, NewOrderRow, insert_one};
 use crate::trading::orders::status::{NotApplied, OrderEvent, apply_in};
@@ -64,6 +65,9 @@ pub(crate) async fn quote(
     let quote = create::quote(core, &caller, Side::Buy, &request).await?;
     let mut refusal = Refusal::new();
     checks::market(&catalogue, &quote, &mut refusal);
+    if limits::limit_amount(core, &catalogue, &quote).is_none() {
+        checks::no_limit_rate(&mut refusal);
+    }
     checks::user(core, plan.client, plan.user, &mut refusal).await?;
     if refusal.is_empty() { Ok(quote) } else { Err(refusal.into()) }
 }
@@ -116,6 +120,7 @@ pub(crate) async fn make_order(
 /// The order as it is written. Its rate is fixed: the money is there already. No confirm repeats a
 /// deposit, so it has no digest of terms.
 fn row(core: &Core, plan: &DepositPlan, quote: &Quote, order: OrderId) -> Result<NewOrderRow> {
+    let catalogue = &core.snapshots.current().catalogue;
     Ok(NewOrderRow {
         client_id: plan.client.uuid(),
         user_id: Some(plan.user.uuid()),
@@ -123,6 +128,6 @@ fn row(core: &Core, plan: &DepositPlan, quote: &Quote, order: OrderId) -> Result
         destination_tag: plan.destination_tag.clone(),
         is_estimated_quote: false,
         is_dca_order: true,
-        ..NewOrderRow::for_quote(core, quote, order, None, core.clock.now())?
+        ..NewOrderRow::for_quote(core, catalogue, quote, (order, None), core.clock.now())?
     })
 }

@@ -6,7 +6,6 @@ use uuid::Uuid;
 use crate::trading::payment_methods::families::{Family, LimitAmount};
 use crate::trading::quotes::Side;
 use crate::users::accounts::PaymentAccount;
-use rampart_types::CurrencyCode;
 
 /// Most that one account takes a day while its limit is not raised.
 const NON_RAISED_ACCOUNT: Decimal = Decimal::from_parts(500, 0, 0, false, 0);
@@ -15,10 +14,9 @@ const NEW_ACCOUNT: Decimal = Decimal::from_parts(250, 0, 0, false, 0);
 /// Most accounts of one user whose limit is not raised.
 const NON_RAISED_ACCOUNTS: Decimal = Decimal::from_parts(3, 0, 0, false, 0);
 
-/// A user's limits, in one currency.
+/// A user's limits, in the currency of limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rules {
-    pub(crate) currency: CurrencyCode,
     /// Buying and selling together, a day.
     pub(crate) day: Decimal,
     /// Buying, a day; never above `day`.
@@ -34,7 +32,6 @@ impl Rules {
     /// The rules of a level with these day limits of buying and selling; `set` has the values
     /// that an operator has set, by the limit's name.
     pub(crate) fn new(
-        currency: CurrencyCode,
         (buy, sell): (Decimal, Decimal),
         set: impl Fn(&str) -> Option<Decimal>,
     ) -> Self {
@@ -43,7 +40,6 @@ impl Rules {
         let own_day = set("user_day_limit").is_some();
         let side = |default: Decimal| if own_day { day } else { default };
         Self {
-            currency,
             day,
             buy: own("user_day_limit_fiat_to_coin", side(buy)),
             sell: own("user_day_limit_coin_to_fiat", side(sell)),
@@ -175,13 +171,9 @@ mod tests {
     use super::*;
     use crate::users::accounts::{AccountDetails, Kind};
 
-    fn euro() -> CurrencyCode {
-        "EUR".parse().unwrap()
-    }
-
     fn rules(set: &[(&str, u32)]) -> Rules {
         let set: BTreeMap<_, _> = set.iter().copied().collect();
-        Rules::new(euro(), (1000.into(), 800.into()), |name| set.get(name).map(|n| (*n).into()))
+        Rules::new((1000.into(), 800.into()), |name| set.get(name).map(|n| (*n).into()))
     }
 
     fn account(kind: Kind, used: i64) -> PaymentAccount {
@@ -195,6 +187,8 @@ mod tests {
             verified: true,
             disabled: false,
             last_used_at: DateTime::UNIX_EPOCH + TimeDelta::seconds(used),
+            created_at: DateTime::UNIX_EPOCH,
+            fast_access: false,
         }
     }
 
@@ -268,7 +262,7 @@ mod tests {
                 let at = SET.iter().position(|known| *known == name)?;
                 set[at].map(Decimal::from)
             };
-            let rules = Rules::new(euro(), (level.0.into(), level.1.into()), find);
+            let rules = Rules::new((level.0.into(), level.1.into()), find);
             prop_assert!(rules.buy <= rules.day && rules.sell <= rules.day);
             prop_assert!(rules.non_raised_account <= rules.day && rules.new_account <= rules.day);
             prop_assert_eq!(rules.day, set[0].unwrap_or(level.0.max(level.1)).into());

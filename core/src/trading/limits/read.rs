@@ -64,15 +64,16 @@ impl Endpoint for V2 {
         let rules = trader(&mut conn, client, user).await?.ok_or(Code::UserNotFound)?.rules;
         let spent = spent(&mut conn, client, user, now - INTERVAL).await?;
         let accounts = accounts::list(&mut conn, core, client, user).await?;
+        let currency = core.settings.limits.currency;
         let mut limits = BTreeMap::new();
         if groups.user {
-            limits = user_limits(&rules, &spent, &accounts);
+            limits = user_limits((&rules, currency), &spent, &accounts);
         }
         let mut by_identifier = BTreeMap::new();
         if groups.accounts {
             for account in &accounts {
                 let spent = spent.for_account(account, &accounts);
-                let limited = Account::new(account, &rules, (spent, now));
+                let limited = Account::new(account, (&rules, currency), (spent, now));
                 by_identifier.insert(account.details.identifier.clone(), limited);
             }
         }
@@ -174,12 +175,12 @@ impl Limit {
 }
 
 fn user_limits(
-    rules: &Rules,
+    (rules, currency): (&Rules, CurrencyCode),
     spent: &Spent,
     accounts: &[PaymentAccount],
 ) -> BTreeMap<&'static str, Limit> {
     let quantities = |limit: Decimal, rest: Decimal| {
-        let money = |amount| Quantity::Money(Money::new(amount, rules.currency));
+        let money = |amount| Quantity::Money(Money::new(amount, currency));
         (money(limit), money(rest))
     };
     let money = |limit: Decimal, spent: Decimal| quantities(limit, remaining(limit, spent));
@@ -241,12 +242,12 @@ struct Account {
 impl Account {
     fn new(
         account: &PaymentAccount,
-        rules: &Rules,
+        (rules, currency): (&Rules, CurrencyCode),
         (spent, now): (Decimal, DateTime<Utc>),
     ) -> Self {
-        let money = |amount| Money::new(amount, rules.currency);
+        let money = |amount| Money::new(amount, currency);
         let quantity = |amount| Quantity::Money(money(amount));
-        let is_new = account.last_used_at > now - INTERVAL;
+        let is_new = account.created_at > now - INTERVAL;
         let limit = rules.for_account(account, is_new).map(|limit| {
             let amounts = (quantity(limit.amount), quantity(remaining(limit.amount, spent)));
             Limit::maximum(("paymentMethod", "soft", limit.name), amounts)
@@ -263,7 +264,7 @@ impl Account {
             is_stored_card: account.is_stored_card,
             last_used_at: account.last_used_at,
             is_coin_to_fiat_allowed: account.verified && !account.disabled,
-            fast_access_enabled: (account.kind == AccountKind::CreditCard).then_some(false),
+            fast_access_enabled: account.fast_access_enabled(),
         }
     }
 }

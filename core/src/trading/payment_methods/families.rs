@@ -19,6 +19,11 @@ impl Family {
             Kind::Walletpay => &wallet::FAMILY,
         }
     }
+
+    /// The kind of account that this method is paid from; `None` for a method without accounts.
+    pub(crate) fn kind_of(method: &str) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|kind| Self::for_kind(*kind).contains(method))
+    }
 }
 
 #[cfg(test)]

@@ -11,6 +11,8 @@ use crate::auth::caller::ClientMaybeUser;
 use crate::platform::error::{Code, Result};
 use crate::trading::catalogue::{Pair, PaymentMethod};
 use crate::trading::limits;
+use crate::trading::payment_methods::families::Family;
+use crate::users::accounts;
 
 /// A reason of `quoteUnconfirmableReasons`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
@@ -21,6 +23,9 @@ pub(super) enum Reason {
     CurrencyLimitExceeded,
     /// The amount is above the payment method's limit.
     PaymentMethodLimitExceeded,
+    /// The user has accounts to buy with the method, and all of them are disabled: a confirm that
+    /// names one is refused.
+    PaymentMethodDisabled,
     /// The amount is above the remainder of the user's day limit.
     UserLimitExceeded,
     /// The user's verification is incomplete: a hint, because the confirm succeeds and the order
@@ -59,8 +64,22 @@ pub(super) async fn reasons_of_user(
     // Boxed: it would enlarge the future of every quote, and most have no user.
     let standing = Box::pin(limits::standing(core, caller.client.id(), user)).await?;
     let (trader, spent) = standing.ok_or(Code::UserNotFound)?;
-    let above = quote.fiat > trader.rules.remaining(quote.side, &spent);
+    let amount = limits::limit_amount(core, &caller.client.catalogue, quote);
+    let remaining = trader.rules.remaining(quote.side, &spent);
+    let above = amount.is_none_or(|amount| amount > remaining);
     let open = !trader.statuses.is_verified();
-    let all = [(above, Reason::UserLimitExceeded), (open, Reason::UserRegistrationNotCompleted)];
+    // A quote of a sale says so in a member of its own.
+    let disabled = match Family::kind_of(&quote.payment_method) {
+        Some(kind) if quote.side == Side::Buy => {
+            let mut conn = core.db.acquire().await?;
+            Box::pin(accounts::all_disabled(&mut conn, (caller.client.id(), user), kind)).await?
+        }
+        _ => false,
+    };
+    let all = [
+        (disabled, Reason::PaymentMethodDisabled),
+        (above, Reason::UserLimitExceeded),
+        (open, Reason::UserRegistrationNotCompleted),
+    ];
     Ok(all.into_iter().filter_map(|(holds, reason)| holds.then_some(reason)).collect())
 }

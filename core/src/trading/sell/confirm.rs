@@ -22,10 +22,12 @@ use crate::notify::webhooks;
 use crate::platform::error::{Code, Error, Refusal, Result};
 use crate::tenancy::tenants::Scope;
 use crate::trading::catalogue::{Catalogue, PairStatus};
+use crate::trading::limits;
 use crate::trading::orders::confirm::account::NamedAccount;
 use crate::trading::orders::confirm::{checks, request, terms};
 use crate::trading::orders::insert::created_payload;
 use crate::trading::orders::insert::{InsertOutcome, ORDER_ID_TRIES_MAX};
+use crate::trading::orders::quoted::QuotedColumns;
 use crate::trading::orders::status::{Cause, OrderStatus};
 use crate::trading::quotes::{Quote, Side, token};
 use crate::trading::sandbox::deposit_address;
@@ -204,7 +206,8 @@ impl ConfirmContext {
         if let Some(user) = self.user
             && let Some(standing) = checks::user(core, self.client.id(), user, &mut refusal).await?
         {
-            checks::limit(&standing, &self.quote, &mut refusal);
+            let amount = limits::limit_amount(core, &self.client.catalogue, &self.quote);
+            checks::limit(&standing, (self.quote.side, amount), &mut refusal);
         }
         Ok(refusal)
     }
@@ -273,28 +276,14 @@ impl ConfirmContext {
             client_id: client.id().uuid(),
             order_id: id.number(),
             created_at: now,
-            quote_id: quote.id.uuid(),
+            quoted: QuotedColumns::new(core, &client.catalogue, quote),
             user_id: user.map(UserId::uuid),
             account_id: account.id(),
             partner_reference: reference.map(str::to_owned),
             status: OrderStatus::Pending.as_str(),
             status_cause: Cause::Confirmed.as_str(),
-            pair: quote.pair.to_string(),
-            payment_method: quote.payment_method.clone(),
             wallet_address: address.as_str().to_owned(),
             destination_tag: tag.as_ref().map(ToString::to_string),
-            fiat_amount: quote.fiat,
-            fiat_currency: quote.fiat_currency().to_string(),
-            crypto_amount: quote.crypto,
-            crypto_currency: quote.crypto_currency().to_string(),
-            price: quote.price,
-            partner_fee: quote.fees.partner,
-            partner_fee_percentage: quote.partner_fee_percentage,
-            provider_fee: quote.fees.provider,
-            payment_method_fee: quote.fees.payment_method,
-            network_fee: quote.fees.network,
-            spread_fee: quote.fees.spread,
-            affiliate_fee: quote.fees.affiliate,
             callback_url: request.callback_url.as_ref().map(|url| url.as_str().to_owned()),
             terms_digest: format!("\\x{}", hex::encode(self.terms_digest())),
             policy_decisions: quote.policy_decisions.clone(),

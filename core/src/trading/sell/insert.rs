@@ -1,7 +1,6 @@
 //! The one statement that writes sold orders, and the sale that a quote has become before.
 
 use chrono::{DateTime, Utc};
-use rust_decimal::Decimal;
 use serde::Serialize;
 use serde_json::Value;
 use sqlx::types::Json;
@@ -14,6 +13,7 @@ use crate::platform::db::{Connection, Pool, retrying_statement};
 use crate::platform::error::Result;
 use crate::trading::limits::{self, Bounds};
 use crate::trading::orders::insert::{Bounded, InsertError, InsertOutcome};
+use crate::trading::orders::quoted::QuotedColumns;
 use crate::trading::orders::row::{currency, id, tag};
 use crate::trading::quotes::Side;
 use rampart_types::{CurrencyCode, DestinationTag, OrderId, QuoteId};
@@ -24,28 +24,15 @@ pub(super) struct NewSaleRow {
     pub(super) client_id: Uuid,
     pub(super) order_id: i64,
     pub(super) created_at: DateTime<Utc>,
-    pub(super) quote_id: Uuid,
+    #[serde(flatten)]
+    pub(super) quoted: QuotedColumns,
     pub(super) user_id: Option<Uuid>,
     pub(super) account_id: Option<Uuid>,
     pub(super) partner_reference: Option<String>,
     pub(super) status: &'static str,
     pub(super) status_cause: &'static str,
-    pub(super) pair: String,
-    pub(super) payment_method: String,
     pub(super) wallet_address: String,
     pub(super) destination_tag: Option<String>,
-    pub(super) fiat_amount: Decimal,
-    pub(super) fiat_currency: String,
-    pub(super) crypto_amount: Decimal,
-    pub(super) crypto_currency: String,
-    pub(super) price: Decimal,
-    pub(super) partner_fee: Decimal,
-    pub(super) partner_fee_percentage: Decimal,
-    pub(super) provider_fee: Decimal,
-    pub(super) payment_method_fee: Decimal,
-    pub(super) network_fee: Decimal,
-    pub(super) spread_fee: Decimal,
-    pub(super) affiliate_fee: Decimal,
     pub(super) callback_url: Option<String>,
     /// In Postgres's hexadecimal form of bytes.
     pub(super) terms_digest: String,
@@ -106,7 +93,7 @@ async fn insert(
                 client_id uuid, order_id bigint, created_at timestamptz, quote_id uuid, user_id uuid,
                 account_id uuid, partner_reference text, status text, status_cause text,
                 pair text, payment_method text, wallet_address text, destination_tag text,
-                fiat_amount numeric, fiat_currency text, crypto_amount numeric,
+                fiat_amount numeric, fiat_currency text, limit_amount numeric, crypto_amount numeric,
                 crypto_currency text, price numeric, partner_fee numeric,
                 partner_fee_percentage numeric, provider_fee numeric, payment_method_fee numeric,
                 network_fee numeric, spread_fee numeric, affiliate_fee numeric,
@@ -128,17 +115,17 @@ async fn insert(
         ), allowed as materialized (
             select * from current
             where (day_max is null or trade_fits_day(
-                    client_id, user_id, 'sell', fiat_amount, side_max, day_max, traded_since))
+                    client_id, user_id, 'sell', limit_amount, side_max, day_max, traded_since))
                 and (account_id is null or account_may_trade(client_id, user_id, account_id))
         ), placed as (
             insert into sell_order (client_id, order_id, created_at, updated_at, quote_id, user_id, account_id,
                 partner_reference, status, status_cause, pair, payment_method, wallet_address,
-                destination_tag, fiat_amount, fiat_currency, crypto_amount, crypto_currency, price,
+                destination_tag, fiat_amount, fiat_currency, limit_amount, crypto_amount, crypto_currency, price,
                 partner_fee, partner_fee_percentage, provider_fee, payment_method_fee, network_fee,
                 spread_fee, affiliate_fee, callback_url, terms_digest, policy_decisions, expires_at)
             select client_id, order_id, created_at, created_at, quote_id, user_id, account_id,
                 partner_reference, status, status_cause, pair, payment_method, wallet_address,
-                destination_tag, fiat_amount, fiat_currency, crypto_amount, crypto_currency, price,
+                destination_tag, fiat_amount, fiat_currency, limit_amount, crypto_amount, crypto_currency, price,
                 partner_fee, partner_fee_percentage, provider_fee, payment_method_fee, network_fee,
                 spread_fee, affiliate_fee, callback_url, terms_digest, policy_decisions, expires_at
             from allowed
@@ -146,6 +133,11 @@ async fn insert(
             returning client_id, order_id
         ), made as (
             select asked.* from asked join placed using (client_id, order_id)
+        ), used as (
+            update payment_account p set last_used_at = greatest(p.last_used_at, made.created_at)
+            from made
+            where p.client_id = made.client_id and p.user_id = made.user_id
+                and p.account_id = made.account_id
         ), noted as (
             insert into sell_order_transition
                 (client_id, order_id, transition_id, at, to_status, cause, actor)

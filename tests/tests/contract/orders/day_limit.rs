@@ -20,6 +20,7 @@ const RACERS: usize = 12;
 #[derive(Clone)]
 struct Race {
     context: Arc<TestContext>,
+    second: Arc<TestContext>,
     partners: [Partner; 2],
     user: User,
 }
@@ -35,7 +36,8 @@ impl Race {
         for edge in [&context, &second] {
             edge.core().refresh().await.unwrap();
         }
-        Self { partners: [acme.clone(), acme.at(&second)], context: Arc::new(context), user }
+        let partners = [acme.clone(), acme.at(&second)];
+        Self { partners, context: Arc::new(context), second: Arc::new(second), user }
     }
 
     /// Quotes of one side, a little over or under 300 EUR each.
@@ -168,4 +170,92 @@ async fn one_quote_that_is_confirmed_many_times_at_the_limit_is_one_order() {
         assert_eq!(answer.assert_status(200).text(), answers[0].text());
     }
     assert_eq!(race.remaining().await, [json!(0), json!(0)]);
+}
+
+/// Lets BTC trade against USD as well, at half a euro for a dollar.
+async fn with_dollars(race: &Race) {
+    let pair = "insert into currency_pair (pair, base_currency, quote_currency, buy_min, buy_max, \
+                    sell_min, sell_max, spread_percentage, network_fee, provider_fee_percentage) \
+                select 'BTC-USD', 'BTC', 'USD', buy_min, buy_max, sell_min, sell_max, \
+                    spread_percentage, network_fee, provider_fee_percentage \
+                from currency_pair where pair = 'BTC-EUR'";
+    sqlx::query(pair).execute(race.context.db()).await.unwrap();
+    change_catalogue(race, "select 1").await;
+    let price = json!({"price": 100_000});
+    let path = "/admin/v1/prices/BTC-USD";
+    race.context.admin(Method::PUT, path, price).await.assert_status(200);
+    change_catalogue(race, "select 1").await;
+}
+
+/// Changes the catalogue behind the edges' backs, and lets them see it.
+async fn change_catalogue(race: &Race, statement: &'static str) {
+    let told = "update change_counter set revision = revision + 1 where scope = 'catalogue'";
+    for statement in [statement, told] {
+        sqlx::query(statement).execute(race.context.db()).await.unwrap();
+    }
+    for edge in [&race.context, &race.second] {
+        edge.core().refresh().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn purchases_in_two_currencies_that_race_stay_within_one_limit() {
+    let race = Race::start().await;
+    with_dollars(&race).await;
+    let mut quotes = Vec::new();
+    for number in 0..RACERS {
+        let (pair, amount) = if number % 2 == 0 { ("BTC-EUR", 300) } else { ("BTC-USD", 600) };
+        let asked =
+            json!({"currencyPair": pair, "paymentMethod": "creditCard", "fiatAmount": amount});
+        let quote = race.user.post("/api/v1/buy/quote", &asked).await.assert_status(200).json();
+        assert_eq!(quote["quoteUnconfirmableReasons"], json!(["userRegistrationNotCompleted"]));
+        quotes.push(quote["quote"].clone());
+    }
+    let answers = race.confirm("buy", &quotes).await;
+    assert_eq!(through(&answers), 3);
+    assert_eq!(race.remaining().await, [json!(100), json!(100)]);
+    let counted: Decimal = sqlx::query_scalar("select sum(limit_amount) from buy_order")
+        .fetch_one(race.context.db())
+        .await
+        .unwrap();
+    assert_eq!(counted, Decimal::from(900));
+    // What is sold counts with it: 0.003 BTC are 150 EUR, in dollars 300.
+    let asked = json!({"currencyPair": "BTC-USD", "cryptoAmount": 0.003});
+    let quote = race.user.post("/api/v1/sell/quote", &asked).await.assert_status(200).json();
+    let reasons = quote["quoteUnconfirmableReasons"].as_array().unwrap();
+    assert!(reasons.contains(&json!("userLimitExceeded")), "{quote}");
+    assert_eq!(through(&race.confirm("sell", &[quote["quote"].clone()]).await), 0);
+    // The rate of the confirm stays with the order.
+    let price = json!({"price": 60_000});
+    let path = "/admin/v1/prices/BTC-EUR";
+    race.context.admin(Method::PUT, path, price).await.assert_status(200);
+    assert_eq!(race.remaining().await, [json!(100), json!(100)]);
+}
+
+#[tokio::test]
+async fn an_order_without_a_rate_to_the_currency_of_limits_is_refused() {
+    let race = Race::start().await;
+    with_dollars(&race).await;
+    let asked =
+        json!({"currencyPair": "BTC-USD", "paymentMethod": "creditCard", "fiatAmount": 100});
+    let quote = race.user.post("/api/v1/buy/quote", &asked).await.json()["quote"].clone();
+    let sale = json!({"currencyPair": "BTC-USD", "cryptoAmount": 0.003});
+    let sale = race.user.post("/api/v1/sell/quote", &sale).await.json()["quote"].clone();
+    change_catalogue(&race, "delete from price where pair = 'BTC-EUR'").await;
+    for (side, quote) in [("buy", quote), ("sell", sale)] {
+        for answer in race.confirm(side, &[quote]).await {
+            answer.assert_status(400).assert_codes(&["ER008"]);
+        }
+    }
+    assert_eq!(race.traded().await, Decimal::ZERO);
+    // Nobody's limits count a guest's order.
+    let acme = &race.partners[0];
+    let bearer = format!("Bearer {}", acme.token().await);
+    let post = async |path: &str, body: Value| {
+        let request = acme.anonymous(Method::POST, path).header("authorization", &bearer);
+        request.json(&body).send().await.assert_status(200).json()
+    };
+    let quote = post("/api/v1/buy/quote", asked).await["quote"].clone();
+    let body = json!({"quote": quote, "returnUrl": "https://shop.example/", "walletAddress": BTC});
+    post("/api/v1/buy/confirm", body).await;
 }

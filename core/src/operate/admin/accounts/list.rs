@@ -30,7 +30,7 @@ impl Endpoint for ListAccounts {
             "accountIdentifier": "NL91ABNA0417164300",
             "accountId": "0199a000-0000-7000-8000-00000000000a", "type": "bankTransfer",
             "name": "A. Lovelace", "verified": true, "disabled": false, "limitRaised": true,
-            "limit": 7500, "proofs": []
+            "limit": 7500, "fastAccessEnabled": null, "proofs": []
         }]"#,
         ..Doc::NONE
     };

@@ -51,8 +51,8 @@ impl Endpoint for OpenAccount {
 
     fn read(input: &Input, _: &Operator) -> Result<Opening> {
         let new: Members = strict::body(input)?;
-        let Members { verified, disabled, limit_raised, limit, .. } = new;
-        let change = Change { verified, disabled, limit_raised, limit };
+        let Members { verified, disabled, limit_raised, limit, fast_access_enabled, .. } = new;
+        let change = Change { verified, disabled, limit_raised, limit, fast_access_enabled };
         change.check()?;
         let details = new.details()?;
         Ok(Opening { user: input.param("uuid").to_owned(), kind: new.kind, details, change })
@@ -116,8 +116,10 @@ struct Members {
     verified: Option<bool>,
     disabled: Option<bool>,
     limit_raised: Option<bool>,
-    /// Its own limit a day, in euros; not below zero.
+    /// Its own limit a day, in `limits.currency`; not below zero.
     limit: Option<JsonDecimal>,
+    /// Sales can be paid out to the card at once; only for cards.
+    fast_access_enabled: Option<bool>,
 }
 
 impl Members {

@@ -7,7 +7,7 @@ use crate::platform::error::{Code, Refusal, Result};
 use crate::trading::catalogue::{Catalogue, PairStatus};
 use crate::trading::limits::limit_rules::Spent;
 use crate::trading::limits::{self, Trader};
-use crate::trading::quotes::Quote;
+use crate::trading::quotes::{Quote, Side};
 use rampart_types::{ClientId, UserId};
 
 /// Detail of ER011 for the user's limit.
@@ -66,9 +66,24 @@ pub(crate) fn standing(standing: Option<&UserStanding>, refusal: &mut Refusal) {
     }
 }
 
-/// An amount beyond what the user may still trade for today (ER011).
-pub(crate) fn limit((trader, spent): &UserStanding, quote: &Quote, refusal: &mut Refusal) {
-    if quote.fiat > trader.rules.remaining(quote.side, spent) {
-        refusal.add(Code::FiatAmountInvalid, Some(LIMIT_REACHED.into()));
+/// An amount in the currency of limits beyond what the user may still trade for today (ER011), or
+/// without a rate to that currency (ER008).
+pub(crate) fn limit(
+    (trader, spent): &UserStanding,
+    (side, amount): (Side, Option<Decimal>),
+    refusal: &mut Refusal,
+) {
+    match amount {
+        None => no_limit_rate(refusal),
+        Some(amount) if amount > trader.rules.remaining(side, spent) => {
+            refusal.add(Code::FiatAmountInvalid, Some(LIMIT_REACHED.into()));
+        }
+        Some(_) => {}
     }
+}
+
+/// The order cannot count towards limits, because there is no rate to their currency (ER008).
+pub(crate) fn no_limit_rate(refusal: &mut Refusal) {
+    let detail = "there is no rate to the currency of limits";
+    refusal.add(Code::CurrencyInMaintenance, Some(detail.into()));
 }

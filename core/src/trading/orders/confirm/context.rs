@@ -47,10 +47,17 @@ impl ConfirmContext {
         let mut refusal = Refusal::new();
         checks::market(&self.client.catalogue, &self.quote, &mut refusal);
         self.account.check(&self.quote, &mut refusal);
-        if let Standing::Read(standing) = standing {
-            checks::standing(standing, &mut refusal);
-            if let Some(standing) = standing {
-                checks::limit(standing, &self.quote, &mut refusal);
+        let limit_amount = || limits::limit_amount(core, &self.client.catalogue, &self.quote);
+        match standing {
+            Standing::Deferred if self.user.is_some() && limit_amount().is_none() => {
+                checks::no_limit_rate(&mut refusal);
+            }
+            Standing::Deferred => {}
+            Standing::Read(standing) => {
+                checks::standing(standing, &mut refusal);
+                if let Some(standing) = standing {
+                    checks::limit(standing, (self.quote.side, limit_amount()), &mut refusal);
+                }
             }
         }
         if matches!(self.request.terms, Terms::Offer { .. }) {

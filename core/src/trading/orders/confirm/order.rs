@@ -96,7 +96,13 @@ impl<'a> NewOrder<'a> {
             step: step.map(SimulatedEvent::as_str),
             step_due_at,
             answer,
-            ..NewOrderRow::for_quote(core, quote, id, self.partner_reference, self.now)?
+            ..NewOrderRow::for_quote(
+                core,
+                &client.catalogue,
+                quote,
+                (id, self.partner_reference),
+                self.now,
+            )?
         })
     }
 }

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
 use rampart_types::OrderId;
-use rust_decimal::Decimal;
 use serde::Serialize;
 use serde_json::{Value, json};
 use sqlx::types::Json;
@@ -16,7 +15,9 @@ use crate::notify::events::EventType;
 use crate::notify::webhooks;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
+use crate::trading::catalogue::Catalogue;
 use crate::trading::limits::Bounds;
+use crate::trading::orders::quoted::QuotedColumns;
 use crate::trading::orders::state::{Cause, OrderStatus, WalletType};
 use crate::trading::quotes::Quote;
 
@@ -27,31 +28,18 @@ pub(crate) struct NewOrderRow {
     pub(crate) order_id: i64,
     pub(crate) created_at: DateTime<Utc>,
     pub(crate) offer_id: Option<Uuid>,
-    pub(crate) quote_id: Uuid,
     pub(crate) user_id: Option<Uuid>,
     pub(crate) account_id: Option<Uuid>,
     pub(crate) partner_reference: Option<String>,
     pub(crate) status: &'static str,
     pub(crate) status_cause: &'static str,
-    pub(crate) pair: String,
+    #[serde(flatten)]
+    pub(crate) quoted: QuotedColumns,
     /// As the quote named it.
     pub(crate) country: Option<String>,
-    pub(crate) payment_method: String,
     pub(crate) wallet_address: String,
     pub(crate) destination_tag: Option<String>,
     pub(crate) wallet_type: &'static str,
-    pub(crate) fiat_amount: Decimal,
-    pub(crate) fiat_currency: String,
-    pub(crate) crypto_amount: Decimal,
-    pub(crate) crypto_currency: String,
-    pub(crate) price: Decimal,
-    pub(crate) partner_fee: Decimal,
-    pub(crate) partner_fee_percentage: Decimal,
-    pub(crate) provider_fee: Decimal,
-    pub(crate) payment_method_fee: Decimal,
-    pub(crate) network_fee: Decimal,
-    pub(crate) spread_fee: Decimal,
-    pub(crate) affiliate_fee: Decimal,
     pub(crate) is_estimated_quote: bool,
     pub(crate) is_dca_order: bool,
     pub(crate) return_url: Option<String>,
@@ -82,9 +70,9 @@ impl NewOrderRow {
     /// Without entropy.
     pub(crate) fn for_quote(
         core: &Core,
+        catalogue: &Catalogue,
         quote: &Quote,
-        id: OrderId,
-        partner_reference: Option<&str>,
+        (id, partner_reference): (OrderId, Option<&str>),
         now: DateTime<Utc>,
     ) -> Result<Self> {
         Ok(Self {
@@ -92,30 +80,16 @@ impl NewOrderRow {
             order_id: id.number(),
             created_at: now,
             offer_id: None,
-            quote_id: quote.id.uuid(),
             user_id: None,
             account_id: None,
             partner_reference: partner_reference.map(str::to_owned),
             status: OrderStatus::Pending.as_str(),
             status_cause: Cause::Confirmed.as_str(),
-            pair: quote.pair.to_string(),
+            quoted: QuotedColumns::new(core, catalogue, quote),
             country: quote.country.map(|country| country.as_str().to_owned()),
-            payment_method: quote.payment_method.clone(),
             wallet_address: String::new(),
             destination_tag: None,
             wallet_type: WalletType::Unhosted.as_str(),
-            fiat_amount: quote.fiat,
-            fiat_currency: quote.fiat_currency().to_string(),
-            crypto_amount: quote.crypto,
-            crypto_currency: quote.crypto_currency().to_string(),
-            price: quote.price,
-            partner_fee: quote.fees.partner,
-            partner_fee_percentage: quote.partner_fee_percentage,
-            provider_fee: quote.fees.provider,
-            payment_method_fee: quote.fees.payment_method,
-            network_fee: quote.fees.network,
-            spread_fee: quote.fees.spread,
-            affiliate_fee: quote.fees.affiliate,
             is_estimated_quote: quote.is_estimated,
             is_dca_order: false,
             return_url: None,
@@ -194,7 +168,7 @@ pub(super) async fn insert(
                 quote_id uuid, user_id uuid, account_id uuid, partner_reference text,
                 status text, status_cause text, pair text, country text, payment_method text,
                 wallet_address text, destination_tag text, wallet_type text,
-                fiat_amount numeric, fiat_currency text, crypto_amount numeric,
+                fiat_amount numeric, fiat_currency text, limit_amount numeric, crypto_amount numeric,
                 crypto_currency text, price numeric, partner_fee numeric,
                 partner_fee_percentage numeric, provider_fee numeric, payment_method_fee numeric,
                 network_fee numeric, spread_fee numeric, affiliate_fee numeric,
@@ -218,7 +192,7 @@ pub(super) async fn insert(
         ), allowed as materialized (
             select * from current
             where (day_max is null or trade_fits_day(
-                    client_id, user_id, 'buy', fiat_amount, side_max, day_max, traded_since))
+                    client_id, user_id, 'buy', limit_amount, side_max, day_max, traded_since))
                 and (account_id is null or account_may_trade(client_id, user_id, account_id))
         ), available as materialized (
             select o.client_id, o.offer_id
@@ -230,7 +204,7 @@ pub(super) async fn insert(
             insert into buy_order (
                 client_id, order_id, created_at, updated_at, offer_id, quote_id, user_id,
                 account_id, partner_reference, status, status_cause, pair, country, payment_method,
-                wallet_address, destination_tag, wallet_type, fiat_amount, fiat_currency,
+                wallet_address, destination_tag, wallet_type, fiat_amount, fiat_currency, limit_amount,
                 crypto_amount, crypto_currency, price, partner_fee, partner_fee_percentage,
                 provider_fee, payment_method_fee, network_fee, spread_fee, affiliate_fee,
                 is_estimated_quote, is_dca_order, return_url, callback_url, terms_digest,
@@ -238,7 +212,7 @@ pub(super) async fn insert(
             select
                 client_id, order_id, created_at, created_at, offer_id, quote_id, user_id,
                 account_id, partner_reference, status, status_cause, pair, country, payment_method,
-                wallet_address, destination_tag, wallet_type, fiat_amount, fiat_currency,
+                wallet_address, destination_tag, wallet_type, fiat_amount, fiat_currency, limit_amount,
                 crypto_amount, crypto_currency, price, partner_fee, partner_fee_percentage,
                 provider_fee, payment_method_fee, network_fee, spread_fee, affiliate_fee,
                 is_estimated_quote, is_dca_order, return_url, callback_url, terms_digest,
@@ -254,6 +228,11 @@ pub(super) async fn insert(
         ), taken as (
             update offer o set confirmed_at = made.created_at from made
             where o.client_id = made.client_id and o.offer_id = made.offer_id
+        ), used as (
+            update payment_account p set last_used_at = greatest(p.last_used_at, made.created_at)
+            from made
+            where p.client_id = made.client_id and p.user_id = made.user_id
+                and p.account_id = made.account_id
         ), noted as (
             insert into order_transition
                 (client_id, order_id, transition_id, at, to_status, cause, actor)

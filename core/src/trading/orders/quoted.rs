@@ -1,0 +1,56 @@
+//! The columns that an order has from its quote, bought or sold.
+
+use rust_decimal::Decimal;
+use serde::Serialize;
+use uuid::Uuid;
+
+use crate::Core;
+use crate::trading::catalogue::Catalogue;
+use crate::trading::limits;
+use crate::trading::quotes::Quote;
+
+/// The columns that an order has from its quote.
+#[derive(Debug, Serialize)]
+pub(crate) struct QuotedColumns {
+    quote_id: Uuid,
+    pair: String,
+    payment_method: String,
+    fiat_amount: Decimal,
+    fiat_currency: String,
+    /// `fiat_amount` in the currency of limits at the rate of the confirm; `None` without a rate.
+    limit_amount: Option<Decimal>,
+    crypto_amount: Decimal,
+    crypto_currency: String,
+    price: Decimal,
+    partner_fee: Decimal,
+    partner_fee_percentage: Decimal,
+    provider_fee: Decimal,
+    payment_method_fee: Decimal,
+    network_fee: Decimal,
+    spread_fee: Decimal,
+    affiliate_fee: Decimal,
+}
+
+impl QuotedColumns {
+    /// The columns of this quote, at the rates of now.
+    pub(crate) fn new(core: &Core, catalogue: &Catalogue, quote: &Quote) -> Self {
+        Self {
+            quote_id: quote.id.uuid(),
+            pair: quote.pair.to_string(),
+            payment_method: quote.payment_method.clone(),
+            fiat_amount: quote.fiat,
+            fiat_currency: quote.fiat_currency().to_string(),
+            limit_amount: limits::limit_amount(core, catalogue, quote),
+            crypto_amount: quote.crypto,
+            crypto_currency: quote.crypto_currency().to_string(),
+            price: quote.price,
+            partner_fee: quote.fees.partner,
+            partner_fee_percentage: quote.partner_fee_percentage,
+            provider_fee: quote.fees.provider,
+            payment_method_fee: quote.fees.payment_method,
+            network_fee: quote.fees.network,
+            spread_fee: quote.fees.spread,
+            affiliate_fee: quote.fees.affiliate,
+        }
+    }
+}
