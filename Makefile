@@ -7,7 +7,7 @@ export RAMPART_CACHE := $(CACHE)
 export PATH := $(CACHE)/tools/bin:$(PATH)
 GUESTS := plugins/guests/Cargo.toml
 
-.PHONY: help demo test conformance attack chaos release deb bench profile check prepare openapi setup
+.PHONY: help demo test conformance attack chaos fuzz release deb bench profile check prepare openapi setup
 
 help: ## This list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 13
@@ -37,6 +37,11 @@ chaos: ## Faults: edges and Postgres killed, answers lost, nothing acknowledged 
 	@deploy/setup --test
 	cargo build --locked --bin rampart
 	cargo test --workspace --locked --test chaos -- --full $(ARGS)
+
+fuzz: ## Bytes from outside against what must hold of their readers, ten minutes for each target (ARGS: targets)
+	@deploy/setup --test
+	RAMPART_FUZZ_SECONDS=600 cargo test --workspace --locked --lib --bins -- --nocapture \
+	    $(if $(ARGS),$(addprefix fuzz_,$(ARGS)),fuzz_)
 
 release: setup ## The binary that is shipped and measured, optimised with the profile (release/rampart)
 	deploy/optimised cargo build --release --locked --package rampart

@@ -134,6 +134,16 @@ mod tests {
     ];
 
     #[test]
+    fn fuzz_caip19() {
+        rampart_fuzz::fuzz("caip19", |input| {
+            let Ok(text) = std::str::from_utf8(input) else { return };
+            let Ok(id) = text.parse::<Caip19>() else { return };
+            assert_eq!(id.as_str().parse(), Ok(id.clone()), "the canonical form is its own");
+            assert!(id.as_str().is_ascii() && id.as_str().len() <= text.len() + "token".len());
+        });
+    }
+
+    #[test]
     fn every_id_of_the_catalogue_is_its_own_canonical_form() {
         for text in EMITTED {
             assert_eq!(text.parse::<Caip19>().unwrap().to_string(), text);

@@ -99,6 +99,21 @@ mod tests {
     const V2_IPV4: &[u8] =
         b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0f\xc0\0\x02\x07\x0a\0\0\x01\xc3\x50\x01\xbb\x04\0\0";
 
+    #[test]
+    fn fuzz_proxy_protocol() {
+        rampart_fuzz::fuzz("proxy-protocol", |input| {
+            for accepted in [ProxyProtocol::V1, ProxyProtocol::V2, ProxyProtocol::Any] {
+                let Ok(Some(length)) = header_length(input, accepted) else { continue };
+                assert!(length <= input.len().min(V2_BYTES_MAX));
+                let _ = source(&input[..length]);
+                // A header has one end, however much of it has come.
+                for end in 0..length {
+                    assert!(header_length(&input[..end], accepted).is_ok_and(|end| end.is_none()));
+                }
+            }
+        });
+    }
+
     /// Sends these pieces one after the other; the address, and what can be read behind the header.
     async fn sent(pieces: &[&[u8]], accepted: ProxyProtocol) -> io::Result<(String, Vec<u8>)> {
         let (near, mut far) = UnixStream::pair().unwrap();

@@ -128,6 +128,27 @@ mod tests {
         assert!(parse(br#"{"a":"a","b":["a","a"],"c":{"a":"{\"a\""}}"#).is_ok());
     }
 
+    #[test]
+    fn fuzz_json() {
+        rampart_fuzz::fuzz("json", |input| {
+            let Ok(value) = parse(input) else { return };
+            // Whoever reads the same bytes by the grammar alone must see the same document.
+            assert_eq!(serde_json::from_slice::<Value>(input).ok(), Some(value.clone()));
+            assert!(height(&value) <= DEPTH_MAX);
+            assert_eq!(parse(value.to_string().as_bytes()).ok(), Some(value));
+        });
+    }
+
+    /// Levels of arrays and objects.
+    fn height(value: &Value) -> usize {
+        let below = match value {
+            Value::Array(items) => items.iter().map(height).max(),
+            Value::Object(members) => members.values().map(height).max(),
+            _ => return 0,
+        };
+        1 + below.unwrap_or(0)
+    }
+
     proptest! {
         #[test]
         fn any_bytes_are_parsed_without_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {

@@ -154,6 +154,17 @@ fn trailing_zeros_are_no_decimals() {
     assert!(!fits_decimals(decimal("0.001"), 2));
 }
 
+#[test]
+fn fuzz_decimals() {
+    rampart_fuzz::fuzz("decimals", |input| {
+        let Ok(text) = std::str::from_utf8(input) else { return };
+        let Some(value) = parse(text) else { return };
+        assert_eq!(parse(&to_json(value)), Some(value), "written and read again");
+        let other: serde_json::Result<Value> = serde_json::from_str(text);
+        assert!(other.is_ok_and(|other| other.is_number()), "a number of JSON");
+    });
+}
+
 proptest! {
     #[test]
     fn a_serialized_decimal_parses_back(mantissa in -(10_i128.pow(28))..10_i128.pow(28), scale in 0_u32..=28) {

@@ -287,6 +287,26 @@ fn every_chain_parses_back_and_has_a_tag_kind() {
     assert_eq!("Bitcoin".parse::<Chain>(), Err(UnknownChain));
 }
 
+#[test]
+fn fuzz_addresses() {
+    rampart_fuzz::fuzz("addresses", |input| {
+        let Ok(text) = std::str::from_utf8(input) else { return };
+        for chain in Chain::ALL {
+            let Ok(address) = WalletAddress::parse(chain, text) else { continue };
+            // Nothing is trimmed, repaired or guessed: coins go to exactly what was sent.
+            assert_eq!(address.as_str(), text);
+            assert!(
+                text.len() <= ADDRESS_CHARS_MAX && text.bytes().all(|b| b.is_ascii_alphanumeric())
+            );
+            // An address of Solana has neither a checksum nor one length.
+            if chain != Chain::Solana {
+                assert!(WalletAddress::parse(chain, &format!("{text}1")).is_err());
+                assert!(WalletAddress::parse(chain, &text[1..]).is_err());
+            }
+        }
+    });
+}
+
 proptest! {
     #[test]
     fn any_text_is_read_without_a_panic(

@@ -55,3 +55,60 @@ fn a_schedule_beyond_the_contract_is_refused() {
         assert!(check_schedule(wrong.clone()).is_err(), "{wrong:?}");
     }
 }
+
+/// The schedule that a text describes, as a policy could answer it: a line each.
+fn described(text: &str) -> fee::FeeSchedule {
+    let mut schedule = fee::FeeSchedule { lines: Vec::new(), spread: 0, rule: String::new() };
+    for line in text.lines() {
+        let mut words = line.split(' ').map(str::to_owned);
+        let mut word = || words.next().unwrap_or_default();
+        let rate = |text: String| text.parse().unwrap_or(i32::MAX);
+        let bound = |text: String| (text != "-").then_some(text);
+        match word().as_str() {
+            "rule:" => schedule.rule = word(),
+            "spread:" => schedule.spread = rate(word()),
+            kind => {
+                let kind =
+                    if kind == "partner" { FeeKind::Partner } else { FeeKind::PaymentMethod };
+                let code = word();
+                let charge = match word().as_str() {
+                    "flat" => fee::Charge::Flat(word()),
+                    "rate" => fee::Charge::Rate(rate(word())),
+                    _ => fee::Charge::Bounded(fee::BoundedRate {
+                        rate: rate(word()),
+                        at_least: bound(word()),
+                        at_most: bound(word()),
+                    }),
+                };
+                schedule.lines.push(fee::FeeLine { kind, code, charge });
+            }
+        }
+    }
+    schedule
+}
+
+#[test]
+fn fuzz_fee_answers() {
+    rampart_fuzz::fuzz("policy-answers", |input| {
+        let asked = described(&String::from_utf8_lossy(input));
+        let Ok(checked) = check_schedule(asked.clone()) else { return };
+        assert!(checked.lines.len() <= LINES_MAX && checked.lines.len() == asked.lines.len());
+        assert_eq!((checked.spread_ppm, &checked.rule), (asked.spread, &asked.rule));
+        assert!(checked.rule.len() <= 64 && checked.spread_ppm.abs() <= 1_000_000);
+        for (line, asked) in checked.lines.iter().zip(asked.lines) {
+            assert!((1..=CODE_CHARS_MAX).contains(&line.code.len()));
+            match (line.charge, asked.charge) {
+                // Digit for digit: no amount is rounded on its way in.
+                (Charge::Flat(amount), fee::Charge::Flat(text)) => {
+                    assert_eq!(amount.abs().to_string(), text.trim_start_matches('-'));
+                }
+                (Charge::Rate { ppm, at_least, at_most }, _) => {
+                    assert!(ppm.abs() <= 1_000_000);
+                    let crossed = at_least.zip(at_most).is_some_and(|(least, most)| least > most);
+                    assert!(!crossed);
+                }
+                other => panic!("another charge: {other:?}"),
+            }
+        }
+    });
+}

@@ -40,3 +40,35 @@ fn an_id_not_given_or_given_twice_breaks_the_contract() {
         assert!(ranked(shown, hidden).is_err(), "{shown:?} {hidden:?}");
     }
 }
+
+#[test]
+fn fuzz_rankings() {
+    rampart_fuzz::fuzz("policy-answers", |input| {
+        let text = String::from_utf8_lossy(input);
+        let mut request = probe_requests().swap_remove(1);
+        for (method, id) in request.methods.iter_mut().zip(["creditCard", "ideal", "walletpay", ""])
+        {
+            id.clone_into(&mut method.id);
+        }
+        let named = |word: &str| {
+            text.lines().filter_map(|line| line.strip_prefix(word)).collect::<Vec<_>>()
+        };
+        let (shown, hidden) = (named("show "), named("hide "));
+        let rule = named("rule: ").first().copied().unwrap_or_default().to_owned();
+        let answer = method_order::Ranking {
+            shown: shown.iter().map(|id| Placement { id: (*id).into(), badge: None }).collect(),
+            hidden: hidden.iter().map(|id| (*id).into()).collect(),
+            rule,
+        };
+        let Ok(ranking) = check_ranking(answer, &request) else { return };
+        // Every method once: first those that it shows, in its order, and none that it hides.
+        let ids: Vec<&str> = ranking.shown.iter().map(|placement| placement.id.as_str()).collect();
+        let hides_all = hidden.len() == request.methods.len();
+        assert!(ids.starts_with(&shown) && !ids.is_empty());
+        assert_eq!(ids.len() + if hides_all { 0 } else { hidden.len() }, request.methods.len());
+        assert!(hides_all || hidden.iter().all(|id| !ids.contains(id)));
+        for (id, index) in ids.iter().zip(&ranking.indices) {
+            assert_eq!(request.methods[*index].id, *id);
+        }
+    });
+}

@@ -183,6 +183,58 @@ mod tests {
         }
     }
 
+    /// The end of a body of bytes that arrive in pieces of this size.
+    fn feed_pieces(bytes: &[u8], size: usize) -> Result<Option<usize>, HeadError> {
+        let (mut chunks, mut before) = (Chunks::new(), 0);
+        for piece in bytes.chunks(size) {
+            if let Some(end) = chunks.feed(piece)? {
+                return Ok(Some(before + end));
+            }
+            before += piece.len();
+        }
+        Ok(None)
+    }
+
+    /// The end of a body by the grammar of RFC 9112, section 7.1, read line by line.
+    fn end_elsewhere(bytes: &[u8]) -> Option<usize> {
+        let line = |from: usize| {
+            let end = bytes[from..].windows(2).position(|two| two == b"\r\n")?;
+            Some((&bytes[from..from + end], from + end + 2))
+        };
+        let mut at = 0;
+        loop {
+            let (size, next) = line(at)?;
+            let digits = size.split(|&byte| byte == b';').next()?;
+            let size = usize::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
+            if size == 0 {
+                at = next;
+                break;
+            }
+            at = next.checked_add(size)?;
+            at = bytes.get(at..at + 2).filter(|end| *end == b"\r\n").map(|_| at + 2)?;
+        }
+        loop {
+            let (trailer, next) = line(at)?;
+            at = next;
+            if trailer.is_empty() {
+                return Some(at);
+            }
+        }
+    }
+
+    #[test]
+    fn fuzz_http_chunks() {
+        rampart_fuzz::fuzz("http-chunks", |input| {
+            let whole = feed_pieces(input, input.len().max(1));
+            for size in [1, 2, 7, 64] {
+                assert_eq!(feed_pieces(input, size), whole, "in pieces of {size}");
+            }
+            if let Ok(Some(end)) = whole {
+                assert_eq!(end_elsewhere(input), Some(end), "others see another end");
+            }
+        });
+    }
+
     proptest! {
         #[test]
         fn a_body_is_judged_alike_however_it_is_cut(cuts in proptest::collection::vec(1usize..9, 1..12)) {

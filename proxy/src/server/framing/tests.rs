@@ -191,6 +191,61 @@ fn a_table_says_of_every_byte_what_the_rule_says() {
     }
 }
 
+/// The end of a head and its body, of bytes that arrive in pieces of this size.
+fn judge_pieces(bytes: &[u8], size: usize) -> Option<Result<(usize, Body), HeadError>> {
+    let mut scan = Scan::default();
+    for end in (size..bytes.len()).step_by(size).chain([bytes.len()]) {
+        match scan.advance(&bytes[..end]) {
+            Ok(None) => {}
+            Ok(Some(length)) => return Some(check(&bytes[..length]).map(|body| (length, body))),
+            Err(error) => return Some(Err(error)),
+        }
+    }
+    None
+}
+
+/// The same head as another parser reads it: its length, and the fields that delimit a body.
+fn read_elsewhere(head: &[u8]) -> Option<(usize, Vec<(String, String)>)> {
+    let mut fields = [httparse::EMPTY_HEADER; HEADERS_MAX];
+    let mut request = httparse::Request::new(&mut fields);
+    let httparse::Status::Complete(length) = request.parse(head).ok()? else { return None };
+    let text = |field: &httparse::Header<'_>| {
+        let value = String::from_utf8_lossy(field.value).trim().to_ascii_lowercase();
+        (field.name.to_ascii_lowercase(), value)
+    };
+    let framing =
+        |(name, _): &(String, String)| name == "content-length" || name == "transfer-encoding";
+    Some((length, request.headers.iter().map(text).filter(framing).collect()))
+}
+
+#[test]
+fn fuzz_http_heads() {
+    rampart_fuzz::fuzz("http-heads", |input| {
+        let whole = judge_pieces(input, input.len().max(1));
+        for size in [1, 2, 7, 64] {
+            let pieces = judge_pieces(input, size);
+            // One that is too large is refused before its end has come.
+            match (&whole, &pieces) {
+                (None | Some(Err(_)), Some(Err(_))) => {}
+                _ => assert_eq!(whole, pieces, "in pieces of {size}"),
+            }
+        }
+        let Some(Ok((length, body))) = whole else { return };
+        let (elsewhere, framing) = read_elsewhere(&input[..length]).expect("others read it too");
+        assert_eq!(elsewhere, length, "others see another end");
+        let expected = match body {
+            Body::None => Vec::new(),
+            Body::Length(length) => vec![("content-length".to_owned(), length)],
+            Body::Chunked => vec![("transfer-encoding".to_owned(), 0)],
+        };
+        let framing = framing.into_iter().map(|(name, value)| {
+            let length = if value == "chunked" { 0 } else { value.parse().unwrap() };
+            (name, length)
+        });
+        assert_eq!(framing.collect::<Vec<(String, u64)>>(), expected, "others see another body");
+    });
+}
+
 /// A head of HTTP/2, as the h2 crate hands it over.
 fn parsed(target: &str, fields: &[(&'static str, &str)]) -> Result<(), HeadError> {
     let mut headers = HeaderMap::new();

@@ -109,6 +109,20 @@ fn a_placeholder_sent_by_a_client_has_no_image() {
     assert!(parsed.images.is_empty());
 }
 
+#[test]
+fn fuzz_streamed_json() {
+    rampart_fuzz::fuzz("json", |input| {
+        // A long string is a document, which other tests are about.
+        if input.len() >= LONG_STRING_BYTES {
+            return;
+        }
+        let parsed: Vec<_> =
+            [1, 7, input.len().max(1)].map(|size| read(input, size).unwrap().text).into();
+        assert!(parsed.iter().all(|text| *text == parsed[0]), "it depends on how it is cut");
+        assert_eq!(fields::parse(&parsed[0]).ok(), fields::parse(input).ok());
+    });
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]

@@ -80,6 +80,22 @@ fn assert_refused(token: &str) {
 }
 
 #[test]
+fn fuzz_quote_tokens() {
+    let small = Quote { wallet_address: None, destination_tag: None, country: None, ..quote() };
+    let sealed = [quote(), small].map(|quote| sealed(&quote).unwrap().into_bytes());
+    for token in &sealed {
+        open_at(NOON, std::str::from_utf8(token).unwrap()).unwrap();
+    }
+    rampart_fuzz::fuzz_with("quote-tokens", &sealed, |input| {
+        let Ok(text) = std::str::from_utf8(input) else { return };
+        match open_at(NOON, text) {
+            Ok(quote) => assert!(sealed.iter().any(|token| token == input), "forged: {quote:?}"),
+            Err(error) => assert!(error.is(Code::QuoteInvalid), "{error}"),
+        }
+    });
+}
+
+#[test]
 fn what_is_sealed_opens_unchanged() {
     let token = sealed(&quote()).unwrap();
     assert_eq!(open_at(NOON, &token).unwrap(), quote());
