@@ -7,12 +7,14 @@
 
 #![expect(clippy::unwrap_used, reason = "what a test cannot do must fail it")]
 
+mod bombs;
 mod floods;
 mod guesses;
 mod hoarding;
 mod keys;
 mod policies;
 mod quotes;
+mod rebinding;
 mod slow;
 mod smuggling;
 mod ssrf;
@@ -23,15 +25,18 @@ mod verdict;
 
 use std::process::ExitCode;
 
-use rampart_tests::campaign::{self, Family};
+use rampart_tests::campaign::{self, Family, Total};
 use rampart_tests::family;
 
 /// Columns of the table.
 const COLUMNS: [&str; 8] =
     ["attack", "attempts", "accepted", "neighbour", "failed", "p99 alone", "p99 beside", "ratio"];
 
+/// Attempts of all families in full.
+const ATTEMPTS: Total = Total { column: "attempts", least: 1_500 };
+
 /// Attacks, from the bytes of a connection up to what operators install.
-const FAMILIES: [Family; 13] = [
+const FAMILIES: [Family; 16] = [
     family!("smuggling", smuggling::ambiguous),
     family!("split-messages", smuggling::split),
     family!("slow-senders", slow::senders),
@@ -43,10 +48,13 @@ const FAMILIES: [Family; 13] = [
     family!("forged-quotes", quotes::forged),
     family!("other-tenants", tenants::matrix),
     family!("ssrf", ssrf::callbacks),
+    family!("redirects", rebinding::redirects),
+    family!("rebinding", rebinding::names),
     family!("guesses", guesses::secrets),
     family!("hostile-policies", policies::hostile),
+    family!("compile-bombs", bombs::compiled),
 ];
 
 fn main() -> ExitCode {
-    campaign::run(&COLUMNS, &FAMILIES)
+    campaign::run(&COLUMNS, &ATTEMPTS, &FAMILIES)
 }

@@ -98,9 +98,15 @@ impl Fleet {
 
     /// Puts another edge in this place.
     pub(crate) fn replace(&mut self, place: usize, edge: Edge) {
-        self.edges[place] = edge;
+        drop(self.replaced(place, edge));
+    }
+
+    /// The same; the one that was there before goes on.
+    pub(crate) fn replaced(&mut self, place: usize, edge: Edge) -> Edge {
+        let before = std::mem::replace(&mut self.edges[place], edge);
         let addresses = self.edges.iter().map(|edge| edge.address).collect();
         self.addresses.send_replace(addresses);
+        before
     }
 
     /// A number below `bound`.

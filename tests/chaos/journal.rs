@@ -27,6 +27,8 @@ pub(crate) struct Journal {
     micros: Vec<u64>,
     /// Confirms whose connection failed before the answer.
     pub(crate) unanswered: usize,
+    /// Requests whose connection failed once it was open.
+    pub(crate) cut: usize,
     /// Requests that were refused for now.
     pub(crate) refused: usize,
     wrong: Vec<String>,

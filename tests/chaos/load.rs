@@ -153,7 +153,8 @@ impl Worker {
         let began = self.clock.monotonic_ns();
         match request(caller).try_send().await {
             Ok(answer) => Some((answer, (self.clock.monotonic_ns() - began) / 1_000)),
-            Err(_) => {
+            Err(error) => {
+                lock(&self.journal).cut += usize::from(!error.is_connect());
                 self.caller = None;
                 self.turn += 1;
                 None

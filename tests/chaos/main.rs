@@ -6,7 +6,9 @@
 
 #![expect(clippy::unwrap_used, reason = "what a test cannot do must fail it")]
 
+mod clocks;
 mod commits;
+mod descriptors;
 mod disk;
 mod fleet;
 mod hangs;
@@ -16,19 +18,23 @@ mod load;
 mod network;
 mod receivers;
 mod rows;
+mod stops;
 mod upgrades;
 
 use std::process::ExitCode;
 
-use rampart_tests::campaign::{self, Family};
+use rampart_tests::campaign::{self, Family, Total};
 use rampart_tests::family;
 
 /// Columns of the table.
 const COLUMNS: [&str; 9] =
     ["fault", "injected", "confirms", "answers", "lost", "doubled", "p99", "worst", "recovery"];
 
+/// Confirms of all families in full.
+const CONFIRMS: Total = Total { column: "confirms", least: 100_000 };
+
 /// Faults, from those that end a process to those that only delay.
-const FAMILIES: [Family; 11] = [
+const FAMILIES: [Family; 14] = [
     family!("edges-killed", kills::edges),
     family!("postgres-killed", kills::postgres),
     family!("commit-answers-lost", commits::answers_lost),
@@ -37,11 +43,14 @@ const FAMILIES: [Family; 11] = [
     family!("postgres-stopped", hangs::stopped),
     family!("network-silent", hangs::silent),
     family!("disk-full", disk::full),
+    family!("descriptors-exhausted", descriptors::exhausted),
+    family!("clocks-wrong", clocks::wrong),
     family!("receivers-dead", receivers::dead),
+    family!("edges-stopped", stops::drained),
     family!("upgrades", upgrades::upgrades),
     family!("broken-rows", rows::broken),
 ];
 
 fn main() -> ExitCode {
-    campaign::run(&COLUMNS, &FAMILIES)
+    campaign::run(&COLUMNS, &CONFIRMS, &FAMILIES)
 }

@@ -71,6 +71,23 @@ pub struct Family {
     pub run: fn(Scale) -> LocalBoxFuture<'static, Report>,
 }
 
+/// A column whose cells are added up. A run of all families in full reaches the sum at least.
+pub struct Total {
+    /// Head of the column.
+    pub column: &'static str,
+    /// The least sum.
+    pub least: usize,
+}
+
+impl Total {
+    /// The sum of the column's numbers.
+    fn of(&self, heads: &[String], rows: &[Vec<String>]) -> usize {
+        let place = heads.iter().position(|head| head == self.column);
+        let cells = rows.iter().filter_map(|row| row.get(place?)?.parse::<usize>().ok());
+        cells.sum()
+    }
+}
+
 /// A family of an `async fn(Scale) -> Report`.
 #[macro_export]
 macro_rules! family {
@@ -102,6 +119,11 @@ impl Arguments {
         read
     }
 
+    /// True if every family runs in full.
+    fn is_whole(&self) -> bool {
+        self.chosen.is_empty() && self.scale.is_exact()
+    }
+
     fn chooses(&self, name: &str) -> bool {
         self.chosen.is_empty() || self.chosen.iter().any(|chosen| name.contains(chosen.as_str()))
     }
@@ -109,7 +131,7 @@ impl Arguments {
 
 /// Runs the families that the command line chooses, then prints the table. Fails when something
 /// was wrong in one of them.
-pub fn run(columns: &[&str], families: &[Family]) -> ExitCode {
+pub fn run(columns: &[&str], total: &Total, families: &[Family]) -> ExitCode {
     let arguments = Arguments::read(std::env::args().skip(1));
     if arguments.list {
         families.iter().for_each(|family| println!("{}: test", family.name));
@@ -136,6 +158,11 @@ pub fn run(columns: &[&str], families: &[Family]) -> ExitCode {
     let mut heads: Vec<String> = columns.iter().map(|&column| column.to_owned()).collect();
     heads.push("holds".to_owned());
     println!("\n{}", table(&heads, &rows));
+    let sum = total.of(&heads, &rows);
+    println!("{sum} {} in all", total.column);
+    if arguments.is_whole() && sum < total.least {
+        wrong.push(format!("{sum} {}, at least {} are wanted", total.column, total.least));
+    }
     for wrong in &wrong {
         println!("{wrong}");
     }
@@ -194,6 +221,16 @@ mod tests {
         let row = |cells: [&str; 2]| cells.map(str::to_owned).to_vec();
         let text = table(&row(["fault", "lost"]), &[row(["kill", "0"]), row(["a cut", "10"])]);
         assert_eq!(text, "fault  lost\nkill   0\na cut  10\n");
+    }
+
+    #[test]
+    fn a_total_adds_up_the_numbers_of_its_column() {
+        let row = |cells: [&str; 2]| cells.map(str::to_owned).to_vec();
+        let rows = [row(["kill", "40"]), row(["disk", "needs root"]), row(["cut", "2"])];
+        let total = Total { column: "confirms", least: 42 };
+        assert_eq!(total.of(&row(["fault", "confirms"]), &rows), 42);
+        assert!(arguments(&["--full"]).is_whole() && !arguments(&["--full", "kill"]).is_whole());
+        assert!(!arguments(&[]).is_whole());
     }
 
     #[tokio::test]
