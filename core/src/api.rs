@@ -148,6 +148,11 @@ pub const OPERATOR_ENDPOINTS: &[Route] = &[
     route::<admin::orders::events::ApplyOrderEvent>(),
     route::<admin::orders::replay::ReplayDecisions>(),
     route::<admin::orders::offers::ExpireOffer>(),
+    route::<admin::payments::list::ListPayments>(),
+    route::<admin::payments::create::RecordPayment>(),
+    route::<admin::payments::read::ReadPayment>(),
+    route::<admin::payments::matching::MatchPayment>(),
+    route::<admin::payments::refund::RefundPayment>(),
     // Users
     route::<admin::users::read::ReadUser>(),
     route::<admin::users::update::UpdateUser>(),

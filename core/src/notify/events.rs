@@ -34,6 +34,12 @@ pub enum EventType {
     OrderBlocked,
     /// The payment was refunded.
     OrderRefunded,
+    /// A payment arrived that the order does not want.
+    OrderPaymentReceived,
+    /// What arrived, or the price of the moment, has changed the order's amounts.
+    OrderRepriced,
+    /// The payer disputes the payment.
+    OrderDisputed,
     /// A user was registered.
     UserCreated,
     /// A user is fully verified.
@@ -48,7 +54,7 @@ pub enum EventType {
 
 impl EventType {
     /// Every type.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 15] = [
         Self::OrderCreated,
         Self::OrderPaid,
         Self::OrderSent,
@@ -56,6 +62,9 @@ impl EventType {
         Self::OrderCancelled,
         Self::OrderBlocked,
         Self::OrderRefunded,
+        Self::OrderPaymentReceived,
+        Self::OrderRepriced,
+        Self::OrderDisputed,
         Self::UserCreated,
         Self::UserVerified,
         Self::UserDisabled,
@@ -85,6 +94,9 @@ impl EventType {
             Self::OrderCancelled => "order.cancelled",
             Self::OrderBlocked => "order.blocked",
             Self::OrderRefunded => "order.refunded",
+            Self::OrderPaymentReceived => "order.payment_received",
+            Self::OrderRepriced => "order.repriced",
+            Self::OrderDisputed => "order.disputed",
             Self::UserCreated => "user.created",
             Self::UserVerified => "user.verified",
             Self::UserDisabled => "user.disabled",

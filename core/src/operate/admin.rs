@@ -19,6 +19,7 @@ pub mod operator;
 pub mod operators;
 pub mod orders;
 pub mod partners;
+pub mod payments;
 pub mod policies;
 pub mod users;
 

@@ -2,6 +2,7 @@
 //! the contract) and makes its reference of every setting from these types: a doc comment is one
 //! sentence for operators, a key ends in its unit, and `x-unit` names a unit that the key does not.
 
+mod payments;
 mod policy;
 mod prices;
 
@@ -10,6 +11,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
+pub use self::payments::{Payments, Quotes, Unexpected};
 pub use self::policy::{COMPILER_ARGUMENTS, Policy};
 pub use self::prices::{HttpPrice, PriceSource, Prices};
 use crate::platform::crypto::Secret;
@@ -54,6 +56,10 @@ pub struct Settings {
     /// `https://pay.example.com`. Set from `edge.public_url`.
     #[serde(skip)]
     pub public_url: String,
+    /// Payments that orders do not want.
+    pub payments: Payments,
+    /// Quotes whose rate is fixed when they are paid.
+    pub quotes: Quotes,
     /// What operators may do alone.
     pub operators: Operators,
     /// Bearer token of the break-glass owner; without one only operators with tokens of their own
@@ -191,6 +197,9 @@ pub struct Lifetimes {
     /// Lifetime of login tokens.
     #[schemars(range(min = 1, max = 86_400))]
     pub login_token_seconds: u32,
+    /// Time to pay an order by bank transfer; partners are not told an end.
+    #[schemars(range(min = 1, max = 31_536_000), extend("x-unit" = "seconds"))]
+    pub bank_transfer: u32,
 }
 
 impl Default for Lifetimes {
@@ -201,6 +210,7 @@ impl Default for Lifetimes {
             quote_seconds: 300,
             offer_seconds: 3_600,
             login_token_seconds: 300,
+            bank_transfer: 604_800,
         }
     }
 }

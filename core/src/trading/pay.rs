@@ -82,7 +82,9 @@ impl Endpoint for Act {
         match apply(core, payment.client, payment.order, &action.event(), ACTOR).await {
             Ok(_) => Ok(page::redirect(&token, payment.return_url.as_ref())),
             // Another event came first: show the current state.
-            Err(NotApplied::Forbidden { .. } | NotApplied::NoSuchOrder) => {
+            Err(
+                NotApplied::Forbidden { .. } | NotApplied::Refused(_) | NotApplied::NoSuchOrder,
+            ) => {
                 let payment = Payment::find(core, &token).await?;
                 let show = |payment: &_| page::show(StatusCode::CONFLICT, payment);
                 Ok(payment.as_ref().map_or_else(page::not_found, show))

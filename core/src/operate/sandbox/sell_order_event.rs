@@ -133,6 +133,9 @@ impl Endpoint for V2 {
                 let detail = format!("an order that is {} forbids it", status.as_str());
                 Err(Error::with_status(Code::GeneralError, StatusCode::CONFLICT, detail))
             }
+            Err(NotApplied::Refused(reason)) => {
+                Err(Error::with_status(Code::GeneralError, StatusCode::CONFLICT, reason))
+            }
             Err(NotApplied::Failed(error)) => Err(error),
         }
     }

@@ -72,7 +72,9 @@ impl Core {
         match apply_event(self, step.client, step.order, event).await {
             // The same transaction has replaced this step by the next one.
             Ok(_) => Ok(()),
-            Err(NotApplied::Forbidden { .. } | NotApplied::NoSuchOrder) => {
+            Err(
+                NotApplied::Forbidden { .. } | NotApplied::Refused(_) | NotApplied::NoSuchOrder,
+            ) => {
                 self.delete_step(step).await
             }
             Err(NotApplied::Failed(error)) => Err(error),

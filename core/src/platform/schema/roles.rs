@@ -10,6 +10,16 @@ use sqlx::{AssertSqlSafe, Executor as _, PgConnection};
 /// The roles, in the order in which they are made.
 const ROLES: [&str; 2] = ["rampart_edge", "rampart_worker"];
 
+/// Tables whose rows are never changed.
+const APPEND_ONLY: [&str; 6] = [
+    "payment",
+    "payment_match",
+    "payment_refund",
+    "ledger_account",
+    "ledger_entry",
+    "ledger_posting",
+];
+
 /// Makes the roles that are missing and grants them what they need. `false` if a role is missing and
 /// this one may not make roles.
 ///
@@ -24,12 +34,13 @@ pub(super) async fn grant(connection: &mut PgConnection) -> Result<bool, sqlx::E
     let schema: String = sqlx::query_scalar("select quote_ident(current_schema())")
         .fetch_one(&mut *connection)
         .await?;
-    let roles = ROLES.join(", ");
+    let (roles, append_only) = (ROLES.join(", "), APPEND_ONLY.join(", "));
     let grants = format!(
         "begin; \
          grant usage on schema {schema} to {roles}; \
          grant select, insert, update, delete on all tables in schema {schema} to {roles}; \
          revoke insert, update, delete on _sqlx_migrations from {roles}; \
+         revoke update, delete on {append_only} from {roles}; \
          commit"
     );
     connection.execute(AssertSqlSafe(grants)).await?;

@@ -24,7 +24,9 @@ pub async fn expire_due(core: &Core) -> Result<u32> {
             match apply(core, client, order, &OrderEvent::Expire, "edge").await {
                 Ok(_) => expired += 1,
                 // Paid, or expired by another edge, since the batch was read.
-                Err(NotApplied::Forbidden { .. } | NotApplied::NoSuchOrder) => {}
+                Err(
+                NotApplied::Forbidden { .. } | NotApplied::Refused(_) | NotApplied::NoSuchOrder,
+            ) => {}
                 Err(NotApplied::Failed(error)) => return Err(error),
             }
         }

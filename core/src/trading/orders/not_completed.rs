@@ -97,6 +97,7 @@ pub(crate) fn blocked(cause: Cause, words: Option<&str>) -> Reason {
     let (code, description) = match cause {
         Cause::PaymentLate => ("031", "The payment arrived after the order's time to pay."),
         Cause::PaymentAmountWrong => ("032", "Another amount than the order's was paid."),
+        Cause::PriceMoved => ("033", "The price has moved too far before the payment arrived."),
         _ => ("041", "The order is on hold."),
     };
     let description = match words {

@@ -91,6 +91,8 @@ pub enum Cause {
     PaymentLate,
     /// Another amount than the order's arrived.
     PaymentAmountWrong,
+    /// The right amount arrived in time, but the price has moved too far for an estimate.
+    PriceMoved,
     /// The payment was denied.
     PaymentDenied,
     /// The time to pay has passed.
@@ -113,11 +115,12 @@ pub enum Cause {
 
 impl Cause {
     /// Every cause.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Confirmed,
         Self::PaymentReceived,
         Self::PaymentLate,
         Self::PaymentAmountWrong,
+        Self::PriceMoved,
         Self::PaymentDenied,
         Self::Expired,
         Self::Cancelled,
@@ -137,6 +140,7 @@ impl Cause {
             Self::PaymentReceived => "payment-received",
             Self::PaymentLate => "payment-late",
             Self::PaymentAmountWrong => "payment-amount-wrong",
+            Self::PriceMoved => "price-moved",
             Self::PaymentDenied => "payment-denied",
             Self::Expired => "expired",
             Self::Cancelled => "cancelled",

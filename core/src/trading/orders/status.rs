@@ -8,14 +8,15 @@ use rust_decimal::Decimal;
 
 #[cfg(test)]
 pub(crate) use self::change::next_transition;
-pub(crate) use self::change::{Change, Event, Facts, NotifyColumns, apply, apply_in};
+pub(crate) use self::change::{Change, Event, Facts, NotifyColumns, apply, apply_in, apply_recorded};
 pub(crate) use self::machine::{Transition, transition};
 use crate::platform::clock::NoEntropy;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 pub use crate::trading::orders::state::{Cause, OrderStatus};
+use crate::trading::quotes::Side;
 use crate::trading::sandbox::{self, Scenario};
-use rampart_types::{ClientId, OrderId};
+use rampart_types::{ClientId, OrderId, PairCode};
 
 /// An event of an order. Reasons are shown to the partner.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,6 +84,8 @@ pub enum NotApplied {
         /// That state.
         status: OrderStatus,
     },
+    /// Something else forbids it: the reason in words.
+    Refused(&'static str),
     /// An internal error.
     Failed(Error),
 }
@@ -99,7 +102,17 @@ impl From<NoEntropy> for NotApplied {
     }
 }
 
+/// True if the price has moved by more than so many percent, or there is none any more.
+fn has_moved(before: Decimal, live: Option<Decimal>, percent_max: Decimal) -> bool {
+    let moved = || {
+        let moved = (live? - before).abs().checked_mul(Decimal::ONE_HUNDRED)?;
+        Some(moved > before.checked_mul(percent_max)?)
+    };
+    moved().unwrap_or(true)
+}
+
 impl Event for OrderEvent {
+    const SIDE: Side = Side::Buy;
     const TRANSITIONS: &'static [Transition] = machine::TRANSITIONS;
 
     fn reason(&self) -> Option<&str> {
@@ -112,29 +125,48 @@ impl Event for OrderEvent {
         }
     }
 
+    fn payment(&self) -> (Option<Decimal>, Option<&str>) {
+        match self {
+            Self::PaymentReceived { amount, reference } => (*amount, reference.as_deref()),
+            Self::CoinsSent { transaction_id } => (None, Some(transaction_id)),
+            _ => (None, None),
+        }
+    }
+
     fn cause(&self, facts: &Facts, now: DateTime<Utc>) -> Option<Cause> {
         machine::cause(facts, self, now)
     }
 
     async fn facts(
         tx: &mut Connection,
-        client: ClientId,
-        order: OrderId,
+        change: &Change<'_>,
     ) -> Result<Option<Facts>, sqlx::Error> {
         let row = sqlx::query!(
             r#"
             select status as "status: OrderStatus", fiat_amount, expires_at,
-                transaction_id is not null as "coins_sent!"
+                transaction_id is not null as "coins_sent!",
+                pair as "pair: PairCode", price, is_estimated_quote
             from buy_order where client_id = $1 and order_id = $2 for update
             "#,
-            client.uuid(),
-            order.number(),
+            change.client.uuid(),
+            change.order.number(),
         )
         .fetch_optional(tx)
         .await?;
         let Some(row) = row else { return Ok(None) };
-        let (expires_at, coins_sent) = (row.expires_at, row.coins_sent);
-        Ok(Some(Facts { status: row.status, amount: row.fiat_amount, expires_at, coins_sent }))
+        let live_price = row.is_estimated_quote.then(|| {
+            let snapshot = change.core.snapshots.current();
+            snapshot.catalogue.pairs.get(&row.pair)?.live_price(change.now)
+        });
+        let slippage_max = change.core.settings.quotes.estimated_slippage_max.into();
+        Ok(Some(Facts {
+            status: row.status,
+            amount: row.fiat_amount,
+            expires_at: row.expires_at,
+            coins_sent: row.coins_sent,
+            price_moved: live_price.is_some_and(|live| has_moved(row.price, live, slippage_max)),
+            live_price: live_price.flatten(),
+        }))
     }
 
     async fn write(

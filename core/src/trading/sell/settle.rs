@@ -55,7 +55,9 @@ impl Core {
         match apply(self, client, sale, event, actor).await {
             Ok(_) => Ok(true),
             // Another event has changed it since the rows were read.
-            Err(NotApplied::Forbidden { .. } | NotApplied::NoSuchOrder) => Ok(false),
+            Err(
+                NotApplied::Forbidden { .. } | NotApplied::Refused(_) | NotApplied::NoSuchOrder,
+            ) => Ok(false),
             Err(NotApplied::Failed(error)) => Err(error),
         }
     }

@@ -11,8 +11,8 @@ use crate::platform::db::Connection;
 use crate::trading::orders::status::{
     Cause, Change, Event, Facts, NotifyColumns, OrderStatus, Transition, transition,
 };
+use crate::trading::quotes::Side;
 use crate::trading::sandbox;
-use rampart_types::{ClientId, OrderId};
 
 /// An event of a sale.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +34,7 @@ pub(crate) enum SaleEvent {
 }
 
 impl Event for SaleEvent {
+    const SIDE: Side = Side::Sell;
     const TRANSITIONS: &'static [Transition] = {
         use OrderStatus::{Blocked, Cancelled, Completed, InProgress, Pending, Refunded};
         &[
@@ -59,6 +60,13 @@ impl Event for SaleEvent {
         }
     }
 
+    fn payment(&self) -> (Option<Decimal>, Option<&str>) {
+        match self {
+            Self::DepositReceived { amount, transaction_id } => (*amount, transaction_id.as_deref()),
+            _ => (None, None),
+        }
+    }
+
     fn cause(&self, facts: &Facts, now: DateTime<Utc>) -> Option<Cause> {
         let late = facts.expires_at.is_some_and(|end| end < now);
         let cause = match self {
@@ -80,20 +88,26 @@ impl Event for SaleEvent {
 
     async fn facts(
         tx: &mut Connection,
-        client: ClientId,
-        sale: OrderId,
+        change: &Change<'_>,
     ) -> Result<Option<Facts>, sqlx::Error> {
         let row = sqlx::query!(
             "select status as \"status: OrderStatus\", crypto_amount, expires_at from sell_order \
              where client_id = $1 and order_id = $2 for update",
-            client.uuid(),
-            sale.number(),
+            change.client.uuid(),
+            change.order.number(),
         )
         .fetch_optional(tx)
         .await?;
         let Some(row) = row else { return Ok(None) };
         let (amount, expires_at) = (row.crypto_amount, Some(row.expires_at));
-        Ok(Some(Facts { status: row.status, amount, expires_at, coins_sent: false }))
+        Ok(Some(Facts {
+            status: row.status,
+            amount,
+            expires_at,
+            coins_sent: false,
+            live_price: None,
+            price_moved: false,
+        }))
     }
 
     /// In the sandbox, also schedules the payout of a sale in progress.
@@ -186,7 +200,14 @@ mod tests {
         for (event, now, moves) in events {
             for status in OrderStatus::ALL {
                 let (amount, expires_at) = (Decimal::ONE, Some(end));
-                let facts = Facts { status, amount, expires_at, coins_sent: false };
+                let facts = Facts {
+                    status,
+                    amount,
+                    expires_at,
+                    coins_sent: false,
+                    live_price: None,
+                    price_moved: false,
+                };
                 let expected = moves.iter().find(|(from, _)| *from == status).map(|(_, to)| *to);
                 let result = next_transition(&facts, &event, now).map(|row| row.to);
                 assert_eq!(result, expected, "{event:?} in {status:?}");

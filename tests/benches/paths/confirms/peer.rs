@@ -99,7 +99,7 @@ fn insert(side: &Side<'_>, own: &Value, drawn: &str) -> String {
         "fiat_currency": "EUR",
         "crypto_amount": "0.00262011",
         "crypto_currency": "BTC",
-        "price": "95000.12",
+        "price": "90000",
         "partner_fee": "2.5",
         "partner_fee_percentage": "1",
         "provider_fee": "2.5",

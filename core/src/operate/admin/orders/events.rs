@@ -228,6 +228,7 @@ async fn apply(
             let reason = format!("an order that is {} forbids it", status.as_str());
             Error::from(Denial::conflict(reason))
         }
+        NotApplied::Refused(reason) => Denial::conflict(reason).into(),
         NotApplied::Failed(error) => error,
     })
 }

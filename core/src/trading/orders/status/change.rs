@@ -11,18 +11,35 @@ use super::{Applied, Cause, NotApplied, OrderStatus, Transition};
 use crate::Core;
 use crate::notify::events::{self, NewEvent};
 use crate::platform::clock::NoEntropy;
+use crate::payments::bookings::{Booked, Booking};
+use crate::payments::store::refunded;
 use crate::platform::db::{Connection, retrying};
 use crate::platform::error::Error;
 use crate::trading::orders::callback::{self, Outcome};
-use rampart_types::{ClientId, OrderId};
+use crate::trading::quotes::Side;
+use rampart_types::{ClientId, JsonDecimal, OrderId};
+
+/// The reason that partners are told of an order whose price has moved.
+const PRICE_MOVED: &str = "the price has moved by more than it may before the payment arrived";
+/// Reasons that a change is refused although the order's state permits it.
+const KNOWN_REFERENCE: &str = "a payment with this reference is recorded already";
+const NOT_PRICEABLE: &str =
+    "the order cannot have what has arrived, by its price and its limits: give it back";
 
 /// Events of one of the two kinds of order, and the statements on its table.
 pub(crate) trait Event: Sync {
+    /// The kind of order.
+    const SIDE: Side;
     /// Every permitted transition; any other is refused.
     const TRANSITIONS: &'static [Transition];
 
     /// The event's reason, shown to the partner.
     fn reason(&self) -> Option<&str>;
+
+    /// Amount and reference of the money or the coins that it tells of.
+    fn payment(&self) -> (Option<Decimal>, Option<&str>) {
+        (None, None)
+    }
 
     /// Classifies the event at `now`; `None` if it has no effect on such an order.
     fn cause(&self, facts: &Facts, now: DateTime<Utc>) -> Option<Cause>;
@@ -30,8 +47,7 @@ pub(crate) trait Event: Sync {
     /// Reads the order's facts and locks its row until the transaction ends.
     fn facts(
         tx: &mut Connection,
-        client: ClientId,
-        order: OrderId,
+        change: &Change<'_>,
     ) -> impl Future<Output = Result<Option<Facts>, sqlx::Error>> + Send;
 
     /// Writes state and timeline, guarded by the transition's first state; `None` if the order has
@@ -63,6 +79,10 @@ pub(crate) struct Facts {
     pub(crate) expires_at: Option<DateTime<Utc>>,
     /// True if coins were sent to the user; never for a sale.
     pub(crate) coins_sent: bool,
+    /// The price of the moment, if the order's rate is fixed when it is paid.
+    pub(crate) live_price: Option<Decimal>,
+    /// True if that price has moved too far to go on, or there is none.
+    pub(crate) price_moved: bool,
 }
 
 /// The order's columns that its event and its callback need.
@@ -116,6 +136,22 @@ pub(crate) async fn apply_in<E: Event>(
     change.attempt_in(conn, event).await.map_err(Error::from)?
 }
 
+/// Applies what a payment that is recorded already means for its order, inside the caller's
+/// transaction.
+///
+/// # Errors
+/// As [`apply`].
+pub(crate) async fn apply_recorded<E: Event>(
+    conn: &mut Connection,
+    core: &Core,
+    (client, order, payment): (ClientId, OrderId, Uuid),
+    event: &E,
+    actor: &str,
+) -> Result<Applied, NotApplied> {
+    let change = Change { payment: Some(payment), ..Change::new(core, client, order, actor)? };
+    change.attempt_in(conn, event).await.map_err(Error::from)?
+}
+
 /// An event being applied.
 pub(crate) struct Change<'a> {
     pub(crate) core: &'a Core,
@@ -124,6 +160,8 @@ pub(crate) struct Change<'a> {
     pub(crate) actor: &'a str,
     pub(crate) transition_id: Uuid,
     pub(crate) now: DateTime<Utc>,
+    /// The payment that causes it, if it is recorded already.
+    payment: Option<Uuid>,
 }
 
 impl<'a> Change<'a> {
@@ -134,7 +172,7 @@ impl<'a> Change<'a> {
         actor: &'a str,
     ) -> Result<Self, NoEntropy> {
         let (transition_id, now) = (core.clock.uuid()?, core.clock.now());
-        Ok(Self { core, client, order, actor, transition_id, now })
+        Ok(Self { core, client, order, actor, transition_id, now, payment: None })
     }
 
     async fn attempt<E: Event>(
@@ -154,7 +192,7 @@ impl<'a> Change<'a> {
         tx: &mut Connection,
         event: &E,
     ) -> Result<Result<Applied, NotApplied>, sqlx::Error> {
-        let Some(facts) = E::facts(tx, self.client, self.order).await? else {
+        let Some(facts) = E::facts(tx, self).await? else {
             return Ok(Err(NotApplied::NoSuchOrder));
         };
         let status = facts.status;
@@ -164,10 +202,41 @@ impl<'a> Change<'a> {
         let Some(columns) = event.write(tx, self, transition).await? else {
             return Ok(Err(NotApplied::Forbidden { status }));
         };
+        match self.book(tx, event, (&facts, transition.cause)).await? {
+            Booked::Done => {}
+            Booked::KnownReference => return Ok(Err(NotApplied::Refused(KNOWN_REFERENCE))),
+            Booked::NotPriceable => return Ok(Err(NotApplied::Refused(NOT_PRICEABLE))),
+        }
         self.notify(tx, transition, &columns).await?;
         let Transition { from, to, cause, .. } = *transition;
         event.follow_up(tx, self, (&facts, cause, &columns)).await?;
         Ok(Ok(Applied { from, to, cause, at: self.now }))
+    }
+
+    /// Writes what the change means for the books.
+    async fn book<E: Event>(
+        &self,
+        tx: &mut Connection,
+        event: &E,
+        (facts, cause): (&Facts, Cause),
+    ) -> Result<Booked, sqlx::Error> {
+        let (amount, reference) = event.payment();
+        let booking = Booking {
+            core: self.core,
+            client: self.client,
+            order: self.order,
+            side: E::SIDE,
+            cause,
+            payment: self.payment,
+            amount,
+            reference,
+            reason: event.reason(),
+            live_price: facts.live_price,
+            actor: self.actor,
+            now: self.now,
+        };
+        // On the heap: most changes have little to write, and none waits for its size.
+        Box::pin(booking.write(tx)).await
     }
 
     async fn notify(
@@ -180,11 +249,21 @@ impl<'a> Change<'a> {
         let outcome = Outcome::from_state(transition.to, transition.cause);
         let url = columns.callback_url.as_deref().zip(outcome);
         let url = url.map(|(url, outcome)| callback::address(url, self.order, outcome));
-        let payload = json!({
+        let mut payload = json!({
             "orderId": self.order,
             "partnerOrderIdentifier": columns.partner_reference,
             "status": transition.to,
         });
+        match transition.cause {
+            Cause::PriceMoved => payload["reason"] = PRICE_MOVED.into(),
+            Cause::Refunded => {
+                let given_back = refunded(tx, self.client, self.order).await?;
+                payload["refunded"] = given_back.into_iter().map(|(amount, currency)| {
+                    json!({"amount": JsonDecimal(amount), "currencyCode": currency})
+                }).collect();
+            }
+            _ => {}
+        }
         let event = NewEvent { kind, order_id: Some(self.order), payload };
         events::record(tx, self.core, self.client, event, url.as_deref()).await
     }

@@ -37,6 +37,7 @@ pub(super) const TRANSITIONS: &[Transition] = {
         transition(Pending, PaymentReceived, InProgress, Some(OrderPaid)),
         transition(Pending, PaymentLate, Blocked, Some(OrderBlocked)),
         transition(Pending, PaymentAmountWrong, Blocked, Some(OrderBlocked)),
+        transition(Pending, PriceMoved, Blocked, Some(OrderBlocked)),
         transition(Pending, PaymentDenied, CANCELLED, Some(OrderCancelled)),
         transition(Pending, Expired, CANCELLED, Some(OrderCancelled)),
         transition(Pending, Cancelled, CANCELLED, Some(OrderCancelled)),
@@ -57,6 +58,7 @@ pub(super) fn cause(facts: &Facts, event: &OrderEvent, now: DateTime<Utc>) -> Op
             Cause::PaymentAmountWrong
         }
         OrderEvent::PaymentReceived { .. } if late => Cause::PaymentLate,
+        OrderEvent::PaymentReceived { .. } if facts.price_moved => Cause::PriceMoved,
         OrderEvent::PaymentReceived { .. } => Cause::PaymentReceived,
         OrderEvent::PaymentDenied { .. } => Cause::PaymentDenied,
         // Coins that are sent twice are paid twice.
@@ -96,7 +98,14 @@ mod tests {
     /// An order over 100 that can be paid until second 900.
     fn order(status: OrderStatus, coins_sent: bool) -> Facts {
         let amount = Decimal::ONE_HUNDRED;
-        Facts { status, amount, expires_at: Some(at(900)), coins_sent }
+        Facts {
+            status,
+            amount,
+            expires_at: Some(at(900)),
+            coins_sent,
+            live_price: None,
+            price_moved: false,
+        }
     }
 
     fn paid(amount: Option<i64>) -> OrderEvent {
@@ -189,6 +198,9 @@ mod tests {
         assert_eq!(cause(&paid(Some(100)), at(900)), Some(Cause::PaymentReceived));
         assert_eq!(cause(&paid(None), at(901)), Some(Cause::PaymentLate));
         assert_eq!(cause(&paid(Some(101)), at(0)), Some(Cause::PaymentAmountWrong));
+        let moved = Facts { price_moved: true, ..facts.clone() };
+        let row = next_transition(&moved, &paid(None), at(900)).unwrap();
+        assert_eq!((row.cause, row.to), (Cause::PriceMoved, OrderStatus::Blocked));
         let unlimited = Facts { expires_at: None, ..facts.clone() };
         let much_later = at(0) + TimeDelta::days(400);
         assert_eq!(to(&unlimited, &paid(None), much_later), Some(OrderStatus::InProgress));

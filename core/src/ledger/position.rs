@@ -1,0 +1,91 @@
+//! An order's position: the sums of its entries by account.
+
+use rust_decimal::Decimal;
+
+use super::AccountKind;
+use crate::platform::db::Connection;
+use rampart_types::ClientId;
+
+/// The sum of one account's postings in the entries of an order.
+#[derive(Clone, Debug)]
+pub(crate) struct Sum {
+    kind: String,
+    currency: String,
+    holder: String,
+    amount: Decimal,
+}
+
+/// What the entries of an order come to. It holds as long as the order's row is locked.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Position(Vec<Sum>);
+
+impl Position {
+    /// The position of an order of this client; without one, of what has no order.
+    ///
+    /// # Errors
+    /// The database's.
+    pub(crate) async fn of(
+        conn: &mut Connection,
+        client: ClientId,
+        order: Option<i64>,
+    ) -> Result<Self, sqlx::Error> {
+        let sums = sqlx::query_as!(
+            Sum,
+            r#"
+            select a.kind, a.currency, a.holder, sum(p.amount) as "amount!"
+            from ledger_entry e
+            join ledger_posting p on p.client_id = e.client_id and p.entry_id = e.entry_id
+            join ledger_account a on a.client_id = p.client_id and a.account_id = p.account_id
+            where e.client_id = $1 and e.order_id is not distinct from $2
+            group by a.kind, a.currency, a.holder having sum(p.amount) <> 0
+            order by a.kind, a.currency, a.holder
+            "#,
+            client.uuid(),
+            order,
+        )
+        .fetch_all(conn)
+        .await?;
+        Ok(Self(sums))
+    }
+
+    /// The sum of the accounts of a kind in a currency; a debit is positive.
+    pub(crate) fn sum(&self, kind: AccountKind, currency: &str) -> Decimal {
+        let rows = self.0.iter();
+        let rows = rows.filter(|row| row.kind == kind.as_str() && row.currency == currency);
+        rows.map(|row| row.amount).sum()
+    }
+
+    /// The credit of a kind in a currency: what we owe there, or zero.
+    pub(crate) fn owed(&self, kind: AccountKind, currency: &str) -> Decimal {
+        (-self.sum(kind, currency)).max(Decimal::ZERO)
+    }
+
+    /// The connectors that hold a currency for the order, and how much.
+    pub(crate) fn providers<'a>(
+        &'a self,
+        currency: &'a str,
+    ) -> impl Iterator<Item = (&'a str, Decimal)> {
+        let rows = self.0.iter();
+        rows.filter(move |row| {
+            row.kind == AccountKind::Provider.as_str()
+                && row.currency == currency
+                && row.amount > Decimal::ZERO
+        })
+        .map(|row| (row.holder.as_str(), row.amount))
+    }
+
+    /// A connector that a currency was sent through for the order.
+    pub(crate) fn providers_below(&self, currency: &str) -> Option<&str> {
+        let mut rows = self.0.iter().filter(|row| {
+            row.kind == AccountKind::Provider.as_str()
+                && row.currency == currency
+                && row.amount < Decimal::ZERO
+        });
+        rows.next().map(|row| row.holder.as_str())
+    }
+
+    /// True if the order's fiat and coins have been exchanged.
+    pub(crate) fn is_executed(&self, currency: &str) -> bool {
+        !self.sum(AccountKind::Conversion, currency).is_zero()
+    }
+}

@@ -1,0 +1,171 @@
+//! Payments: what was reported of money and coins, and what operators do with what no order wants.
+
+pub mod create;
+pub mod list;
+pub mod matching;
+pub mod read;
+pub mod refund;
+
+use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
+use serde::Serialize;
+use uuid::Uuid;
+
+use crate::Core;
+use crate::endpoint::openapi::doc::{Kind, Member, required};
+use crate::platform::error::{Denial, Result};
+use crate::payments::{PaymentKind, PaymentState};
+use rampart_types::{JsonDecimal, OrderId};
+
+/// The path's `{id}`.
+const ID: Member = required("id", Kind::Format("uuid"), "The payment's id.");
+/// Every state, for the OpenAPI document.
+const STATES: [&str; 3] = ["matched", "unmatched", "suspense"];
+/// Every kind, for the OpenAPI document.
+const KINDS: [&str; PaymentKind::ALL.len()] = {
+    let (mut names, mut index) = ([""; PaymentKind::ALL.len()], 0);
+    while index < names.len() {
+        names[index] = PaymentKind::ALL[index].as_str();
+        index += 1;
+    }
+    names
+};
+
+/// A payment, for the OpenAPI document.
+const EXAMPLE: &str = r#"{
+    "id": "0199a000-0000-7000-8000-000000000021", "partner": "acme", "connector": "manual",
+    "providerReference": "2026-03-01-17", "kind": "received", "amount": 250, "currency": "EUR",
+    "orderId": 1234567890123456, "state": "matched", "refundRequested": 0, "actor": "ada",
+    "reason": "seen on the statement", "occurredAt": "2026-03-01T11:58:00Z",
+    "recordedAt": "2026-03-01T12:00:00Z"
+}"#;
+
+/// A page of payments, for the OpenAPI document.
+const EXAMPLE_LIST: &str = r#"[{
+    "id": "0199a000-0000-7000-8000-000000000021", "partner": "acme", "connector": "manual",
+    "providerReference": "2026-03-01-17", "kind": "received", "amount": 250, "currency": "EUR",
+    "orderId": 1234567890123456, "state": "matched", "refundRequested": 0, "actor": "ada",
+    "reason": "seen on the statement", "occurredAt": "2026-03-01T11:58:00Z",
+    "recordedAt": "2026-03-01T12:00:00Z"
+}]"#;
+
+/// A payment as it was reported.
+#[derive(Debug, JsonSchema, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Payment {
+    id: Uuid,
+    /// Slug of the partner in whose book it is; `house` while nobody is known.
+    partner: String,
+    /// The program that reported it; `manual` for an operator.
+    connector: String,
+    /// The provider's own name for it.
+    provider_reference: String,
+    kind: String,
+    amount: JsonDecimal,
+    /// A currency's code, or an asset's code or CAIP-19 id.
+    currency: String,
+    /// The order that it names or was matched to.
+    order_id: Option<i64>,
+    /// `matched`, `unmatched` (it has no order) or `suspense` (its order does not want it).
+    state: &'static str,
+    /// Amount whose refund was asked for.
+    refund_requested: JsonDecimal,
+    /// The connector's name, or the operator.
+    actor: String,
+    /// The operator's words.
+    reason: Option<String>,
+    /// When it happened, as the provider says.
+    occurred_at: DateTime<Utc>,
+    recorded_at: DateTime<Utc>,
+}
+
+/// A search for payments: every criterion that is there must hold.
+#[derive(Debug, Default)]
+struct Wanted {
+    partner: Option<String>,
+    order: Option<OrderId>,
+    state: Option<PaymentState>,
+    /// The last payment of the page before.
+    after: Option<Uuid>,
+    id: Option<Uuid>,
+    limit: i64,
+}
+
+impl Wanted {
+    /// Newest first.
+    async fn find(self, core: &Core) -> Result<Vec<Payment>> {
+        let rows = sqlx::query!(
+            r#"
+            with found as (
+                select p.client_id, c.slug, p.payment_id, p.connector, p.provider_reference, p.kind,
+                    p.amount, p.currency, p.order_id, m.order_id as matched_order, p.actor, p.reason,
+                    p.occurred_at, p.recorded_at,
+                    case when m.payment_id is not null then 'matched'
+                        when p.order_id is null then 'unmatched'
+                        when p.suspense then 'suspense' else 'matched' end as state
+                from payment p
+                join client c on c.client_id = p.client_id
+                left join payment_match m
+                    on m.client_id = p.client_id and m.payment_id = p.payment_id
+            )
+            select f.slug as "slug!", f.payment_id as "payment_id!", f.connector as "connector!",
+                f.provider_reference as "provider_reference!", f.kind as "kind!",
+                f.amount as "amount!", f.currency as "currency!",
+                coalesce(f.matched_order, f.order_id) as order_id, f.state as "state!",
+                f.actor as "actor!", f.reason, f.occurred_at as "occurred_at!",
+                f.recorded_at as "recorded_at!",
+                coalesce((select sum(r.amount) from payment_refund r
+                    where r.client_id = f.client_id and r.payment_id = f.payment_id), 0)
+                    as "refund_requested!"
+            from found f
+            where ($1::text is null or f.slug = $1)
+                and ($2::bigint is null or coalesce(f.matched_order, f.order_id) = $2)
+                and ($3::text is null or f.state = $3)
+                and ($4::uuid is null or (f.recorded_at, f.payment_id) <
+                    (select recorded_at, payment_id from payment where payment_id = $4))
+                and ($5::uuid is null or f.payment_id = $5)
+            order by f.recorded_at desc, f.payment_id desc limit $6
+            "#,
+            self.partner,
+            self.order.map(OrderId::number),
+            self.state.map(PaymentState::as_str),
+            self.after,
+            self.id,
+            self.limit,
+        )
+        .fetch_all(&core.db)
+        .await?;
+        let payments = rows.into_iter().map(|row| Payment {
+            id: row.payment_id,
+            partner: row.slug,
+            connector: row.connector,
+            provider_reference: row.provider_reference,
+            kind: row.kind,
+            amount: JsonDecimal(row.amount),
+            currency: row.currency,
+            order_id: row.order_id,
+            state: PaymentState::from_name(&row.state).map_or("", PaymentState::as_str),
+            refund_requested: JsonDecimal(row.refund_requested),
+            actor: row.actor,
+            reason: row.reason,
+            occurred_at: row.occurred_at,
+            recorded_at: row.recorded_at,
+        });
+        Ok(payments.collect())
+    }
+}
+
+/// The payment of this id.
+///
+/// # Errors
+/// 404 when there is none.
+async fn find(core: &Core, id: Uuid) -> Result<Payment> {
+    let wanted = Wanted { id: Some(id), limit: 1, ..Wanted::default() };
+    let found = wanted.find(core).await?.pop();
+    found.ok_or_else(|| Denial::not_found("payment").into())
+}
+
+/// The id that the path names.
+fn id(text: &str) -> Result<Uuid> {
+    text.parse().map_err(|_| Denial::not_found("payment").into())
+}

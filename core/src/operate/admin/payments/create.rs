@@ -1,0 +1,236 @@
+//! `POST /admin/v1/payments`: a payment that an operator has seen.
+
+use chrono::{DateTime, Utc};
+use http::{Method, StatusCode};
+use rust_decimal::Decimal;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::{KINDS, Payment, find};
+use crate::Core;
+use crate::auth::roles::Role;
+use crate::endpoint::openapi::doc::{Doc, Kind, Member, Shape, optional, required};
+use crate::endpoint::{Body, Endpoint, Respond, Success};
+use crate::http::fields::strict;
+use crate::http::reply::Reply;
+use crate::http::request::Input;
+use crate::operate::admin::approvals;
+use crate::operate::admin::operator::Operator;
+use crate::operate::admin::partners;
+use crate::payments::report::REFERENCE_CHARS_MAX;
+use crate::payments::{PaymentKind, Report, record};
+use crate::platform::audit::{self, Entry};
+use crate::platform::error::{Denial, Result};
+use rampart_types::{ClientId, JsonDecimal, OrderId};
+
+/// The connector of what operators report.
+const CONNECTOR: &str = "manual";
+/// Longest reason, in characters.
+const REASON_CHARS_MAX: usize = 255;
+/// Longest name of a currency or an asset, in characters.
+const CURRENCY_CHARS_MAX: usize = 255;
+
+const BODY: &[Member] = &[
+    optional("partner", Kind::Text, "Slug of the partner; without one the order's, or `house`."),
+    required("kind", Kind::OneOf(&KINDS), "What happened."),
+    required("amount", Kind::Decimal, "Above zero."),
+    required("currency", Kind::Text, "A currency's code, or an asset's code or CAIP-19 id."),
+    optional("connector", Kind::OneOf(&[CONNECTOR]), "Always `manual`."),
+    required(
+        "providerReference",
+        Kind::Sized(1, REFERENCE_CHARS_MAX),
+        "The bank's or the chain's own name for it: the same one is the same payment.",
+    ),
+    optional("orderId", Kind::Any, "The order's number."),
+    optional("occurredAt", Kind::Format("date-time"), "When it happened; now if left out."),
+    required("reason", Kind::Sized(1, REASON_CHARS_MAX), "For the payment and the audit."),
+];
+
+/// `POST /admin/v1/payments`
+pub struct RecordPayment;
+
+impl Endpoint for RecordPayment {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/admin/v1/payments";
+    const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
+    const ROLES: &'static [Role] = &[Role::Treasury];
+    const APPROVAL: bool = true;
+    const BODY: Body = Body::StrictJson;
+    const DOC: Doc = Doc {
+        summary: "Record a payment by hand",
+        details: "It is booked, and its order follows, as if a connector had reported it. The same \
+                  payment again changes nothing; another one with its reference is 409.",
+        body: Shape::Members(BODY),
+        request: r#"{"partner": "acme", "kind": "received", "amount": 250, "currency": "EUR",
+            "connector": "manual", "providerReference": "2026-03-01-17",
+            "orderId": 1234567890123456, "reason": "seen on the statement"}"#,
+        answer: r#"{
+            "id": "0199a000-0000-7000-8000-000000000021", "partner": "acme", "connector": "manual",
+            "providerReference": "2026-03-01-17", "kind": "received", "amount": 250,
+            "currency": "EUR", "orderId": 1234567890123456, "state": "matched",
+            "refundRequested": 0, "actor": "ada", "reason": "seen on the statement",
+            "occurredAt": "2026-03-01T11:58:00Z", "recordedAt": "2026-03-01T12:00:00Z",
+            "duplicate": false
+        }"#,
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = NewPayment;
+    type Response = Stored;
+
+    fn read(input: &Input, _: &Operator) -> Result<NewPayment> {
+        let new: NewPayment = strict::body(input)?;
+        new.check()?;
+        Ok(new)
+    }
+
+    async fn hold(
+        core: &Core,
+        input: &Input,
+        operator: &Operator,
+        new: &NewPayment,
+    ) -> Result<Option<Reply>> {
+        // What coins are worth is not known here.
+        let is_coins = new.is_of_coins();
+        if !is_coins && !approvals::exceeds_alone(core, new.amount.0) {
+            return Ok(None);
+        }
+        approvals::hold::<Self>(core, input, operator).await
+    }
+
+    async fn call(core: &Core, operator: Operator, new: NewPayment) -> Result<Stored> {
+        let client = match &new.partner {
+            Some(slug) => Some(partners::find(core, slug).await?.0),
+            None => None,
+        };
+        let actor = operator.actor();
+        let report = new.report(core, client, actor)?;
+        let mut tx = core.db.begin().await?;
+        let recorded = record(&mut tx, core, &report).await?;
+        if recorded.contradicts {
+            let reason = "another payment with this providerReference is recorded already";
+            return Err(Denial::conflict(reason).into());
+        }
+        if recorded.duplicate {
+            let payment = find(core, recorded.payment).await?;
+            return Ok(Stored { payment, duplicate: true });
+        }
+        let target = recorded.payment.to_string();
+        let detail = json!({
+            "kind": report.kind.as_str(),
+            "amount": new.amount,
+            "currency": report.currency,
+            "providerReference": report.provider_reference,
+            "orderId": report.order,
+            "reason": report.reason,
+        });
+        let entry = Entry { actor, action: "payment.record", target: &target, detail };
+        audit::record(&mut tx, core, entry).await?;
+        tx.commit().await?;
+        recorded.count(core);
+        Ok(Stored { payment: find(core, recorded.payment).await?, duplicate: false })
+    }
+}
+
+/// A payment to be recorded.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct NewPayment {
+    partner: Option<String>,
+    kind: String,
+    amount: JsonDecimal,
+    currency: String,
+    connector: Option<String>,
+    provider_reference: String,
+    order_id: Option<OrderId>,
+    occurred_at: Option<DateTime<Utc>>,
+    reason: String,
+}
+
+impl NewPayment {
+    fn kind(&self) -> Option<PaymentKind> {
+        PaymentKind::from_name(&self.kind)
+    }
+
+    fn is_of_coins(&self) -> bool {
+        matches!(
+            self.kind(),
+            Some(
+                PaymentKind::PayoutSent
+                    | PaymentKind::PayoutConfirmed
+                    | PaymentKind::PayoutFailed
+                    | PaymentKind::DepositReceived
+            )
+        )
+    }
+
+    /// Refuses what has not the form of a payment.
+    fn check(&self) -> Result<(), Denial> {
+        let sized = |text: &str, most| (1..=most).contains(&text.chars().count());
+        let plain = |text: &str| !text.chars().any(char::is_control);
+        let problem = if self.kind().is_none() {
+            "kind: not one of a payment"
+        } else if self.amount.0 <= Decimal::ZERO {
+            "amount: above zero"
+        } else if self.connector.as_deref().is_some_and(|name| name != CONNECTOR) {
+            "connector: manual"
+        } else if !sized(&self.currency, CURRENCY_CHARS_MAX) || !plain(&self.currency) {
+            "currency: a currency's code, or an asset's code or CAIP-19 id"
+        } else if !sized(&self.provider_reference, REFERENCE_CHARS_MAX)
+            || !plain(&self.provider_reference)
+        {
+            "providerReference: 1 to 255 characters, none of control"
+        } else if !sized(&self.reason, REASON_CHARS_MAX) {
+            "reason: 1 to 255 characters"
+        } else {
+            return Ok(());
+        };
+        Err(Denial::unprocessable(problem))
+    }
+
+    fn report(&self, core: &Core, client: Option<ClientId>, actor: &str) -> Result<Report, Denial> {
+        let kind = self.kind().ok_or_else(|| Denial::unprocessable("kind: unknown"))?;
+        Ok(Report {
+            client,
+            connector: CONNECTOR.to_owned(),
+            provider_reference: self.provider_reference.clone(),
+            kind,
+            amount: self.amount.0,
+            currency: self.currency.clone(),
+            order: self.order_id,
+            original: None,
+            transaction_id: None,
+            occurred_at: self.occurred_at.unwrap_or_else(|| core.clock.now()),
+            actor: actor.to_owned(),
+            reason: Some(self.reason.clone()),
+            raw: None,
+        })
+    }
+}
+
+/// The payment that a report has become.
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "RecordedPayment")]
+pub struct Stored {
+    #[serde(flatten)]
+    payment: Payment,
+    /// `true` if it was reported before: nothing happened.
+    duplicate: bool,
+}
+
+impl Respond for Stored {
+    fn respond(self) -> Result<Reply> {
+        let status = if self.duplicate { StatusCode::OK } else { StatusCode::CREATED };
+        Reply::json(status, &self)
+    }
+
+    fn successes(schemas: &mut SchemaGenerator) -> Vec<Success> {
+        let now = Success::json::<Self>(StatusCode::CREATED, schemas);
+        let before = Success::json::<Self>(StatusCode::OK, schemas);
+        vec![
+            Success { about: "It was recorded before.", ..before },
+            Success { about: "It is recorded.", ..now },
+        ]
+    }
+}

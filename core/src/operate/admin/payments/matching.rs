@@ -1,0 +1,74 @@
+//! `POST /admin/v1/payments/{id}/match`
+
+use http::{Method, StatusCode};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{EXAMPLE, ID, Payment, find, id};
+use crate::Core;
+use crate::auth::roles::Role;
+use crate::endpoint::openapi::doc::{Doc, Shape};
+use crate::endpoint::{Body, Endpoint, Json};
+use crate::http::fields::strict;
+use crate::http::request::Input;
+use crate::operate::admin::operator::Operator;
+use crate::payments::matching::match_to;
+use crate::platform::audit::{self, Entry};
+use crate::platform::error::Result;
+use rampart_types::OrderId;
+
+/// `POST /admin/v1/payments/{id}/match`
+pub struct MatchPayment;
+
+impl Endpoint for MatchPayment {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/admin/v1/payments/{id}/match";
+    const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
+    const ROLES: &'static [Role] = &[Role::Treasury];
+    const BODY: Body = Body::StrictJson;
+    const DOC: Doc = Doc {
+        summary: "Match a payment to an order",
+        details: "The order goes on as if the payment had named it. 409 unless the payment is in \
+                  suspense or unmatched, and the order waits for it.",
+        path: &[ID],
+        body: Shape::of::<Match>(),
+        request: r#"{"orderId": 1234567890123456}"#,
+        answer: EXAMPLE,
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = (String, Match);
+    type Response = Json<Payment>;
+
+    fn read(input: &Input, _: &Operator) -> Result<(String, Match)> {
+        Ok((input.param("id").to_owned(), strict::body(input)?))
+    }
+
+    async fn call(
+        core: &Core,
+        operator: Operator,
+        (text, Match { order_id }): (String, Match),
+    ) -> Result<Json<Payment>> {
+        let payment = id(&text)?;
+        let actor = operator.actor();
+        let mut tx = core.db.begin().await?;
+        let causes = match_to(&mut tx, core, (payment, order_id), actor).await?;
+        let detail = json!({ "orderId": order_id });
+        let entry = Entry { actor, action: "payment.match", target: &text, detail };
+        audit::record(&mut tx, core, entry).await?;
+        tx.commit().await?;
+        for cause in causes {
+            core.metrics.orders.with_label_values(&[cause.as_str()]).inc();
+        }
+        Ok(Json(find(core, payment).await?))
+    }
+}
+
+/// The order that a payment was meant for.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "PaymentMatch")]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Match {
+    order_id: OrderId,
+}

@@ -1,0 +1,130 @@
+//! `POST /admin/v1/payments/{id}/refund`
+
+use http::{Method, StatusCode};
+use rust_decimal::Decimal;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use uuid::Uuid;
+
+use super::{ID, find, id};
+use crate::Core;
+use crate::auth::roles::Role;
+use crate::endpoint::openapi::doc::{Doc, Shape};
+use crate::endpoint::{Body, Endpoint, Json};
+use crate::http::fields::strict;
+use crate::http::reply::Reply;
+use crate::http::request::Input;
+use crate::operate::admin::approvals;
+use crate::operate::admin::operator::Operator;
+use crate::payments::refunds::{Decision, decide};
+use crate::platform::audit::{self, Entry};
+use crate::platform::error::{Denial, Result};
+use rampart_types::JsonDecimal;
+
+/// Longest reason, in characters.
+const REASON_CHARS_MAX: usize = 255;
+
+/// `POST /admin/v1/payments/{id}/refund`
+pub struct RefundPayment;
+
+impl Endpoint for RefundPayment {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/admin/v1/payments/{id}/refund";
+    const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
+    const ROLES: &'static [Role] = &[Role::Treasury];
+    const APPROVAL: bool = true;
+    const BODY: Body = Body::StrictJson;
+    const DOC: Doc = Doc {
+        summary: "Give a payment back",
+        details: "All that is left of it without an amount. Its order waits from then on, and is \
+                  refunded when the payment's connector reports so; a payment by hand is given \
+                  back by hand, and reported by another one of kind `refunded`. 409 when less is \
+                  left of it, or its coins have left.",
+        path: &[ID],
+        body: Shape::of::<NewRefund>(),
+        request: r#"{"amount": 50, "reason": "paid too much"}"#,
+        answer: r#"{"id": "0199a000-0000-7000-8000-000000000022",
+            "paymentId": "0199a000-0000-7000-8000-000000000021", "amount": 50,
+            "currency": "EUR"}"#,
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = (String, NewRefund);
+    type Response = Json<RequestedRefund>;
+
+    fn read(input: &Input, _: &Operator) -> Result<(String, NewRefund)> {
+        let refund: NewRefund = strict::body(input)?;
+        if refund.amount.is_some_and(|JsonDecimal(amount)| amount <= Decimal::ZERO) {
+            return Err(Denial::unprocessable("amount: above zero").into());
+        }
+        if !(1..=REASON_CHARS_MAX).contains(&refund.reason.chars().count()) {
+            return Err(Denial::unprocessable("reason: 1 to 255 characters").into());
+        }
+        Ok((input.param("id").to_owned(), refund))
+    }
+
+    async fn hold(
+        core: &Core,
+        input: &Input,
+        operator: &Operator,
+        (text, refund): &(String, NewRefund),
+    ) -> Result<Option<Reply>> {
+        let payment = find(core, id(text)?).await?;
+        let amount = refund.amount.unwrap_or(payment.amount);
+        // What coins are worth is not known here.
+        if payment.kind == "received" && !approvals::exceeds_alone(core, amount.0) {
+            return Ok(None);
+        }
+        approvals::hold::<Self>(core, input, operator).await
+    }
+
+    async fn call(
+        core: &Core,
+        operator: Operator,
+        (text, refund): (String, NewRefund),
+    ) -> Result<Json<RequestedRefund>> {
+        let payment = id(&text)?;
+        let NewRefund { amount, reason } = refund;
+        let (amount, actor) = (amount.map(|JsonDecimal(amount)| amount), operator.actor());
+        let mut tx = core.db.begin().await?;
+        let decision = Decision { payment, amount, reason: &reason, actor };
+        let requested = decide(&mut tx, core, &decision).await?;
+        let answer = RequestedRefund {
+            id: requested.id,
+            payment_id: payment,
+            amount: JsonDecimal(requested.amount),
+            currency: requested.currency,
+        };
+        let detail = json!({"refund": answer.id, "amount": answer.amount, "reason": reason});
+        let entry = Entry { actor, action: "payment.refund", target: &text, detail };
+        audit::record(&mut tx, core, entry).await?;
+        tx.commit().await?;
+        for cause in requested.causes {
+            core.metrics.orders.with_label_values(&[cause.as_str()]).inc();
+        }
+        Ok(Json(answer))
+    }
+}
+
+/// A refund to be asked for.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "NewRefund")]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct NewRefund {
+    /// Above zero; all that is left if left out.
+    amount: Option<JsonDecimal>,
+    /// For the refund and the audit. 1 to 255 characters.
+    reason: String,
+}
+
+/// A refund that was asked for.
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "Refund")]
+#[serde(rename_all = "camelCase")]
+pub struct RequestedRefund {
+    id: Uuid,
+    payment_id: Uuid,
+    amount: JsonDecimal,
+    currency: String,
+}

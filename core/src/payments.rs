@@ -1,0 +1,20 @@
+//! Payments: what providers, banks, chains and operators report of money and coins.
+//!
+//! A report is stored, with its entry in the books, before it is judged; an order's state follows
+//! from it in the same transaction.
+//!
+//! - [`record`] takes a report
+//! - `bookings` writes the payment and the entries of an order's change of state, whoever caused it
+
+mod amounts;
+pub(crate) mod bookings;
+pub(crate) mod matching;
+pub(crate) mod record;
+pub(crate) mod refunds;
+pub(crate) mod report;
+pub(crate) mod reprice;
+pub(crate) mod store;
+pub(crate) mod terms;
+
+pub use self::record::record;
+pub use self::report::{PaymentKind, PaymentState, Recorded, Report, house};

@@ -1,0 +1,58 @@
+//! Other amounts of an order, written into its row and its timeline.
+
+use super::bookings::Booking;
+use super::terms::OrderTerms;
+use crate::ledger::entries::OrderAmounts;
+use crate::platform::db::Connection;
+use crate::trading::quotes::Side;
+
+/// The cause of the timeline's line.
+const REPRICED: &str = "repriced";
+
+/// Writes the new amounts, which obey the fee identity, and says why.
+///
+/// # Errors
+/// The database's.
+pub(super) async fn write(
+    conn: &mut Connection,
+    booking: &Booking<'_>,
+    (terms, amounts): (&OrderTerms, &OrderAmounts),
+    reason: &str,
+) -> Result<(), sqlx::Error> {
+    let step = booking.core.clock.uuid().map_err(|error| sqlx::Error::Encode(error.into()))?;
+    macro_rules! statement {
+        ($order:literal, $transition:literal) => {
+            sqlx::query!(
+                "with moved as (update " + $order + " set fiat_amount = $3, crypto_amount = $4, \
+                 price = $5, partner_fee = $6, provider_fee = $7, payment_method_fee = $8, \
+                 network_fee = $9, spread_fee = $10, affiliate_fee = $11, updated_at = $12 \
+                 where client_id = $1 and order_id = $2) \
+                 insert into " + $transition + " (client_id, order_id, transition_id, at, \
+                 from_status, to_status, cause, reason, actor) \
+                 values ($1, $2, $13, $12, $14, $14, $15, $16, $17)",
+                terms.client.uuid(),
+                terms.order.number(),
+                amounts.fiat,
+                amounts.crypto,
+                amounts.price,
+                amounts.fees.partner,
+                amounts.fees.provider,
+                amounts.fees.payment_method,
+                amounts.fees.network,
+                amounts.fees.spread,
+                amounts.fees.affiliate,
+                booking.now,
+                step,
+                terms.status.as_str(),
+                REPRICED,
+                reason,
+                booking.actor,
+            )
+        };
+    }
+    match terms.amounts.side {
+        Side::Buy => statement!("buy_order", "order_transition").execute(conn).await?,
+        Side::Sell => statement!("sell_order", "sell_order_transition").execute(conn).await?,
+    };
+    Ok(())
+}

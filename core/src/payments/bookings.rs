@@ -1,0 +1,320 @@
+//! What an order's change of state writes into the books, in the transaction of the change: the
+//! payment that caused it, unless it was recorded before, and the entries.
+
+use chrono::{DateTime, Utc};
+use rust_decimal::Decimal;
+use serde_json::json;
+use uuid::Uuid;
+
+use super::report::PaymentKind;
+use super::reprice::{Units, reprice};
+use super::store::{NewPayment, connector_of, store};
+use super::terms::OrderTerms;
+use crate::Core;
+use crate::ledger::AccountKind::{Customer, PayoutPayable, RefundPayable, Treasury};
+use crate::ledger::entries::{OrderAmounts, holding, reversed};
+use crate::ledger::{Position, Posting, Subject, post};
+use crate::notify::events::{self, EventType, NewEvent};
+use crate::platform::db::Connection;
+use crate::trading::orders::state::Cause;
+use crate::trading::quotes::Side;
+use rampart_types::{ClientId, JsonDecimal, OrderId};
+
+/// A change of an order's state that is being written.
+#[derive(Clone, Copy)]
+pub(crate) struct Booking<'a> {
+    pub(crate) core: &'a Core,
+    pub(crate) client: ClientId,
+    pub(crate) order: OrderId,
+    pub(crate) side: Side,
+    pub(crate) cause: Cause,
+    /// The payment that causes it, if it is recorded already.
+    pub(crate) payment: Option<Uuid>,
+    /// Amount that arrived; `None` is the order's own.
+    pub(crate) amount: Option<Decimal>,
+    /// The provider's reference, or the transaction on chain.
+    pub(crate) reference: Option<&'a str>,
+    pub(crate) reason: Option<&'a str>,
+    /// The price of the moment, for an order whose rate is fixed when it is paid.
+    pub(crate) live_price: Option<Decimal>,
+    pub(crate) actor: &'a str,
+    pub(crate) now: DateTime<Utc>,
+}
+
+/// The result of a booking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Booked {
+    /// It is written.
+    Done,
+    /// The payment's reference is another payment's: the transaction must be given up.
+    KnownReference,
+    /// The order cannot have the amount that arrived: the transaction must be given up.
+    NotPriceable,
+}
+
+impl Booking<'_> {
+    /// Writes payment and entries. The order's row is locked and has its new state.
+    ///
+    /// # Errors
+    /// The database's.
+    pub(crate) async fn write(&self, conn: &mut Connection) -> Result<Booked, sqlx::Error> {
+        match self.cause {
+            Cause::PaymentReceived
+            | Cause::PaymentLate
+            | Cause::PaymentAmountWrong
+            | Cause::PriceMoved => self.arrive(conn).await,
+            Cause::Released => self.execute(conn).await,
+            Cause::CoinsSent => self.send(conn, PaymentKind::PayoutSent).await,
+            Cause::ConfirmedOnChain => self.send(conn, PaymentKind::PayoutConfirmed).await,
+            Cause::PaidOut => self.send(conn, PaymentKind::TransferCompleted).await,
+            Cause::Refunded => self.refund(conn).await,
+            Cause::Confirmed
+            | Cause::PaymentDenied
+            | Cause::Expired
+            | Cause::Cancelled
+            | Cause::Held => Ok(Booked::Done),
+        }
+    }
+
+    async fn terms(&self, conn: &mut Connection) -> Result<OrderTerms, sqlx::Error> {
+        let terms = OrderTerms::lock(conn, (self.client, self.order, self.side)).await?;
+        terms.ok_or(sqlx::Error::RowNotFound)
+    }
+
+    fn subject(&self, payment: Option<Uuid>) -> Subject {
+        Subject {
+            client: self.client,
+            order: Some(self.order.number()),
+            payment,
+            occurred_at: self.now,
+        }
+    }
+
+    /// Stores a payment of the order itself, unless one is recorded already.
+    async fn payment(
+        &self,
+        conn: &mut Connection,
+        kind: PaymentKind,
+        (amount, currency): (Decimal, &str),
+        (connector, reference): (&str, Option<&str>),
+    ) -> Result<Option<Uuid>, sqlx::Error> {
+        let payment = NewPayment {
+            client: self.client,
+            connector,
+            reference,
+            kind,
+            amount,
+            currency,
+            order: Some(self.order.number()),
+            suspense: false,
+            actor: self.actor,
+            reason: self.reason,
+            occurred_at: self.now,
+        };
+        store(conn, self.core, &payment).await
+    }
+
+    /// Money or coins arrived.
+    async fn arrive(&self, conn: &mut Connection) -> Result<Booked, sqlx::Error> {
+        if self.payment.is_none() {
+            let terms = self.terms(conn).await?;
+            let (due, currency) = terms.amounts.paid();
+            let amount = self.amount.unwrap_or(due);
+            let is_coins = self.side == Side::Sell;
+            let (kind, reference) = match self.side {
+                Side::Buy => (PaymentKind::Received, self.reference.map(str::to_owned)),
+                // One transaction on chain may pay several orders.
+                Side::Sell => (
+                    PaymentKind::DepositReceived,
+                    self.reference.map(|id| format!("{}/{id}", self.order)),
+                ),
+            };
+            let connector = connector_of(self.actor);
+            let from = (connector, reference.as_deref());
+            let payment = self.payment(conn, kind, (amount, currency), from).await?;
+            let Some(payment) = payment else { return Ok(Booked::KnownReference) };
+            let postings = [
+                holding(is_coins, connector, currency, amount),
+                Posting::new(Customer, currency, -amount),
+            ];
+            post(conn, self.core, kind.as_str(), &self.subject(Some(payment)), &postings).await?;
+        }
+        match self.cause {
+            Cause::PaymentReceived => self.execute(conn).await,
+            _ => Ok(Booked::Done),
+        }
+    }
+
+    /// The exchange, unless it was made before: for what has arrived, and at the price of the
+    /// moment if the order's is an estimate.
+    async fn execute(&self, conn: &mut Connection) -> Result<Booked, sqlx::Error> {
+        let terms = self.terms(conn).await?;
+        let position = Position::of(conn, self.client, Some(self.order.number())).await?;
+        let (due, currency) = terms.amounts.paid();
+        if position.is_executed(&terms.amounts.crypto_currency) {
+            return Ok(Booked::Done);
+        }
+        let arrived = position.owed(Customer, currency);
+        let price = self.live_price.filter(|_| terms.is_estimated);
+        let price = price.unwrap_or(terms.amounts.price);
+        let amounts = if arrived == due && price == terms.amounts.price {
+            terms.amounts.clone()
+        } else {
+            let Some(amounts) = self.within_limits(&terms, arrived, price) else {
+                return Ok(Booked::NotPriceable);
+            };
+            self.write_amounts(conn, &terms, &amounts).await?;
+            amounts
+        };
+        let subject = self.subject(self.payment);
+        post(conn, self.core, "execution", &subject, &amounts.execution()).await?;
+        Ok(Booked::Done)
+    }
+
+    /// The order for what has arrived; `None` beyond the limits of its pair and payment method.
+    fn within_limits(
+        &self,
+        terms: &OrderTerms,
+        arrived: Decimal,
+        price: Decimal,
+    ) -> Option<OrderAmounts> {
+        let snapshot = self.core.snapshots.current();
+        let pair = snapshot.catalogue.pairs.get(&terms.pair)?;
+        let method = snapshot.catalogue.payment_method(&terms.payment_method);
+        let units = Units {
+            fiat_exponent: pair.quote.scale(),
+            crypto_scale: pair.base.scale(),
+            method_fixed: method.map_or(Decimal::ZERO, |method| method.fee_fixed),
+        };
+        let amounts = reprice(&terms.amounts, arrived, price, units)?;
+        // A pair's bounds are in the currency that the user pays.
+        let accepted = arrived <= self.side.terms(pair).max
+            && method.is_none_or(|method| method.accepts(amounts.fiat));
+        // The amount that was confirmed has passed them: only a larger one is judged.
+        (accepted || arrived <= terms.amounts.paid().0).then_some(amounts)
+    }
+
+    /// Writes the order's new amounts, its timeline's line and the partner's event.
+    async fn write_amounts(
+        &self,
+        conn: &mut Connection,
+        terms: &OrderTerms,
+        amounts: &OrderAmounts,
+    ) -> Result<(), sqlx::Error> {
+        let before = &terms.amounts;
+        let reason = format!(
+            "from {} {} for {} {} at {} to {} {} for {} {} at {}",
+            before.crypto.normalize(),
+            before.crypto_currency,
+            before.fiat.normalize(),
+            before.fiat_currency,
+            before.price.normalize(),
+            amounts.crypto.normalize(),
+            amounts.crypto_currency,
+            amounts.fiat.normalize(),
+            amounts.fiat_currency,
+            amounts.price.normalize(),
+        );
+        super::amounts::write(conn, self, (terms, amounts), &reason).await?;
+        let payload = json!({
+            "orderId": self.order,
+            "partnerOrderIdentifier": terms.partner_reference,
+            "status": terms.status,
+            "fiatAmount": JsonDecimal(amounts.fiat),
+            "cryptoAmount": JsonDecimal(amounts.crypto),
+            "price": JsonDecimal(amounts.price),
+            "previousFiatAmount": JsonDecimal(before.fiat),
+            "previousCryptoAmount": JsonDecimal(before.crypto),
+            "previousPrice": JsonDecimal(before.price),
+        });
+        let (kind, order_id) = (EventType::OrderRepriced, Some(self.order));
+        let event = NewEvent { kind, order_id, payload };
+        events::record(conn, self.core, self.client, event, None).await
+    }
+
+    /// Coins or fiat left for the user, or have arrived there: whichever is reported first.
+    async fn send(&self, conn: &mut Connection, kind: PaymentKind) -> Result<Booked, sqlx::Error> {
+        let terms = self.terms(conn).await?;
+        let payout = terms.amounts.payout();
+        let connector = connector_of(self.actor);
+        let payment = match self.payment {
+            // What is recorded is booked.
+            Some(_) => return Ok(Booked::Done),
+            None => {
+                let reference = self.reference.map(|id| format!("{}/{id}", self.order));
+                let from = (connector, reference.as_deref());
+                self.payment(conn, kind, payout, from).await?
+            }
+        };
+        if payment.is_none() {
+            return Ok(Booked::KnownReference);
+        }
+        let position = Position::of(conn, self.client, Some(self.order.number())).await?;
+        if position.owed(PayoutPayable, payout.1) >= payout.0 {
+            let postings = terms.amounts.sending(connector);
+            let subject = self.subject(payment);
+            post(conn, self.core, kind.as_str(), &subject, &postings).await?;
+        }
+        Ok(Booked::Done)
+    }
+
+    /// Everything that has arrived for the order was given back.
+    async fn refund(&self, conn: &mut Connection) -> Result<Booked, sqlx::Error> {
+        let terms = self.terms(conn).await?;
+        unwind(conn, self.core, &terms, &self.subject(self.payment)).await?;
+        if self.payment.is_some() {
+            return Ok(Booked::Done);
+        }
+        let position = Position::of(conn, self.client, Some(self.order.number())).await?;
+        let (_, currency) = terms.amounts.paid();
+        let is_coins = self.side == Side::Sell;
+        let held: Vec<(String, Decimal)> = match is_coins {
+            true => vec![(connector_of(self.actor).to_owned(), position.sum(Treasury, currency))],
+            false => position.providers(currency).map(|(at, sum)| (at.to_owned(), sum)).collect(),
+        };
+        let mut payable = position.owed(RefundPayable, currency);
+        let mut owed = payable + position.owed(Customer, currency);
+        for (connector, amount) in held {
+            let amount = amount.min(owed);
+            if amount <= Decimal::ZERO {
+                continue;
+            }
+            owed -= amount;
+            let commanded = amount.min(payable);
+            payable -= commanded;
+            let kind = PaymentKind::Refunded;
+            let payment = self.payment(conn, kind, (amount, currency), (&connector, None)).await?;
+            let postings = [
+                Posting::new(RefundPayable, currency, commanded),
+                Posting::new(Customer, currency, amount - commanded),
+                holding(is_coins, &connector, currency, -amount),
+            ];
+            post(conn, self.core, kind.as_str(), &self.subject(payment), &postings).await?;
+        }
+        Ok(Booked::Done)
+    }
+}
+
+/// Undoes payout and exchange of an order that is given back: its coins or its fiat are with us.
+///
+/// # Errors
+/// The database's.
+pub(crate) async fn unwind(
+    conn: &mut Connection,
+    core: &Core,
+    terms: &OrderTerms,
+    subject: &Subject,
+) -> Result<(), sqlx::Error> {
+    let position = Position::of(conn, terms.client, Some(terms.order.number())).await?;
+    let amounts = &terms.amounts;
+    if !position.is_executed(&amounts.crypto_currency) {
+        return Ok(());
+    }
+    let (payout, currency) = amounts.payout();
+    if position.owed(PayoutPayable, currency) < payout {
+        let from = position.providers_below(currency).unwrap_or("manual");
+        let postings = reversed(amounts.sending(from));
+        post(conn, core, "payout-returned", subject, &postings).await?;
+    }
+    post(conn, core, "execution-reversed", subject, &reversed(amounts.execution())).await
+}

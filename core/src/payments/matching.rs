@@ -1,0 +1,93 @@
+//! A payment that an operator matches to the order that it was meant for.
+
+use uuid::Uuid;
+
+use super::record::{Recording, wants};
+use super::report::{PaymentKind, Report};
+use super::store::{StoredPayment, currency_of};
+use super::terms::OrderTerms;
+use crate::Core;
+use crate::ledger::AccountKind::{Customer, Suspense};
+use crate::ledger::entries::holding;
+use crate::ledger::{Position, Posting, Subject, post};
+use crate::platform::db::Connection;
+use crate::platform::error::{Denial, Result};
+use crate::trading::orders::state::Cause;
+use rampart_types::OrderId;
+
+/// Matches a payment in suspense to an order that waits for it, which then follows. Gives the causes
+/// of its changes of state, to be counted after the commit.
+///
+/// # Errors
+/// 404 without such a payment or order; 409 when the payment is not in suspense any more, or the
+/// order does not wait for it.
+pub(crate) async fn match_to(
+    conn: &mut Connection,
+    core: &Core,
+    (payment, order): (Uuid, OrderId),
+    actor: &str,
+) -> Result<Vec<Cause>> {
+    let stored = StoredPayment::hold(conn, payment).await?;
+    let stored = stored.ok_or_else(|| Denial::not_found("payment"))?;
+    let is_open = stored.matched.is_none() && (stored.suspense || stored.order.is_none());
+    if !is_open || stored.refund_requested > rust_decimal::Decimal::ZERO {
+        let reason = "the payment is matched already, or is being given back";
+        return Err(Denial::conflict(reason).into());
+    }
+    let terms = OrderTerms::find(conn, None, order).await?;
+    let terms = terms.ok_or_else(|| Denial::not_found("order"))?;
+    let in_suspense = Position::of(conn, stored.client, stored.order).await?;
+    if in_suspense.owed(Suspense, &stored.currency) < stored.amount
+        || !wants(&terms, stored.kind, &stored.currency)
+    {
+        return Err(Denial::conflict("the order does not wait for this payment").into());
+    }
+    let matched_at = sqlx::query_scalar!(
+        "insert into payment_match (client_id, payment_id, to_client_id, order_id, actor) \
+         values ($1, $2, $3, $4, $5) returning matched_at",
+        stored.client.uuid(),
+        payment,
+        terms.client.uuid(),
+        order.number(),
+        actor,
+    )
+    .fetch_one(&mut *conn)
+    .await?;
+    let (_, is_coins) = currency_of(core, &stored.currency);
+    let held = |amount| holding(is_coins, &stored.connector, &stored.currency, amount);
+    let subject = Subject {
+        client: stored.client,
+        order: stored.order,
+        payment: Some(payment),
+        occurred_at: matched_at,
+    };
+    // Out of one book and into another one, which may be the same.
+    let out = [Posting::new(Suspense, &stored.currency, stored.amount), held(-stored.amount)];
+    post(conn, core, "matched", &subject, &out).await?;
+    let subject = Subject { client: terms.client, order: Some(order.number()), ..subject };
+    let into = [held(stored.amount), Posting::new(Customer, &stored.currency, -stored.amount)];
+    post(conn, core, "matched", &subject, &into).await?;
+    let report = Report {
+        client: Some(terms.client),
+        connector: stored.connector,
+        provider_reference: stored.reference,
+        kind: stored.kind,
+        amount: stored.amount,
+        currency: stored.currency.clone(),
+        order: Some(order),
+        original: None,
+        transaction_id: None,
+        occurred_at: stored.occurred_at,
+        actor: actor.to_owned(),
+        reason: None,
+        raw: None,
+    };
+    let mut recording = Recording::matched(core, &report, payment, terms, is_coins);
+    Box::pin(recording.follow_arrival(conn)).await?;
+    Ok(recording.causes)
+}
+
+/// Money or coins that come in, and may be wanted by nobody.
+pub(super) const fn is_arrival(kind: PaymentKind) -> bool {
+    matches!(kind, PaymentKind::Received | PaymentKind::DepositReceived)
+}

@@ -1,0 +1,181 @@
+//! Refunds that are asked for: the amount is set aside, and its connector is told to give it back.
+
+use rust_decimal::Decimal;
+use uuid::Uuid;
+
+use super::bookings::unwind;
+use super::matching::is_arrival;
+use super::store::StoredPayment;
+use super::terms::OrderTerms;
+use crate::Core;
+use crate::ledger::AccountKind::{Customer, PayoutPayable, RefundPayable, Suspense};
+use crate::ledger::{AccountKind, Position, Posting, Subject, post};
+use crate::platform::db::Connection;
+use crate::platform::error::{Denial, Error, Result};
+use crate::trading::orders::state::{Cause, OrderStatus};
+use crate::trading::orders::status::{NotApplied, OrderEvent, apply_recorded};
+use crate::trading::quotes::Side;
+use crate::trading::sell::status::SaleEvent;
+use rampart_types::{ClientId, OrderId};
+
+/// A refund that is asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Refund<'a> {
+    /// The tenant of the payment's row.
+    pub(super) of: ClientId,
+    /// The book and the order that it is owed in.
+    pub(super) book: (ClientId, Option<i64>),
+    pub(super) payment: Uuid,
+    pub(super) amount: Decimal,
+    pub(super) currency: &'a str,
+    /// Where the amount is owed until now.
+    pub(super) from: AccountKind,
+    pub(super) actor: &'a str,
+    pub(super) reason: Option<&'a str>,
+}
+
+/// Sets the amount aside and notes the refund.
+///
+/// # Errors
+/// The database's.
+pub(super) async fn request(
+    conn: &mut Connection,
+    core: &Core,
+    refund: &Refund<'_>,
+) -> Result<Uuid> {
+    let id = core.clock.uuid()?;
+    let requested_at = sqlx::query_scalar!(
+        "insert into payment_refund (client_id, refund_id, payment_id, amount, actor, reason) \
+         values ($1, $2, $3, $4, $5, $6) returning requested_at",
+        refund.of.uuid(),
+        id,
+        refund.payment,
+        refund.amount,
+        refund.actor,
+        refund.reason,
+    )
+    .fetch_one(&mut *conn)
+    .await?;
+    let (client, order) = refund.book;
+    let payment = Some(refund.payment);
+    let subject = Subject { client, order, payment, occurred_at: requested_at };
+    let postings = [
+        Posting::new(refund.from, refund.currency, refund.amount),
+        Posting::new(RefundPayable, refund.currency, -refund.amount),
+    ];
+    post(conn, core, "refund-requested", &subject, &postings).await?;
+    Ok(id)
+}
+
+/// An operator's decision to give a payment back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Decision<'a> {
+    pub(crate) payment: Uuid,
+    /// `None` is all that is left of it.
+    pub(crate) amount: Option<Decimal>,
+    pub(crate) reason: &'a str,
+    pub(crate) actor: &'a str,
+}
+
+/// A refund that was asked for.
+#[derive(Debug)]
+pub(crate) struct Requested {
+    pub(crate) id: Uuid,
+    pub(crate) amount: Decimal,
+    pub(crate) currency: String,
+    /// Causes of changes of the order's state, to be counted after the commit.
+    pub(crate) causes: Vec<Cause>,
+}
+
+/// Sets aside what is to be given back of a payment. An order in progress waits from then on.
+///
+/// # Errors
+/// 404 without such a payment; 409 when nothing came in by it, less is left of it, or its coins have
+/// left.
+pub(crate) async fn decide(
+    conn: &mut Connection,
+    core: &Core,
+    decision: &Decision<'_>,
+) -> Result<Requested> {
+    let Decision { payment, reason, actor, .. } = *decision;
+    let stored = StoredPayment::hold(conn, payment).await?;
+    let stored = stored.ok_or_else(|| Denial::not_found("payment"))?;
+    if !is_arrival(stored.kind) {
+        return Err(Denial::conflict("nothing came in by this payment").into());
+    }
+    let left = stored.amount - stored.refund_requested;
+    let amount = decision.amount.unwrap_or(left);
+    if amount > left || amount <= Decimal::ZERO {
+        return Err(Denial::conflict("less is left of the payment").into());
+    }
+    let mut causes = Vec::new();
+    let in_suspense = stored.matched.is_none() && (stored.suspense || stored.order.is_none());
+    let (book, from) = if in_suspense {
+        ((stored.client, stored.order), Suspense)
+    } else {
+        let (client, order) = stored.matched.unwrap_or((stored.client, stored.order.unwrap_or(0)));
+        let terms = match OrderId::new(order) {
+            Some(order) => OrderTerms::find(conn, Some(client), order).await?,
+            None => None,
+        };
+        let terms = terms.ok_or_else(|| Error::broken("find the order of a payment"))?;
+        causes.extend(stop(conn, core, (&terms, payment), (reason, actor)).await?);
+        ((client, Some(order)), Customer)
+    };
+    let position = Position::of(conn, book.0, book.1).await?;
+    if position.owed(from, &stored.currency) < amount {
+        return Err(Denial::conflict("the payment was given back, or its coins have left").into());
+    }
+    let refund = Refund {
+        of: stored.client,
+        book,
+        payment,
+        amount,
+        currency: &stored.currency,
+        from,
+        actor,
+        reason: Some(reason),
+    };
+    let id = request(conn, core, &refund).await?;
+    Ok(Requested { id, amount, currency: stored.currency, causes })
+}
+
+/// Undoes the exchange of an order whose payout has not left, and lets it wait.
+async fn stop(
+    conn: &mut Connection,
+    core: &Core,
+    (terms, payment): (&OrderTerms, Uuid),
+    (reason, actor): (&str, &str),
+) -> Result<Option<Cause>> {
+    let (client, order) = (terms.client, terms.order);
+    let position = Position::of(conn, client, Some(order.number())).await?;
+    let (payout, currency) = terms.amounts.payout();
+    let executed = position.is_executed(&terms.amounts.crypto_currency);
+    if !executed || position.owed(PayoutPayable, currency) < payout {
+        return Ok(None);
+    }
+    let occurred_at = core.clock.now();
+    let subject =
+        Subject { client, order: Some(order.number()), payment: Some(payment), occurred_at };
+    unwind(conn, core, terms, &subject).await?;
+    if terms.status != OrderStatus::InProgress {
+        return Ok(None);
+    }
+    let reason = Some(reason.to_owned());
+    let at = (client, order, payment);
+    let applied = match terms.amounts.side {
+        Side::Buy => {
+            let hold = OrderEvent::Hold { reason };
+            Box::pin(apply_recorded(conn, core, at, &hold, actor)).await
+        }
+        Side::Sell => {
+            let hold = SaleEvent::Hold { reason };
+            Box::pin(apply_recorded(conn, core, at, &hold, actor)).await
+        }
+    };
+    match applied {
+        Ok(applied) => Ok(Some(applied.cause)),
+        Err(NotApplied::Failed(error)) => Err(error),
+        Err(_) => Err(Error::broken("let an order wait whose payment is given back")),
+    }
+}

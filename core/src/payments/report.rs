@@ -1,0 +1,183 @@
+//! A report of money or coins, and what it was recorded as.
+
+use chrono::{DateTime, Utc};
+use rust_decimal::Decimal;
+use uuid::Uuid;
+
+use crate::Core;
+use crate::trading::orders::state::Cause;
+use rampart_types::{ClientId, OrderId};
+
+/// Number of the house's id.
+const HOUSE: u128 = 0x7000_8000_0000_0000_0001;
+
+/// Longest reference of a provider, in characters.
+pub const REFERENCE_CHARS_MAX: usize = 255;
+/// Largest raw report, in bytes.
+pub const RAW_BYTES_MAX: usize = 64 * 1024;
+
+/// The tenant `house`, which a migration makes: payments of nobody who is known are in its book.
+#[must_use]
+pub fn house() -> ClientId {
+    Uuid::from_u128(HOUSE).into()
+}
+
+/// What a report is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PaymentKind {
+    /// Fiat arrived.
+    Received,
+    /// Fiat or coins were given back.
+    Refunded,
+    /// The payer disputes a payment, and the provider has taken it back.
+    Disputed,
+    /// The dispute is won: the provider has returned the payment.
+    DisputeWon,
+    /// The dispute is lost.
+    DisputeLost,
+    /// Coins were sent.
+    PayoutSent,
+    /// Coins are confirmed on chain.
+    PayoutConfirmed,
+    /// Coins were not sent, or came back.
+    PayoutFailed,
+    /// Coins arrived.
+    DepositReceived,
+    /// Fiat was sent.
+    TransferSent,
+    /// Fiat arrived at its recipient.
+    TransferCompleted,
+    /// Fiat came back.
+    TransferReturned,
+}
+
+impl PaymentKind {
+    /// Every kind.
+    pub const ALL: [Self; 12] = [
+        Self::Received,
+        Self::Refunded,
+        Self::Disputed,
+        Self::DisputeWon,
+        Self::DisputeLost,
+        Self::PayoutSent,
+        Self::PayoutConfirmed,
+        Self::PayoutFailed,
+        Self::DepositReceived,
+        Self::TransferSent,
+        Self::TransferCompleted,
+        Self::TransferReturned,
+    ];
+
+    /// On the wire and in the database.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Received => "received",
+            Self::Refunded => "refunded",
+            Self::Disputed => "disputed",
+            Self::DisputeWon => "dispute-won",
+            Self::DisputeLost => "dispute-lost",
+            Self::PayoutSent => "payout-sent",
+            Self::PayoutConfirmed => "payout-confirmed",
+            Self::PayoutFailed => "payout-failed",
+            Self::DepositReceived => "deposit-received",
+            Self::TransferSent => "transfer-sent",
+            Self::TransferCompleted => "transfer-completed",
+            Self::TransferReturned => "transfer-returned",
+        }
+    }
+
+    /// The kind of this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+}
+
+/// A report. Its form is valid; its content may be anything.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The tenant that it names; the order's, or else the house, without one.
+    pub client: Option<ClientId>,
+    /// The program that reports, `manual` for an operator.
+    pub connector: String,
+    /// The provider's own name for it: 1 to 255 characters.
+    pub provider_reference: String,
+    /// What it is of.
+    pub kind: PaymentKind,
+    /// Above zero, in whole units of the currency or asset.
+    pub amount: Decimal,
+    /// A currency's code, or an asset's code or CAIP-19 id.
+    pub currency: String,
+    /// The order that it names.
+    pub order: Option<OrderId>,
+    /// The reference of the payment that it gives back or disputes; tells its order without one.
+    pub original: Option<String>,
+    /// The transaction on chain that it speaks of.
+    pub transaction_id: Option<String>,
+    /// When it happened, as the provider says.
+    pub occurred_at: DateTime<Utc>,
+    /// Who reports: the connector's name, or an operator.
+    pub actor: String,
+    /// The operator's words.
+    pub reason: Option<String>,
+    /// The report as it came, at most 64 KiB; stored sealed.
+    pub raw: Option<String>,
+}
+
+/// The state of a payment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PaymentState {
+    /// It is its order's.
+    Matched,
+    /// It has no order.
+    Unmatched,
+    /// Its order does not want it.
+    Suspense,
+}
+
+impl PaymentState {
+    /// On the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Matched => "matched",
+            Self::Unmatched => "unmatched",
+            Self::Suspense => "suspense",
+        }
+    }
+
+    /// The state of this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        let states = [Self::Matched, Self::Unmatched, Self::Suspense];
+        states.into_iter().find(|state| state.as_str() == name)
+    }
+}
+
+/// What became of a report.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    /// The payment.
+    pub payment: Uuid,
+    /// The tenant whose book it is in.
+    pub client: ClientId,
+    /// It had been reported before, and nothing happened.
+    pub duplicate: bool,
+    /// Another amount, currency or order had been reported under its reference, and nothing
+    /// happened.
+    pub contradicts: bool,
+    /// Its state.
+    pub state: PaymentState,
+    /// Causes of the changes of its order's state, to be counted after the commit.
+    pub causes: Vec<Cause>,
+}
+
+impl Recorded {
+    /// Counts the changes of state; call it after the commit.
+    pub fn count(&self, core: &Core) {
+        for cause in &self.causes {
+            core.metrics.orders.with_label_values(&[cause.as_str()]).inc();
+        }
+    }
+}

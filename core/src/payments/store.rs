@@ -1,0 +1,176 @@
+//! The row of a payment.
+
+use chrono::{DateTime, Utc};
+use rust_decimal::Decimal;
+use uuid::Uuid;
+
+use super::report::PaymentKind;
+use crate::platform::error::{Error, Result as CoreResult};
+use crate::Core;
+use crate::platform::db::Connection;
+use rampart_types::{ClientId, CurrencyCode, OrderId};
+
+/// A payment about to be stored.
+#[derive(Clone, Debug)]
+pub(crate) struct NewPayment<'a> {
+    pub(crate) client: ClientId,
+    pub(crate) connector: &'a str,
+    /// `None`: it has none of its own, and is never reported twice.
+    pub(crate) reference: Option<&'a str>,
+    pub(crate) kind: PaymentKind,
+    pub(crate) amount: Decimal,
+    pub(crate) currency: &'a str,
+    pub(crate) order: Option<i64>,
+    pub(crate) suspense: bool,
+    pub(crate) actor: &'a str,
+    pub(crate) reason: Option<&'a str>,
+    pub(crate) occurred_at: DateTime<Utc>,
+}
+
+/// Stores a payment. `None` if its connector has reported this kind under its reference before;
+/// two reports at once wait for each other.
+///
+/// # Errors
+/// The database's.
+pub(crate) async fn store(
+    conn: &mut Connection,
+    core: &Core,
+    payment: &NewPayment<'_>,
+) -> Result<Option<Uuid>, sqlx::Error> {
+    let id = core.clock.uuid().map_err(|error| sqlx::Error::Encode(error.into()))?;
+    let own = id.to_string();
+    sqlx::query_scalar!(
+        r#"
+        insert into payment (client_id, payment_id, connector, provider_reference, kind, amount,
+            currency, order_id, suspense, actor, reason, occurred_at)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+        on conflict (connector, kind, provider_reference) do nothing
+        returning payment_id
+        "#,
+        payment.client.uuid(),
+        id,
+        payment.connector,
+        payment.reference.unwrap_or(&own),
+        payment.kind.as_str(),
+        payment.amount,
+        payment.currency,
+        payment.order,
+        payment.suspense,
+        payment.actor,
+        payment.reason,
+        payment.occurred_at,
+    )
+    .fetch_optional(conn)
+    .await
+}
+
+/// The connector of what an order's change of state reports by itself.
+pub(crate) fn connector_of(actor: &str) -> &'static str {
+    match actor {
+        "sandbox" | "page" => "sandbox",
+        _ => "manual",
+    }
+}
+
+/// The code that the books use for a currency or an asset, and `true` for coins. What the catalogue
+/// does not know keeps its own name.
+pub(crate) fn currency_of(core: &Core, text: &str) -> (String, bool) {
+    let snapshot = core.snapshots.current();
+    let catalogue = &snapshot.catalogue;
+    let by_id = || catalogue.by_caip19(&text.parse().ok()?);
+    let code: Option<CurrencyCode> = text.parse().ok();
+    let known = code.and_then(|code| catalogue.currencies.get(&code)).or_else(by_id);
+    match known {
+        Some(currency) => (currency.code().to_string(), currency.crypto.is_some()),
+        None => (text.to_owned(), text.contains('/')),
+    }
+}
+
+/// What has been given back of an order, by currency.
+///
+/// # Errors
+/// The database's.
+pub(crate) async fn refunded(
+    conn: &mut Connection,
+    client: ClientId,
+    order: OrderId,
+) -> Result<Vec<(Decimal, String)>, sqlx::Error> {
+    let rows = sqlx::query!(
+        r#"
+        select sum(amount) as "amount!", currency from payment
+        where client_id = $1 and order_id = $2 and kind = 'refunded'
+        group by currency order by currency
+        "#,
+        client.uuid(),
+        order.number(),
+    )
+    .fetch_all(conn)
+    .await?;
+    Ok(rows.into_iter().map(|row| (row.amount, row.currency)).collect())
+}
+
+/// A payment as stored, and what has become of it.
+#[derive(Debug)]
+pub(crate) struct StoredPayment {
+    pub(crate) client: ClientId,
+    pub(crate) connector: String,
+    pub(crate) reference: String,
+    pub(crate) kind: PaymentKind,
+    pub(crate) amount: Decimal,
+    pub(crate) currency: String,
+    pub(crate) order: Option<i64>,
+    pub(crate) suspense: bool,
+    pub(crate) occurred_at: DateTime<Utc>,
+    /// The order that it was matched to, and whose.
+    pub(crate) matched: Option<(ClientId, i64)>,
+    pub(crate) refund_requested: Decimal,
+}
+
+impl StoredPayment {
+    /// The payment of this id. Other decisions on payments of its client wait until the transaction
+    /// ends: a payment's own row is never locked, because nobody may change it.
+    ///
+    /// # Errors
+    /// The database's.
+    pub(crate) async fn hold(conn: &mut Connection, id: Uuid) -> CoreResult<Option<Self>> {
+        sqlx::query!(
+            "select client_id from client \
+             where client_id = (select client_id from payment where payment_id = $1) \
+             for no key update",
+            id,
+        )
+        .fetch_optional(&mut *conn)
+        .await?;
+        let row = sqlx::query!(
+            r#"
+            select p.client_id, p.connector, p.provider_reference, p.kind, p.amount, p.currency,
+                p.order_id, p.suspense, p.occurred_at, m.to_client_id as "to_client_id?",
+                m.order_id as "matched_order?",
+                coalesce((select sum(r.amount) from payment_refund r
+                    where r.client_id = p.client_id and r.payment_id = p.payment_id), 0)
+                    as "refund_requested!"
+            from payment p
+            left join payment_match m on m.client_id = p.client_id and m.payment_id = p.payment_id
+            where p.payment_id = $1
+            "#,
+            id,
+        )
+        .fetch_optional(conn)
+        .await?;
+        let Some(row) = row else { return Ok(None) };
+        let kind = PaymentKind::from_name(&row.kind);
+        Ok(Some(Self {
+            client: row.client_id.into(),
+            connector: row.connector,
+            reference: row.provider_reference,
+            kind: kind.ok_or_else(|| Error::broken("read the kind of a payment"))?,
+            amount: row.amount,
+            currency: row.currency,
+            order: row.order_id,
+            suspense: row.suspense,
+            occurred_at: row.occurred_at,
+            matched: row.to_client_id.map(ClientId::from).zip(row.matched_order),
+            refund_requested: row.refund_requested,
+        }))
+    }
+}

@@ -1,0 +1,140 @@
+//! The amounts and the state of an order that a payment is for.
+
+use chrono::{DateTime, Utc};
+use rust_decimal::Decimal;
+
+use crate::ledger::entries::OrderAmounts;
+use crate::platform::db::Connection;
+use crate::trading::orders::state::OrderStatus;
+use crate::trading::quotes::Side;
+use rampart_types::{ClientId, FeeBreakdown, OrderId, PairCode};
+
+/// An order of either side, as its row has it.
+#[derive(Clone, Debug)]
+pub(crate) struct OrderTerms {
+    pub(crate) client: ClientId,
+    pub(crate) order: OrderId,
+    pub(crate) status: OrderStatus,
+    pub(crate) pair: PairCode,
+    pub(crate) payment_method: String,
+    pub(crate) partner_reference: Option<String>,
+    pub(crate) is_estimated: bool,
+    pub(crate) expires_at: Option<DateTime<Utc>>,
+    pub(crate) amounts: OrderAmounts,
+}
+
+struct Row {
+    status: OrderStatus,
+    pair: PairCode,
+    payment_method: String,
+    partner_reference: Option<String>,
+    is_estimated: bool,
+    expires_at: Option<DateTime<Utc>>,
+    fiat_amount: Decimal,
+    fiat_currency: String,
+    crypto_amount: Decimal,
+    crypto_currency: String,
+    price: Decimal,
+    partner_fee: Decimal,
+    provider_fee: Decimal,
+    payment_method_fee: Decimal,
+    network_fee: Decimal,
+    spread_fee: Decimal,
+    affiliate_fee: Decimal,
+}
+
+/// A statement that locks an order's row, by its table and the columns that the two do not share.
+macro_rules! lock_row {
+    ($table:literal, $estimated:literal, $client:expr, $order:expr) => {
+        sqlx::query_as!(
+            Row,
+            "select status as \"status: OrderStatus\", pair as \"pair: PairCode\", \
+             payment_method, partner_reference, " + $estimated + " as \"is_estimated!\", \
+             expires_at as \"expires_at?\", fiat_amount, fiat_currency, crypto_amount, \
+             crypto_currency, price, partner_fee, provider_fee, payment_method_fee, network_fee, \
+             spread_fee, affiliate_fee from " + $table + " \
+             where client_id = $1 and order_id = $2 for update",
+            $client.uuid(),
+            $order.number(),
+        )
+    };
+}
+
+impl OrderTerms {
+    /// Reads an order of this side and locks its row until the transaction ends.
+    ///
+    /// # Errors
+    /// The database's.
+    pub(crate) async fn lock(
+        conn: &mut Connection,
+        (client, order, side): (ClientId, OrderId, Side),
+    ) -> Result<Option<Self>, sqlx::Error> {
+        let row = match side {
+            Side::Buy => {
+                lock_row!("buy_order", "is_estimated_quote", client, order)
+                    .fetch_optional(conn)
+                    .await?
+            }
+            Side::Sell => {
+                lock_row!("sell_order", "false", client, order).fetch_optional(conn).await?
+            }
+        };
+        let Some(row) = row else { return Ok(None) };
+        let fees = FeeBreakdown {
+            partner: row.partner_fee,
+            provider: row.provider_fee,
+            payment_method: row.payment_method_fee,
+            network: row.network_fee,
+            spread: row.spread_fee,
+            affiliate: row.affiliate_fee,
+        };
+        Ok(Some(Self {
+            client,
+            order,
+            status: row.status,
+            pair: row.pair,
+            payment_method: row.payment_method,
+            partner_reference: row.partner_reference,
+            is_estimated: row.is_estimated,
+            expires_at: row.expires_at,
+            amounts: OrderAmounts {
+                side,
+                fiat: row.fiat_amount,
+                fiat_currency: row.fiat_currency,
+                crypto: row.crypto_amount,
+                crypto_currency: row.crypto_currency,
+                price: row.price,
+                fees,
+            },
+        }))
+    }
+
+    /// The order of this number, whoever's it is, or of one client; locks its row.
+    ///
+    /// # Errors
+    /// The database's.
+    pub(crate) async fn find(
+        conn: &mut Connection,
+        client: Option<ClientId>,
+        order: OrderId,
+    ) -> Result<Option<Self>, sqlx::Error> {
+        let rows = sqlx::query!(
+            r#"
+            select client_id as "client_id!", false as "sold!" from buy_order
+            where order_id = $1 and ($2::uuid is null or client_id = $2)
+            union all
+            select client_id as "client_id!", true as "sold!" from sell_order
+            where order_id = $1 and ($2::uuid is null or client_id = $2)
+            limit 2
+            "#,
+            order.number(),
+            client.map(ClientId::uuid),
+        )
+        .fetch_all(&mut *conn)
+        .await?;
+        // Of two orders with one number, neither is meant for sure.
+        let [row] = &rows[..] else { return Ok(None) };
+        let side = if row.sold { Side::Sell } else { Side::Buy };
+        Self::lock(conn, (row.client_id.into(), order, side)).await
+    }
+}
