@@ -153,6 +153,12 @@ pub const OPERATOR_ENDPOINTS: &[Route] = &[
     route::<admin::payments::read::ReadPayment>(),
     route::<admin::payments::matching::MatchPayment>(),
     route::<admin::payments::refund::RefundPayment>(),
+    route::<admin::ledger::balances::ReadBalances>(),
+    route::<admin::ledger::entries::ListEntries>(),
+    route::<admin::ledger::export::ExportLedger>(),
+    route::<admin::ledger::check::CheckLedger>(),
+    route::<admin::reconciliations::Reconcile>(),
+    route::<admin::reconciliations::ReadReconciliation>(),
     // Users
     route::<admin::users::read::ReadUser>(),
     route::<admin::users::update::UpdateUser>(),

@@ -127,6 +127,8 @@ pub enum Body {
     StrictJson,
     /// Bytes of this media type: operators' API.
     Binary(&'static str),
+    /// Any bytes, in one of these media types.
+    OneOf(&'static [&'static str]),
 }
 
 impl Body {
@@ -143,7 +145,7 @@ impl Body {
         match self {
             Self::Json | Self::JsonWithImage(_) => fields::parse(body),
             Self::StrictJson => strict::parse(body),
-            Self::None | Self::Form | Self::Binary(_) => Ok(Value::Null),
+            Self::None | Self::Form | Self::Binary(_) | Self::OneOf(_) => Ok(Value::Null),
         }
     }
 

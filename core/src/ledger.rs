@@ -3,6 +3,7 @@
 //! The database lets no entry be that does not balance, and none be changed. [`post`] adds an entry
 //! in the transaction of what it tells; [`Position`] is what an order's entries come to.
 
+pub(crate) mod check;
 pub(crate) mod entries;
 pub(crate) mod position;
 

@@ -10,6 +10,7 @@ use crate::commands::config::ConfigCommand;
 use crate::commands::doctor::Doctor;
 use crate::commands::key::Key;
 use crate::commands::keys::Keys;
+use crate::commands::ledger::Ledger;
 use crate::commands::migrate::Migrate;
 use crate::commands::operator::Operator;
 use crate::commands::order::Order;
@@ -61,13 +62,15 @@ pub(crate) enum Command {
     Approval(Approval),
     #[command(subcommand)]
     Audit(Audit),
+    #[command(subcommand)]
+    Ledger(Ledger),
 }
 
 impl Command {
-    /// Exit status when it fails: 1 for a walk that found something wrong, 2 for what the
+    /// Exit status when it fails: 1 for a walk or a check that found something wrong, 2 for what the
     /// operator can mend.
     pub(crate) fn failure_status(&self) -> u8 {
-        if matches!(self, Self::Demo(_)) { 1 } else { 2 }
+        if matches!(self, Self::Demo(_) | Self::Ledger(_)) { 1 } else { 2 }
     }
 
     /// Does it.
@@ -90,6 +93,7 @@ impl Command {
             Self::Operator(command) => command.run(),
             Self::Approval(command) => command.run(),
             Self::Audit(command) => command.run(),
+            Self::Ledger(command) => command.run(),
         }
     }
 }

@@ -7,6 +7,7 @@ pub(crate) mod config;
 pub(crate) mod doctor;
 pub(crate) mod key;
 pub(crate) mod keys;
+pub(crate) mod ledger;
 pub(crate) mod migrate;
 pub(crate) mod operator;
 pub(crate) mod order;

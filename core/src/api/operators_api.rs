@@ -27,6 +27,8 @@ const DOMAINS: &[Domain] = &[
     domain("market", "Market", "Currency pairs, prices and payment methods."),
     domain("orders", "Orders", "Orders of both sides, their events, and offers."),
     domain("payments", "Payments", "What was reported of money and coins."),
+    domain("ledger", "Ledger", "The books: double entry, one book per client and currency."),
+    domain("reconciliations", "Reconciliations", "Statements of accounts beside the books."),
     domain("users", "Users", "End users: checks, levels, limits, images."),
     domain("accounts", "Accounts", "Payment and payout accounts of users."),
     domain("dca", "Savings plans", "Plans whose deposits buy at regular intervals."),

@@ -63,7 +63,8 @@ impl OrderAmounts {
             Posting::new(Conversion, &self.crypto_currency, coins),
             Posting::new(PayoutPayable, gets, -payout),
         ];
-        let of = |(kind, fee): (AccountKind, Decimal)| Posting::new(kind, &self.fiat_currency, -fee);
+        let of =
+            |(kind, fee): (AccountKind, Decimal)| Posting::new(kind, &self.fiat_currency, -fee);
         postings.extend(fees.map(of));
         postings
     }

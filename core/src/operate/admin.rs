@@ -11,6 +11,7 @@ mod browser;
 pub mod dca;
 pub mod deliveries;
 pub mod keys;
+pub mod ledger;
 pub mod login;
 pub mod mail;
 pub mod market;
@@ -21,6 +22,7 @@ pub mod orders;
 pub mod partners;
 pub mod payments;
 pub mod policies;
+pub mod reconciliations;
 pub mod users;
 
 use std::sync::Arc;

@@ -23,11 +23,15 @@ pub(super) async fn write(
     macro_rules! statement {
         ($order:literal, $transition:literal) => {
             sqlx::query!(
-                "with moved as (update " + $order + " set fiat_amount = $3, crypto_amount = $4, \
+                "with moved as (update "
+                    + $order
+                    + " set fiat_amount = $3, crypto_amount = $4, \
                  price = $5, partner_fee = $6, provider_fee = $7, payment_method_fee = $8, \
                  network_fee = $9, spread_fee = $10, affiliate_fee = $11, updated_at = $12 \
                  where client_id = $1 and order_id = $2) \
-                 insert into " + $transition + " (client_id, order_id, transition_id, at, \
+                 insert into "
+                    + $transition
+                    + " (client_id, order_id, transition_id, at, \
                  from_status, to_status, cause, reason, actor) \
                  values ($1, $2, $13, $12, $14, $14, $15, $16, $17)",
                 terms.client.uuid(),

@@ -11,7 +11,9 @@ use super::reprice::{Units, reprice};
 use super::store::{NewPayment, connector_of, store};
 use super::terms::OrderTerms;
 use crate::Core;
-use crate::ledger::AccountKind::{Customer, PayoutPayable, RefundPayable, Treasury};
+use crate::ledger::AccountKind::{
+    Customer, Dispute, PayoutPayable, RefundPayable, Suspense, Treasury,
+};
 use crate::ledger::entries::{OrderAmounts, holding, reversed};
 use crate::ledger::{Position, Posting, Subject, post};
 use crate::notify::events::{self, EventType, NewEvent};
@@ -168,6 +170,12 @@ impl Booking<'_> {
         };
         let subject = self.subject(self.payment);
         post(conn, self.core, "execution", &subject, &amounts.execution()).await?;
+        // What left before it was owed is settled by it.
+        let (payout, gets) = amounts.payout();
+        let settled = position.sum(Suspense, gets).max(Decimal::ZERO).min(payout);
+        let postings =
+            [Posting::new(PayoutPayable, gets, settled), Posting::new(Suspense, gets, -settled)];
+        post(conn, self.core, "settled", &subject, &postings).await?;
         Ok(Booked::Done)
     }
 
@@ -291,6 +299,15 @@ impl Booking<'_> {
             ];
             post(conn, self.core, kind.as_str(), &self.subject(payment), &postings).await?;
         }
+        // What a dispute has taken back is given back already.
+        let disputed = position.sum(Dispute, currency).max(Decimal::ZERO).min(owed);
+        let commanded = disputed.min(payable);
+        let postings = [
+            Posting::new(RefundPayable, currency, commanded),
+            Posting::new(Customer, currency, disputed - commanded),
+            Posting::new(Dispute, currency, -disputed),
+        ];
+        post(conn, self.core, "refunded", &self.subject(None), &postings).await?;
         Ok(Booked::Done)
     }
 }

@@ -2,8 +2,8 @@
 
 use uuid::Uuid;
 
-use super::record::{Recording, wants};
-use super::report::{PaymentKind, Report};
+use super::recording::Recording;
+use super::report::Report;
 use super::store::{StoredPayment, currency_of};
 use super::terms::OrderTerms;
 use crate::Core;
@@ -38,7 +38,7 @@ pub(crate) async fn match_to(
     let terms = terms.ok_or_else(|| Denial::not_found("order"))?;
     let in_suspense = Position::of(conn, stored.client, stored.order).await?;
     if in_suspense.owed(Suspense, &stored.currency) < stored.amount
-        || !wants(&terms, stored.kind, &stored.currency)
+        || !terms.wants(stored.kind, &stored.currency)
     {
         return Err(Denial::conflict("the order does not wait for this payment").into());
     }
@@ -85,9 +85,4 @@ pub(crate) async fn match_to(
     let mut recording = Recording::matched(core, &report, payment, terms, is_coins);
     Box::pin(recording.follow_arrival(conn)).await?;
     Ok(recording.causes)
-}
-
-/// Money or coins that come in, and may be wanted by nobody.
-pub(super) const fn is_arrival(kind: PaymentKind) -> bool {
-    matches!(kind, PaymentKind::Received | PaymentKind::DepositReceived)
 }

@@ -4,7 +4,6 @@ use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use super::bookings::unwind;
-use super::matching::is_arrival;
 use super::store::StoredPayment;
 use super::terms::OrderTerms;
 use crate::Core;
@@ -100,7 +99,7 @@ pub(crate) async fn decide(
     let Decision { payment, reason, actor, .. } = *decision;
     let stored = StoredPayment::hold(conn, payment).await?;
     let stored = stored.ok_or_else(|| Denial::not_found("payment"))?;
-    if !is_arrival(stored.kind) {
+    if !stored.kind.is_arrival() {
         return Err(Denial::conflict("nothing came in by this payment").into());
     }
     let left = stored.amount - stored.refund_requested;

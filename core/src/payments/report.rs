@@ -12,9 +12,9 @@ use rampart_types::{ClientId, OrderId};
 const HOUSE: u128 = 0x7000_8000_0000_0000_0001;
 
 /// Longest reference of a provider, in characters.
-pub const REFERENCE_CHARS_MAX: usize = 255;
+pub(crate) const REFERENCE_CHARS_MAX: usize = 255;
 /// Largest raw report, in bytes.
-pub const RAW_BYTES_MAX: usize = 64 * 1024;
+pub(crate) const RAW_BYTES_MAX: usize = 64 * 1024;
 
 /// The tenant `house`, which a migration makes: payments of nobody who is known are in its book.
 #[must_use]
@@ -85,6 +85,11 @@ impl PaymentKind {
             Self::TransferCompleted => "transfer-completed",
             Self::TransferReturned => "transfer-returned",
         }
+    }
+
+    /// Money or coins that come in, and may be wanted by nobody.
+    pub(crate) const fn is_arrival(self) -> bool {
+        matches!(self, Self::Received | Self::DepositReceived)
     }
 
     /// The kind of this name.

@@ -80,8 +80,11 @@ mod tests {
 
     use super::*;
 
-    const UNITS: Units =
-        Units { fiat_exponent: 2, crypto_scale: 8, method_fixed: Decimal::from_parts(25, 0, 0, false, 2) };
+    const UNITS: Units = Units {
+        fiat_exponent: 2,
+        crypto_scale: 8,
+        method_fixed: Decimal::from_parts(25, 0, 0, false, 2),
+    };
 
     /// 250 EUR at 90,000 for a bitcoin.
     fn order(side: Side) -> OrderAmounts {

@@ -5,9 +5,9 @@ use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use super::report::PaymentKind;
-use crate::platform::error::{Error, Result as CoreResult};
 use crate::Core;
 use crate::platform::db::Connection;
+use crate::platform::error::{Error, Result as CoreResult};
 use rampart_types::{ClientId, CurrencyCode, OrderId};
 
 /// A payment about to be stored.

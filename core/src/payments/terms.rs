@@ -1,8 +1,8 @@
 //! The amounts and the state of an order that a payment is for.
 
-use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
 
+use super::report::PaymentKind;
 use crate::ledger::entries::OrderAmounts;
 use crate::platform::db::Connection;
 use crate::trading::orders::state::OrderStatus;
@@ -19,7 +19,6 @@ pub(crate) struct OrderTerms {
     pub(crate) payment_method: String,
     pub(crate) partner_reference: Option<String>,
     pub(crate) is_estimated: bool,
-    pub(crate) expires_at: Option<DateTime<Utc>>,
     pub(crate) amounts: OrderAmounts,
 }
 
@@ -29,7 +28,6 @@ struct Row {
     payment_method: String,
     partner_reference: Option<String>,
     is_estimated: bool,
-    expires_at: Option<DateTime<Utc>>,
     fiat_amount: Decimal,
     fiat_currency: String,
     crypto_amount: Decimal,
@@ -50,7 +48,7 @@ macro_rules! lock_row {
             Row,
             "select status as \"status: OrderStatus\", pair as \"pair: PairCode\", \
              payment_method, partner_reference, " + $estimated + " as \"is_estimated!\", \
-             expires_at as \"expires_at?\", fiat_amount, fiat_currency, crypto_amount, \
+             fiat_amount, fiat_currency, crypto_amount, \
              crypto_currency, price, partner_fee, provider_fee, payment_method_fee, network_fee, \
              spread_fee, affiliate_fee from " + $table + " \
              where client_id = $1 and order_id = $2 for update",
@@ -96,7 +94,6 @@ impl OrderTerms {
             payment_method: row.payment_method,
             partner_reference: row.partner_reference,
             is_estimated: row.is_estimated,
-            expires_at: row.expires_at,
             amounts: OrderAmounts {
                 side,
                 fiat: row.fiat_amount,
@@ -136,5 +133,14 @@ impl OrderTerms {
         let [row] = &rows[..] else { return Ok(None) };
         let side = if row.sold { Side::Sell } else { Side::Buy };
         Self::lock(conn, (row.client_id.into(), order, side)).await
+    }
+
+    /// True if it waits for just this: money for a purchase, coins for a sale.
+    pub(super) fn wants(&self, kind: PaymentKind, currency: &str) -> bool {
+        let due = match self.amounts.side {
+            Side::Buy => PaymentKind::Received,
+            Side::Sell => PaymentKind::DepositReceived,
+        };
+        self.status == OrderStatus::Pending && kind == due && self.amounts.paid().1 == currency
     }
 }

@@ -20,6 +20,7 @@ mod openapi;
 mod operators;
 mod orders;
 mod pay;
+mod payments;
 mod policies;
 mod policy_calls;
 mod quotes;

@@ -111,7 +111,13 @@ impl Shop {
             issued_at: now,
             expires_at: now + std::time::Duration::from_secs(300),
         };
+        let fiat = quote.fiat;
         change(&mut quote);
+        if quote.fiat != fiat {
+            // Postgres holds an order to the fee identity.
+            let rest = quote.fiat - quote.fees.total().unwrap();
+            quote.crypto = (rest / quote.price).trunc_with_scale(8);
+        }
         let snapshot = context.core().snapshots.current();
         token::seal(context.core(), &snapshot.tenants[&quote.client], &quote).unwrap().into()
     }

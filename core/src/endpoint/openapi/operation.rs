@@ -96,6 +96,13 @@ fn request_body(route: &Route, schemas: &mut Schemas) -> Option<Value> {
         Body::None | Body::Form => return None,
         Body::Json | Body::JsonWithImage(_) => ("application/json", true),
         Body::StrictJson => ("application/json", false),
+        Body::OneOf(media_types) => {
+            let schema = json!({ "schema": { "type": "string", "format": "binary" } });
+            let forms =
+                media_types.iter().map(|media_type| ((*media_type).to_owned(), schema.clone()));
+            let content: Map<String, Value> = forms.collect();
+            return Some(json!({ "required": true, "content": content }));
+        }
         Body::Binary(media_type) => {
             let content =
                 json!({ media_type: { "schema": { "type": "string", "format": "binary" } } });

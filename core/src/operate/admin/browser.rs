@@ -32,18 +32,20 @@ pub(super) fn check_origin(head: &Head) -> Result<()> {
 /// # Errors
 /// 415, which names the media type.
 pub(super) fn check_media_type(route: &Route, head: &Head, body: &[u8]) -> Result<()> {
-    let wanted = match route.body {
-        Body::Binary(media_type) => media_type,
-        _ => "application/json",
+    let wanted = match &route.body {
+        Body::Binary(media_type) => std::slice::from_ref(media_type),
+        Body::OneOf(media_types) => media_types,
+        _ => &["application/json"],
     };
     let mut given = head.headers.get_all(CONTENT_TYPE).iter().map(|given| {
         let given = given.to_str().unwrap_or_default();
-        given.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(wanted)
+        let given = given.split(';').next().unwrap_or_default().trim();
+        wanted.iter().any(|wanted| given.eq_ignore_ascii_case(wanted))
     });
     if body.is_empty() || given.all(|fits| fits) {
         return Ok(());
     }
-    let reason = format!("the body is {wanted}");
+    let reason = format!("the body is {}", wanted.join(" or "));
     Err(Denial::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, reason).into())
 }
 

@@ -13,8 +13,8 @@ use uuid::Uuid;
 
 use crate::Core;
 use crate::endpoint::openapi::doc::{Kind, Member, required};
-use crate::platform::error::{Denial, Result};
 use crate::payments::{PaymentKind, PaymentState};
+use crate::platform::error::{Denial, Result};
 use rampart_types::{JsonDecimal, OrderId};
 
 /// The path's `{id}`.

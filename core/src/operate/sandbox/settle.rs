@@ -74,9 +74,7 @@ impl Core {
             Ok(_) => Ok(()),
             Err(
                 NotApplied::Forbidden { .. } | NotApplied::Refused(_) | NotApplied::NoSuchOrder,
-            ) => {
-                self.delete_step(step).await
-            }
+            ) => self.delete_step(step).await,
             Err(NotApplied::Failed(error)) => Err(error),
         }
     }

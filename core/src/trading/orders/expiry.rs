@@ -1,5 +1,7 @@
 //! Cancels orders whose time to pay has passed.
 
+use chrono::TimeDelta;
+
 use super::status::{NotApplied, OrderEvent, apply};
 use crate::Core;
 use crate::platform::error::{Error, Result};
@@ -25,8 +27,8 @@ pub async fn expire_due(core: &Core) -> Result<u32> {
                 Ok(_) => expired += 1,
                 // Paid, or expired by another edge, since the batch was read.
                 Err(
-                NotApplied::Forbidden { .. } | NotApplied::Refused(_) | NotApplied::NoSuchOrder,
-            ) => {}
+                    NotApplied::Forbidden { .. } | NotApplied::Refused(_) | NotApplied::NoSuchOrder,
+                ) => {}
                 Err(NotApplied::Failed(error)) => return Err(error),
             }
         }
@@ -38,11 +40,20 @@ pub async fn expire_due(core: &Core) -> Result<u32> {
 }
 
 async fn due(core: &Core) -> Result<Vec<(ClientId, OrderId)>> {
+    let now = core.clock.now();
     let rows = sqlx::query!(
-        "select client_id, order_id from buy_order \
-         where status = 'pending' and expires_at < $1 order by expires_at limit $2",
-        core.clock.now(),
+        r#"
+        (select client_id as "client_id!", order_id as "order_id!" from buy_order
+            where status = 'pending' and expires_at < $1 order by expires_at limit $2)
+        union all
+        (select client_id, order_id from buy_order
+            where status = 'pending' and expires_at is null and created_at < $3
+            order by created_at limit $2)
+        limit $2
+        "#,
+        now,
         BATCH_ORDERS,
+        now - TimeDelta::seconds(core.settings.lifetimes.bank_transfer.into()),
     )
     .fetch_all(&core.db)
     .await?;

@@ -3,12 +3,14 @@
 mod change;
 mod machine;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use rust_decimal::Decimal;
 
 #[cfg(test)]
 pub(crate) use self::change::next_transition;
-pub(crate) use self::change::{Change, Event, Facts, NotifyColumns, apply, apply_in, apply_recorded};
+pub(crate) use self::change::{
+    Change, Event, Facts, NotifyColumns, apply, apply_in, apply_recorded,
+};
 pub(crate) use self::machine::{Transition, transition};
 use crate::platform::clock::NoEntropy;
 use crate::platform::db::Connection;
@@ -16,7 +18,7 @@ use crate::platform::error::{Error, Result};
 pub use crate::trading::orders::state::{Cause, OrderStatus};
 use crate::trading::quotes::Side;
 use crate::trading::sandbox::{self, Scenario};
-use rampart_types::{ClientId, OrderId, PairCode};
+use rampart_types::PairCode;
 
 /// An event of an order. Reasons are shown to the partner.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -137,15 +139,12 @@ impl Event for OrderEvent {
         machine::cause(facts, self, now)
     }
 
-    async fn facts(
-        tx: &mut Connection,
-        change: &Change<'_>,
-    ) -> Result<Option<Facts>, sqlx::Error> {
+    async fn facts(tx: &mut Connection, change: &Change<'_>) -> Result<Option<Facts>, sqlx::Error> {
         let row = sqlx::query!(
             r#"
             select status as "status: OrderStatus", fiat_amount, expires_at,
                 transaction_id is not null as "coins_sent!",
-                pair as "pair: PairCode", price, is_estimated_quote
+                pair as "pair: PairCode", price, is_estimated_quote, created_at
             from buy_order where client_id = $1 and order_id = $2 for update
             "#,
             change.client.uuid(),
@@ -158,11 +157,14 @@ impl Event for OrderEvent {
             let snapshot = change.core.snapshots.current();
             snapshot.catalogue.pairs.get(&row.pair)?.live_price(change.now)
         });
+        let transfer_lifetime =
+            TimeDelta::seconds(change.core.settings.lifetimes.bank_transfer.into());
         let slippage_max = change.core.settings.quotes.estimated_slippage_max.into();
         Ok(Some(Facts {
             status: row.status,
             amount: row.fiat_amount,
-            expires_at: row.expires_at,
+            // A bank transfer has an end that its partner is not told.
+            expires_at: row.expires_at.or(Some(row.created_at + transfer_lifetime)),
             coins_sent: row.coins_sent,
             price_moved: live_price.is_some_and(|live| has_moved(row.price, live, slippage_max)),
             live_price: live_price.flatten(),

@@ -62,7 +62,9 @@ impl Event for SaleEvent {
 
     fn payment(&self) -> (Option<Decimal>, Option<&str>) {
         match self {
-            Self::DepositReceived { amount, transaction_id } => (*amount, transaction_id.as_deref()),
+            Self::DepositReceived { amount, transaction_id } => {
+                (*amount, transaction_id.as_deref())
+            }
             _ => (None, None),
         }
     }
@@ -86,10 +88,7 @@ impl Event for SaleEvent {
         Some(cause)
     }
 
-    async fn facts(
-        tx: &mut Connection,
-        change: &Change<'_>,
-    ) -> Result<Option<Facts>, sqlx::Error> {
+    async fn facts(tx: &mut Connection, change: &Change<'_>) -> Result<Option<Facts>, sqlx::Error> {
         let row = sqlx::query!(
             "select status as \"status: OrderStatus\", crypto_amount, expires_at from sell_order \
              where client_id = $1 and order_id = $2 for update",

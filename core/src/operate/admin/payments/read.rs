@@ -64,9 +64,10 @@ pub struct PaymentInFull {
 }
 
 async fn report(core: &Core, payment: Uuid) -> Result<Option<Value>> {
-    let row = sqlx::query!("select client_id, sealed from payment_report where payment_id = $1", payment)
-        .fetch_optional(&core.db)
-        .await?;
+    let row =
+        sqlx::query!("select client_id, sealed from payment_report where payment_id = $1", payment)
+            .fetch_optional(&core.db)
+            .await?;
     let Some(row) = row else { return Ok(None) };
     let context = report_context(row.client_id.into(), payment);
     let text = core.keys.open(&context, &row.sealed)?;

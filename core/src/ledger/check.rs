@@ -1,0 +1,238 @@
+//! The books against themselves and against the orders: every entry balances, and the postings of
+//! every order are those of its state.
+
+use rust_decimal::Decimal;
+use uuid::Uuid;
+
+use crate::Core;
+use crate::platform::error::{Denial, Result};
+use crate::trading::orders::state::OrderStatus;
+use crate::trading::quotes::Side;
+
+/// Orders, or entries, of one page.
+const PAGE_ROWS: i64 = 2_000;
+
+/// What is off, and where.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    pub(crate) subject: String,
+    pub(crate) problem: &'static str,
+}
+
+/// A page of a check.
+#[derive(Debug)]
+pub(crate) struct Page {
+    pub(crate) checked: usize,
+    pub(crate) problems: Vec<Problem>,
+    /// Where the next page begins; `None` after the last one.
+    pub(crate) next: Option<String>,
+}
+
+/// Checks the page that begins behind `after`; orders come first, entries follow.
+///
+/// # Errors
+/// 422 for another `after` than a page's; the database's.
+pub(crate) async fn check(core: &Core, after: Option<&str>) -> Result<Page> {
+    let unknown = || Denial::unprocessable("after: the `next` of the page before");
+    match after.map(|after| after.split_once('/')) {
+        None => orders(core, 0).await,
+        Some(Some(("orders", number))) => {
+            orders(core, number.parse().map_err(|_| unknown())?).await
+        }
+        Some(Some(("entries", entry))) => {
+            entries(core, entry.parse().map_err(|_| unknown())?).await
+        }
+        Some(_) => Err(unknown().into()),
+    }
+}
+
+/// What an order's row says, and what its postings come to.
+#[derive(Debug)]
+struct Booked {
+    side: Side,
+    status: OrderStatus,
+    fiat: Decimal,
+    crypto: Decimal,
+    customer: Decimal,
+    payable: Decimal,
+    /// Coins that were exchanged.
+    converted: Decimal,
+}
+
+impl Booked {
+    /// The first thing that does not fit.
+    fn problem(&self) -> Option<&'static str> {
+        let zero = |amount: Decimal| amount.is_zero();
+        let (payout, exchanged) = match self.side {
+            Side::Buy => (self.crypto, self.crypto),
+            Side::Sell => (self.fiat, -self.crypto),
+        };
+        let is_executed = !zero(self.converted);
+        if is_executed && self.converted != exchanged {
+            return Some("another amount was exchanged than the order's");
+        }
+        let is_payable = is_executed && self.payable == -payout;
+        let is_sent = is_executed && zero(self.payable);
+        let is_open = !is_executed && zero(self.payable);
+        match self.status {
+            OrderStatus::Pending | OrderStatus::Cancelled if !is_open || !zero(self.customer) => {
+                Some("it has postings, and was never paid")
+            }
+            OrderStatus::InProgress if !zero(self.customer) && is_executed => {
+                Some("a part of its payment is not exchanged")
+            }
+            OrderStatus::InProgress
+                if !is_payable && !is_sent && self.customer >= Decimal::ZERO =>
+            {
+                Some("it is paid, and has no payment")
+            }
+            OrderStatus::Blocked if !(is_payable || is_sent || is_open) => {
+                Some("its payout is neither owed nor sent")
+            }
+            OrderStatus::Completed if !is_sent || !zero(self.customer) => {
+                Some("it is completed, and its payout was not booked")
+            }
+            OrderStatus::Refunded if !is_open || !zero(self.customer) => {
+                Some("it is refunded, and its payment was not given back")
+            }
+            _ => None,
+        }
+    }
+}
+
+async fn orders(core: &Core, after: i64) -> Result<Page> {
+    let rows = sqlx::query!(
+        r#"
+        with page as (
+            select client_id, order_id, false as sold, status, fiat_amount, crypto_amount,
+                crypto_currency
+            from buy_order where order_id > $1
+            union all
+            select client_id, order_id, true as sold, status, fiat_amount, crypto_amount,
+                crypto_currency
+            from sell_order where order_id > $1
+            order by order_id limit $2
+        )
+        select page.order_id as "order_id!", page.sold as "sold!",
+            page.status as "status!: OrderStatus", page.fiat_amount as "fiat!",
+            page.crypto_amount as "crypto!", sums.customer as "customer!",
+            sums.payable as "payable!", sums.converted as "converted!"
+        from page cross join lateral (
+            select coalesce(sum(p.amount) filter (where a.kind = 'customer'), 0) as customer,
+                coalesce(sum(p.amount) filter (where a.kind = 'payout_payable'), 0) as payable,
+                coalesce(sum(p.amount) filter (where a.kind = 'conversion'
+                    and a.currency = page.crypto_currency), 0) as converted
+            from ledger_entry e
+            join ledger_posting p on p.client_id = e.client_id and p.entry_id = e.entry_id
+            join ledger_account a on a.client_id = p.client_id and a.account_id = p.account_id
+            where e.client_id = page.client_id and e.order_id = page.order_id
+        ) sums
+        order by page.order_id
+        "#,
+        after,
+        PAGE_ROWS,
+    )
+    .fetch_all(&core.db)
+    .await?;
+    let next = match rows.last() {
+        Some(last) if is_full(rows.len()) => format!("orders/{}", last.order_id),
+        _ => format!("entries/{}", Uuid::nil()),
+    };
+    let (checked, mut problems) = (rows.len(), Vec::new());
+    for row in rows {
+        let booked = Booked {
+            side: if row.sold { Side::Sell } else { Side::Buy },
+            status: row.status,
+            fiat: row.fiat,
+            crypto: row.crypto,
+            customer: row.customer,
+            payable: row.payable,
+            converted: row.converted,
+        };
+        let subject = format!("order {}", row.order_id);
+        problems.extend(booked.problem().map(|problem| Problem { subject, problem }));
+    }
+    Ok(Page { checked, problems, next: Some(next) })
+}
+
+async fn entries(core: &Core, after: Uuid) -> Result<Page> {
+    let rows = sqlx::query!(
+        r#"
+        with page as (
+            select client_id, entry_id from ledger_entry
+            where entry_id > $1 order by entry_id limit $2
+        )
+        select page.entry_id as "entry_id!",
+            exists (
+                select from ledger_posting p
+                join ledger_account a on a.client_id = p.client_id and a.account_id = p.account_id
+                where p.client_id = page.client_id and p.entry_id = page.entry_id
+                group by a.currency having sum(p.amount) <> 0
+            ) as "off!",
+            not exists (
+                select from ledger_posting p
+                where p.client_id = page.client_id and p.entry_id = page.entry_id
+            ) as "empty!"
+        from page order by page.entry_id
+        "#,
+        after,
+        PAGE_ROWS,
+    )
+    .fetch_all(&core.db)
+    .await?;
+    let last = rows.last().filter(|_| is_full(rows.len()));
+    let next = last.map(|last| format!("entries/{}", last.entry_id));
+    let (checked, mut problems) = (rows.len(), Vec::new());
+    for row in rows {
+        let problem = match (row.off, row.empty) {
+            (true, _) => "it does not balance",
+            (_, true) => "it has no postings",
+            _ => continue,
+        };
+        problems.push(Problem { subject: format!("entry {}", row.entry_id), problem });
+    }
+    Ok(Page { checked, problems, next })
+}
+
+fn is_full(rows: usize) -> bool {
+    i64::try_from(rows).is_ok_and(|rows| rows >= PAGE_ROWS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn booked(status: OrderStatus, [customer, payable, converted]: [i64; 3]) -> Booked {
+        Booked {
+            side: Side::Buy,
+            status,
+            fiat: Decimal::from(100),
+            crypto: Decimal::from(2),
+            customer: customer.into(),
+            payable: payable.into(),
+            converted: converted.into(),
+        }
+    }
+
+    #[test]
+    fn the_postings_of_an_order_are_those_of_its_state() {
+        use OrderStatus::{Blocked, Cancelled, Completed, InProgress, Pending, Refunded};
+        let (nothing, paid) = ([0, 0, 0], [-100, 0, 0]);
+        let (owed, sent) = ([0, -2, 2], [0, 0, 2]);
+        for (status, fitting) in [
+            (Pending, &[nothing][..]),
+            (InProgress, &[paid, owed, sent]),
+            (Blocked, &[paid, owed, sent]),
+            (Completed, &[sent]),
+            (Cancelled, &[nothing]),
+            (Refunded, &[nothing]),
+        ] {
+            for sums in [nothing, paid, owed, sent, [0, -1, 2], [-1, 0, 2], [0, 0, 1], [0, -2, 0]] {
+                let fits = booked(status, sums).problem().is_none();
+                // A blocked order may have been given back a part, or all, of its payment.
+                let may = status == Blocked && (sums == nothing || sums == [-1, 0, 2]);
+                assert_eq!(fits, fitting.contains(&sums) || may, "{status:?} {sums:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! `GET /admin/v1/ledger/balances`
+
+use chrono::{DateTime, Utc};
+use http::Method;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::Core;
+use crate::auth::roles::Role;
+use crate::endpoint::openapi::doc::{Doc, Kind, optional};
+use crate::endpoint::{Endpoint, Json};
+use crate::http::fields::strict;
+use crate::http::request::Input;
+use crate::operate::admin::operator::Operator;
+use crate::payments::store::currency_of;
+use crate::platform::error::{Denial, Result};
+use rampart_types::JsonDecimal;
+
+/// Most accounts of one answer.
+const ACCOUNTS_MAX: i64 = 10_000;
+
+/// `GET /admin/v1/ledger/balances`
+pub struct ReadBalances;
+
+impl Endpoint for ReadBalances {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/admin/v1/ledger/balances";
+    const ROLES: &'static [Role] = &[Role::Viewer, Role::Treasury, Role::Compliance];
+    const DOC: Doc = Doc {
+        summary: "Read the balances of accounts",
+        details: "A debit is positive. 422 when there are more than 10000 accounts: name a partner.",
+        query: &[
+            optional("partner", Kind::Text, "The partner's slug; `house` for nobody's."),
+            optional("currency", Kind::Text, "A currency's code, or an asset's or CAIP-19 id."),
+            optional("at", Kind::Format("date-time"), "Of entries up to then; now if left out."),
+        ],
+        answer: r#"[{"accountId": "0199a000-0000-7000-8000-000000000023", "partner": "acme",
+            "kind": "provider", "currency": "EUR", "holder": "manual", "balance": 250}]"#,
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = Criteria;
+    type Response = Json<Vec<Balance>>;
+
+    fn read(input: &Input, _: &Operator) -> Result<Criteria> {
+        strict::query(input)
+    }
+
+    async fn call(core: &Core, _: Operator, wanted: Criteria) -> Result<Json<Vec<Balance>>> {
+        let currency = wanted.currency.map(|text| currency_of(core, &text).0);
+        let rows = sqlx::query!(
+            r#"
+            select a.account_id, c.slug, a.kind, a.currency, a.holder,
+                coalesce((select sum(p.amount) from ledger_posting p
+                    join ledger_entry e on e.client_id = p.client_id and e.entry_id = p.entry_id
+                    where p.client_id = a.client_id and p.account_id = a.account_id
+                        and ($3::timestamptz is null or e.occurred_at <= $3)), 0) as "balance!"
+            from ledger_account a join client c on c.client_id = a.client_id
+            where ($1::text is null or c.slug = $1) and ($2::text is null or a.currency = $2)
+            order by c.slug, a.kind, a.currency, a.holder limit $4
+            "#,
+            wanted.partner,
+            currency,
+            wanted.at,
+            ACCOUNTS_MAX + 1,
+        )
+        .fetch_all(&core.db)
+        .await?;
+        if i64::try_from(rows.len()).is_ok_and(|rows| rows > ACCOUNTS_MAX) {
+            return Err(Denial::unprocessable("partner: there are too many accounts").into());
+        }
+        let balances = rows.into_iter().map(|row| Balance {
+            account_id: row.account_id,
+            partner: row.slug,
+            kind: row.kind,
+            currency: row.currency,
+            holder: Some(row.holder).filter(|holder| !holder.is_empty()),
+            balance: JsonDecimal(row.balance.normalize()),
+        });
+        Ok(Json(balances.collect()))
+    }
+}
+
+/// The accounts whose balances are asked for.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Criteria {
+    partner: Option<String>,
+    currency: Option<String>,
+    at: Option<DateTime<Utc>>,
+}
+
+/// The balance of an account.
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "LedgerBalance")]
+#[serde(rename_all = "camelCase")]
+pub struct Balance {
+    account_id: Uuid,
+    /// Slug of the partner whose book it is in.
+    partner: String,
+    kind: String,
+    currency: String,
+    /// The connector of a provider's account.
+    holder: Option<String>,
+    /// A debit is positive.
+    balance: JsonDecimal,
+}

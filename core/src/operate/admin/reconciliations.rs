@@ -1,0 +1,192 @@
+//! `POST /admin/v1/reconciliations` and `GET /admin/v1/reconciliations/{id}`
+
+use bytes::Bytes;
+use chrono::{DateTime, Utc};
+use http::{Method, StatusCode};
+use ring::digest;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sqlx::types::Json as JsonColumn;
+use uuid::Uuid;
+
+use crate::Core;
+use crate::auth::roles::Role;
+use crate::endpoint::openapi::doc::{Doc, Kind, required};
+use crate::endpoint::{Body, Created, Endpoint, Json};
+use crate::http::fields::strict;
+use crate::http::request::Input;
+use crate::operate::admin::operator::Operator;
+use crate::payments::reconcile::{Difference, reconcile};
+use crate::payments::statement::{self, Line, Unreadable};
+use crate::platform::audit::{self, Entry};
+use crate::platform::error::{Denial, Result};
+
+/// Media types of statements.
+const STATEMENTS: &[&str] =
+    &["application/xml", "text/xml", "text/csv", "application/octet-stream"];
+/// Longest name of a connector, in bytes.
+const CONNECTOR_BYTES_MAX: usize = 63;
+
+/// `POST /admin/v1/reconciliations`
+pub struct Reconcile;
+
+impl Endpoint for Reconcile {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/admin/v1/reconciliations";
+    const ROLES: &'static [Role] = &[Role::Treasury];
+    const BODY: Body = Body::OneOf(STATEMENTS);
+    const DOC: Doc = Doc {
+        summary: "Reconcile the statement of an account",
+        details: "The body is a camt.053 statement, or CSV with the columns `date`, `amount`, \
+                  `currency`, `reference`, `providerReference`, `name` and `iban`, of at most \
+                  10000 lines. Lines are matched to the connector's payments by reference and \
+                  amount; new ones that came in are recorded, for the order whose number their \
+                  payer has written.",
+        query: &[required("connector", Kind::Text, "The program whose account it is.")],
+        answer: EXAMPLE,
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = Statement;
+    type Response = Created<Reconciliation>;
+
+    fn read(input: &Input, _: &Operator) -> Result<Statement> {
+        let Query { connector } = strict::query(input)?;
+        let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+        if !connector.starts_with(|c: char| c.is_ascii_lowercase())
+            || connector.len() > CONNECTOR_BYTES_MAX
+            || !connector.bytes().all(plain)
+        {
+            return Err(Denial::unprocessable("connector: 1 to 63 of a-z, 0-9 and -").into());
+        }
+        let lines = statement::read(&input.body)
+            .map_err(|Unreadable(why)| Denial::unprocessable(format!("the statement: {why}")))?;
+        Ok(Statement { connector, lines, body: input.body.clone() })
+    }
+
+    async fn call(
+        core: &Core,
+        operator: Operator,
+        statement: Statement,
+    ) -> Result<Created<Reconciliation>> {
+        let Statement { connector, lines, body } = statement;
+        let (id, actor) = (core.clock.uuid()?, operator.actor());
+        let result = Box::pin(reconcile(core, &connector, lines, actor)).await?;
+        let digest = digest::digest(&digest::SHA256, &body);
+        let mut tx = core.db.begin().await?;
+        let created_at = sqlx::query_scalar!(
+            "insert into reconciliation (reconciliation_id, connector, matched, recorded, \
+             differences, digest, actor) values ($1, $2, $3, $4, $5, $6, $7) returning created_at",
+            id,
+            connector,
+            result.matched,
+            result.recorded,
+            JsonColumn(&result.differences) as JsonColumn<&Vec<Difference>>,
+            digest.as_ref(),
+            actor,
+        )
+        .fetch_one(&mut *tx)
+        .await?;
+        let target = id.to_string();
+        let detail = json!({
+            "connector": connector,
+            "matched": result.matched,
+            "recorded": result.recorded,
+            "differences": result.differences.len(),
+        });
+        let entry = Entry { actor, action: "reconciliation.create", target: &target, detail };
+        audit::record(&mut tx, core, entry).await?;
+        tx.commit().await?;
+        Ok(Created(Reconciliation {
+            id,
+            connector,
+            matched: result.matched,
+            recorded: result.recorded,
+            differences: result.differences,
+            created_at,
+        }))
+    }
+}
+
+/// A statement to be reconciled.
+#[derive(Debug)]
+pub struct Statement {
+    connector: String,
+    lines: Vec<Line>,
+    body: Bytes,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Query {
+    connector: String,
+}
+
+/// A reconciliation, for the OpenAPI document.
+const EXAMPLE: &str = r#"{"id": "0199a000-0000-7000-8000-000000000026", "connector": "bank",
+    "matched": 12, "recorded": 1, "differences": [{"side": "amount",
+    "providerReference": "2026-03-01-17", "amount": 250, "currency": "EUR",
+    "bookedAmount": 205}], "createdAt": "2026-03-02T08:00:00Z"}"#;
+
+/// A statement that was laid beside the books.
+#[derive(Debug, JsonSchema, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Reconciliation {
+    id: Uuid,
+    connector: String,
+    /// Lines that were payments already.
+    matched: i32,
+    /// Lines that became payments.
+    recorded: i32,
+    /// What only one side has, or the two have differently; at most 1000.
+    differences: Vec<Difference>,
+    created_at: DateTime<Utc>,
+}
+
+/// `GET /admin/v1/reconciliations/{id}`
+pub struct ReadReconciliation;
+
+impl Endpoint for ReadReconciliation {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/admin/v1/reconciliations/{id}";
+    const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND];
+    const ROLES: &'static [Role] = &[Role::Viewer, Role::Treasury, Role::Compliance];
+    const DOC: Doc = Doc {
+        summary: "Read a reconciliation",
+        path: &[required("id", Kind::Format("uuid"), "The reconciliation's id.")],
+        answer: EXAMPLE,
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = String;
+    type Response = Json<Reconciliation>;
+
+    fn read(input: &Input, _: &Operator) -> Result<String> {
+        Ok(input.param("id").to_owned())
+    }
+
+    async fn call(core: &Core, _: Operator, text: String) -> Result<Json<Reconciliation>> {
+        let unknown = || Denial::not_found("reconciliation");
+        let id: Uuid = text.parse().map_err(|_| unknown())?;
+        let row = sqlx::query!(
+            r#"
+            select connector, matched, recorded, created_at,
+                differences as "differences: JsonColumn<Vec<Difference>>"
+            from reconciliation where reconciliation_id = $1
+            "#,
+            id,
+        )
+        .fetch_optional(&core.db)
+        .await?;
+        let row = row.ok_or_else(unknown)?;
+        Ok(Json(Reconciliation {
+            id,
+            connector: row.connector,
+            matched: row.matched,
+            recorded: row.recorded,
+            differences: row.differences.0,
+            created_at: row.created_at,
+        }))
+    }
+}

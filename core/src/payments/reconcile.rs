@@ -1,0 +1,168 @@
+//! A statement beside the books of its connector: what is new is recorded, and what only one side
+//! has is listed.
+
+use std::collections::HashSet;
+
+use rust_decimal::Decimal;
+use serde::{Deserialize, Serialize};
+
+use super::report::{PaymentKind, Recorded, Report};
+use super::statement::Line;
+use super::{record, store::currency_of};
+use crate::Core;
+use crate::platform::error::{Error, Result};
+use rampart_types::JsonDecimal;
+
+/// Most differences that are listed.
+const DIFFERENCES_MAX: usize = 1_000;
+
+/// Something that only one side has, or that the two have differently.
+#[derive(Clone, Debug, Deserialize, schemars::JsonSchema, Serialize)]
+#[schemars(rename = "ReconciliationDifference")]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Difference {
+    /// `statement`, `books`, or `amount` where both have it.
+    side: String,
+    provider_reference: String,
+    /// By the statement; by the books where only they have it.
+    amount: JsonDecimal,
+    currency: String,
+    /// By the books, where the two differ.
+    booked_amount: Option<JsonDecimal>,
+}
+
+/// The result of a reconciliation.
+#[derive(Debug, Default)]
+pub(crate) struct Reconciled {
+    pub(crate) matched: i32,
+    pub(crate) recorded: i32,
+    pub(crate) differences: Vec<Difference>,
+}
+
+/// A payment of the connector in the books. What left is negative.
+struct Booked {
+    reference: String,
+    amount: Decimal,
+    currency: String,
+}
+
+/// Lays the lines beside the payments of `connector`. New incoming ones are recorded, each in a
+/// transaction of its own: the same statement again goes on where it stopped.
+///
+/// # Errors
+/// The database's.
+pub(crate) async fn reconcile(
+    core: &Core,
+    connector: &str,
+    lines: Vec<Line>,
+    actor: &str,
+) -> Result<Reconciled> {
+    let mut result = Reconciled::default();
+    let mut seen = HashSet::new();
+    let days: Vec<_> = lines.iter().filter_map(Line::at).collect();
+    for line in lines {
+        seen.insert(line.provider_reference.clone());
+        let booked = find(core, connector, &line.provider_reference).await?;
+        let same =
+            |payment: &&Booked| payment.amount == line.amount && payment.currency == line.currency;
+        if booked.iter().any(|payment| same(&payment)) {
+            result.matched += 1;
+        } else if let Some(other) = booked.first() {
+            result.differences.push(difference("amount", &line, Some(other.amount)));
+        } else if line.amount > Decimal::ZERO {
+            let recorded = receive(core, connector, &line, actor).await?;
+            recorded.count(core);
+            result.recorded += 1;
+        } else {
+            result.differences.push(difference("statement", &line, None));
+        }
+    }
+    if let (Some(first), Some(last)) = (days.iter().min(), days.iter().max()) {
+        let until = *last + chrono::TimeDelta::days(1);
+        let most = i64::try_from(DIFFERENCES_MAX).unwrap_or(i64::MAX) + 10_000;
+        let rows = sqlx::query!(
+            "select provider_reference, amount, currency from payment \
+             where connector = $1 and occurred_at >= $2 and occurred_at < $3 \
+                 and kind in ('received', 'refunded', 'transfer-sent', 'transfer-returned') \
+             order by occurred_at, payment_id limit $4",
+            connector,
+            first,
+            until,
+            most,
+        )
+        .fetch_all(&core.db)
+        .await?;
+        let missing = rows.into_iter().filter(|row| !seen.contains(&row.provider_reference));
+        result.differences.extend(missing.map(|row| Difference {
+            side: "books".to_owned(),
+            provider_reference: row.provider_reference,
+            amount: JsonDecimal(row.amount),
+            currency: row.currency,
+            booked_amount: None,
+        }));
+    }
+    result.differences.truncate(DIFFERENCES_MAX);
+    Ok(result)
+}
+
+fn difference(side: &str, line: &Line, booked: Option<Decimal>) -> Difference {
+    Difference {
+        side: side.to_owned(),
+        provider_reference: line.provider_reference.clone(),
+        amount: JsonDecimal(line.amount),
+        currency: line.currency.clone(),
+        booked_amount: booked.map(JsonDecimal),
+    }
+}
+
+/// The payments of this reference; a transfer's begin stands for its end.
+async fn find(core: &Core, connector: &str, reference: &str) -> Result<Vec<Booked>> {
+    let rows = sqlx::query_as!(
+        Booked,
+        r#"
+        select provider_reference as reference, currency,
+            case when kind in ('received', 'transfer-returned') then amount else -amount end
+                as "amount!"
+        from payment
+        where connector = $1 and provider_reference = $2
+            and kind in ('received', 'refunded', 'transfer-sent', 'transfer-completed',
+                'transfer-returned', 'disputed')
+        order by recorded_at, payment_id
+        "#,
+        connector,
+        reference,
+    )
+    .fetch_all(&core.db)
+    .await?;
+    Ok(rows.into_iter().filter(|row| !row.reference.is_empty()).collect())
+}
+
+/// Records a line as a payment that came in, of the order whose number its payer has written.
+async fn receive(core: &Core, connector: &str, line: &Line, actor: &str) -> Result<Recorded> {
+    let order = line.order_digits().and_then(|digits| digits.parse().ok());
+    let raw = serde_json::json!({
+        "date": line.date,
+        "reference": line.reference,
+        "name": line.name,
+        "iban": line.iban,
+    });
+    let report = Report {
+        client: None,
+        connector: connector.to_owned(),
+        provider_reference: line.provider_reference.clone(),
+        kind: PaymentKind::Received,
+        amount: line.amount,
+        currency: currency_of(core, &line.currency).0,
+        order,
+        original: None,
+        transaction_id: None,
+        occurred_at: line.at().unwrap_or_else(|| core.clock.now()),
+        actor: actor.to_owned(),
+        reason: None,
+        raw: Some(raw.to_string()),
+    };
+    let mut tx = core.db.begin().await?;
+    let recorded = Box::pin(record(&mut tx, core, &report)).await?;
+    tx.commit().await.map_err(Error::from)?;
+    Ok(recorded)
+}

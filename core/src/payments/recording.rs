@@ -1,0 +1,374 @@
+//! What a recorded payment means: its entry in the books, and what follows for its order.
+
+use rust_decimal::Decimal;
+use serde_json::json;
+use uuid::Uuid;
+
+use super::bookings::unwind;
+use super::refunds::{self, Refund};
+use super::report::{PaymentKind, Report};
+use super::terms::OrderTerms;
+use crate::Core;
+use crate::ledger::AccountKind::{self, Customer, Dispute, PayoutPayable, RefundPayable, Suspense};
+use crate::ledger::entries::{holding, reversed};
+use crate::ledger::{Position, Posting, Subject, post};
+use crate::notify::events::{self, EventType, NewEvent};
+use crate::platform::db::Connection;
+use crate::platform::error::{Error, Result};
+use crate::platform::settings::Unexpected;
+use crate::trading::orders::state::{Cause, OrderStatus};
+use crate::trading::orders::status::{NotApplied, OrderEvent, apply_recorded};
+use crate::trading::quotes::Side;
+use crate::trading::sell::status::SaleEvent;
+use rampart_types::{ClientId, JsonDecimal};
+
+/// How often payouts of an order were told of, by their begins, their ends and their failures; the
+/// report at hand is one of them.
+struct Sent {
+    begun: i64,
+    ended: i64,
+    failed: i64,
+}
+
+impl Sent {
+    async fn of(conn: &mut Connection, order: &OrderTerms) -> Result<Self, sqlx::Error> {
+        sqlx::query_as!(
+            Self,
+            r#"
+            select
+                count(*) filter (where kind in ('payout-sent', 'transfer-sent')) as "begun!",
+                count(*) filter (where kind in ('payout-confirmed', 'transfer-completed'))
+                    as "ended!",
+                count(*) filter (where kind in ('payout-failed', 'transfer-returned')) as "failed!"
+            from payment where client_id = $1 and order_id = $2
+            "#,
+            order.client.uuid(),
+            order.order.number(),
+        )
+        .fetch_one(conn)
+        .await
+    }
+
+    /// True if the report at hand, a begin or an end, is of a payout that no other one tells of.
+    const fn tells_of_another(&self, is_end: bool) -> bool {
+        if is_end { self.ended > self.begun } else { self.begun > self.ended }
+    }
+
+    /// True if there was a payout for each failure.
+    const fn came_back(&self) -> bool {
+        self.failed <= self.begun || self.failed <= self.ended
+    }
+}
+
+/// A payment that is stored and being booked.
+pub(super) struct Recording<'a> {
+    pub(super) core: &'a Core,
+    pub(super) report: &'a Report,
+    pub(super) payment: Uuid,
+    /// The tenant in whose book it is.
+    pub(super) client: ClientId,
+    pub(super) currency: String,
+    pub(super) is_coins: bool,
+    pub(super) order: Option<OrderTerms>,
+    /// The order waits for it.
+    pub(super) wanted: bool,
+    /// Causes of the changes of the order's state.
+    pub(super) causes: Vec<Cause>,
+}
+
+impl<'a> Recording<'a> {
+    /// A payment that its order waits for.
+    pub(super) fn matched(
+        core: &'a Core,
+        report: &'a Report,
+        payment: Uuid,
+        order: OrderTerms,
+        is_coins: bool,
+    ) -> Self {
+        let (client, currency, wanted) = (order.client, report.currency.clone(), true);
+        let (order, causes) = (Some(order), Vec::new());
+        Self { core, report, payment, client, currency, is_coins, order, wanted, causes }
+    }
+}
+
+impl Recording<'_> {
+    /// Writes the entry and lets the order follow.
+    ///
+    /// # Errors
+    /// The database's.
+    pub(super) async fn book(&mut self, conn: &mut Connection) -> Result<()> {
+        match self.report.kind {
+            PaymentKind::Received | PaymentKind::DepositReceived => self.arrive(conn).await,
+            PaymentKind::Refunded => self.refund(conn).await,
+            PaymentKind::PayoutSent
+            | PaymentKind::PayoutConfirmed
+            | PaymentKind::TransferSent
+            | PaymentKind::TransferCompleted => self.send(conn).await,
+            PaymentKind::PayoutFailed | PaymentKind::TransferReturned => self.fail(conn).await,
+            PaymentKind::Disputed => self.dispute(conn).await,
+            PaymentKind::DisputeWon => {
+                let amount = self.report.amount;
+                self.post(conn, &[self.held(amount), self.line(Dispute, -amount)]).await
+            }
+            // The loss stands in the account of disputes already.
+            PaymentKind::DisputeLost => Ok(()),
+        }
+    }
+
+    fn subject(&self) -> Subject {
+        Subject {
+            client: self.client,
+            order: self.order.as_ref().map(|order| order.order.number()),
+            payment: Some(self.payment),
+            occurred_at: self.report.occurred_at,
+        }
+    }
+
+    fn line(&self, kind: AccountKind, amount: Decimal) -> Posting {
+        Posting::new(kind, &self.currency, amount)
+    }
+
+    /// A posting to where the money or the coins are.
+    fn held(&self, amount: Decimal) -> Posting {
+        holding(self.is_coins, &self.report.connector, &self.currency, amount)
+    }
+
+    async fn post(&self, conn: &mut Connection, postings: &[Posting]) -> Result<()> {
+        let kind = self.report.kind.as_str();
+        Ok(post(conn, self.core, kind, &self.subject(), postings).await?)
+    }
+
+    /// What the order's entries come to; without an order, those of what has none.
+    async fn position(&self, conn: &mut Connection) -> Result<Position> {
+        let order = self.order.as_ref().map(|order| order.order.number());
+        Ok(Position::of(conn, self.client, order).await?)
+    }
+
+    async fn arrive(&mut self, conn: &mut Connection) -> Result<()> {
+        let amount = self.report.amount;
+        let to = if self.wanted { Customer } else { Suspense };
+        self.post(conn, &[self.held(amount), self.line(to, -amount)]).await?;
+        if self.wanted {
+            return self.follow_arrival(conn).await;
+        }
+        let Some(order) = &self.order else { return Ok(()) };
+        let book = (self.client, Some(order.order.number()));
+        self.tell(conn, EventType::OrderPaymentReceived).await?;
+        if self.core.settings.payments.unexpected == Unexpected::Refund {
+            let refund = Refund {
+                of: self.client,
+                book,
+                payment: self.payment,
+                amount,
+                currency: &self.currency,
+                from: Suspense,
+                actor: "edge",
+                reason: None,
+            };
+            refunds::request(conn, self.core, &refund).await?;
+        }
+        Ok(())
+    }
+
+    /// Lets the order follow what it waited for.
+    pub(super) async fn follow_arrival(&mut self, conn: &mut Connection) -> Result<()> {
+        let Some(order) = &self.order else { return Ok(()) };
+        let amount = Some(self.report.amount);
+        match order.amounts.side {
+            Side::Buy => {
+                let reference = Some(self.report.provider_reference.clone());
+                self.apply(conn, OrderEvent::PaymentReceived { amount, reference }).await
+            }
+            Side::Sell => {
+                let transaction_id = self.report.transaction_id.clone();
+                self.apply_sale(conn, SaleEvent::DepositReceived { amount, transaction_id }).await
+            }
+        }
+    }
+
+    /// Money or coins were given back: what was to be refunded, else what is not executed, else what
+    /// nobody wants. More than all of that is a loss.
+    async fn refund(&mut self, conn: &mut Connection) -> Result<()> {
+        let amount = self.report.amount;
+        if let Some(order) = self.order.clone() {
+            let before = self.position(conn).await?;
+            let open = before.owed(RefundPayable, &self.currency)
+                + before.owed(Suspense, &self.currency)
+                + before.owed(Customer, &self.currency);
+            let unpaid = matches!(order.status, OrderStatus::InProgress | OrderStatus::Blocked);
+            let payout = order.amounts.payout();
+            if amount > open && unpaid && before.owed(PayoutPayable, payout.1) >= payout.0 {
+                unwind(conn, self.core, &order, &self.subject()).await?;
+            }
+        }
+        let position = self.position(conn).await?;
+        let mut rest = amount;
+        let mut postings = vec![self.held(-amount)];
+        for kind in [RefundPayable, Suspense, Customer] {
+            let part = position.owed(kind, &self.currency).min(rest);
+            postings.push(self.line(kind, part));
+            rest -= part;
+        }
+        let excess = if self.order.is_some() { Dispute } else { Suspense };
+        postings.push(self.line(excess, rest));
+        self.post(conn, &postings).await?;
+        let Some(order) = &self.order else { return Ok(()) };
+        let after = self.position(conn).await?;
+        let owed = after.owed(Customer, &self.currency) + after.owed(RefundPayable, &self.currency);
+        let executed = after.is_executed(&order.amounts.crypto_currency);
+        let reason = self.report.reason.clone();
+        match (order.status, order.amounts.side) {
+            _ if executed => Ok(()),
+            (OrderStatus::InProgress | OrderStatus::Blocked, Side::Buy) if owed.is_zero() => {
+                self.apply(conn, OrderEvent::Refund { reason }).await
+            }
+            (OrderStatus::InProgress | OrderStatus::Blocked, Side::Sell) if owed.is_zero() => {
+                self.apply_sale(conn, SaleEvent::Refund { reason }).await
+            }
+            // A part of it is still with us.
+            (OrderStatus::InProgress, Side::Buy) => {
+                self.apply(conn, OrderEvent::Hold { reason }).await
+            }
+            (OrderStatus::InProgress, Side::Sell) => {
+                self.apply_sale(conn, SaleEvent::Hold { reason }).await
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The payout is under way, or has arrived: whichever is told first moves it.
+    async fn send(&mut self, conn: &mut Connection) -> Result<()> {
+        let amount = self.report.amount;
+        let Some(order) = self.order.clone() else {
+            return self.post(conn, &[self.line(Suspense, amount), self.held(-amount)]).await;
+        };
+        let position = self.position(conn).await?;
+        let payable = position.owed(PayoutPayable, &self.currency);
+        let is_end = matches!(
+            self.report.kind,
+            PaymentKind::PayoutConfirmed | PaymentKind::TransferCompleted
+        );
+        // A payout is told twice, by its begin and by its end: whichever is first has moved it. One
+        // that has an end although it was said to have failed moves what is owed since.
+        let sent = Sent::of(conn, &order).await?;
+        if sent.tells_of_another(is_end) || (is_end && payable >= amount) {
+            let due = payable.min(amount);
+            let excess = self.line(Suspense, amount - due);
+            let postings = [self.line(PayoutPayable, due), excess, self.held(-amount)];
+            self.post(conn, &postings).await?;
+        }
+        let transaction_id = self.report.transaction_id.clone();
+        let transaction_id =
+            transaction_id.unwrap_or_else(|| self.report.provider_reference.clone());
+        match (self.report.kind, order.amounts.side) {
+            (PaymentKind::PayoutSent, Side::Buy) => {
+                self.apply(conn, OrderEvent::CoinsSent { transaction_id }).await
+            }
+            (PaymentKind::PayoutConfirmed, Side::Buy) => {
+                self.apply(conn, OrderEvent::ConfirmedOnChain).await
+            }
+            (PaymentKind::TransferCompleted, Side::Sell) => {
+                self.apply_sale(conn, SaleEvent::PaidOut).await
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The payout did not leave, or came back: the order waits for an operator.
+    async fn fail(&mut self, conn: &mut Connection) -> Result<()> {
+        let Some(order) = self.order.clone() else {
+            let amount = self.report.amount;
+            return self.post(conn, &[self.held(amount), self.line(Suspense, -amount)]).await;
+        };
+        let position = self.position(conn).await?;
+        let (payout, gets) = order.amounts.payout();
+        let amount = self.report.amount;
+        let waits = matches!(order.status, OrderStatus::InProgress | OrderStatus::Blocked);
+        let twice = position.sum(Suspense, gets) >= amount;
+        let executed = position.is_executed(&order.amounts.crypto_currency);
+        let came_back = Sent::of(conn, &order).await?.came_back();
+        if waits && executed && !twice && position.owed(PayoutPayable, gets) < payout {
+            let postings = reversed(order.amounts.sending(&self.report.connector));
+            self.post(conn, &postings).await?;
+        } else if came_back && (twice || !waits) {
+            self.post(conn, &[self.held(amount), self.line(Suspense, -amount)]).await?;
+            return Ok(());
+        }
+        if order.amounts.side == Side::Buy {
+            // They may be sent again.
+            sqlx::query!(
+                "update buy_order set transaction_id = null \
+                 where client_id = $1 and order_id = $2 and status in ('in progress', 'blocked')",
+                order.client.uuid(),
+                order.order.number(),
+            )
+            .execute(&mut *conn)
+            .await?;
+        }
+        let reason = Some(self.report.reason.clone().unwrap_or("the payout failed".to_owned()));
+        match order.amounts.side {
+            Side::Buy => self.apply(conn, OrderEvent::Hold { reason }).await,
+            Side::Sell => self.apply_sale(conn, SaleEvent::Hold { reason }).await,
+        }
+    }
+
+    /// The provider took the payment back. Coins that have left are lost; others stay.
+    async fn dispute(&mut self, conn: &mut Connection) -> Result<()> {
+        let amount = self.report.amount;
+        self.post(conn, &[self.line(Dispute, amount), self.held(-amount)]).await?;
+        if self.order.is_none() {
+            return Ok(());
+        }
+        self.tell(conn, EventType::OrderDisputed).await?;
+        let reason = Some("the payment is disputed".to_owned());
+        match self.order.as_ref().map(|order| order.amounts.side) {
+            Some(Side::Buy) => self.apply(conn, OrderEvent::Hold { reason }).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Records the partner's event about this payment of its order.
+    async fn tell(&self, conn: &mut Connection, kind: EventType) -> Result<()> {
+        let Some(order) = &self.order else { return Ok(()) };
+        let payload = json!({
+            "orderId": order.order,
+            "partnerOrderIdentifier": order.partner_reference,
+            "status": order.status,
+            "payment": {
+                "id": self.payment,
+                "amount": JsonDecimal(self.report.amount),
+                "currencyCode": self.currency,
+            },
+        });
+        let event = NewEvent { kind, order_id: Some(order.order), payload };
+        Ok(events::record(conn, self.core, order.client, event, None).await?)
+    }
+
+    /// Lets a purchase follow the payment; it stays as it is where its state forbids that.
+    async fn apply(&mut self, conn: &mut Connection, event: OrderEvent) -> Result<()> {
+        let Some(order) = &self.order else { return Ok(()) };
+        let at = (order.client, order.order, self.payment);
+        let applied = apply_recorded(conn, self.core, at, &event, &self.report.actor).await;
+        self.follow(applied.map(|applied| applied.cause))
+    }
+
+    /// As [`Self::apply`], for a sale.
+    async fn apply_sale(&mut self, conn: &mut Connection, event: SaleEvent) -> Result<()> {
+        let Some(order) = &self.order else { return Ok(()) };
+        let at = (order.client, order.order, self.payment);
+        let applied = apply_recorded(conn, self.core, at, &event, &self.report.actor).await;
+        self.follow(applied.map(|applied| applied.cause))
+    }
+
+    fn follow(&mut self, applied: Result<Cause, NotApplied>) -> Result<()> {
+        match applied {
+            Ok(cause) => self.causes.push(cause),
+            Err(NotApplied::Failed(error)) => return Err(error),
+            Err(NotApplied::Refused(reason)) => {
+                return Err(Error::broken(reason));
+            }
+            Err(NotApplied::Forbidden { .. } | NotApplied::NoSuchOrder) => {}
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,306 @@
+//! A statement as ISO 20022 camt.053. Entities beyond the five of XML and document types are
+//! refused, depth and texts are bounded; elements that are not known do not count.
+
+use chrono::NaiveDate;
+use quick_xml::Reader;
+use quick_xml::escape::unescape;
+use quick_xml::events::{BytesStart, Event};
+use rampart_types::decimal::parse;
+
+use super::{LINES_MAX, Line, Unreadable, bounded};
+
+/// Most elements within each other.
+const DEPTH_MAX: usize = 32;
+/// Longest text of an element that is read, in bytes.
+const TEXT_BYTES_MAX: usize = 4 * 1024;
+
+/// Reads the booked entries. One with details of several transactions is a line for each.
+pub(super) fn read(text: &str) -> Result<Vec<Line>, Unreadable> {
+    let mut reader = Reader::from_str(text);
+    reader.config_mut().expand_empty_elements = true;
+    let (mut path, mut statement) = (Vec::new(), Statement::default());
+    loop {
+        let wrong = |what: &str, at: u64| Unreadable(format!("byte {at}: {what}"));
+        let at = reader.buffer_position();
+        match reader.read_event().map_err(|_| wrong("not well-formed XML", at))? {
+            Event::Start(start) => {
+                if path.len() >= DEPTH_MAX {
+                    return Err(wrong("elements are too deep", at));
+                }
+                path.push(local_name(&start));
+                statement.begin(&path, &start);
+            }
+            Event::Text(text) => {
+                let text = text.decode().map_err(|_| wrong("not UTF-8", at))?;
+                let text = unescape(&text).map_err(|_| wrong("an unknown entity", at))?;
+                statement.text.push_str(&text);
+            }
+            Event::GeneralRef(name) => {
+                let name = name.decode().map_err(|_| wrong("not UTF-8", at))?;
+                let text = unescape(&format!("&{name};")).map(|text| text.into_owned());
+                statement.text.push_str(&text.map_err(|_| wrong("an unknown entity", at))?);
+            }
+            Event::CData(data) => {
+                let data = data.decode().map_err(|_| wrong("not UTF-8", at))?;
+                statement.text.push_str(&data);
+            }
+            Event::End(_) => {
+                statement.end(&path).map_err(|what| wrong(what, at))?;
+                path.pop();
+            }
+            Event::DocType(_) => return Err(wrong("a document type", at)),
+            Event::Eof => break,
+            Event::Decl(_) | Event::PI(_) | Event::Comment(_) => {}
+        }
+        if statement.text.len() > TEXT_BYTES_MAX {
+            return Err(wrong("a text is too long", at));
+        }
+        if statement.lines.len() > LINES_MAX {
+            return Err(Unreadable(format!("it has more than {LINES_MAX} lines")));
+        }
+    }
+    match statement.is_camt && path.is_empty() {
+        true => Ok(statement.lines),
+        false => Err(Unreadable("it is not a camt.053 statement".to_owned())),
+    }
+}
+
+fn local_name(start: &BytesStart<'_>) -> String {
+    String::from_utf8_lossy(start.local_name().as_ref()).into_owned()
+}
+
+/// The statement as far as it is read.
+#[derive(Default)]
+struct Statement {
+    lines: Vec<Line>,
+    /// The text of the element that is open.
+    text: String,
+    currency: String,
+    is_camt: bool,
+    entry: Entry,
+    details: Option<Details>,
+}
+
+/// An entry that is open.
+#[derive(Default)]
+struct Entry {
+    line: Line,
+    is_debit: bool,
+    is_booked: bool,
+    details: Vec<Details>,
+}
+
+/// A transaction of an entry.
+#[derive(Default)]
+struct Details {
+    line: Line,
+    is_debit: Option<bool>,
+    has_amount: bool,
+}
+
+/// The names of the open elements below the entry, or `None` outside of one.
+fn within_entry(path: &[String]) -> Option<Vec<&str>> {
+    let at = path.iter().position(|name| name == "Ntry")?;
+    Some(path[at + 1..].iter().map(String::as_str).collect())
+}
+
+impl Statement {
+    fn begin(&mut self, path: &[String], start: &BytesStart<'_>) {
+        self.text.clear();
+        match path.last().map(String::as_str) {
+            Some("BkToCstmrStmt") => self.is_camt = true,
+            Some("Ntry") => self.entry = Entry { is_booked: true, ..Entry::default() },
+            Some("TxDtls") => self.details = Some(Details::default()),
+            Some("Amt") => {
+                let currency = start.attributes().flatten().find(|a| a.key.as_ref() == b"Ccy");
+                let currency = currency.map(|a| String::from_utf8_lossy(&a.value).into_owned());
+                self.currency = bounded(&currency.unwrap_or_default());
+            }
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, path: &[String]) -> Result<(), &'static str> {
+        let text = std::mem::take(&mut self.text);
+        let Some(names) = within_entry(path) else { return Ok(()) };
+        match self.details.as_mut().filter(|_| names.contains(&"TxDtls")) {
+            Some(details) => {
+                let at = names.iter().position(|name| *name == "TxDtls").unwrap_or_default();
+                details.read(&names[at + 1..], text.trim(), &self.currency)?;
+                if names.last() == Some(&"TxDtls") {
+                    self.entry.details.extend(self.details.take());
+                }
+            }
+            None => self.entry.read(&names, text.trim(), &self.currency)?,
+        }
+        if names.is_empty() {
+            self.lines.extend(std::mem::take(&mut self.entry).lines());
+        }
+        Ok(())
+    }
+}
+
+impl Entry {
+    fn read(&mut self, names: &[&str], text: &str, currency: &str) -> Result<(), &'static str> {
+        match names {
+            ["Amt"] => {
+                self.line.amount = parse(text).ok_or("an amount is not a number")?;
+                currency.clone_into(&mut self.line.currency);
+            }
+            ["CdtDbtInd"] => self.is_debit = text == "DBIT",
+            // In version 2 a code, later an element with one.
+            ["Sts"] if !text.is_empty() => self.is_booked = text == "BOOK",
+            ["Sts", "Cd"] => self.is_booked = text == "BOOK",
+            ["BookgDt", "Dt" | "DtTm"] => self.line.date = Some(date(text)?),
+            ["AcctSvcrRef"] => self.line.provider_reference = bounded(text),
+            ["NtryRef"] if self.line.provider_reference.is_empty() => {
+                self.line.provider_reference = bounded(text);
+            }
+            ["AddtlNtryInf"] => self.line.reference = bounded(text),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// A line for each transaction, or one for the entry.
+    fn lines(self) -> Vec<Line> {
+        if !self.is_booked {
+            return Vec::new();
+        }
+        let several = self.details.len() > 1;
+        let sign = |line: &mut Line, is_debit: bool| {
+            if is_debit {
+                line.amount = -line.amount;
+            }
+        };
+        let mut lines = Vec::new();
+        for details in self.details {
+            let Details { mut line, is_debit, has_amount } = details;
+            if !several || !has_amount {
+                line.amount = self.line.amount;
+                line.currency.clone_from(&self.line.currency);
+            }
+            line.date = self.line.date;
+            if line.provider_reference.is_empty() && !several {
+                line.provider_reference.clone_from(&self.line.provider_reference);
+            }
+            if line.reference.is_empty() {
+                line.reference.clone_from(&self.line.reference);
+            }
+            sign(&mut line, is_debit.unwrap_or(self.is_debit));
+            lines.push(line);
+        }
+        if lines.is_empty() {
+            let mut line = self.line;
+            sign(&mut line, self.is_debit);
+            lines.push(line);
+        }
+        lines
+    }
+}
+
+impl Details {
+    fn read(&mut self, names: &[&str], text: &str, currency: &str) -> Result<(), &'static str> {
+        let line = &mut self.line;
+        match names {
+            ["Amt"] | ["AmtDtls", "TxAmt", "Amt"] => {
+                line.amount = parse(text).ok_or("an amount is not a number")?;
+                currency.clone_into(&mut line.currency);
+                self.has_amount = true;
+            }
+            ["CdtDbtInd"] => self.is_debit = Some(text == "DBIT"),
+            ["Refs", "AcctSvcrRef"] => line.provider_reference = bounded(text),
+            ["Refs", "TxId" | "InstrId"] if line.provider_reference.is_empty() => {
+                line.provider_reference = bounded(text);
+            }
+            ["RmtInf", "Ustrd"] | ["RmtInf", "Strd", "CdtrRefInf", "Ref"] => {
+                let before = if line.reference.is_empty() { "" } else { "; " };
+                line.reference = bounded(&format!("{}{before}{text}", line.reference));
+            }
+            ["Refs", "EndToEndId"] if text != "NOTPROVIDED" && line.reference.is_empty() => {
+                line.reference = bounded(text);
+            }
+            ["RltdPties", "Dbtr" | "Cdtr", .., "Nm"] => line.name = bounded(text),
+            ["RltdPties", "DbtrAcct" | "CdtrAcct", "Id", "IBAN"] => line.iban = bounded(text),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+fn date(text: &str) -> Result<NaiveDate, &'static str> {
+    let day = text.get(..10).unwrap_or(text);
+    NaiveDate::parse_from_str(day, "%Y-%m-%d").map_err(|_| "a date is not one")
+}
+
+#[cfg(test)]
+mod tests {
+    use rust_decimal::Decimal;
+
+    use super::*;
+
+    fn statement(entries: &str) -> String {
+        format!(
+            "<?xml version=\"1.0\"?><Document xmlns=\"urn:iso:std:iso:20022:tech:xsd:camt.053.001.08\">\
+             <BkToCstmrStmt><Stmt><Id>1</Id>{entries}</Stmt></BkToCstmrStmt></Document>"
+        )
+    }
+
+    const ENTRY: &str = "<Ntry><Amt Ccy=\"EUR\">250.00</Amt><CdtDbtInd>CRDT</CdtDbtInd>\
+        <Sts><Cd>BOOK</Cd></Sts><BookgDt><Dt>2026-03-01</Dt></BookgDt><AcctSvcrRef>bank-1</AcctSvcrRef>\
+        <NtryDtls><TxDtls><Refs><EndToEndId>NOTPROVIDED</EndToEndId></Refs>\
+        <RltdPties><Dbtr><Pty><Nm>A. Lovelace &amp; Co</Nm></Pty></Dbtr>\
+        <DbtrAcct><Id><IBAN>NL58ABNA0000000001</IBAN></Id></DbtrAcct></RltdPties>\
+        <RmtInf><Ustrd>order 1234567890123456</Ustrd></RmtInf></TxDtls></NtryDtls></Ntry>";
+
+    #[test]
+    fn a_booked_entry_is_a_line() {
+        let pending = ENTRY.replace("BOOK", "PDNG");
+        let debit = ENTRY.replace("CRDT", "DBIT").replace("bank-1", "bank-2");
+        let lines = read(&statement(&format!("{ENTRY}{pending}{debit}"))).unwrap();
+        let expected = Line {
+            date: NaiveDate::from_ymd_opt(2026, 3, 1),
+            amount: Decimal::from(250),
+            currency: "EUR".to_owned(),
+            reference: "order 1234567890123456".to_owned(),
+            provider_reference: "bank-1".to_owned(),
+            name: "A. Lovelace & Co".to_owned(),
+            iban: "NL58ABNA0000000001".to_owned(),
+        };
+        assert_eq!(lines.len(), 2, "{lines:?}");
+        assert_eq!(lines[0], expected);
+        assert_eq!(lines[1].amount, Decimal::from(-250));
+    }
+
+    #[test]
+    fn several_transactions_of_an_entry_are_lines_of_their_own() {
+        let details = |name: &str, amount: &str| {
+            format!(
+                "<TxDtls><Refs><AcctSvcrRef>{name}</AcctSvcrRef></Refs>\
+                 <Amt Ccy=\"EUR\">{amount}</Amt></TxDtls>"
+            )
+        };
+        let entry = format!(
+            "<Ntry><Amt Ccy=\"EUR\">300</Amt><CdtDbtInd>CRDT</CdtDbtInd><Sts>BOOK</Sts>\
+             <NtryDtls>{}{}</NtryDtls></Ntry>",
+            details("a", "100"),
+            details("b", "200")
+        );
+        let lines = read(&statement(&entry)).unwrap();
+        let seen: Vec<_> = lines.iter().map(|l| (&*l.provider_reference, l.amount)).collect();
+        assert_eq!(seen, [("a", Decimal::from(100)), ("b", Decimal::from(200))]);
+    }
+
+    #[test]
+    fn hostile_documents_are_refused() {
+        let entity = "<!DOCTYPE d [<!ENTITY a \"aaaa\">]>".to_owned() + &statement(ENTRY);
+        let reference = statement(&ENTRY.replace("&amp;", "&a;"));
+        let deep = statement(&("<x>".repeat(50) + &"</x>".repeat(50)));
+        let long = statement(&format!("<x>{}</x>", "a".repeat(5_000)));
+        let other = "<html></html>".to_owned();
+        let cut = statement(ENTRY).replace("</Document>", "");
+        for text in [entity, reference, deep, long, other, cut] {
+            assert!(read(&text).is_err(), "{}", &text[..60]);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! A statement as CSV: `date`, `amount`, `currency`, `reference`, `providerReference`, `name`,
+//! `iban`, in any order; the first three must be there.
+
+use chrono::NaiveDate;
+use csv::{ReaderBuilder, Trim};
+use rampart_types::decimal::parse;
+use serde::Deserialize;
+
+use super::{LINES_MAX, Line, Unreadable, bounded};
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Row {
+    date: String,
+    amount: String,
+    currency: String,
+    #[serde(default)]
+    reference: String,
+    #[serde(default)]
+    provider_reference: String,
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    iban: String,
+}
+
+/// Reads the lines.
+pub(super) fn read(text: &str) -> Result<Vec<Line>, Unreadable> {
+    let first = text.lines().next().unwrap_or_default();
+    let separator = if first.contains(';') && !first.contains(',') { b';' } else { b',' };
+    let mut reader =
+        ReaderBuilder::new().delimiter(separator).trim(Trim::All).from_reader(text.as_bytes());
+    let rows = reader.deserialize().take(LINES_MAX + 1);
+    rows.enumerate().map(|(index, row)| line(index + 2, row)).collect()
+}
+
+fn line(number: usize, row: Result<Row, csv::Error>) -> Result<Line, Unreadable> {
+    let wrong = |what: &str| Unreadable(format!("line {number}: {what}"));
+    let row = row.map_err(|_| wrong("not a row with date, amount and currency"))?;
+    let date = NaiveDate::parse_from_str(&row.date, "%Y-%m-%d");
+    // The currency's own rules follow where the line is booked.
+    let is_code = row.currency.len() == 3 && row.currency.bytes().all(|b| b.is_ascii_uppercase());
+    if !is_code {
+        return Err(wrong("currency: three capitals"));
+    }
+    Ok(Line {
+        date: Some(date.map_err(|_| wrong("date: not as 2026-03-01"))?),
+        amount: signed(&row.amount).ok_or_else(|| wrong("amount: not a number"))?,
+        currency: row.currency,
+        reference: bounded(&row.reference),
+        provider_reference: bounded(&row.provider_reference),
+        name: bounded(&row.name),
+        iban: bounded(&row.iban),
+    })
+}
+
+fn signed(text: &str) -> Option<rust_decimal::Decimal> {
+    parse(text.strip_prefix('+').unwrap_or(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use rust_decimal::Decimal;
+
+    use super::*;
+
+    #[test]
+    fn columns_stand_in_any_order_and_may_be_missing() {
+        let lines = read(
+            "amount,date,currency,providerReference,reference\n\
+             250.00,2026-03-01,EUR,bank-1,\"order 1234567890123456, thanks\"\n-12.5,2026-03-02,EUR,b2,\n",
+        );
+        let lines = lines.unwrap();
+        assert_eq!(lines.len(), 2);
+        assert_eq!(lines[0].amount, Decimal::from(250));
+        assert_eq!(lines[0].reference, "order 1234567890123456, thanks");
+        assert_eq!((lines[1].amount, &*lines[1].provider_reference), (Decimal::new(-125, 1), "b2"));
+        assert_eq!(read("date;amount;currency\n2026-03-01;1;EUR\n").unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_wrong_line_is_named() {
+        for (text, line) in [
+            ("date,amount\n2026-03-01,1\n", "line 2"),
+            ("date,amount,currency\n2026-03-01,1,EUR\n2026-03-01,one,EUR\n", "line 3: amount"),
+            ("date,amount,currency\n01.03.2026,1,EUR\n", "line 2: date"),
+            ("date,amount,currency\n2026-03-01,1,euro\n", "line 2: currency"),
+        ] {
+            let Err(Unreadable(why)) = read(text) else { panic!("{text} was read") };
+            assert!(why.starts_with(line), "{why}");
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! The books themselves: nothing is changed, nothing is off, and another program agrees.
+
+use std::process::Command;
+
+use http::Method;
+use rampart_tests::order_fixture::OrderFixture;
+use rampart_tests::test_context::TestContext;
+use serde_json::{Value, json};
+use sqlx::AssertSqlSafe;
+
+use super::{pay, problems};
+
+#[tokio::test]
+async fn nobody_changes_what_is_booked_or_books_what_does_not_balance() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    pay(&context, "bank-1", json!({"orderId": order.id})).await.assert_status(201);
+    for table in ["payment", "ledger_account", "ledger_entry", "ledger_posting"] {
+        for statement in [
+            format!("update {table} set client_id = client_id"),
+            format!("delete from {table}"),
+            format!("truncate {table} cascade"),
+        ] {
+            let error = sqlx::query(AssertSqlSafe(statement.clone())).execute(context.db()).await;
+            let error = error.unwrap_err();
+            let code = error.as_database_error().and_then(|e| e.code());
+            assert_eq!(code.as_deref(), Some("42501"), "{statement}");
+        }
+    }
+    let alone = "insert into ledger_posting (client_id, entry_id, line, account_id, amount) \
+                 select client_id, entry_id, 99, account_id, 1 from ledger_posting limit 1";
+    let error = sqlx::query(alone).execute(context.db()).await.unwrap_err();
+    let constraint = error.as_database_error().and_then(|e| e.constraint()).map(str::to_owned);
+    assert_eq!(constraint.as_deref(), Some("ledger_posting_balance_check"));
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn amounts_of_orders_obey_the_fee_identity_in_the_database_too() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    OrderFixture::order(&context, &acme, None, None).await;
+    for (change, constraint) in [
+        ("fiat_amount = 100.01", "buy_order_identity_check"),
+        ("spread_fee = 0.01", "buy_order_identity_check"),
+        ("fiat_amount = 0, crypto_amount = 0", "buy_order_amounts_check"),
+    ] {
+        let statement = format!("update buy_order set {change}");
+        let error = sqlx::query(AssertSqlSafe(statement)).execute(context.db()).await.unwrap_err();
+        let broken = error.as_database_error().and_then(|e| e.constraint()).map(str::to_owned);
+        assert_eq!(broken.as_deref(), Some(constraint), "{change}");
+    }
+}
+
+#[tokio::test]
+async fn an_order_whose_postings_do_not_fit_its_state_is_found() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    sqlx::query("update buy_order set status = 'completed'").execute(context.db()).await.unwrap();
+    let found = problems(&context).await;
+    assert_eq!(found[0]["subject"], format!("order {}", order.id));
+    assert_eq!(found.len(), 1);
+}
+
+#[tokio::test]
+async fn beancount_agrees_with_the_books() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    for event in ["payment-received", "hold", "refund"] {
+        order.event(&context, event).await.assert_status(200);
+    }
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    pay(&context, "bank-1", json!({"orderId": order.id})).await.assert_status(201);
+    let token = json!({"amount": 3, "kind": "deposit-received",
+        "currency": "eip155:1/erc20:0x6b175474e89094c44da98b954eedeac495271d0f"});
+    pay(&context, "tx-1", token).await.assert_status(201);
+    let export = async |format: &str| {
+        let path = format!("/admin/v1/ledger/export?format={format}");
+        context.admin(Method::GET, &path, Value::Null).await.assert_status(200).text().to_owned()
+    };
+    let rows = export("csv").await.lines().count();
+    let postings: i64 = sqlx::query_scalar("select count(*) from ledger_posting")
+        .fetch_one(context.db())
+        .await
+        .unwrap();
+    assert_eq!(i64::try_from(rows).unwrap(), postings + 1);
+
+    let journal = export("beancount").await;
+    let check = |journal: &str| {
+        let file =
+            std::env::temp_dir().join(format!("{}.beancount", context.clock().uuid().unwrap()));
+        std::fs::write(&file, journal).unwrap();
+        let program = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/bean-check");
+        let output = Command::new(program).arg(&file).output().unwrap();
+        std::fs::remove_file(&file).unwrap();
+        output.status.success()
+    };
+    assert!(check(&journal), "{journal}");
+    assert!(!check(&journal.replacen(" 100 EUR", " 101 EUR", 1)), "it checks nothing");
+}
