@@ -6,6 +6,7 @@ use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
 use crate::Core;
+use crate::payments::record::report_context;
 use crate::platform::crypto::lasting_context;
 use crate::platform::crypto::personal_data_key::key_context;
 use crate::platform::db::Connection;
@@ -36,7 +37,7 @@ const NIL: &str = "00000000-0000-0000-0000-000000000000";
 
 /// Every such column, but for values that live for a day or less. Its order is stored with a rotation
 /// that is under way: add at the end.
-const COLUMNS: [SealedColumn; 5] = [
+const COLUMNS: [SealedColumn; 6] = [
     SealedColumn {
         table: "client_secret",
         id: ("secret_id", "uuid"),
@@ -76,6 +77,13 @@ const COLUMNS: [SealedColumn; 5] = [
             let offer = OfferId::from(id.parse::<Uuid>().ok()?);
             Some(share_token_context(ClientId::from(client), offer))
         },
+    },
+    SealedColumn {
+        table: "payment_report",
+        id: ("payment_id", "uuid"),
+        first_id: NIL,
+        column: "sealed",
+        context: |client, id| Some(report_context(ClientId::from(client), id.parse().ok()?)),
     },
 ];
 

@@ -22,12 +22,12 @@ use crate::trading::quotes::Side;
 use crate::trading::sell::status::SaleEvent;
 use rampart_types::{ClientId, JsonDecimal};
 
-/// How often payouts of an order were told of, by their begins, their ends and their failures; the
-/// report at hand is one of them.
+/// How often payouts of an order were told of, by their begins and by their ends, the report at hand
+/// included; and how often one has come back before.
 struct Sent {
     begun: i64,
     ended: i64,
-    failed: i64,
+    returned: i64,
 }
 
 impl Sent {
@@ -39,7 +39,8 @@ impl Sent {
                 count(*) filter (where kind in ('payout-sent', 'transfer-sent')) as "begun!",
                 count(*) filter (where kind in ('payout-confirmed', 'transfer-completed'))
                     as "ended!",
-                count(*) filter (where kind in ('payout-failed', 'transfer-returned')) as "failed!"
+                (select count(*) from ledger_entry where client_id = $1 and order_id = $2
+                    and kind in ('payout-failed', 'transfer-returned')) as "returned!"
             from payment where client_id = $1 and order_id = $2
             "#,
             order.client.uuid(),
@@ -51,12 +52,13 @@ impl Sent {
 
     /// True if the report at hand, a begin or an end, is of a payout that no other one tells of.
     const fn tells_of_another(&self, is_end: bool) -> bool {
-        if is_end { self.ended > self.begun } else { self.begun > self.ended }
+        let begun = self.begun - self.returned;
+        if is_end { self.ended > begun } else { begun > self.ended }
     }
 
-    /// True if there was a payout for each failure.
-    const fn came_back(&self) -> bool {
-        self.failed <= self.begun || self.failed <= self.ended
+    /// True if a payout is with its recipient, as far as anybody knows.
+    const fn is_out(&self) -> bool {
+        self.begun > self.returned || self.ended > self.returned
     }
 }
 
@@ -248,10 +250,9 @@ impl Recording<'_> {
             self.report.kind,
             PaymentKind::PayoutConfirmed | PaymentKind::TransferCompleted
         );
-        // A payout is told twice, by its begin and by its end: whichever is first has moved it. One
-        // that has an end although it was said to have failed moves what is owed since.
+        // A payout is told twice, by its begin and by its end: whichever is first has moved it.
         let sent = Sent::of(conn, &order).await?;
-        if sent.tells_of_another(is_end) || (is_end && payable >= amount) {
+        if sent.tells_of_another(is_end) || payable >= amount {
             let due = payable.min(amount);
             let excess = self.line(Suspense, amount - due);
             let postings = [self.line(PayoutPayable, due), excess, self.held(-amount)];
@@ -286,7 +287,7 @@ impl Recording<'_> {
         let waits = matches!(order.status, OrderStatus::InProgress | OrderStatus::Blocked);
         let twice = position.sum(Suspense, gets) >= amount;
         let executed = position.is_executed(&order.amounts.crypto_currency);
-        let came_back = Sent::of(conn, &order).await?.came_back();
+        let came_back = Sent::of(conn, &order).await?.is_out();
         if waits && executed && !twice && position.owed(PayoutPayable, gets) < payout {
             let postings = reversed(order.amounts.sending(&self.report.connector));
             self.post(conn, &postings).await?;

@@ -109,3 +109,24 @@ async fn two_operators_work_by_command_and_leave_an_audit_that_holds() {
     let answer = edge.ops("/metrics").await.text().to_owned();
     assert!(answer.contains(r#"rampart_operator_login_failures_total{cause="wrong"} 1"#));
 }
+
+#[tokio::test]
+async fn the_books_are_checked_by_command() {
+    let edge = Edge::with(|_| ()).await;
+    let check = ["ledger", "check"];
+    let clean = printed(&run(&edge, ADMIN_TOKEN, &check).await);
+    assert_eq!(clean["problems"], 0);
+    let pool = rampart_tests::cluster::pool(edge.setup().database()).await;
+    let never_paid = "insert into buy_order (client_id, order_id, quote_id, status, pair, \
+        payment_method, wallet_address, wallet_type, fiat_amount, fiat_currency, crypto_amount, \
+        crypto_currency, price, partner_fee, provider_fee, payment_method_fee, network_fee, \
+        spread_fee, affiliate_fee, is_estimated_quote, terms_digest, created_at, updated_at) \
+        select client_id, 1234567890123456, gen_random_uuid(), 'completed', 'BTC-EUR', \
+        'creditCard', 'x', 'unhosted', 1, 'EUR', 1, 'BTC', 1, 0, 0, 0, 0, 0, 0, false, '', now(), \
+        now() from client where slug = 'house'";
+    sqlx::query(never_paid).execute(&pool).await.unwrap();
+    let off = run(&edge, ADMIN_TOKEN, &check).await;
+    assert_eq!(off.status.code(), Some(1));
+    let lines = String::from_utf8(off.stderr).unwrap();
+    assert!(lines.contains("order 1234567890123456: it is completed"), "{lines}");
+}

@@ -50,7 +50,8 @@ pub(super) fn read(text: &str) -> Result<Vec<Line>, Unreadable> {
             }
             Event::DocType(_) => return Err(wrong("a document type", at)),
             Event::Eof => break,
-            Event::Decl(_) | Event::PI(_) | Event::Comment(_) => {}
+            // Empty elements come as a start and an end.
+            Event::Empty(_) | Event::Decl(_) | Event::PI(_) | Event::Comment(_) => {}
         }
         if statement.text.len() > TEXT_BYTES_MAX {
             return Err(wrong("a text is too long", at));
