@@ -15,8 +15,8 @@ use crate::host::compile::{Rejection, check_size, load};
 use crate::host::keys::KeyRing;
 use crate::host::report::Failure;
 use crate::host::runtime::Runtime;
-use crate::kinds::{Policy, PolicyKind};
 use crate::kinds::compiled::Linked;
+use crate::kinds::{Policy, PolicyKind};
 
 /// Longest of each text a policy states about itself, in bytes.
 const INFO_TEXT_BYTES_MAX: usize = 1024;

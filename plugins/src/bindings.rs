@@ -33,6 +33,6 @@ pub mod contract {
         Method, MethodKind, OrderRequest as RankRequest, Placement, UserFacts,
     };
     pub use super::signature::{Field, Header, Purpose, Rejection, SignedPayload, Signer, Verdict};
-    pub use crate::kinds::PolicyKind;
     pub use super::types::{CallContext, ConfigEntry, ConfigValue, Money, Side};
+    pub use crate::kinds::PolicyKind;
 }

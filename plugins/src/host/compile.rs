@@ -9,8 +9,8 @@ use wasmtime::component::Component;
 
 use crate::host::report::one_line;
 use crate::host::runtime::Runtime;
-use crate::kinds::{Policy, PolicyKind};
 use crate::kinds::compiled::Linked;
+use crate::kinds::{Policy, PolicyKind};
 
 /// The package of every import and export of a policy, and the track of it that this host supports.
 const PACKAGE: &str = "rampart:policy/";

@@ -189,7 +189,7 @@ async fn another_amount_blocks_the_order_which_is_released_for_it_or_given_back(
     }
     let amounts: Vec<(i64, String, String)> = sqlx::query_as(
         "select order_id, fiat_amount::text, trim_scale(crypto_amount)::text from buy_order \
-         where status = 'in progress' order by fiat_amount",
+         where status = 'in progress' order by buy_order.fiat_amount",
     )
     .fetch_all(context.db())
     .await

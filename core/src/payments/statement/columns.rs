@@ -30,6 +30,10 @@ pub(super) fn read(text: &str) -> Result<Vec<Line>, Unreadable> {
     let separator = if first.contains(';') && !first.contains(',') { b';' } else { b',' };
     let mut reader =
         ReaderBuilder::new().delimiter(separator).trim(Trim::All).from_reader(text.as_bytes());
+    let headers = reader.headers().map_err(|_| Unreadable("line 1: no names".to_owned()))?;
+    if !["date", "amount", "currency"].iter().all(|name| headers.iter().any(|h| h == *name)) {
+        return Err(Unreadable("line 1: date, amount and currency must be there".to_owned()));
+    }
     let rows = reader.deserialize().take(LINES_MAX + 1);
     rows.enumerate().map(|(index, row)| line(index + 2, row)).collect()
 }
@@ -81,7 +85,7 @@ mod tests {
     #[test]
     fn a_wrong_line_is_named() {
         for (text, line) in [
-            ("date,amount\n2026-03-01,1\n", "line 2"),
+            ("date,amount\n2026-03-01,1\n", "line 1"),
             ("date,amount,currency\n2026-03-01,1,EUR\n2026-03-01,one,EUR\n", "line 3: amount"),
             ("date,amount,currency\n01.03.2026,1,EUR\n", "line 2: date"),
             ("date,amount,currency\n2026-03-01,1,euro\n", "line 2: currency"),
