@@ -1,12 +1,14 @@
 //! The tables of contents, a line per method and path: the partners' API, its pages, the operators'
-//! API. Router, metrics labels, the error catalogue, the OpenAPI documents and the tests that loop
+//! API, the connectors'. Router, metrics labels, the error catalogue, the OpenAPI documents and the tests that loop
 //! over every endpoint read them.
 
+mod connectors_api;
 mod operators_api;
 mod partners_api;
 
 use std::sync::LazyLock;
 
+pub use self::connectors_api::{CONNECTOR_ENDPOINTS, CONNECTORS};
 pub use self::operators_api::OPERATORS;
 pub use self::partners_api::PARTNERS;
 use crate::endpoint::openapi::Domain;
@@ -174,6 +176,13 @@ pub const OPERATOR_ENDPOINTS: &[Route] = &[
     // Deliveries
     route::<admin::deliveries::ListDeliveries>(),
     route::<admin::deliveries::Redeliver>(),
+    // Connectors
+    route::<admin::connectors::read::ListConnectors>(),
+    route::<admin::connectors::create::CreateConnector>(),
+    route::<admin::connectors::read::ReadConnector>(),
+    route::<admin::connectors::rotate::RotateConnectorToken>(),
+    route::<admin::routes::ReadRoutes>(),
+    route::<admin::routes::PutRoutes>(),
     // Operators
     route::<admin::operators::list::ListOperators>(),
     route::<admin::operators::create::CreateOperator>(),
@@ -194,6 +203,9 @@ pub static PARTNERS_API: LazyLock<ServedApi> = LazyLock::new(|| ServedApi::new(&
 /// The operators' API, served.
 pub static OPERATORS_API: LazyLock<ServedApi> = LazyLock::new(|| ServedApi::new(&OPERATORS, &[]));
 
+/// The connectors' API, served.
+pub static CONNECTORS_API: LazyLock<ServedApi> = LazyLock::new(|| ServedApi::new(&CONNECTORS, &[]));
+
 /// A row of an API's domains.
 const fn domain(module: &'static str, name: &'static str, description: &'static str) -> Domain {
     Domain { module, name, description }
@@ -210,7 +222,8 @@ mod tests {
     #[test]
     fn no_method_and_path_stands_twice() {
         let mut seen = BTreeSet::new();
-        for route in ENDPOINTS.iter().chain(PAGES).chain(OPERATOR_ENDPOINTS) {
+        let private = OPERATOR_ENDPOINTS.iter().chain(CONNECTOR_ENDPOINTS);
+        for route in ENDPOINTS.iter().chain(PAGES).chain(private) {
             assert!(seen.insert((route.method.as_str(), route.path)), "{route:?}");
         }
     }
@@ -226,6 +239,11 @@ mod tests {
             assert!(route.errors.is_empty(), "{route:?} declares codes, not statuses");
             assert!(route.path.starts_with("/admin/v1/"), "{route:?}");
             assert!(!route.roles.is_empty(), "{route:?} declares no role");
+        }
+        for route in CONNECTOR_ENDPOINTS {
+            assert_eq!(route.surface, Surface::Connectors, "{route:?}");
+            assert!(route.errors.is_empty(), "{route:?} declares codes, not statuses");
+            assert!(route.path.starts_with("/connectors/v1/"), "{route:?}");
         }
     }
 

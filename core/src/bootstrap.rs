@@ -8,9 +8,11 @@ use std::time::Duration;
 use tokio::process::Command;
 
 use crate::Core;
-use crate::api::{OPERATORS_API, PARTNERS_API};
+use crate::api::{CONNECTORS_API, OPERATORS_API, PARTNERS_API};
 use crate::auth::passwords::Passwords;
 use crate::auth::tokens::Tokens;
+use crate::connectors::caller::ProofFailures;
+use crate::connectors::waits::LeaseWaits;
 use crate::endpoint::KeyClaims;
 use crate::http::images::ImageProcessor;
 use crate::notify::callbacks::Outbound;
@@ -139,6 +141,7 @@ impl Core {
             outbound: Outbound::new()?,
             partners_api: &PARTNERS_API,
             operators_api: &OPERATORS_API,
+            connectors_api: &CONNECTORS_API,
             policies,
             policy_shadows: ShadowQueue::default(),
             price_feed,
@@ -152,6 +155,8 @@ impl Core {
             method_performance: PerformanceCache::default(),
             attempts: Attempts::default(),
             login_failures: LoginFailures::default(),
+            connector_failures: ProofFailures::default(),
+            lease_waits: LeaseWaits::default(),
             user_attempts: users::Attempts::default(),
             tokens,
             order_inserts,

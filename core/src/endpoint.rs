@@ -16,7 +16,7 @@ use serde_json::Value;
 use self::idempotency::Claim;
 pub use self::idempotency::{ClaimedKey, KeyClaims};
 pub(crate) use self::idempotency::{SavedAnswer, key_lost, save_answer};
-pub use self::respond::{Created, Done, Json, NoContent, Respond, Success};
+pub use self::respond::{Created, Done, Json, NoContent, OpenApiDocument, Respond, Success};
 use crate::Core;
 use crate::auth::caller::{Caller, Client, UserProof};
 use crate::auth::roles::Role;
@@ -252,20 +252,24 @@ impl Route {
         self.path.contains('{') || !self.doc.query.is_empty() || self.body != Body::None
     }
 
-    /// Statuses of the operators' API with which the route may refuse: its own, and those that
-    /// follow from the listener, the caller and the reading.
+    /// Statuses of a private API with which the route may refuse: its own, and those that follow
+    /// from the listener, the caller and the reading.
     pub fn refusals(&self) -> Vec<StatusCode> {
         let mut refusals = vec![
             StatusCode::UNAUTHORIZED,
-            StatusCode::FORBIDDEN,
             StatusCode::REQUEST_TIMEOUT,
             StatusCode::PAYLOAD_TOO_LARGE,
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            StatusCode::MISDIRECTED_REQUEST,
             StatusCode::TOO_MANY_REQUESTS,
             StatusCode::INTERNAL_SERVER_ERROR,
             StatusCode::SERVICE_UNAVAILABLE,
         ];
+        if self.surface == Surface::Operators {
+            refusals.extend([
+                StatusCode::FORBIDDEN,
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                StatusCode::MISDIRECTED_REQUEST,
+            ]);
+        }
         if self.body == Body::StrictJson {
             refusals.push(StatusCode::BAD_REQUEST);
         }

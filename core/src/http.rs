@@ -5,16 +5,19 @@ mod error_envelope;
 pub mod fields;
 pub(crate) mod html;
 pub mod images;
+pub(crate) mod plain_error;
 pub mod reply;
 pub mod request;
 pub(crate) mod signed_link;
 pub mod upload;
 
-/// One of the two APIs, each on a listener of its own.
+/// One of the APIs, each on a listener of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Surface {
     /// The partners' API: errors are codes of the catalogue in one envelope.
     Partners,
     /// The operators' API: an error is a status and a reason.
     Operators,
+    /// The connectors' API: errors as of the operators'.
+    Connectors,
 }

@@ -7,6 +7,7 @@
 pub mod api;
 pub mod auth;
 mod bootstrap;
+pub mod connectors;
 pub mod endpoint;
 pub mod http;
 pub(crate) mod ledger;
@@ -25,6 +26,8 @@ use std::sync::Arc;
 
 use crate::auth::passwords::Passwords;
 use crate::auth::tokens::Tokens;
+use crate::connectors::caller::ProofFailures;
+use crate::connectors::waits::LeaseWaits;
 use crate::endpoint::KeyClaims;
 use crate::endpoint::router::ServedApi;
 use crate::http::images::ImageProcessor;
@@ -55,6 +58,8 @@ pub struct Core {
     pub partners_api: &'static ServedApi,
     /// The operators' API, served on their listener.
     pub operators_api: &'static ServedApi,
+    /// The connectors' API, served on their listener.
+    pub connectors_api: &'static ServedApi,
     /// Time and entropy.
     pub clock: Clock,
     /// The connection pool. Hot paths read [`Core::snapshots`] instead.
@@ -89,6 +94,10 @@ pub struct Core {
     pub attempts: Attempts,
     /// Failed logins of operators by address.
     pub login_failures: LoginFailures,
+    /// Wrong tokens of connectors by address.
+    pub connector_failures: ProofFailures,
+    /// Waiting leases of connectors.
+    pub lease_waits: LeaseWaits,
     /// Rate limits of users' e-mail addresses.
     pub user_attempts: users::Attempts,
     /// Cached payment-method lists of the current catalogue.

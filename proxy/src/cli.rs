@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::commands::approval::Approval;
 use crate::commands::audit::Audit;
 use crate::commands::config::ConfigCommand;
+use crate::commands::connector::Connector;
 use crate::commands::doctor::Doctor;
 use crate::commands::key::Key;
 use crate::commands::keys::Keys;
@@ -17,6 +18,7 @@ use crate::commands::order::Order;
 use crate::commands::partner::Partner;
 use crate::commands::policy::Policy;
 use crate::commands::price::Price;
+use crate::commands::route::Route;
 use crate::config::Config;
 use crate::demo::Demo;
 use crate::logging;
@@ -59,6 +61,10 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Operator(Operator),
     #[command(subcommand)]
+    Connector(Connector),
+    #[command(subcommand)]
+    Route(Route),
+    #[command(subcommand)]
     Approval(Approval),
     #[command(subcommand)]
     Audit(Audit),
@@ -91,6 +97,8 @@ impl Command {
             Self::Price(command) => command.run(),
             Self::Order(command) => command.run(),
             Self::Operator(command) => command.run(),
+            Self::Connector(command) => command.run(),
+            Self::Route(command) => command.run(),
             Self::Approval(command) => command.run(),
             Self::Audit(command) => command.run(),
             Self::Ledger(command) => command.run(),

@@ -4,6 +4,7 @@
 pub(crate) mod approval;
 pub(crate) mod audit;
 pub(crate) mod config;
+pub(crate) mod connector;
 pub(crate) mod doctor;
 pub(crate) mod key;
 pub(crate) mod keys;
@@ -14,6 +15,7 @@ pub(crate) mod order;
 pub(crate) mod partner;
 pub(crate) mod policy;
 pub(crate) mod price;
+pub(crate) mod route;
 
 use std::path::PathBuf;
 

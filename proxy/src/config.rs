@@ -17,7 +17,7 @@ use rampart_core::platform::settings::Settings;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub(crate) use self::sections::{Admin, Edge, Log, LogFormat, Ops, ProxyProtocol};
+pub(crate) use self::sections::{Admin, Connectors, Edge, Log, LogFormat, Ops, ProxyProtocol};
 pub(crate) use self::tls::{KeyPair, Tls, TlsVersion};
 
 /// A configuration error: one sentence that names key and place.
@@ -39,6 +39,8 @@ pub(crate) struct Config {
     pub(crate) edge: Edge,
     /// Operators' listener: plain HTTP on a loopback address, TLS on any.
     pub(crate) admin: Admin,
+    /// Connectors' listener, and the commands to them: plain HTTP on a loopback address, TLS on any.
+    pub(crate) connectors: Connectors,
     /// Listener for metrics and health: plain HTTP.
     pub(crate) ops: Ops,
     /// Log: requests on standard output, everything else on standard error.
@@ -70,6 +72,7 @@ impl Config {
         let config = Self {
             edge: section(&mut tree, "edge")?,
             admin: section(&mut tree, "admin")?,
+            connectors: section(&mut tree, "connectors")?,
             ops: section(&mut tree, "ops")?,
             log: section(&mut tree, "log")?,
             core: source::typed(Value::from(tree), None)?,
@@ -90,6 +93,8 @@ impl Config {
     pub(crate) fn settle(&mut self) -> Result<(), Invalid> {
         self.edge.check()?;
         self.admin.check()?;
+        self.connectors.check()?;
+        self.core.connectors = self.connectors.settings();
         self.core.admin_host = self.admin.host();
         self.core.admin_token.clone_from(&self.admin.token);
         if let Some(url) = &self.edge.public_url {

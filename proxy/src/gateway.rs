@@ -109,6 +109,11 @@ impl Gateway {
         Self::private(PrivateListener::Operators, core, lifecycle)
     }
 
+    /// The connectors' side of `core`.
+    pub(crate) fn connectors(core: Arc<Core>, lifecycle: Arc<Lifecycle>) -> Self {
+        Self::private(PrivateListener::Connectors, core, lifecycle)
+    }
+
     /// Metrics and health of `core`, and of the public listener's certificates.
     pub(crate) fn operations(
         core: Arc<Core>,

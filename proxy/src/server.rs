@@ -98,6 +98,8 @@ pub(crate) struct Serving {
     pub(crate) edge: Vec<SocketAddr>,
     /// Address of the operators' listener.
     pub(crate) admin: SocketAddr,
+    /// Address of the connectors' listener, if there is one.
+    pub(crate) connectors: Option<SocketAddr>,
     /// Address of metrics and health.
     pub(crate) ops: SocketAddr,
     running: Running,
@@ -124,6 +126,8 @@ pub(crate) fn start(mut config: Config, upgrade: bool) -> Result<Serving, Startu
         lifecycle: Lifecycle::new(clock.clone()),
         certificates,
         admin_certificate: Certificates::of_pair(config.admin.certificate()).map_err(sentence)?,
+        connectors_certificate: Certificates::of_pair(config.connectors.certificate())
+            .map_err(sentence)?,
         fds: OnceLock::new(),
         upgrade_socket: edge.upgrade_socket.clone(),
         drain: edge.drain(),
@@ -158,6 +162,7 @@ pub(crate) fn start(mut config: Config, upgrade: bool) -> Result<Serving, Startu
         core: core.recv().map_err(ended)??,
         edge: sockets.edge.iter().map(|bound| bound.address).collect(),
         admin: sockets.admin.address,
+        connectors: sockets.connectors.as_ref().map(|bound| bound.address),
         ops: sockets.ops.address,
         running,
     })
@@ -186,7 +191,10 @@ impl Serving {
     /// The listening addresses, in one line that a program can read.
     pub(crate) fn addresses(&self) -> String {
         let edge: Vec<String> = self.edge.iter().map(SocketAddr::to_string).collect();
-        format!("listening edge={} admin={} ops={}", edge.join(","), self.admin, self.ops)
+        let connectors = self.connectors.map(|address| format!(" connectors={address}"));
+        let connectors = connectors.unwrap_or_default();
+        let (admin, ops) = (self.admin, self.ops);
+        format!("listening edge={} admin={admin} ops={ops}{connectors}", edge.join(","))
     }
 
     /// Waits until a signal has ended it.
@@ -287,26 +295,39 @@ impl EdgeService {
         let acceptor =
             tls::acceptor(Arc::clone(certificates), &edge.tls, &core).map_err(sentence)?;
         let admin_tls = self.shutdown.admin_certificate.as_ref();
-        let admin_tls = Tls::of_operators(admin_tls, PRIVATE_CONNECTIONS_MAX, (&edge.tls, &core))
-            .map_err(sentence)?;
+        let of_private = |certificate| {
+            Tls::of_private(certificate, PRIVATE_CONNECTIONS_MAX, (&edge.tls, &core))
+                .map_err(sentence)
+        };
+        let admin_tls = of_private(admin_tls)?;
+        let connectors_tls = of_private(self.shutdown.connectors_certificate.as_ref())?;
         let tls = Tls { acceptor, addresses: AddressLimits::new(edge.connections_per_address_max) };
         let public =
             Gateway::public(Arc::clone(&core), edge, Arc::clone(lifecycle), Arc::clone(&self.log));
         let operators = Gateway::operators(Arc::clone(&core), Arc::clone(lifecycle));
+        let connectors = Gateway::connectors(Arc::clone(&core), Arc::clone(lifecycle));
         let operations =
             Gateway::operations(Arc::clone(&core), Arc::clone(lifecycle), Arc::clone(certificates));
         let (stop_public, public_end) = watch::channel(false);
         let (stop_private, private_end) = watch::channel(false);
         let (all, private) = (edge.connections_max, PRIVATE_CONNECTIONS_MAX);
         let sockets = &self.sockets;
-        let listeners = [
+        let mut listeners = vec![
             (self.listener(public, &core, &sockets.edge, (all, Some(tls))), public_end),
             (
                 self.listener(operators, &core, [&sockets.admin], (private, admin_tls)),
                 private_end.clone(),
             ),
-            (self.listener(operations, &core, [&sockets.ops], (private, None)), private_end),
+            (
+                self.listener(operations, &core, [&sockets.ops], (private, None)),
+                private_end.clone(),
+            ),
         ];
+        if sockets.connectors.is_some() {
+            let limits = (private, connectors_tls);
+            let listener = self.listener(connectors, &core, &sockets.connectors, limits);
+            listeners.push((listener, private_end));
+        }
         for (mut listener, end) in listeners {
             lifecycle.accepts();
             let fds = fds.clone();
@@ -315,7 +336,10 @@ impl EdgeService {
             });
         }
         let (mut phase, shutdown) = (lifecycle.watch(), Arc::clone(&self.shutdown));
+        let waiting = Arc::clone(&core);
         tokio::spawn(async move {
+            phase.at_least(Phase::Draining).await;
+            waiting.lease_waits.end();
             phase.at_least(Phase::Stopping).await;
             stop_public.send_replace(true);
             shutdown.private_end().await;

@@ -17,6 +17,9 @@ pub static PARTNERS: LazyLock<Document> = LazyLock::new(|| Document::new(&api::P
 /// The document of the operators' API.
 pub static OPERATORS: LazyLock<Document> = LazyLock::new(|| Document::new(&api::OPERATORS_API));
 
+/// The document of the connectors' API.
+pub static CONNECTORS: LazyLock<Document> = LazyLock::new(|| Document::new(&api::CONNECTORS_API));
+
 /// A document with the validators of its schemas.
 pub struct Document {
     api: &'static ServedApi,

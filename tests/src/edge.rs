@@ -61,7 +61,7 @@ impl Setup {
             folder: Arc::clone(&folder),
             start_within: SOON,
         };
-        for listener in ["edge.listen", "admin.listen", "ops.listen"] {
+        for listener in ["edge.listen", "admin.listen", "connectors.listen", "ops.listen"] {
             setup.set(listener, "127.0.0.1:0");
         }
         let place = |name: &str| folder.path().join(name).display().to_string();
@@ -205,6 +205,8 @@ pub struct Edge {
     pub address: SocketAddr,
     /// Address of the admin listener.
     pub admin: SocketAddr,
+    /// Address of the connectors' listener.
+    pub connectors: SocketAddr,
     /// Address of the listener for metrics and health.
     pub ops: SocketAddr,
     setup: Setup,
@@ -250,7 +252,8 @@ impl Edge {
             words.find(|(known, _)| *known == name).unwrap().1.parse().unwrap()
         };
         let (edge, admin, ops) = (address("edge"), address("admin"), address("ops"));
-        Self { process, address: edge, admin, ops, setup }
+        let connectors = address("connectors");
+        Self { process, address: edge, admin, connectors, ops, setup }
     }
 
     /// Another edge with the same settings, over the same database.

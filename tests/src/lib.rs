@@ -21,6 +21,7 @@ pub mod caller;
 pub mod campaign;
 pub mod certificate;
 pub mod cluster;
+pub mod connector;
 pub mod deadline;
 pub mod document;
 pub mod dump;

@@ -23,7 +23,7 @@ const LAYERS: &[&[&str]] = &[
     &["tenancy"],
     &["auth"],
     &["endpoint"],
-    &["policies", "trading", "payments", "ledger", "users", "partners", "notify"],
+    &["policies", "trading", "connectors", "payments", "ledger", "users", "partners", "notify"],
     &["operate"],
     &["api", "bootstrap", "workers", "lib"],
 ];

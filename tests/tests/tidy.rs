@@ -22,12 +22,15 @@ const MAY_SLEEP: [&str; 1] = ["tests/src/deadline.rs"];
 const MAY_FLOAT: [&str; 2] = ["core/src/platform/metrics.rs", "core/src/platform/metrics/"];
 
 /// Tables that belong to no tenant. In every other one `client_id` comes first in the primary key.
-const GLOBAL_TABLES: [&str; 22] = [
+const GLOBAL_TABLES: [&str; 26] = [
     "approval",
     "attempt_bucket",
     "audit",
     "audit_head",
     "change_counter",
+    "connector",
+    "connector_event",
+    "connector_token",
     "currency",
     "currency_pair",
     "edge_key",
@@ -42,6 +45,7 @@ const GLOBAL_TABLES: [&str; 22] = [
     "policy_component",
     "price",
     "reconciliation",
+    "route",
     "signed_change",
     "supported_region",
     "verification_level",

@@ -32,6 +32,8 @@ const DOMAINS: &[Domain] = &[
     domain("users", "Users", "End users: checks, levels, limits, images."),
     domain("accounts", "Accounts", "Payment and payout accounts of users."),
     domain("dca", "Savings plans", "Plans whose deposits buy at regular intervals."),
+    domain("connectors", "Connectors", "Programs that talk to providers, and their tokens."),
+    domain("routes", "Routes", "Which connector moves which money and coins."),
     domain("deliveries", "Deliveries", "Webhooks and callbacks to partners."),
     domain("mail", "Mail", "Mail to users."),
     domain(

@@ -6,6 +6,7 @@
 //! The contract tests hold every request and answer of theirs to it.
 
 mod answers;
+mod connectors;
 pub mod doc;
 mod operation;
 mod operators;
@@ -126,6 +127,12 @@ fn components(surface: Surface, schemas: Schemas) -> Value {
         Surface::Operators => {
             (operators::schemas(), operators::schemes(), operators::headers(), operators::shared())
         }
+        Surface::Connectors => (
+            connectors::schemas(),
+            connectors::schemes(),
+            operators::headers(),
+            connectors::shared(),
+        ),
     };
     definitions.extend(schemas.into_definitions());
     definitions.sort_keys();

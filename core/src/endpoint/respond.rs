@@ -1,9 +1,10 @@
 //! Successes: their replies, and their forms in the OpenAPI document.
 
+use bytes::Bytes;
 use http::StatusCode;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::http::reply::Reply;
 use crate::platform::error::Result;
@@ -90,6 +91,28 @@ impl Respond for NoContent {
 
     fn successes(_: &mut SchemaGenerator) -> Vec<Success> {
         vec![Success { status: 204, about: "Done.", body: None, headers: &[] }]
+    }
+}
+
+/// An OpenAPI document, as text.
+#[derive(Debug)]
+pub struct OpenApiDocument(pub(crate) Bytes);
+
+impl OpenApiDocument {
+    /// The text of a document.
+    pub(crate) fn new(document: &Value) -> Self {
+        Self(document.to_string().into())
+    }
+}
+
+impl Respond for OpenApiDocument {
+    fn respond(self) -> Result<Reply> {
+        Ok(Reply::with_body(StatusCode::OK, "application/json", self.0))
+    }
+
+    fn successes(_: &mut SchemaGenerator) -> Vec<Success> {
+        let body = Some(("application/json", json!({ "type": "object" })));
+        vec![Success { status: 200, about: "The document.", body, headers: &[] }]
     }
 }
 

@@ -8,6 +8,7 @@ pub mod accounts;
 pub mod approvals;
 pub mod audit;
 mod browser;
+pub mod connectors;
 pub mod dca;
 pub mod deliveries;
 pub mod keys;
@@ -23,22 +24,24 @@ pub mod partners;
 pub mod payments;
 pub mod policies;
 pub mod reconciliations;
+pub mod routes;
 pub mod users;
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Extensions, Method, StatusCode};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use self::operator::Operator;
 use crate::Core;
 use crate::endpoint::router::Found;
+use crate::http::plain_error;
 use crate::http::reply::Reply;
 use crate::http::request::{Head, Input};
 use crate::platform::audit::{self as audit_log, Entry};
 use crate::platform::db::Lane;
-use crate::platform::error::{Denial, Error, Result};
+use crate::platform::error::{Denial, Result};
 
 /// Largest body of the operators' API in bytes: a policy's component, with room.
 pub const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -49,7 +52,7 @@ impl Core {
         let request_id = head.request_id.clone();
         // On the heap: unoptimised, its state would not fit on the stack beside the listener's.
         let result = Lane::Operators.run(Box::pin(self.answer_operator(head, body))).await;
-        let mut reply = result.unwrap_or_else(|error| refusal(&error));
+        let mut reply = result.unwrap_or_else(|error| plain_error::reply(&error));
         reply.set("x-request-id", &request_id);
         reply.set("cache-control", "no-store");
         reply
@@ -75,7 +78,7 @@ impl Core {
         let document = Value::Null;
         let input = Input { head, body, upload: None, document, params, now, proven };
         let result = route.run(Arc::clone(self), None, input).await;
-        let reply = result.unwrap_or_else(|error| refusal(&error));
+        let reply = result.unwrap_or_else(|error| plain_error::reply(&error));
         if !route.declares_status(reply.status) {
             tracing::error!(?route, status = reply.status.as_u16(), "undeclared status");
         }
@@ -117,25 +120,6 @@ impl Read {
 fn not_allowed(methods: &[&Method]) -> Denial {
     let methods: Vec<_> = methods.iter().map(|method| method.as_str()).collect();
     Denial::new(StatusCode::METHOD_NOT_ALLOWED, format!("use {}", methods.join(", ")))
-}
-
-/// The reply to an error: `{"error":"…"}`. A failure's cause is logged here, once.
-fn refusal(error: &Error) -> Reply {
-    let (status, reason) = match error {
-        Error::Denied(denial) => (denial.status(), denial.reason().to_owned()),
-        Error::Refused(_) => (StatusCode::UNPROCESSABLE_ENTITY, error.to_string()),
-        Error::Failed(failure) => {
-            tracing::error!(%error, "an admin call failed");
-            let status = if failure.unavailable {
-                StatusCode::SERVICE_UNAVAILABLE
-            } else {
-                StatusCode::INTERNAL_SERVER_ERROR
-            };
-            (status, "something went wrong on our side".to_owned())
-        }
-    };
-    let body = json!({ "error": reason }).to_string();
-    Reply::with_body(status, "application/json", body.into())
 }
 
 /// The number of rows that `limit` asks for: `most` without it.

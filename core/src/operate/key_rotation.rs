@@ -6,7 +6,9 @@ use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
 use crate::Core;
-use crate::payments::record::report_context;
+use crate::connectors::commands;
+use crate::connectors::events::report_context;
+use crate::payments::record::report_context as payment_context;
 use crate::platform::crypto::lasting_context;
 use crate::platform::crypto::personal_data_key::key_context;
 use crate::platform::db::Connection;
@@ -24,6 +26,8 @@ const BATCHES_MAX: usize = 100;
 /// A column of values that the master key has sealed.
 struct SealedColumn {
     table: &'static str,
+    /// The column that names the tenant; of a table that is no tenant's, one for all.
+    client: &'static str,
     /// The column that names a row of a tenant, and its type.
     id: (&'static str, &'static str),
     /// A text that stands before every id.
@@ -33,13 +37,18 @@ struct SealedColumn {
     context: fn(Uuid, &str) -> Option<String>,
 }
 
+/// The column of a tenant's table that names the tenant.
+const CLIENT: &str = "client_id";
+/// What stands for it in a table that is no tenant's.
+const NO_CLIENT: &str = "'00000000-0000-0000-0000-000000000000'::uuid";
 const NIL: &str = "00000000-0000-0000-0000-000000000000";
 
 /// Every such column, but for values that live for a day or less. Its order is stored with a rotation
 /// that is under way: add at the end.
-const COLUMNS: [SealedColumn; 6] = [
+const COLUMNS: [SealedColumn; 9] = [
     SealedColumn {
         table: "client_secret",
+        client: CLIENT,
         id: ("secret_id", "uuid"),
         first_id: NIL,
         column: "sealed",
@@ -47,6 +56,7 @@ const COLUMNS: [SealedColumn; 6] = [
     },
     SealedColumn {
         table: "verification_key",
+        client: CLIENT,
         id: ("name", "text"),
         first_id: "",
         column: "sealed",
@@ -54,6 +64,7 @@ const COLUMNS: [SealedColumn; 6] = [
     },
     SealedColumn {
         table: "end_user",
+        client: CLIENT,
         id: ("user_id", "uuid"),
         first_id: NIL,
         column: "sealed_key",
@@ -63,6 +74,7 @@ const COLUMNS: [SealedColumn; 6] = [
     },
     SealedColumn {
         table: "mail_outbox",
+        client: CLIENT,
         id: ("mail_id", "uuid"),
         first_id: NIL,
         column: "sealed",
@@ -70,6 +82,7 @@ const COLUMNS: [SealedColumn; 6] = [
     },
     SealedColumn {
         table: "checkout",
+        client: CLIENT,
         id: ("offer_id", "uuid"),
         first_id: NIL,
         column: "sealed_share_token",
@@ -80,10 +93,35 @@ const COLUMNS: [SealedColumn; 6] = [
     },
     SealedColumn {
         table: "payment_report",
+        client: CLIENT,
         id: ("payment_id", "uuid"),
         first_id: NIL,
         column: "sealed",
-        context: |client, id| Some(report_context(ClientId::from(client), id.parse().ok()?)),
+        context: |client, id| Some(payment_context(ClientId::from(client), id.parse().ok()?)),
+    },
+    SealedColumn {
+        table: "command",
+        client: CLIENT,
+        id: ("command_id", "uuid"),
+        first_id: NIL,
+        column: "sealed_body",
+        context: |client, id| Some(commands::body_context(client, id.parse().ok()?)),
+    },
+    SealedColumn {
+        table: "command",
+        client: CLIENT,
+        id: ("command_id", "uuid"),
+        first_id: NIL,
+        column: "sealed_result",
+        context: |client, id| Some(commands::result_context(client, id.parse().ok()?)),
+    },
+    SealedColumn {
+        table: "connector_event",
+        client: NO_CLIENT,
+        id: ("report_id", "uuid"),
+        first_id: NIL,
+        column: "sealed_report",
+        context: |_, id| Some(report_context(id.parse().ok()?)),
     },
 ];
 
@@ -197,10 +235,10 @@ impl SealedColumn {
         core: &Core,
         after: (Uuid, &str),
     ) -> Result<Batch> {
-        let Self { table, id: (id, id_type), column, .. } = self;
+        let Self { table, client, id: (id, id_type), column, .. } = self;
         let select = format!(
-            "select client_id, {id}::text, {column} from {table} \
-             where (client_id, {id}) > ($1, $2::text::{id_type}) order by client_id, {id} limit $3"
+            "select {client}, {id}::text, {column} from {table} \
+             where ({client}, {id}) > ($1, $2::text::{id_type}) order by 1, {id} limit $3"
         );
         let rows: Vec<(Uuid, String, Option<Vec<u8>>)> = sqlx::query_as(AssertSqlSafe(select))
             .bind(after.0)
@@ -233,7 +271,7 @@ impl SealedColumn {
         let update = format!(
             "update {table} t set {column} = v.new \
              from unnest($1::uuid[], $2::text[], $3::bytea[], $4::bytea[]) v (client, id, old, new) \
-             where t.client_id = v.client and t.{id} = v.id::{id_type} and t.{column} = v.old"
+             where {client} = v.client and t.{id} = v.id::{id_type} and t.{column} = v.old"
         );
         let updated = sqlx::query(AssertSqlSafe(update))
             .bind(clients)

@@ -2,6 +2,7 @@
 //! the contract) and makes its reference of every setting from these types: a doc comment is one
 //! sentence for operators, a key ends in its unit, and `x-unit` names a unit that the key does not.
 
+mod connectors;
 mod payments;
 mod policy;
 mod prices;
@@ -11,6 +12,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
+pub use self::connectors::Connectors;
 pub use self::payments::{Payments, Quotes, Unexpected};
 pub use self::policy::{COMPILER_ARGUMENTS, Policy};
 pub use self::prices::{HttpPrice, PriceSource, Prices};
@@ -47,6 +49,9 @@ pub struct Settings {
     pub limits: Limits,
     /// Callbacks and webhooks to partners.
     pub callbacks: Callbacks,
+    /// Commands to connectors. Set from `connectors`.
+    #[serde(skip)]
+    pub connectors: Connectors,
     /// Simulated settlement for test clients.
     pub sandbox: Sandbox,
     /// Bank account that receives deposits for savings plans of live clients; without it, no plan

@@ -1,6 +1,8 @@
 //! The sections that the binary itself reads, with their defaults and bounds.
 
 mod admin;
+mod connectors;
+mod listener_tls;
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -12,6 +14,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 pub(crate) use self::admin::Admin;
+pub(crate) use self::connectors::Connectors;
+use self::listener_tls::ListenerTls;
 use super::Invalid;
 use super::tls::{KeyPair, Tls};
 

@@ -86,6 +86,7 @@ fn config(postgres: &PrivatePostgres, cert: &Path, key: &Path) -> Result<Config,
     config.edge.listen = vec![free_or_any(8443)];
     config.admin.listen = free_or_any(9443);
     config.ops.listen = free_or_any(9464);
+    config.connectors.listen = Some(free_or_any(9465));
     config.edge.tls.cert = Some(cert.to_owned());
     config.edge.tls.key = Some(key.to_owned());
     let token: [u8; 24] = clock.random_bytes().map_err(no_entropy)?;

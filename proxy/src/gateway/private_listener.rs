@@ -1,4 +1,4 @@
-//! The listeners for operators and for operations: JSON errors, and no credential of a partner.
+//! The listeners for operators, connectors and operations: JSON errors, and no credential of a partner.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -26,6 +26,8 @@ const ANSWER_MAX: Duration = Duration::from_secs(60);
 pub(super) enum PrivateListener {
     /// For operators, who carry a token that the core checks.
     Operators,
+    /// For connectors, who carry a token that the core checks.
+    Connectors,
     /// For metrics and health.
     Operations,
 }
@@ -35,6 +37,7 @@ impl PrivateListener {
     const fn body_bytes_max(self) -> usize {
         match self {
             Self::Operators => 4 * 1024 * 1024,
+            Self::Connectors => rampart_core::connectors::BODY_BYTES_MAX,
             Self::Operations => 0,
         }
     }
@@ -97,6 +100,7 @@ impl Gateway {
     async fn answer_private(&self, listener: PrivateListener, head: Head, body: Bytes) -> Reply {
         match listener {
             PrivateListener::Operators => self.core.admin(head, body).await,
+            PrivateListener::Connectors => self.core.connectors(head, body).await,
             PrivateListener::Operations => self.answer_operations(&head).await,
         }
     }

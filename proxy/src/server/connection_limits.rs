@@ -45,17 +45,17 @@ pub(super) struct Tls {
 }
 
 impl Tls {
-    /// Of the operators' listener, if it has a certificate, whose files are watched from here on.
+    /// Of a private listener, if it has a certificate, whose files are watched from here on.
     ///
     /// # Errors
     /// When rustls cannot be set up.
-    pub(super) fn of_operators(
+    pub(super) fn of_private(
         certificate: Option<&Arc<Certificates>>,
         connections_max: usize,
         (settings, core): (&config::Tls, &Arc<Core>),
     ) -> Result<Option<Self>, BadCertificate> {
         let Some(certificate) = certificate else { return Ok(None) };
-        // Operators have tokens; certificates are for partners.
+        // Their callers have tokens; certificates are for partners.
         let settings = config::Tls { client_ca: None, ..settings.clone() };
         let acceptor = tls::acceptor(Arc::clone(certificate), &settings, core)?;
         tokio::spawn(Arc::clone(certificate).watch());

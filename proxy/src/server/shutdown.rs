@@ -47,6 +47,8 @@ pub(super) struct Shutdown {
     pub(super) certificates: Arc<Certificates>,
     /// The operators' listener's, if it has one.
     pub(super) admin_certificate: Option<Arc<Certificates>>,
+    /// The same of the connectors' listener.
+    pub(super) connectors_certificate: Option<Arc<Certificates>>,
     /// Pingora's table of sockets, once the service has it.
     pub(super) fds: OnceLock<ListenFds>,
     pub(super) upgrade_socket: Option<PathBuf>,
@@ -115,7 +117,8 @@ impl Shutdown {
         while next != TERMINATE && next != INTERRUPT {
             if next == RELOAD {
                 self.certificates.reload();
-                self.admin_certificate.iter().for_each(|certificate| certificate.reload());
+                let private = [&self.admin_certificate, &self.connectors_certificate];
+                private.into_iter().flatten().for_each(|certificate| certificate.reload());
             } else {
                 let handed = tokio::select! {
                     handed = self.hand_over() => Ok(handed),

@@ -9,7 +9,7 @@ use std::os::fd::IntoRawFd as _;
 use pingora_core::protocols::SocketDigest;
 use pingora_core::server::Fds;
 
-use crate::config::Config;
+use crate::config::{Config, Connectors};
 use crate::startup_error::StartupError;
 
 /// A bound socket in Pingora's table.
@@ -28,6 +28,8 @@ pub(super) struct Sockets {
     pub(super) edge: Vec<Bound>,
     /// For operators.
     pub(super) admin: Bound,
+    /// For connectors; `None` where the default address is taken.
+    pub(super) connectors: Option<Bound>,
     /// For metrics and health.
     pub(super) ops: Bound,
 }
@@ -43,9 +45,11 @@ impl Sockets {
         let sockets = Self {
             edge: edge.map(|address| open("edge", *address, fds)).collect::<Result<_, _>>()?,
             admin: open("admin", config.admin.listen, fds)?,
+            connectors: open_connectors(&config.connectors, fds)?,
             ops: open("ops", config.ops.listen, fds)?,
         };
-        let all = sockets.edge.iter().chain([&sockets.admin, &sockets.ops]);
+        let private = [&sockets.admin, &sockets.ops].into_iter().chain(&sockets.connectors);
+        let all = sockets.edge.iter().chain(private);
         fds.close_unclaimed(&all.map(|bound| bound.name.clone()).collect::<HashSet<_>>());
         Ok(sockets)
     }
@@ -53,6 +57,17 @@ impl Sockets {
     /// The address of the first public one as a URL, for who configured none.
     pub(super) fn public_url(&self) -> String {
         self.edge.first().map_or_else(String::new, |first| format!("https://{}", first.address))
+    }
+}
+
+/// The connectors' socket. Several edges on one machine have the same default: the first one takes it.
+fn open_connectors(config: &Connectors, fds: &mut Fds) -> Result<Option<Bound>, StartupError> {
+    match open("connectors", config.address(), fds) {
+        Err(error) if config.listen.is_none() => {
+            tracing::warn!(%error, "connectors cannot reach this edge: set 'connectors.listen'");
+            Ok(None)
+        }
+        opened => opened.map(Some),
     }
 }
 

@@ -9,6 +9,7 @@ mod backlogs;
 mod broken_rows;
 mod callbacks;
 mod checkout;
+mod connectors;
 mod dca;
 mod deliveries;
 mod events;

@@ -11,6 +11,7 @@ mod browser;
 mod client_address;
 mod codes;
 mod conformance;
+mod connectors;
 mod faults;
 mod framing;
 mod guide;

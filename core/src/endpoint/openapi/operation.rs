@@ -5,7 +5,7 @@ use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 
 use super::doc::{Doc, Kind, Member};
-use super::{Schemas, answers, operators, security};
+use super::{Schemas, answers, connectors, operators, security};
 use crate::endpoint::{Body, Cache, Route, Success};
 use crate::http::Surface;
 
@@ -22,6 +22,7 @@ pub(super) fn write(route: &Route, tag: &str, schemas: &mut Schemas) -> Value {
     operation["security"] = match route.surface {
         Surface::Partners => security::alternatives(route),
         Surface::Operators => operators::alternatives(),
+        Surface::Connectors => connectors::alternatives(),
     };
     let parameters = parameters(route);
     if !parameters.is_empty() {
@@ -34,9 +35,9 @@ pub(super) fn write(route: &Route, tag: &str, schemas: &mut Schemas) -> Value {
     operation
 }
 
-/// `getV2BuyOrdersId`: method, version, path. Of the operators' API the type's name: `readOrder`.
+/// `getV2BuyOrdersId`: method, version, path. Of the other APIs the type's name: `readOrder`.
 fn operation_id(route: &Route) -> String {
-    if route.surface == Surface::Operators {
+    if route.surface != Surface::Partners {
         let name = (route.type_name)().rsplit("::").next().unwrap_or_default();
         let (first, rest) = name.split_at_checked(1).unwrap_or((name, ""));
         return first.to_lowercase() + rest;
@@ -134,6 +135,7 @@ fn responses(route: &Route, schemas: &mut SchemaGenerator) -> Map<String, Value>
     let mut all = match route.surface {
         Surface::Partners => answers::errors(route),
         Surface::Operators => operators::errors(route),
+        Surface::Connectors => connectors::errors(route),
     };
     for success in (route.successes)(schemas) {
         let Success { status, about, body, headers } = success;

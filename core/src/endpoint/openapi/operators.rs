@@ -7,8 +7,11 @@ use serde_json::{Map, Value, json};
 use super::answers::refer;
 use crate::endpoint::Route;
 
-/// Errors by status: name of the component, meaning, example of a reason.
-const ERRORS: [(u16, &str, &str, &str); 13] = [
+/// An error by its status: name of the component, meaning, example of a reason.
+pub(super) type PlainError = (u16, &'static str, &'static str, &'static str);
+
+/// Every error.
+const ERRORS: [PlainError; 13] = [
     (400, "Malformed", "The body is not valid JSON.", "the body is not valid JSON"),
     (
         401,
@@ -56,12 +59,7 @@ const ERRORS: [(u16, &str, &str, &str); 13] = [
 
 /// The error.
 pub(super) fn schemas() -> Map<String, Value> {
-    let error = json!({
-        "type": "object",
-        "description": "A refusal or a failure.",
-        "properties": { "error": { "type": "string", "description": "The reason, in words." } },
-        "required": ["error"],
-    });
+    let error = error_schema();
     let held = json!({
         "type": "object",
         "description": "A call that is not carried out yet.",
@@ -78,6 +76,16 @@ pub(super) fn schemas() -> Map<String, Value> {
     Map::from_iter([("Error".to_owned(), error), ("HeldCall".to_owned(), held)])
 }
 
+/// The form of every error.
+pub(super) fn error_schema() -> Value {
+    json!({
+        "type": "object",
+        "description": "A refusal or a failure.",
+        "properties": { "error": { "type": "string", "description": "The reason, in words." } },
+        "required": ["error"],
+    })
+}
+
 /// The headers that come with every answer.
 pub(super) fn headers() -> Value {
     json!({ "RequestId": super::answers::headers()["RequestId"] })
@@ -85,7 +93,14 @@ pub(super) fn headers() -> Value {
 
 /// The errors, as components.
 pub(super) fn shared() -> Value {
-    let answer = |(_, name, about, reason): &(u16, &str, &str, &str)| {
+    let mut shared = shared_of(&ERRORS);
+    shared.insert("Held".to_owned(), held());
+    Value::Object(shared)
+}
+
+/// Errors as components.
+pub(super) fn shared_of(errors: &[PlainError]) -> Map<String, Value> {
+    let answer = |(_, name, about, reason): &PlainError| {
         let answer = json!({
             "description": about,
             "headers": refer(&["RequestId"]),
@@ -96,8 +111,12 @@ pub(super) fn shared() -> Value {
         });
         ((*name).to_owned(), answer)
     };
-    let mut shared: Map<_, _> = ERRORS.iter().map(answer).collect();
-    shared.insert("Held".to_owned(), json!({
+    errors.iter().map(answer).collect()
+}
+
+/// The answer to a call that waits for a second person.
+fn held() -> Value {
+    json!({
         "description": "Another operator must agree first; nothing has changed.",
         "headers": refer(&["RequestId"]),
         "content": { "application/json": {
@@ -108,21 +127,28 @@ pub(super) fn shared() -> Value {
                 "message": "another operator must grant this approval; then make the same call again",
             },
         } },
-    }));
-    Value::Object(shared)
+    })
 }
 
 /// The errors of one operation by status.
 pub(super) fn errors(route: &Route) -> BTreeMap<u16, Value> {
+    let mut errors = errors_of(&ERRORS, route);
+    if route.approval {
+        errors.insert(202, json!({ "$ref": "#/components/responses/Held" }));
+    }
+    errors
+}
+
+/// Those of the errors with which the route may refuse, by status.
+pub(super) fn errors_of(errors: &[PlainError], route: &Route) -> BTreeMap<u16, Value> {
     let refusals = route.refusals();
-    let declared = ERRORS
+    let declared = errors
         .iter()
         .filter(|(status, ..)| refusals.iter().any(|refusal| refusal.as_u16() == *status));
-    let declared = declared.map(|(status, name, ..)| (*status, *name));
-    let held = route.approval.then_some((202, "Held"));
-    let answers = declared.chain(held);
-    answers
-        .map(|(status, name)| (status, json!({ "$ref": format!("#/components/responses/{name}") })))
+    declared
+        .map(|(status, name, ..)| {
+            (*status, json!({ "$ref": format!("#/components/responses/{name}") }))
+        })
         .collect()
 }
 

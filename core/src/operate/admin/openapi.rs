@@ -5,10 +5,9 @@ use http::Method;
 use super::operator::Operator;
 use crate::Core;
 use crate::auth::roles::Role;
-use crate::endpoint::Endpoint;
 use crate::endpoint::openapi::doc::Doc;
+use crate::endpoint::{Endpoint, OpenApiDocument};
 use crate::http::request::Input;
-use crate::operate::system::openapi::Document;
 use crate::platform::error::Result;
 
 /// `GET /admin/v1/openapi.json`
@@ -25,13 +24,13 @@ impl Endpoint for ReadOpenApi {
     };
     type Caller = Operator;
     type Request = ();
-    type Response = Document;
+    type Response = OpenApiDocument;
 
     fn read(_: &Input, _: &Operator) -> Result<()> {
         Ok(())
     }
 
-    async fn call(core: &Core, _: Operator, (): ()) -> Result<Document> {
-        Ok(Document(core.operators_api.document().to_string().into()))
+    async fn call(core: &Core, _: Operator, (): ()) -> Result<OpenApiDocument> {
+        Ok(OpenApiDocument::new(core.operators_api.document()))
     }
 }

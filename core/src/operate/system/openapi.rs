@@ -3,15 +3,12 @@
 use std::sync::OnceLock;
 
 use bytes::Bytes;
-use http::{Method, StatusCode};
-use schemars::SchemaGenerator;
-use serde_json::json;
+use http::Method;
 
 use crate::Core;
 use crate::auth::caller::Anyone;
 use crate::endpoint::openapi::doc::Doc;
-use crate::endpoint::{Cache, Endpoint, Respond, Success};
-use crate::http::reply::Reply;
+use crate::endpoint::{Cache, Endpoint, OpenApiDocument};
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
 
@@ -26,30 +23,15 @@ impl Endpoint for Any {
     const DOC: Doc = Doc { summary: "Read this document", ..Doc::NONE };
     type Caller = Anyone;
     type Request = ();
-    type Response = Document;
+    type Response = OpenApiDocument;
 
     fn read(_: &Input, _: &Anyone) -> Result<()> {
         Ok(())
     }
 
-    async fn call(core: &Core, _: Anyone, (): ()) -> Result<Document> {
+    async fn call(core: &Core, _: Anyone, (): ()) -> Result<OpenApiDocument> {
         static TEXT: OnceLock<Bytes> = OnceLock::new();
         let text = || core.partners_api.document().to_string().into();
-        Ok(Document(TEXT.get_or_init(text).clone()))
-    }
-}
-
-/// A document, as text.
-#[derive(Debug)]
-pub struct Document(pub(crate) Bytes);
-
-impl Respond for Document {
-    fn respond(self) -> Result<Reply> {
-        Ok(Reply::with_body(StatusCode::OK, "application/json", self.0))
-    }
-
-    fn successes(_: &mut SchemaGenerator) -> Vec<Success> {
-        let body = Some(("application/json", json!({ "type": "object" })));
-        vec![Success { status: 200, about: "The document.", body, headers: &[] }]
+        Ok(OpenApiDocument(TEXT.get_or_init(text).clone()))
     }
 }

@@ -60,3 +60,12 @@ impl Retryable for sqlx::Error {
         code.is_some_and(|code| code == "40001" || code == "40P01")
     }
 }
+
+impl Retryable for super::Error {
+    /// The engine asks for another try, and nobody has given the error another meaning.
+    fn is_retryable(&self) -> bool {
+        let Self::Failed(failure) = self else { return false };
+        let source = failure.source.as_deref().and_then(|source| source.downcast_ref());
+        source.is_some_and(|error: &sqlx::Error| error.is_retryable())
+    }
+}

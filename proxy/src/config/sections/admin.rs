@@ -1,13 +1,12 @@
 //! The section of the operators' listener.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 
 use rampart_core::platform::crypto::Secret;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::KeyPair;
+use super::{KeyPair, ListenerTls};
 use crate::config::Invalid;
 
 /// `admin`
@@ -20,7 +19,7 @@ pub(crate) struct Admin {
     #[schemars(extend("x-default" = "admin.listen, with https:// if there is an admin.tls"))]
     pub(crate) url: Option<String>,
     /// Certificate of the listener.
-    pub(crate) tls: AdminTls,
+    pub(crate) tls: ListenerTls,
     /// Bearer token of the break-glass owner, each use of which is an alarm; of a command, the
     /// operator's own.
     #[serde(skip_serializing)]
@@ -30,34 +29,14 @@ pub(crate) struct Admin {
 
 impl Default for Admin {
     fn default() -> Self {
-        Self { listen: super::local(9443), url: None, tls: AdminTls::default(), token: None }
+        Self { listen: super::local(9443), url: None, tls: ListenerTls::default(), token: None }
     }
-}
-
-/// `admin.tls`
-#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct AdminTls {
-    /// PEM file with the certificate chain of the operators' listener.
-    #[schemars(extend("x-default" = "none: plain HTTP, on a loopback address alone"))]
-    pub(crate) cert: Option<PathBuf>,
-    /// PEM file with its key.
-    pub(crate) key: Option<PathBuf>,
 }
 
 impl Admin {
     /// Checks what no single key's bounds say: no token crosses a network in clear.
     pub(in crate::config) fn check(&self) -> Result<(), Invalid> {
-        if self.tls.cert.is_some() != self.tls.key.is_some() {
-            return Err(Invalid("'admin.tls.cert' and 'admin.tls.key' go together".into()));
-        }
-        if self.tls.cert.is_none() && !self.listen.ip().to_canonical().is_loopback() {
-            let listen = self.listen;
-            return Err(Invalid(format!(
-                "'admin.listen' is {listen}, which is not a loopback address: \
-                 set 'admin.tls.cert' and 'admin.tls.key' to PEM files"
-            )));
-        }
+        self.tls.check("admin", self.listen)?;
         if self.url.is_some() && self.host().is_none() {
             return Err(Invalid("'admin.url' is not a URL such as https://ops.example.com".into()));
         }
@@ -66,8 +45,7 @@ impl Admin {
 
     /// The certificate, if there is one.
     pub(crate) fn certificate(&self) -> Option<KeyPair> {
-        let AdminTls { cert, key } = self.tls.clone();
-        cert.zip(key).map(|(cert, key)| KeyPair { cert, key })
+        self.tls.key_pair()
     }
 
     /// The host of `url`.

@@ -1,0 +1,166 @@
+//! The caller of the connectors' API, proven by a bearer token.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use http::StatusCode;
+use rampart_types::UserId;
+use uuid::Uuid;
+
+use crate::Core;
+use crate::auth::caller::{Caller, Client, UserProof};
+use crate::auth::client_credentials::bearer;
+use crate::http::Surface;
+use crate::http::request::{Head, Input};
+use crate::platform::clock::Clock;
+use crate::platform::crypto::{Secret, digest_of};
+use crate::platform::db::Connection;
+use crate::platform::error::{Code, Denial, Error, Result};
+use crate::platform::rate_limit::{KeyedGcra, Quota};
+
+/// Beginning of every connector's token. One that begins otherwise costs no statement.
+const TOKEN_PREFIX: &str = "rcn_";
+/// Random bytes of a token: 256 bits.
+const TOKEN_BYTES: usize = 32;
+/// Failed proofs of one address: 60 a minute.
+const FAILURES: Quota = Quota::new(60, 60, 60);
+/// Most addresses whose failures are remembered; the least used is forgotten first.
+const ADDRESSES_MAX: u64 = 65_536;
+/// Idle time after which the failures of an address are forgotten; its burst is whole by then.
+const ADDRESS_IDLE: Duration = Duration::from_secs(3_600);
+
+/// Failed proofs of connectors by address.
+#[derive(Debug)]
+pub struct ProofFailures(KeyedGcra<std::net::IpAddr>);
+
+impl Default for ProofFailures {
+    fn default() -> Self {
+        Self(KeyedGcra::new(ADDRESSES_MAX, ADDRESS_IDLE))
+    }
+}
+
+/// A connector, proven by a token.
+#[derive(Clone, Debug)]
+pub struct Connector {
+    /// Its name.
+    pub(super) name: Arc<str>,
+    /// Kinds of the commands that it takes.
+    pub(super) capabilities: Vec<String>,
+}
+
+impl Connector {
+    /// Proves the connector of a request.
+    ///
+    /// # Errors
+    /// 401 for a token that is missing, unknown or past its overlap; 429 after too many of them.
+    pub(super) async fn log_in(core: &Core, head: &Head) -> Result<Self> {
+        let bucket = core.connector_failures.0.bucket(head.peer);
+        let now = core.clock.monotonic_ns();
+        let limited = || {
+            let reason = "too many wrong tokens from this address";
+            Error::from(Denial::new(StatusCode::TOO_MANY_REQUESTS, reason))
+        };
+        if !bucket.peek(FAILURES, now).allowed {
+            return Err(limited());
+        }
+        let token = head.header("authorization").and_then(bearer);
+        let token = token.filter(|token| token.starts_with(TOKEN_PREFIX));
+        if let Some(token) = token
+            && let Some(connector) = Self::of_token(core, token).await?
+        {
+            return Ok(connector);
+        }
+        // Requests that were under way together may all have passed the look above.
+        if !bucket.take(FAILURES, now).allowed {
+            return Err(limited());
+        }
+        let request_id = &*head.request_id;
+        tracing::warn!(peer = %head.peer, request_id, "a connector could not be proven");
+        let reason = "the connector's token is missing or wrong";
+        Err(Denial::new(StatusCode::UNAUTHORIZED, reason).into())
+    }
+
+    async fn of_token(core: &Core, token: &str) -> Result<Option<Self>> {
+        let found = sqlx::query!(
+            r#"
+            select c.name, c.capabilities,
+                coalesce(c.last_contact_at < now() - interval '1 second', true) as "is_stale!"
+            from connector_token t join connector c on c.name = t.connector
+            where t.digest = $1 and (t.expires_at is null or t.expires_at > now())
+            "#,
+            &digest_of(token)[..],
+        )
+        .fetch_optional(&core.db)
+        .await?;
+        let Some(found) = found else { return Ok(None) };
+        if found.is_stale {
+            sqlx::query!(
+                "update connector set last_contact_at = now() where name = $1",
+                found.name
+            )
+            .execute(&core.db)
+            .await?;
+        }
+        Ok(Some(Self { name: found.name.into(), capabilities: found.capabilities }))
+    }
+}
+
+impl Caller for Connector {
+    const SURFACE: Surface = Surface::Connectors;
+    const CLIENT: bool = false;
+    const USER: UserProof = UserProof::None;
+    const ERRORS: &'static [Code] = &[];
+
+    fn user(&self) -> Option<UserId> {
+        None
+    }
+
+    /// The connector that the listener has let in.
+    async fn identify(_: &Core, _: Option<Client>, input: &Input) -> Result<Self> {
+        let connector = input.proven.get::<Self>().cloned();
+        connector.ok_or_else(|| Error::broken("call a connector's endpoint without a connector"))
+    }
+}
+
+/// Issues a token to a connector. Earlier ones end after `overlap_seconds`.
+///
+/// # Errors
+/// Without entropy, or when the database cannot be written.
+pub(crate) async fn issue_token(
+    conn: &mut Connection,
+    clock: &Clock,
+    (connector, by): (&str, &str),
+    overlap_seconds: i32,
+) -> Result<Secret> {
+    let secret: [u8; TOKEN_BYTES] = clock.random_bytes()?;
+    let token = Secret::new(format!("{TOKEN_PREFIX}{}", URL_SAFE_NO_PAD.encode(secret)));
+    let id: Uuid = clock.uuid()?;
+    sqlx::query!(
+        "update connector_token \
+         set expires_at = least(expires_at, now() + make_interval(secs => $2::int)) \
+         where connector = $1",
+        connector,
+        overlap_seconds,
+    )
+    .execute(&mut *conn)
+    .await?;
+    sqlx::query!(
+        "delete from connector_token where connector = $1 and expires_at <= now()",
+        connector,
+    )
+    .execute(&mut *conn)
+    .await?;
+    sqlx::query!(
+        "insert into connector_token (connector, token_id, digest, created_by, created_at) \
+         values ($1, $2, $3, $4, now())",
+        connector,
+        id,
+        &digest_of(token.expose())[..],
+        by,
+    )
+    .execute(conn)
+    .await?;
+    Ok(token)
+}

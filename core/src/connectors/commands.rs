@@ -1,0 +1,278 @@
+//! The queue of commands: effects on the outside, written in the transaction that wants them and
+//! repeated until a connector has acknowledged them.
+
+use rampart_types::{ClientId, OrderId};
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::Core;
+use crate::platform::db::Connection;
+use crate::platform::error::{Error, Result};
+
+/// Kind of a command, and the capability that a connector needs for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, schemars::JsonSchema, serde::Deserialize)]
+pub enum CommandKind {
+    /// Have a payment made: order, amount, currency, method, URLs, expiry.
+    #[serde(rename = "payment.create")]
+    PaymentCreate,
+    /// Let nobody pay any more.
+    #[serde(rename = "payment.cancel")]
+    PaymentCancel,
+    /// Give a payment back: the original's reference and the amount.
+    #[serde(rename = "payment.refund")]
+    PaymentRefund,
+    /// Send coins: asset, address, tag, amount.
+    #[serde(rename = "payout.send")]
+    PayoutSend,
+    /// Make addresses that coins can be sent to.
+    #[serde(rename = "deposit.address")]
+    DepositAddress,
+    /// Transfer money to a bank account.
+    #[serde(rename = "transfer.send")]
+    TransferSend,
+    /// Begin an identity check.
+    #[serde(rename = "identity.start")]
+    IdentityStart,
+    /// Screen a wallet or a person.
+    #[serde(rename = "screening.check")]
+    ScreeningCheck,
+    /// Verify a card.
+    #[serde(rename = "card.verify")]
+    CardVerify,
+    /// Verify an account at a wallet provider.
+    #[serde(rename = "wallet-provider.verify")]
+    WalletProviderVerify,
+}
+
+impl CommandKind {
+    /// Every kind.
+    pub const ALL: [Self; 10] = [
+        Self::PaymentCreate,
+        Self::PaymentCancel,
+        Self::PaymentRefund,
+        Self::PayoutSend,
+        Self::DepositAddress,
+        Self::TransferSend,
+        Self::IdentityStart,
+        Self::ScreeningCheck,
+        Self::CardVerify,
+        Self::WalletProviderVerify,
+    ];
+
+    /// The name in the database and on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::PaymentCreate => "payment.create",
+            Self::PaymentCancel => "payment.cancel",
+            Self::PaymentRefund => "payment.refund",
+            Self::PayoutSend => "payout.send",
+            Self::DepositAddress => "deposit.address",
+            Self::TransferSend => "transfer.send",
+            Self::IdentityStart => "identity.start",
+            Self::ScreeningCheck => "screening.check",
+            Self::CardVerify => "card.verify",
+            Self::WalletProviderVerify => "wallet-provider.verify",
+        }
+    }
+
+    /// The kind of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+}
+
+/// The connector that a command is for.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// This one, such as the one through which the money came.
+    Connector(String),
+    /// The one of the route of money by a payment method.
+    Method {
+        /// Users send it, or it is sent to them.
+        direction: Direction,
+        /// The payment method's code.
+        method: String,
+    },
+    /// The one of the route of coins.
+    Asset {
+        /// Users send them, or they are sent to them.
+        direction: Direction,
+        /// The currency's code.
+        asset: String,
+    },
+    /// Any that has the capability.
+    Capability,
+}
+
+/// Direction of a leg as seen from the service.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    schemars::JsonSchema,
+    serde::Deserialize,
+    serde::Serialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// From users.
+    In,
+    /// To users.
+    Out,
+}
+
+impl Direction {
+    /// The name in the database and on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::In => "in",
+            Self::Out => "out",
+        }
+    }
+
+    /// The direction of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::In, Self::Out].into_iter().find(|direction| direction.as_str() == name)
+    }
+}
+
+/// A command to be enqueued.
+#[derive(Clone, Debug)]
+pub struct Command {
+    /// The partner.
+    pub client: ClientId,
+    /// The order that it is about, if it is about one: its commands are carried out in their order.
+    pub order: Option<OrderId>,
+    /// Kind.
+    pub kind: CommandKind,
+    /// The name of the effect, unique for the partner for good: it is commanded once.
+    pub idempotency_key: String,
+    /// The connector that it is for.
+    pub target: Target,
+    /// The body that the connector gets: a JSON object.
+    pub body: Value,
+}
+
+/// A command with its body sealed, ready to be written.
+#[derive(Clone, Debug)]
+pub(crate) struct SealedCommand {
+    id: Uuid,
+    client: Uuid,
+    order: Option<i64>,
+    kind: &'static str,
+    idempotency_key: String,
+    connector: Option<String>,
+    direction: Option<&'static str>,
+    method: Option<String>,
+    asset: Option<String>,
+    sealed_body: Vec<u8>,
+}
+
+impl Command {
+    /// Seals the body, which may name people and accounts.
+    ///
+    /// # Errors
+    /// Without entropy.
+    pub(crate) fn seal(self, core: &Core) -> Result<SealedCommand> {
+        let id = core.clock.uuid()?;
+        let (connector, direction, method, asset) = match self.target {
+            Target::Connector(name) => (Some(name), None, None, None),
+            Target::Method { direction, method } => (None, Some(direction), Some(method), None),
+            Target::Asset { direction, asset } => (None, Some(direction), None, Some(asset)),
+            Target::Capability => (None, None, None, None),
+        };
+        let body = self.body.to_string();
+        let sealed_body =
+            core.keys.seal(&core.clock, &body_context(self.client.uuid(), id), body.as_bytes())?;
+        Ok(SealedCommand {
+            id,
+            client: self.client.uuid(),
+            order: self.order.map(OrderId::number),
+            kind: self.kind.as_str(),
+            idempotency_key: self.idempotency_key,
+            connector,
+            direction: direction.map(Direction::as_str),
+            method,
+            asset,
+            sealed_body,
+        })
+    }
+}
+
+impl SealedCommand {
+    /// Writes the command in the caller's transaction. `false` if its effect was commanded before:
+    /// then nothing changes.
+    ///
+    /// # Errors
+    /// The database's.
+    pub(crate) async fn insert(&self, conn: &mut Connection) -> Result<bool, sqlx::Error> {
+        let inserted = sqlx::query!(
+            "insert into command (client_id, command_id, kind, order_id, idempotency_key, connector, \
+                 direction, payment_method, asset, sealed_body, due_at, created_at) \
+             values ($1, $2, $3, $4, $5, coalesce($6, routed_connector($1, $7, $8, $9)), \
+                 $7, $8, $9, $10, now(), clock_timestamp()) \
+             on conflict on constraint command_idempotency_key_key do nothing",
+            self.client,
+            self.id,
+            self.kind,
+            self.order,
+            self.idempotency_key,
+            self.connector,
+            self.direction,
+            self.method,
+            self.asset,
+            self.sealed_body,
+        )
+        .execute(conn)
+        .await?;
+        Ok(inserted.rows_affected() == 1)
+    }
+}
+
+/// Enqueues a command in the caller's transaction. `false` if its effect was commanded before: then
+/// nothing changes.
+///
+/// # Errors
+/// Without entropy, or when the database cannot be written.
+pub async fn enqueue(conn: &mut Connection, core: &Core, command: Command) -> Result<bool> {
+    Ok(command.seal(core)?.insert(conn).await?)
+}
+
+/// The context that a command's body is sealed for.
+pub(crate) fn body_context(client: Uuid, command: Uuid) -> String {
+    format!("command/{client}/{command}")
+}
+
+/// The context that a command's result is sealed for.
+pub(crate) fn result_context(client: Uuid, command: Uuid) -> String {
+    format!("command-result/{client}/{command}")
+}
+
+/// A sealed JSON value.
+///
+/// # Errors
+/// When it cannot be opened, which is our fault.
+pub(super) fn open(core: &Core, context: &str, sealed: &[u8]) -> Result<Value> {
+    let plain = core.keys.open(context, sealed)?;
+    serde_json::from_slice(&plain).map_err(|e| Error::internal("read a command", e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_round_trip() {
+        for kind in CommandKind::ALL {
+            assert_eq!(CommandKind::from_name(kind.as_str()), Some(kind));
+            let read: CommandKind = serde_json::from_value(kind.as_str().into()).unwrap();
+            assert_eq!(read, kind);
+        }
+        for direction in [Direction::In, Direction::Out] {
+            assert_eq!(Direction::from_name(direction.as_str()), Some(direction));
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! The form of an event. Whatever has it is stored: what it says is judged afterwards.
+
+use chrono::{DateTime, Utc};
+use rampart_types::{OrderId, decimal};
+use rust_decimal::Decimal;
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::endpoint::openapi::doc::{Kind, Member, optional, required};
+
+/// Longest id, reference or other name, in characters.
+const NAME_CHARS_MAX: usize = 255;
+
+/// The members that have a meaning. Others are kept.
+pub(super) const MEMBERS: &[Member] = &[
+    required("id", Kind::Sized(1, NAME_CHARS_MAX), "The connector's own id of the event."),
+    required("kind", Kind::OneOf(&EventKind::NAMES), "Kind."),
+    required("occurredAt", Kind::Format("date-time"), "Time at the provider."),
+    optional("partner", Kind::Text, "The partner's slug."),
+    optional("orderId", Kind::Integer(1, 9_007_199_254_740_991), "The order's number."),
+    optional("commandId", Kind::Format("uuid"), "The command that it follows from."),
+    optional("providerReference", Kind::Sized(1, NAME_CHARS_MAX), "The provider's reference."),
+    optional("amount", Kind::Decimal, "Above zero."),
+    optional("currency", Kind::Text, "Of money, such as `EUR`."),
+    optional("asset", Kind::Text, "Of coins: a code such as `ETH`, or a CAIP-19 id."),
+    optional("transactionId", Kind::Sized(1, NAME_CHARS_MAX), "The transaction on chain."),
+    optional("confirmations", Kind::Integer(0, 1_000_000_000), "Blocks on top of it."),
+    optional("outcome", Kind::Text, "Such as `won`, `lost`, `verified`, `rejected`."),
+    optional("reason", Kind::Text, "The provider's reason."),
+];
+
+/// Kind of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum EventKind {
+    PaymentReceived,
+    PaymentFailed,
+    PaymentRefunded,
+    PaymentDisputed,
+    DisputeClosed,
+    DepositReceived,
+    PayoutConfirmed,
+    PayoutFailed,
+    TransferCompleted,
+    TransferReturned,
+    IdentityCompleted,
+    Health,
+}
+
+impl EventKind {
+    const ALL: [Self; 12] = [
+        Self::PaymentReceived,
+        Self::PaymentFailed,
+        Self::PaymentRefunded,
+        Self::PaymentDisputed,
+        Self::DisputeClosed,
+        Self::DepositReceived,
+        Self::PayoutConfirmed,
+        Self::PayoutFailed,
+        Self::TransferCompleted,
+        Self::TransferReturned,
+        Self::IdentityCompleted,
+        Self::Health,
+    ];
+
+    const NAMES: [&'static str; 12] = {
+        let mut names = [""; 12];
+        let mut at = 0;
+        while at < names.len() {
+            names[at] = Self::ALL[at].as_str();
+            at += 1;
+        }
+        names
+    };
+
+    /// The name on the wire.
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::PaymentReceived => "payment.received",
+            Self::PaymentFailed => "payment.failed",
+            Self::PaymentRefunded => "payment.refunded",
+            Self::PaymentDisputed => "payment.disputed",
+            Self::DisputeClosed => "dispute.closed",
+            Self::DepositReceived => "deposit.received",
+            Self::PayoutConfirmed => "payout.confirmed",
+            Self::PayoutFailed => "payout.failed",
+            Self::TransferCompleted => "transfer.completed",
+            Self::TransferReturned => "transfer.returned",
+            Self::IdentityCompleted => "identity.completed",
+            Self::Health => "health",
+        }
+    }
+
+    fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+
+    /// True if it says that money or coins have come or gone by themselves: no command of ours knows
+    /// how many.
+    const fn names_amount(self) -> bool {
+        matches!(
+            self,
+            Self::PaymentReceived
+                | Self::PaymentRefunded
+                | Self::PaymentDisputed
+                | Self::DepositReceived
+        )
+    }
+}
+
+/// An event as read.
+#[derive(Debug)]
+pub struct Report {
+    pub(super) id: String,
+    pub(super) kind: EventKind,
+    pub(super) occurred_at: DateTime<Utc>,
+    pub(super) partner: Option<String>,
+    pub(super) order: Option<OrderId>,
+    pub(super) command: Option<Uuid>,
+    pub(super) provider_reference: Option<String>,
+    pub(super) amount: Option<Decimal>,
+    /// Of money or coins, as sent.
+    pub(super) currency: Option<String>,
+    pub(super) transaction_id: Option<String>,
+    pub(super) confirmations: Option<u32>,
+    pub(super) outcome: Option<String>,
+    pub(super) reason: Option<String>,
+    /// The whole document.
+    pub(super) raw: Value,
+}
+
+impl Report {
+    /// Reads an event.
+    ///
+    /// # Errors
+    /// One sentence for a document that has not the form of one.
+    pub(super) fn read(document: &Value) -> Result<Self, String> {
+        if !document.is_object() {
+            return Err("the body is not a JSON object".to_owned());
+        }
+        let kind = document["kind"].as_str().and_then(EventKind::from_name);
+        let kind = kind.ok_or_else(|| format!("kind: one of {}", EventKind::NAMES.join(", ")))?;
+        let occurred_at = document["occurredAt"].as_str().and_then(|text| text.parse().ok());
+        let report = Self {
+            id: name(document, "id")?.ok_or("id: 1 to 255 characters")?,
+            kind,
+            occurred_at: occurred_at.ok_or("occurredAt: a time such as 2026-03-01T12:00:00Z")?,
+            partner: document["partner"].as_str().map(str::to_owned),
+            order: order(&document["orderId"]),
+            command: document["commandId"].as_str().and_then(|text| text.parse().ok()),
+            provider_reference: name(document, "providerReference")?,
+            amount: amount(&document["amount"])?,
+            currency: name(document, "currency")?.or(name(document, "asset")?),
+            transaction_id: name(document, "transactionId")?,
+            confirmations: confirmations(&document["confirmations"])?,
+            outcome: document["outcome"].as_str().map(str::to_owned),
+            reason: document["reason"].as_str().map(str::to_owned),
+            raw: document.clone(),
+        };
+        report.check().map(|()| report)
+    }
+
+    /// Checks that money has a name, an amount and a currency.
+    fn check(&self) -> Result<(), String> {
+        if !self.kind.names_amount() {
+            return Ok(());
+        }
+        if self.provider_reference.is_none() {
+            return Err("providerReference: 1 to 255 characters".to_owned());
+        }
+        if self.amount.is_none() {
+            return Err("amount: a number above zero".to_owned());
+        }
+        let member = if self.kind == EventKind::DepositReceived { "asset" } else { "currency" };
+        self.currency.as_ref().map(|_| ()).ok_or_else(|| format!("{member}: 1 to 255 characters"))
+    }
+}
+
+/// A text of 1 to 255 characters without control characters; `None` if it is absent or null.
+fn name(document: &Value, member: &str) -> Result<Option<String>, String> {
+    let value = &document[member];
+    if value.is_null() {
+        return Ok(None);
+    }
+    let text = value.as_str().filter(|text| {
+        (1..=NAME_CHARS_MAX).contains(&text.chars().count()) && !text.contains(char::is_control)
+    });
+    let wrong = || format!("{member}: 1 to 255 characters, none of them a control character");
+    text.map(|text| Some(text.to_owned())).ok_or_else(wrong)
+}
+
+/// The number of an order; what is none names no order of ours.
+fn order(value: &Value) -> Option<OrderId> {
+    let number = match value {
+        Value::String(text) => text.parse().ok(),
+        other => other.as_i64(),
+    };
+    number.and_then(OrderId::new)
+}
+
+fn amount(value: &Value) -> Result<Option<Decimal>, String> {
+    if value.is_null() {
+        return Ok(None);
+    }
+    let amount = decimal::from_number(value).filter(|amount| *amount > Decimal::ZERO);
+    amount.map(Some).ok_or_else(|| "amount: a number above zero".to_owned())
+}
+
+fn confirmations(value: &Value) -> Result<Option<u32>, String> {
+    if value.is_null() {
+        return Ok(None);
+    }
+    let count = value.as_u64().and_then(|count| u32::try_from(count).ok());
+    count.map(Some).ok_or_else(|| "confirmations: a whole number".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn received() -> Value {
+        json!({"id": "evt-1", "kind": "payment.received", "occurredAt": "2026-03-01T12:00:00Z",
+            "partner": "acme", "orderId": 7, "providerReference": "pay-1", "amount": 2.5,
+            "currency": "EUR"})
+    }
+
+    #[test]
+    fn what_is_no_report_is_refused_with_a_sentence() {
+        for (member, value) in [
+            ("id", json!(null)),
+            ("id", json!("")),
+            ("id", json!("a\u{0}b")),
+            ("kind", json!("payment.guessed")),
+            ("occurredAt", json!("yesterday")),
+            ("amount", json!(0)),
+            ("amount", json!(-5)),
+            ("amount", json!("2.5")),
+            ("amount", json!(null)),
+            ("currency", json!(null)),
+            ("providerReference", json!(7)),
+            ("confirmations", json!(-1)),
+        ] {
+            let mut document = received();
+            document[member] = value.clone();
+            let refused = Report::read(&document).unwrap_err();
+            assert!(refused.starts_with(member), "{member} {value}: {refused}");
+        }
+        assert!(Report::read(&json!([])).is_err());
+    }
+
+    #[test]
+    fn what_money_is_for_is_no_reason_to_refuse_it() {
+        for (member, value) in [
+            ("orderId", json!("no number")),
+            ("orderId", json!(-1)),
+            ("orderId", json!([1])),
+            ("partner", json!(false)),
+            ("commandId", json!("none")),
+            ("occurredAt", json!("2999-01-01T00:00:00Z")),
+            ("unknownMember", json!({"a": [1]})),
+        ] {
+            let mut document = received();
+            document[member] = value.clone();
+            assert_eq!(Report::read(&document).unwrap().raw, document, "{member} {value}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_without_a_panic(text: String, number: i64) {
+            for member in ["id", "kind", "occurredAt", "amount", "orderId", "currency"] {
+                let mut document = received();
+                document[member] = json!(text);
+                let _ = Report::read(&document);
+                document[member] = json!(number);
+                let _ = Report::read(&document);
+            }
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! `POST /connectors/v1/commands/lease`
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use http::Method;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use super::caller::Connector;
+use super::commands::{self, CommandKind, body_context};
+use crate::Core;
+use crate::endpoint::openapi::doc::{Doc, Shape};
+use crate::endpoint::{Body, Endpoint, Json};
+use crate::http::fields::strict;
+use crate::http::request::Input;
+use crate::platform::error::{Denial, Error, Result};
+
+/// Most commands of one lease.
+const COMMANDS_MAX: u16 = 100;
+/// Longest wait for a command, in seconds.
+const WAIT_SECONDS_MAX: u16 = 30;
+/// Shortest and longest lease, in seconds.
+pub(super) const LEASE_SECONDS: std::ops::RangeInclusive<u16> = 10..=600;
+/// Pause between two looks at the queue of a lease that waits.
+const LOOK_INTERVAL: Duration = Duration::from_millis(250);
+
+/// `POST /connectors/v1/commands/lease`
+pub struct LeaseCommands;
+
+impl Endpoint for LeaseCommands {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/connectors/v1/commands/lease";
+    const BODY: Body = Body::StrictJson;
+    const DOC: Doc = Doc {
+        summary: "Lease commands",
+        details: "Oldest first, and those of one order in their order. Waits for one if there is \
+                  none. A command that is leased again after a lost lease has the same `id`, by \
+                  which a provider must know it again, and the checkpoint of its earlier attempts. \
+                  It never goes to another connector once it was leased.",
+        body: Shape::of::<LeaseRequest>(),
+        request: r#"{"max": 10, "waitSeconds": 30, "leaseSeconds": 60, "kinds": ["payout.send"]}"#,
+        answer: r#"[{"id": "0199a000-0000-7000-8000-000000000010", "kind": "payout.send", "attempt": 1,
+            "createdAt": "2026-03-01T12:00:00Z", "leaseToken": "0199a000-0000-7000-8000-000000000011",
+            "leasedUntil": "2026-03-01T12:01:00Z", "checkpoint": null,
+            "body": {"orderId": 1742980455013377, "asset": "ETH", "amount": 0.5,
+                "address": "0x52908400098527886E0F7030069857D2E4169EE7", "tag": null}}]"#,
+        ..Doc::NONE
+    };
+    type Caller = Connector;
+    type Request = LeaseRequest;
+    type Response = Json<Vec<Leased>>;
+
+    fn read(input: &Input, _: &Connector) -> Result<LeaseRequest> {
+        let lease: LeaseRequest = strict::body(input)?;
+        if !(1..=COMMANDS_MAX).contains(&lease.max) {
+            return Err(Denial::unprocessable("max: 1 to 100").into());
+        }
+        if lease.wait_seconds > WAIT_SECONDS_MAX {
+            return Err(Denial::unprocessable("waitSeconds: 0 to 30").into());
+        }
+        check_lease_seconds(lease.lease_seconds)?;
+        Ok(lease)
+    }
+
+    async fn call(
+        core: &Core,
+        connector: Connector,
+        lease: LeaseRequest,
+    ) -> Result<Json<Vec<Leased>>> {
+        let kinds = lease.kinds(&connector);
+        let began = core.clock.monotonic_ns();
+        let wait = Duration::from_secs(lease.wait_seconds.into());
+        loop {
+            let leased = lease.take(core, &connector, &kinds).await?;
+            let waited = Duration::from_nanos(core.clock.monotonic_ns().saturating_sub(began));
+            let left = wait.saturating_sub(waited);
+            if !leased.is_empty() || left.is_zero() || core.lease_waits.have_ended() {
+                return Ok(Json(leased));
+            }
+            tokio::select! {
+                () = tokio::time::sleep(left.min(LOOK_INTERVAL)) => {}
+                () = core.lease_waits.ended() => {}
+            }
+        }
+    }
+}
+
+/// Checks the length of a lease.
+///
+/// # Errors
+/// 422 when it is out of bounds.
+pub(super) fn check_lease_seconds(seconds: u16) -> Result<()> {
+    if LEASE_SECONDS.contains(&seconds) {
+        return Ok(());
+    }
+    Err(Denial::unprocessable("leaseSeconds: 10 to 600").into())
+}
+
+/// A lease that is asked for.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "LeaseRequest")]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct LeaseRequest {
+    /// Most commands, 1 to 100; 1 if left out.
+    #[serde(default = "one")]
+    max: u16,
+    /// Longest wait for the first one, 0 to 30; none if left out.
+    #[serde(default)]
+    wait_seconds: u16,
+    /// Time for which nobody else gets them, 10 to 600; a minute if left out.
+    #[serde(default = "minute")]
+    lease_seconds: u16,
+    /// Kinds that are wanted; all that the connector is capable of if left out.
+    kinds: Option<Vec<CommandKind>>,
+}
+
+const fn one() -> u16 {
+    1
+}
+
+const fn minute() -> u16 {
+    60
+}
+
+impl LeaseRequest {
+    /// The kinds that are wanted and within the connector's capabilities.
+    fn kinds(&self, connector: &Connector) -> Vec<String> {
+        let mut kinds = connector.capabilities.clone();
+        if let Some(wanted) = &self.kinds {
+            kinds.retain(|kind| wanted.iter().any(|wanted| wanted.as_str() == kind));
+        }
+        kinds
+    }
+
+    /// Leases what is due. Two leases at once get different commands: each passes over rows that the
+    /// other has locked. An order whose earlier command is still open waits.
+    async fn take(
+        &self,
+        core: &Core,
+        connector: &Connector,
+        kinds: &[String],
+    ) -> Result<Vec<Leased>> {
+        let token = core.clock.uuid()?;
+        let rows = sqlx::query!(
+            r#"
+            with due as (
+                select c.client_id, c.command_id from command c
+                where c.state = 'open' and c.kind = any ($2) and c.due_at <= now()
+                    and (c.leased_until is null or c.leased_until <= now())
+                    and (c.connector = $1 or (c.connector is null and c.direction is null))
+                    and (c.order_id is null or not exists (
+                        select from command e
+                        where e.client_id = c.client_id and e.order_id = c.order_id
+                            and e.state = 'open'
+                            and (e.created_at, e.command_id) < (c.created_at, c.command_id)))
+                order by c.created_at, c.command_id limit $3
+                for update of c skip locked
+            )
+            update command c set connector = $1, attempt = c.attempt + 1, lease_token = $4,
+                lease_seconds = $5, result_digest = null,
+                leased_until = now() + make_interval(secs => $5::int)
+            from due where c.client_id = due.client_id and c.command_id = due.command_id
+            returning c.client_id, c.command_id, c.kind, c.attempt, c.created_at,
+                c.leased_until as "leased_until!", c.checkpoint, c.sealed_body
+            "#,
+            &*connector.name,
+            kinds,
+            i64::from(self.max),
+            token,
+            i32::from(self.lease_seconds),
+        )
+        .fetch_all(&core.db)
+        .await?;
+        let mut leased = Vec::with_capacity(rows.len());
+        for row in rows {
+            let checkpoint = row.checkpoint.as_deref().map(serde_json::from_str).transpose();
+            let context = body_context(row.client_id, row.command_id);
+            leased.push(Leased {
+                id: row.command_id,
+                kind: row.kind,
+                attempt: row.attempt,
+                created_at: row.created_at,
+                lease_token: token,
+                leased_until: row.leased_until,
+                checkpoint: checkpoint
+                    .map_err(|e| Error::internal("read a checkpoint", e))?
+                    .unwrap_or_default(),
+                body: commands::open(core, &context, &row.sealed_body)?,
+            });
+        }
+        leased.sort_by_key(|command| (command.created_at, command.id));
+        Ok(leased)
+    }
+}
+
+/// A leased command.
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "LeasedCommand")]
+#[serde(rename_all = "camelCase")]
+pub struct Leased {
+    /// The command's for good: the idempotency key at a provider.
+    id: Uuid,
+    kind: String,
+    /// 1 at its first lease.
+    attempt: i32,
+    created_at: DateTime<Utc>,
+    /// Proves the lease in the calls that follow.
+    lease_token: Uuid,
+    leased_until: DateTime<Utc>,
+    /// The last checkpoint; null without one.
+    #[schemars(with = "Option<Map<String, Value>>")]
+    checkpoint: Value,
+    #[schemars(with = "Map<String, Value>")]
+    body: Value,
+}

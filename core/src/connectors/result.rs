@@ -1,0 +1,230 @@
+//! `POST /connectors/v1/commands/{id}/result`
+
+use chrono::{DateTime, Utc};
+use http::{Method, StatusCode};
+use ring::digest;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::caller::Connector;
+use super::checkpoint::{self, ID, lease_token, lost_lease};
+use super::commands::result_context;
+use super::effects::{self, Finished};
+use crate::Core;
+use crate::endpoint::openapi::doc::{Doc, Shape};
+use crate::endpoint::{Body, Endpoint, Json};
+use crate::http::fields::strict;
+use crate::http::request::Input;
+use crate::platform::db::Connection;
+use crate::platform::error::{Denial, Result};
+
+/// Largest result in bytes of JSON.
+const RESULT_BYTES_MAX: usize = 64 * 1024;
+/// Longest reason, in characters.
+const REASON_CHARS_MAX: usize = 1_000;
+/// Longest time before another attempt, in seconds: a day.
+const RETRY_SECONDS_MAX: u32 = 86_400;
+/// Longest time before another attempt where the connector names none, in seconds.
+const BACKOFF_SECONDS_MAX: u32 = 600;
+
+/// `POST /connectors/v1/commands/{id}/result`
+pub struct ReportResult;
+
+impl Endpoint for ReportResult {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/connectors/v1/commands/{id}/result";
+    const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
+    const BODY: Body = Body::StrictJson;
+    const DOC: Doc = Doc {
+        summary: "Report the result of a leased command",
+        details: "`done` and `rejected` end it; `retry` has it leased again later, after \
+                  `retryAfterSeconds` or twice as long each time, until \
+                  `connectors.attempts_max` attempts have been made: then it is rejected. The same \
+                  result again is answered as the first time. A lost lease is 409, and changes \
+                  nothing: lease the command again.",
+        path: &[ID],
+        body: Shape::of::<NewResult>(),
+        request: r#"{"leaseToken": "0199a000-0000-7000-8000-000000000011", "outcome": "done",
+            "result": {"transactionId": "0x5c504ed432cb51138bcf09aa5e8a410dd4a1e204ef84bfed1be16dfba1b22060"}}"#,
+        answer: r#"{"state": "done", "retryAt": null}"#,
+        ..Doc::NONE
+    };
+    type Caller = Connector;
+    type Request = (Uuid, NewResult);
+    type Response = Json<Reported>;
+
+    fn read(input: &Input, _: &Connector) -> Result<(Uuid, NewResult)> {
+        let mut new: NewResult = strict::body(input)?;
+        if new.result.to_string().len() > RESULT_BYTES_MAX {
+            return Err(Denial::unprocessable("result: at most 64 KiB of JSON").into());
+        }
+        if new.reason.as_ref().is_some_and(|reason| reason.chars().count() > REASON_CHARS_MAX) {
+            return Err(Denial::unprocessable("reason: at most 1000 characters").into());
+        }
+        if new.retry_after_seconds.is_some_and(|seconds| seconds > RETRY_SECONDS_MAX) {
+            return Err(Denial::unprocessable("retryAfterSeconds: 0 to 86400").into());
+        }
+        new.result.sort_all_objects();
+        Ok((checkpoint::id(input)?, new))
+    }
+
+    async fn call(
+        core: &Core,
+        connector: Connector,
+        (id, new): (Uuid, NewResult),
+    ) -> Result<Json<Reported>> {
+        let mut tx = core.db.begin().await?;
+        let row = sqlx::query!(
+            r#"
+            select client_id, order_id, kind, lease_token, result_digest, retries, state, due_at,
+                state = 'open' and coalesce(leased_until > now(), false) as "is_leased!"
+            from command where command_id = $1 and connector = $2 for update
+            "#,
+            id,
+            &*connector.name,
+        )
+        .fetch_optional(&mut *tx)
+        .await?;
+        let Some(row) = row else { return Err(Denial::not_found("command").into()) };
+        let digest = new.digest();
+        let is_holder = row.lease_token == Some(lease_token(&new.lease_token));
+        if is_holder && row.result_digest.as_deref() == Some(&digest) {
+            // Its lock would last until the connection is used again.
+            tx.rollback().await?;
+            let retry_at = (row.state == "open").then_some(row.due_at);
+            return Ok(Json(Reported { state: row.state, retry_at }));
+        }
+        if !is_holder || !row.is_leased {
+            tx.rollback().await?;
+            return Err(lost_lease(core, &connector, id).await?);
+        }
+        let attempts_max = i32::try_from(core.settings.connectors.attempts_max);
+        let is_last = row.retries.saturating_add(1) >= attempts_max.unwrap_or(i32::MAX);
+        let state = match new.outcome {
+            Outcome::Done => "done",
+            Outcome::Rejected => "rejected",
+            Outcome::Retry if is_last => "rejected",
+            Outcome::Retry => "open",
+        };
+        let sealed = new.seal(core, (row.client_id, id))?;
+        let due_at = write(&mut tx, id, (state, row.retries), &new, (&digest, sealed)).await?;
+        if new.outcome != Outcome::Done {
+            sqlx::query!(
+                "update connector set failures = failures + 1 where name = $1",
+                &*connector.name,
+            )
+            .execute(&mut *tx)
+            .await?;
+        }
+        if state != "open" {
+            let finished = Finished {
+                client: row.client_id.into(),
+                order: row.order_id,
+                kind: row.kind,
+                connector: connector.name.to_string(),
+                command: id,
+                is_done: state == "done",
+                result: new.result,
+                reason: new.reason,
+            };
+            Box::pin(effects::apply(&mut tx, core, &finished)).await?;
+        }
+        tx.commit().await?;
+        let retry_at = (state == "open").then_some(due_at);
+        Ok(Json(Reported { state: state.to_owned(), retry_at }))
+    }
+}
+
+/// Writes a result to its command, which the caller's transaction has locked. The time of the next
+/// attempt.
+///
+/// # Errors
+/// The database's.
+async fn write(
+    conn: &mut Connection,
+    id: Uuid,
+    (state, retries): (&str, i32),
+    new: &NewResult,
+    (digest, sealed): (&[u8], Vec<u8>),
+) -> Result<DateTime<Utc>> {
+    let is_retry = new.outcome == Outcome::Retry;
+    let backoff = 2_u32.saturating_pow(u32::try_from(retries).unwrap_or(0));
+    let pause = new.retry_after_seconds.unwrap_or(backoff.min(BACKOFF_SECONDS_MAX));
+    let due_at = sqlx::query_scalar!(
+        "update command set state = $2, result_digest = $3, sealed_result = $4, \
+             retries = retries + $5::int, due_at = now() + make_interval(secs => $6::int), \
+             leased_until = null, finished_at = case when $2 <> 'open' then now() end \
+         where command_id = $1 and state = 'open' returning due_at",
+        id,
+        state,
+        digest,
+        sealed,
+        i32::from(is_retry),
+        i32::try_from(pause).unwrap_or(i32::MAX),
+    )
+    .fetch_one(conn)
+    .await?;
+    Ok(due_at)
+}
+
+/// The result of one attempt.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "NewResult")]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct NewResult {
+    lease_token: String,
+    outcome: Outcome,
+    /// The result of a command that is done, as its kind has it, at most 64 KiB.
+    #[serde(default)]
+    #[schemars(schema_with = "super::checkpoint::any_json")]
+    result: Value,
+    /// The reason for which it is not done, at most 1000 characters.
+    reason: Option<String>,
+    /// Time before the next attempt, 0 to 86400.
+    retry_after_seconds: Option<u32>,
+}
+
+impl NewResult {
+    fn text(&self) -> String {
+        let Self { outcome, result, reason, retry_after_seconds, .. } = self;
+        json!([outcome, result, reason, retry_after_seconds]).to_string()
+    }
+
+    fn digest(&self) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        let digest = digest::digest(&digest::SHA256, self.text().as_bytes());
+        bytes.copy_from_slice(digest.as_ref());
+        bytes
+    }
+
+    fn seal(&self, core: &Core, (client, command): (Uuid, Uuid)) -> Result<Vec<u8>> {
+        let text = json!({ "result": self.result, "reason": self.reason }).to_string();
+        core.keys.seal(&core.clock, &result_context(client, command), text.as_bytes())
+    }
+}
+
+/// The outcome of one attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
+#[schemars(rename = "CommandOutcome")]
+#[serde(rename_all = "lowercase")]
+enum Outcome {
+    /// The effect is there.
+    Done,
+    /// The effect is not there, and never will be.
+    Rejected,
+    /// The effect is not there; another attempt may succeed.
+    Retry,
+}
+
+/// The state of a command after a result.
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "ReportedResult")]
+#[serde(rename_all = "camelCase")]
+pub struct Reported {
+    /// `open`, `done` or `rejected`.
+    state: String,
+    /// Time of the next attempt of an open one.
+    retry_at: Option<DateTime<Utc>>,
+}

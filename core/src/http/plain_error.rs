@@ -1,0 +1,26 @@
+//! Errors of the APIs that are not for partners: `{"error":"…"}`.
+
+use http::StatusCode;
+use serde_json::json;
+
+use crate::http::reply::Reply;
+use crate::platform::error::Error;
+
+/// The reply to an error. A failure's cause is logged here, once.
+pub(crate) fn reply(error: &Error) -> Reply {
+    let (status, reason) = match error {
+        Error::Denied(denial) => (denial.status(), denial.reason().to_owned()),
+        Error::Refused(_) => (StatusCode::UNPROCESSABLE_ENTITY, error.to_string()),
+        Error::Failed(failure) => {
+            tracing::error!(%error, "a private call failed");
+            let status = if failure.unavailable {
+                StatusCode::SERVICE_UNAVAILABLE
+            } else {
+                StatusCode::INTERNAL_SERVER_ERROR
+            };
+            (status, "something went wrong on our side".to_owned())
+        }
+    };
+    let body = json!({ "error": reason }).to_string();
+    Reply::with_body(status, "application/json", body.into())
+}

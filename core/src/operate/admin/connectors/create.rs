@@ -1,0 +1,173 @@
+//! `POST /admin/v1/connectors`
+
+use http::{Method, StatusCode};
+use rampart_types::Caip19;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::{CONNECTORS_MAX, NAME_CHARS_MAX};
+use crate::Core;
+use crate::auth::roles::Role;
+use crate::connectors::caller::issue_token;
+use crate::connectors::commands::CommandKind;
+use crate::endpoint::openapi::doc::{Doc, Shape};
+use crate::endpoint::{Body, Created, Endpoint};
+use crate::http::fields::strict;
+use crate::http::reply::Reply;
+use crate::http::request::Input;
+use crate::operate::admin::approvals;
+use crate::operate::admin::operator::Operator;
+use crate::platform::audit::{self, Entry};
+use crate::platform::error::{Denial, Error, Result};
+use crate::trading::catalogue::Catalogue;
+
+/// `POST /admin/v1/connectors`
+pub struct CreateConnector;
+
+impl Endpoint for CreateConnector {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/admin/v1/connectors";
+    const STATUSES: &'static [StatusCode] = &[StatusCode::CONFLICT];
+    const ROLES: &'static [Role] = &[Role::Platform];
+    const APPROVAL: bool = true;
+    const BODY: Body = Body::StrictJson;
+    const DOC: Doc = Doc {
+        summary: "Create a connector",
+        details: "With its token, which is shown in this answer only. Routes lead money and coins \
+                  to it.",
+        body: Shape::of::<NewConnector>(),
+        request: r#"{"name": "cards", "capabilities": ["payment.create", "payment.refund"],
+            "methods": ["creditCard"]}"#,
+        answer: r#"{"name": "cards", "capabilities": ["payment.create", "payment.refund"],
+            "methods": ["creditCard"], "assets": [],
+            "token": "rcn_q0pD1iYH1tqvTn2ZbQ2xXw8Tn0lJ8m2v7c3f5e6d7c8"}"#,
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = NewConnector;
+    type Response = Created<MadeConnector>;
+
+    fn read(input: &Input, _: &Operator) -> Result<NewConnector> {
+        let mut new: NewConnector = strict::body(input)?;
+        let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        let begins = new.name.starts_with(|c: char| c.is_ascii_lowercase());
+        if !begins || new.name.len() > NAME_CHARS_MAX || !new.name.chars().all(allowed) {
+            let reason = "name: 1 to 63 of a-z, 0-9 and -, the first of them a letter";
+            return Err(Denial::unprocessable(reason).into());
+        }
+        if ["manual", "sandbox"].contains(&&*new.name) {
+            return Err(Denial::unprocessable("name: reserved").into());
+        }
+        if new.capabilities.is_empty() {
+            return Err(Denial::unprocessable("capabilities: at least one").into());
+        }
+        new.capabilities.sort_by_key(|kind| kind.as_str());
+        new.capabilities.dedup();
+        Ok(new)
+    }
+
+    async fn hold(
+        core: &Core,
+        input: &Input,
+        operator: &Operator,
+        _: &NewConnector,
+    ) -> Result<Option<Reply>> {
+        approvals::hold::<Self>(core, input, operator).await
+    }
+
+    async fn call(
+        core: &Core,
+        operator: Operator,
+        new: NewConnector,
+    ) -> Result<Created<MadeConnector>> {
+        let catalogue = &core.snapshots.current().catalogue;
+        let NewConnector { name, capabilities, methods, assets } = new;
+        for method in &methods {
+            check_method(catalogue, method)?;
+        }
+        let assets: Vec<String> =
+            assets.iter().map(|asset| asset_code(catalogue, asset)).collect::<Result<_>>()?;
+        let capabilities: Vec<_> =
+            capabilities.iter().map(|kind| kind.as_str().to_owned()).collect();
+        let mut tx = core.db.begin().await?;
+        let inserted = sqlx::query!(
+            "insert into connector (name, capabilities, methods, assets, created_by, created_at) \
+             select $1, $2, $3, $4, $5, now() where (select count(*) from connector) < $6",
+            name,
+            &capabilities,
+            &methods,
+            &assets,
+            operator.actor(),
+            CONNECTORS_MAX,
+        )
+        .execute(&mut *tx)
+        .await
+        .map_err(|error| match error.as_database_error().and_then(|e| e.constraint()) {
+            Some("connector_pkey") => Denial::conflict("name is taken").into(),
+            _ => Error::from(error),
+        })?;
+        if inserted.rows_affected() == 0 {
+            let reason = format!("there are {CONNECTORS_MAX} connectors already");
+            return Err(Denial::conflict(reason).into());
+        }
+        let token = issue_token(&mut tx, &core.clock, (&name, operator.actor()), 0).await?;
+        let detail = json!({"capabilities": capabilities, "methods": methods, "assets": assets});
+        let actor = operator.actor();
+        let entry = Entry { actor, action: "connector.create", target: &name, detail };
+        audit::record(&mut tx, core, entry).await?;
+        tx.commit().await?;
+        let token = token.expose().to_owned();
+        Ok(Created(MadeConnector { name, capabilities, methods, assets, token }))
+    }
+}
+
+/// Checks that there is such a payment method.
+///
+/// # Errors
+/// 422 when there is none.
+pub(in crate::operate::admin) fn check_method(catalogue: &Catalogue, method: &str) -> Result<()> {
+    let known = catalogue.payment_method(method).map(|_| ());
+    known.ok_or_else(|| Denial::unprocessable("no such payment method").into())
+}
+
+/// The code of a crypto currency that is named by its code or its CAIP-19 id.
+///
+/// # Errors
+/// 422 when there is none.
+pub(in crate::operate::admin) fn asset_code(catalogue: &Catalogue, asset: &str) -> Result<String> {
+    let by_code = asset.parse().ok().and_then(|code| catalogue.currencies.get(&code));
+    let by_id = || asset.parse::<Caip19>().ok().and_then(|id| catalogue.by_caip19(&id));
+    let currency = by_code.or_else(by_id).filter(|currency| currency.crypto.is_some());
+    let currency = currency.ok_or_else(|| Denial::unprocessable("no such asset"))?;
+    Ok(currency.code().to_string())
+}
+
+/// A connector to be created.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct NewConnector {
+    /// 1 to 63 of `a-z`, `0-9` and `-`, a letter first; unique and for good.
+    name: String,
+    /// Kinds of the commands that it takes, at least one.
+    capabilities: Vec<CommandKind>,
+    /// Payment methods that it serves.
+    #[serde(default)]
+    methods: Vec<String>,
+    /// Assets that it serves, by code or CAIP-19 id.
+    #[serde(default)]
+    assets: Vec<String>,
+}
+
+/// A new connector.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "CreatedConnector")]
+#[serde(rename_all = "camelCase")]
+pub struct MadeConnector {
+    name: String,
+    capabilities: Vec<String>,
+    methods: Vec<String>,
+    assets: Vec<String>,
+    /// For `Authorization: Bearer` on the connectors' listener.
+    token: String,
+}

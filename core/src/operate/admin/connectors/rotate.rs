@@ -1,0 +1,114 @@
+//! `POST /admin/v1/connectors/{name}/rotate`
+
+use http::{Method, StatusCode};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::NAME;
+use crate::Core;
+use crate::auth::roles::Role;
+use crate::connectors::caller::issue_token;
+use crate::endpoint::openapi::doc::{Doc, Shape};
+use crate::endpoint::{Body, Endpoint, Json};
+use crate::http::fields::strict;
+use crate::http::reply::Reply;
+use crate::http::request::Input;
+use crate::operate::admin::approvals;
+use crate::operate::admin::operator::Operator;
+use crate::platform::audit::{self, Entry};
+use crate::platform::error::{Denial, Result};
+
+/// Time in seconds that earlier tokens live on beside a new one, unless the call says otherwise.
+const OVERLAP_SECONDS: i32 = 86_400;
+/// Longest time that earlier tokens live on beside a new one, in seconds: 30 days.
+const OVERLAP_SECONDS_MAX: i32 = 30 * 86_400;
+
+/// `POST /admin/v1/connectors/{name}/rotate`
+pub struct RotateConnectorToken;
+
+impl Endpoint for RotateConnectorToken {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/admin/v1/connectors/{name}/rotate";
+    const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND];
+    const ROLES: &'static [Role] = &[Role::Platform];
+    const APPROVAL: bool = true;
+    const BODY: Body = Body::StrictJson;
+    const DOC: Doc = Doc {
+        summary: "Issue a new token to a connector",
+        details: "It is shown in this answer only. Earlier tokens end with the overlap.",
+        path: &[NAME],
+        body: Shape::of::<Rotation>(),
+        request: r#"{"overlapSeconds": 3600}"#,
+        answer: r#"{"token": "rcn_q0pD1iYH1tqvTn2ZbQ2xXw8Tn0lJ8m2v7c3f5e6d7c8"}"#,
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = (String, i32);
+    type Response = Json<RotatedToken>;
+
+    fn read(input: &Input, _: &Operator) -> Result<(String, i32)> {
+        let Rotation { overlap_seconds } = strict::body(input)?;
+        let overlap = overlap_seconds.unwrap_or(OVERLAP_SECONDS);
+        if !(0..=OVERLAP_SECONDS_MAX).contains(&overlap) {
+            let reason = format!("overlapSeconds: 0 to {OVERLAP_SECONDS_MAX}");
+            return Err(Denial::unprocessable(reason).into());
+        }
+        Ok((input.param("name").to_owned(), overlap))
+    }
+
+    async fn hold(
+        core: &Core,
+        input: &Input,
+        operator: &Operator,
+        (name, _): &(String, i32),
+    ) -> Result<Option<Reply>> {
+        let known = sqlx::query_scalar!(
+            r#"select exists (select from connector where name = $1) as "known!""#,
+            name,
+        );
+        if !known.fetch_one(&core.db).await? {
+            return Err(Denial::not_found("connector").into());
+        }
+        approvals::hold::<Self>(core, input, operator).await
+    }
+
+    async fn call(
+        core: &Core,
+        operator: Operator,
+        (name, overlap): (String, i32),
+    ) -> Result<Json<RotatedToken>> {
+        let mut tx = core.db.begin().await?;
+        let found =
+            sqlx::query_scalar!("select name from connector where name = $1 for update", name)
+                .fetch_optional(&mut *tx)
+                .await?;
+        if found.is_none() {
+            return Err(Denial::not_found("connector").into());
+        }
+        let by = operator.actor();
+        let token = issue_token(&mut tx, &core.clock, (&name, by), overlap).await?;
+        let detail = json!({ "overlapSeconds": overlap });
+        let entry = Entry { actor: by, action: "connector.rotate", target: &name, detail };
+        audit::record(&mut tx, core, entry).await?;
+        tx.commit().await?;
+        Ok(Json(RotatedToken { token: token.expose().to_owned() }))
+    }
+}
+
+/// A rotation of a connector's token.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ConnectorRotation")]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct Rotation {
+    /// Time that earlier tokens live on, 0 to 2592000; a day if left out.
+    overlap_seconds: Option<i32>,
+}
+
+/// A new token.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "RotatedConnectorToken")]
+pub struct RotatedToken {
+    /// For `Authorization: Bearer` on the connectors' listener.
+    token: String,
+}

@@ -1,0 +1,197 @@
+//! `GET /admin/v1/routes` and `PUT /admin/v1/routes`
+
+use std::sync::Arc;
+
+use http::Method;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::approvals;
+use super::connectors::create::{asset_code, check_method};
+use super::market::publish;
+use super::operator::Operator;
+use crate::Core;
+use crate::auth::roles::Role;
+use crate::connectors::commands::Direction;
+use crate::endpoint::openapi::doc::{Doc, Shape};
+use crate::endpoint::{Body, Endpoint, Json};
+use crate::http::fields::strict;
+use crate::http::reply::Reply;
+use crate::http::request::Input;
+use crate::platform::audit::Entry;
+use crate::platform::db::Connection;
+use crate::platform::error::{Denial, Error, Result};
+
+/// Most routes.
+const ROUTES_MAX: usize = 10_000;
+
+const EXAMPLE: &str = r#"{"routes": [
+    {"partner": null, "method": "creditCard", "direction": "in", "connector": "cards"},
+    {"partner": null, "asset": "ETH", "direction": "out", "connector": "chain"}]}"#;
+
+/// `GET /admin/v1/routes`
+pub struct ReadRoutes;
+
+impl Endpoint for ReadRoutes {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/admin/v1/routes";
+    const ROLES: &'static [Role] = Role::ALL;
+    const DOC: Doc = Doc {
+        summary: "Read all routes",
+        details: "In their order: the first match counts.",
+        answer: EXAMPLE,
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = ();
+    type Response = Json<Routes>;
+
+    fn read(_: &Input, _: &Operator) -> Result<()> {
+        Ok(())
+    }
+
+    async fn call(core: &Core, _: Operator, (): ()) -> Result<Json<Routes>> {
+        let rows = sqlx::query!(
+            "select partner, payment_method, asset, direction, connector from route \
+             order by position"
+        )
+        .fetch_all(&core.db)
+        .await?;
+        let routes = rows.into_iter().map(|row| {
+            let direction = Direction::from_name(&row.direction)
+                .ok_or_else(|| Error::broken("read the direction of a route"))?;
+            let (partner, method) = (row.partner, row.payment_method);
+            let (asset, connector) = (row.asset, row.connector);
+            Ok(RouteEntry { partner, method, asset, direction, connector })
+        });
+        Ok(Json(Routes { routes: routes.collect::<Result<_>>()? }))
+    }
+}
+
+/// `PUT /admin/v1/routes`
+pub struct PutRoutes;
+
+impl Endpoint for PutRoutes {
+    const METHOD: Method = Method::PUT;
+    const PATH: &'static str = "/admin/v1/routes";
+    const ROLES: &'static [Role] = &[Role::Treasury, Role::Platform];
+    const APPROVAL: bool = true;
+    const BODY: Body = Body::StrictJson;
+    const DOC: Doc = Doc {
+        summary: "Replace all routes",
+        details: "The first match counts. A route of money names a payment method, one of coins \
+                  an asset; `in` is what users send, `out` what is sent to them. Without a partner \
+                  it is for every live one: a test client is served by the sandbox, unless routes \
+                  of its own lead both its money and its coins to connectors. Commands that nobody \
+                  has leased yet follow the new routes.",
+        body: Shape::of::<Routes>(),
+        request: EXAMPLE,
+        answer: EXAMPLE,
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = Routes;
+    type Response = Json<Routes>;
+
+    fn read(input: &Input, _: &Operator) -> Result<Routes> {
+        let routes: Routes = strict::body(input)?;
+        if routes.routes.len() > ROUTES_MAX {
+            return Err(Denial::unprocessable(format!("routes: at most {ROUTES_MAX}")).into());
+        }
+        for route in &routes.routes {
+            if route.method.is_some() == route.asset.is_some() {
+                let reason = "routes: each has a method or an asset, and not both";
+                return Err(Denial::unprocessable(reason).into());
+            }
+        }
+        Ok(routes)
+    }
+
+    async fn hold(
+        core: &Core,
+        input: &Input,
+        operator: &Operator,
+        _: &Routes,
+    ) -> Result<Option<Reply>> {
+        approvals::hold::<Self>(core, input, operator).await
+    }
+
+    async fn call(core: &Core, operator: Operator, mut put: Routes) -> Result<Json<Routes>> {
+        let catalogue = Arc::clone(&core.snapshots.current().catalogue);
+        for route in &mut put.routes {
+            match (&route.method, &route.asset) {
+                (Some(method), _) => check_method(&catalogue, method)?,
+                (None, Some(asset)) => route.asset = Some(asset_code(&catalogue, asset)?),
+                (None, None) => {}
+            }
+        }
+        let mut tx = core.db.begin().await?;
+        replace(&mut tx, &put.routes).await?;
+        let detail = json!(put);
+        let actor = operator.actor();
+        let entry = Entry { actor, action: "routes.replace", target: "routes", detail };
+        publish(core, tx, entry).await?;
+        Ok(Json(put))
+    }
+}
+
+/// Writes the routes in place of all others. Commands that nobody has leased follow them.
+///
+/// # Errors
+/// 422 when a partner or a connector does not exist.
+async fn replace(conn: &mut Connection, routes: &[RouteEntry]) -> Result<()> {
+    // Of two replacements at once, the later one stays.
+    sqlx::query!("lock table route in share row exclusive mode").execute(&mut *conn).await?;
+    sqlx::query!("delete from route").execute(&mut *conn).await?;
+    sqlx::query!(
+        r#"
+        insert into route (position, partner, payment_method, asset, direction, connector)
+        select position, partner, method, asset, direction, connector
+        from rows from (jsonb_to_recordset($1::jsonb) as (
+            partner text, method text, asset text, direction text, connector text)
+        ) with ordinality as r (partner, method, asset, direction, connector, position)
+        "#,
+        sqlx::types::Json(routes) as sqlx::types::Json<&[RouteEntry]>,
+    )
+    .execute(&mut *conn)
+    .await
+    .map_err(|error| match error.as_database_error().and_then(|e| e.constraint()) {
+        Some("route_partner_fkey") => Denial::unprocessable("no such partner").into(),
+        Some("route_connector_fkey") => Denial::unprocessable("no such connector").into(),
+        _ => Error::from(error),
+    })?;
+    sqlx::query!(
+        "update command set connector = routed_connector(client_id, direction, payment_method, asset) \
+         where state = 'open' and attempt = 0 and direction is not null",
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// All routes.
+#[derive(Debug, Deserialize, JsonSchema, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Routes {
+    /// In their order, at most 10000.
+    routes: Vec<RouteEntry>,
+}
+
+/// A route.
+#[derive(Debug, Deserialize, JsonSchema, Serialize)]
+#[schemars(rename = "Route")]
+#[serde(deny_unknown_fields)]
+pub struct RouteEntry {
+    /// The partner's slug; null for every live one.
+    partner: Option<String>,
+    /// The payment method's code, of a route of money.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    method: Option<String>,
+    /// The asset's code or CAIP-19 id, of a route of coins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    asset: Option<String>,
+    direction: Direction,
+    /// The connector's name.
+    connector: String,
+}

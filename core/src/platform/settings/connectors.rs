@@ -1,0 +1,14 @@
+//! Settings of commands to connectors.
+
+/// `connectors`, but for its listener, with which the binary reads them.
+#[derive(Clone, Copy, Debug)]
+pub struct Connectors {
+    /// Attempts after which a command that asks for another one is rejected.
+    pub attempts_max: u32,
+}
+
+impl Default for Connectors {
+    fn default() -> Self {
+        Self { attempts_max: 20 }
+    }
+}

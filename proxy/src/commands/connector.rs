@@ -1,0 +1,76 @@
+//! `rampart connector add|list|show|rotate`.
+
+use clap::Subcommand;
+use http::Method;
+use serde_json::json;
+
+use super::Target;
+use crate::operator::Body;
+use crate::startup_error::StartupError;
+
+/// Connectors, which talk to providers, and their tokens.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Connector {
+    /// Make a connector and print its token, once.
+    Add {
+        /// Name: a-z, 0-9 and -, a letter first.
+        name: String,
+        /// A kind of command that it takes, such as payment.create; can be given several times.
+        #[arg(long = "capability", value_name = "KIND", required = true)]
+        capabilities: Vec<String>,
+        /// A payment method that it serves; can be given several times.
+        #[arg(long = "method", value_name = "METHOD")]
+        methods: Vec<String>,
+        /// An asset that it serves, by code or CAIP-19 id; can be given several times.
+        #[arg(long = "asset", value_name = "ASSET")]
+        assets: Vec<String>,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// List connectors with their last contact and their queues.
+    List {
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Show one connector.
+    Show {
+        /// The connector's name.
+        name: String,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Issue a new token and print it, once; earlier ones end with the overlap.
+    Rotate {
+        /// The connector's name.
+        name: String,
+        /// Time that earlier tokens live on; a day if not given.
+        #[arg(long, value_name = "SECONDS")]
+        overlap: Option<u32>,
+        #[command(flatten)]
+        target: Target,
+    },
+}
+
+impl Connector {
+    /// Does it.
+    ///
+    /// # Errors
+    /// One sentence for the operator.
+    pub(crate) fn run(self) -> Result<(), StartupError> {
+        let (path, body, target) = match self {
+            Self::List { target } => return target.run(async |o| o.get("connectors").await),
+            Self::Show { name, target } => {
+                return target.run(async |o| o.get(&format!("connectors/{name}")).await);
+            }
+            Self::Add { name, capabilities, methods, assets, target } => {
+                let body = json!({"name": name, "capabilities": capabilities, "methods": methods,
+                    "assets": assets});
+                ("connectors".to_owned(), body, target)
+            }
+            Self::Rotate { name, overlap, target } => {
+                (format!("connectors/{name}/rotate"), json!({ "overlapSeconds": overlap }), target)
+            }
+        };
+        target.run(async |o| o.call(Method::POST, &path, Body::Json(body)).await)
+    }
+}

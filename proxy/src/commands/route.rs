@@ -1,0 +1,66 @@
+//! `rampart route list|set`.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use clap::Subcommand;
+use http::Method;
+use serde_json::{Value, json};
+
+use super::Target;
+use crate::operator::Body;
+use crate::startup_error::StartupError;
+
+/// Largest file of routes, in bytes.
+const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// Routes: which connector moves which money and coins.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Route {
+    /// List all routes in their order: the first match counts.
+    List {
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Replace all routes.
+    Set {
+        /// JSON file with an array of routes, or with what `route list` prints; - reads standard input.
+        file: PathBuf,
+        #[command(flatten)]
+        target: Target,
+    },
+}
+
+impl Route {
+    /// Does it.
+    ///
+    /// # Errors
+    /// One sentence for the operator.
+    pub(crate) fn run(self) -> Result<(), StartupError> {
+        match self {
+            Self::List { target } => target.run(async |o| o.get("routes").await),
+            Self::Set { file, target } => {
+                let mut routes = read(&file)?;
+                if routes.is_array() {
+                    routes = json!({ "routes": routes });
+                }
+                let body = Body::Json(routes);
+                target.run(async |o| o.call(Method::PUT, "routes", body).await)
+            }
+        }
+    }
+}
+
+/// The JSON in a file, or on standard input.
+fn read(file: &Path) -> Result<Value, StartupError> {
+    let unreadable = format!("'{}' cannot be read", file.display());
+    let mut text = Vec::new();
+    let read = if file == Path::new("-") {
+        std::io::stdin().lock().take(FILE_BYTES_MAX).read_to_end(&mut text)
+    } else {
+        std::fs::File::open(file).and_then(|file| file.take(FILE_BYTES_MAX).read_to_end(&mut text))
+    };
+    read.map_err(|error| StartupError::new(&unreadable, &error))?;
+    serde_json::from_slice(&text)
+        .map_err(|error| StartupError::new(&format!("'{}' is no JSON", file.display()), &error))
+}

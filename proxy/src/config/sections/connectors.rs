@@ -1,0 +1,56 @@
+//! The section of the connectors' listener, and of the commands to them.
+
+use std::net::SocketAddr;
+
+use rampart_core::platform::settings;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{KeyPair, ListenerTls};
+use crate::config::Invalid;
+
+/// Port of the listener where none is configured.
+const PORT: u16 = 9_465;
+
+/// `connectors`
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Connectors {
+    /// Address to listen on; one that is not loopback needs `connectors.tls`.
+    #[schemars(extend("x-default" = "127.0.0.1:9465, and no listener where that is taken"))]
+    pub(crate) listen: Option<SocketAddr>,
+    /// Certificate of the listener.
+    pub(crate) tls: ListenerTls,
+    /// Attempts after which a command that asks for another one is rejected.
+    #[schemars(range(min = 1, max = 1_000), extend("x-unit" = "attempts"))]
+    pub(crate) attempts_max: u32,
+}
+
+impl Default for Connectors {
+    fn default() -> Self {
+        let settings::Connectors { attempts_max } = settings::Connectors::default();
+        Self { listen: None, tls: ListenerTls::default(), attempts_max }
+    }
+}
+
+impl Connectors {
+    /// Checks what no single key's bounds say: no token crosses a network in clear.
+    pub(in crate::config) fn check(&self) -> Result<(), Invalid> {
+        self.tls.check("connectors", self.address())
+    }
+
+    /// The address to listen on.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.listen.unwrap_or_else(|| super::local(PORT))
+    }
+
+    /// The certificate, if there is one.
+    pub(crate) fn certificate(&self) -> Option<KeyPair> {
+        self.tls.key_pair()
+    }
+
+    /// The settings that the core needs.
+    pub(in crate::config) fn settings(&self) -> settings::Connectors {
+        settings::Connectors { attempts_max: self.attempts_max }
+    }
+}

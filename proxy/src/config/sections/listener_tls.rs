@@ -1,0 +1,45 @@
+//! The certificate of a listener that is not for the public.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::KeyPair;
+use crate::config::Invalid;
+
+/// `admin.tls`, `connectors.tls`
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct ListenerTls {
+    /// PEM file with the listener's certificate chain.
+    #[schemars(extend("x-default" = "none: plain HTTP, on a loopback address alone"))]
+    pub(crate) cert: Option<PathBuf>,
+    /// PEM file with its key.
+    pub(crate) key: Option<PathBuf>,
+}
+
+impl ListenerTls {
+    /// Checks that certificate and key are both there, and that they are there beyond loopback.
+    pub(super) fn check(&self, section: &str, listen: SocketAddr) -> Result<(), Invalid> {
+        if self.cert.is_some() != self.key.is_some() {
+            return Err(Invalid(format!(
+                "'{section}.tls.cert' and '{section}.tls.key' go together"
+            )));
+        }
+        if self.cert.is_none() && !listen.ip().to_canonical().is_loopback() {
+            return Err(Invalid(format!(
+                "'{section}.listen' is {listen}, which is not a loopback address: \
+                 set '{section}.tls.cert' and '{section}.tls.key' to PEM files"
+            )));
+        }
+        Ok(())
+    }
+
+    /// The certificate with its key, if there is one.
+    pub(super) fn key_pair(&self) -> Option<KeyPair> {
+        let Self { cert, key } = self.clone();
+        cert.zip(key).map(|(cert, key)| KeyPair { cert, key })
+    }
+}

@@ -1,0 +1,109 @@
+//! The connectors' listener, and the commands about connectors and routes.
+
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::Signal;
+use rampart_tests::caller::Protocol;
+use rampart_tests::edge::{ADMIN_TOKEN, Edge};
+use rampart_tests::process::binary;
+use serde_json::{Value, json};
+
+async fn run(edge: &Edge, arguments: &[&str]) -> Output {
+    let mut command = Command::new(binary());
+    command.env_clear().args(arguments).stdin(Stdio::null());
+    command.env("RAMPART__ADMIN__LISTEN", edge.admin.to_string());
+    command.env("RAMPART__ADMIN__TOKEN", ADMIN_TOKEN);
+    tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
+}
+
+async fn printed(edge: &Edge, arguments: &[&str]) -> Value {
+    let output = run(edge, arguments).await;
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// The status of a call with this token, and the answer.
+async fn call(url: &str, token: &str, path: &str, body: Value) -> (u16, Value) {
+    let request = Protocol::Http1.client().post(format!("{url}/connectors/v1/{path}"));
+    let answer = request.bearer_auth(token).body(body.to_string()).send().await.unwrap();
+    (answer.status().as_u16(), answer.json().await.unwrap())
+}
+
+#[tokio::test]
+async fn a_connector_is_made_by_a_command_and_served_on_its_listener() {
+    let edge = Edge::start().await;
+    let made = ["connector", "add", "cards", "--capability", "payment.create", "--method"];
+    let made = printed(&edge, &[&made[..], &["creditCard"]].concat()).await;
+    let token = made["token"].as_str().unwrap();
+    let url = format!("http://{}", edge.connectors);
+    let lease = json!({"max": 1, "waitSeconds": 0, "leaseSeconds": 10});
+    let leased = call(&url, token, "commands/lease", lease.clone()).await;
+    assert_eq!(leased, (200, json!([])));
+    assert_eq!(call(&url, ADMIN_TOKEN, "commands/lease", lease.clone()).await.0, 401);
+    let rotated = printed(&edge, &["connector", "rotate", "cards", "--overlap", "0"]).await;
+    assert_eq!(call(&url, token, "commands/lease", lease.clone()).await.0, 401);
+    let token = rotated["token"].as_str().unwrap();
+    assert_eq!(call(&url, token, "commands/lease", lease).await.0, 200);
+    let shown = printed(&edge, &["connector", "show", "cards"]).await;
+    assert!(shown["lastContactAt"].is_string());
+    assert_eq!(printed(&edge, &["connector", "list"]).await[0]["name"], "cards");
+
+    let file = edge.setup().folder().join("routes.json");
+    let routes = json!([{"partner": null, "method": "creditCard", "direction": "in",
+        "connector": "cards"}]);
+    std::fs::write(&file, routes.to_string()).unwrap();
+    let set = printed(&edge, &["route", "set", file.to_str().unwrap()]).await;
+    assert_eq!(set, json!({ "routes": routes }));
+    assert_eq!(printed(&edge, &["route", "list"]).await, set);
+    assert!(!run(&edge, &["connector", "show", "nobody"]).await.status.success());
+}
+
+#[tokio::test]
+async fn a_waiting_lease_does_not_hold_up_the_end_of_an_edge() {
+    let edge = Edge::start().await;
+    let made = ["connector", "add", "chain", "--capability", "payout.send"];
+    let made = printed(&edge, &made).await;
+    let token = made["token"].as_str().unwrap().to_owned();
+    let url = format!("http://{}", edge.connectors);
+    let waiting = tokio::spawn(async move {
+        let lease = json!({"max": 1, "waitSeconds": 30, "leaseSeconds": 60});
+        call(&url, &token, "commands/lease", lease).await
+    });
+    rampart_tests::deadline::until("the lease waits", Duration::from_secs(20), async || {
+        let shown = printed(&edge, &["connector", "show", "chain"]).await;
+        shown["lastContactAt"].is_string().then_some(())
+    })
+    .await;
+    let began = Instant::now();
+    edge.process.signal(Signal::SIGTERM);
+    assert_eq!(waiting.await.unwrap(), (200, json!([])));
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+}
+
+#[tokio::test]
+async fn beyond_loopback_the_listener_needs_a_certificate() {
+    let edge = Edge::start().await;
+    let mut setup = edge.setup();
+    setup.set("connectors.listen", "0.0.0.0:0");
+    let process = setup.spawn();
+    rampart_tests::deadline::until("it refuses", Duration::from_secs(20), async || {
+        process.status().is_some().then_some(())
+    })
+    .await;
+    let said = process.err().join("\n");
+    assert!(said.contains("connectors.tls.cert"), "{said}");
+}
+
+#[tokio::test]
+async fn connectors_are_served_over_tls() {
+    let edge = Edge::with(|setup| {
+        let folder = setup.folder().to_owned();
+        setup.set("connectors.tls.cert", folder.join("cert.pem").display().to_string());
+        setup.set("connectors.tls.key", folder.join("key.pem").display().to_string());
+    })
+    .await;
+    let url = format!("https://localhost:{}", edge.connectors.port());
+    let lease = json!({"max": 1, "waitSeconds": 0, "leaseSeconds": 10});
+    assert_eq!(call(&url, "rcn_wrong", "commands/lease", lease).await.0, 401);
+}
