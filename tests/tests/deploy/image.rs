@@ -1,5 +1,6 @@
 //! The root of the image: the binary runs in it, alone and without rights.
 
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 
@@ -39,4 +40,58 @@ fn the_binary_runs_in_the_root_of_the_image() {
     assert!(image.join("usr/share/doc/rampart/LICENSE").is_file());
     let again = Command::new(&script).arg(binary()).arg(&image).output().unwrap();
     assert!(!again.status.success(), "it writes into an empty folder alone");
+}
+
+/// Options of podman that keep what it stores in a folder of the test's own.
+fn podman(folder: &Path) -> Command {
+    let mut command = Command::new("podman");
+    command.arg("--root").arg(folder.join("store")).arg("--runroot").arg(folder.join("run"));
+    command.args(["--storage-driver=vfs", "--cgroup-manager=cgroupfs"]);
+    command
+}
+
+/// Runs a command of podman's that must succeed, and gives what it prints.
+fn succeed(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn the_image_runs_with_a_root_that_is_read_only() {
+    let folder = Folder::make();
+    let probe = podman(folder.path()).arg("info").output();
+    if !probe.is_ok_and(|probe| probe.status.success()) {
+        println!("skipped: podman does not work here");
+        return;
+    }
+    let context = folder.path().join("context");
+    let layout = Command::new(root().join("deploy/image-root"))
+        .arg(binary())
+        .arg(context.join("image"))
+        .output()
+        .unwrap();
+    assert!(layout.status.success(), "{}", String::from_utf8_lossy(&layout.stderr));
+    // The stage before compiles what is laid out here already.
+    let stages = fs::read_to_string(root().join("deploy/Containerfile")).unwrap();
+    let last = stages.split("\nFROM scratch\n").nth(1).unwrap().replace("--from=build ", "");
+    fs::write(context.join("Containerfile"), format!("FROM scratch\n{last}")).unwrap();
+    let mut build = podman(folder.path());
+    build.args(["build", "--format=docker", "--isolation=chroot", "--layers=false", "--tag=edge"]);
+    succeed(build.arg(&context));
+    let mut inspect = podman(folder.path());
+    inspect.args(["image", "inspect", "--format={{.User}} {{.Config.Healthcheck.Test}}", "edge"]);
+    assert_eq!(succeed(&mut inspect).trim(), "65532:65532 [CMD /usr/bin/rampart doctor]");
+    let mut run = podman(folder.path());
+    run.args([
+        "run",
+        "--rm",
+        "--read-only",
+        "--network=none",
+        "--no-healthcheck",
+        "--cap-drop=all",
+    ]);
+    // Its own defaults may be more than this process is allowed.
+    run.args(["--ulimit=nofile=10000:10000", "--ulimit=nproc=1000:1000"]);
+    assert!(succeed(run.args(["edge", "config", "reference"])).contains("edge.listen"));
 }
