@@ -9,7 +9,7 @@ use http::Method;
 use rampart_tests::buyer::{RETURN_URL, WALLET, quote};
 use rampart_tests::caller::{Caller, Protocol};
 use rampart_tests::deadline::{SOON, until};
-use rampart_tests::edge::{Edge, Folder};
+use rampart_tests::edge::{Edge, Folder, Setup};
 use rampart_tests::guests::component;
 use rampart_tests::process::Process;
 use rampart_tests::receiver::Receiver;
@@ -127,7 +127,9 @@ async fn work(edge: &Edge, receiver: &Receiver) {
 
 #[tokio::test]
 async fn every_panel_shows_series() {
-    let (edge, receiver) = (Edge::start().await, Receiver::start().await);
+    // The policy is compiled beside tests that have the processors as well.
+    let patient = |setup: &mut Setup| _ = setup.set("policy.compile_timeout_ms", "120000");
+    let (edge, receiver) = (Edge::with(patient).await, Receiver::start().await);
     let prometheus = Prometheus::start(&edge);
     work(&edge, &receiver).await;
     let mut missing: Vec<_> = BOARDS.iter().flat_map(|name| queries(&board(name))).collect();
