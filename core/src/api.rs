@@ -169,6 +169,8 @@ pub const OPERATOR_ENDPOINTS: &[Route] = &[
     route::<admin::accounts::update::UpdateAccount>(),
     route::<admin::users::images::ReadProof>(),
     route::<admin::users::images::ReadDocument>(),
+    route::<admin::users::retained_record::OpenRecord>(),
+    route::<admin::users::retained_record::OpenDocument>(),
     route::<admin::mail::ListMail>(),
     // Savings plans
     route::<admin::dca::open::OpenPlan>(),

@@ -17,6 +17,7 @@ use crate::platform::mail;
 use crate::policies::runtime::verification_keys::seal_context;
 use crate::tenancy::tenants::load::secret_context;
 use crate::trading::checkout::create::share_token_context;
+use crate::users::retained_record;
 
 /// Rows of one transaction.
 const BATCH_ROWS: i64 = 200;
@@ -45,7 +46,7 @@ const NIL: &str = "00000000-0000-0000-0000-000000000000";
 
 /// Every such column, but for values that live for a day or less. Its order is stored with a rotation
 /// that is under way: add at the end.
-const COLUMNS: [SealedColumn; 9] = [
+const COLUMNS: [SealedColumn; 11] = [
     SealedColumn {
         table: "client_secret",
         client: CLIENT,
@@ -122,6 +123,27 @@ const COLUMNS: [SealedColumn; 9] = [
         first_id: NIL,
         column: "sealed_report",
         context: |_, id| Some(report_context(id.parse().ok()?)),
+    },
+    SealedColumn {
+        table: "personal_key",
+        client: CLIENT,
+        id: ("user_id", "uuid"),
+        first_id: NIL,
+        column: "sealed",
+        context: |client, id| {
+            Some(key_context(ClientId::from(client), UserId::from(id.parse::<Uuid>().ok()?)))
+        },
+    },
+    SealedColumn {
+        table: "retention_key",
+        client: CLIENT,
+        id: ("user_id", "uuid"),
+        first_id: NIL,
+        column: "sealed",
+        context: |client, id| {
+            let user = UserId::from(id.parse::<Uuid>().ok()?);
+            Some(retained_record::key_context(ClientId::from(client), user))
+        },
     },
 ];
 
@@ -251,9 +273,8 @@ impl SealedColumn {
         let last = last.map(|(client, id, _)| (*client, id.clone()));
         let (mut clients, mut ids, mut old, mut new) = (vec![], vec![], vec![], vec![]);
         for (client, id, sealed) in rows {
-            let Some(sealed) = sealed.filter(|sealed| !core.keys.is_current(sealed)) else {
-                continue;
-            };
+            let is_earlier = |sealed: &Vec<u8>| !sealed.is_empty() && !core.keys.is_current(sealed);
+            let Some(sealed) = sealed.filter(is_earlier) else { continue };
             let Some(context) = (self.context)(client, &id) else { continue };
             let again = core.keys.open(&context, &sealed);
             match again.and_then(|plain| core.keys.seal(&core.clock, &context, &plain)) {

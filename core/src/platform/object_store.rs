@@ -21,6 +21,7 @@ use uuid::Uuid;
 pub(crate) use self::removal::remove_later;
 pub(crate) use self::writer::ObjectWriter;
 use crate::platform::clock::Clock;
+use crate::platform::crypto::DataKey;
 use crate::platform::crypto::personal_data_key::PersonalDataKey;
 use crate::platform::error::{Error, Result};
 use crate::platform::settings;
@@ -95,6 +96,32 @@ impl DocumentStore {
     /// # Errors
     /// When it does not exist, belongs to another user, or was altered.
     pub(crate) fn get(&self, personal_key: &PersonalDataKey, id: Uuid) -> Result<Vec<u8>> {
+        self.read(id, |header| personal_key.open_key(&location(id), header))
+    }
+
+    /// Reads an object by its own key. Blocks.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub(crate) fn get_by_key(&self, key: DataKey, id: Uuid) -> Result<Vec<u8>> {
+        self.read(id, |_| Ok(key))
+    }
+
+    /// The object's own key; `None` if there is no such object. Blocks.
+    ///
+    /// # Errors
+    /// When it belongs to another user or was altered.
+    pub(crate) fn key(&self, personal_key: &PersonalDataKey, id: Uuid) -> Result<Option<DataKey>> {
+        let mut file = match File::open(self.path(id)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            file => file.map_err(failed)?,
+        };
+        let mut header = [0; HEADER_BYTES];
+        file.read_exact(&mut header).map_err(failed)?;
+        personal_key.open_key(&location(id), &header).map(Some)
+    }
+
+    fn read(&self, id: Uuid, key: impl FnOnce(&[u8]) -> Result<DataKey>) -> Result<Vec<u8>> {
         let broken = || Error::broken("read a document: it is truncated");
         let mut file = File::open(self.path(id)).map_err(failed)?;
         let length = usize::try_from(file.metadata().map_err(failed)?.len());
@@ -102,7 +129,7 @@ impl DocumentStore {
         let mut remaining = length.and_then(|l| l.checked_sub(HEADER_BYTES)).ok_or_else(broken)?;
         let mut sealed = vec![0; HEADER_BYTES];
         file.read_exact(&mut sealed).map_err(failed)?;
-        let key = personal_key.open_key(&location(id), &sealed)?;
+        let key = key(&sealed)?;
         let mut object = Vec::with_capacity(remaining);
         let mut number = 0;
         while remaining > 0 {

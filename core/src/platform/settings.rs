@@ -45,6 +45,8 @@ pub struct Settings {
     pub mail: Mail,
     /// Storage of users' documents.
     pub documents: Documents,
+    /// Personal data of users who were erased.
+    pub privacy: Privacy,
     /// Source of users' limits.
     pub limits: Limits,
     /// Callbacks and webhooks to partners.
@@ -302,6 +304,22 @@ pub struct Callbacks {
 pub struct Documents {
     /// Folder of the local object store.
     pub folder: Option<PathBuf>,
+}
+
+/// `privacy`
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Privacy {
+    /// Time after an erased user's last order for which identity and accounts are kept, sealed, as law
+    /// demands; zero keeps nothing.
+    #[schemars(range(min = 0, max = 100))]
+    pub retention_years: u16,
+}
+
+impl Default for Privacy {
+    fn default() -> Self {
+        Self { retention_years: 5 }
+    }
 }
 
 /// `limits`

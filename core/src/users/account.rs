@@ -62,11 +62,14 @@ impl Account {
         user: UserId,
     ) -> Result<Option<Self>> {
         let row = sqlx::query!(
-            "select sealed_key, personal, level, country, region, is_business, newsletter, \
-             email_status, identity_status, amld5_status, privacy_agreement_status, \
-             residential_address_status, dac8_status, limit_overrides, disabled_at, deleted_at, \
-             activated_at, created_at \
-             from end_user where client_id = $1 and user_id = $2",
+            r#"
+            select coalesce(k.sealed, nullif(sealed_key, '')) as sealed_key, personal, level,
+                country, region, is_business, newsletter, email_status, identity_status,
+                amld5_status, privacy_agreement_status, residential_address_status, dac8_status,
+                limit_overrides, disabled_at, deleted_at, activated_at, created_at
+            from end_user left join personal_key k using (client_id, user_id)
+            where client_id = $1 and user_id = $2
+            "#,
             client.uuid(),
             user.uuid(),
         )

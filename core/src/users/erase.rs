@@ -1,11 +1,13 @@
 //! Erasure of a user: deleting the data key makes everything sealed with it unreadable in every copy
-//! of the database. Anonymous records that anti-money-laundering law requires stay: orders, level,
-//! country, dates and results of verifications.
+//! of the database that was made without the table of keys. Anonymous records that
+//! anti-money-laundering law requires stay: orders, level, country, dates and results of
+//! verifications. Who has ordered is kept as a retained record, under a key of its own.
 
 use crate::Core;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::platform::object_store::remove_later;
+use crate::users::retained_record;
 use rampart_types::{ClientId, UserId};
 
 /// Erases the user in the caller's transaction; `false` when it was erased before.
@@ -18,7 +20,9 @@ pub(crate) async fn erase(
     client: ClientId,
     user: UserId,
 ) -> Result<bool> {
-    // The code is found by the address, so it is deleted first.
+    // What is kept is read before anything is gone.
+    let kept = retained_record::keep(conn, core, client, user).await?;
+    // The code is found by the address, so it is deleted before that.
     sqlx::query!(
         "delete from email_code where client_id = $1 and email_index in ( \
              select email_index from end_user where client_id = $1 and user_id = $2)",
@@ -35,6 +39,13 @@ pub(crate) async fn erase(
         client.uuid(),
         user.uuid(),
         core.clock.now(),
+    )
+    .execute(&mut *conn)
+    .await?;
+    sqlx::query!(
+        "delete from personal_key where client_id = $1 and user_id = $2",
+        client.uuid(),
+        user.uuid(),
     )
     .execute(&mut *conn)
     .await?;
@@ -69,9 +80,10 @@ pub(crate) async fn erase(
     )
     .execute(&mut *conn)
     .await?;
+    delete_details(conn, client, user).await?;
     delete_payloads(conn, client, user).await?;
-    // The images are unreadable by now; they are removed as well.
-    remove_later(conn, (client, user), core.clock.now()).await?;
+    // Images that are not kept are unreadable by now; they are removed as well.
+    remove_later(conn, (client, user), &kept, core.clock.now()).await?;
     sqlx::query!(
         "update user_document set sealed_digest = null where client_id = $1 and user_id = $2",
         client.uuid(),
@@ -80,6 +92,32 @@ pub(crate) async fn erase(
     .execute(conn)
     .await?;
     Ok(erased.rows_affected() == 1)
+}
+
+/// Deletes what the user called savings plans, and what came with checkouts from elsewhere.
+async fn delete_details(
+    conn: &mut Connection,
+    client: ClientId,
+    user: UserId,
+) -> Result<(), sqlx::Error> {
+    sqlx::query!(
+        "update dca_plan set name = null \
+         where client_id = $1 and user_id = $2 and name is not null",
+        client.uuid(),
+        user.uuid(),
+    )
+    .execute(&mut *conn)
+    .await?;
+    sqlx::query!(
+        "update checkout c set identifier_digest = null, sealed_share_token = null from offer o \
+         where o.client_id = $1 and o.user_id = $2 \
+             and c.client_id = o.client_id and c.offer_id = o.offer_id",
+        client.uuid(),
+        user.uuid(),
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
 }
 
 /// Deletes payloads that partners signed for the user: offers and orders keep the decisions.

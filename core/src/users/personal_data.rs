@@ -68,6 +68,11 @@ impl PersonalData {
         self.amld5_answers.extend(change.amld5_answers);
     }
 
+    /// The data that law wants kept: without contact details and what another service is reached by.
+    pub(crate) fn retained(self) -> Self {
+        Self { email: None, phone_number: None, share_token: None, ..self }
+    }
+
     /// The data that an identity check verifies.
     pub(crate) fn identity(&self) -> (Option<&str>, Option<&str>, Option<NaiveDate>) {
         (self.first_name.as_deref(), self.last_name.as_deref(), self.date_of_birth)
@@ -92,7 +97,9 @@ pub(crate) async fn load_key(
     user: UserId,
 ) -> Result<PersonalDataKey> {
     let stored = sqlx::query_scalar!(
-        "select sealed_key from end_user where client_id = $1 and user_id = $2",
+        "select coalesce(k.sealed, nullif(sealed_key, '')) from end_user \
+         left join personal_key k using (client_id, user_id) \
+         where client_id = $1 and user_id = $2",
         client.uuid(),
         user.uuid(),
     )
@@ -102,12 +109,26 @@ pub(crate) async fn load_key(
         return PersonalDataKey::open(&core.keys, client, user, &sealed);
     }
     let new = PersonalDataKey::generate(&core.clock, client, user)?;
+    store_key(conn, core, (client, user), &new).await
+}
+
+/// Stores the key of a user who has none. Returns the key that the user has then: another
+/// transaction may have been faster.
+///
+/// # Errors
+/// When the database cannot be used, or the user is erased.
+pub(super) async fn store_key(
+    conn: &mut Connection,
+    core: &Core,
+    (client, user): (ClientId, UserId),
+    new: &PersonalDataKey,
+) -> Result<PersonalDataKey> {
+    // The lock makes an erasure wait, so that it finds the key.
     let sealed = sqlx::query_scalar!(
-        r#"
-            update end_user set sealed_key = coalesce(sealed_key, $3)
-            where client_id = $1 and user_id = $2 and deleted_at is null
-            returning sealed_key as "sealed_key!"
-            "#,
+        "insert into personal_key as k (client_id, user_id, sealed) \
+         select client_id, user_id, coalesce(nullif(sealed_key, ''), $3) from end_user \
+         where client_id = $1 and user_id = $2 and deleted_at is null for share \
+         on conflict (client_id, user_id) do update set sealed = k.sealed returning sealed",
         client.uuid(),
         user.uuid(),
         new.wrapped(&core.keys, &core.clock)?,

@@ -8,7 +8,7 @@ use super::answers;
 use super::details::{self, Details, FormKind};
 use super::identifier::{self, LinkOutcome};
 use super::ownership::Ownership;
-use super::personal_data::{PersonalData, email_index};
+use super::personal_data::{PersonalData, email_index, store_key};
 use super::user_update::{EmailProof, UserUpdate};
 use super::{chamber_of_commerce, member_docs, session};
 use crate::Core;
@@ -217,11 +217,10 @@ async fn register(
     let inserted = sqlx::query!(
         "insert into end_user (client_id, user_id, sealed_key, email_index, password_hash, \
              country, created_at) \
-         values ($1, $2, $3, $4, $5, $6, $7) \
+         values ($1, $2, '', $3, $4, $5, $6) \
          on conflict (client_id, email_index) do nothing",
         client.id().uuid(),
         user.uuid(),
-        personal_key.wrapped(&core.keys, &core.clock)?,
         email_index(core, client.id(), &email)?,
         password_hash,
         country.as_str(),
@@ -231,6 +230,7 @@ async fn register(
     .await?;
     let is_new = inserted.rows_affected() == 1;
     if is_new {
+        store_key(&mut tx, core, (client.id(), user), &personal_key).await?;
         let payload = serde_json::json!({ "uuid": user });
         let event = NewEvent { kind: EventType::UserCreated, order_id: None, payload };
         events::record(&mut tx, core, client.id(), event, None).await?;

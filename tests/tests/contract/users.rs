@@ -3,6 +3,7 @@
 mod bank_account;
 mod change;
 mod documents;
+mod erasure;
 mod identifiers;
 mod operators;
 mod ownership;

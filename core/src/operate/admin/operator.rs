@@ -45,6 +45,18 @@ impl Operator {
         self.is_break_glass
     }
 
+    /// Lets pass who has this role itself: an owner who has it not is refused.
+    ///
+    /// # Errors
+    /// 403, which names the role.
+    pub(super) fn check_own(&self, role: Role) -> Result<()> {
+        if self.roles.contains(&role) {
+            return Ok(());
+        }
+        let reason = format!("this call needs the role {} itself", role.as_str());
+        Err(Denial::new(StatusCode::FORBIDDEN, reason).into())
+    }
+
     /// Lets pass who has one of these roles.
     ///
     /// # Errors

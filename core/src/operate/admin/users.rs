@@ -2,6 +2,7 @@
 
 pub mod images;
 pub mod read;
+pub mod retained_record;
 pub mod update;
 
 use crate::endpoint::openapi::doc::{Kind, Member, required};

@@ -11,19 +11,21 @@ use rampart_types::{ClientId, UserId};
 /// Most objects removed at once.
 const REMOVED_MAX: i64 = 100;
 
-/// Queues every object of the user for removal, in the caller's transaction.
+/// Queues every object of the user but those in `kept` for removal, in the caller's transaction.
 ///
 /// # Errors
 /// When the database cannot be written.
 pub(crate) async fn remove_later(
     conn: &mut Connection,
     (client, user): (ClientId, UserId),
+    kept: &[Uuid],
     now: DateTime<Utc>,
 ) -> Result<()> {
     sqlx::query!(
         "insert into document_removal (client_id, document_id, created_at) \
          select client_id, document_id, $3::timestamptz from user_document \
          where client_id = $1 and user_id = $2 and media_type is not null \
+             and document_id <> all ($4) \
          union all \
          select client_id, proof_id, $3::timestamptz from ownership_proof \
          where client_id = $1 and user_id = $2 \
@@ -31,6 +33,7 @@ pub(crate) async fn remove_later(
         client.uuid(),
         user.uuid(),
         now,
+        kept,
     )
     .execute(conn)
     .await?;

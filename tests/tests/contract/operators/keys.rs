@@ -24,7 +24,7 @@ fn prefix(key: &str) -> String {
 async fn sealed_by(context: &TestContext, key: &str) -> i64 {
     sqlx::query_scalar(
         "select count(*) from (select sealed from client_secret union all \
-         select sealed from verification_key union all select sealed_key from end_user union all \
+         select sealed from verification_key union all select sealed from personal_key union all \
          select sealed from mail_outbox union all select sealed from lasting_key) v (sealed) \
          where encode(substring(sealed from 1 for 7), 'hex') = $1",
     )
@@ -43,7 +43,7 @@ async fn a_rotation_seals_everything_again_and_loses_nothing() {
     let path = "/admin/v1/partners/acme/verification-keys/main";
     context.admin(Method::PUT, path, key).await.assert_status(200);
     // As values were sealed before they carried the id of their key.
-    let strip = "update end_user set sealed_key = substring(sealed_key from 8)";
+    let strip = "update personal_key set sealed = substring(sealed from 8)";
     sqlx::query(strip).execute(context.db()).await.unwrap();
     let (before, token) = (sealed_by(&context, OLD).await, ada.log_in().await["token"].clone());
     assert!(before >= 8, "{before}");

@@ -141,6 +141,23 @@ impl Found {
         media_type: Option<String>,
     ) -> Result<Image> {
         let stored = media_type.ok_or_else(|| Denial::not_found(wanted.subject))?;
+        let vault = personal_data::load_key(&mut self.conn, core, self.client, self.user).await?;
+        drop(self.conn);
+        let (store, id) = (core.documents.clone(), wanted.id);
+        let image = core.images.run(move || store.get(&vault, id)).await??;
+        Ok(Image::new(&stored, image))
+    }
+}
+
+/// An image.
+pub struct Image {
+    media_type: &'static str,
+    bytes: Bytes,
+}
+
+impl Image {
+    /// An image with its media type as stored.
+    pub(super) fn new(stored: &str, bytes: Vec<u8>) -> Self {
         let [jpeg, png, pdf] = MEDIA_TYPES;
         let media_type = if stored == jpeg {
             jpeg
@@ -149,18 +166,8 @@ impl Found {
         } else {
             pdf
         };
-        let vault = personal_data::load_key(&mut self.conn, core, self.client, self.user).await?;
-        drop(self.conn);
-        let (store, id) = (core.documents.clone(), wanted.id);
-        let image = core.images.run(move || store.get(&vault, id)).await??;
-        Ok(Image { media_type, bytes: image.into() })
+        Self { media_type, bytes: bytes.into() }
     }
-}
-
-/// An image.
-pub struct Image {
-    media_type: &'static str,
-    bytes: Bytes,
 }
 
 impl Respond for Image {

@@ -1,0 +1,218 @@
+//! Erasure: what is destroyed, what law wants kept, who opens it, and for how long.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::Method;
+use rampart_tests::answer::Answer;
+use rampart_tests::dump;
+use rampart_tests::order_fixture::OrderFixture;
+use rampart_tests::test_context::TestContext;
+use rampart_tests::user::registration;
+use serde_json::{Value, json};
+use sqlx::AssertSqlSafe;
+
+const IBAN: &str = "NL58ABNA0000000001";
+const UNUSED_IBAN: &str = "NL31ABNA0000000002";
+
+fn image() -> Vec<u8> {
+    let mut bytes = b"\x89PNG\r\n\x1a\n".to_vec();
+    bytes.resize(700, 9);
+    bytes
+}
+
+async fn execute(context: &TestContext, statement: &str) -> u64 {
+    let statement = AssertSqlSafe(statement.to_owned());
+    sqlx::query(statement).execute(context.db()).await.unwrap().rows_affected()
+}
+
+/// A user with a document, two accounts, and an order from one of them; its id.
+async fn customer(context: &TestContext) -> String {
+    let acme = context.partner("acme").await;
+    let mut body = registration("erasedada");
+    body["firstName"] = json!("Erasedfirst");
+    body["lastName"] = json!("Erasedlast");
+    body["identityDocument"] = json!([{"documentType": "passport", "documentSide": "front",
+        "data": STANDARD.encode(image())}]);
+    acme.post("/api/v2/user", body.clone()).await.assert_status(200);
+    let login = json!({"emailAddress": body["email"], "password": body["password"]});
+    let session = acme.post("/api/v1/user/login", login).await.assert_status(200).json();
+    let user = session["uuid"].as_str().unwrap().to_owned();
+    let path = format!("/admin/v1/users/{user}/accounts");
+    let mut accounts = Vec::new();
+    for iban in [IBAN, UNUSED_IBAN] {
+        let account = json!({"type": "bankTransfer", "identifier": iban,
+            "name": "Erasedfirst Erasedlast", "verified": true});
+        let opened = context.admin(Method::POST, &path, account).await;
+        accounts.push(opened.assert_status(201).json()["accountId"].as_str().unwrap().to_owned());
+    }
+    OrderFixture::order(context, &acme, None, None).await;
+    let order = format!("update buy_order set user_id = '{user}', account_id = '{}'", accounts[0]);
+    execute(context, &order).await;
+    user
+}
+
+async fn erase(context: &TestContext, user: &str) {
+    let path = format!("/admin/v1/users/{user}");
+    context.admin(Method::PATCH, &path, json!({"deleted": true})).await.assert_status(200);
+}
+
+/// The token of an operator with this role.
+async fn operator(context: &TestContext, role: &str) -> String {
+    let body = json!({"name": role, "roles": [role]});
+    let made = context.admin(Method::POST, "/admin/v1/operators", body).await;
+    made.assert_status(201).json()["token"].as_str().unwrap().to_owned()
+}
+
+async fn open(context: &TestContext, token: &str, user: &str, document: &str) -> Answer {
+    let path = format!("/admin/v1/users/{user}/retained-record{document}");
+    let body = Bytes::from_static(br#"{"reason": "a request of the police"}"#);
+    context.admin_as(Some(token), Method::POST, &path, body).await
+}
+
+#[tokio::test]
+async fn what_law_wants_kept_opens_for_compliance_alone() {
+    let context = TestContext::start().await;
+    let user = customer(&context).await;
+    let compliance = operator(&context, "compliance").await;
+    open(&context, &compliance, &user, "").await.assert_status(404);
+    erase(&context, &user).await;
+    context.core().remove_documents().await.unwrap();
+
+    let dump = dump::of(context.db()).await;
+    for text in ["Erasedfirst", "Erasedlast", "erasedada", "Keizersgracht", IBAN, UNUSED_IBAN] {
+        assert_eq!(dump::found(&dump, text), None, "{text} is in clear");
+    }
+    let path = format!("/admin/v1/users/{user}");
+    let shown = context.admin(Method::GET, &path, json!({})).await.assert_status(200).json();
+    assert_eq!((&shown["deleted"], &shown["personal"]["lastName"]), (&json!(true), &Value::Null));
+
+    for role in ["support", "platform", "owner"] {
+        let token = operator(&context, role).await;
+        open(&context, &token, &user, "").await.assert_status(403);
+    }
+    context
+        .admin(
+            Method::POST,
+            &format!("/admin/v1/users/{user}/retained-record"),
+            json!({"reason": "why"}),
+        )
+        .await
+        .assert_status(403);
+    let path = format!("/admin/v1/users/{user}/retained-record");
+    let no_reason = Bytes::from_static(br#"{"reason": " "}"#);
+    context.admin_as(Some(&compliance), Method::POST, &path, no_reason).await.assert_status(422);
+
+    let kept = open(&context, &compliance, &user, "").await.assert_status(200).json();
+    assert_eq!(kept["personal"]["lastName"], "Erasedlast");
+    assert_eq!(kept["personal"]["dateOfBirth"], "1990-12-10");
+    for contact in ["email", "phoneNumber", "shareToken"] {
+        assert_eq!(kept["personal"][contact], Value::Null, "{contact} is kept");
+    }
+    assert_eq!(kept["accounts"].as_array().unwrap().len(), 1, "the other one was not traded with");
+    assert_eq!(kept["accounts"][0]["identifier"], IBAN);
+    let document = &kept["documents"][0];
+    assert_eq!((&document["type"], &document["side"]), (&json!("passport"), &json!("front")));
+    let id = format!("/documents/{}", document["id"].as_str().unwrap());
+    let seen = open(&context, &compliance, &user, &id).await;
+    assert_eq!(seen.assert_status(200).header("content-type"), Some("image/png"));
+    assert!(seen.bytes() == image());
+    open(&context, &compliance, &user, "/documents/0199a000-0000-7000-8000-000000000006")
+        .await
+        .assert_status(404);
+
+    let path = format!("/admin/v1/audit?target={user}");
+    let audit = context.admin(Method::GET, &path, json!({})).await.json();
+    let openings: Vec<_> = audit
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|row| row["action"].as_str().unwrap().starts_with("user.retained"))
+        .collect();
+    assert_eq!(openings.len(), 3, "{audit}");
+    assert_eq!(openings[2]["actor"], "compliance");
+    assert_eq!(openings[2]["detail"], json!({"reason": "a request of the police"}));
+}
+
+#[tokio::test]
+async fn a_backup_without_the_keys_does_not_bring_an_erased_user_back() {
+    let context = TestContext::start().await;
+    let user = customer(&context).await;
+    // As a dump of every table but those of keys would hold it.
+    execute(&context, "create table backup as table end_user").await;
+    erase(&context, &user).await;
+    let personal = "update end_user u set personal = b.personal, sealed_key = b.sealed_key, \
+        deleted_at = null from backup b where b.user_id = u.user_id";
+    assert_eq!(execute(&context, personal).await, 1);
+    let path = format!("/admin/v1/users/{user}");
+    let shown = context.admin(Method::GET, &path, json!({})).await.assert_status(200).json();
+    assert_eq!((&shown["deleted"], &shown["personal"]["email"]), (&json!(false), &Value::Null));
+    let keys: i64 = sqlx::query_scalar("select count(*) from personal_key")
+        .fetch_one(context.db())
+        .await
+        .unwrap();
+    assert_eq!(keys, 0);
+}
+
+#[tokio::test]
+async fn after_the_retention_nothing_is_left_and_copies_are_unreadable() {
+    let context = TestContext::start().await;
+    let user = customer(&context).await;
+    let compliance = operator(&context, "compliance").await;
+    erase(&context, &user).await;
+    context.core().destroy_retained_records().await.unwrap();
+    let kept = open(&context, &compliance, &user, "").await.assert_status(200).json();
+    let folder = context.core().settings.documents.folder.clone().unwrap();
+    let file = folder.join(kept["documents"][0]["id"].as_str().unwrap());
+    assert!(file.exists(), "the image is kept");
+
+    execute(&context, "create table backup as table retained_record").await;
+    execute(&context, "update retained_record set last_order_at = now() - interval '5 years'")
+        .await;
+    open(&context, &compliance, &user, "").await.assert_status(404);
+    let edge = context.core();
+    tokio::try_join!(edge.destroy_retained_records(), edge.destroy_retained_records()).unwrap();
+    context.core().remove_documents().await.unwrap();
+    assert!(!file.exists(), "the image is gone");
+    for table in ["retained_record", "retention_key"] {
+        assert_eq!(execute(&context, &format!("select from {table}")).await, 0, "{table}");
+    }
+    // A copy that somebody kept has no key any more, and none of another record opens it.
+    execute(&context, "insert into retained_record table backup").await;
+    open(&context, &compliance, &user, "").await.assert_status(404);
+    let other = context.partner("other").await.user("bob").await.log_in().await;
+    let key = format!(
+        "insert into retention_key select r.client_id, r.user_id, k.sealed \
+         from retained_record r, personal_key k where k.user_id = '{}'",
+        other["uuid"].as_str().unwrap()
+    );
+    assert_eq!(execute(&context, &key).await, 1);
+    open(&context, &compliance, &user, "").await.assert_status(500);
+}
+
+#[tokio::test]
+async fn without_an_order_in_the_time_nothing_is_kept() {
+    let context = TestContext::with(|settings| settings.privacy.retention_years = 2).await;
+    let user = customer(&context).await;
+    let compliance = operator(&context, "compliance").await;
+    execute(&context, "update buy_order set created_at = now() - interval '2 years'").await;
+    erase(&context, &user).await;
+    open(&context, &compliance, &user, "").await.assert_status(404);
+    assert_eq!(execute(&context, "select from retained_record").await, 0);
+}
+
+#[tokio::test]
+async fn a_key_that_an_older_edge_stored_is_moved() {
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
+    let older = "with gone as (delete from personal_key returning user_id, sealed) \
+        update end_user u set sealed_key = gone.sealed from gone where gone.user_id = u.user_id";
+    assert_eq!(execute(&context, older).await, 1);
+    ada.get("/api/v1/user/info").await.assert_status(200);
+    let edge = context.core();
+    tokio::try_join!(edge.move_personal_keys(), edge.move_personal_keys()).unwrap();
+    assert_eq!(execute(&context, "select from end_user where sealed_key <> ''").await, 0);
+    assert_eq!(execute(&context, "select from personal_key").await, 1);
+    let info = ada.get("/api/v1/user/info").await.assert_status(200).json();
+    assert_eq!(info["firstName"], "Ada");
+}
