@@ -47,6 +47,8 @@ const DOCUMENT_REMOVAL: Duration = Duration::from_secs(60);
 const RETENTION: Duration = Duration::from_secs(10 * 60);
 /// Interval of looking for users' keys that older edges stored beside the personal data.
 const PERSONAL_KEYS: Duration = Duration::from_secs(60);
+/// Interval of making partitions of the months to come, and of archiving those that are old.
+const PARTITIONS: Duration = Duration::from_secs(60 * 60);
 /// Polling interval of the mail outbox.
 const MAIL: Duration = Duration::from_secs(1);
 /// Longest pause after a run that failed.
@@ -86,6 +88,7 @@ impl Core {
             every("idempotency keys", IDEMPOTENCY_KEYS).run(|| self.forget_idempotency_keys()),
             every("key rotation", KEY_ROTATION).run(|| self.rotate_keys()),
             every("documents", DOCUMENT_REMOVAL).run(|| self.remove_documents()),
+            every("partitions", PARTITIONS).run(|| self.maintain_partitions()),
             every("retention", RETENTION).run(|| self.destroy_retained_records()),
             every("personal keys", PERSONAL_KEYS).run(|| self.move_personal_keys()),
             every("mail", MAIL).run(|| self.send_mail()),

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::approval::Approval;
+use crate::commands::archive::Archive;
 use crate::commands::audit::Audit;
 use crate::commands::config::ConfigCommand;
 use crate::commands::connector::Connector;
@@ -40,6 +41,8 @@ pub(crate) enum Command {
     Serve(Serve),
     /// Bring the schema of the database up to date.
     Migrate(Migrate),
+    /// Archive the months whose retention is over, and make those to come.
+    Archive(Archive),
     /// Start everything on this machine, walk one purchase, keep serving.
     Demo(Demo),
     /// Look for what would stop an edge here.
@@ -87,6 +90,7 @@ impl Command {
         match self {
             Self::Serve(args) => args.run(),
             Self::Migrate(command) => command.run(),
+            Self::Archive(command) => command.run(),
             Self::Demo(command) => command.run(),
             Self::Doctor(command) => command.run(),
             Self::Config(command) => command.run(),

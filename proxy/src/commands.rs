@@ -2,6 +2,7 @@
 //! JSON, so that a script can read it.
 
 pub(crate) mod approval;
+pub(crate) mod archive;
 pub(crate) mod audit;
 pub(crate) mod config;
 pub(crate) mod connector;

@@ -95,6 +95,11 @@ impl TestContext {
         &self.core.clock
     }
 
+    /// The URL of this test's own database, for the role that owns it.
+    pub fn database(&self) -> &str {
+        &self.url
+    }
+
     /// This test's own database.
     pub fn db(&self) -> &PgPool {
         &self.db

@@ -164,6 +164,8 @@ families! {
     db_connections: IntGaugeVec "rampart_db_connections" ["pool", "state"];
     /// Runs of background workers by outcome: ok, failed.
     worker_runs: IntCounterVec "rampart_worker_runs_total" ["worker", "outcome"];
+    /// Months to come that a table has partitions for; below 1, rows go to the default partition.
+    partitions_ahead: IntGaugeVec "rampart_partitions_ahead_months" ["table"];
     /// TLS handshakes by version and outcome.
     tls_handshakes: IntCounterVec "rampart_tls_handshakes_total" ["version", "outcome"];
     /// End of a certificate's validity since the epoch, by its file.

@@ -5,29 +5,25 @@
 //! every migration that it knows and that does not say [`OPTIONAL`]; it serves beside migrations
 //! of later versions until one of them raises `edge_migration_min()`.
 
+mod archive;
+pub(crate) mod partitions;
 mod roles;
+mod turn;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use sqlx::migrate::{Migrate as _, Migration};
 use sqlx::postgres::PgConnectOptions;
-use sqlx::{
-    AssertSqlSafe, Connection as _, Executor, PgConnection, Postgres, Row as _, Transaction,
-};
+use sqlx::{AssertSqlSafe, Connection as _, Executor, PgConnection, Postgres, Row as _};
 
+pub use self::archive::maintain_partitions;
 use crate::platform::clock::Clock;
 use crate::platform::db::{DatabaseError, Lane, MIGRATIONS, Pool, connect_options};
 use crate::platform::settings;
 
 /// The line of a migration without which edges that know it serve as well, such as a new index.
 const OPTIONAL: &str = "-- optional: edges serve without it";
-
-/// The key of the lock that one migrating process holds at a time: "rampart" in ASCII.
-const LOCK_KEY: i64 = 0x0072_616d_7061_7274;
-
-/// Interval at which a process asks whether another one still migrates.
-const TURN_POLL: Duration = Duration::from_millis(100);
 
 /// The state of a database's schema beside the migrations of this version.
 #[derive(Debug)]
@@ -196,25 +192,17 @@ pub async fn migrate(
     settings: &settings::Database,
     mut report: impl FnMut(&Applied),
 ) -> Result<Schema, DatabaseError> {
-    let (key, url) = match &settings.migrate_url {
-        Some(url) => ("database.migrate_url", Some(url)),
-        None => ("database.url", settings.url.as_ref()),
-    };
-    let options = connect_options(key, url)?;
-    let at = format!("{}:{}", options.get_host(), options.get_port());
-    let wait = Duration::from_millis(settings.acquire_timeout_ms);
-    let mut connection = connect(&options, wait).await.map_err(|reason| {
-        DatabaseError::new(format!("Postgres at {at} cannot be used: {reason}"))
-    })?;
+    let (options, mut connection) = connect_to_migrate(settings).await?;
     let schema = Schema::of(&mut connection).await.map_err(unreadable)?;
     if schema.missing().next().is_none()
         && roles::are_granted(&mut connection).await.map_err(unreadable)?
+        && partitions::are_made(&mut connection).await.map_err(unreadable)?
     {
         return Ok(schema);
     }
     let failed = |error| DatabaseError::new(format!("the database cannot be migrated: {error}"));
     let mut turn = PgConnection::connect_with(&options).await.map_err(failed)?;
-    let turn = take_turn(&mut turn).await.map_err(failed)?;
+    let turn = turn::take(&mut turn).await.map_err(failed)?;
     let table = &MIGRATIONS.table_name;
     connection
         .ensure_migrations_table(table)
@@ -234,30 +222,27 @@ pub async fn migrate(
             took: Duration::from_nanos(clock.monotonic_ns() - begun_ns),
         });
     }
+    partitions::create(&mut connection, settings.lock_timeout_ms).await.map_err(failed)?;
     grant_roles(&mut connection).await?;
     turn.commit().await.map_err(failed)?;
     Schema::of(&mut connection).await.map_err(unreadable)
 }
 
-/// Waits until no other process migrates. The transaction holds the lock, which a session would leave
-/// behind on a pooler's connection.
-///
-/// It asks again and again instead of waiting in one statement: that statement's snapshot would be in
-/// the way of an index that the other process creates concurrently.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a lock of Postgres that is waited for holds a snapshot"
-)]
-async fn take_turn(
-    connection: &mut PgConnection,
-) -> Result<Transaction<'_, Postgres>, sqlx::Error> {
-    let mut turn =
-        connection.begin_with("begin; set local idle_in_transaction_session_timeout = 0").await?;
-    let lock = format!("select pg_try_advisory_xact_lock({LOCK_KEY})");
-    while !turn.fetch_one(AssertSqlSafe(lock.clone())).await?.try_get::<bool, _>(0)? {
-        tokio::time::sleep(TURN_POLL).await;
-    }
-    Ok(turn)
+/// Connects as the role that migrates.
+async fn connect_to_migrate(
+    settings: &settings::Database,
+) -> Result<(PgConnectOptions, PgConnection), DatabaseError> {
+    let (key, url) = match &settings.migrate_url {
+        Some(url) => ("database.migrate_url", Some(url)),
+        None => ("database.url", settings.url.as_ref()),
+    };
+    let options = connect_options(key, url)?;
+    let at = format!("{}:{}", options.get_host(), options.get_port());
+    let wait = Duration::from_millis(settings.acquire_timeout_ms);
+    let connection = connect(&options, wait).await.map_err(|reason| {
+        DatabaseError::new(format!("Postgres at {at} cannot be used: {reason}"))
+    })?;
+    Ok((options, connection))
 }
 
 async fn connect(options: &PgConnectOptions, wait: Duration) -> Result<PgConnection, String> {

@@ -6,6 +6,7 @@ mod connectors;
 mod payments;
 mod policy;
 mod prices;
+mod retention;
 
 use std::path::PathBuf;
 
@@ -16,6 +17,7 @@ pub use self::connectors::Connectors;
 pub use self::payments::{Payments, Quotes, Unexpected};
 pub use self::policy::{COMPILER_ARGUMENTS, Policy};
 pub use self::prices::{HttpPrice, PriceSource, Prices};
+pub use self::retention::{Privacy, Retention};
 use crate::platform::crypto::Secret;
 use crate::platform::rate_limit::Quota;
 use rampart_types::CurrencyCode;
@@ -47,6 +49,8 @@ pub struct Settings {
     pub documents: Documents,
     /// Personal data of users who were erased.
     pub privacy: Privacy,
+    /// Time for which rows of tables that grow with every order are kept.
+    pub retention: Retention,
     /// Source of users' limits.
     pub limits: Limits,
     /// Callbacks and webhooks to partners.
@@ -304,22 +308,6 @@ pub struct Callbacks {
 pub struct Documents {
     /// Folder of the local object store.
     pub folder: Option<PathBuf>,
-}
-
-/// `privacy`
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Privacy {
-    /// Time after an erased user's last order for which identity and accounts are kept, sealed, as law
-    /// demands; zero keeps nothing.
-    #[schemars(range(min = 0, max = 100))]
-    pub retention_years: u16,
-}
-
-impl Default for Privacy {
-    fn default() -> Self {
-        Self { retention_years: 5 }
-    }
 }
 
 /// `limits`

@@ -13,6 +13,7 @@ mod connectors;
 mod dca;
 mod deliveries;
 mod events;
+mod growth;
 mod idempotency;
 mod mail;
 mod market;

@@ -1,0 +1,198 @@
+//! Archive of months whose retention is over: each is written to a CSV file, and dropped when the file
+//! is on the disk.
+
+use std::fmt;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use futures::TryStreamExt as _;
+use sqlx::{Connection as _, PgConnection};
+
+use super::partitions::{self, run};
+use super::{connect_to_migrate, turn};
+use crate::Core;
+use crate::platform::db::DatabaseError;
+use crate::platform::error::Result;
+use crate::platform::settings::{self, Retention};
+
+/// Makes the partitions of the months to come, and archives those whose retention is over, under the
+/// role that migrates. Returns the partitions that were archived; `None` if this role does not own the
+/// tables, or another process is at it.
+///
+/// # Errors
+/// One sentence.
+pub async fn maintain_partitions(
+    settings: &settings::Database,
+    retention: &Retention,
+) -> Result<Option<Vec<String>>, DatabaseError> {
+    let failed = |error| DatabaseError::new(format!("partitions cannot be maintained: {error}"));
+    let (options, mut connection) = connect_to_migrate(settings).await?;
+    let mut turn = PgConnection::connect_with(&options).await.map_err(failed)?;
+    let mut turn = turn::begin(&mut turn).await.map_err(failed)?;
+    if !turn::try_take(&mut turn).await.map_err(failed)?
+        || !partitions::create(&mut connection, settings.lock_timeout_ms).await.map_err(failed)?
+    {
+        return Ok(None);
+    }
+    let archived = archive(&mut connection, retention, settings.lock_timeout_ms).await?;
+    turn.commit().await.map_err(failed)?;
+    Ok(Some(archived))
+}
+
+/// Archives the months that are older than their table's retention, and drops them. Returns the names
+/// of their partitions.
+///
+/// # Errors
+/// One sentence. Months before the one that failed are archived.
+async fn archive(
+    connection: &mut PgConnection,
+    retention: &Retention,
+    lock_timeout_ms: u64,
+) -> Result<Vec<String>, DatabaseError> {
+    let mut archived = Vec::new();
+    let Some(folder) = &retention.archive_folder else { return Ok(archived) };
+    for (table, _) in partitions::TABLES {
+        let days = match table {
+            "event" => retention.event_days,
+            _ => retention.order_transition_days,
+        };
+        let Some(days) = days else { continue };
+        let failed =
+            |error: Failure| DatabaseError::new(format!("{table} is not archived: {error}"));
+        for partition in old(connection, table, days).await.map_err(|e| failed(e.into()))? {
+            move_out(connection, (table, &partition), folder, lock_timeout_ms)
+                .await
+                .map_err(failed)?;
+            archived.push(partition);
+        }
+    }
+    Ok(archived)
+}
+
+/// A failure of the database or of the file.
+#[derive(Debug)]
+enum Failure {
+    Database(sqlx::Error),
+    File(io::Error),
+    /// This role does not see every row.
+    Hidden,
+}
+
+impl From<sqlx::Error> for Failure {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Database(error)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::File(error)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Database(error) => error.fmt(f),
+            Self::File(error) => write!(f, "the folder cannot be written: {error}"),
+            Self::Hidden => f.write_str("the role that migrates does not see every tenant"),
+        }
+    }
+}
+
+/// The partitions whose last month has ended this many days ago, oldest first. What was before the
+/// first month ends where that begins.
+async fn old(
+    connection: &mut PgConnection,
+    table: &str,
+    days: u32,
+) -> Result<Vec<String>, sqlx::Error> {
+    sqlx::query_scalar(
+        r"
+        select name from (
+            select c.relname::text as name,
+                case when c.relname ~ '_before_\d{4}_\d{2}$' then interval '0'
+                    else interval '1 month' end
+                + to_date(right(c.relname, 7), 'YYYY_MM') as ends_at
+            from pg_inherits join pg_class c on c.oid = inhrelid
+            where inhparent = to_regclass($1) and c.relname ~ '_\d{4}_\d{2}$'
+        ) month
+        where ends_at <= now() at time zone 'utc' - make_interval(days => $2)
+        order by ends_at
+        ",
+    )
+    .bind(table)
+    .bind(i32::try_from(days).unwrap_or(i32::MAX))
+    .fetch_all(connection)
+    .await
+}
+
+/// Writes a partition to a file and drops it in one transaction, which nobody writes the partition
+/// within.
+async fn move_out(
+    connection: &mut PgConnection,
+    (table, partition): (&str, &str),
+    folder: &Path,
+    lock_timeout_ms: u64,
+) -> Result<(), Failure> {
+    let mut tx = connection.begin().await?;
+    run(&mut tx, &format!("set local lock_timeout = {lock_timeout_ms}")).await?;
+    run(&mut tx, "set local statement_timeout = 0").await?;
+    run(&mut tx, "set local rampart.all_tenants = 'on'").await?;
+    run(&mut tx, &format!("lock table {partition} in share mode")).await?;
+    let sees_all = "select sees_all_tenants() or not row_security_active($1)";
+    if !sqlx::query_scalar::<_, bool>(sees_all).bind(partition).fetch_one(&mut *tx).await? {
+        return Err(Failure::Hidden);
+    }
+    fs::create_dir_all(folder)?;
+    let (path, part) =
+        (folder.join(format!("{partition}.csv")), folder.join(format!("{partition}.csv.part")));
+    let mut options = OpenOptions::new();
+    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&part)?;
+    // A query, because row-level security refuses to copy a table.
+    let copy = format!("copy (table {partition}) to stdout with (format csv, header)");
+    {
+        let mut rows = tx.copy_out_raw(&copy).await?;
+        while let Some(bytes) = rows.try_next().await? {
+            file.write_all(&bytes)?;
+        }
+    }
+    file.sync_all()?;
+    fs::rename(&part, &path)?;
+    fs::File::open(folder)?.sync_all()?;
+    run(&mut tx, &format!("alter table {table} detach partition {partition}")).await?;
+    run(&mut tx, &format!("drop table {partition}")).await?;
+    tx.commit().await?;
+    Ok(())
+}
+
+impl Core {
+    /// Makes the partitions of the months to come and archives old ones, if the role of this edge's
+    /// connections may; `rampart migrate` and `rampart archive` do it otherwise. Shows how many months
+    /// are ready: one run of a worker. What cannot be made or archived is logged, and tried again at
+    /// the next run.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub async fn maintain_partitions(&self) -> Result<()> {
+        let (database, retention) = (&self.settings.database, &self.settings.retention);
+        let mut connection = self.db.acquire().await?;
+        if database.migrate_url.is_some() || partitions::is_owner(&mut *connection).await? {
+            match maintain_partitions(database, retention).await {
+                Ok(archived) => {
+                    for partition in archived.into_iter().flatten() {
+                        tracing::info!(partition, "a month was archived and dropped");
+                    }
+                }
+                Err(error) => tracing::error!(%error, "partitions are not maintained"),
+            }
+        }
+        for (table, _) in partitions::TABLES {
+            let ahead = partitions::ahead(&mut *connection, table).await?;
+            self.metrics.partitions_ahead.with_label_values(&[table]).set(ahead.into());
+        }
+        Ok(())
+    }
+}

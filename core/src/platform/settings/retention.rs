@@ -1,0 +1,37 @@
+//! Retention of what is past: records of erased users, and tables that grow with every order.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// `privacy`
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Privacy {
+    /// Time after an erased user's last order for which identity and accounts are kept, sealed, as law
+    /// demands; zero keeps nothing.
+    #[schemars(range(min = 0, max = 100))]
+    pub retention_years: u16,
+}
+
+impl Default for Privacy {
+    fn default() -> Self {
+        Self { retention_years: 5 }
+    }
+}
+
+/// `retention`
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Retention {
+    /// Age above which a month of events is archived and dropped.
+    #[schemars(range(min = 30, max = 36_500), extend("x-default" = "none: they stay"))]
+    pub event_days: Option<u32>,
+    /// The same for the timelines of orders.
+    #[schemars(range(min = 30, max = 36_500), extend("x-default" = "none: they stay"))]
+    pub order_transition_days: Option<u32>,
+    /// Folder that months are written to as CSV files before they are dropped; without one they stay.
+    #[schemars(extend("x-default" = "none"))]
+    pub archive_folder: Option<PathBuf>,
+}

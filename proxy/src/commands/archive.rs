@@ -1,0 +1,43 @@
+//! `rampart archive`: archives months whose retention is over.
+
+use clap::Args;
+use rampart_core::platform::schema;
+
+use super::Target;
+use crate::server;
+use crate::startup_error::StartupError;
+
+/// Writes each month whose retention (`retention.*_days`) is over to a file in
+/// `retention.archive_folder` and drops it, and makes the partitions of the months to come, under the
+/// role of `database.migrate_url`.
+#[derive(Debug, Args)]
+pub(crate) struct Archive {
+    #[command(flatten)]
+    target: Target,
+}
+
+impl Archive {
+    /// Archives them and prints a line for each.
+    ///
+    /// # Errors
+    /// One sentence: what could not be reached, made or written.
+    pub(crate) fn run(self) -> Result<(), StartupError> {
+        let config = self.target.load()?;
+        let maintained = schema::maintain_partitions(&config.core.database, &config.core.retention);
+        let maintained = server::runtime(1)?
+            .block_on(maintained)
+            .map_err(|e| StartupError::from(e.to_string()))?;
+        let archived = maintained.ok_or_else(|| {
+            StartupError::from(
+                "nothing was done: the role does not own the tables, or another process migrates \
+                 or archives"
+                    .to_owned(),
+            )
+        })?;
+        for partition in &archived {
+            println!("archived {partition}");
+        }
+        println!("{} partitions were archived", archived.len());
+        Ok(())
+    }
+}

@@ -1,0 +1,195 @@
+//! Tables that grow with every order: partitions by month, their archive, and reads that cost what
+//! they find.
+
+mod plans;
+
+use std::path::PathBuf;
+
+use rampart_core::platform::crypto::Secret;
+use rampart_core::platform::db::MIGRATIONS;
+use rampart_core::platform::schema;
+use rampart_core::platform::settings::{Database, Retention};
+use rampart_tests::cluster;
+use rampart_tests::order_fixture::OrderFixture;
+use rampart_tests::test_context::TestContext;
+use sqlx::{AssertSqlSafe, PgPool};
+
+const TABLES: [&str; 2] = ["event", "order_transition"];
+
+async fn execute(pool: &PgPool, statement: &str) -> u64 {
+    let statement = AssertSqlSafe(statement.to_owned());
+    sqlx::query(statement).execute(pool).await.unwrap().rows_affected()
+}
+
+async fn count(pool: &PgPool, table: &str) -> i64 {
+    let statement = AssertSqlSafe(format!("select count(*) from {table}"));
+    sqlx::query_scalar(statement).fetch_one(pool).await.unwrap()
+}
+
+/// The partitions of a table, by name.
+async fn partitions(pool: &PgPool, table: &str) -> Vec<String> {
+    sqlx::query_scalar(
+        "select relname::text from pg_inherits join pg_class c on c.oid = inhrelid \
+         where inhparent = to_regclass($1) order by 1",
+    )
+    .bind(table)
+    .fetch_all(pool)
+    .await
+    .unwrap()
+}
+
+/// The name of the month so many months from now.
+async fn month(pool: &PgPool, ahead: i32) -> String {
+    sqlx::query_scalar(
+        "select to_char(now() at time zone 'utc' + make_interval(months => $1), 'YYYY_MM')",
+    )
+    .bind(ahead)
+    .fetch_one(pool)
+    .await
+    .unwrap()
+}
+
+/// The settings of the owner of a test's database.
+fn owner(context: &TestContext) -> Database {
+    Database { url: Some(Secret::new(context.database())), ..Database::default() }
+}
+
+/// A folder of this test's own.
+fn folder(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("rampart-archive-{name}-{}", std::process::id()))
+}
+
+/// A context with an order that has ended: an event, a transition and a delivery.
+async fn traded() -> TestContext {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    OrderFixture::ended(&context, &acme, "https://shop.example.com/hook").await;
+    context
+}
+
+#[tokio::test]
+async fn months_are_made_ahead_and_keep_their_rows() {
+    let context = traded().await;
+    let db = context.db();
+    let next = month(db, 1).await;
+    for table in TABLES {
+        let mut expected = vec![format!("{table}_before_{next}"), format!("{table}_default")];
+        for ahead in 1..=3 {
+            expected.push(format!("{table}_{}", month(db, ahead).await));
+        }
+        expected.sort();
+        assert_eq!(partitions(db, table).await, expected);
+        assert!(count(db, &format!("{table}_before_{next}")).await > 0, "{table}");
+    }
+    let in_month = "insert into event (client_id, event_id, type, payload, created_at) \
+        select client_id, (lpad(to_hex((extract(epoch from now() + interval '1 month') * 1000) \
+            ::bigint), 12, '0') || '7' || repeat('1', 19))::uuid, type, payload, created_at \
+        from event limit 1";
+    assert_eq!(execute(db, in_month).await, 1);
+    assert_eq!(count(db, &format!("event_{next}")).await, 1);
+    // An edge, whose roles own nothing, makes none and says how many there are.
+    context.core().maintain_partitions().await.unwrap();
+    let metrics = context.core().metrics_text();
+    assert!(metrics.contains(r#"rampart_partitions_ahead_months{table="event"} 3"#), "{metrics}");
+    let dropped = format!("drop table event_{}", month(db, 3).await);
+    execute(db, &dropped).await;
+    context.core().maintain_partitions().await.unwrap();
+    let metrics = context.core().metrics_text();
+    assert!(metrics.contains(r#"rampart_partitions_ahead_months{table="event"} 2"#), "{metrics}");
+    let made = schema::maintain_partitions(&owner(&context), &Retention::default()).await;
+    assert_eq!(made.unwrap(), Some(Vec::new()));
+    assert_eq!(partitions(db, "event").await.len(), 5);
+}
+
+#[tokio::test]
+async fn rows_of_an_older_schema_are_carried_over() {
+    let url = cluster::empty_database().await;
+    let pool = cluster::pool(&url).await;
+    MIGRATIONS.run_to(50, &pool).await.unwrap();
+    for statement in [
+        "insert into client (client_id, slug, name, mode, username, revision, created_at) \
+         values (gen_random_uuid(), 'acme', 'Acme', 'test', 'acme', 1, now())",
+        "insert into buy_order (client_id, order_id, quote_id, status, pair, payment_method, \
+             wallet_address, wallet_type, fiat_amount, fiat_currency, crypto_amount, \
+             crypto_currency, price, partner_fee, provider_fee, payment_method_fee, network_fee, \
+             spread_fee, affiliate_fee, is_estimated_quote, terms_digest, created_at, updated_at) \
+         select client_id, 7, gen_random_uuid(), 'pending', 'BTC-EUR', 'creditCard', 'bc1q', \
+             'unhosted', 100, 'EUR', 1, 'BTC', 1, 0, 0, 0, 0, 0, 0, false, '', now(), now() \
+         from client",
+        "insert into event (client_id, event_id, type, order_id, payload, created_at) \
+         select client_id, '0199a000-0000-7000-8000-000000000001', 'order.created', 7, '{}', now() \
+         from client",
+        "insert into delivery (client_id, delivery_id, event_id, order_id, url, next_attempt_at, \
+             created_at) \
+         select client_id, '0199a000-0000-7000-8000-000000000002', event_id, 7, 'https://a', now(), \
+             now() from event",
+        "insert into order_transition (client_id, order_id, transition_id, at, to_status, cause, \
+             actor) \
+         select client_id, 7, '0199a000-0000-7000-8000-000000000003', now(), 'pending', \
+             'confirmed', 'edge' from client",
+    ] {
+        assert_eq!(execute(&pool, statement).await, 1, "{statement}");
+    }
+    let settings = Database { url: Some(Secret::new(url)), ..Database::default() };
+    schema::migrate(&settings, |_| ()).await.unwrap();
+    for table in TABLES {
+        assert_eq!((count(&pool, table).await, partitions(&pool, table).await.len()), (1, 5));
+    }
+    let unknown = "insert into order_transition select client_id, 8, gen_random_uuid(), at, \
+        from_status, to_status, cause, reason, actor from order_transition";
+    assert!(sqlx::query(unknown).execute(&pool).await.is_err(), "an order that does not exist");
+}
+
+#[tokio::test]
+async fn a_month_is_archived_before_it_is_dropped() {
+    let context = traded().await;
+    let db = context.db();
+    let (owner, folder) = (owner(&context), folder("event"));
+    let event: String =
+        sqlx::query_scalar("select min(event_id::text) from event").fetch_one(db).await.unwrap();
+    // Its time has come.
+    let next = month(db, 1).await;
+    execute(db, &format!("alter table event_before_{next} rename to event_before_2020_01")).await;
+    let mut retention = Retention { event_days: Some(30), ..Retention::default() };
+    let maintain = async |retention: &Retention| {
+        schema::maintain_partitions(&owner, retention).await.unwrap().unwrap()
+    };
+    assert_eq!(maintain(&retention).await, [""; 0], "without a folder it stays");
+    retention.archive_folder = Some(folder.clone());
+    retention.event_days = None;
+    assert_eq!(maintain(&retention).await, [""; 0], "without a retention it stays");
+    retention.event_days = Some(30);
+    let events = count(db, "event").await;
+    assert!(events > 0);
+    assert_eq!(maintain(&retention).await, ["event_before_2020_01"]);
+    let archived = std::fs::read_to_string(folder.join("event_before_2020_01.csv")).unwrap();
+    assert!(archived.starts_with("client_id,event_id,type,order_id,payload,created_at\n"));
+    assert!(archived.contains(&event), "{archived}");
+    assert_eq!(archived.lines().count(), 1 + usize::try_from(events).unwrap());
+    assert_eq!((count(db, "event").await, partitions(db, "event").await.len()), (0, 4));
+    assert!(count(db, "order_transition").await > 0, "each table has a retention of its own");
+    // What comes then is kept, whatever its month.
+    let acme = context.partner("later").await;
+    OrderFixture::ended(&context, &acme, "https://shop.example.com/hook").await;
+    assert!(count(db, "event_default").await > 0);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[tokio::test]
+async fn what_cannot_be_written_is_not_dropped() {
+    let context = traded().await;
+    let db = context.db();
+    let next = month(db, 1).await;
+    execute(db, &format!("alter table event_before_{next} rename to event_before_2020_01")).await;
+    let file = folder("file");
+    std::fs::write(&file, "in the way").unwrap();
+    let retention = Retention {
+        event_days: Some(30),
+        archive_folder: Some(file.clone()),
+        ..Retention::default()
+    };
+    let failed = schema::maintain_partitions(&owner(&context), &retention).await.unwrap_err();
+    assert!(failed.to_string().contains("the folder cannot be written"), "{failed}");
+    assert!(count(db, "event").await > 0);
+    std::fs::remove_file(file).unwrap();
+}
