@@ -1,4 +1,6 @@
-//! Path i: what paths a and b cost when there are many partners, and many orders.
+//! Path i: what paths a and b, a list and a search cost when there are many partners, and many orders.
+
+use rampart_tests::edge::ADMIN_TOKEN;
 
 use super::orders::reads;
 use super::{CATALOGUE, Run};
@@ -26,8 +28,17 @@ const ORDERS: Row = Row {
     ..PARTNERS
 };
 
+const LIST: Row =
+    Row { what: "order list among 5,000,000, growth", peer: "among 10,000", ..ORDERS };
+const SEARCH: Row = Row { what: "operators' search among 5,000,000, growth", ..LIST };
+
+/// A page of the partner's newest orders.
+const PAGE: &str = "/api/v2/buy/orders?limit=20";
+/// The newest orders of every partner that wait for a person.
+const BLOCKED: &str = "/admin/v1/orders?limit=20&status=blocked";
+
 /// The rows.
-pub(super) const ROWS: [Row; 2] = [PARTNERS, ORDERS];
+pub(super) const ROWS: [Row; 4] = [PARTNERS, ORDERS, LIST, SEARCH];
 
 /// Measures them: the large database is ours, the small one the peer's.
 pub(super) fn compare(
@@ -35,7 +46,7 @@ pub(super) fn compare(
     environment: &Environment,
     (small, large): (&Database, &Database),
 ) {
-    if run.wants(&[ORDERS]) {
+    if run.wants(&[ORDERS, LIST, SEARCH]) {
         // A server that has run for a day has read its orders before.
         environment.runtime.block_on(async { tokio::join!(read(small), read(large)) });
     }
@@ -52,6 +63,22 @@ pub(super) fn compare(
         ours: cpu(vec![large.process(), postgres], reads(&large)),
         peer: cpu(vec![small.process(), postgres], reads(&small)),
     });
+    for (row, target) in [(LIST, list as fn(&Side<'_>) -> Target), (SEARCH, search)] {
+        run.compare(Comparison {
+            row,
+            ours: cpu(vec![large.process(), postgres], target(&large)),
+            peer: cpu(vec![small.process(), postgres], target(&small)),
+        });
+    }
+}
+
+fn list(side: &Side<'_>) -> Target {
+    side.get(PAGE, &side.token)
+}
+
+fn search(side: &Side<'_>) -> Target {
+    let credential = format!("authorization: Bearer {ADMIN_TOKEN}");
+    Target { scheme: "http", ..Target::get(side.edge.admin, BLOCKED, Some(credential)) }
 }
 
 /// Brings tables and indexes into the memory of Postgres, which has room for them.

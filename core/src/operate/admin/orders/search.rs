@@ -1,10 +1,13 @@
 //! `GET /admin/v1/orders`
 
+mod find;
+
 use chrono::{DateTime, Utc};
 use http::Method;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use self::find::find;
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Kind, optional};
@@ -16,7 +19,7 @@ use crate::operate::admin::operator::Operator;
 use crate::platform::error::{Denial, Result};
 use crate::trading::orders::status::OrderStatus;
 use crate::trading::quotes::Side;
-use rampart_types::JsonDecimal;
+use rampart_types::{JsonDecimal, OrderId};
 
 /// Most orders of one answer.
 const ORDERS_MAX: i64 = 200;
@@ -33,8 +36,8 @@ impl Endpoint for SearchOrders {
     const ROLES: &'static [Role] = Role::ALL;
     const DOC: Doc = Doc {
         summary: "Search orders",
-        details: "Orders that meet every criterion, newest first, at most 200; `to` with the \
-                  `date` of the last one continues.",
+        details: "Orders that meet every criterion, newest first, at most 200; `after` with the \
+                  `id` of the last one continues.",
         query: &[
             optional("partner", Kind::Text, "The partner's slug."),
             optional("side", Kind::OneOf(&["buy", "sell"]), "The side, seen from the user."),
@@ -44,6 +47,11 @@ impl Endpoint for SearchOrders {
             optional("transactionId", Kind::Text, "The transaction on chain."),
             optional("from", Kind::Format("date-time"), "Least time of creation."),
             optional("to", Kind::Format("date-time"), "Time of creation that is too late."),
+            optional(
+                "after",
+                Kind::Integer(1, i64::MAX),
+                "Only orders behind the one of this number.",
+            ),
             optional("limit", Kind::Integer(1, ORDERS_MAX), "Most orders of the answer."),
         ],
         answer: r#"[{"id": 1234567890123456, "side": "buy", "partner": "acme",
@@ -62,49 +70,13 @@ impl Endpoint for SearchOrders {
             return Err(Denial::unprocessable("status: not an order's status").into());
         }
         let limit = limit(members.limit.as_deref(), ORDERS_MAX)?;
-        Ok(Search { criteria: members, limit })
+        let after = members.after.as_deref().map(str::parse).transpose();
+        let after = after.map_err(|_| Denial::unprocessable("after: not an order's number"))?;
+        Ok(Search { criteria: members, limit, after })
     }
 
     async fn call(core: &Core, _: Operator, search: Search) -> Result<Json<Vec<Listed>>> {
-        let Search { criteria, limit } = search;
-        let rows = sqlx::query!(
-            r#"
-            select c.slug as "slug!", order_id as "order_id!", side as "side!",
-                o.status as "status!", pair as "pair!", fiat_amount as "fiat_amount!",
-                fiat_currency as "fiat_currency!", partner_reference,
-                o.created_at as "created_at!"
-            from (
-                select client_id, order_id, 'buy' as side, status, pair, fiat_amount,
-                    fiat_currency, partner_reference, wallet_address, transaction_id, created_at
-                from buy_order
-                union all
-                select client_id, order_id, 'sell' as side, status, pair, fiat_amount,
-                    fiat_currency, partner_reference, wallet_address, transaction_id, created_at
-                from sell_order
-            ) o join client c on c.client_id = o.client_id
-            where ($1::text is null or c.slug = $1)
-                and ($2::text is null or o.status = $2)
-                and ($3::text is null or partner_reference = $3)
-                and ($4::text is null or wallet_address = $4)
-                and ($5::text is null or transaction_id = $5)
-                and ($6::timestamptz is null or o.created_at >= $6)
-                and ($7::timestamptz is null or o.created_at < $7)
-                and ($8::text is null or side = $8)
-            order by o.created_at desc, order_id desc
-            limit $9
-            "#,
-            criteria.partner,
-            criteria.status,
-            criteria.partner_order_identifier,
-            criteria.wallet_address,
-            criteria.transaction_id,
-            criteria.from,
-            criteria.to,
-            criteria.side.map(|side| side.to_string()),
-            limit,
-        )
-        .fetch_all(&core.db)
-        .await?;
+        let rows = find(core, &search).await?;
         let orders = rows.into_iter().map(|row| Listed {
             id: row.order_id,
             side: row.side,
@@ -127,6 +99,7 @@ impl Endpoint for SearchOrders {
 pub struct Search {
     criteria: Criteria,
     limit: i64,
+    after: Option<OrderId>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -140,6 +113,7 @@ struct Criteria {
     transaction_id: Option<String>,
     from: Option<DateTime<Utc>>,
     to: Option<DateTime<Utc>>,
+    after: Option<String>,
     limit: Option<String>,
 }
 
