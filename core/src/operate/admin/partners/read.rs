@@ -46,7 +46,8 @@ impl Endpoint for ListPartners {
     const ROLES: &'static [Role] = Role::ALL;
     const DOC: Doc = Doc {
         summary: "List partners",
-        details: "In the order of their slugs, at most 1000; `after` continues.",
+        details: "In the order of their slugs, at most 1000; `after` continues. The house, whose \
+                  book has what is nobody's, is not one.",
         query: &[optional(
             "after",
             Kind::Sized(0, SLUG_CHARS_MAX),
@@ -68,7 +69,7 @@ impl Endpoint for ListPartners {
         let partners = sqlx::query_as!(
             Listed,
             "select slug, name, mode, status, created_at from client where slug > $1 \
-             order by slug limit $2",
+             and slug <> 'house' order by slug limit $2",
             after.unwrap_or_default(),
             PARTNERS_MAX,
         )
