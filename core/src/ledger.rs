@@ -91,7 +91,7 @@ impl Posting {
     }
 }
 
-/// What an entry is about.
+/// The subject of an entry.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Subject {
     pub(crate) client: ClientId,

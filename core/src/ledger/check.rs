@@ -12,7 +12,7 @@ use crate::trading::quotes::Side;
 /// Orders, or entries, of one page.
 const PAGE_ROWS: i64 = 2_000;
 
-/// What is off, and where.
+/// Something that is off, and its place.
 #[derive(Debug)]
 pub(crate) struct Problem {
     pub(crate) subject: String,
@@ -24,7 +24,7 @@ pub(crate) struct Problem {
 pub(crate) struct Page {
     pub(crate) checked: usize,
     pub(crate) problems: Vec<Problem>,
-    /// Where the next page begins; `None` after the last one.
+    /// The begin of the next page; `None` after the last one.
     pub(crate) next: Option<String>,
 }
 
@@ -46,7 +46,7 @@ pub(crate) async fn check(core: &Core, after: Option<&str>) -> Result<Page> {
     }
 }
 
-/// What an order's row says, and what its postings come to.
+/// An order's row, and the sums of its postings.
 #[derive(Debug)]
 struct Booked {
     side: Side,

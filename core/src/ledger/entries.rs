@@ -69,7 +69,7 @@ impl OrderAmounts {
         postings
     }
 
-    /// What leaves us when the user is paid out through this connector.
+    /// The payout through this connector: it is owed no more, and leaves us.
     pub(crate) fn sending(&self, connector: &str) -> Vec<Posting> {
         let (payout, currency) = self.payout();
         vec![

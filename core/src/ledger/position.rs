@@ -15,7 +15,7 @@ pub(crate) struct Sum {
     amount: Decimal,
 }
 
-/// What the entries of an order come to. It holds as long as the order's row is locked.
+/// The sums of the entries of an order. They hold as long as the order's row is locked.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Position(Vec<Sum>);
 

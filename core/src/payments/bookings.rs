@@ -1,4 +1,4 @@
-//! What an order's change of state writes into the books, in the transaction of the change: the
+//! Bookings of an order's change of state, written in the transaction of the change: the
 //! payment that caused it, unless it was recorded before, and the entries.
 
 use chrono::{DateTime, Utc};

@@ -1,4 +1,4 @@
-//! What a recorded payment means: its entry in the books, and what follows for its order.
+//! The meaning of a recorded payment: its entry in the books, and what follows for its order.
 
 use rust_decimal::Decimal;
 use serde_json::json;
@@ -22,8 +22,8 @@ use crate::trading::quotes::Side;
 use crate::trading::sell::status::SaleEvent;
 use rampart_types::{ClientId, JsonDecimal};
 
-/// How often payouts of an order were told of, by their begins and by their ends, the report at hand
-/// included; and how often one has come back before.
+/// Counts of an order's payouts by the reports of their begins and of their ends, the report at hand
+/// included, and of those that have come back before.
 struct Sent {
     begun: i64,
     ended: i64,
@@ -140,7 +140,7 @@ impl Recording<'_> {
         Ok(post(conn, self.core, kind, &self.subject(), postings).await?)
     }
 
-    /// What the order's entries come to; without an order, those of what has none.
+    /// The sums of the order's entries; without an order, those of what has none.
     async fn position(&self, conn: &mut Connection) -> Result<Position> {
         let order = self.order.as_ref().map(|order| order.order.number());
         Ok(Position::of(conn, self.client, order).await?)

@@ -27,7 +27,7 @@ pub(super) struct Refund<'a> {
     pub(super) payment: Uuid,
     pub(super) amount: Decimal,
     pub(super) currency: &'a str,
-    /// Where the amount is owed until now.
+    /// Account in which the amount is owed until now.
     pub(super) from: AccountKind,
     pub(super) actor: &'a str,
     pub(super) reason: Option<&'a str>,

@@ -22,7 +22,7 @@ pub fn house() -> ClientId {
     Uuid::from_u128(HOUSE).into()
 }
 
-/// What a report is of.
+/// The kind of a payment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PaymentKind {
     /// Fiat arrived.
@@ -108,7 +108,7 @@ pub struct Report {
     pub connector: String,
     /// The provider's own name for it: 1 to 255 characters.
     pub provider_reference: String,
-    /// What it is of.
+    /// Its kind.
     pub kind: PaymentKind,
     /// Above zero, in whole units of the currency or asset.
     pub amount: Decimal,
@@ -122,7 +122,7 @@ pub struct Report {
     pub transaction_id: Option<String>,
     /// When it happened, as the provider says.
     pub occurred_at: DateTime<Utc>,
-    /// Who reports: the connector's name, or an operator.
+    /// The connector's name, or the operator who reports.
     pub actor: String,
     /// The operator's words.
     pub reason: Option<String>,
@@ -160,7 +160,7 @@ impl PaymentState {
     }
 }
 
-/// What became of a report.
+/// The result of recording a report.
 #[derive(Clone, Debug)]
 pub struct Recorded {
     /// The payment.

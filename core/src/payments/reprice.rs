@@ -8,7 +8,7 @@ use rampart_types::FeeBreakdown;
 use rampart_types::decimal::{divide_down, sum};
 use rampart_types::money::{fiat_value, round_fiat};
 
-/// What the catalogue says of an order's currencies and payment method.
+/// Decimals of an order's currencies and its payment method's fixed fee, by the catalogue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Units {
     /// Decimals of the fiat currency.

@@ -22,7 +22,7 @@ pub(crate) struct Line {
     /// Negative for what left the account.
     pub(crate) amount: Decimal,
     pub(crate) currency: String,
-    /// What the payer has written.
+    /// The payer's words.
     pub(crate) reference: String,
     /// The bank's own name for it; made of the line's contents where the bank gives none.
     pub(crate) provider_reference: String,
@@ -65,7 +65,7 @@ impl Line {
     }
 }
 
-/// Why a statement cannot be read.
+/// The reason that a statement cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unreadable(pub(crate) String);
 

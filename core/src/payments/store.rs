@@ -86,7 +86,7 @@ pub(crate) fn currency_of(core: &Core, text: &str) -> (String, bool) {
     }
 }
 
-/// What has been given back of an order, by currency.
+/// Amounts given back of an order, by currency.
 ///
 /// # Errors
 /// The database's.
