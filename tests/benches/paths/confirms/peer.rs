@@ -96,6 +96,7 @@ fn insert(side: &Side<'_>, own: &Value, drawn: &str) -> String {
         "wallet_address": "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq",
         "wallet_type": "unhosted",
         "fiat_amount": "250",
+        "limit_amount": "250",
         "fiat_currency": "EUR",
         "crypto_amount": "0.00262011",
         "crypto_currency": "BTC",
