@@ -19,6 +19,7 @@ mod check;
 pub(crate) mod decision_replay;
 pub(crate) mod dry_run;
 mod evaluate;
+mod key_name;
 pub(crate) mod keys;
 mod kinds;
 pub(crate) mod lifecycle;

@@ -321,8 +321,7 @@ pub struct Limits {
     /// PEM file with the authorities that the backend's certificate is checked against.
     #[schemars(extend("x-default" = "none: the system's authorities"))]
     pub upstream_ca: Option<PathBuf>,
-    /// Fiat currency that all limits are in, those of verification levels too. An order counts in
-    /// it at the rate of its confirm.
+    /// Fiat currency of all limits, in which an order counts at the rate of its confirm.
     pub currency: CurrencyCode,
 }
 

@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use rampart_plugins::VerificationKey;
 use serde_json::{Value, json};
 
+use super::key_name;
 use super::lifecycle::error::LifecycleError;
 use super::lifecycle::target::Target;
 use super::manifest::fingerprint;
@@ -17,8 +18,6 @@ use crate::platform::revision;
 use crate::policies::runtime::{self, ALGORITHMS, seal_context};
 use rampart_types::ClientId;
 
-/// Longest name of a key, in bytes.
-const NAME_BYTES_MAX: usize = 64;
 /// Most keys of one partner.
 const KEYS_MAX: i64 = 100;
 
@@ -81,7 +80,7 @@ pub(crate) async fn put(
     if not_before.zip(not_after).is_some_and(|(from, to)| from >= to) {
         return Err(LifecycleError::Invalid("notAfter: it is not after notBefore".into()));
     }
-    check_name(name)?;
+    key_name::check(name)?;
     let known = runtime::algorithm(algorithm).ok_or_else(|| {
         let names: Vec<_> = ALGORITHMS.iter().map(|(name, _)| *name).collect();
         LifecycleError::Invalid(format!("algorithm: one of {}", names.join(", ")))
@@ -144,18 +143,6 @@ fn change_of(action: &str, slug: &str, name: &str) -> ChangeStatement {
         partner: Some(slug.to_owned()),
         key: Some(name.to_owned()),
         ..ChangeStatement::default()
-    }
-}
-
-/// Checks the name of a key.
-///
-/// # Errors
-/// [`LifecycleError::Invalid`] with the allowed form.
-pub(super) fn check_name(name: &str) -> Result<(), LifecycleError> {
-    let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
-    match (1..=NAME_BYTES_MAX).contains(&name.len()) && name.bytes().all(allowed) {
-        true => Ok(()),
-        false => Err(LifecycleError::Invalid("name: 1 to 64 of a-z, A-Z, 0-9, -, _ and .".into())),
     }
 }
 

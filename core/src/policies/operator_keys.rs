@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 
-use super::keys::check_name;
+use super::key_name;
 use super::lifecycle::error::LifecycleError;
 use super::manifest::fingerprint;
 use super::signed_change;
@@ -63,7 +63,7 @@ pub(crate) async fn register(
     (name, pem): (&str, &str),
     signed: Option<&SignedChange>,
 ) -> Result<(), LifecycleError> {
-    check_name(name)?;
+    key_name::check(name)?;
     if core.policies.root_key(name).is_some() {
         return Err(LifecycleError::Conflict("the name is that of a root key"));
     }
