@@ -17,7 +17,6 @@ pub use self::connections::{ConnectionMeter, RequestInFlight};
 pub(crate) use self::database::PoolMeters;
 use self::partner_series::{ABORTED, Families, PartnerSeries, Series};
 use crate::Core;
-use crate::platform::db::BrokenRow;
 use crate::platform::error::Code;
 
 /// Upper bounds of the buckets of request times, in seconds.
@@ -306,12 +305,7 @@ impl Core {
             let length = i64::try_from(length).unwrap_or(i64::MAX);
             self.metrics.queue_length.with_label_values(&[queue]).set(length);
         }
-        let snapshot = self.snapshots.current();
-        for table in BrokenRow::TABLES {
-            let broken = snapshot.broken_rows().filter(|row| row.table == table).count();
-            let broken = i64::try_from(broken).unwrap_or(i64::MAX);
-            self.metrics.broken_rows.with_label_values(&[table]).set(broken);
-        }
+        self.update_broken_rows();
         self.update_breaker_gauges();
         self.metrics.render()
     }

@@ -103,6 +103,16 @@ impl Core {
         });
         Ok(())
     }
+
+    /// Sets the gauge of rows that were left out.
+    pub(crate) fn update_broken_rows(&self) {
+        let snapshot = self.snapshots.current();
+        for table in BrokenRow::TABLES {
+            let broken = snapshot.broken_rows().filter(|row| row.table == table).count();
+            let broken = i64::try_from(broken).unwrap_or(i64::MAX);
+            self.metrics.broken_rows.with_label_values(&[table]).set(broken);
+        }
+    }
 }
 
 impl Snapshot {
