@@ -1,6 +1,7 @@
 //! Construction of the core from settings.
 
 use std::collections::HashMap;
+use std::io;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,6 +29,7 @@ use crate::platform::metrics::Metrics;
 use crate::platform::object_store::DocumentStore;
 use crate::platform::schema::{self, Applied, Schema};
 use crate::platform::settings::{self, Settings};
+use crate::platform::telemetry::Telemetry;
 use crate::policies::ShadowQueue;
 use crate::policies::runtime::Policies;
 use crate::tenancy::snapshot::Snapshots;
@@ -126,6 +128,8 @@ impl Core {
             .map_err(|e| Error::internal("register metrics", e))?;
         db.measure(&metrics);
         metrics.build_info.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
+        let telemetry = Telemetry::new(&settings.telemetry, &clock, &metrics)
+            .map_err(|sentence| Error::internal("start", io::Error::other(sentence)))?;
         let policies = Arc::new(Policies::new(&settings.policy, &keys)?);
         let price_feed = PriceFeed::new(&settings.prices)?;
         let snapshots = Snapshots::empty();
@@ -138,6 +142,7 @@ impl Core {
             db,
             keys,
             metrics,
+            telemetry,
             outbound: Outbound::new()?,
             partners_api: &PARTNERS_API,
             operators_api: &OPERATORS_API,

@@ -42,6 +42,7 @@ use crate::platform::mail::Mailer;
 use crate::platform::metrics::Metrics;
 use crate::platform::object_store::DocumentStore;
 use crate::platform::settings::Settings;
+use crate::platform::telemetry::Telemetry;
 use crate::policies::ShadowQueue;
 use crate::policies::runtime::Policies;
 use crate::tenancy::snapshot::Snapshots;
@@ -68,6 +69,8 @@ pub struct Core {
     pub keys: MasterKey,
     /// Metrics of this edge.
     pub metrics: Metrics,
+    /// Traces of this edge.
+    pub telemetry: Telemetry,
     /// The runtime of partners' policies.
     pub policies: Arc<Policies>,
     /// The queue of shadow runs and samples of policies.

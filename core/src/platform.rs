@@ -17,3 +17,4 @@ pub(crate) mod revision;
 pub mod schema;
 pub mod settings;
 pub(crate) mod shared_bucket;
+pub mod telemetry;

@@ -12,6 +12,7 @@ use crate::Core;
 use crate::platform::db::Lane;
 use crate::platform::error::Result;
 use crate::platform::heartbeats::SNAPSHOT;
+use crate::platform::telemetry::Span;
 use crate::trading::orders::expiry::expire_due;
 
 /// Polling interval of the revisions of tenants and catalogue. Changes must reach every edge within
@@ -69,6 +70,7 @@ impl Core {
         let every = |name, pause| Worker { core: self, name, pause, stop: stop.clone() };
         tokio::join!(
             self.db.watch(stop.clone()),
+            self.telemetry.export(stop.clone()),
             every(SNAPSHOT, SNAPSHOT_POLL).run(|| self.refresh()),
             every("policies", POLICY_MAINTENANCE).run(|| self.maintain_compiled_policies()),
             every("policy shadows", POLICY_SHADOWS).run(|| self.run_policy_shadows()),
@@ -145,9 +147,10 @@ impl Worker<'_> {
                 _ = ticks.tick() => {}
                 () = stopped(&mut stop) => return,
             }
-            let run =
-                AssertUnwindSafe(timeout(RUN_MAX, async { Box::pin(work()).await.map(drop) }));
-            let failure = match run.catch_unwind().await {
+            let mut span = core.telemetry.begin_work(format!("worker {name}"));
+            let scope = span.as_ref().map(Span::scope).unwrap_or_default();
+            let run = scope.run(timeout(RUN_MAX, async { Box::pin(work()).await.map(drop) }));
+            let failure = match AssertUnwindSafe(run).catch_unwind().await {
                 Ok(Ok(Ok(()))) => {
                     beat();
                     runs("ok").inc();
@@ -159,6 +162,9 @@ impl Worker<'_> {
                 Err(_) => "it panicked".to_owned(),
             };
             runs("failed").inc();
+            if let Some(span) = &mut span {
+                span.fail("the run failed");
+            }
             tracing::warn!(worker = name, error = failure, "a worker's run failed");
             ticks.reset_after(pause.min(RETRY));
         }

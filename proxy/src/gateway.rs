@@ -245,6 +245,7 @@ impl ProxyHttp for Gateway {
             }
         }
         self.observe(session, context);
+        self.end_span(session, context);
         // However many requests lie ready, other connections have their turn.
         tokio::task::consume_budget().await;
     }

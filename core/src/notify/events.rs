@@ -15,6 +15,7 @@ use serde_json::Value;
 use crate::Core;
 use crate::notify::webhooks;
 use crate::platform::db::Connection;
+use crate::platform::telemetry::TraceScope;
 use rampart_types::{ClientId, DeliveryId, EventId, OrderId};
 
 /// The type of an event (section 8 of the contract).
@@ -155,15 +156,19 @@ pub async fn record(
     let NewEvent { kind, order_id, payload } = event;
     let (event_id, now) = (EventId::from(new_id(core)?), core.clock.now());
     let order_id = order_id.map(OrderId::number);
+    let trace = TraceScope::current().stored();
     sqlx::query!(
-        "insert into event (client_id, event_id, type, order_id, payload, created_at) \
-         values ($1, $2, $3, $4, $5, $6)",
+        "insert into event (client_id, event_id, type, order_id, payload, created_at, \
+             traceparent, tracestate) \
+         values ($1, $2, $3, $4, $5, $6, $7, $8)",
         client.uuid(),
         event_id.uuid(),
         kind.as_str(),
         order_id,
         payload,
         now,
+        trace.traceparent,
+        trace.tracestate,
     )
     .execute(&mut *conn)
     .await?;

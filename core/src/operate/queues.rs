@@ -8,13 +8,14 @@ const COUNTED_MAX: i64 = 100_000;
 
 impl Core {
     /// Items that wait in each queue of this edge.
-    pub(crate) fn queue_lengths(&self) -> [(&'static str, usize); 5] {
+    pub(crate) fn queue_lengths(&self) -> [(&'static str, usize); 6] {
         [
             ("orders", self.order_inserts.waiting()),
             ("order_reads", self.order_reads.waiting()),
             ("idempotency_keys", self.key_claims.waiting()),
             ("passwords", self.passwords.waiting()),
             ("policy_shadows", self.policy_shadows.len()),
+            ("telemetry", self.telemetry.waiting()),
         ]
     }
 

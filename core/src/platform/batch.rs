@@ -16,6 +16,7 @@ use uuid::Uuid;
 
 use crate::platform::db::{HeldConnection, Pool, tenant};
 use crate::platform::error::{Error, Result};
+use crate::platform::telemetry::TraceScope;
 use rampart_types::ClientId;
 
 /// Most items that wait in one queue; further ones are refused.
@@ -73,9 +74,10 @@ pub(crate) struct Batcher<J: BatchJob> {
     queue: mpsc::Sender<Pending<J>>,
 }
 
-/// An item in the queue, and the sender of its reply.
+/// An item in the queue, the span it belongs to, and the sender of its reply.
 struct Pending<J: BatchJob> {
     item: J::Item,
+    scope: TraceScope,
     reply: oneshot::Sender<Result<J::Output>>,
 }
 
@@ -118,7 +120,8 @@ impl<J: BatchJob> Batcher<J> {
     /// 503 when the queue is full, or too many items run alone; 500 when the batch panicked.
     pub(crate) async fn submit(&self, item: J::Item) -> Result<J::Output> {
         let (reply, output) = oneshot::channel();
-        let queued = self.queue.try_send(Pending { item, reply });
+        let scope = TraceScope::current();
+        let queued = self.queue.try_send(Pending { item, scope, reply });
         queued.map_err(|_| Error::unavailable(J::NAME))?;
         output.await.map_err(|error| Error::internal(J::NAME, error))?
     }
@@ -179,21 +182,23 @@ impl<J: BatchJob> Worker<J> {
 
     /// Runs one batch of this tenant.
     async fn run(&mut self, tenant: ClientId, batch: Vec<Pending<J>>) {
-        let (items, replies): (Vec<_>, Vec<_>) =
-            batch.into_iter().map(|Pending { item, reply }| (item, reply)).unzip();
+        let (items, callers): (Vec<_>, Vec<_>) =
+            batch.into_iter().map(|Pending { item, scope, reply }| (item, (scope, reply))).unzip();
+        let scope = TraceScope::joined(callers.iter().map(|(scope, _)| scope));
         let run = Box::pin(self.job.run(&mut self.connection, &items));
-        let run = AssertUnwindSafe(tenant::run(Some(tenant), run));
+        let run = AssertUnwindSafe(scope.run(tenant::run(Some(tenant), run)));
         match run.catch_unwind().await {
             Ok(Ok(outputs)) => {
-                for (output, reply) in outputs.into_iter().zip(replies) {
+                for (output, (_, reply)) in outputs.into_iter().zip(callers) {
                     // The caller may have disconnected.
                     let _ = reply.send(Ok(output));
                 }
             }
             Ok(Err(Apart)) => {
                 self.apart.note(tenant, self.connection.pool().now_ns());
-                let batch = items.into_iter().zip(replies);
-                let batch = batch.map(|(item, reply)| Pending { item, reply }).collect();
+                let batch = items.into_iter().zip(callers);
+                let batch = batch.map(|(item, (scope, reply))| Pending { item, scope, reply });
+                let batch = batch.collect();
                 self.run_each_alone(tenant, batch);
             }
             // Dropping the replies fails the callers. The panic hook has logged the cause.
@@ -203,20 +208,20 @@ impl<J: BatchJob> Worker<J> {
 
     /// Runs each item in a task and on a connection of its own, as far as there are places.
     fn run_each_alone(&self, tenant: ClientId, batch: Vec<Pending<J>>) {
-        for Pending { item, reply } in batch {
+        for Pending { item, scope, reply } in batch {
             let Ok(place) = Arc::clone(&self.alone).try_acquire_owned() else {
                 let _ = reply.send(Err(Error::unavailable(J::NAME)));
                 continue;
             };
             let job = Arc::clone(&self.job);
             let mut connection = HeldConnection::of_partner(self.connection.pool().clone());
-            tokio::spawn(tenant::run(Some(tenant), async move {
+            tokio::spawn(scope.run(tenant::run(Some(tenant), async move {
                 let _place = place;
                 // Where it panics, dropping the reply fails the caller.
                 let run = Box::pin(job.run(&mut connection, std::slice::from_ref(&item))).await;
                 let output = run.ok().and_then(|outputs| outputs.into_iter().next());
                 let _ = reply.send(output.ok_or_else(|| Error::broken(J::NAME)));
-            }));
+            })));
         }
     }
 

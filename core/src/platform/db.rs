@@ -11,6 +11,7 @@ mod open;
 mod partner_shares;
 mod pool;
 mod session;
+mod summary;
 pub(crate) mod tenant;
 
 use std::time::Duration;

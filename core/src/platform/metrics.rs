@@ -115,6 +115,10 @@ families! {
     log_lines_dropped: IntCounterVec "rampart_log_lines_dropped_total" [];
     /// Partners whose series were dropped because more than metrics.partners_max were active.
     partner_series_dropped: IntCounterVec "rampart_partner_series_dropped_total" [];
+    /// Spans that the collector has taken.
+    telemetry_exported: IntCounterVec "rampart_telemetry_exported_total" [];
+    /// Spans that were dropped, by cause: queue_full, collector_away, rejected.
+    telemetry_dropped: IntCounterVec "rampart_telemetry_dropped_total" ["cause"];
     /// Codes in error envelopes.
     errors: IntCounterVec "rampart_errors_total" ["code"];
     /// Requests refused by a rate limit.

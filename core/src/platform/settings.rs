@@ -7,6 +7,7 @@ mod payments;
 mod policy;
 mod prices;
 mod retention;
+mod telemetry;
 
 use std::path::PathBuf;
 
@@ -18,6 +19,7 @@ pub use self::payments::{Payments, Quotes, Unexpected};
 pub use self::policy::{COMPILER_ARGUMENTS, Policy};
 pub use self::prices::{HttpPrice, PriceSource, Prices};
 pub use self::retention::{Privacy, Retention};
+pub use self::telemetry::Telemetry;
 use crate::platform::crypto::Secret;
 use crate::platform::rate_limit::Quota;
 use rampart_types::CurrencyCode;
@@ -41,6 +43,8 @@ pub struct Settings {
     pub policy: Policy,
     /// Bounds of the metrics.
     pub metrics: Metrics,
+    /// Traces for an OpenTelemetry collector.
+    pub telemetry: Telemetry,
     /// Source of prices.
     pub prices: Prices,
     /// Mail to users.

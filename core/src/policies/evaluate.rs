@@ -17,6 +17,7 @@ use super::kinds::{CallInputs, PolicyRequest};
 use super::shadow;
 use crate::Core;
 use crate::auth::caller::Client;
+use crate::platform::telemetry::{SpanKind, Spans};
 use crate::policies::runtime::ActivePolicy;
 
 /// Usable output of a policy.
@@ -102,6 +103,8 @@ fn call_version<R: PolicyRequest>(
     let context = live_context(core, client, attributes);
     let keys = &client.tenant.policies.verification_keys;
     let inputs = CallInputs { context: &context, config: &active.config, keys };
+    let kind = active.kind.as_str();
+    let spans = Spans::begin(SpanKind::Internal, || format!("policy {kind}").into());
     let report = request.call(CallClass::Live, policy, inputs)?;
     let CallReport { outcome, fuel, log, log_dropped, .. } = report;
     let ended = core.clock.monotonic_ns();
@@ -109,10 +112,10 @@ fn call_version<R: PolicyRequest>(
     if !log.is_empty() || log_dropped > 0 {
         shadow::queue_log(core, client, active, &context.request_id, (log, log_dropped));
     }
-    let kind = active.kind.as_str();
     let meters = active.meters.get_or_init(|| core.metrics.policy_meters(kind));
     meters.cost(Duration::from_nanos(ended.saturating_sub(started)), fuel);
     let failure = outcome.as_ref().err().map(|failure| failure.kind);
+    end_spans(spans, active, (fuel, failure.map(|kind| kind.as_str())));
     let opened = active.breaker.record(ended / NS_PER_MS, failure);
     match outcome {
         Ok(output) => {
@@ -141,6 +144,21 @@ fn call_version<R: PolicyRequest>(
             None
         }
     }
+}
+
+/// Ends the spans of a call.
+fn end_spans(
+    mut spans: Spans,
+    active: &ActivePolicy,
+    (fuel, failure): (u64, Option<&'static str>),
+) {
+    spans.describe(|span| {
+        span.set_number("rampart.policy.version", active.version);
+        span.set_number("rampart.policy.fuel", fuel);
+        if let Some(failure) = failure {
+            span.fail(failure);
+        }
+    });
 }
 
 /// The audit record of a call: version, rule, cost, digest of the output and stored input.

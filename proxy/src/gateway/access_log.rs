@@ -27,6 +27,9 @@ pub(super) struct Line<'a> {
     pub(super) time: String,
     /// Also in the answer's `X-Request-Id`, and in the log line of a failure.
     pub(super) request_id: &'a str,
+    /// Id of its trace, if it is in one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) trace_id: Option<String>,
     /// Method as sent.
     pub(super) method: &'a str,
     /// Path of the route as declared.
@@ -65,10 +68,11 @@ impl Line<'_> {
         let Self { time, request_id, method, route, status, .. } = self;
         let dash = |text: &str| if text.is_empty() { "-" } else { text }.to_owned();
         let (client, tls, codes) = (dash(self.client), dash(self.tls), self.codes.join(","));
+        let trace = self.trace_id.as_ref().map_or_else(String::new, |id| format!(" trace={id}"));
         let peer = self.peer.map_or_else(|| "-".to_owned(), |peer| peer.to_string());
         format!(
             "{time} {request_id} {method} {route} {status} codes={} client={client} us={} in={} \
-             out={} peer={peer} {} {tls}",
+             out={} peer={peer} {} {tls}{trace}",
             dash(&codes),
             self.duration_us,
             self.bytes_in,
@@ -159,6 +163,7 @@ mod tests {
         Line {
             time: "2026-01-02T03:04:05.000006Z".into(),
             request_id: "abc",
+            trace_id: None,
             method: "POST",
             route: "/api/v1/buy/quote",
             status: 400,

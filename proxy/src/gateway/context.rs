@@ -7,6 +7,7 @@ use http::Method;
 use rampart_core::platform::clock::Clock;
 use rampart_core::platform::error::Code;
 use rampart_core::platform::metrics::RequestInFlight;
+use rampart_core::platform::telemetry::{Span, TraceScope};
 
 use super::concurrency::Permit;
 use super::upstream::UpstreamExchange;
@@ -42,6 +43,8 @@ pub(crate) struct Context {
     pub(super) ended_ns: Option<u64>,
     /// One of those that may be in the core, given back as soon as the answer is made.
     pub(super) permit: Option<Permit>,
+    /// The request in a trace, if it is in one.
+    pub(super) span: Option<Span>,
     /// The request on its way to a backend, if it goes to one.
     pub(super) upstream: Option<UpstreamExchange>,
     /// Counts the request, and its connection as busy.
@@ -65,10 +68,16 @@ impl Context {
             began_ns,
             ended_ns: None,
             permit: None,
+            span: None,
             upstream: None,
             in_flight: None,
             _busy: busy,
         }
+    }
+
+    /// The span that the request's work belongs to.
+    pub(super) fn scope(&self) -> TraceScope {
+        self.span.as_ref().map(Span::scope).unwrap_or_default()
     }
 }
 

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use chrono::SecondsFormat;
-use http::Version;
+use http::{Method, Version};
 use pingora_core::protocols::http::ServerSession;
 use rampart_core::platform::metrics::FinishedRequest;
+use rampart_core::platform::telemetry::Span;
 
 use super::access_log::Line;
 use super::context::Context;
@@ -35,6 +36,7 @@ impl Gateway {
         let written = public.log.write(&Line {
             time: core.clock.now().to_rfc3339_opts(SecondsFormat::Micros, true),
             request_id: &context.request_id,
+            trace_id: context.span.as_ref().map(|span| span.context().trace_id()),
             // In HTTP/2 a refused one may be as long as a head.
             method: context
                 .method
@@ -56,6 +58,51 @@ impl Gateway {
             core.metrics.log_lines_dropped.with_label_values::<&str>(&[]).inc();
         }
     }
+
+    /// Ends the request's span, on every listener that has one.
+    pub(super) fn end_span(&self, session: &ServerSession, context: &mut Context) {
+        let Some(mut span) = context.span.take().filter(Span::is_recorded) else { return };
+        let method = known_method(&context.method);
+        let route = match self.listener {
+            Listener::Public(_) => context.route,
+            Listener::Private(_) => "operators",
+        };
+        span.rename(|| format!("{method} {route}"));
+        span.set("rampart.request_id", &context.request_id);
+        span.set("http.request.method", method);
+        span.set("http.route", route);
+        span.set("network.protocol.name", "http");
+        if !context.client.is_empty() {
+            span.set("rampart.partner", &context.client);
+        }
+        if !context.codes.is_empty() {
+            let codes: Vec<_> = context.codes.iter().map(|code| code.as_str()).collect();
+            span.set("rampart.error_codes", &codes.join(","));
+        }
+        match session.response_written().map(|head| head.status) {
+            Some(status) => {
+                span.set_number("http.response.status_code", status.as_u16());
+                if status.is_server_error() {
+                    span.fail("the answer is an error of the server");
+                }
+            }
+            None => span.fail("the client did not wait for the answer"),
+        }
+    }
+}
+
+/// The method of a request in its span: of others a caller could make any text.
+fn known_method(method: &Method) -> &str {
+    let known = [
+        Method::GET,
+        Method::HEAD,
+        Method::POST,
+        Method::PUT,
+        Method::PATCH,
+        Method::DELETE,
+        Method::OPTIONS,
+    ];
+    if known.contains(method) { method.as_str() } else { "_OTHER" }
 }
 
 fn protocol(version: Version) -> &'static str {

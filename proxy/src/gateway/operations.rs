@@ -58,7 +58,11 @@ impl Gateway {
             }
             _ => None,
         };
-        expiries.filter_map(warning).collect()
+        let traces = self.core.telemetry.problem();
+        let traces = traces.map(|problem| {
+            format!("traces are not exported to telemetry.otlp_endpoint: {problem}")
+        });
+        expiries.filter_map(warning).chain(traces).collect()
     }
 
     async fn ready(&self) -> Reply {

@@ -74,7 +74,7 @@ impl Gateway {
         if head.method == Method::HEAD {
             head.method = Method::GET;
         }
-        let work = self.answer_private(listener, head, received.body);
+        let work = context.scope().run(self.answer_private(listener, head, received.body));
         Ok(contain(work, ANSWER_MAX).await.unwrap_or_else(|failure| match failure {
             WorkFailure::Panicked => {
                 error(StatusCode::INTERNAL_SERVER_ERROR, "the call failed; see the log")

@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use super::body::{BodyError, ReceivedBody, content_length, discard, read_entity};
 use super::concurrency::{WorkFailure, contain, unless_reset};
 use super::context::{Context, request_id};
-use super::private_listener::error;
+use super::private_listener::{PrivateListener, error};
 use super::upstream::UpstreamExchange;
 use super::{Gateway, Listener, PublicListener};
 use crate::server::{ConnectionInfo, HeadError, Phase};
@@ -98,6 +98,9 @@ impl Gateway {
         context.method.clone_from(&request.method);
         let sent = request.headers.get("x-request-id").map(|value| value.as_bytes());
         context.request_id = request_id(sent, &self.core.clock);
+        if !matches!(self.listener, Listener::Private(PrivateListener::Operations)) {
+            context.span = self.core.telemetry.begin_request(&request.headers);
+        }
         if let Some(refused) = connection.head_error.get() {
             return Ok(Some(self.refuse_head(context, *refused)));
         }
@@ -152,7 +155,7 @@ impl Gateway {
             }
             None => {
                 let ReceivedBody { body, share: _share } = received;
-                let work = self.core.answer(admission, head, body);
+                let work = context.scope().run(self.core.answer(admission, head, body));
                 let work = pin!(contain(work, public.answer_max));
                 // HTTP/1 has no reset; there the client is not looked at before the answer.
                 let watched = route.is_safe() && session.is_custom();
@@ -171,11 +174,12 @@ impl Gateway {
         upstream: Upstream,
         (admission, head): (&Admission, Head),
     ) -> Option<Reply> {
-        let proving = self.core.pass_on(&upstream, admission, head);
+        let proving = context.scope().run(self.core.pass_on(&upstream, admission, head));
         match timeout(public.answer_max, proving).await {
             Ok(Ok(request)) => {
+                let span = context.scope().outgoing(&self.core.clock, admission.route.path);
                 let now = self.core.clock.monotonic_ns();
-                context.upstream = Some(UpstreamExchange::new(request, upstream, now));
+                context.upstream = Some(UpstreamExchange::new(request, upstream, span, now));
                 None
             }
             Ok(Err(reply)) => Some(*reply),

@@ -9,6 +9,7 @@ use pingora_core::protocols::ALPN;
 use pingora_core::upstreams::peer::HttpPeer;
 use pingora_error::{Error, ErrorType, OrErr as _, Result};
 use pingora_http::{RequestHeader, ResponseHeader};
+use rampart_core::platform::telemetry::Span;
 use rampart_core::trading::limits::upstream::{PassedOn, Protocol, Upstream};
 use tokio::time::timeout;
 
@@ -48,14 +49,21 @@ const HOP_BY_HOP: [&str; 8] = [
 pub(super) struct UpstreamExchange {
     request: PassedOn,
     upstream: Upstream,
+    /// Its part of the trace, until the exchange is over.
+    span: Option<Span>,
     began_ns: u64,
     seen: u64,
 }
 
 impl UpstreamExchange {
     /// `request` goes to `upstream` now.
-    pub(super) const fn new(request: PassedOn, upstream: Upstream, began_ns: u64) -> Self {
-        Self { request, upstream, began_ns, seen: 0 }
+    pub(super) const fn new(
+        request: PassedOn,
+        upstream: Upstream,
+        span: Option<Span>,
+        began_ns: u64,
+    ) -> Self {
+        Self { request, upstream, span, began_ns, seen: 0 }
     }
 
     /// Headers that a refusal carries too.
@@ -114,6 +122,11 @@ impl UpstreamExchange {
         request.insert_header(header::HOST, &self.upstream.authority)?;
         for (name, value) in &self.request.headers {
             request.insert_header(name.clone(), value.clone())?;
+        }
+        for (name, value) in self.span.iter().flat_map(|span| span.context().header_map()) {
+            if let Some(name) = name {
+                request.insert_header(name, value)?;
+            }
         }
         Ok(())
     }

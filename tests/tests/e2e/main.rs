@@ -30,6 +30,7 @@ mod race;
 mod readme;
 mod slow_readers;
 mod tls;
+mod traces;
 mod uploads;
 mod upstream;
 

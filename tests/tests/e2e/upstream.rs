@@ -104,6 +104,19 @@ async fn the_backend_learns_who_asks_and_no_credential() {
 }
 
 #[tokio::test]
+async fn a_callers_trace_goes_on_at_the_backend() {
+    let ground = Ground::new(Spoken::Http2).await;
+    let (trace, caller) = ("00-4bf92f3577b34da6a3ce929d0e0e4736-", "00f067aa0ba902b7-01");
+    let ask = ground.partner.request(Method::GET, PATH).header("user-identifier", &ground.user);
+    let ask = ask.header("traceparent", &format!("{trace}{caller}"));
+    ask.header("tracestate", "shop=cart-7").send().await.assert_status(200);
+    let heard = ground.backend.heard().remove(0);
+    let parent = heard.header("traceparent").unwrap();
+    assert!(parent.starts_with(trace) && !parent.ends_with(caller), "{parent}");
+    assert_eq!(heard.header("tracestate"), Some("shop=cart-7"));
+}
+
+#[tokio::test]
 async fn who_is_not_proven_is_refused_at_the_edge() {
     let ground = Ground::new(Spoken::Http1).await;
     let ask = || ground.partner.request(Method::GET, PATH);

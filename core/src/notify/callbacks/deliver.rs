@@ -19,6 +19,7 @@ use super::target::{Reach, validate};
 use crate::Core;
 use crate::platform::crypto::Secret;
 use crate::platform::error::Result;
+use crate::platform::telemetry::{Span, SpanKind, TraceContext};
 use crate::tenancy::tenants::Tenant;
 use rampart_types::LoopbackHttp;
 
@@ -222,11 +223,19 @@ impl Dispatcher {
 async fn attempt(core: &Core, claimed: &ClaimedDelivery) -> FinishedAttempt {
     let lag = core.clock.now() - claimed.due_at;
     let began = core.clock.monotonic_ns();
-    let outcome = send(core, claimed).await.unwrap_or_else(|error| {
+    let name = format!("deliver {}", claimed.kind);
+    let mut span = core.telemetry.resume(claimed.trace.context(), SpanKind::Client, name);
+    let scope = span.as_ref().map(Span::scope).unwrap_or_default();
+    let sending = send(core, claimed, span.as_ref().map(Span::context));
+    let outcome = scope.run(sending).await.unwrap_or_else(|error| {
         tracing::error!(%error, delivery = %claimed.delivery, "a callback was not sent");
         Outcome::Failed(Failure::Unsigned)
     });
     let took = Duration::from_nanos(core.clock.monotonic_ns().saturating_sub(began));
+    if let Some(span) = &mut span {
+        describe(span, claimed, outcome);
+    }
+    drop(span);
     let first = (claimed.attempts == 0).then(|| lag.to_std().unwrap_or_default());
     core.metrics.callback(outcome.name(), first);
     let result = AttemptResult::new(core, claimed, outcome)
@@ -234,7 +243,24 @@ async fn attempt(core: &Core, claimed: &ClaimedDelivery) -> FinishedAttempt {
     FinishedAttempt { outcome, took, result: result.ok() }
 }
 
-async fn send(core: &Core, claimed: &ClaimedDelivery) -> Result<Outcome> {
+/// Tells of an attempt in its span.
+fn describe(span: &mut Span, claimed: &ClaimedDelivery, outcome: Outcome) {
+    span.set("rampart.event_id", &claimed.event.to_string());
+    span.set("rampart.delivery_id", &claimed.delivery.to_string());
+    span.set_number("rampart.attempt", claimed.attempts.saturating_add(1));
+    if let Some(status) = outcome.status() {
+        span.set_number("http.response.status_code", status.as_u16());
+    }
+    if matches!(outcome, Outcome::Failed(_)) {
+        span.fail(outcome.name());
+    }
+}
+
+async fn send(
+    core: &Core,
+    claimed: &ClaimedDelivery,
+    trace: Option<&TraceContext>,
+) -> Result<Outcome> {
     if !claimed.wanted {
         return Ok(Outcome::Cancelled);
     }
@@ -256,7 +282,8 @@ async fn send(core: &Core, claimed: &ClaimedDelivery) -> Result<Outcome> {
     let Some(signatures) = message.signatures(secrets)? else {
         return Ok(Outcome::Failed(Failure::Unsigned));
     };
-    Ok(core.outbound.post(url, reach, message, &signatures, now).await)
+    let headers = trace.map(TraceContext::header_map).unwrap_or_default();
+    Ok(core.outbound.post(url, reach, message, (&signatures, headers), now).await)
 }
 
 /// The tenant as it was when the delivery was claimed, or later: what is newer than the snapshot is

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use http::StatusCode;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderMap, StatusCode};
 use reqwest::{Client, Response, redirect};
 use rustls::{ClientConfig, RootCertStore};
 use url::Url;
@@ -151,13 +151,13 @@ impl Outbound {
         })
     }
 
-    /// Sends a message to a URL that has been checked for this reach.
+    /// Sends a message to a URL that has been checked for this reach, with these headers besides.
     pub(super) async fn post(
         &self,
         url: Url,
         reach: Reach,
         message: Message,
-        signatures: &str,
+        (signatures, headers): (&str, HeaderMap),
         now: DateTime<Utc>,
     ) -> Outcome {
         let client = match reach {
@@ -166,6 +166,7 @@ impl Outbound {
         };
         let request = client
             .post(url)
+            .headers(headers)
             .header(CONTENT_TYPE, "application/json")
             .header("webhook-id", message.id.to_string())
             .header("webhook-timestamp", message.sent_at)
@@ -251,7 +252,7 @@ mod tests {
             url.parse().unwrap(),
             Reach::Public,
             message,
-            "v1,",
+            ("v1,", HeaderMap::new()),
             DateTime::UNIX_EPOCH,
         );
         assert_eq!(outcome.await, Outcome::Failed(Failure::Forbidden));

@@ -8,6 +8,7 @@ use super::lane::Lane;
 use super::outbound::ATTEMPT_TIMEOUT;
 use crate::Core;
 use crate::platform::error::Result;
+use crate::platform::telemetry::StoredTrace;
 use rampart_types::{ClientId, DeliveryId, EventId, WebhookEndpointId};
 
 /// Duration of a claim: twice the timeout of an attempt. A dying edge delays a delivery by this.
@@ -30,6 +31,8 @@ pub(super) struct ClaimedDelivery {
     pub(super) data: Value,
     pub(super) happened_at: DateTime<Utc>,
     pub(super) url: String,
+    /// The trace that the event happened in.
+    pub(super) trace: StoredTrace,
     /// False if its endpoint has been removed or disabled.
     pub(super) wanted: bool,
     /// Attempts before this one.
@@ -165,7 +168,8 @@ pub(super) async fn claim(core: &Core, limits: &ClaimLimits) -> Result<Vec<Claim
         )
         select c.client_id, c.delivery_id, c.event_id, c.order_id, c.url, c.endpoint_id, c.attempts,
             c.next_attempt_at, e.type as "kind!", e.payload as "payload!",
-            e.created_at as "created_at!",
+            e.created_at as "created_at!", e.traceparent as "traceparent?",
+            e.tracestate as "tracestate?",
             (select revision from client where client_id = c.client_id) as "client_revision!",
             c.endpoint_id is null or exists (
                 select from webhook_endpoint w
@@ -174,7 +178,7 @@ pub(super) async fn claim(core: &Core, limits: &ClaimLimits) -> Result<Vec<Claim
             ) as "wanted!"
         from claimed c cross join lateral (
             -- the limit keeps the planner from joining by client alone, through its whole log
-            select type, payload, created_at from event
+            select type, payload, created_at, traceparent, tracestate from event
             where client_id = c.client_id and event_id = c.event_id limit 1
         ) e
         order by c.next_attempt_at, c.event_id, c.delivery_id
@@ -201,6 +205,7 @@ pub(super) async fn claim(core: &Core, limits: &ClaimLimits) -> Result<Vec<Claim
         data: row.payload,
         happened_at: row.created_at,
         url: row.url,
+        trace: StoredTrace { traceparent: row.traceparent, tracestate: row.tracestate },
         wanted: row.wanted,
         attempts: u16::try_from(row.attempts).unwrap_or_default(),
         due_at: row.next_attempt_at,
@@ -244,6 +249,7 @@ impl ClaimedDelivery {
             data: Value::Null,
             happened_at: DateTime::UNIX_EPOCH,
             url: String::new(),
+            trace: StoredTrace::default(),
             wanted: true,
             attempts: 0,
             due_at: DateTime::UNIX_EPOCH,

@@ -18,7 +18,9 @@ use tokio::time::timeout;
 use super::availability::Availability;
 use super::partner_shares::Share;
 use super::session::{Session, Statement};
+use super::summary::spans;
 use crate::platform::metrics::PoolMeters;
+use crate::platform::telemetry::Spans;
 
 /// A connection to Postgres. A statement on it ends within its deadline; one that does not answer
 /// closes the connection, which can then be used no more.
@@ -104,13 +106,14 @@ impl Connection {
         }
         // Should this be given up half way.
         self.transaction = TransactionState::Abandoned;
-        self.limited(|raw| raw.execute(AssertSqlSafe(begin))).await?;
+        let spans = spans(|| "begin".into());
+        self.limited(spans, |raw| raw.execute(AssertSqlSafe(begin))).await?;
         self.transaction = TransactionState::Open;
         Ok(())
     }
 
     async fn end_transaction(&mut self, statement: &'static str) -> Result<(), Error> {
-        self.limited(|raw| raw.execute(statement)).await?;
+        self.limited(spans(|| statement.into()), |raw| raw.execute(statement)).await?;
         self.transaction = TransactionState::None;
         Ok(())
     }
@@ -133,14 +136,14 @@ impl Connection {
         let statement = statement?;
         if self.transaction == TransactionState::Open || !self.session.wants_transaction() {
             self.end_abandoned().await?;
-            return self.limited(|raw| run(raw, statement)).await;
+            return self.limited(statement.spans(), |raw| run(raw, statement)).await;
         }
         let is_read = statement.is_read();
         // On the heap, which keeps the futures of everything that reads or writes small.
         Box::pin(self.open_transaction()).await?;
         // Should this be given up, or fail.
         self.transaction = TransactionState::Abandoned;
-        let output = self.limited(|raw| run(raw, statement)).await?;
+        let output = self.limited(statement.spans(), |raw| run(raw, statement)).await?;
         if !is_read {
             self.end_transaction("commit").await?;
         }
@@ -153,12 +156,13 @@ impl Connection {
         run: impl FnOnce(&'c mut PgConnection) -> BoxFuture<'c, Result<T, Error>>,
     ) -> Result<T, Error> {
         self.end_abandoned().await?;
-        self.limited(run).await
+        self.limited(spans(|| "prepare".into()), run).await
     }
 
     /// Runs one statement within its deadline.
     async fn limited<'c, T>(
         &'c mut self,
+        mut spans: Spans,
         run: impl FnOnce(&'c mut PgConnection) -> BoxFuture<'c, Result<T, Error>>,
     ) -> Result<T, Error> {
         let Self { raw: Some(raw), deadline, broken, availability, meters, .. } = self else {
@@ -172,6 +176,11 @@ impl Connection {
         if let Some(meters) = meters {
             meters.ran(availability.since(began));
         }
+        spans.describe(|span| match &ended {
+            Ok(Ok(_)) => {}
+            Ok(Err(_)) => span.fail("the database refused it, or the connection was lost"),
+            Err(_) => span.fail("it was given up without an answer"),
+        });
         if let Ok(result) = ended {
             return result;
         }

@@ -9,7 +9,9 @@ use sqlx::error::BoxDynError;
 use sqlx::postgres::{PgArguments, PgConnectOptions, PgStatement};
 use sqlx::{Error, Execute, Postgres, SqlStr};
 
+use super::summary::{spans, summary};
 use super::tenant;
+use crate::platform::telemetry::Spans;
 
 /// Time after which the server ends a session that waits within a transaction, in milliseconds.
 const IDLE_IN_TRANSACTION_MS: u128 = 10_000;
@@ -83,6 +85,11 @@ impl Statement {
         let arguments = query.take_arguments().map_err(Error::Encode)?;
         let persistent = session.keeps_statements && query.persistent();
         Ok(Self { sql: query.sql(), arguments, persistent })
+    }
+
+    /// Its spans, begun.
+    pub(super) fn spans(&self) -> Spans {
+        spans(|| summary(self.sql.as_str()).into())
     }
 
     /// True if it only reads: nothing is lost when its transaction is rolled back.

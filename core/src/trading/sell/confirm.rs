@@ -20,6 +20,7 @@ use crate::http::request::Input;
 use crate::notify::events::EventType;
 use crate::notify::webhooks;
 use crate::platform::error::{Code, Error, Refusal, Result};
+use crate::platform::telemetry::TraceScope;
 use crate::tenancy::tenants::Scope;
 use crate::trading::catalogue::{Catalogue, PairStatus};
 use crate::trading::limits;
@@ -293,6 +294,7 @@ impl ConfirmContext {
             event_type: EventType::OrderCreated.as_str(),
             payload: created_payload(id, reference),
             deliveries: webhooks::delivery_ids(core)?,
+            trace: TraceScope::current().stored(),
             answer: None,
         })
     }

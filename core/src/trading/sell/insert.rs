@@ -11,6 +11,7 @@ use crate::auth::caller::Client;
 use crate::endpoint::SavedAnswer;
 use crate::platform::db::{Connection, Pool, retrying_statement};
 use crate::platform::error::Result;
+use crate::platform::telemetry::StoredTrace;
 use crate::trading::limits::{self, Bounds};
 use crate::trading::orders::insert::{Bounded, InsertError, InsertOutcome};
 use crate::trading::orders::quoted::QuotedColumns;
@@ -44,6 +45,8 @@ pub(super) struct NewSaleRow {
     pub(super) payload: Value,
     /// Ids for deliveries to webhook endpoints, by slot.
     pub(super) deliveries: Vec<Uuid>,
+    #[serde(flatten)]
+    pub(super) trace: StoredTrace,
     /// The answer to save under the request's `Idempotency-Key`.
     #[serde(flatten)]
     pub(super) answer: Option<SavedAnswer>,
@@ -100,6 +103,7 @@ async fn insert(
                 callback_url text, terms_digest bytea, policy_decisions jsonb,
                 expires_at timestamptz, transition_id uuid, event_id uuid, event_type text,
                 payload jsonb, deliveries uuid[],
+                traceparent text, tracestate text,
                 key_route text, key text, key_claim uuid, answer_status smallint, answer_body bytea,
                 side_max numeric, day_max numeric, traded_since timestamptz)
         ), held as materialized (
@@ -144,8 +148,11 @@ async fn insert(
             select client_id, order_id, transition_id, created_at, status, status_cause, 'edge'
             from made
         ), told as (
-            insert into event (client_id, event_id, type, order_id, payload, created_at)
-            select client_id, event_id, event_type, order_id, payload, created_at from made
+            insert into event (client_id, event_id, type, order_id, payload, created_at,
+                traceparent, tracestate)
+            select client_id, event_id, event_type, order_id, payload, created_at,
+                traceparent, tracestate
+            from made
         ), sent as (
             insert into delivery (client_id, delivery_id, event_id, order_id, endpoint_id, url,
                 next_attempt_at, created_at)

@@ -15,6 +15,7 @@ use crate::notify::events::EventType;
 use crate::notify::webhooks;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
+use crate::platform::telemetry::{StoredTrace, TraceScope};
 use crate::trading::catalogue::Catalogue;
 use crate::trading::limits::Bounds;
 use crate::trading::orders::quoted::QuotedColumns;
@@ -57,6 +58,8 @@ pub(crate) struct NewOrderRow {
     /// The sandbox's first step.
     pub(crate) step: Option<&'static str>,
     pub(crate) step_due_at: Option<DateTime<Utc>>,
+    #[serde(flatten)]
+    pub(crate) trace: StoredTrace,
     /// The answer to save under the request's `Idempotency-Key`.
     #[serde(flatten)]
     pub(crate) answer: Option<SavedAnswer>,
@@ -104,6 +107,7 @@ impl NewOrderRow {
             deliveries: webhooks::delivery_ids(core)?,
             step: None,
             step_due_at: None,
+            trace: TraceScope::current().stored(),
             answer: None,
         })
     }
@@ -176,6 +180,7 @@ pub(super) async fn insert(
                 callback_url text, terms_digest bytea, policy_decisions jsonb,
                 expires_at timestamptz, transition_id uuid, event_id uuid, event_type text,
                 payload jsonb, deliveries uuid[], step text, step_due_at timestamptz,
+                traceparent text, tracestate text,
                 key_route text, key text, key_claim uuid, answer_status smallint, answer_body bytea,
                 side_max numeric, day_max numeric, traded_since timestamptz)
         ), held as materialized (
@@ -239,8 +244,11 @@ pub(super) async fn insert(
             select client_id, order_id, transition_id, created_at, status, status_cause, 'edge'
             from made
         ), told as (
-            insert into event (client_id, event_id, type, order_id, payload, created_at)
-            select client_id, event_id, event_type, order_id, payload, created_at from made
+            insert into event (client_id, event_id, type, order_id, payload, created_at,
+                traceparent, tracestate)
+            select client_id, event_id, event_type, order_id, payload, created_at,
+                traceparent, tracestate
+            from made
         ), sent as (
             insert into delivery (client_id, delivery_id, event_id, order_id, endpoint_id, url,
                 next_attempt_at, created_at)
