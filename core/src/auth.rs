@@ -2,6 +2,7 @@
 
 pub mod caller;
 pub mod client_credentials;
+pub mod oidc;
 pub mod passwords;
 pub mod roles;
 pub mod tokens;

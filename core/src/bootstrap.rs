@@ -10,6 +10,7 @@ use tokio::process::Command;
 
 use crate::Core;
 use crate::api::{CONNECTORS_API, OPERATORS_API, PARTNERS_API};
+use crate::auth::oidc::Provider;
 use crate::auth::passwords::Passwords;
 use crate::auth::tokens::Tokens;
 use crate::connectors::caller::ProofFailures;
@@ -128,6 +129,8 @@ impl Core {
             .map_err(|e| Error::internal("register metrics", e))?;
         db.measure(&metrics);
         metrics.build_info.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
+        let oidc = settings.operators.oidc.as_ref().map(Provider::new).transpose();
+        let oidc = oidc.map_err(|sentence| Error::internal("start", io::Error::other(sentence)))?;
         let telemetry = Telemetry::new(&settings.telemetry, &clock, &metrics)
             .map_err(|sentence| Error::internal("start", io::Error::other(sentence)))?;
         let policies = Arc::new(Policies::new(&settings.policy, &keys)?);
@@ -159,6 +162,7 @@ impl Core {
             method_cache: MethodCache::default(),
             method_performance: PerformanceCache::default(),
             attempts: Attempts::default(),
+            oidc,
             login_failures: LoginFailures::default(),
             connector_failures: ProofFailures::default(),
             lease_waits: LeaseWaits::default(),

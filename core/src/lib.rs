@@ -24,6 +24,7 @@ pub mod workers;
 
 use std::sync::Arc;
 
+use crate::auth::oidc::Provider;
 use crate::auth::passwords::Passwords;
 use crate::auth::tokens::Tokens;
 use crate::connectors::caller::ProofFailures;
@@ -95,6 +96,8 @@ pub struct Core {
     pub images: ImageProcessor,
     /// Rate limits of client credentials.
     pub attempts: Attempts,
+    /// The OpenID Connect provider of operators, if configured.
+    pub oidc: Option<Provider>,
     /// Failed logins of operators by address.
     pub login_failures: LoginFailures,
     /// Wrong tokens of connectors by address.

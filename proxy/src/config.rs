@@ -96,6 +96,7 @@ impl Config {
         self.connectors.check()?;
         self.core.connectors = self.connectors.settings();
         self.core.admin_host = self.admin.host();
+        self.core.admin_url = self.admin.base_url();
         self.core.admin_token.clone_from(&self.admin.token);
         if let Some(url) = &self.edge.public_url {
             self.core.public_url = url.trim_end_matches('/').to_owned();

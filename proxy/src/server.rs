@@ -118,6 +118,11 @@ pub(crate) fn start(mut config: Config, upgrade: bool) -> Result<Serving, Startu
     if config.edge.public_url.is_none() {
         config.core.public_url = sockets.public_url();
     }
+    if config.admin.url.is_none() {
+        // It may have been any free port.
+        config.admin.listen = sockets.admin.address;
+        config.core.admin_url = config.admin.base_url();
+    }
     let log = AccessLog::start(config.log.format, config.log.access)
         .map_err(|e| StartupError::new("the access log cannot be started", &e))?;
     let (log, clock) = (Arc::new(log), Clock::system());

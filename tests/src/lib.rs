@@ -31,6 +31,7 @@ pub mod keys;
 pub mod link;
 pub mod mail_server;
 pub mod neighbour;
+pub mod oidc_provider;
 pub mod order_fixture;
 pub mod outbox;
 pub mod partner;

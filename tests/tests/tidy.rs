@@ -22,7 +22,7 @@ const MAY_SLEEP: [&str; 1] = ["tests/src/deadline.rs"];
 const MAY_FLOAT: [&str; 2] = ["core/src/platform/metrics.rs", "core/src/platform/metrics/"];
 
 /// Tables that belong to no tenant. In every other one `client_id` comes first in the primary key.
-const GLOBAL_TABLES: [&str; 26] = [
+const GLOBAL_TABLES: [&str; 27] = [
     "approval",
     "attempt_bucket",
     "audit",
@@ -39,6 +39,7 @@ const GLOBAL_TABLES: [&str; 26] = [
     "nationality",
     "operator",
     "operator_key",
+    "operator_session",
     "operator_token",
     "payment_method",
     "payment_method_preference",

@@ -3,6 +3,17 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// Name of the break-glass owner, who is proven by the token of the configuration.
+pub const BREAK_GLASS: &str = "admin";
+/// Longest name of an operator, in characters.
+const NAME_CHARS_MAX: usize = 63;
+
+/// True for 1 to 63 of `a-z`, `0-9`, `-`, `_`, `.` and `@`, other than [`BREAK_GLASS`].
+pub fn is_operator_name(name: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.@".contains(c);
+    (1..=NAME_CHARS_MAX).contains(&name.len()) && name.chars().all(allowed) && name != BREAK_GLASS
+}
+
 /// A role of an operator. One who has several may do what any of them may.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema,

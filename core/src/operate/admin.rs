@@ -59,6 +59,9 @@ impl Core {
     }
 
     async fn answer_operator(self: &Arc<Self>, head: Head, body: Bytes) -> Result<Reply> {
+        if let Some(reply) = login::console::answer(self, &head).await? {
+            return Ok(reply);
+        }
         browser::check_origin(&head)?;
         // Before the path is looked at: a stranger learns nothing of what exists.
         let operator = Operator::log_in(self, &head).await?;

@@ -3,6 +3,7 @@
 //! sentence for operators, a key ends in its unit, and `x-unit` names a unit that the key does not.
 
 mod connectors;
+mod operators;
 mod payments;
 mod policy;
 mod prices;
@@ -15,6 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 pub use self::connectors::Connectors;
+pub use self::operators::{Names, Oidc, Operators};
 pub use self::payments::{Payments, Quotes, Unexpected};
 pub use self::policy::{COMPILER_ARGUMENTS, Policy};
 pub use self::prices::{HttpPrice, PriceSource, Prices};
@@ -84,6 +86,10 @@ pub struct Settings {
     /// Host name of the admin listener, besides `localhost` and addresses. Set from `admin.url`.
     #[serde(skip)]
     pub admin_host: Option<String>,
+    /// Beginning of the admin listener's URLs, without a trailing slash. Set from `admin.url`, or
+    /// where it listens.
+    #[serde(skip)]
+    pub admin_url: String,
 }
 
 /// `database`
@@ -360,22 +366,4 @@ pub struct Deposits {
     pub iban: String,
     /// The bank's BIC.
     pub bic: String,
-}
-
-/// `operators`
-#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Operators {
-    /// Largest payment or refund that an operator reports alone; above it a second one must agree.
-    #[schemars(
-        range(min = 0, max = 1_000_000_000),
-        extend("x-unit" = "units of the order's fiat currency")
-    )]
-    pub payment_alone_max: u32,
-}
-
-impl Default for Operators {
-    fn default() -> Self {
-        Self { payment_alone_max: 1_000 }
-    }
 }

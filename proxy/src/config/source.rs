@@ -16,6 +16,7 @@ pub(super) const SECRETS: &[(&str, &str)] = &[
     ("admin", "token"),
     ("mail", "smtp_url"),
     ("ratelimit", "redis_url"),
+    ("operators.oidc", "client_secret"),
 ];
 /// Largest file that holds one secret, in bytes.
 const SECRET_BYTES_MAX: usize = 8 * 1024;
@@ -40,11 +41,22 @@ pub(super) fn gather(
     })?;
     let mut tree = merged.cache.into_table().map_err(|e| Invalid(one_line(&e)))?;
     for (section, key) in SECRETS {
-        if let Some(Value { kind: ValueKind::Table(table), .. }) = tree.get_mut(*section) {
+        let mut names = section.split('.');
+        let outer = names.next().and_then(|name| tree.get_mut(name));
+        let inner = names.try_fold(outer, |value, name| Some(table(value)?.get_mut(name)));
+        if let Some(table) = inner.and_then(table) {
             take_secret(table, section, key)?;
         }
     }
     Ok(tree)
+}
+
+/// The table that a value is.
+fn table(value: Option<&mut Value>) -> Option<&mut Map<String, Value>> {
+    match value {
+        Some(Value { kind: ValueKind::Table(table), .. }) => Some(table),
+        _ => None,
+    }
 }
 
 /// Replaces `<key>_file` by what the file holds, less one line end.

@@ -20,6 +20,7 @@ mod lifecycle;
 mod limits;
 mod metrics;
 mod migrations;
+mod oidc;
 mod operators;
 mod outage;
 mod pgbouncer;

@@ -1,20 +1,27 @@
-//! Proof of an operator by a bearer token. Failed logins are limited per address, logged and counted.
+//! Proof of an operator by a bearer token, their own or the provider's, or by a session. Failed logins
+//! are limited per address, logged and counted.
+
+pub(super) mod console;
+mod session;
 
 use std::net::{IpAddr, Ipv6Addr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::StatusCode;
 
+use self::session::Session;
 use super::operator::Operator;
 use crate::Core;
 use crate::auth::client_credentials::bearer;
+use crate::auth::oidc::{Person, Provider, Refusal};
 use crate::http::request::Head;
 use crate::platform::clock::Clock;
 use crate::platform::crypto::{Secret, constant_time_eq, digest_of};
-use crate::platform::error::{Denial, Result};
-use crate::platform::rate_limit::KeyedGcra;
+use crate::platform::error::{Denial, Error, Result};
+use crate::platform::rate_limit::{Gcra, KeyedGcra};
 
 /// Beginning of every operator's token. One that begins otherwise costs no statement.
 const TOKEN_PREFIX: &str = "rop_";
@@ -48,34 +55,31 @@ impl Operator {
     /// Proves the operator of a request.
     ///
     /// # Errors
-    /// 401 for a token that is missing, unknown, expired or revoked; 429 after too many of them.
+    /// 401 for a token that is missing, unknown, expired or revoked, 403 for a person without a role;
+    /// 429 after too many of them.
     pub(super) async fn log_in(core: &Core, head: &Head) -> Result<Self> {
-        let bucket = core.login_failures.0.bucket(network(head.peer));
-        let quota = core.settings.ratelimit.operators;
-        let now = core.clock.monotonic_ns();
-        if !bucket.peek(quota, now).allowed {
-            return Err(refuse(core, "limited"));
-        }
+        let attempt = Attempt::begin(core, head)?;
         let token = head.header("authorization").and_then(bearer);
-        let cause = match token {
-            Some(token) => match Self::of_token(core, token).await? {
-                Some(operator) => {
-                    if operator.is_break_glass() {
-                        alarm(core, head);
-                    }
-                    return Ok(operator);
-                }
-                None => "wrong",
-            },
-            None => "missing",
+        let found = match (token, &core.oidc) {
+            (Some(token), Some(provider)) if Provider::is_token(token) => {
+                let proven = provider.prove(&core.clock, token).await;
+                let person = proven.map_err(|refusal| attempt.refuse(&refusal))?;
+                permitted(core, &person).await?;
+                Some(Self::proven(&person.name, person.roles))
+            }
+            (Some(token), _) => Self::of_token(core, token).await?,
+            (None, Some(_)) => Session::of(core, head).await?.map(|session| session.operator),
+            (None, None) => None,
         };
-        // Requests that were under way together may all have passed the look above.
-        if !bucket.take(quota, now).allowed {
-            return Err(refuse(core, "limited"));
+        match found {
+            Some(operator) => {
+                if operator.is_break_glass() {
+                    alarm(core, head);
+                }
+                Ok(operator)
+            }
+            None => Err(attempt.fail(if token.is_some() { "wrong" } else { "missing" })),
         }
-        let request_id = &*head.request_id;
-        tracing::warn!(peer = %head.peer, request_id, cause, "an operator could not log in");
-        Err(refuse(core, cause))
     }
 
     async fn of_token(core: &Core, token: &str) -> Result<Option<Self>> {
@@ -107,7 +111,86 @@ fn alarm(core: &Core, head: &Head) {
     tracing::warn!(%peer, %method, request_id, "the break-glass token was used");
 }
 
-fn refuse(core: &Core, cause: &'static str) -> crate::platform::error::Error {
+/// One attempt to log in, by an address that may try.
+struct Attempt<'a> {
+    core: &'a Core,
+    head: &'a Head,
+    bucket: Arc<Gcra>,
+    now: u64,
+}
+
+impl<'a> Attempt<'a> {
+    /// Begins one.
+    ///
+    /// # Errors
+    /// 429 after too many failures of this address.
+    fn begin(core: &'a Core, head: &'a Head) -> Result<Self> {
+        let bucket = core.login_failures.0.bucket(network(head.peer));
+        let now = core.clock.monotonic_ns();
+        if !bucket.peek(core.settings.ratelimit.operators, now).allowed {
+            return Err(denial(core, "limited"));
+        }
+        Ok(Self { core, head, bucket, now })
+    }
+
+    /// Counts it as failed: 401, or 429.
+    fn fail(&self, cause: &'static str) -> Error {
+        let Self { core, head, bucket, now } = self;
+        // Requests that were under way together may all have passed the look before.
+        if !bucket.take(core.settings.ratelimit.operators, *now).allowed {
+            return denial(core, "limited");
+        }
+        let request_id = &*head.request_id;
+        tracing::warn!(peer = %head.peer, request_id, cause, "an operator could not log in");
+        denial(core, cause)
+    }
+
+    /// The answer to somebody whom the provider has not proven, or who has no role here.
+    fn refuse(&self, refusal: &Refusal) -> Error {
+        if let Refusal::Invalid(reason) = refusal {
+            tracing::info!(reason, "the provider's proof of an operator does not count");
+            return self.fail("wrong");
+        }
+        refused(refusal)
+    }
+}
+
+/// The answer to a refusal that is no guess at a credential.
+fn refused(refusal: &Refusal) -> Error {
+    match refusal {
+        Refusal::Invalid(reason) => Denial::new(StatusCode::UNAUTHORIZED, *reason).into(),
+        Refusal::NotPermitted(sentence) => forbidden(sentence),
+        Refusal::Unavailable(reason) => {
+            tracing::warn!(reason, "the provider of operators' logins cannot be used");
+            let reason = "the provider of logins cannot be asked; a token of your own still works";
+            Denial::new(StatusCode::SERVICE_UNAVAILABLE, reason).into()
+        }
+    }
+}
+
+/// Lets pass a person whom no operator's row says to be disabled.
+///
+/// # Errors
+/// 403.
+async fn permitted(core: &Core, person: &Person) -> Result<()> {
+    let disabled = sqlx::query_scalar!(
+        r#"select exists (select from operator where name = $1 and disabled_at is not null)
+            as "disabled!""#,
+        person.name,
+    )
+    .fetch_one(&core.db)
+    .await?;
+    if disabled {
+        return Err(forbidden(&format!("{} is disabled here", person.name)));
+    }
+    Ok(())
+}
+
+fn forbidden(sentence: &str) -> Error {
+    Denial::new(StatusCode::FORBIDDEN, sentence.to_owned()).into()
+}
+
+fn denial(core: &Core, cause: &'static str) -> Error {
     core.metrics.operator_login_failures.with_label_values(&[cause]).inc();
     let (status, reason) = match cause {
         "limited" => (StatusCode::TOO_MANY_REQUESTS, "too many failed logins from this address"),

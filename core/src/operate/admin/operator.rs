@@ -7,15 +7,12 @@ use rampart_types::UserId;
 
 use crate::Core;
 use crate::auth::caller::{Caller, Client, UserProof};
-use crate::auth::roles::Role;
+use crate::auth::roles::{BREAK_GLASS, Role};
 use crate::http::Surface;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Denial, Error, Result};
 
-/// Name of the break-glass owner, who is proven by the token of the configuration.
-pub(super) const BREAK_GLASS: &str = "admin";
-
-/// An operator, proven by a token.
+/// An operator, proven by a token or a session.
 #[derive(Clone, Debug)]
 pub struct Operator {
     name: Arc<str>,
@@ -32,7 +29,17 @@ impl Operator {
     /// An operator with a token of their own.
     pub(super) fn named(name: &str, roles: &[String]) -> Self {
         let roles = roles.iter().filter_map(|role| Role::from_name(role));
-        Self { name: name.into(), roles: roles.collect(), is_break_glass: false }
+        Self::proven(name, roles.collect())
+    }
+
+    /// An operator whom the provider has proven.
+    pub(super) fn proven(name: &str, roles: Vec<Role>) -> Self {
+        Self { name: name.into(), roles: roles.into(), is_break_glass: false }
+    }
+
+    /// Their roles.
+    pub(super) fn roles(&self) -> &[Role] {
+        &self.roles
     }
 
     /// The author of a change, for the audit.

@@ -18,8 +18,6 @@ use crate::platform::crypto::digest_of;
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
 
-/// Longest name, in characters.
-const NAME_CHARS_MAX: usize = 63;
 /// Lifetime of a token in seconds, unless the call says otherwise: 90 days.
 const TOKEN_SECONDS: i32 = 90 * 86_400;
 /// Longest lifetime of a token, in seconds: a year.

@@ -5,16 +5,16 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{IssuedToken, NAME_CHARS_MAX, lifetime, stored};
+use super::{IssuedToken, lifetime, stored};
 use crate::Core;
-use crate::auth::roles::Role;
+use crate::auth::roles::{BREAK_GLASS, Role, is_operator_name};
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Created, Endpoint};
 use crate::http::fields::strict;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::operate::admin::approvals;
-use crate::operate::admin::operator::{BREAK_GLASS, Operator};
+use crate::operate::admin::operator::Operator;
 use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Denial, Error, Result};
 
@@ -42,14 +42,12 @@ impl Endpoint for CreateOperator {
 
     fn read(input: &Input, _: &Operator) -> Result<NewOperator> {
         let new: NewOperator = strict::body(input)?;
-        let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.@".contains(c);
-        let name = &new.name;
-        if name.is_empty() || name.len() > NAME_CHARS_MAX || !name.chars().all(allowed) {
+        if new.name == BREAK_GLASS {
+            return Err(Denial::unprocessable("name: reserved for the break-glass owner").into());
+        }
+        if !is_operator_name(&new.name) {
             let reason = "name: 1 to 63 of a-z, 0-9, -, _, . and @";
             return Err(Denial::unprocessable(reason).into());
-        }
-        if name == BREAK_GLASS {
-            return Err(Denial::unprocessable("name: reserved for the break-glass owner").into());
         }
         stored(&new.roles)?;
         lifetime(new.expires_in_seconds)?;

@@ -1,0 +1,114 @@
+//! The way into the console: to the provider (`/console/login`), back (`/console/callback`), the
+//! session that begins there (`/console/session`) and its end (`/console/logout`).
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use http::header::SET_COOKIE;
+use http::{Method, StatusCode};
+use maud::html;
+use serde_json::json;
+
+use super::session::{Session, cookie, set_cookie};
+use super::{Attempt, permitted, refused};
+use crate::Core;
+use crate::auth::oidc::{LoginState, PendingLogin, Provider, Refusal};
+use crate::http::html::render_page;
+use crate::http::reply::Reply;
+use crate::http::request::Head;
+use crate::operate::admin::browser::check_origin;
+use crate::platform::error::{Error, Result};
+
+/// Cookie with a login that waits for its person to come back from the provider.
+const PENDING: &str = "rampart_login";
+/// Time for that, in seconds.
+const PENDING_SECONDS: i32 = 600;
+/// Context that its state is sealed for.
+const CONTEXT: &str = "operator_login";
+const FOLDER: &str = "/console";
+const CALLBACK: &str = "/console/callback";
+
+/// The answer to a request of these paths; `None` for any other.
+///
+/// # Errors
+/// The refusal.
+pub(in crate::operate::admin) async fn answer(core: &Core, head: &Head) -> Result<Option<Reply>> {
+    let Some(provider) = &core.oidc else { return Ok(None) };
+    Ok(Some(match (&head.method, &*head.path) {
+        (&Method::GET, "/console/login") => begin(core, provider).await?,
+        // It comes from a page of the provider's; the state in the cookie says that it may.
+        (&Method::GET, CALLBACK) => finish(core, provider, head).await?,
+        (&Method::GET, "/console/session") => show(&session(core, head).await?)?,
+        (&Method::POST, "/console/logout") => session(core, head).await?.end(core).await?,
+        _ => return Ok(None),
+    }))
+}
+
+/// The session of a request by a page of our own.
+async fn session(core: &Core, head: &Head) -> Result<Session> {
+    check_origin(head)?;
+    let attempt = Attempt::begin(core, head)?;
+    match Session::of(core, head).await? {
+        Some(session) => Ok(session),
+        None => Err(attempt.fail("missing")),
+    }
+}
+
+fn show(session: &Session) -> Result<Reply> {
+    let body = json!({
+        "operator": session.operator.actor(),
+        "roles": session.operator.roles(),
+        "csrfToken": session.csrf_token(),
+    });
+    Reply::json(StatusCode::OK, &body)
+}
+
+async fn begin(core: &Core, provider: &Provider) -> Result<Reply> {
+    let begun =
+        provider.begin_login(&core.clock, &redirect_uri(core), PENDING_SECONDS.into()).await;
+    let PendingLogin { url, state } = begun.map_err(|refusal| refused(&refusal))?;
+    let state = serde_json::to_vec(&state).map_err(|e| Error::internal("keep a login", e))?;
+    let sealed = URL_SAFE_NO_PAD.encode(core.keys.seal(&core.clock, CONTEXT, &state)?);
+    let mut reply = Reply::empty(StatusCode::SEE_OTHER);
+    reply.set("location", url.as_str());
+    // The provider's page leads back here: a stricter cookie would not come along.
+    let cookie = set_cookie(core, (PENDING, &sealed), FOLDER, ("Lax", PENDING_SECONDS))?;
+    reply.headers.append(SET_COOKIE, cookie);
+    Ok(reply)
+}
+
+async fn finish(core: &Core, provider: &Provider, head: &Head) -> Result<Reply> {
+    let attempt = Attempt::begin(core, head)?;
+    let proven = async {
+        let unknown = Refusal::Invalid("the login was not begun in this browser, or long ago");
+        let Some(pending) = pending(core, head) else { return Err(unknown) };
+        let query = head.query.as_deref().unwrap_or_default();
+        provider.finish_login(&core.clock, &pending, (query, &redirect_uri(core))).await
+    };
+    let person = match proven.await {
+        Ok(person) => person,
+        Err(refusal) => return Err(attempt.refuse(&refusal)),
+    };
+    permitted(core, &person).await?;
+    let session = Session::begin(core, &person, provider.session_seconds()).await?;
+    let page = html! {
+        h1 { "You are logged in" }
+        p { "As " strong { (person.name) } "." }
+        p { a.button href="/console/session" { "Go on" } }
+    };
+    let mut reply = render_page(StatusCode::OK, "You are logged in", &page, None);
+    reply.headers.append(SET_COOKIE, session);
+    reply.headers.append(SET_COOKIE, set_cookie(core, (PENDING, ""), FOLDER, ("Lax", 0))?);
+    Ok(reply)
+}
+
+/// The login that was begun in this browser.
+fn pending(core: &Core, head: &Head) -> Option<LoginState> {
+    let sealed = URL_SAFE_NO_PAD.decode(cookie(head, PENDING)?).ok()?;
+    let state = core.keys.open(CONTEXT, &sealed).ok()?;
+    serde_json::from_slice(&state).ok()
+}
+
+/// Where the provider leads back to.
+fn redirect_uri(core: &Core) -> String {
+    format!("{}{CALLBACK}", core.settings.admin_url)
+}
