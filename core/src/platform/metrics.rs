@@ -5,6 +5,7 @@ mod connections;
 mod database;
 mod partner_series;
 mod process;
+mod zeros;
 
 use std::time::Duration;
 
@@ -64,7 +65,9 @@ macro_rules! families {
                 )*
                 let families = Families { $($of_partners: $of_partners.clone(),)* };
                 let partners = PartnerSeries::new(families, partners_max.into());
-                Ok(Self { registry, partners, $($field,)* })
+                let metrics = Self { registry, partners, $($field,)* };
+                metrics.begin_at_zero();
+                Ok(metrics)
             }
         }
     };

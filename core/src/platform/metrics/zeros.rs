@@ -1,0 +1,31 @@
+//! Series that are there from the start. One that begins with its first event hides that event from
+//! whoever looks at increases.
+
+use super::Metrics;
+
+impl Metrics {
+    /// Shows counters of known labels as 0.
+    pub(super) fn begin_at_zero(&self) {
+        let plain = [
+            &self.log_lines_dropped,
+            &self.partner_series_dropped,
+            &self.operator_break_glass,
+            &self.telemetry_exported,
+        ];
+        for counter in plain {
+            counter.with_label_values::<&str>(&[]).inc_by(0);
+        }
+        let refused = ["total", "address", "address_handshakes", "proxy_protocol"];
+        let by_cause: [(_, &[&str]); 4] = [
+            (&self.connections_refused, &refused),
+            (&self.requests_shed, &["total", "address", "partner"]),
+            (&self.telemetry_dropped, &["queue_full", "collector_away", "rejected"]),
+            (&self.operator_login_failures, &["missing", "wrong", "limited"]),
+        ];
+        for (counter, causes) in by_cause {
+            for cause in causes {
+                counter.with_label_values(&[cause]).inc_by(0);
+            }
+        }
+    }
+}
