@@ -10,7 +10,7 @@ const NAMED_MAX: usize = 10;
 /// Pairs of windows, alone and beside the attack, in the full form.
 const PAIRS: usize = 5;
 /// Length of a window alone.
-const ALONE: Duration = Duration::from_secs(10);
+const ALONE: Duration = Duration::from_secs(6);
 /// The same in the short form.
 const SHORT_ALONE: Duration = Duration::from_secs(1);
 /// The neighbour's p99 beside an attack, in hundredths of its p99 alone.
