@@ -4,6 +4,7 @@ use chrono::TimeDelta;
 use futures::future::join_all;
 use http::Method;
 use rampart_core::trading::orders::expiry::expire_due;
+use rampart_tests::deadline::{SOON, until};
 use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 
@@ -34,6 +35,43 @@ async fn steps(shop: &Shop, order: i64) -> Vec<String> {
 
 fn with_callback(body: &mut Value) {
     body["callbackUrl"] = json!("https://shop.example/cb?a=b");
+}
+
+#[tokio::test]
+async fn an_event_that_waited_for_its_order_is_the_later_one() {
+    let context = TestContext::start().await;
+    let shop = Shop::of(&context, "acme").await;
+    let order = shop.order(&context, |_| ()).await;
+    let mut holder = context.db().begin().await.unwrap();
+    sqlx::query("select from buy_order where order_id = $1 for update")
+        .bind(order)
+        .execute(&mut *holder)
+        .await
+        .unwrap();
+    let free = async {
+        until("the event waits", SOON, async || {
+            let waiting: i64 =
+                sqlx::query_scalar("select count(*) from pg_locks where not granted")
+                    .fetch_one(context.db())
+                    .await
+                    .unwrap();
+            (waiting > 0).then_some(())
+        })
+        .await;
+        context.clock().advance(TimeDelta::minutes(1));
+        let now = context.clock().now();
+        holder.rollback().await.unwrap();
+        now
+    };
+    let paid = happen(&context, order, json!({"event": "payment-received"}));
+    let (answer, freed) = tokio::join!(paid, free);
+    answer.assert_status(200);
+    let at: chrono::DateTime<chrono::Utc> =
+        sqlx::query_scalar("select at from order_transition where cause = 'payment-received'")
+            .fetch_one(context.db())
+            .await
+            .unwrap();
+    assert!(at >= freed, "{at} is before {freed}, when another event may have been applied");
 }
 
 #[tokio::test]

@@ -195,22 +195,27 @@ impl<'a> Change<'a> {
         let Some(facts) = E::facts(tx, self).await? else {
             return Ok(Err(NotApplied::NoSuchOrder));
         };
+        // The row is locked: of two events that race, the one that waited has the later time.
+        let change = match Change::new(self.core, self.client, self.order, self.actor) {
+            Ok(change) => Change { payment: self.payment, ..change },
+            Err(error) => return Ok(Err(error.into())),
+        };
         let status = facts.status;
-        let Some(transition) = next_transition(&facts, event, self.now) else {
+        let Some(transition) = next_transition(&facts, event, change.now) else {
             return Ok(Err(NotApplied::Forbidden { status }));
         };
-        let Some(columns) = event.write(tx, self, transition).await? else {
+        let Some(columns) = event.write(tx, &change, transition).await? else {
             return Ok(Err(NotApplied::Forbidden { status }));
         };
-        match self.book(tx, event, (&facts, transition.cause)).await? {
+        match change.book(tx, event, (&facts, transition.cause)).await? {
             Booked::Done => {}
             Booked::KnownReference => return Ok(Err(NotApplied::Refused(KNOWN_REFERENCE))),
             Booked::NotPriceable => return Ok(Err(NotApplied::Refused(NOT_PRICEABLE))),
         }
-        self.notify(tx, transition, &columns).await?;
+        change.notify(tx, transition, &columns).await?;
         let Transition { from, to, cause, .. } = *transition;
-        event.follow_up(tx, self, (&facts, cause, &columns)).await?;
-        Ok(Ok(Applied { from, to, cause, at: self.now }))
+        event.follow_up(tx, &change, (&facts, cause, &columns)).await?;
+        Ok(Ok(Applied { from, to, cause, at: change.now }))
     }
 
     /// Writes what the change means for the books.
