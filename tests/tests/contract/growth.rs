@@ -114,7 +114,7 @@ async fn rows_of_an_older_schema_are_carried_over() {
              crypto_currency, price, partner_fee, provider_fee, payment_method_fee, network_fee, \
              spread_fee, affiliate_fee, is_estimated_quote, terms_digest, created_at, updated_at) \
          select client_id, 7, gen_random_uuid(), 'pending', 'BTC-EUR', 'creditCard', 'bc1q', \
-             'unhosted', 100, 'EUR', 1, 'BTC', 1, 0, 0, 0, 0, 0, 0, false, '', now(), now() \
+             'unhosted', 100, 'EUR', 1, 'BTC', 100, 0, 0, 0, 0, 0, 0, false, '', now(), now() \
          from client",
         "insert into event (client_id, event_id, type, order_id, payload, created_at) \
          select client_id, '0199a000-0000-7000-8000-000000000001', 'order.created', 7, '{}', now() \

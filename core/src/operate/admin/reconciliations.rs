@@ -154,6 +154,7 @@ impl Endpoint for ReadReconciliation {
     const ROLES: &'static [Role] = &[Role::Viewer, Role::Treasury, Role::Compliance];
     const DOC: Doc = Doc {
         summary: "Read a reconciliation",
+        details: "The lines that were matched and recorded, and the differences on both sides.",
         path: &[required("id", Kind::Format("uuid"), "The reconciliation's id.")],
         answer: EXAMPLE,
         ..Doc::NONE

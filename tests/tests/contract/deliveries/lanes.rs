@@ -107,7 +107,14 @@ async fn orders_are_told_of_in_their_order_by_two_edges() {
     }
     let logged = acme.get("/api/v2/events?limit=100").await.assert_status(200).json();
     let logged = logged.as_array().unwrap();
-    let heard = host.heard_at_least(logged.len()).await;
+    // The sandbox goes on with the orders, and what follows is told of too.
+    let has_come = |heard: &[Heard], event: &Value| {
+        heard.iter().any(|heard| heard.header("webhook-id") == event["id"].as_str().unwrap())
+    };
+    let mut heard = host.heard_at_least(logged.len()).await;
+    while !logged.iter().all(|event| has_come(&heard, event)) {
+        heard = host.heard_at_least(heard.len() + 1).await;
+    }
     for order in orders {
         let is_its = |event: &Value| event["data"]["orderId"] == order.id;
         let expected: Vec<_> = logged.iter().filter(|event| is_its(event)).collect();
@@ -116,7 +123,7 @@ async fn orders_are_told_of_in_their_order_by_two_edges() {
         told.dedup_by_key(|heard| heard.header("webhook-id").to_owned());
         let told: Vec<_> = told.iter().map(|heard| heard.header("webhook-id")).collect();
         let expected: Vec<_> = expected.iter().map(|event| event["id"].as_str().unwrap()).collect();
-        assert_eq!(told, expected);
+        assert_eq!(told[..expected.len()], expected);
     }
     for (stop, working) in stops {
         stop.send(true).unwrap();

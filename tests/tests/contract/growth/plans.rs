@@ -24,7 +24,7 @@ const GENERATED: [&str; 4] = [
      select ids[1 + n % cardinality(ids)], n, gen_random_uuid(), 'order-' || n, \
          case when n % 1000 = 0 then 'blocked' when n % 3 = 0 then 'cancelled' \
              else 'completed' end, \
-         'BTC-EUR', 'creditCard', 'wallet-' || n, 'unhosted', 100, 'EUR', 1, 'BTC', 1, 0, 0, 0, 0, \
+         'BTC-EUR', 'creditCard', 'wallet-' || n, 'unhosted', 100, 'EUR', 1, 'BTC', 100, 0, 0, 0, 0, \
          0, 0, false, '', 'transaction-' || n, now() - n * interval '1 minute', now() \
      from known, generate_series(1, $1) n",
     "insert into event (client_id, event_id, type, order_id, payload, created_at) \
