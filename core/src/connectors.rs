@@ -9,11 +9,15 @@
 pub mod caller;
 pub mod checkpoint;
 pub mod commands;
+pub(crate) mod deposits;
 mod effects;
 pub mod events;
 pub mod lease;
 pub mod openapi;
+pub(crate) mod payouts;
 pub mod result;
+mod settlement;
+pub(crate) mod transfers;
 pub mod waits;
 
 use std::sync::Arc;

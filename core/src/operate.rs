@@ -1,6 +1,7 @@
 //! Operation: the operators' API, the sandbox, documentation, readiness.
 
 pub mod admin;
+mod going_live;
 mod key_rotation;
 mod queues;
 pub mod readiness;

@@ -12,5 +12,6 @@ pub mod pay;
 pub mod payment_methods;
 pub mod pricing;
 pub mod quotes;
+pub(crate) mod routing;
 pub mod sandbox;
 pub mod sell;

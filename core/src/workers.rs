@@ -20,6 +20,10 @@ use crate::trading::orders::expiry::expire_due;
 const SNAPSHOT_POLL: Duration = Duration::from_millis(250);
 /// Interval of writing last uses of API keys.
 const API_KEY_USES: Duration = Duration::from_secs(10);
+/// Interval of looking whether deposit addresses run out.
+const DEPOSIT_ADDRESSES: Duration = Duration::from_secs(1);
+/// Interval of commanding payouts and transfers that nothing holds back any more.
+const PAYOUTS: Duration = Duration::from_secs(1);
 /// Interval of cancelling orders that can no longer be paid.
 const ORDER_EXPIRY: Duration = Duration::from_secs(1);
 /// Interval of the sandbox's settlements.
@@ -83,6 +87,9 @@ impl Core {
             }),
             every("backlogs", BACKLOGS).run(|| self.measure_backlogs()),
             self.read_prices(stop.clone()),
+            every("deposit addresses", DEPOSIT_ADDRESSES).run(|| self.fill_deposit_pools()),
+            every("transfers", PAYOUTS).run(|| self.command_transfers()),
+            every("payouts", PAYOUTS).run(|| self.command_payouts()),
             every("order expiry", ORDER_EXPIRY).run(|| expire_due(self)),
             every("sales", SALES).run(|| self.settle_sales()),
             every("sandbox", SANDBOX_SETTLEMENT).run(|| self.settle_sandbox_orders()),

@@ -23,6 +23,8 @@ impl Target {
     pub(crate) async fn with(change: impl FnOnce(&mut Setup)) -> Self {
         let edge = Edge::with(|setup| {
             setup.set("log.access", "false");
+            // For live partners; nobody listens there.
+            setup.set("mail.smtp_url", "smtp://127.0.0.1:9");
             change(setup);
         })
         .await;

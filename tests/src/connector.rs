@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::answer::Answer;
 use crate::document;
+use crate::going_live;
 use crate::test_context::{TestContext, head};
 
 /// A connector of a context.
@@ -27,6 +28,17 @@ impl Connector {
         let made = made.assert_status(201).json();
         let token = made["token"].as_str().unwrap().to_owned();
         Self { core: Arc::clone(context.core()), token }
+    }
+
+    /// The connector that live partners of the context are routed to. Called before the first of them
+    /// is made.
+    pub async fn of_live(context: &TestContext) -> Self {
+        let token = going_live::prepare(&mut async |method, path, body| {
+            let answer = context.admin(method, &path, body).await;
+            (answer.status(), answer.json())
+        })
+        .await;
+        Self { core: Arc::clone(context.core()), token: token.unwrap() }
     }
 
     /// The same connector with another token.

@@ -21,6 +21,7 @@ use crate::certificate::CERTIFICATE;
 use crate::cluster;
 use crate::deadline::{SOON, until};
 use crate::document;
+use crate::going_live;
 use crate::process::{Process, binary};
 
 /// 32 bytes in base64, the same for all edges over one database.
@@ -75,6 +76,7 @@ impl Setup {
         setup.set("database.acquire_timeout_ms", "10000");
         setup.set("database.statement_timeout_ms", "10000");
         setup.set("keys.master", MASTER_KEY);
+        setup.set("documents.folder", folder.path().join("documents").display().to_string());
         setup.set("callbacks.allow_loopback", "true");
         setup.set("ratelimit.address", UNLIMITED);
         setup.set("edge.connections_per_address_max", "4096");
@@ -287,8 +289,20 @@ impl Edge {
 
     /// A client made of this body, with the default rates.
     pub async fn partner_of(&self, body: Value) -> Caller {
-        let made = self.admin(Method::POST, "/admin/v1/partners", body).await;
+        if body["mode"] == "live" {
+            going_live::prepare(&mut async |method, path, body| {
+                let answer = self.admin(method, &path, body).await;
+                (answer.status(), answer.json())
+            })
+            .await;
+        }
+        let made = self.admin(Method::POST, "/admin/v1/partners", body.clone()).await;
         made.assert_status(201);
+        if body["mode"] == "live" {
+            let path = format!("/admin/v1/partners/{}", body["slug"].as_str().unwrap());
+            let guests = json!({"guestOrders": {"allowed": true}});
+            self.admin(Method::PATCH, &path, guests).await.assert_status(200);
+        }
         Caller::new(self.address, Protocol::Http1, made.json())
     }
 

@@ -26,6 +26,7 @@ pub mod deadline;
 pub mod document;
 pub mod dump;
 pub mod edge;
+pub mod going_live;
 pub mod guests;
 pub mod keys;
 pub mod link;

@@ -18,6 +18,7 @@ use crate::caller::Caller;
 use crate::cluster;
 use crate::document;
 use crate::edge::Edge;
+use crate::going_live;
 use crate::partner::Partner;
 
 /// 32 bytes in base64: the master key of every context.
@@ -62,6 +63,8 @@ impl TestContext {
         settings.callbacks.allow_loopback = true;
         settings.admin_token = Some(Secret::new(ADMIN_TOKEN));
         settings.public_url = "https://pay.example.com".to_owned();
+        // A server that is not there: nothing is sent unless a test runs the worker.
+        settings.mail.smtp_url = Some(Secret::new("smtp://127.0.0.1:9"));
         let folder = format!("rampart-documents-{}", std::process::id());
         settings.documents.folder = Some(std::env::temp_dir().join(folder));
         change(&mut settings);
@@ -110,10 +113,22 @@ impl TestContext {
         self.partner_of(json!({"slug": slug, "name": slug, "mode": "test"})).await
     }
 
-    /// A client made of this body.
+    /// A client made of this body. For a live one, everything that it needs is there.
     pub async fn partner_of(&self, body: Value) -> Partner {
-        let made = self.admin(Method::POST, "/admin/v1/partners", body).await;
+        if body["mode"] == "live" {
+            going_live::prepare(&mut async |method, path, body| {
+                let answer = self.admin(method, &path, body).await;
+                (answer.status(), answer.json())
+            })
+            .await;
+        }
+        let made = self.admin(Method::POST, "/admin/v1/partners", body.clone()).await;
         made.assert_status(201);
+        if body["mode"] == "live" {
+            let path = format!("/admin/v1/partners/{}", body["slug"].as_str().unwrap());
+            let guests = json!({"guestOrders": {"allowed": true}});
+            self.admin(Method::PATCH, &path, guests).await.assert_status(200);
+        }
         Partner::new(Arc::clone(&self.core), &made.json())
     }
 

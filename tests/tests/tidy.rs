@@ -33,6 +33,7 @@ const GLOBAL_TABLES: [&str; 27] = [
     "connector_token",
     "currency",
     "currency_pair",
+    "deposit_address",
     "edge_key",
     "key_rotation",
     "lasting_key",

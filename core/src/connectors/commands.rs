@@ -8,6 +8,7 @@ use uuid::Uuid;
 use crate::Core;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
+pub use crate::trading::catalogue::Direction;
 
 /// Kind of a command, and the capability that a connector needs for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, schemars::JsonSchema, serde::Deserialize)]
@@ -100,43 +101,15 @@ pub enum Target {
         /// The currency's code.
         asset: String,
     },
+    /// This one, about an asset: its pool of deposit addresses.
+    Pool {
+        /// The connector's name.
+        connector: String,
+        /// The currency's code.
+        asset: String,
+    },
     /// Any that has the capability.
     Capability,
-}
-
-/// Direction of a leg as seen from the service.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    Hash,
-    schemars::JsonSchema,
-    serde::Deserialize,
-    serde::Serialize,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Direction {
-    /// From users.
-    In,
-    /// To users.
-    Out,
-}
-
-impl Direction {
-    /// The name in the database and on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::In => "in",
-            Self::Out => "out",
-        }
-    }
-
-    /// The direction of this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        [Self::In, Self::Out].into_iter().find(|direction| direction.as_str() == name)
-    }
 }
 
 /// A command to be enqueued.
@@ -182,6 +155,7 @@ impl Command {
             Target::Connector(name) => (Some(name), None, None, None),
             Target::Method { direction, method } => (None, Some(direction), Some(method), None),
             Target::Asset { direction, asset } => (None, Some(direction), None, Some(asset)),
+            Target::Pool { connector, asset } => (Some(connector), None, None, Some(asset)),
             Target::Capability => (None, None, None, None),
         };
         let body = self.body.to_string();
@@ -255,7 +229,7 @@ pub(crate) fn result_context(client: Uuid, command: Uuid) -> String {
 ///
 /// # Errors
 /// When it cannot be opened, which is our fault.
-pub(super) fn open(core: &Core, context: &str, sealed: &[u8]) -> Result<Value> {
+pub(crate) fn open(core: &Core, context: &str, sealed: &[u8]) -> Result<Value> {
     let plain = core.keys.open(context, sealed)?;
     serde_json::from_slice(&plain).map_err(|e| Error::internal("read a command", e))
 }
@@ -270,9 +244,6 @@ mod tests {
             assert_eq!(CommandKind::from_name(kind.as_str()), Some(kind));
             let read: CommandKind = serde_json::from_value(kind.as_str().into()).unwrap();
             assert_eq!(read, kind);
-        }
-        for direction in [Direction::In, Direction::Out] {
-            assert_eq!(Direction::from_name(direction.as_str()), Some(direction));
         }
     }
 }

@@ -1,19 +1,33 @@
 //! The effects of a command's end, in the transaction that ends it.
 
-use rampart_types::ClientId;
+use rampart_types::{ClientId, OrderId};
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::commands::CommandKind;
+use super::deposits;
+use super::settlement::{self, Fact, OrderAmounts};
 use crate::Core;
+use crate::payments::PaymentKind;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
+use crate::trading::orders::state::Cause;
+use crate::trading::orders::status::OrderEvent;
+use crate::trading::sell::status::SaleEvent;
+
+/// Reason of an order that waits because its coins were not sent.
+const PAYOUT_REJECTED: &str = "the payout was rejected";
+/// Reason of a sale that waits because its money was not sent.
+const TRANSFER_REJECTED: &str = "the transfer was rejected";
 
 /// A command that has ended.
 pub(super) struct Finished {
     pub(super) client: ClientId,
-    pub(super) order: Option<i64>,
+    pub(super) order: Option<OrderId>,
     pub(super) kind: String,
     pub(super) connector: String,
+    /// Of its leg, or of its pool.
+    pub(super) asset: Option<String>,
     pub(super) command: Uuid,
     /// False for one that was rejected.
     pub(super) is_done: bool,
@@ -21,12 +35,75 @@ pub(super) struct Finished {
     pub(super) reason: Option<String>,
 }
 
-/// Applies what follows from the end of a command.
+/// Applies what follows from the end of a command. Gives the causes of changes of an order, to be
+/// counted after the commit.
 ///
 /// # Errors
 /// When the database cannot be written; the command is then not ended either.
-pub(super) async fn apply(_: &mut Connection, _: &Core, finished: &Finished) -> Result<()> {
-    let Finished { client, order, kind, connector, command, is_done, .. } = finished;
-    tracing::info!(%client, order, kind, connector, %command, is_done, "a command has ended");
-    Ok(())
+pub(super) async fn apply(
+    conn: &mut Connection,
+    core: &Core,
+    finished: &Finished,
+) -> Result<Vec<Cause>> {
+    let Finished { client, is_done, connector, asset, .. } = finished;
+    let Some(order) = &finished.order else {
+        if let (true, Some(asset)) = (finished.kind == "deposit.address" && *is_done, asset) {
+            deposits::store(conn, core, (connector, asset), &finished.result).await?;
+        }
+        return Ok(Vec::new());
+    };
+    let at = (*client, *order);
+    match (CommandKind::from_name(&finished.kind), is_done) {
+        (Some(CommandKind::PaymentCreate), false) => {
+            let event = OrderEvent::PaymentDenied { reason: finished.reason.clone() };
+            settlement::apply(conn, core, at, &event, connector).await
+        }
+        (Some(CommandKind::PayoutSend), true) => {
+            let Some(amounts) = OrderAmounts::find(conn, Some(*client), *order).await? else {
+                return Ok(Vec::new());
+            };
+            let transaction_id = finished.result["transactionId"].as_str().map(str::to_owned);
+            let fact = Fact {
+                kind: PaymentKind::PayoutSent,
+                connector,
+                reference: transaction_id.clone().unwrap_or_else(|| finished.command.to_string()),
+                amount: amounts.coins,
+                currency: amounts.asset,
+                client: Some(*client),
+                order: Some(*order),
+                transaction_id,
+                occurred_at: core.clock.now(),
+                raw: None,
+            };
+            Ok(settlement::record(conn, core, fact).await?.causes)
+        }
+        (Some(CommandKind::TransferSend), true) => {
+            let Some(amounts) = OrderAmounts::find(conn, Some(*client), *order).await? else {
+                return Ok(Vec::new());
+            };
+            let reference = finished.result["providerReference"].as_str();
+            let fact = Fact {
+                kind: PaymentKind::TransferSent,
+                connector,
+                reference: reference.map_or_else(|| finished.command.to_string(), str::to_owned),
+                amount: amounts.fiat,
+                currency: amounts.currency,
+                client: Some(*client),
+                order: Some(*order),
+                transaction_id: None,
+                occurred_at: core.clock.now(),
+                raw: None,
+            };
+            Ok(settlement::record(conn, core, fact).await?.causes)
+        }
+        (Some(CommandKind::TransferSend), false) => {
+            let event = SaleEvent::Hold { reason: Some(TRANSFER_REJECTED.to_owned()) };
+            settlement::apply(conn, core, at, &event, connector).await
+        }
+        (Some(CommandKind::PayoutSend), false) => {
+            let event = OrderEvent::Hold { reason: Some(PAYOUT_REJECTED.to_owned()) };
+            settlement::apply(conn, core, at, &event, connector).await
+        }
+        _ => Ok(Vec::new()),
+    }
 }

@@ -93,9 +93,12 @@ async fn take(core: &Core, connector: &Connector, report: &Report) -> Result<boo
         let reason = "this id was reported with another body";
         return Err(Denial::conflict(reason).into());
     }
-    let duplicate = apply::apply(&mut tx, core, &connector.name, report).await?;
+    let applied = apply::apply(&mut tx, core, &connector.name, report).await?;
     tx.commit().await?;
-    Ok(duplicate)
+    for cause in applied.causes {
+        core.metrics.orders.with_label_values(&[cause.as_str()]).inc();
+    }
+    Ok(applied.is_duplicate)
 }
 
 /// The document with its members in order, so that a repetition is known by its bytes.

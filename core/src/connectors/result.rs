@@ -12,6 +12,7 @@ use super::caller::Connector;
 use super::checkpoint::{self, ID, lease_token, lost_lease};
 use super::commands::result_context;
 use super::effects::{self, Finished};
+use super::settlement::order_id;
 use crate::Core;
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Endpoint, Json};
@@ -78,7 +79,7 @@ impl Endpoint for ReportResult {
         let mut tx = core.db.begin().await?;
         let row = sqlx::query!(
             r#"
-            select client_id, order_id, kind, lease_token, result_digest, retries, state, due_at,
+            select client_id, order_id, kind, asset, lease_token, result_digest, retries, state, due_at,
                 state = 'open' and coalesce(leased_until > now(), false) as "is_leased!"
             from command where command_id = $1 and connector = $2 for update
             "#,
@@ -118,20 +119,25 @@ impl Endpoint for ReportResult {
             .execute(&mut *tx)
             .await?;
         }
+        let mut causes = Vec::new();
         if state != "open" {
             let finished = Finished {
                 client: row.client_id.into(),
-                order: row.order_id,
+                order: order_id(row.order_id)?,
                 kind: row.kind,
+                asset: row.asset,
                 connector: connector.name.to_string(),
                 command: id,
                 is_done: state == "done",
                 result: new.result,
                 reason: new.reason,
             };
-            Box::pin(effects::apply(&mut tx, core, &finished)).await?;
+            causes = Box::pin(effects::apply(&mut tx, core, &finished)).await?;
         }
         tx.commit().await?;
+        for cause in causes {
+            core.metrics.orders.with_label_values(&[cause.as_str()]).inc();
+        }
         let retry_at = (state == "open").then_some(due_at);
         Ok(Json(Reported { state: state.to_owned(), retry_at }))
     }

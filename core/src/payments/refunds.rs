@@ -1,12 +1,14 @@
 //! Refunds that are asked for: the amount is set aside, and its connector is told to give it back.
 
 use rust_decimal::Decimal;
+use serde_json::json;
 use uuid::Uuid;
 
 use super::bookings::unwind;
 use super::store::StoredPayment;
 use super::terms::OrderTerms;
 use crate::Core;
+use crate::connectors::commands::{self, Command, CommandKind, Target};
 use crate::ledger::AccountKind::{Customer, PayoutPayable, RefundPayable, Suspense};
 use crate::ledger::{AccountKind, Position, Posting, Subject, post};
 use crate::platform::db::Connection;
@@ -15,7 +17,7 @@ use crate::trading::orders::state::{Cause, OrderStatus};
 use crate::trading::orders::status::{NotApplied, OrderEvent, apply_recorded};
 use crate::trading::quotes::Side;
 use crate::trading::sell::status::SaleEvent;
-use rampart_types::{ClientId, OrderId};
+use rampart_types::{ClientId, JsonDecimal, OrderId};
 
 /// A refund that is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +65,39 @@ pub(super) async fn request(
         Posting::new(RefundPayable, refund.currency, -refund.amount),
     ];
     post(conn, core, "refund-requested", &subject, &postings).await?;
+    command(conn, core, refund, id).await?;
     Ok(id)
+}
+
+/// Has the connector that the payment came through give it back. Other payments are given back by an
+/// operator.
+async fn command(conn: &mut Connection, core: &Core, refund: &Refund<'_>, id: Uuid) -> Result<()> {
+    let found = sqlx::query!(
+        "select p.connector, p.provider_reference from payment p \
+         join connector k on k.name = p.connector \
+         where p.client_id = $1 and p.payment_id = $2 and p.kind = 'received'",
+        refund.of.uuid(),
+        refund.payment,
+    )
+    .fetch_optional(&mut *conn)
+    .await?;
+    let Some(payment) = found else { return Ok(()) };
+    let (client, order) = refund.book;
+    let command = Command {
+        client,
+        order: order.and_then(OrderId::new),
+        kind: CommandKind::PaymentRefund,
+        idempotency_key: format!("refund/{id}"),
+        target: Target::Connector(payment.connector),
+        body: json!({
+            "orderId": order,
+            "amount": JsonDecimal(refund.amount),
+            "currency": refund.currency,
+            "providerReference": payment.provider_reference,
+        }),
+    };
+    commands::enqueue(conn, core, command).await?;
+    Ok(())
 }
 
 /// An operator's decision to give a payment back.

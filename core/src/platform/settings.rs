@@ -2,6 +2,7 @@
 //! the contract) and makes its reference of every setting from these types: a doc comment is one
 //! sentence for operators, a key ends in its unit, and `x-unit` names a unit that the key does not.
 
+mod compliance;
 mod connectors;
 mod operators;
 mod payments;
@@ -15,6 +16,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
+pub use self::compliance::{Compliance, Gate};
 pub use self::connectors::Connectors;
 pub use self::operators::{Names, Oidc, Operators};
 pub use self::payments::{Payments, Quotes, Unexpected};
@@ -61,6 +63,8 @@ pub struct Settings {
     pub limits: Limits,
     /// Callbacks and webhooks to partners.
     pub callbacks: Callbacks,
+    /// Checks before coins leave.
+    pub compliance: Compliance,
     /// Commands to connectors. Set from `connectors`.
     #[serde(skip)]
     pub connectors: Connectors,

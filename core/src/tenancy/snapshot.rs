@@ -169,7 +169,7 @@ mod tests {
     use crate::platform::crypto::day_key::DayKey;
     use crate::platform::settings::RateLimits;
     use crate::policies::runtime::TenantPolicies;
-    use crate::tenancy::tenants::{AllowedSenders, Buckets, Mode, Rates, Scopes};
+    use crate::tenancy::tenants::{AllowedSenders, Buckets, GuestOrders, Mode, Rates, Scopes};
     use rampart_types::{ApiKeyId, LoopbackHttp};
     use rust_decimal::Decimal;
     use uuid::Uuid;
@@ -187,6 +187,8 @@ mod tests {
             allowed_senders: AllowedSenders::default(),
         };
         Tenant {
+            compliance_gate: None,
+            guest_orders: GuestOrders::Allowed,
             id,
             slug: username.into(),
             username: username.into(),

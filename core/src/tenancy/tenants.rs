@@ -17,6 +17,7 @@ use crate::http::request::Head;
 use crate::platform::crypto::Secret;
 use crate::platform::crypto::day_key::DayKey;
 use crate::platform::rate_limit::{Gcra, Quota};
+use crate::platform::settings::Gate;
 use crate::policies::runtime::TenantPolicies;
 use rampart_types::decimal::fits_decimals;
 use rampart_types::{ApiKeyId, ClientId, LoopbackHttp};
@@ -69,6 +70,10 @@ pub struct Tenant {
     pub api_keys: Vec<Arc<ApiKey>>,
     /// Its policies, which replace built-in rules.
     pub policies: TenantPolicies,
+    /// Gate that its orders pass; `None` is the default of its mode.
+    pub compliance_gate: Option<Gate>,
+    /// Its orders without a user.
+    pub guest_orders: GuestOrders,
     /// Permission for callbacks to loopback by plain HTTP: a test tenant's, where the configuration
     /// lets it (`callbacks.allow_loopback`).
     pub loopback_http: LoopbackHttp,
@@ -80,12 +85,29 @@ impl Tenant {
         self.mode == Mode::Test
     }
 
+    /// True if checks of its users must be done before an order is confirmed.
+    pub fn checks_before_payment(&self, default: Gate) -> bool {
+        let of_mode = if self.is_test() { Gate::None } else { default };
+        self.compliance_gate.unwrap_or(of_mode) == Gate::BeforePayment
+    }
+
     /// True if a request may set this partner fee, in percent: 0 to [`FEE_PERCENTAGE_MAX`], not
     /// above the tenant's cap, and with at most 4 decimals.
     pub fn accepts_fee(&self, percentage: Decimal) -> bool {
         let most = self.fee_cap_percentage.min(FEE_PERCENTAGE_MAX);
         (Decimal::ZERO..=most).contains(&percentage) && fits_decimals(percentage, FEE_DECIMALS_MAX)
     }
+}
+
+/// Orders without a user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GuestOrders {
+    /// There are none.
+    Refused,
+    /// Up to this amount, in fiat.
+    UpTo(Decimal),
+    /// Up to what others may.
+    Allowed,
 }
 
 /// Test or live.

@@ -4,6 +4,7 @@
 mod load;
 mod payment_method;
 mod rates;
+mod routes;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
 
 pub use self::payment_method::{PaymentMethod, PaymentMethodKind};
+pub use self::routes::{Direction, Leg, Route, Routes};
 use crate::platform::db::BrokenRow;
 use rampart_types::{
     Caip19, Chain, CurrencyCode, CurrencyDetails, PairCode, Preserialized, crypto_scale,
@@ -30,6 +32,8 @@ pub struct Catalogue {
     pub payment_methods: Vec<Arc<PaymentMethod>>,
     /// Methods that users of a country prefer, best first, by alpha-2 code.
     pub preferences: HashMap<String, Vec<String>>,
+    /// Routes of money and coins to connectors.
+    pub routes: Routes,
     /// `xx-xx`, in order.
     pub regions: Vec<String>,
     /// Nationalities that can register.

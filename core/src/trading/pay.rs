@@ -1,8 +1,8 @@
 //! The page on which an order is paid: `GET` and `POST /pay/{token}`.
 //!
 //! The token is the permission: anybody with the link may read and pay, and a forged form (CSRF)
-//! gains nothing without it. A test tenant's order is paid by a button. A live order is paid at a
-//! payment provider, whose result operators report; until one is connected the page says so.
+//! gains nothing without it. A test tenant's order is paid by a button, one that connectors settle at
+//! the payment provider that its command's result names.
 
 mod page;
 
@@ -12,6 +12,7 @@ use url::form_urlencoded;
 
 use crate::Core;
 use crate::auth::caller::Anyone;
+use crate::connectors::commands::{self, result_context};
 use crate::endpoint::{Body, Endpoint};
 use crate::http::reply::Reply;
 use crate::http::request::Input;
@@ -144,6 +145,8 @@ struct Payment {
     is_test: bool,
     state: PaymentState,
     return_url: Option<ReturnUrl>,
+    /// The payment provider's page.
+    provider_url: Option<String>,
 }
 
 /// The state of an order's payment.
@@ -151,7 +154,11 @@ struct Payment {
 enum PaymentState {
     /// It can be paid by one of the buttons.
     Payable,
-    /// It is a live order, but no payment provider is connected.
+    /// Its connector has not answered yet.
+    Preparing,
+    /// It is paid at the payment provider.
+    AtProvider,
+    /// It is a live order that no payment provider was asked about.
     NoProvider,
     /// Its time to pay has passed, or its partner is suspended.
     Closed,
@@ -176,11 +183,20 @@ impl Payment {
         .fetch_optional(&core.db)
         .await?;
         let Some(row) = row else { return Ok(None) };
+        let pending = row.status == OrderStatus::Pending;
+        let provider = match pending.then(|| provider_payment(core, client, order)) {
+            Some(found) => found.await?,
+            None => ProviderPayment::NotCommanded,
+        };
         let late = row.expires_at.is_some_and(|end| end < core.clock.now());
         let state = match row.status {
             OrderStatus::Pending if late || tenant.suspended => PaymentState::Closed,
-            OrderStatus::Pending if tenant.is_test() => PaymentState::Payable,
-            OrderStatus::Pending => PaymentState::NoProvider,
+            OrderStatus::Pending => match &provider {
+                ProviderPayment::Waits => PaymentState::Preparing,
+                ProviderPayment::At(_) => PaymentState::AtProvider,
+                ProviderPayment::NotCommanded if tenant.is_test() => PaymentState::Payable,
+                ProviderPayment::NotCommanded => PaymentState::NoProvider,
+            },
             status => PaymentState::Moved(status, row.status_cause),
         };
         let catalogue = &snapshot.catalogue;
@@ -198,6 +214,47 @@ impl Payment {
             state,
             // Validated at confirm, and again before it becomes a link on our page.
             return_url: row.return_url.and_then(|url| url.parse().ok()),
+            provider_url: match provider {
+                ProviderPayment::At(url) => url,
+                ProviderPayment::NotCommanded | ProviderPayment::Waits => None,
+            },
         }))
     }
+}
+
+/// An order's payment at its provider.
+enum ProviderPayment {
+    /// No connector was asked.
+    NotCommanded,
+    /// The connector has not answered yet.
+    Waits,
+    /// It is there, with a page of the provider's if that has one.
+    At(Option<String>),
+}
+
+/// Looks up the payment that a connector was asked to make.
+async fn provider_payment(
+    core: &Core,
+    client: ClientId,
+    order: OrderId,
+) -> Result<ProviderPayment> {
+    let row = sqlx::query!(
+        "select command_id, state, sealed_result from command \
+         where client_id = $1 and order_id = $2 and kind = 'payment.create'",
+        client.uuid(),
+        order.number(),
+    )
+    .fetch_optional(&core.db)
+    .await?;
+    let Some(row) = row else { return Ok(ProviderPayment::NotCommanded) };
+    if row.state != "done" {
+        return Ok(ProviderPayment::Waits);
+    }
+    let context = result_context(client.uuid(), row.command_id);
+    let result = row.sealed_result.map(|sealed| commands::open(core, &context, &sealed));
+    let result = result.transpose()?.unwrap_or_default();
+    let url = result["result"]["redirectUrl"].as_str();
+    // A connector is trusted with money, not with the page's scheme.
+    let url = url.filter(|url| url.starts_with("https://") || url.starts_with("http://127.0.0.1"));
+    Ok(ProviderPayment::At(url.map(str::to_owned)))
 }

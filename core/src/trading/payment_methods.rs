@@ -27,7 +27,7 @@ use self::policy_input::policy_input;
 use self::ranking::RankingContext;
 pub use self::response_cache::MethodList;
 use crate::Core;
-use crate::auth::caller::ClientMaybeUser;
+use crate::auth::caller::{Client, ClientMaybeUser};
 use crate::endpoint::openapi::doc::{Doc, Kind, optional};
 use crate::endpoint::{Cache, Endpoint};
 use crate::http::fields::Fields;
@@ -38,6 +38,8 @@ use crate::tenancy::tenants::Scope;
 use crate::trading::catalogue::Catalogue;
 use crate::trading::channel::{CHANNELS, channel};
 use crate::trading::pricing::AMOUNT_MAX;
+use crate::trading::quotes::Side;
+use crate::trading::routing;
 use rampart_types::decimal::{fits_decimals, from_number_or_text};
 use rampart_types::{CurrencyCode, PAYMENT_METHOD_COUNTRIES};
 
@@ -125,8 +127,13 @@ impl Endpoint for V2 {
             };
             if let Some(ranking) = policies::rank(core, &client, user, input).await {
                 let shown = ranking.indices.iter().filter_map(|index| order.get(*index).copied());
+                let shown = shown.filter(|at| is_offered(&client, *at));
                 return responses.list(catalogue, &shown.collect::<Vec<_>>());
             }
+        }
+        if !client.tenant.is_test() {
+            let order = order.iter().copied().filter(|at| is_offered(&client, *at));
+            return responses.list(catalogue, &order.collect::<Vec<_>>());
         }
         match cached {
             Some(country) => country.list(catalogue, responses),
@@ -166,6 +173,13 @@ impl Stated {
                 .map(|(amount, currency)| (amount, currency.code())),
         }
     }
+}
+
+/// True if the client is offered the method at this position of its catalogue.
+fn is_offered(client: &Client, at: usize) -> bool {
+    let Client { tenant, catalogue, .. } = client;
+    let method = catalogue.payment_methods.get(at);
+    method.is_some_and(|method| routing::offers_method(catalogue, tenant, Side::Buy, &method.code))
 }
 
 #[cfg(test)]

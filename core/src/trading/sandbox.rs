@@ -38,7 +38,8 @@ pub(crate) fn first_step(
 }
 
 /// Schedules the next step of an order after an event at `now`, and replaces the one scheduled
-/// before; `None` removes it. Does nothing for live tenants.
+/// before; `None` removes it. Does nothing for live tenants, nor for orders
+/// that connectors settle.
 ///
 /// # Errors
 /// The database's.
@@ -63,6 +64,7 @@ pub(crate) async fn schedule(
         r#"
         insert into sandbox_step (client_id, order_id, event, due_at)
         select client_id, $2, $3, $4 from client where client_id = $1 and mode = 'test'
+            and not exists (select from command where client_id = $1 and order_id = $2)
         on conflict (client_id, order_id)
             do update set event = excluded.event, due_at = excluded.due_at, leased_until = null
         "#,

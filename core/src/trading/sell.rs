@@ -6,6 +6,7 @@
 //! - [`orders`] lists and reads a user's sales
 
 pub mod confirm;
+mod deposit;
 mod insert;
 pub mod onboarding;
 pub mod onboarding_page;

@@ -102,6 +102,12 @@ async fn look_at_core(config: &Config, findings: &mut Findings) {
         None => findings.odd("schema", format!("{optional} missing: run `rampart migrate`")),
     }
     let Some(core) = core else { return };
+    let missing = core.missing_for_live(None);
+    if missing.is_empty() {
+        findings.good("going live", "nothing is missing");
+    } else {
+        findings.odd("going live", format!("missing: {}", missing.join(", ")));
+    }
     for check in core.readiness().await.checks {
         match check.status {
             Status::Ok => findings.good(check.name, "as it should be"),

@@ -1,6 +1,8 @@
 //! Connectors: their tokens, the queue of commands, and events.
 
+mod purchase;
 mod queue;
+mod sale;
 
 use http::Method;
 use rampart_core::connectors::commands::{Command, CommandKind, Direction, Target, enqueue};

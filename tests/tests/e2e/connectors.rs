@@ -1,12 +1,15 @@
 //! The connectors' listener, and the commands about connectors and routes.
 
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
+use rampart_tests::buyer;
 use rampart_tests::caller::Protocol;
+use rampart_tests::deadline::until;
 use rampart_tests::edge::{ADMIN_TOKEN, Edge};
-use rampart_tests::process::binary;
+use rampart_tests::process::{Process, binary};
 use serde_json::{Value, json};
 
 async fn run(edge: &Edge, arguments: &[&str]) -> Output {
@@ -70,7 +73,7 @@ async fn a_waiting_lease_does_not_hold_up_the_end_of_an_edge() {
         let lease = json!({"max": 1, "waitSeconds": 30, "leaseSeconds": 60});
         call(&url, &token, "commands/lease", lease).await
     });
-    rampart_tests::deadline::until("the lease waits", Duration::from_secs(20), async || {
+    until("the lease waits", Duration::from_secs(20), async || {
         let shown = printed(&edge, &["connector", "show", "chain"]).await;
         shown["lastContactAt"].is_string().then_some(())
     })
@@ -87,10 +90,8 @@ async fn beyond_loopback_the_listener_needs_a_certificate() {
     let mut setup = edge.setup();
     setup.set("connectors.listen", "0.0.0.0:0");
     let process = setup.spawn();
-    rampart_tests::deadline::until("it refuses", Duration::from_secs(20), async || {
-        process.status().is_some().then_some(())
-    })
-    .await;
+    until("it refuses", Duration::from_secs(20), async || process.status().is_some().then_some(()))
+        .await;
     let said = process.err().join("\n");
     assert!(said.contains("connectors.tls.cert"), "{said}");
 }
@@ -106,4 +107,46 @@ async fn connectors_are_served_over_tls() {
     let url = format!("https://localhost:{}", edge.connectors.port());
     let lease = json!({"max": 1, "waitSeconds": 0, "leaseSeconds": 10});
     assert_eq!(call(&url, "rcn_wrong", "commands/lease", lease).await.0, 401);
+}
+
+/// The program of the guide.
+fn guides_program() -> String {
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plugins/CONNECTORS.md");
+    let guide = std::fs::read_to_string(guide).unwrap();
+    let (_, rest) = guide.split_once("```python\n").unwrap();
+    rest.split_once("```").unwrap().0.to_owned()
+}
+
+#[tokio::test]
+async fn the_guides_connector_settles_a_purchase_as_it_stands() {
+    let edge = Edge::start().await;
+    let acme = edge.partner("acme").await;
+    let made = ["connector", "add", "pretend", "--capability", "payment.create"];
+    let made = printed(&edge, &[&made[..], &["--capability", "payout.send"]].concat()).await;
+    let folder = edge.setup().folder().to_owned();
+    let routes = json!([
+        {"partner": "acme", "method": "creditCard", "direction": "in", "connector": "pretend"},
+        {"partner": "acme", "asset": "BTC", "direction": "out", "connector": "pretend"}]);
+    std::fs::write(folder.join("routes.json"), routes.to_string()).unwrap();
+    let file = folder.join("routes.json").display().to_string();
+    printed(&edge, &["route", "set", &file]).await;
+    std::fs::write(folder.join("connector.py"), guides_program()).unwrap();
+    let mut program = Command::new("python3");
+    program.arg(folder.join("connector.py"));
+    program.env("PATH", std::env::var_os("PATH").unwrap());
+    program.env("CONNECTORS_URL", format!("http://{}", edge.connectors));
+    program.env("CONNECTOR_TOKEN", made["token"].as_str().unwrap());
+    let program = Process::spawn(program);
+
+    let buyer = acme.authenticated().await;
+    let quote = buyer::quote(&buyer).await;
+    let confirmed = buyer::confirm(&buyer, quote["quote"].as_str().unwrap()).send().await;
+    let order = format!("/api/v2/buy/orders/{}", buyer::order_of(&confirmed));
+    until("the order is complete", Duration::from_secs(60), async || {
+        assert!(program.status().is_none(), "{:?}", program.err());
+        (buyer.get(&order).await.json()["status"] == "completed").then_some(())
+    })
+    .await;
+    let queue = printed(&edge, &["connector", "show", "pretend"]).await;
+    assert_eq!((&queue["queueLength"], &queue["failures"]), (&json!(0), &json!(0)));
 }

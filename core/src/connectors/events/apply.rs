@@ -2,22 +2,174 @@
 
 use super::report::{EventKind, Report};
 use crate::Core;
+use crate::connectors::deposits;
+use crate::connectors::payouts::command_payout;
+use crate::connectors::settlement::{self, Fact, OrderAmounts, order_id};
+use crate::payments::PaymentKind;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
+use crate::trading::orders::state::Cause;
+use crate::trading::orders::status::OrderEvent;
+use rampart_types::{ClientId, OrderId};
 
-/// Applies an event. `true` if it says nothing new.
+/// The effects of an event.
+#[derive(Debug, Default)]
+pub(super) struct Applied {
+    /// It says nothing new.
+    pub(super) is_duplicate: bool,
+    /// Causes of changes of an order, to be counted after the commit.
+    pub(super) causes: Vec<Cause>,
+}
+
+/// Applies an event.
 ///
 /// # Errors
 /// When the database cannot be written; the event is then not stored either.
 pub(super) async fn apply(
-    _: &mut Connection,
-    _: &Core,
+    conn: &mut Connection,
+    core: &Core,
     connector: &str,
     report: &Report,
-) -> Result<bool> {
-    let Report { kind, outcome, .. } = report;
-    if *kind == EventKind::Health {
+) -> Result<Applied> {
+    let mut client = partner(conn, report).await?;
+    let mut order = match report.order {
+        None => order_of_command(conn, connector, report).await?,
+        named => named,
+    };
+    if let (None, Some(address)) = (order, &report.address) {
+        let tag = report.tag.as_deref().unwrap_or_default();
+        if let Some((of, sale)) = deposits::sale_of(conn, connector, (address, tag)).await? {
+            (client, order) = (Some(of), Some(sale));
+        }
+    }
+    let Some(kind) = payment_kind(report) else {
+        return without_money(conn, core, (connector, report), (client, order)).await;
+    };
+    let amounts = match order {
+        Some(order) => OrderAmounts::find(conn, client, order).await?,
+        None => None,
+    };
+    let of_order = amounts.as_ref().map(|amounts| match kind {
+        PaymentKind::PayoutConfirmed | PaymentKind::PayoutFailed => {
+            (amounts.coins, amounts.asset.clone())
+        }
+        _ => (amounts.fiat, amounts.currency.clone()),
+    });
+    let stated = report.amount.zip(report.currency.clone());
+    let Some((amount, currency)) = stated.or(of_order) else {
+        tracing::warn!(connector, event = report.id, "an event names no amount and no order");
+        return Ok(Applied::default());
+    };
+    let reference = report.provider_reference.as_ref().or(report.transaction_id.as_ref());
+    let fact = Fact {
+        kind,
+        connector,
+        reference: reference.unwrap_or(&report.id).clone(),
+        amount,
+        currency,
+        client,
+        order,
+        transaction_id: report.transaction_id.clone(),
+        occurred_at: report.occurred_at,
+        raw: Some(report.raw.to_string()),
+    };
+    let recorded = settlement::record(conn, core, fact).await?;
+    if kind == PaymentKind::PayoutFailed
+        && let Some(order) = order
+    {
+        end_payout(conn, recorded.client, order).await?;
+    }
+    if kind == PaymentKind::Received
+        && let Some(order) = order
+    {
+        command_payout(conn, core, recorded.client, order).await?;
+    }
+    Ok(Applied { is_duplicate: recorded.duplicate, causes: recorded.causes })
+}
+
+/// The kind of payment that an event reports; `None` if no money and no coins have moved.
+fn payment_kind(report: &Report) -> Option<PaymentKind> {
+    Some(match report.kind {
+        EventKind::PaymentReceived => PaymentKind::Received,
+        EventKind::PaymentRefunded => PaymentKind::Refunded,
+        EventKind::PaymentDisputed => PaymentKind::Disputed,
+        EventKind::DisputeClosed if report.outcome.as_deref() == Some("won") => {
+            PaymentKind::DisputeWon
+        }
+        EventKind::DisputeClosed => PaymentKind::DisputeLost,
+        EventKind::DepositReceived if report.confirmations != Some(0) => {
+            PaymentKind::DepositReceived
+        }
+        EventKind::PayoutConfirmed if report.confirmations != Some(0) => {
+            PaymentKind::PayoutConfirmed
+        }
+        EventKind::PayoutFailed => PaymentKind::PayoutFailed,
+        EventKind::TransferCompleted => PaymentKind::TransferCompleted,
+        EventKind::TransferReturned => PaymentKind::TransferReturned,
+        EventKind::DepositReceived
+        | EventKind::PayoutConfirmed
+        | EventKind::PaymentFailed
+        | EventKind::IdentityCompleted
+        | EventKind::Health => return None,
+    })
+}
+
+async fn without_money(
+    conn: &mut Connection,
+    core: &Core,
+    (connector, report): (&str, &Report),
+    (client, order): (Option<ClientId>, Option<OrderId>),
+) -> Result<Applied> {
+    if let (EventKind::PaymentFailed, Some(order)) = (report.kind, order)
+        && let Some(amounts) = OrderAmounts::find(conn, client, order).await?
+    {
+        let event = OrderEvent::PaymentDenied { reason: report.reason.clone() };
+        let at = (amounts.client, order);
+        let causes = settlement::apply(conn, core, at, &event, connector).await?;
+        return Ok(Applied { is_duplicate: false, causes });
+    }
+    if report.kind == EventKind::Health {
+        let outcome = report.outcome.as_deref();
         tracing::info!(connector, outcome, "a connector told of its health");
     }
-    Ok(false)
+    Ok(Applied::default())
+}
+
+/// The partner that an event names, if there is one of this slug.
+async fn partner(conn: &mut Connection, report: &Report) -> Result<Option<ClientId>> {
+    let Some(slug) = &report.partner else { return Ok(None) };
+    let found = sqlx::query_scalar!("select client_id from client where slug = $1", slug)
+        .fetch_optional(conn)
+        .await?;
+    Ok(found.map(ClientId::from))
+}
+
+/// The order of the command that an event follows from, which must be the connector's.
+async fn order_of_command(
+    conn: &mut Connection,
+    connector: &str,
+    report: &Report,
+) -> Result<Option<OrderId>> {
+    let Some(command) = report.command else { return Ok(None) };
+    let found = sqlx::query_scalar!(
+        "select order_id from command where command_id = $1 and connector = $2",
+        command,
+        connector,
+    )
+    .fetch_optional(conn)
+    .await?;
+    order_id(found.flatten())
+}
+
+/// Marks the payout of an order as one that has not sent its coins.
+async fn end_payout(conn: &mut Connection, client: ClientId, order: OrderId) -> Result<()> {
+    sqlx::query!(
+        "update command set state = 'rejected' \
+         where client_id = $1 and order_id = $2 and kind = 'payout.send' and state = 'done'",
+        client.uuid(),
+        order.number(),
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
 }

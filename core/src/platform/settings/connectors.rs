@@ -5,10 +5,12 @@
 pub struct Connectors {
     /// Attempts after which a command that asks for another one is rejected.
     pub attempts_max: u32,
+    /// Unused deposit addresses that are kept of each connector and asset.
+    pub deposit_addresses_min: u32,
 }
 
 impl Default for Connectors {
     fn default() -> Self {
-        Self { attempts_max: 20 }
+        Self { attempts_max: 20, deposit_addresses_min: 100 }
     }
 }

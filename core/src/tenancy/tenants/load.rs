@@ -11,13 +11,14 @@ use sqlx::types::Json;
 use uuid::Uuid;
 
 use super::create::SecretKind;
-use super::{AllowedSenders, ApiKey, Buckets, Mode, Rates, Tenant, TimedSecret};
+use super::{AllowedSenders, ApiKey, Buckets, GuestOrders, Mode, Rates, Tenant, TimedSecret};
 use crate::Core;
 use crate::platform::crypto::Secret;
 use crate::platform::crypto::day_key::DayKey;
 use crate::platform::db::{BrokenRow, Readable, readable};
 use crate::platform::error::{Error, Result};
 use crate::platform::rate_limit::Quota;
+use crate::platform::settings::Gate;
 use crate::policies::runtime::TenantPolicies;
 use crate::tenancy::snapshot::Snapshot;
 use rampart_types::{ApiKeyId, ClientId, LoopbackHttp};
@@ -48,6 +49,9 @@ struct Row {
     rate_limits: Json<BTreeMap<String, String>>,
     tokens_valid_from: DateTime<Utc>,
     certificate_subject: Option<String>,
+    compliance_gate: Option<String>,
+    guest_orders_allowed: Option<bool>,
+    guest_orders_max: Option<Decimal>,
 }
 
 impl ChangedTenants {
@@ -111,8 +115,14 @@ fn tenant(core: &Core, row: Row, held: Held) -> Result<Tenant> {
         Mode::Test if core.settings.callbacks.allow_loopback => LoopbackHttp::Allowed,
         Mode::Test | Mode::Live => LoopbackHttp::Refused,
     };
+    let guest_orders = match row.guest_orders_allowed.unwrap_or(mode == Mode::Test) {
+        false => GuestOrders::Refused,
+        true => row.guest_orders_max.map_or(GuestOrders::Allowed, GuestOrders::UpTo),
+    };
     Ok(Tenant {
         id: row.client_id.into(),
+        compliance_gate: row.compliance_gate.as_deref().and_then(Gate::from_name),
+        guest_orders,
         loopback_http,
         slug: row.slug.into(),
         username: row.username.into(),
@@ -144,7 +154,8 @@ async fn rows(core: &Core, revision: i64, broken: &mut Vec<BrokenRow>) -> Result
             select client_id, slug, username, name, mode, status, default_fee_percentage,
                 fee_cap_percentage, wallet_address_required, allowed_countries, allowed_addresses,
                 rate_limits as "rate_limits: Json<BTreeMap<String, String>>",
-                tokens_valid_from, certificate_subject
+                tokens_valid_from, certificate_subject, compliance_gate, guest_orders_allowed,
+                guest_orders_max
             from client
             where revision > $1 and ($2::uuid[] is null or client_id = any($2))
             "#,

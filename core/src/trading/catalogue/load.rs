@@ -6,8 +6,8 @@ use std::sync::Arc;
 use rust_decimal::Decimal;
 
 use super::{
-    Catalogue, Crypto, Currency, Nationality, Pair, PairSide, PairStatus, PaymentMethod,
-    PaymentMethodKind, Price,
+    Catalogue, Crypto, Currency, Direction, Nationality, Pair, PairSide, PairStatus, PaymentMethod,
+    PaymentMethodKind, Price, Route, Routes,
 };
 use crate::platform::db::{BrokenRow, Pool, Readable, readable};
 use crate::platform::error::{Error, Result};
@@ -42,6 +42,7 @@ impl Catalogue {
             currencies,
             payment_methods: payment_methods(db, &mut broken).await?,
             preferences: preferences(db, &mut broken).await?,
+            routes: routes(db).await?,
             regions,
             nationalities: nationalities(db).await?,
             by_caip19,
@@ -249,6 +250,21 @@ async fn preferences(
     };
     let rows = of_market("payment_method_preference", readable(read, keys).await?, broken);
     Ok(rows.into_iter().map(|row| (row.country, row.methods)).collect())
+}
+
+async fn routes(db: &Pool) -> Result<Routes> {
+    let rows = sqlx::query!(
+        "select partner, payment_method, asset, direction, connector from route order by position"
+    )
+    .fetch_all(db)
+    .await?;
+    let routes = rows.into_iter().map(|row| {
+        let direction = Direction::from_name(&row.direction)
+            .ok_or_else(|| Error::broken("read the direction of a route"))?;
+        let (partner, method) = (row.partner, row.payment_method);
+        Ok(Route { partner, method, asset: row.asset, direction, connector: row.connector })
+    });
+    Ok(Routes(routes.collect::<Result<_>>()?))
 }
 
 async fn nationalities(db: &Pool) -> Result<Vec<Nationality>> {

@@ -13,6 +13,8 @@ use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
 use crate::tenancy::tenants::Scope;
 use crate::trading::catalogue::{Currency, Pair, PairSide, PairStatus};
+use crate::trading::quotes::Side;
+use crate::trading::routing;
 use rampart_types::{Amount, Caip19, CurrencyCode, CurrencyDetails, PairCode};
 
 /// Version 1, the only one.
@@ -60,7 +62,8 @@ impl Endpoint for V1 {
 
     async fn call(core: &Core, client: Client, (): ()) -> Result<Json<Vec<Listing>>> {
         let now = core.clock.now();
-        Ok(Json(client.catalogue.pairs.values().map(|pair| Listing::new(pair, now)).collect()))
+        let pairs = client.catalogue.pairs.values();
+        Ok(Json(pairs.map(|pair| Listing::new(&client, pair, now)).collect()))
     }
 }
 
@@ -77,8 +80,9 @@ pub struct Listing {
 }
 
 impl Listing {
-    fn new(pair: &Pair, now: DateTime<Utc>) -> Self {
+    fn new(client: &Client, pair: &Pair, now: DateTime<Utc>) -> Self {
         let (base, quote) = (pair.base.code(), pair.quote.code());
+        let status = |side| routing::pair_status(client, pair, side, now);
         Self {
             currency_pair: pair.code,
             base_currency: CryptoView::new(&pair.base),
@@ -88,8 +92,8 @@ impl Listing {
                 decimals: pair.quote.decimals,
                 caip19: pair.quote.details.caip19.clone(),
             },
-            buy: SideView::new(&pair.buy, pair.buy_status(now), quote),
-            sell: SideView::new(&pair.sell, pair.sell_status(now), base),
+            buy: SideView::new(&pair.buy, status(Side::Buy), quote),
+            sell: SideView::new(&pair.sell, status(Side::Sell), base),
         }
     }
 }

@@ -24,6 +24,8 @@ use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
 use crate::tenancy::tenants::Scope;
 use crate::trading::catalogue::{Pair, PairStatus};
+use crate::trading::quotes::Side;
+use crate::trading::routing;
 use rampart_types::money::{percent_of, round_fiat};
 use rampart_types::{CurrencyDetails, JsonDecimal, PairCode, Preserialized, decimal};
 
@@ -168,9 +170,10 @@ fn quotable(
         let mid = pair.live_price(now)?;
         let exponent = pair.quote.decimals;
         let (buy, sell) = with_costs(mid, [fee, pair.spread_percentage], exponent)?;
+        let status = |side| routing::pair_status(client, pair, side, now);
         let shown = SidePrices {
-            buy: (pair.buy_status(now) == PairStatus::Enabled).then_some(buy),
-            sell: (pair.sell_status(now) == PairStatus::Enabled).then_some(sell),
+            buy: (status(Side::Buy) == PairStatus::Enabled).then_some(buy),
+            sell: (status(Side::Sell) == PairStatus::Enabled).then_some(sell),
         };
         (shown.buy.is_some() || shown.sell.is_some()).then_some((&**pair, shown))
     })

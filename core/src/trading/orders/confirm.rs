@@ -255,13 +255,21 @@ where
     // The quote may have become an order before, whatever a new one would be refused for.
     let confirmed = if expired {
         context.existing_order(core).await?.ok_or(Code::QuoteExpired)?
-    } else if context.validate(core, offer.as_ref(), Standing::Deferred).is_empty() {
-        let answer = |confirmed| Json(A::from(confirmed)).respond();
-        context.place(core, offer.as_ref(), key.map(|key| (key, answer))).await?
     } else {
-        match context.existing_order(core).await? {
-            Some(confirmed) => confirmed,
-            None => return Err(context.refusal(core, offer.as_ref()).await?.into()),
+        let mut refusal = context.validate(core, offer.as_ref(), Standing::Deferred);
+        context.check_gate(core, &mut refusal).await?;
+        if refusal.is_empty() {
+            let answer = |confirmed| Json(A::from(confirmed)).respond();
+            context.place(core, offer.as_ref(), key.map(|key| (key, answer))).await?
+        } else {
+            match context.existing_order(core).await? {
+                Some(confirmed) => confirmed,
+                None => {
+                    let mut refusal = context.refusal(core, offer.as_ref()).await?;
+                    context.check_gate(core, &mut refusal).await?;
+                    return Err(refusal.into());
+                }
+            }
         }
     };
     Ok(Json(confirmed.into()))

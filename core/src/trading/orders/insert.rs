@@ -7,6 +7,8 @@
 
 mod statement;
 
+use std::collections::HashMap;
+
 use uuid::Uuid;
 
 use self::statement::insert;
@@ -182,13 +184,15 @@ async fn insert_batch(
     connection: &mut Connection,
     orders: &[NewOrderRow],
 ) -> Result<Vec<InsertOutcome>, InsertError> {
-    let mut outcomes = if orders.iter().all(|order| order.user_id.is_none()) {
+    let is_plain = |order: &NewOrderRow| order.user_id.is_none() && order.command.is_none();
+    let mut outcomes = if orders.iter().all(is_plain) {
         let rows: Vec<_> = orders.iter().map(|order| Bounded { order, bounds: None }).collect();
         insert(connection, &rows).await.map_err(InsertError::at_commit)?
     } else {
         let mut tx = connection.begin().await.map_err(InsertError::NotCommitted)?;
         let rows = bounded(&mut tx, orders).await.map_err(InsertError::NotCommitted)?;
         let outcomes = insert(&mut tx, &rows).await.map_err(InsertError::NotCommitted)?;
+        command(&mut tx, orders, &outcomes).await.map_err(InsertError::NotCommitted)?;
         tx.commit().await.map_err(InsertError::at_commit)?;
         outcomes
     };
@@ -197,6 +201,21 @@ async fn insert_batch(
         outcomes.remove(&(order.client_id, order.order_id)).unwrap_or(InsertOutcome::Forbidden)
     });
     Ok(outcomes.collect())
+}
+
+/// Enqueues the commands of the orders that were made.
+async fn command(
+    conn: &mut Connection,
+    orders: &[NewOrderRow],
+    outcomes: &HashMap<(Uuid, i64), InsertOutcome>,
+) -> Result<(), sqlx::Error> {
+    for order in orders {
+        let outcome = outcomes.get(&(order.client_id, order.order_id));
+        if let (Some(command), Some(InsertOutcome::Placed)) = (&order.command, outcome) {
+            command.insert(conn).await?;
+        }
+    }
+    Ok(())
 }
 
 /// Locks the users of the orders. Those orders that their users may make, with their bounds.

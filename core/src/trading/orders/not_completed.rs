@@ -27,6 +27,13 @@ pub(crate) struct Reason {
     url: Option<String>,
 }
 
+impl Reason {
+    /// The reason in words.
+    pub(crate) fn into_description(self) -> String {
+        self.description
+    }
+}
+
 /// The reasons of an order; none once it is final. `page_url` is the order's page, on which its
 /// user can act; `user` has the results of the user's checks.
 pub(super) fn reasons(order: &Order, user: &Statuses, page_url: &str) -> Vec<Reason> {

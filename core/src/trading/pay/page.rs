@@ -9,6 +9,9 @@ use crate::http::reply::Reply;
 use crate::trading::orders::status::{Cause, OrderStatus};
 use rampart_types::ReturnUrl;
 
+/// Time after which a page whose payment is being prepared is loaded again, in seconds.
+const PREPARING_SECONDS: &str = "2";
+
 /// The page of an order, with the buttons that apply.
 pub(super) fn show(status: StatusCode, payment: &Payment) -> Reply {
     let (heading, text) = heading_and_text(payment);
@@ -21,11 +24,18 @@ pub(super) fn show(status: StatusCode, payment: &Payment) -> Reply {
         (terms(payment))
         @if payment.state == PaymentState::Payable {
             (buttons())
+        } @else if let (PaymentState::AtProvider, Some(url)) = (payment.state, &payment.provider_url) {
+            p { a.button href=(url) rel="noreferrer" { "Pay now" } }
         } @else if let Some(url) = &payment.return_url {
             p { a.button href=(url) rel="noreferrer" { "Back to " (payment.partner) } }
         }
     };
-    render_page(status, heading, &body, payment.return_url.as_ref())
+    let mut reply = render_page(status, heading, &body, payment.return_url.as_ref());
+    if payment.state == PaymentState::Preparing {
+        // Without a script, the page looks again by itself.
+        reply.set("refresh", PREPARING_SECONDS);
+    }
+    reply
 }
 
 /// The page for an invalid link; the same for every reason.
@@ -52,6 +62,12 @@ pub(super) fn redirect(token: &str, return_url: Option<&ReturnUrl>) -> Reply {
 fn heading_and_text(payment: &Payment) -> (&'static str, &'static str) {
     match payment.state {
         PaymentState::Payable => ("Pay for your order", "Choose how this test payment ends."),
+        PaymentState::Preparing => {
+            ("Your payment is being prepared", "This page goes on by itself in a moment.")
+        }
+        PaymentState::AtProvider => {
+            ("Pay for your order", "You pay at our payment provider and come back here.")
+        }
         PaymentState::NoProvider => (
             "This order cannot be paid here yet",
             "The payment provider is not configured. Please contact the shop.",
@@ -86,7 +102,7 @@ const fn moved(status: OrderStatus, cause: Cause) -> (&'static str, &'static str
 }
 
 fn terms(payment: &Payment) -> Markup {
-    let waits = matches!(payment.state, PaymentState::Payable | PaymentState::NoProvider);
+    let waits = !matches!(payment.state, PaymentState::Closed | PaymentState::Moved(..));
     html! {
         dl {
             dt { "Shop" } dd { (payment.partner) }
@@ -139,6 +155,7 @@ mod tests {
             is_test: true,
             state,
             return_url: return_url.parse().ok(),
+            provider_url: Some("https://psp.example/pay?a=1&b=2".to_owned()),
         }
     }
 
@@ -154,11 +171,23 @@ mod tests {
     }
 
     #[test]
+    fn a_payment_at_a_provider_links_there_and_one_that_is_prepared_looks_again() {
+        let at = show(StatusCode::OK, &payment(PaymentState::AtProvider, ""));
+        assert!(text(&at).contains("href=\"https://psp.example/pay?a=1&amp;b=2\""));
+        assert!(!at.headers.contains_key("refresh"));
+        let preparing = show(StatusCode::OK, &payment(PaymentState::Preparing, ""));
+        assert_eq!(preparing.headers["refresh"], "2");
+        assert!(!text(&preparing).contains("psp.example"));
+    }
+
+    #[test]
     fn only_a_payable_order_has_buttons() {
         let moved = PaymentState::Moved(OrderStatus::Cancelled, Cause::PaymentDenied);
         for (state, buttons) in [
             (PaymentState::Payable, 3),
             (PaymentState::NoProvider, 0),
+            (PaymentState::Preparing, 0),
+            (PaymentState::AtProvider, 0),
             (PaymentState::Closed, 0),
             (moved, 0),
         ] {

@@ -16,7 +16,7 @@ use super::request::{BUY_MEMBERS, MEMBERS, SELL_MEMBERS};
 use super::token::{self, Token};
 use super::{QUOTE_LIFETIME_SECONDS_MAX, Quote, Side};
 use crate::Core;
-use crate::auth::caller::ClientMaybeUser;
+use crate::auth::caller::{Client, ClientMaybeUser};
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Bucket, Endpoint, Json};
 use crate::http::request::Input;
@@ -25,6 +25,7 @@ use crate::tenancy::tenants::Scope;
 use crate::trading::catalogue::PairStatus;
 use crate::trading::market::prices::rounded;
 use crate::trading::pricing::{Priced, Terms};
+use crate::trading::routing;
 use crate::users::accounts;
 use rampart_types::{CurrencyDetails, JsonDecimal, PairCode, Preserialized};
 
@@ -248,7 +249,7 @@ pub(crate) async fn quote(
     side: Side,
     request: &Request,
 ) -> Result<Quote> {
-    let price = open_market(core, side, request)?;
+    let price = open_market(core, &caller.client, side, request)?;
     let pair = &request.pair;
     let fees = Fees::evaluate(core, caller, side, request, price).await?;
     let terms = Terms {
@@ -272,16 +273,20 @@ pub(crate) async fn quote(
 ///
 /// # Errors
 /// ER008 or ER016, and ER055.
-fn open_market(core: &Core, side: Side, request: &Request) -> Result<Decimal> {
+fn open_market(core: &Core, client: &Client, side: Side, request: &Request) -> Result<Decimal> {
     let mut refusal = Refusal::new();
     let price = request.pair.live_price(core.clock.now());
-    let in_maintenance = side.terms(&request.pair).status != PairStatus::Enabled;
+    let (catalogue, tenant) = (&client.catalogue, &client.tenant);
+    let asset = request.pair.base.code().to_string();
+    let in_maintenance = side.terms(&request.pair).status != PairStatus::Enabled
+        || !routing::offers_asset(catalogue, tenant, side, &asset);
     if in_maintenance && side == Side::Sell {
         refusal.add(Code::SellingInMaintenance, None);
     } else if in_maintenance || price.is_none() {
         refusal.add(Code::CurrencyInMaintenance, None);
     }
-    if !request.method.enabled {
+    let method = &request.method;
+    if !method.enabled || !routing::offers_method(catalogue, tenant, side, &method.code) {
         refusal.add(Code::PaymentMethodUnavailable, None);
     }
     price.filter(|_| refusal.is_empty()).ok_or_else(|| refusal.into())

@@ -9,6 +9,7 @@ use http::{Method, StatusCode};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::deposit;
 use super::insert::{ExistingSale, NewSaleRow, insert_sale};
 use crate::Core;
 use crate::auth::caller::{Client, Reader};
@@ -31,6 +32,7 @@ use crate::trading::orders::insert::{InsertOutcome, ORDER_ID_TRIES_MAX};
 use crate::trading::orders::quoted::QuotedColumns;
 use crate::trading::orders::status::{Cause, OrderStatus};
 use crate::trading::quotes::{Quote, Side, token};
+use crate::trading::routing::{self, Settlement};
 use crate::trading::sandbox::deposit_address;
 use crate::users::accounts::{IDENTIFIER_BYTES_MAX, identifier};
 use rampart_types::{
@@ -197,11 +199,11 @@ impl ConfirmContext {
     async fn validate(&self, core: &Core) -> Result<Refusal> {
         let mut refusal = Refusal::new();
         market(&self.client.catalogue, &self.quote, core.clock.now(), &mut refusal);
-        if !self.client.tenant.is_test() {
-            refusal.add(
-                Code::SellingInMaintenance,
-                Some("no wallet takes the coins of live clients yet".into()),
-            );
+        if routing::settlement_of(&self.client, &self.quote) == Settlement::Nobody {
+            refusal.add(Code::SellingInMaintenance, Some("nobody takes the coins".into()));
+        }
+        if self.user.is_none() {
+            checks::guest(&self.client, &self.quote, &mut refusal);
         }
         self.account.check(&self.quote, &mut refusal);
         if let Some(user) = self.user
@@ -222,10 +224,15 @@ impl ConfirmContext {
             .chain;
         for _ in 0..ORDER_ID_TRIES_MAX {
             let id = OrderId::from_entropy(core.clock.random_u64()?);
-            let deposit = deposit_address::of(core, self.client.id(), id, chain)?;
+            let pooled = deposit::find(core, &self.client, &self.quote).await?;
+            let deposit = match &pooled {
+                Some(pooled) => pooled.parse(&self.client.catalogue)?,
+                None => deposit_address::of(core, self.client.id(), id, chain)?,
+            };
             let (address, tag) = (deposit.0.as_str().to_owned(), deposit.1.clone());
             let confirmed = self.confirmed(id, address, tag, now + TIME_TO_DEPOSIT);
             let mut row = self.row(core, id, &deposit, now)?;
+            row.deposit = pooled;
             if let Some(key) = key {
                 row.answer = Some(key.answer(core, &Reply::json(StatusCode::OK, &confirmed)?)?);
             }
@@ -295,6 +302,7 @@ impl ConfirmContext {
             payload: created_payload(id, reference),
             deliveries: webhooks::delivery_ids(core)?,
             trace: TraceScope::current().stored(),
+            deposit: None,
             answer: None,
         })
     }

@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use crate::Core;
 use crate::auth::caller::Client;
+use crate::connectors::deposits::PooledAddress;
 use crate::endpoint::SavedAnswer;
 use crate::platform::db::{Connection, Pool, retrying_statement};
 use crate::platform::error::Result;
@@ -47,6 +48,9 @@ pub(super) struct NewSaleRow {
     pub(super) deliveries: Vec<Uuid>,
     #[serde(flatten)]
     pub(super) trace: StoredTrace,
+    /// The address of the pool that it takes; none in the sandbox.
+    #[serde(skip)]
+    pub(super) deposit: Option<PooledAddress>,
     /// The answer to save under the request's `Idempotency-Key`.
     #[serde(flatten)]
     pub(super) answer: Option<SavedAnswer>,
@@ -65,19 +69,32 @@ async fn insert_alone(
     connection: &mut Connection,
     sale: &NewSaleRow,
 ) -> Result<InsertOutcome, InsertError> {
-    let Some(user) = sale.user_id else {
+    if sale.user_id.is_none() && sale.deposit.is_none() {
         let row = Bounded { order: sale, bounds: None };
         return insert(connection, &[row]).await.map_err(InsertError::at_commit);
-    };
+    }
     let mut tx = connection.begin().await.map_err(InsertError::NotCommitted)?;
-    let rules = limits::hold_traders(&mut tx, (&[sale.client_id], &[user])).await;
-    let rules = rules.map_err(InsertError::NotCommitted)?;
-    let Some(rules) = rules.get(&(sale.client_id, user)) else {
-        return Ok(InsertOutcome::Forbidden);
+    let bounds = match sale.user_id {
+        None => None,
+        Some(user) => {
+            let rules = limits::hold_traders(&mut tx, (&[sale.client_id], &[user])).await;
+            let rules = rules.map_err(InsertError::NotCommitted)?;
+            let Some(rules) = rules.get(&(sale.client_id, user)) else {
+                return Ok(InsertOutcome::Forbidden);
+            };
+            Some(Bounds::new(rules, Side::Sell, sale.created_at))
+        }
     };
-    let bounds = Some(Bounds::new(rules, Side::Sell, sale.created_at));
     let outcome = insert(&mut tx, &[Bounded { order: sale, bounds }]).await;
     let outcome = outcome.map_err(InsertError::NotCommitted)?;
+    if let (InsertOutcome::Placed, Some(deposit)) = (&outcome, &sale.deposit) {
+        let at = (sale.client_id, sale.order_id);
+        if !deposit.take(&mut tx, at).await.map_err(InsertError::NotCommitted)? {
+            // Another sale was faster: nothing happened, and there may be other addresses.
+            tx.rollback().await.map_err(InsertError::NotCommitted)?;
+            return Ok(InsertOutcome::Conflict);
+        }
+    }
     tx.commit().await.map_err(InsertError::at_commit)?;
     Ok(outcome)
 }

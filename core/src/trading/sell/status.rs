@@ -134,7 +134,9 @@ impl Event for SaleEvent {
                         else received_amount end,
                     transaction_id = coalesce($7, transaction_id),
                     settles_at = (select $9::timestamptz from client c
-                        where c.client_id = o.client_id and c.mode = 'test')
+                        where c.client_id = o.client_id and c.mode = 'test'
+                            and not exists (select from deposit_address d
+                                where d.taken_by = o.client_id and d.taken_for = o.order_id))
                 where client_id = $1 and order_id = $2 and status = $3
                 returning partner_reference, callback_url
             ), noted as (

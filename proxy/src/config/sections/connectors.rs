@@ -24,12 +24,16 @@ pub(crate) struct Connectors {
     /// Attempts after which a command that asks for another one is rejected.
     #[schemars(range(min = 1, max = 1_000), extend("x-unit" = "attempts"))]
     pub(crate) attempts_max: u32,
+    /// Unused deposit addresses that are kept of each connector and asset.
+    #[schemars(range(min = 0, max = 1_000), extend("x-unit" = "addresses"))]
+    pub(crate) deposit_addresses_min: u32,
 }
 
 impl Default for Connectors {
     fn default() -> Self {
-        let settings::Connectors { attempts_max } = settings::Connectors::default();
-        Self { listen: None, tls: ListenerTls::default(), attempts_max }
+        let settings::Connectors { attempts_max, deposit_addresses_min } =
+            settings::Connectors::default();
+        Self { listen: None, tls: ListenerTls::default(), attempts_max, deposit_addresses_min }
     }
 }
 
@@ -51,6 +55,7 @@ impl Connectors {
 
     /// The settings that the core needs.
     pub(in crate::config) fn settings(&self) -> settings::Connectors {
-        settings::Connectors { attempts_max: self.attempts_max }
+        let Self { attempts_max, deposit_addresses_min, .. } = *self;
+        settings::Connectors { attempts_max, deposit_addresses_min }
     }
 }

@@ -47,6 +47,8 @@ impl Fixtures {
         let edge = Edge::with(|setup| {
             let documents = setup.folder().join("documents").display().to_string();
             setup.set("documents.folder", documents);
+            // For live partners; nobody listens there.
+            setup.set("mail.smtp_url", "smtp://127.0.0.1:9");
         })
         .await;
         let key = edge.partner("shop").await;

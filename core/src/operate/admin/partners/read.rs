@@ -28,6 +28,7 @@ pub(super) const EXAMPLE: &str = r#"{
     "feeCapPercentage": 3, "walletAddressRequired": false, "allowedCountries": ["NL", "DE"],
     "allowedAddresses": [], "certificateSubject": null,
     "rateLimits": {"quotes": "5/s burst 7"},
+    "complianceGate": null, "guestOrders": {"allowed": true, "maxFiat": null},
     "policySignatureRequired": false, "policyApprovalRequired": false,
     "contactEmail": "hooks@acme.example",
     "createdAt": "2026-03-01T12:00:00Z", "apiKeys": [{
@@ -154,6 +155,9 @@ pub struct Partner {
     /// Rates by bucket, such as `5/s burst 7`; the edge's default where none is set.
     #[schemars(with = "Map<String, Value>")]
     rate_limits: Value,
+    /// When the checks of its users must be done; null is the default of its mode.
+    compliance_gate: Option<String>,
+    guest_orders: GuestOrders,
     /// `true` if its policies change by signed manifests alone.
     policy_signature_required: bool,
     /// Where its people are told of what needs them.
@@ -162,6 +166,16 @@ pub struct Partner {
     policy_approval_required: bool,
     created_at: DateTime<Utc>,
     api_keys: Vec<ApiKey>,
+}
+
+/// Orders without a user.
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "PartnerGuestOrders")]
+#[serde(rename_all = "camelCase")]
+struct GuestOrders {
+    allowed: bool,
+    /// Largest one, in fiat; null if only the other limits count.
+    max_fiat: Option<JsonDecimal>,
 }
 
 /// A live API key, without its secret.
@@ -189,7 +203,8 @@ impl Partner {
             "select client_id, slug, name, mode, status, username, default_fee_percentage, \
              fee_cap_percentage, wallet_address_required, allowed_countries, rate_limits, \
              policy_signature_required, policy_approval_required, allowed_addresses, \
-             certificate_subject, contact_email, created_at \
+             certificate_subject, contact_email, compliance_gate, guest_orders_allowed, \
+             guest_orders_max, created_at \
              from client where slug = $1",
             slug,
         )
@@ -205,8 +220,14 @@ impl Partner {
         )
         .fetch_all(&core.db)
         .await?;
+        let guest_orders = GuestOrders {
+            allowed: row.guest_orders_allowed.unwrap_or(row.mode == "test"),
+            max_fiat: row.guest_orders_max.map(JsonDecimal),
+        };
         Ok(Self {
             id: row.client_id.into(),
+            compliance_gate: row.compliance_gate,
+            guest_orders,
             slug: row.slug,
             name: row.name,
             mode: row.mode,

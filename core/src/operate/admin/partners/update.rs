@@ -22,12 +22,13 @@ use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::platform::audit::{self, Entry};
 use crate::platform::db::Connection;
-use crate::platform::error::{Denial, Result};
+use crate::platform::error::{Denial, Error, Result};
 use crate::platform::rate_limit::Quota;
 use crate::platform::revision;
+use crate::platform::settings::Gate;
 use crate::policies::signed_change;
 use crate::policies::statement::SignedChange;
-use crate::tenancy::tenants::RATE_BUCKETS;
+use crate::tenancy::tenants::{Mode, RATE_BUCKETS};
 use rampart_types::{ClientId, Country, EmailAddress, JsonDecimal};
 
 /// Highest cap of a partner's fee, in percent.
@@ -45,7 +46,9 @@ impl Endpoint for UpdatePartner {
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Update a partner's settings",
-        details: "Members that are left out stay as they are. Every edge follows within a second.",
+        details: "Members that are left out stay as they are. Every edge follows within a second. \
+                  To go live takes two persons, and is refused with 409 and `missing`, a list of \
+                  words, while something is missing that the first order needs.",
         path: &[SLUG],
         body: Shape::of::<Change>(),
         request: r#"{"defaultFeePercentage": 1.5, "rateLimits": {"quotes": "5/s burst 7"}}"#,
@@ -74,7 +77,22 @@ impl Endpoint for UpdatePartner {
         operator: &Operator,
         update: &Update,
     ) -> Result<Option<Reply>> {
-        if update.change.policy_approval_required != Some(false) {
+        match update.change.mode {
+            Some(Mode::Test) if is_live(core, &update.slug) => {
+                return Err(Denial::conflict("a live partner stays live").into());
+            }
+            Some(Mode::Live) if !is_live(core, &update.slug) => {
+                if let Some(refusal) = core.refuse_live(&update.slug)? {
+                    return Ok(Some(refusal));
+                }
+                return approvals::hold::<Self>(core, input, operator).await;
+            }
+            _ => {}
+        }
+        let loosens = update.change.policy_approval_required == Some(false)
+            || update.change.compliance_gate.is_some()
+            || update.change.guest_orders.is_some();
+        if !loosens {
             return Ok(None);
         }
         approvals::hold::<Self>(core, input, operator).await
@@ -102,7 +120,11 @@ impl Endpoint for UpdatePartner {
                 allowed_addresses = coalesce($10, allowed_addresses),
                 contact_email = case when $11 then $12 else contact_email end,
                 policy_approval_required = coalesce($13, policy_approval_required),
-                certificate_subject = nullif(coalesce($14, certificate_subject), '')
+                certificate_subject = nullif(coalesce($14, certificate_subject), ''),
+                mode = coalesce($15, mode),
+                compliance_gate = coalesce($16, compliance_gate),
+                guest_orders_allowed = coalesce($17, guest_orders_allowed),
+                guest_orders_max = case when $17::boolean is null then guest_orders_max else $18 end
             where slug = $1
             "#,
             slug,
@@ -119,9 +141,19 @@ impl Endpoint for UpdatePartner {
             change.contact_email.as_ref().and_then(Option::as_deref),
             change.policy_approval_required,
             change.certificate_subject,
+            change.mode.map(Mode::as_str),
+            change.compliance_gate.map(Gate::as_str),
+            change.guest_orders.as_ref().map(|guests| guests.allowed),
+            change.guest_orders.as_ref().and_then(|guests| guests.max_fiat).map(|max| max.0),
         )
         .execute(&mut *tx)
-        .await?;
+        .await
+        .map_err(|error| match error.as_database_error().and_then(|e| e.constraint()) {
+            Some("client_compliance_mode_check") => {
+                Denial::conflict("complianceGate: none is for test clients").into()
+            }
+            _ => Error::from(error),
+        })?;
         if changed.rows_affected() == 0 {
             return Err(Denial::not_found("partner").into());
         }
@@ -167,6 +199,12 @@ pub struct Update {
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Change {
     status: Option<Status>,
+    /// `live` for good, once nothing is missing that its first order needs.
+    mode: Option<Mode>,
+    /// When the checks of its users must be done; `none` is for test clients.
+    compliance_gate: Option<Gate>,
+    /// Orders without a user.
+    guest_orders: Option<GuestOrders>,
     /// 0 to 20.
     default_fee_percentage: Option<JsonDecimal>,
     /// 0 to 20.
@@ -195,6 +233,21 @@ struct Change {
     /// E-mail address of the partner's people, for what needs them; `null` takes it away.
     #[serde(default, deserialize_with = "present")]
     contact_email: Option<Option<String>>,
+}
+
+/// Orders without a user.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct GuestOrders {
+    allowed: bool,
+    /// Largest one, in fiat; none if left out.
+    max_fiat: Option<JsonDecimal>,
+}
+
+/// True if the partner is live.
+fn is_live(core: &Core, slug: &str) -> bool {
+    let snapshot = core.snapshots.current();
+    snapshot.tenants.values().any(|tenant| &*tenant.slug == slug && !tenant.is_test())
 }
 
 /// A member that is there, `null` or not.

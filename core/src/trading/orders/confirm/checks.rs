@@ -3,11 +3,14 @@
 use rust_decimal::Decimal;
 
 use crate::Core;
+use crate::auth::caller::Client;
 use crate::platform::error::{Code, Refusal, Result};
+use crate::tenancy::tenants::GuestOrders;
 use crate::trading::catalogue::{Catalogue, PairStatus};
 use crate::trading::limits::limit_rules::Spent;
 use crate::trading::limits::{self, Trader};
 use crate::trading::quotes::{Quote, Side};
+use crate::trading::routing::{self, Settlement};
 use rampart_types::{ClientId, UserId};
 
 /// Detail of ER011 for the user's limit.
@@ -31,6 +34,27 @@ pub(crate) fn market(catalogue: &Catalogue, quote: &Quote, refusal: &mut Refusal
             }
         }
         _ => refusal.add(Code::PaymentMethodUnavailable, None),
+    }
+}
+
+/// Money or coins that nobody moves for the tenant (ER055).
+pub(crate) fn routes(client: &Client, quote: &Quote, refusal: &mut Refusal) {
+    if routing::settlement_of(client, quote) == Settlement::Nobody {
+        refusal.add(Code::PaymentMethodUnavailable, None);
+    }
+}
+
+/// A user where the partner's agreement wants one (ER700), a guest's amount beyond what it allows
+/// (ER011).
+pub(crate) fn guest(client: &Client, quote: &Quote, refusal: &mut Refusal) {
+    match client.tenant.guest_orders {
+        GuestOrders::Refused => refusal.add(Code::UserCredentialMissing, None),
+        GuestOrders::UpTo(max) if quote.fiat > max => {
+            let max = max.normalize();
+            let detail = format!("an order without a user takes at most {max}");
+            refusal.add(Code::FiatAmountInvalid, Some(detail.into()));
+        }
+        GuestOrders::UpTo(_) | GuestOrders::Allowed => {}
     }
 }
 

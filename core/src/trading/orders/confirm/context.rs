@@ -12,6 +12,7 @@ use crate::http::reply::Reply;
 use crate::platform::error::{Code, Error, Refusal, Result};
 use crate::trading::limits;
 use crate::trading::orders::insert::{InsertOutcome, ORDER_ID_TRIES_MAX};
+use crate::trading::orders::not_completed::incomplete_checks;
 use crate::trading::orders::status::Cause;
 use crate::trading::quotes::Quote;
 use rampart_types::{OrderId, UserId};
@@ -46,6 +47,10 @@ impl ConfirmContext {
     ) -> Refusal {
         let mut refusal = Refusal::new();
         checks::market(&self.client.catalogue, &self.quote, &mut refusal);
+        checks::routes(&self.client, &self.quote, &mut refusal);
+        if self.user.is_none() {
+            checks::guest(&self.client, &self.quote, &mut refusal);
+        }
         self.account.check(&self.quote, &mut refusal);
         let limit_amount = || limits::limit_amount(core, &self.client.catalogue, &self.quote);
         match standing {
@@ -69,6 +74,23 @@ impl ConfirmContext {
             }
         }
         refusal
+    }
+
+    /// Checks of the user that are open although the partner wants them done before the payment
+    /// (ER011).
+    pub(super) async fn check_gate(&self, core: &Core, refusal: &mut Refusal) -> Result<()> {
+        let Some(user) = self.user else { return Ok(()) };
+        if !self.client.tenant.checks_before_payment(core.settings.compliance.gate) {
+            return Ok(());
+        }
+        if let Some((trader, _)) = limits::standing(core, self.client.id(), user).await? {
+            let open = incomplete_checks(&trader.statuses, None);
+            let open: Vec<_> = open.map(|reason| reason.into_description()).collect();
+            if !open.is_empty() {
+                refusal.add(Code::FiatAmountInvalid, Some(open.join(" ").into()));
+            }
+        }
+        Ok(())
     }
 
     /// The same, the user's standing included.

@@ -1,18 +1,22 @@
 //! The order that a confirm asks for, and the one that its quote has become before.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use serde_json::Value;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::context::ConfirmContext;
 use super::request::Terms;
 use super::terms::OfferTerms;
 use crate::Core;
+use crate::connectors::commands::{Command, CommandKind, SealedCommand, Target};
 use crate::endpoint::SavedAnswer;
 use crate::platform::error::{Error, Result};
+use crate::trading::catalogue::Direction;
 use crate::trading::orders::insert::NewOrderRow;
+use crate::trading::orders::payment_link::payment_url;
+use crate::trading::routing::{self, Settlement};
 use crate::trading::sandbox::{self, SimulatedEvent};
-use rampart_types::{ClientId, OrderId, QuoteId};
+use rampart_types::{ClientId, JsonDecimal, OrderId, QuoteId};
 
 /// An order about to be made.
 pub(super) struct NewOrder<'a> {
@@ -24,6 +28,7 @@ pub(super) struct NewOrder<'a> {
     policy_decisions: Value,
     /// The first simulated event and its time; only in the sandbox.
     first_step: Option<(SimulatedEvent, DateTime<Utc>)>,
+    settlement: Settlement,
     pub(super) expires_at: Option<DateTime<Utc>>,
     now: DateTime<Utc>,
 }
@@ -58,11 +63,15 @@ impl<'a> NewOrder<'a> {
             .map(|reference| reference.as_str())
             .or(offer.and_then(|offer| offer.partner_reference.as_deref()));
         let marks = (partner_reference, context.quote.fiat);
+        let settlement = routing::settlement_of(&context.client, &context.quote);
+        let first_step = sandbox::first_step(core, &context.client, marks, now)
+            .filter(|_| settlement == Settlement::Sandbox);
         Ok(Self {
             context,
             offer_id: offer.map(|offer| offer.offer_id),
             partner_reference,
-            first_step: sandbox::first_step(core, &context.client, marks, now),
+            first_step,
+            settlement,
             return_url: offer.and_then(|offer| offer.return_url.as_deref()).or(return_url),
             callback_url: offer.and_then(|offer| offer.callback_url.as_deref()).or(callback_url),
             policy_decisions: decisions(&context.quote.policy_decisions, offer),
@@ -95,6 +104,7 @@ impl<'a> NewOrder<'a> {
             expires_at: self.expires_at,
             step: step.map(SimulatedEvent::as_str),
             step_due_at,
+            command: self.payment(core, id)?,
             answer,
             ..NewOrderRow::for_quote(
                 core,
@@ -104,6 +114,37 @@ impl<'a> NewOrder<'a> {
                 self.now,
             )?
         })
+    }
+}
+
+impl NewOrder<'_> {
+    /// The command that has the order's payment made, where connectors serve it.
+    fn payment(&self, core: &Core, id: OrderId) -> Result<Option<SealedCommand>> {
+        if self.settlement != Settlement::Connectors {
+            return Ok(None);
+        }
+        let ConfirmContext { client, quote, .. } = self.context;
+        let page = payment_url(core, client.id(), id)?;
+        let method = quote.payment_method.clone();
+        let command = Command {
+            client: client.id(),
+            order: Some(id),
+            kind: CommandKind::PaymentCreate,
+            idempotency_key: format!("payment/{id}"),
+            target: Target::Method { direction: Direction::In, method: method.clone() },
+            body: json!({
+                "partner": &*client.tenant.slug,
+                "orderId": id,
+                "amount": JsonDecimal(quote.fiat),
+                "currency": quote.fiat_currency(),
+                "method": method,
+                "paymentReference": id.to_string(),
+                "returnUrl": page,
+                "cancelUrl": page,
+                "expiresAt": self.expires_at,
+            }),
+        };
+        command.seal(core).map(Some)
     }
 }
 

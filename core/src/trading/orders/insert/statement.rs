@@ -10,6 +10,7 @@ use sqlx::types::Json;
 use uuid::Uuid;
 
 use crate::Core;
+use crate::connectors::commands::SealedCommand;
 use crate::endpoint::SavedAnswer;
 use crate::notify::events::EventType;
 use crate::notify::webhooks;
@@ -60,6 +61,9 @@ pub(crate) struct NewOrderRow {
     pub(crate) step_due_at: Option<DateTime<Utc>>,
     #[serde(flatten)]
     pub(crate) trace: StoredTrace,
+    /// The command that has its payment made, where connectors serve it; written beside it.
+    #[serde(skip)]
+    pub(crate) command: Option<SealedCommand>,
     /// The answer to save under the request's `Idempotency-Key`.
     #[serde(flatten)]
     pub(crate) answer: Option<SavedAnswer>,
@@ -108,6 +112,7 @@ impl NewOrderRow {
             step: None,
             step_due_at: None,
             trace: TraceScope::current().stored(),
+            command: None,
             answer: None,
         })
     }

@@ -1,0 +1,243 @@
+//! The pool of deposit addresses: filled ahead by commands, emptied by sales.
+
+use std::collections::BTreeSet;
+
+use rampart_types::{ClientId, CurrencyCode, DestinationTag, OrderId, TagKind, WalletAddress};
+use serde_json::{Value, json};
+
+use super::commands::{Command, CommandKind, Target, enqueue};
+use crate::Core;
+use crate::payments::house;
+use crate::platform::db::Connection;
+use crate::platform::error::{Error, Result};
+use crate::trading::catalogue::{Catalogue, Direction};
+
+/// Most addresses of one command, and of one result.
+const ADDRESSES_MAX: usize = 1_000;
+/// Free addresses among which concurrent sales choose.
+const CHOICE: i64 = 32;
+
+/// An address of the pool.
+#[derive(Clone, Debug)]
+pub(crate) struct PooledAddress {
+    connector: String,
+    asset: String,
+    address: String,
+    tag: String,
+}
+
+impl PooledAddress {
+    /// A free address of the connector; `None` when the pool is empty. Another sale may take it first.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub(crate) async fn find(core: &Core, connector: &str, asset: &str) -> Result<Option<Self>> {
+        let found = sqlx::query!(
+            "select address, tag from (select address, tag from deposit_address \
+             where connector = $1 and asset = $2 and taken_by is null \
+             order by added_at limit $3) free order by random() limit 1",
+            connector,
+            asset,
+            CHOICE,
+        )
+        .fetch_optional(&core.db)
+        .await?;
+        Ok(found.map(|row| Self {
+            connector: connector.to_owned(),
+            asset: asset.to_owned(),
+            address: row.address,
+            tag: row.tag,
+        }))
+    }
+
+    /// Takes the address for a sale in the caller's transaction; `false` if another sale has it.
+    ///
+    /// # Errors
+    /// The database's.
+    pub(crate) async fn take(
+        &self,
+        conn: &mut Connection,
+        (client, sale): (uuid::Uuid, i64),
+    ) -> Result<bool, sqlx::Error> {
+        let taken = sqlx::query!(
+            "update deposit_address set taken_by = $5, taken_for = $6 \
+             where connector = $1 and asset = $2 and address = $3 and tag = $4 \
+                 and taken_by is null",
+            self.connector,
+            self.asset,
+            self.address,
+            self.tag,
+            client,
+            sale,
+        )
+        .execute(conn)
+        .await?;
+        Ok(taken.rows_affected() == 1)
+    }
+
+    /// Address and tag as values of the chain.
+    ///
+    /// # Errors
+    /// When they are not valid there, which was checked before they were stored.
+    pub(crate) fn parse(
+        &self,
+        catalogue: &Catalogue,
+    ) -> Result<(WalletAddress, Option<DestinationTag>)> {
+        parse(catalogue, &self.asset, (&self.address, &self.tag))
+            .ok_or_else(|| Error::broken("read a deposit address"))
+    }
+}
+
+fn parse(
+    catalogue: &Catalogue,
+    asset: &str,
+    (address, tag): (&str, &str),
+) -> Option<(WalletAddress, Option<DestinationTag>)> {
+    let code: CurrencyCode = asset.parse().ok()?;
+    let chain = catalogue.currencies.get(&code)?.crypto.as_ref()?.chain;
+    let address = WalletAddress::parse(chain, address).ok()?;
+    if tag.is_empty() {
+        return Some((address, None));
+    }
+    let kind = chain.tag_kind();
+    if matches!(kind, TagKind::None) {
+        return None;
+    }
+    Some((address, Some(DestinationTag::parse(kind, tag).ok()?)))
+}
+
+/// Stores the addresses that a connector has made: those that are valid and new.
+///
+/// # Errors
+/// When the database cannot be written.
+pub(super) async fn store(
+    conn: &mut Connection,
+    core: &Core,
+    (connector, asset): (&str, &str),
+    result: &Value,
+) -> Result<()> {
+    let catalogue = &core.snapshots.current().catalogue;
+    let (mut addresses, mut tags) = (Vec::new(), Vec::new());
+    for entry in result.as_array().into_iter().flatten().take(ADDRESSES_MAX) {
+        let tag = match &entry["tag"] {
+            Value::String(tag) => tag.clone(),
+            Value::Number(tag) => tag.to_string(),
+            _ => String::new(),
+        };
+        let address = entry["address"].as_str().unwrap_or_default();
+        match parse(catalogue, asset, (address, &tag)) {
+            Some((address, _)) => {
+                addresses.push(address.as_str().to_owned());
+                tags.push(tag);
+            }
+            None => tracing::warn!(connector, asset, "a deposit address is not valid"),
+        }
+    }
+    sqlx::query!(
+        "insert into deposit_address (connector, asset, address, tag, added_at) \
+         select $1, $2, address, tag, now() from unnest($3::text[], $4::text[]) a (address, tag) \
+         on conflict do nothing",
+        connector,
+        asset,
+        &addresses,
+        &tags,
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// The sale that an address was given to.
+///
+/// # Errors
+/// When the database cannot be read.
+pub(super) async fn sale_of(
+    conn: &mut Connection,
+    connector: &str,
+    (address, tag): (&str, &str),
+) -> Result<Option<(ClientId, OrderId)>> {
+    let found = sqlx::query!(
+        r#"
+        select taken_by as "taken_by!", taken_for as "taken_for!" from deposit_address
+        where connector = $1 and address = $2 and tag = $3 and taken_by is not null limit 1
+        "#,
+        connector,
+        address,
+        tag,
+    )
+    .fetch_optional(conn)
+    .await?;
+    let Some(row) = found else { return Ok(None) };
+    let order = OrderId::try_from(row.taken_for)
+        .map_err(|error| Error::internal("read a sale's id", error))?;
+    Ok(Some((row.taken_by.into(), order)))
+}
+
+impl Core {
+    /// Commands new deposit addresses where a pool runs low: of each connector and asset that coins
+    /// are routed to. Several edges may run it at once: one of them commands within a minute.
+    ///
+    /// # Errors
+    /// When the database cannot be used; the next run continues.
+    pub async fn fill_deposit_pools(&self) -> Result<()> {
+        let snapshot = self.snapshots.current();
+        let routes = snapshot.catalogue.routes.0.iter();
+        let pools: BTreeSet<(String, String)> = routes
+            .filter(|route| route.direction == Direction::In)
+            .filter_map(|route| Some((route.connector.clone(), route.asset.clone()?)))
+            .collect();
+        let min = i64::from(self.settings.connectors.deposit_addresses_min);
+        for (connector, asset) in pools {
+            let free = sqlx::query_scalar!(
+                r#"
+                select count(*) as "free!" from (
+                    select from deposit_address
+                    where connector = $1 and asset = $2 and taken_by is null limit $3) f
+                "#,
+                connector,
+                asset,
+                min,
+            )
+            .fetch_one(&self.db)
+            .await?;
+            let waiting = sqlx::query_scalar!(
+                r#"
+                select exists (select from command where connector = $1 and asset = $2
+                    and kind = 'deposit.address' and state = 'open') as "waiting!"
+                "#,
+                connector,
+                asset,
+            )
+            .fetch_one(&self.db)
+            .await?;
+            if free == 0 && min > 0 {
+                tracing::warn!(connector, asset, "the pool of deposit addresses is empty");
+            }
+            if free < min && !waiting {
+                self.command_addresses((connector, asset), min - free).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn command_addresses(
+        &self,
+        (connector, asset): (String, String),
+        count: i64,
+    ) -> Result<()> {
+        let count = usize::try_from(count).unwrap_or(ADDRESSES_MAX).min(ADDRESSES_MAX);
+        let minute = self.clock.unix_seconds() / 60;
+        let command = Command {
+            client: house(),
+            order: None,
+            kind: CommandKind::DepositAddress,
+            idempotency_key: format!("deposit/{connector}/{asset}/{minute}"),
+            body: json!({ "asset": asset, "count": count }),
+            target: Target::Pool { connector, asset },
+        };
+        let mut tx = self.db.begin().await?;
+        enqueue(&mut tx, self, command).await?;
+        tx.commit().await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,108 @@
+//! Payouts: the coins of a paid order are commanded once nothing holds them back.
+
+use rampart_types::{ClientId, OrderId};
+use rust_decimal::Decimal;
+use serde_json::json;
+
+use super::commands::{Command, CommandKind, Target, enqueue};
+use crate::Core;
+use crate::platform::db::{Connection, retrying_statement};
+use crate::platform::error::{Error, Result};
+use crate::trading::catalogue::Direction;
+use rampart_types::JsonDecimal;
+
+/// Orders of one run.
+const BATCH_ORDERS: i64 = 100;
+
+impl Core {
+    /// Commands the payouts of paid orders that nothing holds back any more. Several edges may run it
+    /// at once: a payout is commanded once.
+    ///
+    /// # Errors
+    /// When the database cannot be used; the next run continues.
+    pub async fn command_payouts(&self) -> Result<()> {
+        let due = sqlx::query!(
+            r#"
+            select o.client_id, o.order_id from buy_order o
+            where o.status = 'in progress' and o.transaction_id is null
+                and exists (select from command c where c.client_id = o.client_id
+                    and c.order_id = o.order_id and c.kind = 'payment.create')
+                and not exists (select from command c where c.client_id = o.client_id
+                    and c.order_id = o.order_id and c.kind = 'payout.send' and c.state <> 'rejected')
+                and not payout_is_held(o.client_id, o.order_id, $1)
+            order by o.updated_at limit $2
+            "#,
+            self.settings.compliance.gate.as_str(),
+            BATCH_ORDERS,
+        )
+        .fetch_all(&self.db)
+        .await?;
+        for row in due {
+            let order = OrderId::try_from(row.order_id)
+                .map_err(|e| Error::internal("read an order's id", e))?;
+            let command = async || {
+                let mut tx = self.db.begin().await?;
+                command_payout(&mut tx, self, row.client_id.into(), order).await?;
+                Ok::<_, Error>(tx.commit().await?)
+            };
+            retrying_statement(command).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Commands the payout of an order in the caller's transaction, if it is paid, connectors serve it
+/// and nothing holds it back. The order's row stays locked until the transaction ends.
+///
+/// # Errors
+/// When the database cannot be used.
+pub(crate) async fn command_payout(
+    conn: &mut Connection,
+    core: &Core,
+    client: ClientId,
+    order: OrderId,
+) -> Result<()> {
+    let row = sqlx::query!(
+        r#"
+        select o.crypto_amount, o.crypto_currency, o.wallet_address, o.destination_tag,
+            o.wallet_type, o.network_fee, o.price,
+            (select count(*) from command c where c.client_id = o.client_id
+                and c.order_id = o.order_id and c.kind = 'payout.send') as "earlier!"
+        from buy_order o
+        where o.client_id = $1 and o.order_id = $2 and o.status = 'in progress'
+            and o.transaction_id is null
+            and exists (select from command c where c.client_id = o.client_id
+                and c.order_id = o.order_id and c.kind = 'payment.create')
+            and not exists (select from command c where c.client_id = o.client_id
+                and c.order_id = o.order_id and c.kind = 'payout.send' and c.state <> 'rejected')
+            and not payout_is_held(o.client_id, o.order_id, $3)
+        for update of o
+        "#,
+        client.uuid(),
+        order.number(),
+        core.settings.compliance.gate.as_str(),
+    )
+    .fetch_optional(&mut *conn)
+    .await?;
+    let Some(row) = row else { return Ok(()) };
+    let fee_max = row.network_fee.checked_div(row.price).map(|fee| fee.trunc_with_scale(8));
+    let command = Command {
+        client,
+        order: Some(order),
+        kind: CommandKind::PayoutSend,
+        // One that was rejected has sent nothing: a release may command another one.
+        idempotency_key: format!("payout/{order}/{}", row.earlier),
+        target: Target::Asset { direction: Direction::Out, asset: row.crypto_currency.clone() },
+        body: json!({
+            "orderId": order,
+            "asset": row.crypto_currency,
+            "amount": JsonDecimal(row.crypto_amount),
+            "address": row.wallet_address,
+            "tag": row.destination_tag,
+            "walletType": row.wallet_type,
+            "networkFeeMax": JsonDecimal(fee_max.unwrap_or(Decimal::ZERO)),
+        }),
+    };
+    enqueue(conn, core, command).await?;
+    Ok(())
+}

@@ -1,0 +1,141 @@
+//! Facts that connectors tell, as the books and the orders take them.
+
+use chrono::{DateTime, Utc};
+use rampart_types::{ClientId, OrderId};
+use rust_decimal::Decimal;
+
+use crate::Core;
+use crate::payments::{self, PaymentKind, Recorded, Report};
+use crate::platform::db::Connection;
+use crate::platform::error::{Error, Result};
+use crate::trading::orders::state::Cause;
+use crate::trading::orders::status::{Event, NotApplied, apply_in};
+
+/// Longest reference, in characters.
+const REFERENCE_CHARS_MAX: usize = 255;
+/// Largest report that is kept beside a payment, in bytes; the connector's event has all of it.
+const RAW_BYTES_MAX: usize = 64 * 1024;
+
+/// A movement of money or coins.
+pub(super) struct Fact<'a> {
+    pub(super) kind: PaymentKind,
+    pub(super) connector: &'a str,
+    pub(super) reference: String,
+    pub(super) amount: Decimal,
+    pub(super) currency: String,
+    pub(super) client: Option<ClientId>,
+    pub(super) order: Option<OrderId>,
+    pub(super) transaction_id: Option<String>,
+    pub(super) occurred_at: DateTime<Utc>,
+    pub(super) raw: Option<String>,
+}
+
+/// Records a movement in the caller's transaction, and lets its order follow.
+///
+/// # Errors
+/// The database's.
+pub(super) async fn record(conn: &mut Connection, core: &Core, fact: Fact<'_>) -> Result<Recorded> {
+    let report = Report {
+        client: fact.client,
+        connector: fact.connector.to_owned(),
+        provider_reference: fact.reference.chars().take(REFERENCE_CHARS_MAX).collect(),
+        kind: fact.kind,
+        amount: fact.amount,
+        currency: fact.currency,
+        order: fact.order,
+        original: None,
+        transaction_id: fact.transaction_id,
+        // The books have no entries of the future.
+        occurred_at: fact.occurred_at.min(core.clock.now()),
+        actor: fact.connector.to_owned(),
+        reason: None,
+        raw: fact.raw.filter(|raw| raw.len() <= RAW_BYTES_MAX),
+    };
+    // On the heap: it holds the state of an order's whole change.
+    let recorded = Box::pin(payments::record(conn, core, &report)).await?;
+    if recorded.contradicts {
+        let (connector, payment) = (fact.connector, recorded.payment);
+        tracing::warn!(connector, %payment, "a report contradicts an earlier one");
+    }
+    Ok(recorded)
+}
+
+/// Applies an event to an order in the caller's transaction. One that the order's state forbids
+/// changes nothing.
+///
+/// # Errors
+/// The database's.
+pub(super) async fn apply<E: Event>(
+    conn: &mut Connection,
+    core: &Core,
+    (client, order): (ClientId, OrderId),
+    event: &E,
+    connector: &str,
+) -> Result<Vec<Cause>> {
+    match Box::pin(apply_in(conn, core, client, order, event, connector)).await {
+        Ok(applied) => Ok(vec![applied.cause]),
+        Err(NotApplied::Failed(error)) => Err(error),
+        Err(refused) => {
+            tracing::warn!(%client, %order, ?refused, "an order does not follow its connector");
+            Ok(Vec::new())
+        }
+    }
+}
+
+/// The amounts of an order, bought or sold.
+pub(super) struct OrderAmounts {
+    pub(super) client: ClientId,
+    pub(super) fiat: Decimal,
+    pub(super) currency: String,
+    pub(super) coins: Decimal,
+    pub(super) asset: String,
+}
+
+impl OrderAmounts {
+    /// The order of this number, of this partner if one is named.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub(super) async fn find(
+        conn: &mut Connection,
+        client: Option<ClientId>,
+        order: OrderId,
+    ) -> Result<Option<Self>> {
+        let row = sqlx::query!(
+            r#"
+            select client_id as "client_id!", fiat_amount as "fiat_amount!",
+                fiat_currency as "fiat_currency!", crypto_amount as "crypto_amount!",
+                crypto_currency as "crypto_currency!"
+            from (
+                select client_id, order_id, fiat_amount, fiat_currency, crypto_amount,
+                    crypto_currency from buy_order where order_id = $2
+                union all
+                select client_id, order_id, fiat_amount, fiat_currency, crypto_amount,
+                    crypto_currency from sell_order where order_id = $2
+            ) o
+            where $1::uuid is null or client_id = $1
+            limit 1
+            "#,
+            client.map(ClientId::uuid),
+            order.number(),
+        )
+        .fetch_optional(conn)
+        .await?;
+        Ok(row.map(|row| Self {
+            client: row.client_id.into(),
+            fiat: row.fiat_amount,
+            currency: row.fiat_currency,
+            coins: row.crypto_amount,
+            asset: row.crypto_currency,
+        }))
+    }
+}
+
+/// The number in a column.
+///
+/// # Errors
+/// When it is none, which is our fault.
+pub(super) fn order_id(number: Option<i64>) -> Result<Option<OrderId>> {
+    let id = number.map(OrderId::try_from).transpose();
+    id.map_err(|error| Error::internal("read an order's id", error))
+}

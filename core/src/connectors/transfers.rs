@@ -1,0 +1,103 @@
+//! Transfers: the fiat of a sale is commanded once its coins have arrived.
+
+use rampart_types::{ClientId, JsonDecimal, OrderId, UserId};
+use serde_json::json;
+
+use super::commands::{Command, CommandKind, Target, enqueue};
+use crate::Core;
+use crate::platform::db::{Connection, retrying_statement};
+use crate::platform::error::{Error, Result};
+use crate::trading::catalogue::Direction;
+use crate::users::accounts;
+
+/// Sales of one run.
+const BATCH_SALES: i64 = 100;
+
+impl Core {
+    /// Commands the transfers of sales whose coins have arrived at an address of the pool. Several
+    /// edges may run it at once: a transfer is commanded once.
+    ///
+    /// # Errors
+    /// When the database cannot be used; the next run continues.
+    pub async fn command_transfers(&self) -> Result<()> {
+        let due = sqlx::query!(
+            r#"
+            select o.client_id, o.order_id from sell_order o
+            join deposit_address d on d.taken_by = o.client_id and d.taken_for = o.order_id
+            where o.status = 'in progress'
+                and not exists (select from command c where c.client_id = o.client_id
+                    and c.order_id = o.order_id and c.kind = 'transfer.send'
+                    and c.state <> 'rejected')
+            order by o.updated_at limit $1
+            "#,
+            BATCH_SALES,
+        )
+        .fetch_all(&self.db)
+        .await?;
+        for row in due {
+            let sale = OrderId::try_from(row.order_id)
+                .map_err(|e| Error::internal("read a sale's id", e))?;
+            let command = async || {
+                let mut tx = self.db.begin().await?;
+                command_transfer(&mut tx, self, row.client_id.into(), sale).await?;
+                Ok::<_, Error>(tx.commit().await?)
+            };
+            retrying_statement(command).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Commands the transfer of a sale in the caller's transaction, if its coins have arrived. Its row
+/// stays locked until the transaction ends.
+async fn command_transfer(
+    conn: &mut Connection,
+    core: &Core,
+    client: ClientId,
+    sale: OrderId,
+) -> Result<()> {
+    let row = sqlx::query!(
+        r#"
+        select o.fiat_amount, o.fiat_currency, o.payment_method, o.user_id, o.account_id,
+            (select count(*) from command c where c.client_id = o.client_id
+                and c.order_id = o.order_id and c.kind = 'transfer.send') as "earlier!"
+        from sell_order o
+        where o.client_id = $1 and o.order_id = $2 and o.status = 'in progress'
+            and not exists (select from command c where c.client_id = o.client_id
+                and c.order_id = o.order_id and c.kind = 'transfer.send' and c.state <> 'rejected')
+        for update of o
+        "#,
+        client.uuid(),
+        sale.number(),
+    )
+    .fetch_optional(&mut *conn)
+    .await?;
+    let Some(row) = row else { return Ok(()) };
+    let account = match (row.user_id, row.account_id) {
+        (Some(user), Some(id)) => {
+            let all = accounts::list(conn, core, client, UserId::from(user)).await?;
+            all.into_iter().find(|account| account.id == id)
+        }
+        _ => None,
+    };
+    let details = account.as_ref().map(|account| &account.details);
+    let command = Command {
+        client,
+        order: Some(sale),
+        kind: CommandKind::TransferSend,
+        // One that was rejected has sent nothing: a release may command another one.
+        idempotency_key: format!("transfer/{sale}/{}", row.earlier),
+        target: Target::Method { direction: Direction::Out, method: row.payment_method.clone() },
+        body: json!({
+            "orderId": sale,
+            "amount": JsonDecimal(row.fiat_amount),
+            "currency": row.fiat_currency,
+            "method": row.payment_method,
+            "iban": details.map(|details| &details.identifier),
+            "name": details.map(|details| &details.holder),
+            "reference": sale.to_string(),
+        }),
+    };
+    enqueue(conn, core, command).await?;
+    Ok(())
+}

@@ -1,0 +1,44 @@
+//! Settings of the checks before coins leave.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// `compliance`
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Compliance {
+    /// Gate of live partners that have none of their own: `before-payment`, `before-payout`, `none`.
+    pub gate: Gate,
+}
+
+/// When the checks of a user must be done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[schemars(rename = "ComplianceGate")]
+#[serde(rename_all = "kebab-case")]
+pub enum Gate {
+    /// Before an order is confirmed.
+    BeforePayment,
+    /// Before the coins of a paid order are sent.
+    #[default]
+    BeforePayout,
+    /// Never: for test clients.
+    None,
+}
+
+impl Gate {
+    /// The name in the database and on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::BeforePayment => "before-payment",
+            Self::BeforePayout => "before-payout",
+            Self::None => "none",
+        }
+    }
+
+    /// The gate of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::BeforePayment, Self::BeforePayout, Self::None]
+            .into_iter()
+            .find(|gate| gate.as_str() == name)
+    }
+}

@@ -1,0 +1,95 @@
+//! Who moves the money and the coins of an order: connectors by the routes, or the sandbox.
+
+use chrono::{DateTime, Utc};
+
+use crate::auth::caller::Client;
+use crate::tenancy::tenants::Tenant;
+use crate::trading::catalogue::{Catalogue, Direction, Leg, Pair, PairStatus};
+use crate::trading::quotes::{Quote, Side};
+
+/// Who moves the money and the coins of an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Settlement {
+    /// The connectors of its routes.
+    Connectors,
+    /// The sandbox: a test client's order.
+    Sandbox,
+    /// Nobody: a live client's order without a route for both.
+    Nobody,
+}
+
+/// The directions of an order's money and of its coins.
+const fn directions(side: Side) -> (Direction, Direction) {
+    match side {
+        Side::Buy => (Direction::In, Direction::Out),
+        Side::Sell => (Direction::Out, Direction::In),
+    }
+}
+
+/// Who settles an order of this tenant, payment method and asset.
+fn settlement(
+    catalogue: &Catalogue,
+    tenant: &Tenant,
+    side: Side,
+    (method, asset): (&str, &str),
+) -> Settlement {
+    let (partner, (money, coins)) = ((&*tenant.slug, tenant.is_test()), directions(side));
+    let routes = &catalogue.routes;
+    let has = |direction, leg| routes.connector(partner, direction, leg).is_some();
+    if has(money, Leg::Method(method)) && has(coins, Leg::Asset(asset)) {
+        Settlement::Connectors
+    } else if tenant.is_test() {
+        Settlement::Sandbox
+    } else {
+        Settlement::Nobody
+    }
+}
+
+/// Who settles the order that a quote of this client becomes.
+pub(crate) fn settlement_of(client: &Client, quote: &Quote) -> Settlement {
+    let asset = quote.crypto_currency().to_string();
+    let of_quote = (&*quote.payment_method, &*asset);
+    settlement(&client.catalogue, &client.tenant, quote.side, of_quote)
+}
+
+/// True if the tenant is offered this payment method.
+pub(crate) fn offers_method(
+    catalogue: &Catalogue,
+    tenant: &Tenant,
+    side: Side,
+    method: &str,
+) -> bool {
+    let (money, _) = directions(side);
+    let partner = (&*tenant.slug, false);
+    tenant.is_test() || catalogue.routes.connector(partner, money, Leg::Method(method)).is_some()
+}
+
+/// True if the tenant is offered this asset.
+pub(crate) fn offers_asset(
+    catalogue: &Catalogue,
+    tenant: &Tenant,
+    side: Side,
+    asset: &str,
+) -> bool {
+    let ((money, coins), partner) = (directions(side), (&*tenant.slug, false));
+    let routes = &catalogue.routes;
+    tenant.is_test()
+        || (routes.has_method(partner, money)
+            && routes.connector(partner, coins, Leg::Asset(asset)).is_some())
+}
+
+/// The status of one direction of a pair as the client is offered it at `now`.
+pub(crate) fn pair_status(
+    client: &Client,
+    pair: &Pair,
+    side: Side,
+    now: DateTime<Utc>,
+) -> PairStatus {
+    if !offers_asset(&client.catalogue, &client.tenant, side, &pair.base.code().to_string()) {
+        return PairStatus::Disabled;
+    }
+    match side {
+        Side::Buy => pair.buy_status(now),
+        Side::Sell => pair.sell_status(now),
+    }
+}
