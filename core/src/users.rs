@@ -41,6 +41,7 @@ use chrono::TimeDelta;
 
 use crate::Core;
 use crate::platform::error::Result;
+use rampart_types::ClientId;
 
 /// Retention of a mail.
 const MAIL_RETENTION: TimeDelta = TimeDelta::days(30);
@@ -48,6 +49,8 @@ const MAIL_RETENTION: TimeDelta = TimeDelta::days(30);
 const TOKEN_RETENTION: TimeDelta = TimeDelta::days(1);
 /// Most rows of one table and client that one run of the worker deletes.
 const DELETED_MAX: i64 = 5_000;
+/// The sweep in metrics and logs.
+const SWEEP: &str = "expired tokens";
 
 impl Core {
     /// Deletes expired codes and tokens, and old mail: one run of a worker.
@@ -56,39 +59,47 @@ impl Core {
     /// When the database cannot be written; the next run continues.
     pub async fn delete_expired_codes(&self) -> Result<()> {
         self.delete_full_buckets().await?;
-        let now = self.clock.now();
         for client in self.snapshots.current().tenants.keys() {
-            sqlx::query!(
-                "delete from email_code where client_id = $1 and email_index in ( \
-                     select email_index from email_code \
-                     where client_id = $1 and expires_at <= $2 limit $3)",
-                client.uuid(),
-                now,
-                DELETED_MAX,
-            )
-            .execute(&self.db)
-            .await?;
-            sqlx::query!(
-                "delete from one_time_token where client_id = $1 and token_digest in ( \
-                     select token_digest from one_time_token \
-                     where client_id = $1 and expires_at <= $2 limit $3)",
-                client.uuid(),
-                now - TOKEN_RETENTION,
-                DELETED_MAX,
-            )
-            .execute(&self.db)
-            .await?;
-            sqlx::query!(
-                "delete from mail_outbox where client_id = $1 and mail_id in ( \
-                     select mail_id from mail_outbox \
-                     where client_id = $1 and created_at <= $2 limit $3)",
-                client.uuid(),
-                now - MAIL_RETENTION,
-                DELETED_MAX,
-            )
-            .execute(&self.db)
-            .await?;
+            if let Err(error) = self.delete_expired_codes_of(*client).await {
+                self.metrics.row_failed(SWEEP, (client.uuid(), &"codes and mail"), error)?;
+            }
         }
+        Ok(())
+    }
+
+    async fn delete_expired_codes_of(&self, client: ClientId) -> Result<()> {
+        sqlx::query!(
+            "delete from email_code where client_id = $1 and email_index in ( \
+                 select email_index from email_code \
+                 where client_id = $1 and expires_at <= rampart_now() \
+                 limit $2 for update skip locked)",
+            client.uuid(),
+            DELETED_MAX,
+        )
+        .execute(&self.db)
+        .await?;
+        sqlx::query!(
+            "delete from one_time_token where client_id = $1 and token_digest in ( \
+                 select token_digest from one_time_token where client_id = $1 \
+                     and expires_at <= rampart_now() - $2::bigint * interval '1 second' \
+                 limit $3 for update skip locked)",
+            client.uuid(),
+            TOKEN_RETENTION.num_seconds(),
+            DELETED_MAX,
+        )
+        .execute(&self.db)
+        .await?;
+        sqlx::query!(
+            "delete from mail_outbox where client_id = $1 and mail_id in ( \
+                 select mail_id from mail_outbox where client_id = $1 \
+                     and created_at <= rampart_now() - $2::bigint * interval '1 second' \
+                 limit $3 for update skip locked)",
+            client.uuid(),
+            MAIL_RETENTION.num_seconds(),
+            DELETED_MAX,
+        )
+        .execute(&self.db)
+        .await?;
         Ok(())
     }
 }

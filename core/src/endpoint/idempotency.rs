@@ -312,7 +312,8 @@ impl Core {
     pub(crate) async fn forget_idempotency_keys(&self) -> Result<()> {
         sqlx::query!(
             "delete from idempotency_key where (client_id, route, key) in ( \
-                 select client_id, route, key from idempotency_key where expires_at < now() limit $1)",
+                 select client_id, route, key from idempotency_key where expires_at < now() \
+                 limit $1 for update skip locked)",
             FORGOTTEN_MAX,
         )
         .execute(&self.db)

@@ -91,12 +91,11 @@ async fn verify_password(core: &Core, client: Option<ClientId>, password: Secret
     let hashes = sqlx::query_scalar!(
         r#"
         select password_hash as "password_hash!" from client_secret
-        where client_id = $1 and kind = 'password' and (valid_until is null or valid_until > $2)
+        where client_id = $1 and kind = 'password' and (valid_until is null or valid_until > rampart_now())
         order by valid_until desc nulls first
-        limit $3
+        limit $2
         "#,
         client.uuid(),
-        core.clock.now(),
         PASSWORDS_MAX,
     )
     .fetch_all(&core.db)

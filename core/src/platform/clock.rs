@@ -69,6 +69,11 @@ impl Clock {
         }
     }
 
+    /// The time by which [`Clock::advance`] has moved this clock.
+    pub(crate) fn offset(&self) -> TimeDelta {
+        TimeDelta::milliseconds(self.offset_ms.load(Ordering::Relaxed))
+    }
+
     /// Whole seconds since 1970, for tokens.
     pub fn unix_seconds(&self) -> i64 {
         self.now().timestamp()
@@ -84,6 +89,13 @@ impl Clock {
     /// Moves this clock and all its clones forward. For tests.
     pub fn advance(&self, by: TimeDelta) {
         self.offset_ms.fetch_add(by.num_milliseconds(), Ordering::Relaxed);
+    }
+
+    /// Puts this clock and all its clones ahead of the database's, or behind it, until they follow it
+    /// again. For tests.
+    pub fn misset(&self, by: TimeDelta) {
+        let by = by.num_microseconds().unwrap_or(0);
+        self.database_ahead_us.fetch_add(by, Ordering::Relaxed);
     }
 
     /// `N` bytes from the operating system's generator.

@@ -203,6 +203,18 @@ impl Error {
         Self::Failed(Box::new(Failure { doing, unavailable: true, source: None }))
     }
 
+    /// True if a dependency is down or overloaded.
+    pub fn is_unavailable(&self) -> bool {
+        matches!(self, Self::Failed(failure) if failure.unavailable)
+    }
+
+    /// True if a lock was not free in time.
+    pub(crate) fn is_lock_timeout(&self) -> bool {
+        let Self::Failed(failure) = self else { return false };
+        let source = failure.source.as_deref().and_then(|source| source.downcast_ref());
+        source.is_some_and(sqlstate::is_lock_timeout)
+    }
+
     /// True if this is a refusal with the code.
     pub fn is(&self, code: Code) -> bool {
         matches!(self, Self::Refused(refusal) if refusal.has(code))

@@ -7,18 +7,20 @@ mod partner_series;
 mod process;
 mod zeros;
 
+use std::fmt::Display;
 use std::time::Duration;
 
 use prometheus::{
     Encoder, Histogram, HistogramOpts, HistogramVec, IntCounterVec, IntGaugeVec, Opts, Registry,
     TextEncoder,
 };
+use uuid::Uuid;
 
 pub use self::connections::{ConnectionMeter, RequestInFlight};
 pub(crate) use self::database::PoolMeters;
 use self::partner_series::{ABORTED, Families, PartnerSeries, Series};
 use crate::Core;
-use crate::platform::error::Code;
+use crate::platform::error::{Code, Error, Result};
 
 /// Upper bounds of the buckets of request times, in seconds.
 const REQUEST_SECONDS: &[f64] = &[
@@ -172,6 +174,8 @@ families! {
     worker_runs: IntCounterVec "rampart_worker_runs_total" ["worker", "outcome"];
     /// Months to come that a table has partitions for; below 1, rows go to the default partition.
     partitions_ahead: IntGaugeVec "rampart_partitions_ahead_months" ["table"];
+    /// Rows that a background worker could not settle and passed over.
+    worker_rows_failed: IntCounterVec "rampart_worker_rows_failed_total" ["worker"];
     /// TLS handshakes by version and outcome.
     tls_handshakes: IntCounterVec "rampart_tls_handshakes_total" ["version", "outcome"];
     /// End of a certificate's validity since the epoch, by its file.
@@ -252,6 +256,25 @@ impl Metrics {
             self.connections_idle.with_label_values::<&str>(&[]),
             self.requests_in_flight.with_label_values::<&str>(&[]),
         )
+    }
+
+    /// Logs and counts a row, by its client and key, that a sweep could not settle: it goes on with
+    /// the others.
+    ///
+    /// # Errors
+    /// The row's own when the database cannot be used: nothing else would succeed.
+    pub(crate) fn row_failed(
+        &self,
+        worker: &'static str,
+        (client, row): (Uuid, &dyn Display),
+        error: Error,
+    ) -> Result<()> {
+        if error.is_unavailable() {
+            return Err(error);
+        }
+        self.worker_rows_failed.with_label_values(&[worker]).inc();
+        tracing::warn!(worker, %client, %row, %error, "a row was passed over");
+        Ok(())
     }
 
     /// Counts one attempt to deliver a callback; `lag` is set for a first attempt.

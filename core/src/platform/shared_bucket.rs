@@ -16,30 +16,29 @@ const DELETED_MAX: i64 = 5_000;
 /// # Errors
 /// When the database cannot be used.
 pub(crate) async fn take(core: &Core, bucket: &[u8; 32], quota: Quota) -> Result<Decision> {
-    let now = core.clock.now();
     let row = sqlx::query!(
         r#"
         with taken as (
             insert into attempt_bucket as b (bucket_digest, full_at)
-            values ($1, $2::timestamptz + $3::bigint * interval '1 microsecond')
-            on conflict (bucket_digest) do update
-                set full_at = greatest(b.full_at, $2) + $3::bigint * interval '1 microsecond'
-                where greatest(b.full_at, $2) + $3::bigint * interval '1 microsecond'
-                    <= $2 + $4::bigint * interval '1 microsecond'
+            values ($1, rampart_now() + $2::bigint * interval '1 microsecond')
+            on conflict (bucket_digest) do update set full_at =
+                    greatest(b.full_at, rampart_now()) + $2::bigint * interval '1 microsecond'
+                where greatest(b.full_at, rampart_now()) + $2::bigint * interval '1 microsecond'
+                    <= rampart_now() + $3::bigint * interval '1 microsecond'
             returning full_at
         )
         select (select full_at from taken) as taken,
-            (select full_at from attempt_bucket where bucket_digest = $1) as before
+            (select full_at from attempt_bucket where bucket_digest = $1) as before,
+            rampart_now() as "now!"
         "#,
         &bucket[..],
-        now,
         micros(quota.interval_ns()),
         micros(quota.tolerance_ns()),
     )
     .fetch_one(&core.db)
     .await?;
     let backlog_ns = |full_at: DateTime<Utc>| {
-        let micros = (full_at - now).num_microseconds().and_then(|us| u64::try_from(us).ok());
+        let micros = (full_at - row.now).num_microseconds().and_then(|us| u64::try_from(us).ok());
         micros.unwrap_or(0).saturating_mul(1_000)
     };
     Ok(match row.taken {
@@ -64,9 +63,8 @@ impl Core {
     pub(crate) async fn delete_full_buckets(&self) -> Result<()> {
         sqlx::query!(
             "delete from attempt_bucket where bucket_digest in ( \
-                 select bucket_digest from attempt_bucket where full_at <= $1 \
-                 limit $2 for update skip locked)",
-            self.clock.now(),
+                 select bucket_digest from attempt_bucket where full_at <= rampart_now() \
+                 limit $1 for update skip locked)",
             DELETED_MAX,
         )
         .execute(&self.db)

@@ -23,11 +23,10 @@ pub(super) async fn consume(
     let inserted = sqlx::query!(
         "insert into signature_replay (client_id, token_digest, expires_at) values ($1, $2, $3) \
          on conflict (client_id, token_digest) do update set expires_at = excluded.expires_at \
-         where signature_replay.expires_at <= $4",
+         where signature_replay.expires_at <= rampart_now()",
         client.uuid(),
         &digest_of(token)[..],
         until,
-        core.clock.now(),
     )
     .execute(&core.db)
     .await?;
@@ -41,9 +40,9 @@ impl Core {
     /// When the database cannot be written.
     pub(crate) async fn delete_expired_replay_tokens(&self) -> Result<()> {
         sqlx::query!(
-            "delete from signature_replay where (client_id, token_digest) in \
-             (select client_id, token_digest from signature_replay where expires_at < $1 limit $2)",
-            self.clock.now(),
+            "delete from signature_replay where (client_id, token_digest) in ( \
+                 select client_id, token_digest from signature_replay \
+                 where expires_at < rampart_now() limit $1 for update skip locked)",
             DELETE_ROWS_MAX,
         )
         .execute(&self.db)

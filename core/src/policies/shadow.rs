@@ -24,6 +24,8 @@ use rampart_types::ClientId;
 
 /// Queue capacity. Shadow runs over it are counted as skipped.
 const JOBS_MAX: usize = 512;
+/// The worker in metrics and logs.
+const SWEEP: &str = "policy shadows";
 /// Differences stored of a rollout: the newest.
 const DIFFERENCES_MAX: u64 = 20;
 
@@ -235,7 +237,9 @@ impl Core {
             .await
             .map_err(|error| Error::internal("run shadow jobs", error))?;
         for (client, rollout, tally) in results.tallies.into_values() {
-            self.write_tally(client, &rollout, tally).await?;
+            if let Err(error) = self.write_tally(client, &rollout, tally).await {
+                self.metrics.row_failed(SWEEP, (client.uuid(), &rollout.id), error)?;
+            }
         }
         for (client, kind, slot, input) in results.samples {
             sqlx::query!(
@@ -252,7 +256,10 @@ impl Core {
             .await?;
         }
         for logged in results.logs {
-            self.write_log(logged).await?;
+            let client = logged.client.uuid();
+            if let Err(error) = self.write_log(logged).await {
+                self.metrics.row_failed(SWEEP, (client, &"log"), error)?;
+            }
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ pub mod upstream;
 
 use std::collections::HashMap;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::TimeDelta;
 use rust_decimal::{Decimal, RoundingStrategy};
 use serde::Serialize;
 use serde_json::Value;
@@ -120,17 +120,16 @@ pub(crate) async fn trader(
 /// Bounds of one more trade, for the statement that makes it.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Bounds {
-    /// Most of its side since `traded_since`, itself included.
+    /// Most of its side in the last day, itself included.
     pub(crate) side_max: Decimal,
-    /// Most of both sides since then.
+    /// Most of both sides in that time.
     pub(crate) day_max: Decimal,
-    pub(crate) traded_since: DateTime<Utc>,
 }
 
 impl Bounds {
     /// The bounds by these rules of a trade that is made now.
-    pub(crate) fn new(rules: &Rules, side: Side, now: DateTime<Utc>) -> Self {
-        Self { side_max: rules.for_side(side), day_max: rules.day, traded_since: now - INTERVAL }
+    pub(crate) fn new(rules: &Rules, side: Side) -> Self {
+        Self { side_max: rules.for_side(side), day_max: rules.day }
     }
 }
 
@@ -166,26 +165,21 @@ pub(crate) fn limit_amount(core: &Core, catalogue: &Catalogue, quote: &Quote) ->
     Some(amount.round_dp_with_strategy(exponent, RoundingStrategy::AwayFromZero))
 }
 
-/// The user's trades since a time, in the currency of limits.
+/// The user's trades of the last day by the database's time, in the currency of limits.
 ///
 /// # Errors
 /// When the database cannot be read.
-pub(crate) async fn spent(
-    conn: &mut Connection,
-    client: ClientId,
-    user: UserId,
-    since: DateTime<Utc>,
-) -> Result<Spent> {
+pub(crate) async fn spent(conn: &mut Connection, client: ClientId, user: UserId) -> Result<Spent> {
     let rows = sqlx::query!(
         r#"
         select side as "side!", payment_method as "method!", account_id,
             sum(limit_amount) as "amount!"
-        from user_trade where client_id = $1 and user_id = $2 and created_at > $3
+        from user_trade
+        where client_id = $1 and user_id = $2 and created_at > trades_counted_since()
         group by side, payment_method, account_id
         "#,
         client.uuid(),
         user.uuid(),
-        since,
     )
     .fetch_all(conn)
     .await?;
@@ -212,6 +206,6 @@ pub(crate) async fn standing(
     let mut conn = core.db.acquire().await?;
     let trader = trader(&mut conn, client, user).await?.filter(|trader| !trader.deleted);
     let Some(trader) = trader else { return Ok(None) };
-    let spent = spent(&mut conn, client, user, core.clock.now() - INTERVAL).await?;
+    let spent = spent(&mut conn, client, user).await?;
     Ok(Some((trader, spent)))
 }

@@ -175,7 +175,8 @@ impl Payment {
         let row = sqlx::query!(
             "select status as \"status: OrderStatus\", status_cause as \"status_cause: Cause\", \
              payment_method, fiat_amount, fiat_currency, \
-             crypto_amount, crypto_currency, wallet_address, return_url, expires_at \
+             crypto_amount, crypto_currency, wallet_address, return_url, expires_at, \
+             coalesce(expires_at < rampart_now(), false) as \"late!\" \
              from buy_order where client_id = $1 and order_id = $2",
             client.uuid(),
             order.number(),
@@ -188,9 +189,8 @@ impl Payment {
             Some(found) => found.await?,
             None => ProviderPayment::NotCommanded,
         };
-        let late = row.expires_at.is_some_and(|end| end < core.clock.now());
         let state = match row.status {
-            OrderStatus::Pending if late || tenant.suspended => PaymentState::Closed,
+            OrderStatus::Pending if row.late || tenant.suspended => PaymentState::Closed,
             OrderStatus::Pending => match &provider {
                 ProviderPayment::Waits => PaymentState::Preparing,
                 ProviderPayment::At(_) => PaymentState::AtProvider,

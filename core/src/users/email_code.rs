@@ -67,11 +67,10 @@ pub(super) async fn check(
     }
     let stored = sqlx::query_scalar!(
         "update email_code set tries = tries + 1 \
-         where client_id = $1 and email_index = $2 and expires_at > $3 and tries < $4 \
+         where client_id = $1 and email_index = $2 and expires_at > rampart_now() and tries < $3 \
          returning code_digest",
         client.id().uuid(),
         email_index(core, client.id(), email)?,
-        core.clock.now(),
         ATTEMPTS_MAX,
     )
     .fetch_optional(&core.db)

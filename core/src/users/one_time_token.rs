@@ -109,12 +109,11 @@ pub(crate) async fn holder(
         select t.user_id as "user_id!" from one_time_token t
         join end_user u using (client_id, user_id)
         where t.client_id = $1 and token_digest = $2 and purpose = $3
-            and used_at is null and expires_at > $4 and u.deleted_at is null
+            and used_at is null and expires_at > rampart_now() and u.deleted_at is null
         "#,
         client.uuid(),
         &digest_of(text)[..],
         purpose.as_str(),
-        core.clock.now(),
     )
     .fetch_optional(&core.db)
     .await?;
@@ -127,21 +126,19 @@ pub(crate) async fn holder(
 /// When the database cannot be written.
 pub(crate) async fn redeem(
     conn: &mut Connection,
-    core: &Core,
     purpose: Purpose,
     text: &str,
 ) -> Result<Option<(ClientId, UserId)>> {
     let Some(client) = parse_client(text) else { return Ok(None) };
     let user = sqlx::query_scalar!(
-        "update one_time_token t set used_at = $4 from end_user u \
+        "update one_time_token t set used_at = rampart_now() from end_user u \
          where t.client_id = $1 and token_digest = $2 and purpose = $3 \
-             and used_at is null and expires_at > $4 \
+             and used_at is null and expires_at > rampart_now() \
              and u.client_id = t.client_id and u.user_id = t.user_id and u.deleted_at is null \
          returning t.user_id",
         client.uuid(),
         &digest_of(text)[..],
         purpose.as_str(),
-        core.clock.now(),
     )
     .fetch_optional(conn)
     .await?;
@@ -155,28 +152,22 @@ pub(crate) async fn redeem(
 /// one whose user is deleted.
 pub(crate) async fn redeem_login(
     conn: &mut Connection,
-    core: &Core,
     client: ClientId,
     text: &str,
 ) -> Result<UserId> {
     if parse_client(text) != Some(client) {
         return Err(Code::LoginTokenNotFound.into());
     }
-    match redeem(conn, core, Purpose::Login, text).await? {
+    match redeem(conn, Purpose::Login, text).await? {
         Some((_, user)) => Ok(user),
-        None => Err(refusal_code(conn, core, client, text).await?.into()),
+        None => Err(refusal_code(conn, client, text).await?.into()),
     }
 }
 
 /// The code for a login token that could not be redeemed.
-async fn refusal_code(
-    conn: &mut Connection,
-    core: &Core,
-    client: ClientId,
-    text: &str,
-) -> Result<Code> {
-    let expires_at = sqlx::query_scalar!(
-        "select expires_at from one_time_token \
+async fn refusal_code(conn: &mut Connection, client: ClientId, text: &str) -> Result<Code> {
+    let expired = sqlx::query_scalar!(
+        "select expires_at <= rampart_now() as \"expired!\" from one_time_token \
          where client_id = $1 and token_digest = $2 and purpose = $3 and used_at is null",
         client.uuid(),
         &digest_of(text)[..],
@@ -184,10 +175,10 @@ async fn refusal_code(
     )
     .fetch_optional(conn)
     .await?;
-    Ok(match expires_at {
+    Ok(match expired {
         None => Code::LoginTokenNotFound,
-        Some(end) if end <= core.clock.now() => Code::LoginTokenExpired,
-        Some(_) => Code::LoginTokenWithoutUser,
+        Some(true) => Code::LoginTokenExpired,
+        Some(false) => Code::LoginTokenWithoutUser,
     })
 }
 

@@ -18,7 +18,7 @@ use crate::platform::db::Connection;
 use crate::platform::error::{Code, Error, Result};
 use crate::tenancy::tenants::Scope;
 use crate::trading::limits::limit_rules::{Rules, Spent};
-use crate::trading::limits::{self, INTERVAL, INTERVAL_TEXT};
+use crate::trading::limits::{self, INTERVAL_TEXT};
 use crate::trading::quotes;
 use crate::users::accounts::{self, Kind, PaymentAccount};
 use rampart_types::{Amount, CurrencyCode, EmailAddress, PhoneNumber};
@@ -208,8 +208,7 @@ impl Profile {
         let level = level(conn, account.level.clone(), currency).await?;
         let trader = limits::trader(conn, account.client, account.user).await?;
         let rules = trader.ok_or_else(|| Error::broken("find the limits of a user"))?.rules;
-        let since = core.clock.now() - INTERVAL;
-        let spent = limits::spent(conn, account.client, account.user, since).await?;
+        let spent = limits::spent(conn, account.client, account.user).await?;
         let documents = documents::sides(conn, account.client, account.user).await?;
         let mut accounts = accounts::list(conn, core, account.client, account.user).await?;
         accounts.retain(|account| !account.disabled);

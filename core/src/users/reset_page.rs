@@ -85,8 +85,7 @@ impl Endpoint for Submit {
         };
         let hash = core.passwords.hash(password).await?;
         let mut tx = core.db.begin().await?;
-        let redeemed =
-            one_time_token::redeem(&mut tx, core, Purpose::ResetPassword, &token).await?;
+        let redeemed = one_time_token::redeem(&mut tx, Purpose::ResetPassword, &token).await?;
         let Some((client, user)) = redeemed else { return Ok(dead_link_page()) };
         sqlx::query!(
             "update end_user set password_hash = $3 \

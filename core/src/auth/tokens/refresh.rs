@@ -31,6 +31,8 @@ const SECRET_CHARS: usize = 43;
 const GRACE: TimeDelta = TimeDelta::seconds(30);
 /// Most expired tokens of one client that one run of the worker deletes.
 const DELETED_MAX: i64 = 5_000;
+/// The sweep in metrics and logs.
+const SWEEP: &str = "expired tokens";
 
 /// An access token and its refresh token.
 #[derive(Debug, JsonSchema, Serialize)]
@@ -162,7 +164,7 @@ async fn rotate(
                 set used_at = coalesce(t.used_at, $3),
                     first_successor_digest = coalesce(t.first_successor_digest, $5)
                 from refresh_family f, client c
-                where t.client_id = $1 and t.token_digest = $2 and t.expires_at > $3
+                where t.client_id = $1 and t.token_digest = $2 and t.expires_at > rampart_now()
                     and (t.used_at is null or t.used_at > $4)
                     and f.client_id = $1 and f.family_id = t.family_id and f.revoked_at is null
                     and c.client_id = $1 and c.status = 'active'
@@ -242,33 +244,37 @@ impl Core {
     /// # Errors
     /// When the database cannot be written; the next run continues.
     pub async fn delete_expired_refresh_tokens(&self) -> Result<()> {
-        let now = self.clock.now();
         for client in self.snapshots.current().tenants.keys() {
-            sqlx::query!(
-                "delete from refresh_token where client_id = $1 and token_digest in ( \
-                     select token_digest from refresh_token \
-                     where client_id = $1 and expires_at <= $2 \
-                     limit $3 for update skip locked)",
-                client.uuid(),
-                now,
-                DELETED_MAX,
-            )
-            .execute(&self.db)
-            .await?;
-            sqlx::query!(
-                "delete from refresh_family f where f.client_id = $1 and f.family_id in ( \
-                     select family_id from refresh_family \
-                     where client_id = $1 and expires_at <= $2 \
-                     limit $3 for update skip locked) \
-                 and not exists (select from refresh_token t \
-                     where t.client_id = $1 and t.family_id = f.family_id)",
-                client.uuid(),
-                now,
-                DELETED_MAX,
-            )
-            .execute(&self.db)
-            .await?;
+            if let Err(error) = self.delete_expired_refresh_tokens_of(*client).await {
+                self.metrics.row_failed(SWEEP, (client.uuid(), &"refresh tokens"), error)?;
+            }
         }
+        Ok(())
+    }
+
+    async fn delete_expired_refresh_tokens_of(&self, client: ClientId) -> Result<()> {
+        sqlx::query!(
+            "delete from refresh_token where client_id = $1 and token_digest in ( \
+                 select token_digest from refresh_token \
+                 where client_id = $1 and expires_at <= rampart_now() \
+                 limit $2 for update skip locked)",
+            client.uuid(),
+            DELETED_MAX,
+        )
+        .execute(&self.db)
+        .await?;
+        sqlx::query!(
+            "delete from refresh_family f where f.client_id = $1 and f.family_id in ( \
+                 select family_id from refresh_family \
+                 where client_id = $1 and expires_at <= rampart_now() \
+                 limit $2 for update skip locked) \
+             and not exists (select from refresh_token t \
+                 where t.client_id = $1 and t.family_id = f.family_id)",
+            client.uuid(),
+            DELETED_MAX,
+        )
+        .execute(&self.db)
+        .await?;
         Ok(())
     }
 }

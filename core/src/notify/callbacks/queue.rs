@@ -69,18 +69,18 @@ fn rows(count: usize) -> i64 {
 
 /// Makes deliveries ready whose next attempt is due, or whose lease has ended: the only ones that a
 /// claim looks at, so that it costs nothing to wait for a retry.
-async fn make_ready(core: &Core, now: DateTime<Utc>) -> Result<()> {
+async fn make_ready(core: &Core) -> Result<()> {
     sqlx::query!(
         r#"
         update delivery set ready = true
         where (client_id, delivery_id) in (
             select client_id, delivery_id from delivery
-            where state = 'pending' and not ready and greatest(next_attempt_at, leased_until) <= $1
-            order by greatest(next_attempt_at, leased_until) limit $2
+            where state = 'pending' and not ready
+                and greatest(next_attempt_at, leased_until) <= rampart_now()
+            order by greatest(next_attempt_at, leased_until) limit $1
             for update skip locked
         )
         "#,
-        now,
         READY_MAX,
     )
     .execute(&core.db)
@@ -97,9 +97,7 @@ async fn make_ready(core: &Core, now: DateTime<Utc>) -> Result<()> {
 /// When the database cannot be used.
 #[expect(clippy::too_many_lines, reason = "one statement, and a line for each of its columns")]
 pub(super) async fn claim(core: &Core, limits: &ClaimLimits) -> Result<Vec<ClaimedDelivery>> {
-    let now = core.clock.now();
-    make_ready(core, now).await?;
-    let leased_until = now + LEASE;
+    make_ready(core).await?;
     let known = LaneColumns::new(&limits.lanes);
     let claimed = sqlx::query!(
         r#"
@@ -129,7 +127,7 @@ pub(super) async fn claim(core: &Core, limits: &ClaimLimits) -> Result<Vec<Claim
         ), due as materialized (
             select d.*
             from lane l
-            left join unnest($3::uuid[], $4::uuid[], $5::bigint[])
+            left join unnest($2::uuid[], $3::uuid[], $4::bigint[])
                 as known (client_id, endpoint, room)
                 on known.client_id = l.client_id and known.endpoint = l.endpoint
             cross join lateral (
@@ -139,12 +137,12 @@ pub(super) async fn claim(core: &Core, limits: &ClaimLimits) -> Result<Vec<Claim
                 where client_id = l.client_id
                     and coalesce(endpoint_id, '00000000-0000-0000-0000-000000000000'::uuid)
                         = l.endpoint
-                    and state = 'pending' and ready and next_attempt_at <= $1
-                    and (leased_until is null or leased_until <= $1)
-                order by next_attempt_at, event_id limit coalesce(known.room, $6)
+                    and state = 'pending' and ready and next_attempt_at <= rampart_now()
+                    and (leased_until is null or leased_until <= rampart_now())
+                order by next_attempt_at, event_id limit coalesce(known.room, $5)
                 for update skip locked
             ) d
-            order by d.next_attempt_at, d.event_id limit $7
+            order by d.next_attempt_at, d.event_id limit $6
         ), startable as materialized (
             select client_id, delivery_id from due
             where order_id is null or attempts > 0 or not exists (
@@ -157,17 +155,18 @@ pub(super) async fn claim(core: &Core, limits: &ClaimLimits) -> Result<Vec<Claim
                     and e.delivery_id <> all (array(select delivery_id from due))
             )
         ), claimed as (
-            update delivery d set leased_until = $2, ready = false
+            update delivery d set ready = false,
+                leased_until = rampart_now() + $1::bigint * interval '1 second'
             -- of arrays the planner expects few rows, and looks each up: what it expects of
             -- "startable" makes it read the whole table
             from unnest(array(select client_id from startable),
                 array(select delivery_id from startable)) as picked (client_id, delivery_id)
             where d.client_id = picked.client_id and d.delivery_id = picked.delivery_id
             returning d.client_id, d.delivery_id, d.event_id, d.order_id, d.url, d.endpoint_id,
-                d.attempts, d.next_attempt_at
+                d.attempts, d.next_attempt_at, d.leased_until
         )
         select c.client_id, c.delivery_id, c.event_id, c.order_id, c.url, c.endpoint_id, c.attempts,
-            c.next_attempt_at, e.type as "kind!", e.payload as "payload!",
+            c.next_attempt_at, c.leased_until as "leased_until!", e.type as "kind!", e.payload as "payload!",
             e.created_at as "created_at!", e.traceparent as "traceparent?",
             e.tracestate as "tracestate?",
             (select revision from client where client_id = c.client_id) as "client_revision!",
@@ -183,8 +182,7 @@ pub(super) async fn claim(core: &Core, limits: &ClaimLimits) -> Result<Vec<Claim
         ) e
         order by c.next_attempt_at, c.event_id, c.delivery_id
         "#,
-        now,
-        leased_until,
+        LEASE.num_seconds(),
         &known.clients,
         &known.endpoints,
         &known.rooms,
@@ -210,7 +208,7 @@ pub(super) async fn claim(core: &Core, limits: &ClaimLimits) -> Result<Vec<Claim
         attempts: u16::try_from(row.attempts).unwrap_or_default(),
         due_at: row.next_attempt_at,
         client_revision: row.client_revision,
-        leased_until,
+        leased_until: row.leased_until,
     });
     Ok(claimed.collect())
 }

@@ -13,6 +13,8 @@ use rampart_types::{ClientId, OrderId};
 const BATCH_STEPS: i64 = 50;
 /// Lease on a claimed step; an edge that dies delays the order by this.
 const LEASE: TimeDelta = TimeDelta::seconds(10);
+/// The sweep in metrics and logs.
+const SWEEP: &str = "sandbox";
 
 /// A due step, leased by this edge.
 struct LeasedStep {
@@ -32,28 +34,27 @@ impl Core {
         let due = self.claim_sandbox_steps().await?;
         for step in &due {
             if let Err(error) = self.run_sandbox_step(step).await {
-                tracing::warn!(%error, order = %step.order, "a sandbox step failed");
+                self.metrics.row_failed(SWEEP, (step.client.uuid(), &step.order), error)?;
             }
         }
         Ok(due.len())
     }
 
     async fn claim_sandbox_steps(&self) -> Result<Vec<LeasedStep>> {
-        let now = self.clock.now();
-        let leased_until = now + LEASE;
         let rows = sqlx::query!(
             r#"
             with due as (
                 select client_id, order_id from sandbox_step
-                where due_at <= $1 and (leased_until is null or leased_until <= $1)
-                order by due_at limit $3 for update skip locked
+                where due_at <= rampart_now()
+                    and (leased_until is null or leased_until <= rampart_now())
+                order by due_at limit $2 for update skip locked
             )
-            update sandbox_step s set leased_until = $2
+            update sandbox_step s
+            set leased_until = rampart_now() + $1::bigint * interval '1 second'
             from due where s.client_id = due.client_id and s.order_id = due.order_id
-            returning s.client_id, s.order_id, s.event
+            returning s.client_id, s.order_id, s.event, s.leased_until as "leased_until!"
             "#,
-            now,
-            leased_until,
+            LEASE.num_seconds(),
             BATCH_STEPS,
         )
         .fetch_all(&self.db)
@@ -61,7 +62,12 @@ impl Core {
         let due = rows.into_iter().map(|row| {
             let order = OrderId::new(row.order_id)
                 .ok_or_else(|| Error::broken("read a sandbox step: its order has no number"))?;
-            Ok(LeasedStep { client: row.client_id.into(), order, event: row.event, leased_until })
+            Ok(LeasedStep {
+                client: row.client_id.into(),
+                order,
+                event: row.event,
+                leased_until: row.leased_until,
+            })
         });
         due.collect()
     }

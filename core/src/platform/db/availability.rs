@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection as _, PgConnection, Row as _};
 use tokio::sync::watch;
@@ -56,6 +56,11 @@ impl Availability {
         let mut state = self.away_since.subscribe();
         let back = timeout(patience.saturating_sub(away), state.wait_for(Option::is_none)).await;
         back.is_ok()
+    }
+
+    /// The time by which a test has moved the clock.
+    pub(super) fn time_offset(&self) -> TimeDelta {
+        self.clock.offset()
     }
 
     /// Monotonic nanoseconds.

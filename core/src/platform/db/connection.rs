@@ -101,6 +101,12 @@ impl Connection {
         if let Some(most) = self.lock_wait_max {
             begin.push_str(&format!("; set local lock_timeout = {}", most.as_millis()));
         }
+        // That of `rampart_now()` in the statements.
+        let offset = self.availability.time_offset();
+        if !offset.is_zero() {
+            let ms = offset.num_milliseconds();
+            begin.push_str(&format!("; set local rampart.time_offset = '{ms} ms'"));
+        }
         if self.transaction == TransactionState::Abandoned {
             begin.insert_str(0, "rollback; ");
         }
@@ -134,7 +140,9 @@ impl Connection {
         run: impl for<'r> FnOnce(&'r mut PgConnection, Statement) -> BoxFuture<'r, Result<T, Error>>,
     ) -> Result<T, Error> {
         let statement = statement?;
-        if self.transaction == TransactionState::Open || !self.session.wants_transaction() {
+        let wants_transaction =
+            self.session.wants_transaction() || !self.availability.time_offset().is_zero();
+        if self.transaction == TransactionState::Open || !wants_transaction {
             self.end_abandoned().await?;
             return self.limited(statement.spans(), |raw| run(raw, statement)).await;
         }

@@ -31,6 +31,8 @@ const PING_AFTER_IDLE: Duration = Duration::from_millis(100);
 /// Time beyond a statement's timeout after which its connection is closed: the server ends a slow
 /// statement by itself, and its connection can be used again.
 const SERVER_GRACE: Duration = Duration::from_millis(250);
+/// Longest wait of a worker for a lock: the rows of others have their turn then.
+const WORKER_LOCK_WAIT_MAX: Duration = Duration::from_secs(2);
 /// Interval of the probe.
 const PROBE_INTERVAL: Duration = Duration::from_millis(250);
 /// Part of a request's statement timeout that the probe waits for an answer: numerator and
@@ -178,7 +180,12 @@ impl Pool {
         if let Some(meters) = meters {
             meters.waited(availability.since(began));
         }
-        Ok(Connection::new(acquired?, lane.session, lane.deadline, availability, meters))
+        let mut connection =
+            Connection::new(acquired?, lane.session, lane.deadline, availability, meters);
+        if Lane::Workers.number() == number {
+            connection.set_lock_wait_max(WORKER_LOCK_WAIT_MAX);
+        }
+        Ok(connection)
     }
 
     /// Monotonic nanoseconds.

@@ -33,6 +33,8 @@ const COMMAND_TIMEOUT: Duration = Duration::from_secs(10);
 const MAIL_TIMEOUT: Duration = Duration::from_secs(60);
 /// Duration of a claim: longer than sending all mails claimed with it may take.
 const LEASE: TimeDelta = TimeDelta::minutes(10);
+/// The worker in metrics and logs.
+const SWEEP: &str = "mail";
 /// Attempts per mail.
 const ATTEMPTS_MAX: i32 = 10;
 /// Age above which a mail is not sent any more, because its code or link has expired.
@@ -170,15 +172,16 @@ impl Core {
         let Some(mailer) = &self.mailer else { return Ok(0) };
         let now = self.clock.now();
         let claimed = sqlx::query!(
-            "update mail_outbox set attempts = attempts + 1, next_attempt_at = $2 \
+            "update mail_outbox set attempts = attempts + 1, \
+                 next_attempt_at = rampart_now() + $1::bigint * interval '1 second' \
              where (client_id, mail_id) in ( \
                  select client_id, mail_id from mail_outbox \
-                 where state = 'pending' and next_attempt_at <= $1 and created_at > $3 \
-                 order by next_attempt_at limit $4 for update skip locked) \
+                 where state = 'pending' and next_attempt_at <= rampart_now() \
+                     and created_at > rampart_now() - $2::bigint * interval '1 second' \
+                 order by next_attempt_at limit $3 for update skip locked) \
              returning client_id, mail_id, sealed, attempts",
-            now,
-            now + LEASE,
-            now - AGE_MAX,
+            LEASE.num_seconds(),
+            AGE_MAX.num_seconds(),
             CLAIMED_MAX,
         )
         .fetch_all(&self.db)
@@ -193,14 +196,16 @@ impl Core {
                     SendOutcome::Rejected
                 }
             };
-            self.record_outcome((client, row.mail_id), outcome, row.attempts).await
+            let recorded = self.record_outcome((client, row.mail_id), outcome, row.attempts).await;
+            (client, row.mail_id, recorded)
         });
         let mut results = futures::stream::iter(sending).buffer_unordered(CONCURRENCY_MAX);
-        let mut failed: Result<()> = Ok(());
-        while let Some(result) = results.next().await {
-            failed = failed.and(result);
+        while let Some((client, mail, result)) = results.next().await {
+            if let Err(error) = result {
+                self.metrics.row_failed(SWEEP, (client.uuid(), &mail), error)?;
+            }
         }
-        failed.map(|()| count)
+        Ok(count)
     }
 
     async fn record_outcome(

@@ -10,6 +10,8 @@ use rampart_types::{ClientId, UserId};
 
 /// Most objects removed at once.
 const REMOVED_MAX: i64 = 100;
+/// The sweep in metrics and logs.
+const SWEEP: &str = "documents";
 
 /// Queues every object of the user but those in `kept` for removal, in the caller's transaction.
 ///
@@ -53,23 +55,49 @@ impl Core {
         )
         .fetch_all(&self.db)
         .await?;
-        let ids: Vec<Uuid> = queued.iter().map(|row| row.document_id).collect();
+        let rows: Vec<_> = queued.iter().map(|row| (row.client_id, row.document_id)).collect();
         let (store, now) = (self.documents.clone(), self.clock.now());
         let remove = move || {
-            ids.iter().try_for_each(|id| store.remove(*id))?;
-            store.sweep(now)
+            let removed =
+                rows.into_iter().map(|row| (row, store.remove(row.1))).collect::<Vec<_>>();
+            (removed, store.sweep(now))
         };
         let removed = tokio::task::spawn_blocking(remove).await;
-        removed.map_err(|e| Error::internal("remove documents", e))??;
-        for row in queued {
-            sqlx::query!(
-                "delete from document_removal where client_id = $1 and document_id = $2",
-                row.client_id,
-                row.document_id,
-            )
-            .execute(&self.db)
-            .await?;
+        let (removed, swept) = removed.map_err(|e| Error::internal("remove documents", e))?;
+        for ((client, document), removed) in removed {
+            let settled = match removed {
+                Ok(()) => self.forget_removal(client, document).await,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = settled {
+                self.metrics.row_failed(SWEEP, (client, &document), error)?;
+                self.postpone_removal(client, document).await?;
+            }
         }
+        swept
+    }
+
+    async fn forget_removal(&self, client: Uuid, document: Uuid) -> Result<()> {
+        sqlx::query!(
+            "delete from document_removal where client_id = $1 and document_id = $2",
+            client,
+            document,
+        )
+        .execute(&self.db)
+        .await?;
+        Ok(())
+    }
+
+    /// Puts an object that could not be removed behind the others, so that these have their turn.
+    async fn postpone_removal(&self, client: Uuid, document: Uuid) -> Result<()> {
+        sqlx::query!(
+            "update document_removal set created_at = rampart_now() \
+             where client_id = $1 and document_id = $2",
+            client,
+            document,
+        )
+        .execute(&self.db)
+        .await?;
         Ok(())
     }
 }

@@ -126,19 +126,19 @@ impl Core {
     /// # Errors
     /// When the database cannot be written; these uses are lost.
     pub async fn write_api_key_uses(&self) -> Result<()> {
-        let now: DateTime<Utc> = self.clock.now();
         let (keys, clients): (Vec<_>, Vec<_>) =
             self.api_key_uses.take().into_iter().map(|(k, c)| (k.uuid(), c.uuid())).unzip();
         if keys.is_empty() {
             return Ok(());
         }
         sqlx::query!(
-            "update api_key set last_used_at = $3 \
-             from unnest($1::uuid[], $2::uuid[]) as used (client_id, api_key_id) \
+            "update api_key set last_used_at = rampart_now() from ( \
+                 select client_id, api_key_id from api_key \
+                 where (client_id, api_key_id) in (select * from unnest($1::uuid[], $2::uuid[])) \
+                 for update skip locked) as used \
              where api_key.client_id = used.client_id and api_key.api_key_id = used.api_key_id",
             &clients,
             &keys,
-            now,
         )
         .execute(&self.db)
         .await?;

@@ -210,11 +210,10 @@ async fn secrets(
             select client_id, secret_id, kind, sealed as "sealed!", valid_until
             from client_secret
             where client_id = any($1) and sealed is not null
-                and (valid_until is null or valid_until > $2)
+                and (valid_until is null or valid_until > rampart_now())
             order by valid_until desc nulls first
             "#,
             part.as_deref().unwrap_or(ids),
-            core.clock.now(),
         )
         .fetch_all(&core.db)
         .await

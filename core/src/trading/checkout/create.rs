@@ -115,7 +115,7 @@ impl Endpoint for V2 {
     ) -> Result<Json<Created>> {
         let decision = request.proof.check(core, &client).await?;
         let mut tx = core.db.begin().await?;
-        let user = request.login.user(&mut tx, core, client.id()).await?;
+        let user = request.login.user(&mut tx, client.id()).await?;
         let owner = (client.id(), user);
         let stored = StoredOffer::write(&mut tx, core, owner, &request.terms, decision).await?;
         let id = stored.offer_id;

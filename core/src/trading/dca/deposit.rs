@@ -128,6 +128,7 @@ fn row(core: &Core, plan: &DepositPlan, quote: &Quote, order: OrderId) -> Result
         destination_tag: plan.destination_tag.clone(),
         is_estimated_quote: false,
         is_dca_order: true,
+        quote_expires_at: None,
         ..NewOrderRow::for_quote(core, catalogue, quote, (order, None), core.clock.now())?
     })
 }

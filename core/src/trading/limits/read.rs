@@ -62,7 +62,7 @@ impl Endpoint for V2 {
         let (client, user, now) = (caller.client.id(), caller.user, core.clock.now());
         let mut conn = core.db.acquire().await?;
         let rules = trader(&mut conn, client, user).await?.ok_or(Code::UserNotFound)?.rules;
-        let spent = spent(&mut conn, client, user, now - INTERVAL).await?;
+        let spent = spent(&mut conn, client, user).await?;
         let accounts = accounts::list(&mut conn, core, client, user).await?;
         let currency = core.settings.limits.currency;
         let mut limits = BTreeMap::new();

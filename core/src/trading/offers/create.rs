@@ -80,7 +80,7 @@ impl Endpoint for V2 {
         let NewOffer { terms, proof, login } = request;
         let decision = proof.check(core, &client).await?;
         let mut tx = core.db.begin().await?;
-        let user = login.user(&mut tx, core, client.id()).await?;
+        let user = login.user(&mut tx, client.id()).await?;
         let StoredOffer { offer_id, expires_at } =
             StoredOffer::write(&mut tx, core, (client.id(), user), &terms, decision).await?;
         let created = Created {

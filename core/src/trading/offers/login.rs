@@ -3,7 +3,6 @@
 
 use serde_json::Value;
 
-use crate::Core;
 use crate::endpoint::openapi::doc::{Kind, Member, optional};
 use crate::http::fields::Fields;
 use crate::platform::crypto::Secret;
@@ -38,13 +37,12 @@ impl Login {
     pub(crate) async fn user(
         &self,
         conn: &mut Connection,
-        core: &Core,
         client: ClientId,
     ) -> Result<Option<UserId>> {
         match &self.0 {
             None => Ok(None),
             Some(token) => {
-                one_time_token::redeem_login(conn, core, client, token.expose()).await.map(Some)
+                one_time_token::redeem_login(conn, client, token.expose()).await.map(Some)
             }
         }
     }

@@ -1,67 +1,101 @@
 //! Cancels orders whose time to pay has passed.
 
-use chrono::TimeDelta;
+use std::collections::HashSet;
+
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
 
 use super::status::{NotApplied, OrderEvent, apply};
 use crate::Core;
 use crate::platform::error::{Error, Result};
-use rampart_types::{ClientId, OrderId};
+use rampart_types::OrderId;
 
 /// Orders of one batch, the longest overdue first.
 const BATCH_ORDERS: i64 = 100;
 /// Most batches of one sweep; the rest waits for the next one.
 const BATCHES_MAX: u32 = 20;
+/// The sweep in metrics and logs.
+const SWEEP: &str = "order expiry";
+
+/// An order that can no longer be paid: its end, client and number, by which orders are swept.
+type Due = (DateTime<Utc>, Uuid, i64);
 
 /// Cancels pending orders that can no longer be paid; returns their number. Several edges may sweep
-/// at once: an order's guarded update lets one of them succeed.
+/// at once: an order's guarded update lets one of them succeed. One that cannot be cancelled, or that
+/// somebody holds, is passed over.
 ///
 /// # Errors
 /// When the database cannot be used.
 pub async fn expire_due(core: &Core) -> Result<u32> {
-    let mut expired = 0;
+    // Clients whose rows somebody holds: one wait for each is enough.
+    let mut held = HashSet::new();
+    let (mut expired, mut last) = (0, (DateTime::UNIX_EPOCH, Uuid::nil(), i64::MIN));
     for _ in 0..BATCHES_MAX {
-        let due = due(core).await?;
+        let due = due(core, last).await?;
         let full = due.len() >= usize::try_from(BATCH_ORDERS).unwrap_or(usize::MAX);
-        for (client, order) in due {
-            match apply(core, client, order, &OrderEvent::Expire, "edge").await {
-                Ok(_) => expired += 1,
-                // Paid, or expired by another edge, since the batch was read.
-                Err(
-                    NotApplied::Forbidden { .. } | NotApplied::Refused(_) | NotApplied::NoSuchOrder,
-                ) => {}
-                Err(NotApplied::Failed(error)) => return Err(error),
+        for &(_, client, number) in &due {
+            if held.contains(&client) {
+                continue;
+            }
+            match expire(core, client, number).await {
+                Ok(changed) => expired += u32::from(changed),
+                Err(error) => {
+                    if error.is_lock_timeout() {
+                        held.insert(client);
+                    }
+                    core.metrics.row_failed(SWEEP, (client, &number), error)?;
+                }
             }
         }
-        if !full {
-            break;
+        match due.last() {
+            Some(&end) if full => last = end,
+            _ => break,
         }
     }
     Ok(expired)
 }
 
-async fn due(core: &Core) -> Result<Vec<(ClientId, OrderId)>> {
-    let now = core.clock.now();
+/// Cancels one order. False if it was paid, or expired by another edge, since it was read.
+async fn expire(core: &Core, client: Uuid, number: i64) -> Result<bool> {
+    let order = OrderId::try_from(number);
+    let order = order.map_err(|error| Error::internal("read an order id", error))?;
+    match apply(core, client.into(), order, &OrderEvent::Expire, "edge").await {
+        Ok(_) => Ok(true),
+        Err(NotApplied::Forbidden { .. } | NotApplied::Refused(_) | NotApplied::NoSuchOrder) => {
+            Ok(false)
+        }
+        Err(NotApplied::Failed(error)) => Err(error),
+    }
+}
+
+/// Overdue orders behind `last` that nobody holds. A bank transfer has an end that is not told.
+async fn due(core: &Core, last: Due) -> Result<Vec<Due>> {
     let rows = sqlx::query!(
         r#"
-        (select client_id as "client_id!", order_id as "order_id!" from buy_order
-            where status = 'pending' and expires_at < $1 order by expires_at limit $2)
-        union all
-        (select client_id, order_id from buy_order
-            where status = 'pending' and expires_at is null and created_at < $3
-            order by created_at limit $2)
-        limit $2
+        select due.ends_at as "ends_at!", o.client_id, o.order_id
+        from (
+            (select client_id, order_id, expires_at as ends_at from buy_order
+                where status = 'pending' and expires_at < rampart_now() and expires_at >= $1
+                    and (expires_at, client_id, order_id) > ($1, $2, $3)
+                order by expires_at, client_id, order_id limit $4)
+            union all
+            (select client_id, order_id, created_at + $5::bigint * interval '1 second' from buy_order
+                where status = 'pending' and expires_at is null
+                    and created_at < rampart_now() - $5::bigint * interval '1 second'
+                    and (created_at + $5::bigint * interval '1 second', client_id, order_id)
+                        > ($1, $2, $3)
+                order by created_at, client_id, order_id limit $4)
+        ) due join buy_order o using (client_id, order_id)
+        order by due.ends_at, o.client_id, o.order_id limit $4
+        for update of o skip locked
         "#,
-        now,
+        last.0,
+        last.1,
+        last.2,
         BATCH_ORDERS,
-        now - TimeDelta::seconds(core.settings.lifetimes.bank_transfer.into()),
+        i64::from(core.settings.lifetimes.bank_transfer),
     )
     .fetch_all(&core.db)
     .await?;
-    rows.into_iter()
-        .map(|row| {
-            let order = OrderId::try_from(row.order_id)
-                .map_err(|error| Error::internal("read an order id", error))?;
-            Ok((ClientId::from(row.client_id), order))
-        })
-        .collect()
+    Ok(rows.into_iter().map(|row| (row.ends_at, row.client_id, row.order_id)).collect())
 }

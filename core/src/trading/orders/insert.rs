@@ -231,7 +231,7 @@ async fn bounded<'a>(
             None => None,
             Some(user) => {
                 let rules = rules.get(&(order.client_id, user))?;
-                Some(Bounds::new(rules, Side::Buy, order.created_at))
+                Some(Bounds::new(rules, Side::Buy))
             }
         };
         Some(Bounded { order, bounds })

@@ -144,7 +144,8 @@ impl Event for OrderEvent {
             r#"
             select status as "status: OrderStatus", fiat_amount, expires_at,
                 transaction_id is not null as "coins_sent!",
-                pair as "pair: PairCode", price, is_estimated_quote, created_at
+                pair as "pair: PairCode", price, is_estimated_quote, created_at,
+                rampart_now() as "read_at!"
             from buy_order where client_id = $1 and order_id = $2 for update
             "#,
             change.client.uuid(),
@@ -165,6 +166,7 @@ impl Event for OrderEvent {
             amount: row.fiat_amount,
             // A bank transfer has an end that its partner is not told.
             expires_at: row.expires_at.or(Some(row.created_at + transfer_lifetime)),
+            read_at: row.read_at,
             coins_sent: row.coins_sent,
             price_moved: live_price.is_some_and(|live| has_moved(row.price, live, slippage_max)),
             live_price: live_price.flatten(),

@@ -251,6 +251,10 @@ impl ConfirmContext {
                     }
                     // It was the number that was taken.
                 }
+                InsertOutcome::QuoteExpired => {
+                    let existing = self.existing_order(core).await?;
+                    return existing.ok_or_else(|| Code::QuoteExpired.into());
+                }
                 // A sale has no offer.
                 InsertOutcome::Forbidden | InsertOutcome::OfferTaken => {
                     return self.resolve_conflict(core).await;
@@ -285,6 +289,7 @@ impl ConfirmContext {
             order_id: id.number(),
             created_at: now,
             quoted: QuotedColumns::new(core, &client.catalogue, quote),
+            quote_expires_at: quote.expires_at,
             user_id: user.map(UserId::uuid),
             account_id: account.id(),
             partner_reference: reference.map(str::to_owned),

@@ -28,6 +28,7 @@ pub(super) struct NewSaleRow {
     pub(super) created_at: DateTime<Utc>,
     #[serde(flatten)]
     pub(super) quoted: QuotedColumns,
+    pub(super) quote_expires_at: DateTime<Utc>,
     pub(super) user_id: Option<Uuid>,
     pub(super) account_id: Option<Uuid>,
     pub(super) partner_reference: Option<String>,
@@ -82,7 +83,7 @@ async fn insert_alone(
             let Some(rules) = rules.get(&(sale.client_id, user)) else {
                 return Ok(InsertOutcome::Forbidden);
             };
-            Some(Bounds::new(rules, Side::Sell, sale.created_at))
+            Some(Bounds::new(rules, Side::Sell))
         }
     };
     let outcome = insert(&mut tx, &[Bounded { order: sale, bounds }]).await;
@@ -110,8 +111,9 @@ async fn insert(
         r#"
         with asked as materialized (
             select * from jsonb_to_recordset($1::jsonb) as asked (
-                client_id uuid, order_id bigint, created_at timestamptz, quote_id uuid, user_id uuid,
-                account_id uuid, partner_reference text, status text, status_cause text,
+                client_id uuid, order_id bigint, created_at timestamptz, quote_id uuid,
+                quote_expires_at timestamptz, user_id uuid, account_id uuid,
+                partner_reference text, status text, status_cause text,
                 pair text, payment_method text, wallet_address text, destination_tag text,
                 fiat_amount numeric, fiat_currency text, limit_amount numeric, crypto_amount numeric,
                 crypto_currency text, price numeric, partner_fee numeric,
@@ -122,7 +124,7 @@ async fn insert(
                 payload jsonb, deliveries uuid[],
                 traceparent text, tracestate text,
                 key_route text, key text, key_claim uuid, answer_status smallint, answer_body bytea,
-                side_max numeric, day_max numeric, traded_since timestamptz)
+                side_max numeric, day_max numeric)
         ), held as materialized (
             select k.client_id, k.route, k.key
             from asked a join idempotency_key k on k.client_id = a.client_id
@@ -135,8 +137,9 @@ async fn insert(
                 or (client_id, key_route, key) in (select client_id, route, key from held)
         ), allowed as materialized (
             select * from current
-            where (day_max is null or trade_fits_day(
-                    client_id, user_id, 'sell', limit_amount, side_max, day_max, traded_since))
+            where quote_expires_at > rampart_now()
+                and (day_max is null or trade_fits_day(client_id, user_id, 'sell', limit_amount,
+                    side_max, day_max, trades_counted_since()))
                 and (account_id is null or account_may_trade(client_id, user_id, account_id))
         ), placed as (
             insert into sell_order (client_id, order_id, created_at, updated_at, quote_id, user_id, account_id,
@@ -183,17 +186,23 @@ async fn insert(
             where k.client_id = made.client_id and k.route = made.key_route and k.key = made.key
         )
         select exists (select from placed) as "placed!", exists (select from current) as "current!",
-            exists (select from allowed) as "allowed!"
+            exists (select from allowed) as "allowed!",
+            exists (select from asked where quote_expires_at > rampart_now()) as "open!"
         "#,
         Json(rows.as_slice()) as Json<&[Bounded<'_, NewSaleRow>]>,
     )
     .fetch_one(conn)
     .await?;
-    Ok(match (inserted.placed, inserted.current, inserted.allowed) {
-        (true, ..) => InsertOutcome::Placed,
-        (false, false, _) => InsertOutcome::KeyLost,
-        (false, true, true) => InsertOutcome::Conflict,
-        (false, true, false) => InsertOutcome::Forbidden,
+    Ok(if inserted.placed {
+        InsertOutcome::Placed
+    } else if !inserted.current {
+        InsertOutcome::KeyLost
+    } else if !inserted.open {
+        InsertOutcome::QuoteExpired
+    } else if !inserted.allowed {
+        InsertOutcome::Forbidden
+    } else {
+        InsertOutcome::Conflict
     })
 }
 

@@ -172,7 +172,7 @@ impl VerifiedUrl {
     /// Adds the bank account that the form names to the user of its token.
     async fn add_account(&self, core: &Core, form: &Form) -> Result<Reply> {
         let mut tx = core.db.begin().await?;
-        let user = redeem(&mut tx, core, form).await?;
+        let user = redeem(&mut tx, form).await?;
         let user = user.filter(|(client, _)| *client == self.client.id()).map(|(_, user)| user);
         let offered = self.methods.contains(&Kind::BankTransfer);
         let Some(user) = user.filter(|_| offered) else {

@@ -1,5 +1,7 @@
 //! Due events of sales: those without a deposit expire, and the sandbox pays out.
 
+use std::collections::HashSet;
+
 use super::status::SaleEvent;
 use crate::Core;
 use crate::platform::error::{Error, Result};
@@ -7,40 +9,54 @@ use crate::trading::orders::status::{NotApplied, apply};
 use rampart_types::{ClientId, OrderId};
 
 /// Sales of each kind in one run, the longest overdue first.
-const BATCH_SALES: i64 = 100;
+const BATCH_SALES: i64 = 1_000;
+/// The sweep in metrics and logs.
+const SWEEP: &str = "sales";
 
 impl Core {
     /// Applies due events and returns the number of sales that changed. Several edges may run it at
-    /// once: a sale's guarded update lets one of them succeed.
+    /// once: a sale's guarded update lets one of them succeed. One that cannot be changed, or that
+    /// somebody holds, is passed over.
     ///
     /// # Errors
     /// When the database cannot be used; the next run continues.
     pub async fn settle_sales(&self) -> Result<u32> {
-        let now = self.clock.now();
         let overdue = sqlx::query!(
             "select client_id, order_id from sell_order \
-             where status = 'pending' and expires_at < $1 order by expires_at limit $2",
-            now,
+             where status = 'pending' and expires_at < rampart_now() \
+             order by expires_at limit $1 for update skip locked",
             BATCH_SALES,
         )
         .fetch_all(&self.db)
         .await?;
         let paid_out = sqlx::query!(
             "select client_id, order_id from sell_order \
-             where settles_at <= $1 order by settles_at limit $2",
-            now,
+             where settles_at <= rampart_now() order by settles_at limit $1 \
+             for update skip locked",
             BATCH_SALES,
         )
         .fetch_all(&self.db)
         .await?;
+        let overdue = overdue.into_iter().map(|row| (row.client_id, row.order_id));
+        let overdue = overdue.map(|sale| (sale, SaleEvent::Expire, "edge"));
+        let paid_out = paid_out.into_iter().map(|row| (row.client_id, row.order_id));
+        let paid_out = paid_out.map(|sale| (sale, SaleEvent::PaidOut, "sandbox"));
         let mut changed = 0;
-        for row in overdue {
-            let sale = (row.client_id.into(), row.order_id);
-            changed += u32::from(self.settle(sale, &SaleEvent::Expire, "edge").await?);
-        }
-        for row in paid_out {
-            let sale = (row.client_id.into(), row.order_id);
-            changed += u32::from(self.settle(sale, &SaleEvent::PaidOut, "sandbox").await?);
+        // Clients whose rows somebody holds: one wait for each is enough.
+        let mut held = HashSet::new();
+        for ((client, number), event, actor) in overdue.chain(paid_out) {
+            if held.contains(&client) {
+                continue;
+            }
+            match self.settle((client.into(), number), &event, actor).await {
+                Ok(settled) => changed += u32::from(settled),
+                Err(error) => {
+                    if error.is_lock_timeout() {
+                        held.insert(client);
+                    }
+                    self.metrics.row_failed(SWEEP, (client, &number), error)?;
+                }
+            }
         }
         Ok(changed)
     }

@@ -90,7 +90,8 @@ impl Event for SaleEvent {
 
     async fn facts(tx: &mut Connection, change: &Change<'_>) -> Result<Option<Facts>, sqlx::Error> {
         let row = sqlx::query!(
-            "select status as \"status: OrderStatus\", crypto_amount, expires_at from sell_order \
+            "select status as \"status: OrderStatus\", crypto_amount, expires_at, \
+             rampart_now() as \"read_at!\" from sell_order \
              where client_id = $1 and order_id = $2 for update",
             change.client.uuid(),
             change.order.number(),
@@ -103,6 +104,7 @@ impl Event for SaleEvent {
             status: row.status,
             amount,
             expires_at,
+            read_at: row.read_at,
             coins_sent: false,
             live_price: None,
             price_moved: false,
@@ -205,6 +207,7 @@ mod tests {
                     status,
                     amount,
                     expires_at,
+                    read_at: now,
                     coins_sent: false,
                     live_price: None,
                     price_moved: false,

@@ -24,10 +24,9 @@ use rampart_types::{ClientId, Iban, UserId, plain_text};
 /// When the database cannot be written.
 pub(crate) async fn redeem(
     conn: &mut Connection,
-    core: &Core,
     form: &Form,
 ) -> Result<Option<(ClientId, UserId)>> {
-    one_time_token::redeem(conn, core, Purpose::Login, form.get("token")).await
+    one_time_token::redeem(conn, Purpose::Login, form.get("token")).await
 }
 
 /// Adds the account of the form and returns a message for the user.

@@ -69,7 +69,7 @@ impl Endpoint for Submit {
             return Ok(not_found());
         }
         let mut tx = core.db.begin().await?;
-        let redeemed = redeem(&mut tx, core, &form).await?;
+        let redeemed = redeem(&mut tx, &form).await?;
         let Some((client, user)) = redeemed.filter(|(_, user)| link.user == Some(*user)) else {
             return Ok(not_found());
         };

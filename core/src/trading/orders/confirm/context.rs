@@ -132,6 +132,9 @@ impl ConfirmContext {
                     // It was the number that was taken.
                 }
                 InsertOutcome::KeyLost => return Err(key_lost(key.map(|(key, _)| key))),
+                InsertOutcome::QuoteExpired => {
+                    return self.resolve_conflict(core, (Code::QuoteExpired, None)).await;
+                }
                 InsertOutcome::OfferTaken => {
                     return self.resolve_conflict(core, (Code::OfferAlreadyConfirmed, None)).await;
                 }

@@ -30,6 +30,8 @@ pub(crate) struct NewOrderRow {
     pub(crate) order_id: i64,
     pub(crate) created_at: DateTime<Utc>,
     pub(crate) offer_id: Option<Uuid>,
+    /// End of the quote; `None` where its money has come already.
+    pub(crate) quote_expires_at: Option<DateTime<Utc>>,
     pub(crate) user_id: Option<Uuid>,
     pub(crate) account_id: Option<Uuid>,
     pub(crate) partner_reference: Option<String>,
@@ -87,6 +89,7 @@ impl NewOrderRow {
             order_id: id.number(),
             created_at: now,
             offer_id: None,
+            quote_expires_at: Some(quote.expires_at),
             user_id: None,
             account_id: None,
             partner_reference: partner_reference.map(str::to_owned),
@@ -145,6 +148,8 @@ pub(crate) enum InsertOutcome {
     Conflict,
     /// Nothing happened: another request has claimed the idempotency key in the meantime.
     KeyLost,
+    /// Nothing happened: the quote has expired in the meantime.
+    QuoteExpired,
     /// Nothing happened: the offer was confirmed or has ended in the meantime.
     OfferTaken,
     /// Nothing happened: in the meantime the user's limit was reached, or the user or the account
@@ -174,8 +179,9 @@ pub(super) async fn insert(
         with asked as materialized (
             select * from jsonb_to_recordset($1::jsonb) as asked (
                 client_id uuid, order_id bigint, created_at timestamptz, offer_id uuid,
-                quote_id uuid, user_id uuid, account_id uuid, partner_reference text,
-                status text, status_cause text, pair text, country text, payment_method text,
+                quote_id uuid, quote_expires_at timestamptz, user_id uuid, account_id uuid,
+                partner_reference text, status text, status_cause text, pair text, country text,
+                payment_method text,
                 wallet_address text, destination_tag text, wallet_type text,
                 fiat_amount numeric, fiat_currency text, limit_amount numeric, crypto_amount numeric,
                 crypto_currency text, price numeric, partner_fee numeric,
@@ -187,7 +193,7 @@ pub(super) async fn insert(
                 payload jsonb, deliveries uuid[], step text, step_due_at timestamptz,
                 traceparent text, tracestate text,
                 key_route text, key text, key_claim uuid, answer_status smallint, answer_body bytea,
-                side_max numeric, day_max numeric, traded_since timestamptz)
+                side_max numeric, day_max numeric)
         ), held as materialized (
             select k.client_id, k.route, k.key
             from asked a join idempotency_key k on k.client_id = a.client_id
@@ -201,13 +207,14 @@ pub(super) async fn insert(
                 or (client_id, key_route, key) in (select client_id, route, key from held)
         ), allowed as materialized (
             select * from current
-            where (day_max is null or trade_fits_day(
-                    client_id, user_id, 'buy', limit_amount, side_max, day_max, traded_since))
+            where (quote_expires_at is null or quote_expires_at > rampart_now())
+                and (day_max is null or trade_fits_day(client_id, user_id, 'buy', limit_amount,
+                    side_max, day_max, trades_counted_since()))
                 and (account_id is null or account_may_trade(client_id, user_id, account_id))
         ), available as materialized (
             select o.client_id, o.offer_id
             from offer o join allowed a on a.client_id = o.client_id and a.offer_id = o.offer_id
-            where o.confirmed_at is null and o.expires_at > a.created_at
+            where o.confirmed_at is null and o.expires_at > rampart_now()
             order by o.client_id, o.offer_id
             for no key update of o
         ), placed as (
@@ -272,6 +279,7 @@ pub(super) async fn insert(
         select client_id as "client_id!", order_id as "order_id!",
             (client_id, order_id) in (select client_id, order_id from current) as "current!",
             (client_id, order_id) in (select client_id, order_id from placed) as "placed!",
+            quote_expires_at is null or quote_expires_at > rampart_now() as "open!",
             (client_id, order_id) in (select client_id, order_id from allowed) as "allowed!",
             offer_id is null
                 or (client_id, offer_id) in (select client_id, offer_id from available)
@@ -287,6 +295,8 @@ pub(super) async fn insert(
             InsertOutcome::Placed
         } else if !row.current {
             InsertOutcome::KeyLost
+        } else if !row.open {
+            InsertOutcome::QuoteExpired
         } else if !row.allowed {
             InsertOutcome::Forbidden
         } else if !row.available {

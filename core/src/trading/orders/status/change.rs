@@ -77,6 +77,8 @@ pub(crate) struct Facts {
     /// Amount due: fiat for an order, coins for a sale.
     pub(crate) amount: Decimal,
     pub(crate) expires_at: Option<DateTime<Utc>>,
+    /// The database's time, at which they are judged.
+    pub(crate) read_at: DateTime<Utc>,
     /// True if coins were sent to the user; never for a sale.
     pub(crate) coins_sent: bool,
     /// The price of the moment, if the order's rate is fixed when it is paid.
@@ -201,7 +203,7 @@ impl<'a> Change<'a> {
             Err(error) => return Ok(Err(error.into())),
         };
         let status = facts.status;
-        let Some(transition) = next_transition(&facts, event, change.now) else {
+        let Some(transition) = next_transition(&facts, event, facts.read_at) else {
             return Ok(Err(NotApplied::Forbidden { status }));
         };
         let Some(columns) = event.write(tx, &change, transition).await? else {

@@ -102,6 +102,7 @@ mod tests {
             status,
             amount,
             expires_at: Some(at(900)),
+            read_at: at(0),
             coins_sent,
             live_price: None,
             price_moved: false,

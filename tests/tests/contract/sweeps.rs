@@ -1,0 +1,187 @@
+//! Sweeps of background workers: a row that cannot be settled is passed over and counted, and one
+//! that somebody holds is nobody's wait.
+
+use std::fs;
+
+use chrono::TimeDelta;
+use rampart_core::trading::orders::expiry::expire_due;
+use rampart_tests::order_fixture::OrderFixture;
+use rampart_tests::test_context::TestContext;
+use sqlx::{AssertSqlSafe, query, query_scalar};
+use uuid::Uuid;
+
+use crate::orders::count;
+
+/// Runs a statement as the database's owner.
+async fn run(context: &TestContext, statement: String) {
+    query(AssertSqlSafe(statement)).execute(context.db()).await.unwrap();
+}
+
+/// Rows that this worker has passed over.
+fn passed_over(context: &TestContext, worker: &str) -> u64 {
+    let name = format!("rampart_worker_rows_failed_total{{worker=\"{worker}\"}} ");
+    let metrics = context.core().metrics_text();
+    let count = metrics.lines().find_map(|line| line.strip_prefix(&name));
+    count.map_or(0, |count| count.parse().unwrap())
+}
+
+/// Three orders, one after the other.
+async fn orders(context: &TestContext) -> [OrderFixture; 3] {
+    let acme = context.partner("acme").await;
+    let mut orders = Vec::new();
+    for _ in 0..3 {
+        orders.push(OrderFixture::order(context, &acme, None, None).await);
+        context.clock().advance(TimeDelta::seconds(1));
+    }
+    orders.try_into().unwrap()
+}
+
+/// Lets nothing change the state of this row any more.
+async fn freeze(context: &TestContext, table: &str, order: i64) {
+    let check = format!("order_id <> {order} or status = 'pending'");
+    run(context, format!("alter table {table} add constraint frozen check ({check})")).await;
+}
+
+#[tokio::test]
+async fn an_order_that_cannot_be_cancelled_holds_up_none_behind_it() {
+    let context = TestContext::start().await;
+    let [first, frozen, last] = orders(&context).await;
+    freeze(&context, "buy_order", frozen.id).await;
+    context.clock().advance(TimeDelta::hours(2));
+    assert_eq!(expire_due(context.core()).await.unwrap(), 2);
+    for (order, status) in [(first, "cancelled"), (frozen, "pending"), (last, "cancelled")] {
+        assert_eq!(order.seen(&context).await["status"], status);
+    }
+    assert_eq!(passed_over(&context, "order expiry"), 1);
+}
+
+#[tokio::test]
+async fn an_order_that_somebody_holds_is_cancelled_later() {
+    let context = TestContext::start().await;
+    let [_, held, _] = orders(&context).await;
+    context.clock().advance(TimeDelta::hours(2));
+    let mut somebody = context.db().begin().await.unwrap();
+    let hold = "select from buy_order where order_id = $1 for update";
+    query(hold).bind(held.id).execute(&mut *somebody).await.unwrap();
+    assert_eq!(expire_due(context.core()).await.unwrap(), 2);
+    somebody.rollback().await.unwrap();
+    assert_eq!(expire_due(context.core()).await.unwrap(), 1);
+    assert_eq!(passed_over(&context, "order expiry"), 0);
+}
+
+#[tokio::test]
+async fn a_sale_that_cannot_be_settled_holds_up_none_behind_it() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    for number in 1..=3 {
+        let sale = "insert into sell_order (client_id, order_id, quote_id, status, status_cause, pair, \
+            payment_method, wallet_address, fiat_amount, fiat_currency, crypto_amount, \
+            crypto_currency, price, partner_fee, partner_fee_percentage, provider_fee, \
+            payment_method_fee, network_fee, spread_fee, affiliate_fee, terms_digest, \
+            policy_decisions, expires_at, created_at, updated_at) \
+            values ($1, $2, gen_random_uuid(), 'pending', 'confirmed', 'BTC-EUR', 'bankTransfer', 'a', 100, \
+            'EUR', 0.002, 'BTC', 50000, 0, 0, 0, 0, 0, 0, 0, '', '[]', \
+            now() - interval '1 hour' + $2::bigint * interval '1 second', now(), now())";
+        let client: Uuid = acme.id.parse().unwrap();
+        query(sale).bind(client).bind(number).execute(context.db()).await.unwrap();
+    }
+    freeze(&context, "sell_order", 2).await;
+    assert_eq!(context.core().settle_sales().await.unwrap(), 2);
+    let pending = "select order_id from sell_order where status = 'pending'";
+    let pending: Vec<i64> = query_scalar(pending).fetch_all(context.db()).await.unwrap();
+    assert_eq!(pending, [2]);
+    assert_eq!(passed_over(&context, "sales"), 1);
+}
+
+#[tokio::test]
+async fn a_step_of_the_sandbox_that_fails_holds_up_none_behind_it() {
+    let context = TestContext::start().await;
+    let [first, frozen, last] = orders(&context).await;
+    run(
+        &context,
+        "insert into sandbox_step (client_id, order_id, event, due_at) \
+         select client_id, order_id, 'payment-received', created_at from buy_order"
+            .to_owned(),
+    )
+    .await;
+    freeze(&context, "buy_order", frozen.id).await;
+    assert_eq!(context.core().settle_sandbox_orders().await.unwrap(), 3);
+    for (order, status) in [(first, "in progress"), (frozen, "pending"), (last, "in progress")] {
+        assert_eq!(order.seen(&context).await["status"], status);
+    }
+    assert_eq!(passed_over(&context, "sandbox"), 1);
+}
+
+#[tokio::test]
+async fn a_document_that_cannot_be_removed_goes_behind_the_others() {
+    let folder = std::env::temp_dir().join(format!("rampart-sweep-{}", std::process::id()));
+    let context =
+        TestContext::with(|settings| settings.documents.folder = Some(folder.clone())).await;
+    context.partner("acme").await;
+    let add = "insert into document_removal (client_id, document_id, created_at) \
+        select client_id, gen_random_uuid(), '2020-01-01'::timestamptz + n * interval '1 day' \
+        from client, generate_series(1, 3) n returning document_id";
+    let documents: Vec<Uuid> = query_scalar(add).fetch_all(context.db()).await.unwrap();
+    // A folder is no file that could be removed.
+    fs::create_dir_all(folder.join(documents[1].to_string())).unwrap();
+    context.core().remove_documents().await.unwrap();
+    fs::remove_dir_all(folder).unwrap();
+    let left = "select document_id from document_removal where created_at > '2024-01-01'";
+    let left: Vec<Uuid> = query_scalar(left).fetch_all(context.db()).await.unwrap();
+    assert_eq!(left, [documents[1]]);
+    assert_eq!(count(&context, "select count(*) from document_removal").await, 1);
+    assert_eq!(passed_over(&context, "documents"), 1);
+}
+
+#[tokio::test]
+async fn codes_and_tokens_of_one_tenant_that_cannot_be_deleted_hold_up_no_others() {
+    let context = TestContext::start().await;
+    for slug in ["acme", "frozen", "rival"] {
+        context.partner(slug).await;
+    }
+    for statement in [
+        "insert into email_code (client_id, email_index, code_digest, expires_at) \
+         select client_id, '\\x01', '\\x02', now() - interval '1 day' from client",
+        "insert into refresh_family (client_id, family_id, expires_at, created_at) \
+         select client_id, gen_random_uuid(), now() - interval '1 day', now() from client",
+        // What is referred to cannot be deleted.
+        "create table code_in_use (client_id uuid, email_index bytea, \
+         foreign key (client_id, email_index) references email_code (client_id, email_index))",
+        "create table family_in_use (client_id uuid, family_id uuid, \
+         foreign key (client_id, family_id) references refresh_family (client_id, family_id))",
+        "insert into code_in_use select client_id, email_index \
+         from email_code join client using (client_id) where slug = 'frozen'",
+        "insert into family_in_use select client_id, family_id \
+         from refresh_family join client using (client_id) where slug = 'frozen'",
+    ] {
+        run(&context, statement.to_owned()).await;
+    }
+    context.core().delete_expired_codes().await.unwrap();
+    context.core().delete_expired_refresh_tokens().await.unwrap();
+    for left in ["email_code", "refresh_family"] {
+        let slugs = format!("select slug from {left} join client using (client_id)");
+        let slugs: Vec<String> =
+            query_scalar(AssertSqlSafe(slugs)).fetch_all(context.db()).await.unwrap();
+        assert_eq!(slugs, ["frozen"], "{left}");
+    }
+    assert_eq!(passed_over(&context, "expired tokens"), 2);
+}
+
+#[tokio::test]
+async fn the_use_of_a_key_that_somebody_holds_costs_the_others_nothing() {
+    let context = TestContext::start().await;
+    let (acme, rival) = (context.partner("acme").await, context.partner("rival").await);
+    for partner in [&acme, &rival] {
+        partner.get("/api/v1/prices").await.assert_status(200);
+    }
+    let mut somebody = context.db().begin().await.unwrap();
+    let hold = "select from api_key join client using (client_id) where slug = 'acme' \
+        for update of api_key";
+    query(hold).execute(&mut *somebody).await.unwrap();
+    context.core().write_api_key_uses().await.unwrap();
+    somebody.rollback().await.unwrap();
+    let used = "select slug from api_key join client using (client_id) \
+        where last_used_at is not null";
+    let used: Vec<String> = query_scalar(used).fetch_all(context.db()).await.unwrap();
+    assert_eq!(used, ["rival"]);
+}
