@@ -17,7 +17,7 @@ pub(super) const MEMBERS: &[Member] = &[
     required("kind", Kind::OneOf(&EventKind::NAMES), "Kind."),
     required("occurredAt", Kind::Format("date-time"), "Time at the provider."),
     optional("partner", Kind::Text, "The partner's slug."),
-    optional("orderId", Kind::Integer(1, 9_007_199_254_740_991), "The order's number."),
+    optional("orderId", Kind::Tag, "The order's number; what is none names no order."),
     optional("commandId", Kind::Format("uuid"), "The command that it follows from."),
     optional("providerReference", Kind::Sized(1, NAME_CHARS_MAX), "The provider's reference."),
     optional("amount", Kind::Decimal, "Above zero."),

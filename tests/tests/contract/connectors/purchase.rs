@@ -181,7 +181,7 @@ async fn a_paid_order_waits_for_its_users_checks() {
     assert!(connector.lease(1).await.is_empty(), "its user is not verified");
     sqlx::query(
         "update end_user set identity_status = 'verified', amld5_status = 'verified', \
-         dac8_status = 'verified'",
+         dac8_status = 'present'",
     )
     .execute(context.db())
     .await

@@ -1,6 +1,7 @@
 //! Calls that need a second person.
 
 use http::Method;
+use rampart_tests::connector::Connector;
 use rampart_tests::order_fixture::OrderFixture;
 use serde_json::Value;
 
@@ -98,6 +99,7 @@ async fn going_live_raised_limits_and_large_payments_take_two_persons() {
     let acme = context.partner("acme").await;
     let user = acme.user("ada").await.log_in().await;
     let ada = Operator::new(&context, "ada", &["platform", "compliance", "treasury"]).await;
+    Connector::of_live(&context).await;
     let live = json!({"slug": "big", "name": "Big", "mode": "live"});
     held(&ada, Method::POST, "/admin/v1/partners", live).await;
     let user = format!("/admin/v1/users/{}", user["uuid"].as_str().unwrap());
