@@ -23,6 +23,8 @@ const SHRINKS_MAX: u32 = 100;
 const STACK_BYTES: usize = 16 << 20;
 /// Longest time that a request which dies has lived, in microseconds: most are done by then.
 const LIFE_MICROS_MAX: u64 = 20_000;
+/// Requests at once that use every connection of an edge.
+const CONNECTIONS: usize = 16;
 /// Most statements that pass before connections are ended.
 const DELAY_MAX: u8 = 12;
 
@@ -114,12 +116,17 @@ impl Edges {
         sqlx::query(end).execute(db).await.unwrap();
     }
 
-    /// Waits until both edges answer from the database again.
+    /// Waits until both edges answer from the database again, partners and operators, on every
+    /// connection.
     pub(crate) async fn recovered(&self, partners: &[Partner; 2]) {
-        for partner in partners {
+        for (context, partner) in self.contexts.iter().zip(partners) {
             until("an edge is connected again", SOON, async || {
-                let read = partner.get("/api/v2/events").await;
-                (read.status() == 200).then_some(())
+                let reads = join_all((0..CONNECTIONS).map(|_| partner.get("/api/v2/events")));
+                let looks = (0..CONNECTIONS).map(|_| {
+                    Box::pin(context.admin(http::Method::GET, "/admin/v1/partners", json!({})))
+                });
+                let (reads, looks) = tokio::join!(reads, join_all(looks));
+                reads.iter().chain(&looks).all(|answer| answer.status() == 200).then_some(())
             })
             .await;
         }
