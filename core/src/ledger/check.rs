@@ -71,7 +71,8 @@ impl Booked {
         if is_executed && self.converted != exchanged {
             return Some("another amount was exchanged than the order's");
         }
-        let is_payable = is_executed && self.payable == -payout;
+        // A part may have been sent before more was released.
+        let is_payable = is_executed && (-payout..Decimal::ZERO).contains(&self.payable);
         let is_sent = is_executed && zero(self.payable);
         let is_open = !is_executed && zero(self.payable);
         match self.status {

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Instant;
 
 use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
@@ -16,6 +16,8 @@ pub struct Clock {
     offset_ms: Arc<AtomicI64>,
     /// Microseconds by which the database's time is ahead of the system's.
     database_ahead_us: Arc<AtomicI64>,
+    /// Time of the newest identifier, in ticks of [`TICKS_PER_MS`].
+    newest_tick: Arc<AtomicU64>,
 }
 
 impl Default for Clock {
@@ -32,6 +34,7 @@ impl Clock {
             started: Instant::now(),
             offset_ms: Arc::default(),
             database_ahead_us: Arc::default(),
+            newest_tick: Arc::default(),
         }
     }
 
@@ -124,17 +127,35 @@ impl Clock {
         Ok(u64::from_le_bytes(self.random_bytes()?))
     }
 
-    /// A new UUID version 7 (RFC 9562): sorts by time, 74 random bits.
+    /// A new UUID version 7 (RFC 9562, method 3): sorts by time, those of one process in the order in
+    /// which they were made; 62 random bits.
     ///
     /// # Errors
     /// As [`Clock::random_bytes`].
     pub fn uuid(&self) -> Result<Uuid, NoEntropy> {
-        let random = ENTROPY.with_borrow_mut(EntropyPool::take::<IDENTIFIER_BYTES>)?;
-        let millis = u64::try_from(self.now().timestamp_millis()).unwrap_or(0);
-        Ok(uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid())
+        let mut random = ENTROPY.with_borrow_mut(EntropyPool::take::<IDENTIFIER_BYTES>)?;
+        let micros = u64::try_from(self.now().timestamp_micros()).unwrap_or(0);
+        let now = micros.saturating_mul(TICKS_PER_MS) / 1_000;
+        // A clock that was put back makes identifiers of its own time again.
+        let next = |newest: u64| match newest.saturating_sub(now) > TICKS_BACK_MAX {
+            true => now,
+            false => now.max(newest.saturating_add(1)),
+        };
+        let newest = self
+            .newest_tick
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |newest| Some(next(newest)))
+            .unwrap_or_else(|newest| newest);
+        let tick = next(newest);
+        let [.., high, low] = (tick % TICKS_PER_MS).to_be_bytes();
+        (random[0], random[1]) = (high, low);
+        Ok(uuid::Builder::from_unix_timestamp_millis(tick / TICKS_PER_MS, &random).into_uuid())
     }
 }
 
+/// Steps of a millisecond that an identifier tells apart: those of its 12 bits after the version.
+const TICKS_PER_MS: u64 = 1 << 12;
+/// Longest time by which identifiers may be ahead of the clock, in ticks: a second.
+const TICKS_BACK_MAX: u64 = 1_000 * TICKS_PER_MS;
 /// Random bytes of an identifier.
 const IDENTIFIER_BYTES: usize = 10;
 /// Random bytes per system call: those of 128 identifiers.
@@ -218,7 +239,9 @@ mod tests {
         let clock = Clock::system();
         let (a, b) = (clock.uuid().unwrap(), clock.uuid().unwrap());
         assert_eq!(a.get_version_num(), 7);
-        assert_ne!(a, b);
+        assert!(a < b);
+        let made: Vec<_> = (0..5_000).map(|_| clock.uuid().unwrap()).collect();
+        assert!(made.is_sorted());
         // More than one pool holds, on several threads.
         let generate = || {
             (0..3 * POOL_BYTES / IDENTIFIER_BYTES).map(|_| clock.uuid().unwrap().as_u128() << 64)

@@ -163,7 +163,8 @@ async fn a_month_is_archived_before_it_is_dropped() {
     assert!(events > 0);
     assert_eq!(maintain(&retention).await, ["event_before_2020_01"]);
     let archived = std::fs::read_to_string(folder.join("event_before_2020_01.csv")).unwrap();
-    assert!(archived.starts_with("client_id,event_id,type,order_id,payload,created_at\n"));
+    let columns = "client_id,event_id,type,order_id,payload,created_at,traceparent,tracestate\n";
+    assert!(archived.starts_with(columns), "{archived}");
     assert!(archived.contains(&event), "{archived}");
     assert_eq!(archived.lines().count(), 1 + usize::try_from(events).unwrap());
     assert_eq!((count(db, "event").await, partitions(db, "event").await.len()), (0, 4));

@@ -95,7 +95,7 @@ async fn a_live_partner_needs_a_configured_key() {
     let partner = |slug: &str, mode: &str| json!({"slug": slug, "name": slug, "mode": mode});
     let path = "/admin/v1/partners";
     let refused = context.admin(Method::POST, path, partner("live", "live")).await;
-    assert!(refused.assert_status(409).text().contains("keys.master"));
+    assert!(refused.assert_status(409).text().contains("configured master key"));
     context.admin(Method::POST, path, partner("test", "test")).await.assert_status(201);
     sqlx::query("update client set mode = 'live'").execute(context.db()).await.unwrap();
     let settings = context.core().settings.clone();
