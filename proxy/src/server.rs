@@ -282,8 +282,7 @@ impl EdgeService {
         let mut settings = self.config.core.clone();
         // This very binary, even when a newer one has taken its name.
         settings.policy.compiler = Some("/proc/self/exe".into());
-        let core = Core::start(settings, self.clock.clone()).await;
-        let core = core.map_err(sentence)?;
+        let core = Core::start(settings, self.clock.clone()).await.map_err(sentence)?;
         if let Some(peer) = self.peer.take() {
             let taking = tokio::task::spawn_blocking(move || peer.take_over()).await;
             taking.map_err(std::io::Error::other).flatten().map_err(|e| {
@@ -299,12 +298,11 @@ impl EdgeService {
         let certificates = &self.shutdown.certificates;
         let acceptor =
             tls::acceptor(Arc::clone(certificates), &edge.tls, &core).map_err(sentence)?;
-        let admin_tls = self.shutdown.admin_certificate.as_ref();
         let of_private = |certificate| {
             Tls::of_private(certificate, PRIVATE_CONNECTIONS_MAX, (&edge.tls, &core))
                 .map_err(sentence)
         };
-        let admin_tls = of_private(admin_tls)?;
+        let admin_tls = of_private(self.shutdown.admin_certificate.as_ref())?;
         let connectors_tls = of_private(self.shutdown.connectors_certificate.as_ref())?;
         let tls = Tls { acceptor, addresses: AddressLimits::new(edge.connections_per_address_max) };
         let public =
@@ -315,8 +313,8 @@ impl EdgeService {
             Gateway::operations(Arc::clone(&core), Arc::clone(lifecycle), Arc::clone(certificates));
         let (stop_public, public_end) = watch::channel(false);
         let (stop_private, private_end) = watch::channel(false);
-        let (all, private) = (edge.connections_max, PRIVATE_CONNECTIONS_MAX);
-        let sockets = &self.sockets;
+        let (all, private, sockets) =
+            (edge.connections_max, PRIVATE_CONNECTIONS_MAX, &self.sockets);
         let mut listeners = vec![
             (self.listener(public, &core, &sockets.edge, (all, Some(tls))), public_end),
             (
@@ -329,9 +327,9 @@ impl EdgeService {
             ),
         ];
         if sockets.connectors.is_some() {
-            let limits = (private, connectors_tls);
-            let listener = self.listener(connectors, &core, &sockets.connectors, limits);
-            listeners.push((listener, private_end));
+            let limit = (private, connectors_tls);
+            listeners
+                .push((self.listener(connectors, &core, &sockets.connectors, limit), private_end));
         }
         for (mut listener, end) in listeners {
             lifecycle.accepts();

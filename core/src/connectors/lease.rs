@@ -7,6 +7,7 @@ use http::Method;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::caller::Connector;
@@ -80,10 +81,8 @@ impl Endpoint for LeaseCommands {
             if !leased.is_empty() || left.is_zero() || core.lease_waits.have_ended() {
                 return Ok(Json(leased));
             }
-            tokio::select! {
-                () = tokio::time::sleep(left.min(LOOK_INTERVAL)) => {}
-                () = core.lease_waits.ended() => {}
-            }
+            // Past the time it looks again, and once the waits have ended for the last time.
+            let _ = timeout(left.min(LOOK_INTERVAL), core.lease_waits.ended()).await;
         }
     }
 }

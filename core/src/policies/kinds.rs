@@ -30,10 +30,13 @@ const ATTRIBUTES: &str = "attributes";
 const KINDS: [Kind; PolicyKind::ALL.len()] =
     [kind::<SignedPayload>(), kind::<FeeRequest>(), kind::<Arc<RankRequest>>()];
 
+/// Reads a request of a sample.
+type ReadRequest = fn(Value, &Catalogue) -> Result<Box<dyn ReportedRequest>, String>;
+
 /// A kind of policy by its requests.
 struct Kind {
     kind: PolicyKind,
-    read: fn(Value, &Catalogue) -> Result<Box<dyn ReportedRequest>, String>,
+    read: ReadRequest,
     read_stored: fn(&Core, ClientId, &Value) -> Result<Box<dyn ReportedRequest>>,
 }
 

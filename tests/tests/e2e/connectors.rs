@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use rampart_tests::buyer;
@@ -11,6 +11,7 @@ use rampart_tests::deadline::until;
 use rampart_tests::edge::{ADMIN_TOKEN, Edge};
 use rampart_tests::process::{Process, binary};
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 async fn run(edge: &Edge, arguments: &[&str]) -> Output {
     let mut command = Command::new(binary());
@@ -78,10 +79,9 @@ async fn a_waiting_lease_does_not_hold_up_the_end_of_an_edge() {
         shown["lastContactAt"].is_string().then_some(())
     })
     .await;
-    let began = Instant::now();
     edge.process.signal(Signal::SIGTERM);
-    assert_eq!(waiting.await.unwrap(), (200, json!([])));
-    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    let ended = timeout(Duration::from_secs(20), waiting).await;
+    assert_eq!(ended.expect("an edge that stops keeps nobody waiting").unwrap(), (200, json!([])));
 }
 
 #[tokio::test]
@@ -133,7 +133,6 @@ async fn the_guides_connector_settles_a_purchase_as_it_stands() {
     std::fs::write(folder.join("connector.py"), guides_program()).unwrap();
     let mut program = Command::new("python3");
     program.arg(folder.join("connector.py"));
-    program.env("PATH", std::env::var_os("PATH").unwrap());
     program.env("CONNECTORS_URL", format!("http://{}", edge.connectors));
     program.env("CONNECTOR_TOKEN", made["token"].as_str().unwrap());
     let program = Process::spawn(program);

@@ -225,8 +225,8 @@ async fn a_collector_in_trouble_holds_nothing_up_and_is_told_of() {
             partner.get("/api/v1/prices").await.assert_status(200);
             let ready = edge.ops("/readyz").await.assert_status(200).json();
             let warnings = ready["warnings"].as_array().unwrap();
-            let told = warnings.iter().filter_map(|one| one.as_str());
-            let told = told.filter(|one| one.contains("telemetry.otlp_endpoint")).next();
+            let mut told = warnings.iter().filter_map(|one| one.as_str());
+            let told = told.find(|one| one.contains("telemetry.otlp_endpoint"));
             match sentence {
                 Some(sentence) => told.is_some_and(|told| told.ends_with(sentence)),
                 None => told.is_none(),

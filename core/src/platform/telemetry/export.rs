@@ -137,6 +137,7 @@ impl Exporter {
     }
 
     /// Sends a batch, several times if need be, and empties it.
+    #[expect(clippy::disallowed_methods, reason = "the pause between tries, at most PAUSE_MAX")]
     async fn deliver(&self, batch: &mut Vec<Span>) {
         let mut pause = PAUSE;
         for tried in 1..=TRIES_MAX {
