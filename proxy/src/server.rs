@@ -298,12 +298,11 @@ impl EdgeService {
         let certificates = &self.shutdown.certificates;
         let acceptor =
             tls::acceptor(Arc::clone(certificates), &edge.tls, &core).map_err(sentence)?;
-        let of_private = |certificate| {
-            Tls::of_private(certificate, PRIVATE_CONNECTIONS_MAX, (&edge.tls, &core))
-                .map_err(sentence)
-        };
-        let admin_tls = of_private(self.shutdown.admin_certificate.as_ref())?;
-        let connectors_tls = of_private(self.shutdown.connectors_certificate.as_ref())?;
+        let of_private =
+            |certificate| Tls::of_private(certificate, PRIVATE_CONNECTIONS_MAX, (&edge.tls, &core));
+        let admin_tls = of_private(self.shutdown.admin_certificate.as_ref()).map_err(sentence)?;
+        let connectors_tls = self.shutdown.connectors_certificate.as_ref();
+        let connectors_tls = of_private(connectors_tls).map_err(sentence)?;
         let tls = Tls { acceptor, addresses: AddressLimits::new(edge.connections_per_address_max) };
         let public =
             Gateway::public(Arc::clone(&core), edge, Arc::clone(lifecycle), Arc::clone(&self.log));
@@ -327,9 +326,9 @@ impl EdgeService {
             ),
         ];
         if sockets.connectors.is_some() {
-            let limit = (private, connectors_tls);
-            listeners
-                .push((self.listener(connectors, &core, &sockets.connectors, limit), private_end));
+            let limits = (private, connectors_tls);
+            let listener = self.listener(connectors, &core, &sockets.connectors, limits);
+            listeners.push((listener, private_end));
         }
         for (mut listener, end) in listeners {
             lifecycle.accepts();
