@@ -39,13 +39,14 @@ pub(crate) async fn compiled(scale: Scale) -> Report {
             let clock = Clock::system();
             let answer = target.edge.admin_bytes(Method::PUT, FEE, bomb).await;
             let took = clock.monotonic_ns() / 1_000_000;
-            stopped += usize::from(took >= COMPILE_MS);
+            let bounds = ["not compiled within", "takes more than"];
+            stopped += usize::from(bounds.iter().any(|bound| answer.text().contains(bound)));
             let refused = (400..500).contains(&answer.status()) && took <= ANSWER_MS_MAX;
             verdict.note(!refused, || format!("{} for {name} after {took} ms", answer.status()));
         }
     })
     .await;
-    report.require(stopped > 0, || "no compilation took so long that it was stopped".to_owned());
+    report.require(stopped > 0, || "no compilation met its bound of time or memory".to_owned());
     // Nothing of it is still under way.
     until("a sound component is taken again", SOON, async || {
         let answer = target.edge.admin_bytes(Method::PUT, FEE, component("tiered-fee")).await;

@@ -232,6 +232,8 @@ mod tests {
                 let fits = booked(status, sums).problem().is_none();
                 // A blocked order may have been given back a part, or all, of its payment.
                 let may = status == Blocked && (sums == nothing || sums == [-1, 0, 2]);
+                // A part was sent before more was released.
+                let may = may || matches!(status, InProgress | Blocked) && sums == [0, -1, 2];
                 assert_eq!(fits, fitting.contains(&sums) || may, "{status:?} {sums:?}");
             }
         }

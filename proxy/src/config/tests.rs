@@ -261,6 +261,6 @@ fn the_reference_has_the_keys_that_are_read_and_no_others() {
     }
     let read_by_the_core = keys_read("");
     let names: BTreeSet<String> = sections().into_iter().map(|section| section.name).collect();
-    let own = ["admin", "edge", "log", "ops"].map(str::to_owned);
+    let own = ["admin", "connectors", "edge", "log", "ops"].map(str::to_owned);
     assert_eq!(names, read_by_the_core.into_iter().chain(own).collect());
 }
