@@ -9,8 +9,13 @@ use serde_json::{Map, Value};
 use super::{Config, Invalid};
 
 /// Units by the end of a key.
-const UNITS: [(&str, &str); 4] =
-    [("_bytes", "bytes"), ("_ms", "milliseconds"), ("_seconds", "seconds"), ("_years", "years")];
+const UNITS: [(&str, &str); 5] = [
+    ("_bytes", "bytes"),
+    ("_ms", "milliseconds"),
+    ("_seconds", "seconds"),
+    ("_days", "days"),
+    ("_years", "years"),
+];
 /// Members of a schema that the settings' types set, beside those of JSON Schema.
 const UNIT: &str = "x-unit";
 const DEFAULT: &str = "x-default";

@@ -34,6 +34,17 @@ async fn a_name_that_is_not_the_listeners_is_refused() {
     assert_eq!(status(&edge, &url, &[("sec-fetch-site", "cross-site")]).await, 403);
 }
 
+/// An edge whose operators' listener is here, with the public one's certificate.
+async fn over_tls(listen: &str) -> Edge {
+    Edge::with(|setup| {
+        let folder = setup.folder().to_owned();
+        setup.set("admin.tls.cert", folder.join("cert.pem").display().to_string());
+        setup.set("admin.tls.key", folder.join("key.pem").display().to_string());
+        setup.set("admin.listen", listen);
+    })
+    .await
+}
+
 /// Runs a command over TLS with this token.
 async fn run(edge: &Edge, token: &str, arguments: &[&str]) -> Output {
     let mut command = Command::new(binary());
@@ -54,13 +65,7 @@ fn printed(output: &Output) -> Value {
 
 #[tokio::test]
 async fn operators_are_served_over_tls() {
-    let edge = Edge::with(|setup| {
-        let folder = setup.folder().to_owned();
-        setup.set("admin.tls.cert", folder.join("cert.pem").display().to_string());
-        setup.set("admin.tls.key", folder.join("key.pem").display().to_string());
-        setup.set("admin.listen", "0.0.0.0:0");
-    })
-    .await;
+    let edge = over_tls("0.0.0.0:0").await;
     let port = edge.admin.port();
     let url = format!("https://127.0.0.1:{port}");
     assert_eq!(status(&edge, &url, &[]).await, 200);
@@ -74,12 +79,7 @@ async fn operators_are_served_over_tls() {
 
 #[tokio::test]
 async fn two_operators_work_by_command_and_leave_an_audit_that_holds() {
-    let edge = Edge::with(|setup| {
-        let folder = setup.folder().to_owned();
-        setup.set("admin.tls.cert", folder.join("cert.pem").display().to_string());
-        setup.set("admin.tls.key", folder.join("key.pem").display().to_string());
-    })
-    .await;
+    let edge = over_tls("127.0.0.1:0").await;
     let token = async |name: &str| {
         let arguments = ["operator", "add", name, "--role", "treasury", "--role", "platform"];
         let made = printed(&run(&edge, ADMIN_TOKEN, &arguments).await);
@@ -112,7 +112,7 @@ async fn two_operators_work_by_command_and_leave_an_audit_that_holds() {
 
 #[tokio::test]
 async fn the_books_are_checked_by_command() {
-    let edge = Edge::with(|_| ()).await;
+    let edge = over_tls("127.0.0.1:0").await;
     let check = ["ledger", "check"];
     let clean = printed(&run(&edge, ADMIN_TOKEN, &check).await);
     assert_eq!(clean["problems"], 0);
