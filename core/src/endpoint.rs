@@ -3,6 +3,7 @@
 pub mod admission;
 mod idempotency;
 pub mod openapi;
+pub(crate) mod private_api;
 mod respond;
 pub mod router;
 

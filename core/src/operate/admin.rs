@@ -30,17 +30,14 @@ pub mod users;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{Extensions, Method, StatusCode};
 use serde_json::Value;
 
 use self::operator::Operator;
 use crate::Core;
-use crate::endpoint::router::Found;
-use crate::http::plain_error;
+use crate::endpoint::private_api;
 use crate::http::reply::Reply;
-use crate::http::request::{Head, Input};
+use crate::http::request::Head;
 use crate::platform::audit::{self as audit_log, Entry};
-use crate::platform::db::Lane;
 use crate::platform::error::{Denial, Result};
 
 /// Largest body of the operators' API in bytes: a policy's component, with room.
@@ -50,12 +47,7 @@ impl Core {
     /// Answers a request of the operators' listener. Always answers.
     pub async fn admin(self: &Arc<Self>, head: Head, body: Bytes) -> Reply {
         let request_id = head.request_id.clone();
-        // On the heap: unoptimised, its state would not fit on the stack beside the listener's.
-        let result = Lane::Operators.run(Box::pin(self.answer_operator(head, body))).await;
-        let mut reply = result.unwrap_or_else(|error| plain_error::reply(&error));
-        reply.set("x-request-id", &request_id);
-        reply.set("cache-control", "no-store");
-        reply
+        private_api::reply(&request_id, self.answer_operator(head, body)).await
     }
 
     async fn answer_operator(self: &Arc<Self>, head: Head, body: Bytes) -> Result<Reply> {
@@ -65,26 +57,12 @@ impl Core {
         browser::check_origin(&head)?;
         // Before the path is looked at: a stranger learns nothing of what exists.
         let operator = Operator::log_in(self, &head).await?;
-        if body.len() > BODY_BYTES_MAX {
-            return Err(Denial::new(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large").into());
-        }
-        let (route, params) = match self.operators_api.find(&head.method, &head.path) {
-            Found::Endpoint(route, params) => (route, params),
-            Found::OtherMethods(methods) => return Err(not_allowed(&methods).into()),
-            Found::Nothing => return Err(Denial::not_found("call").into()),
-        };
+        let found = private_api::find(self.operators_api, (&head, &body), BODY_BYTES_MAX)?;
+        let (route, params) = &found;
         operator.check(route.roles)?;
         browser::check_media_type(route, &head, &body)?;
-        let read = route.read_audit.map(|action| Read::new(action, &operator, &params));
-        let (mut proven, now) = (Extensions::new(), self.clock.now());
-        proven.insert(operator);
-        let document = Value::Null;
-        let input = Input { head, body, upload: None, document, params, now, proven };
-        let result = route.run(Arc::clone(self), None, input).await;
-        let reply = result.unwrap_or_else(|error| plain_error::reply(&error));
-        if !route.declares_status(reply.status) {
-            tracing::error!(?route, status = reply.status.as_u16(), "undeclared status");
-        }
+        let read = route.read_audit.map(|action| Read::new(action, &operator, params));
+        let reply = private_api::run(self, found, (head, body), operator).await;
         if let Some(read) = read.filter(|_| reply.status.is_success()) {
             read.record(self).await?;
         }
@@ -118,11 +96,6 @@ impl Read {
         tx.commit().await?;
         Ok(())
     }
-}
-
-fn not_allowed(methods: &[&Method]) -> Denial {
-    let methods: Vec<_> = methods.iter().map(|method| method.as_str()).collect();
-    Denial::new(StatusCode::METHOD_NOT_ALLOWED, format!("use {}", methods.join(", ")))
 }
 
 /// The number of rows that `limit` asks for: `most` without it.

@@ -1,0 +1,76 @@
+//! The way of a request through the APIs of the private listeners, operators' and connectors', once
+//! its caller is known. Their errors are `{"error":"…"}`.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Extensions, Method, StatusCode};
+use serde_json::Value;
+
+use super::Route;
+use super::router::{Found, ServedApi};
+use crate::Core;
+use crate::http::plain_error;
+use crate::http::reply::Reply;
+use crate::http::request::{Head, Input};
+use crate::platform::db::Lane;
+use crate::platform::error::{Denial, Result};
+
+/// An endpoint and the decoded segments of its path.
+pub(crate) type FoundRoute = (&'static Route, Vec<(&'static str, String)>);
+
+/// Finishes what a listener has begun to answer, with the headers of every answer.
+pub(crate) async fn reply(
+    request_id: &str,
+    answering: impl Future<Output = Result<Reply>> + Send,
+) -> Reply {
+    // On the heap: unoptimised, its state would not fit on the stack beside the listener's.
+    let result = Lane::Operators.run(Box::pin(answering)).await;
+    let mut reply = result.unwrap_or_else(|error| plain_error::reply(&error));
+    reply.set("x-request-id", request_id);
+    reply.set("cache-control", "no-store");
+    reply
+}
+
+/// Finds the endpoint of a request whose body is within this bound.
+///
+/// # Errors
+/// 413, 404, and 405 with the methods that the path has.
+pub(crate) fn find(
+    api: &ServedApi,
+    (head, body): (&Head, &Bytes),
+    body_bytes_max: usize,
+) -> Result<FoundRoute> {
+    if body.len() > body_bytes_max {
+        return Err(Denial::new(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large").into());
+    }
+    match api.find(&head.method, &head.path) {
+        Found::Endpoint(route, params) => Ok((route, params)),
+        Found::OtherMethods(methods) => Err(not_allowed(&methods).into()),
+        Found::Nothing => Err(Denial::not_found("call").into()),
+    }
+}
+
+/// Runs the endpoint for this caller.
+pub(crate) async fn run<C: Any + Clone + Send + Sync>(
+    core: &Arc<Core>,
+    (route, params): FoundRoute,
+    (head, body): (Head, Bytes),
+    caller: C,
+) -> Reply {
+    let (mut proven, now) = (Extensions::new(), core.clock.now());
+    proven.insert(caller);
+    let input = Input { head, body, upload: None, document: Value::Null, params, now, proven };
+    let result = route.run(Arc::clone(core), None, input).await;
+    let reply = result.unwrap_or_else(|error| plain_error::reply(&error));
+    if !route.declares_status(reply.status) {
+        tracing::error!(?route, status = reply.status.as_u16(), "undeclared status");
+    }
+    reply
+}
+
+fn not_allowed(methods: &[&Method]) -> Denial {
+    let methods: Vec<_> = methods.iter().map(|method| method.as_str()).collect();
+    Denial::new(StatusCode::METHOD_NOT_ALLOWED, format!("use {}", methods.join(", ")))
+}
