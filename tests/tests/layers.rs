@@ -23,7 +23,7 @@ const LAYERS: &[&[&str]] = &[
     &["tenancy"],
     &["auth"],
     &["endpoint"],
-    &["policies", "trading", "connectors", "payments", "ledger", "users", "partners", "notify"],
+    &["policies", "trading", "money", "users", "partners", "notify"],
     &["operate"],
     &["api", "bootstrap", "workers", "lib"],
 ];

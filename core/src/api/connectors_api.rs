@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::connectors;
 use crate::endpoint::openapi::{Api, Domain};
 use crate::endpoint::{Route, route};
 use crate::http::Surface;
+use crate::money::connectors;
 
 /// Every endpoint of the connectors' API.
 pub const CONNECTOR_ENDPOINTS: &[Route] = &[

@@ -6,9 +6,9 @@ use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
 use crate::Core;
-use crate::connectors::commands;
-use crate::connectors::events::report_context;
-use crate::payments::record::report_context as payment_context;
+use crate::money::connectors::commands;
+use crate::money::connectors::events::report_context;
+use crate::money::payments::record::report_context as payment_context;
 use crate::platform::crypto::lasting_context;
 use crate::platform::crypto::personal_data_key::key_context;
 use crate::platform::db::Connection;

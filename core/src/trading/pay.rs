@@ -12,10 +12,10 @@ use url::form_urlencoded;
 
 use crate::Core;
 use crate::auth::caller::Anyone;
-use crate::connectors::commands::{self, result_context};
 use crate::endpoint::{Body, Endpoint};
 use crate::http::reply::Reply;
 use crate::http::request::Input;
+use crate::money::connectors::commands::{self, result_context};
 use crate::platform::error::{Code, Result};
 use crate::trading::orders::payment_link;
 use crate::trading::orders::status::{Cause, NotApplied, OrderEvent, OrderStatus, apply};

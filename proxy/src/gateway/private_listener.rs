@@ -37,7 +37,7 @@ impl PrivateListener {
     const fn body_bytes_max(self) -> usize {
         match self {
             Self::Operators => 4 * 1024 * 1024,
-            Self::Connectors => rampart_core::connectors::BODY_BYTES_MAX,
+            Self::Connectors => rampart_core::money::connectors::BODY_BYTES_MAX,
             Self::Operations => 0,
         }
     }

@@ -5,7 +5,7 @@ mod queue;
 mod sale;
 
 use http::Method;
-use rampart_core::connectors::commands::{Command, CommandKind, Direction, Target, enqueue};
+use rampart_core::money::connectors::commands::{Command, CommandKind, Direction, Target, enqueue};
 use rampart_tests::connector::Connector;
 use rampart_tests::partner::Partner;
 use rampart_tests::test_context::TestContext;

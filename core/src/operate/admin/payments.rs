@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::Core;
 use crate::endpoint::openapi::doc::{Kind, Member, required};
-use crate::payments::{PaymentKind, PaymentState};
+use crate::money::payments::{PaymentKind, PaymentState};
 use crate::platform::error::{Denial, Result};
 use rampart_types::{JsonDecimal, OrderId};
 

@@ -16,9 +16,9 @@ use crate::endpoint::openapi::doc::{Doc, Kind, required};
 use crate::endpoint::{Body, Created, Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::request::Input;
+use crate::money::reconciliation::statement::{self, Line, Unreadable};
+use crate::money::reconciliation::{Difference, reconcile};
 use crate::operate::admin::operator::Operator;
-use crate::payments::reconcile::{Difference, reconcile};
-use crate::payments::statement::{self, Line, Unreadable};
 use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Denial, Result};
 

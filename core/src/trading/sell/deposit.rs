@@ -2,7 +2,7 @@
 
 use crate::Core;
 use crate::auth::caller::Client;
-use crate::connectors::deposits::PooledAddress;
+use crate::money::connectors::deposits::PooledAddress;
 use crate::platform::error::{Code, Error, Result};
 use crate::trading::catalogue::{Direction, Leg};
 use crate::trading::quotes::Quote;

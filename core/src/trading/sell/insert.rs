@@ -8,8 +8,8 @@ use uuid::Uuid;
 
 use crate::Core;
 use crate::auth::caller::Client;
-use crate::connectors::deposits::PooledAddress;
 use crate::endpoint::SavedAnswer;
+use crate::money::connectors::deposits::PooledAddress;
 use crate::platform::db::{Connection, Pool, retrying_statement};
 use crate::platform::error::Result;
 use crate::platform::telemetry::StoredTrace;

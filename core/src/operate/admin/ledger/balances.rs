@@ -12,8 +12,8 @@ use crate::endpoint::openapi::doc::{Doc, Kind, optional};
 use crate::endpoint::{Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::request::Input;
+use crate::money::payments::store::currency_of;
 use crate::operate::admin::operator::Operator;
-use crate::payments::store::currency_of;
 use crate::platform::error::{Denial, Result};
 use rampart_types::JsonDecimal;
 

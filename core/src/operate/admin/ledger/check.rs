@@ -10,7 +10,7 @@ use crate::endpoint::openapi::doc::{Doc, Kind, optional};
 use crate::endpoint::{Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::request::Input;
-use crate::ledger::check::check;
+use crate::money::ledger::check::check;
 use crate::operate::admin::operator::Operator;
 use crate::platform::error::Result;
 

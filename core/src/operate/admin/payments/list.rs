@@ -11,9 +11,9 @@ use crate::endpoint::openapi::doc::{Doc, Kind, optional};
 use crate::endpoint::{Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::request::Input;
+use crate::money::payments::PaymentState;
 use crate::operate::admin::limit;
 use crate::operate::admin::operator::Operator;
-use crate::payments::PaymentState;
 use crate::platform::error::{Denial, Result};
 use rampart_types::OrderId;
 

@@ -12,8 +12,8 @@ use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::Doc;
 use crate::endpoint::{Endpoint, Json};
 use crate::http::request::Input;
+use crate::money::payments::record::report_context;
 use crate::operate::admin::operator::Operator;
-use crate::payments::record::report_context;
 use crate::platform::error::{Error, Result};
 
 /// `GET /admin/v1/payments/{id}`

@@ -10,8 +10,8 @@ use sqlx::types::Json;
 use uuid::Uuid;
 
 use crate::Core;
-use crate::connectors::commands::SealedCommand;
 use crate::endpoint::SavedAnswer;
+use crate::money::connectors::commands::SealedCommand;
 use crate::notify::events::EventType;
 use crate::notify::webhooks;
 use crate::platform::db::Connection;

@@ -9,9 +9,9 @@ use uuid::Uuid;
 
 use super::{Applied, Cause, NotApplied, OrderStatus, Transition};
 use crate::Core;
+use crate::money::payments::bookings::{Booked, Booking};
+use crate::money::payments::store::refunded;
 use crate::notify::events::{self, NewEvent};
-use crate::payments::bookings::{Booked, Booking};
-use crate::payments::store::refunded;
 use crate::platform::clock::NoEntropy;
 use crate::platform::db::{Connection, retrying};
 use crate::platform::error::Error;

@@ -9,9 +9,11 @@ use super::refunds::{self, Refund};
 use super::report::{PaymentKind, Report};
 use super::terms::OrderTerms;
 use crate::Core;
-use crate::ledger::AccountKind::{self, Customer, Dispute, PayoutPayable, RefundPayable, Suspense};
-use crate::ledger::entries::{holding, reversed};
-use crate::ledger::{Position, Posting, Subject, post};
+use crate::money::ledger::AccountKind::{
+    self, Customer, Dispute, PayoutPayable, RefundPayable, Suspense,
+};
+use crate::money::ledger::entries::{holding, reversed};
+use crate::money::ledger::{Position, Posting, Subject, post};
 use crate::notify::events::{self, EventType, NewEvent};
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};

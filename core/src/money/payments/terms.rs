@@ -3,7 +3,7 @@
 use rust_decimal::Decimal;
 
 use super::report::PaymentKind;
-use crate::ledger::entries::OrderAmounts;
+use crate::money::ledger::entries::OrderAmounts;
 use crate::platform::db::Connection;
 use crate::trading::orders::state::OrderStatus;
 use crate::trading::quotes::Side;

@@ -11,11 +11,11 @@ use super::reprice::{Units, reprice};
 use super::store::{NewPayment, connector_of, store};
 use super::terms::OrderTerms;
 use crate::Core;
-use crate::ledger::AccountKind::{
+use crate::money::ledger::AccountKind::{
     Customer, Dispute, PayoutPayable, RefundPayable, Suspense, Treasury,
 };
-use crate::ledger::entries::{OrderAmounts, holding, reversed};
-use crate::ledger::{Position, Posting, Subject, post};
+use crate::money::ledger::entries::{OrderAmounts, holding, reversed};
+use crate::money::ledger::{Position, Posting, Subject, post};
 use crate::notify::events::{self, EventType, NewEvent};
 use crate::platform::db::Connection;
 use crate::trading::orders::state::Cause;

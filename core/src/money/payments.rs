@@ -9,13 +9,11 @@
 mod amounts;
 pub(crate) mod bookings;
 pub(crate) mod matching;
-pub(crate) mod reconcile;
 pub(crate) mod record;
 mod recording;
 pub(crate) mod refunds;
 pub(crate) mod report;
 pub(crate) mod reprice;
-pub(crate) mod statement;
 pub(crate) mod store;
 pub(crate) mod terms;
 

@@ -2,10 +2,10 @@
 
 use super::report::{EventKind, Report};
 use crate::Core;
-use crate::connectors::deposits;
-use crate::connectors::payouts::command_payout;
-use crate::connectors::settlement::{self, Fact, OrderAmounts, order_id};
-use crate::payments::PaymentKind;
+use crate::money::connectors::deposits;
+use crate::money::connectors::payouts::command_payout;
+use crate::money::connectors::settlement::{self, Fact, OrderAmounts, order_id};
+use crate::money::payments::PaymentKind;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::trading::orders::state::Cause;

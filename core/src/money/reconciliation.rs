@@ -1,15 +1,17 @@
 //! A statement beside the books of its connector: what is new is recorded, and what only one side
 //! has is listed.
 
+pub(crate) mod statement;
+
 use std::collections::HashSet;
 
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
-use super::report::{PaymentKind, Recorded, Report};
-use super::statement::Line;
-use super::{record, store::currency_of};
+use self::statement::Line;
 use crate::Core;
+use crate::money::payments::report::{PaymentKind, Recorded, Report};
+use crate::money::payments::{record, store::currency_of};
 use crate::platform::error::{Error, Result};
 use rampart_types::JsonDecimal;
 

@@ -2,7 +2,7 @@
 
 use super::bookings::Booking;
 use super::terms::OrderTerms;
-use crate::ledger::entries::OrderAmounts;
+use crate::money::ledger::entries::OrderAmounts;
 use crate::platform::db::Connection;
 use crate::trading::quotes::Side;
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::commands::{Command, CommandKind, Target, enqueue};
 use crate::Core;
-use crate::payments::house;
+use crate::money::payments::house;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 use crate::trading::catalogue::{Catalogue, Direction};

@@ -8,7 +8,7 @@ use super::commands::CommandKind;
 use super::deposits;
 use super::settlement::{self, Fact, OrderAmounts};
 use crate::Core;
-use crate::payments::PaymentKind;
+use crate::money::payments::PaymentKind;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::trading::orders::state::Cause;

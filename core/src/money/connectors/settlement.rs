@@ -5,7 +5,7 @@ use rampart_types::{ClientId, OrderId};
 use rust_decimal::Decimal;
 
 use crate::Core;
-use crate::payments::{self, PaymentKind, Recorded, Report};
+use crate::money::payments::{self, PaymentKind, Recorded, Report};
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 use crate::trading::orders::state::Cause;

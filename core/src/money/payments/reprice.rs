@@ -2,7 +2,7 @@
 
 use rust_decimal::Decimal;
 
-use crate::ledger::entries::OrderAmounts;
+use crate::money::ledger::entries::OrderAmounts;
 use crate::trading::quotes::Side;
 use rampart_types::FeeBreakdown;
 use rampart_types::decimal::{divide_down, sum};
