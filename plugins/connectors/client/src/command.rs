@@ -1,0 +1,118 @@
+//! Commands, and what comes of them.
+
+use std::fmt;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Commands that are wanted.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LeaseRequest<'a> {
+    /// Most commands, 1 to 100.
+    pub max: u16,
+    /// Longest wait for the first one, 0 to 30.
+    pub wait_seconds: u16,
+    /// Time for which nobody else gets them, 10 to 600.
+    pub lease_seconds: u16,
+    /// Their kinds.
+    pub kinds: &'a [&'a str],
+}
+
+/// A leased command.
+#[derive(Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Command {
+    /// Its id for good, a UUID: the idempotency key at a provider.
+    pub id: String,
+    /// Its kind, such as `payout.send`.
+    pub kind: String,
+    /// 1 at its first lease.
+    pub attempt: u32,
+    /// Proves the lease.
+    pub(crate) lease_token: String,
+    checkpoint: Value,
+    body: Value,
+}
+
+impl Command {
+    /// Its body.
+    ///
+    /// # Errors
+    /// When it does not have this form.
+    pub fn body<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
+        T::deserialize(&self.body)
+    }
+
+    /// The last checkpoint of its earlier attempts; `None` without one.
+    ///
+    /// # Errors
+    /// When it does not have this form.
+    pub fn checkpoint<T: DeserializeOwned>(&self) -> Result<Option<T>, serde_json::Error> {
+        Option::deserialize(&self.checkpoint)
+    }
+}
+
+/// Bodies and checkpoints name people and accounts: they are not printed.
+impl fmt::Debug for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { id, kind, attempt, .. } = self;
+        write!(f, "{kind} {id}, attempt {attempt}")
+    }
+}
+
+/// The outcome of an attempt at a command.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "lowercase", tag = "outcome")]
+pub enum Outcome {
+    /// The effect is there.
+    Done {
+        /// What the kind of command wants.
+        result: Value,
+    },
+    /// The effect is not there, and never will be.
+    Rejected {
+        /// The reason, at most 1000 characters.
+        reason: String,
+    },
+    /// The effect is not there; another attempt may succeed. An edge rejects a command after its
+    /// `connectors.attempts_max`.
+    #[serde(rename_all = "camelCase")]
+    Retry {
+        /// The reason, at most 1000 characters.
+        reason: String,
+        /// Time before the next attempt, at most 86400; an edge's own growing one if left out.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        retry_after_seconds: Option<u32>,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn numbers_keep_their_digits_and_bodies_stay_unprinted() {
+        let text = r#"{"id": "7", "kind": "payout.send", "attempt": 2, "leaseToken": "secret",
+            "checkpoint": null, "createdAt": "2026-03-01T12:00:00Z",
+            "body": {"amount": 0.123456789012345678, "iban": "NL00"}}"#;
+        let command: Command = serde_json::from_str(text).unwrap();
+        let body: Value = command.body().unwrap();
+        assert_eq!(body["amount"].to_string(), "0.123456789012345678");
+        assert_eq!(command.checkpoint::<Value>().unwrap(), None);
+        assert_eq!(format!("{command:?}"), "payout.send 7, attempt 2");
+    }
+
+    #[test]
+    fn outcomes_have_the_members_of_the_api() {
+        let retry = Outcome::Retry { reason: "busy".to_owned(), retry_after_seconds: Some(5) };
+        let expected = json!({"outcome": "retry", "reason": "busy", "retryAfterSeconds": 5});
+        assert_eq!(serde_json::to_value(retry).unwrap(), expected);
+        let done = Outcome::Done { result: json!({"transactionId": "0x1"}) };
+        let expected = json!({"outcome": "done", "result": {"transactionId": "0x1"}});
+        assert_eq!(serde_json::to_value(done).unwrap(), expected);
+    }
+}
