@@ -6,8 +6,9 @@ CACHE := $(or $(RAMPART_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/rampart)
 export RAMPART_CACHE := $(CACHE)
 export PATH := $(CACHE)/tools/bin:$(PATH)
 GUESTS := plugins/guests/Cargo.toml
+CONNECTORS := plugins/connectors/Cargo.toml
 
-.PHONY: help demo test conformance attack chaos fuzz release deb bench profile check prepare openapi setup
+.PHONY: help demo test payouts conformance attack chaos fuzz release deb bench profile check prepare openapi setup
 
 help: ## This list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 13
@@ -18,8 +19,17 @@ demo: ## Build, start everything, make one purchase, keep serving (ARGS=--exit: 
 test: ## Every test: unit, contract, end to end, browser, policies (ARGS: a filter, or cargo's own)
 	@deploy/setup --test
 	plugins/build
+	plugins/connectors/build
 	cargo build --locked --bin rampart
 	cargo test --workspace --locked --no-fail-fast $(ARGS)
+	plugins/connectors/build --test
+
+payouts: ## Payouts on a real chain, the connector killed, the chain reorganised: each once (ARGS: how many, 200)
+	@deploy/setup --test
+	plugins/connectors/build
+	cargo build --locked --bin rampart
+	RAMPART_PAYOUTS=$(or $(ARGS),200) cargo test --workspace --locked --test e2e \
+	    every_payout_is_on_the_chain_once -- --nocapture
 
 conformance: ## Hold the edge to its OpenAPI document with 20,000 generated cases (ARGS: how many)
 	@deploy/setup --test
@@ -70,6 +80,10 @@ check: ## Format, lints, checked queries, licences, advisories, unused dependenc
 	    cargo fmt --manifest-path $(GUESTS) --all --check; \
 	    cargo deny --manifest-path $(GUESTS) --config .deny.toml check --hide-inclusion-graph \
 	        --allow license-not-encountered licenses bans sources; }
+	cargo fmt --manifest-path $(CONNECTORS) --all --check
+	plugins/connectors/build --clippy
+	cargo deny --manifest-path $(CONNECTORS) --config .deny.toml check --hide-inclusion-graph \
+	    --allow license-not-encountered licenses bans sources
 	deploy/advisories
 	cargo machete
 

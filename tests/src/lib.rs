@@ -15,11 +15,13 @@
 )]
 
 pub mod answer;
+pub mod anvil;
 pub mod browser;
 pub mod buyer;
 pub mod caller;
 pub mod campaign;
 pub mod certificate;
+pub mod chain_shop;
 pub mod cluster;
 pub mod connector;
 pub mod deadline;

@@ -13,7 +13,7 @@ use rampart_tests::process::{Process, binary};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-async fn run(edge: &Edge, arguments: &[&str]) -> Output {
+pub(crate) async fn run(edge: &Edge, arguments: &[&str]) -> Output {
     let mut command = Command::new(binary());
     command.env_clear().args(arguments).stdin(Stdio::null());
     command.env("RAMPART__ADMIN__LISTEN", edge.admin.to_string());

@@ -12,6 +12,7 @@ mod client_address;
 mod codes;
 mod conformance;
 mod connectors;
+mod evm;
 mod faults;
 mod framing;
 mod guide;

@@ -268,6 +268,10 @@ impl Recording<'_> {
                 self.apply(conn, OrderEvent::CoinsSent { transaction_id }).await
             }
             (PaymentKind::PayoutConfirmed, Side::Buy) => {
+                // A connector may tell of the end alone: the transaction is the same.
+                if self.report.transaction_id.is_some() {
+                    self.apply(conn, OrderEvent::CoinsSent { transaction_id }).await?;
+                }
                 self.apply(conn, OrderEvent::ConfirmedOnChain).await
             }
             (PaymentKind::TransferCompleted, Side::Sell) => {

@@ -1,0 +1,257 @@
+//! The chain, as a node tells of it.
+
+use alloy::primitives::{Address, B256, Bytes, U64, U256, b256};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::fees::Market;
+use crate::rpc::{Rpc, RpcError};
+
+/// `keccak256("Transfer(address,address,uint256)")`: the event of ERC-20.
+pub(crate) const TRANSFER: B256 =
+    b256!("ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef");
+/// Blocks whose fees tell the moment's.
+const FEE_BLOCKS: u64 = 5;
+/// Least part of a producer, in wei for each unit of gas.
+const PRIORITY_MIN: u128 = 1_000_000;
+
+/// A transaction as it is in a block.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Mined {
+    pub(crate) hash: B256,
+    pub(crate) from: Address,
+    pub(crate) to: Option<Address>,
+    pub(crate) value: U256,
+    pub(crate) nonce: U64,
+}
+
+/// A block with its transactions.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Block {
+    pub(crate) hash: B256,
+    pub(crate) timestamp: U64,
+    pub(crate) transactions: Vec<Mined>,
+}
+
+/// A log of a contract.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Log {
+    pub(crate) address: Address,
+    pub(crate) topics: Vec<B256>,
+    pub(crate) data: Bytes,
+    pub(crate) transaction_hash: B256,
+    pub(crate) log_index: U64,
+}
+
+/// A transfer of a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TokenTransfer {
+    pub(crate) from: Address,
+    pub(crate) to: Address,
+    pub(crate) units: U256,
+}
+
+impl Log {
+    /// The transfer that it tells of, if it does.
+    pub(crate) fn transfer(&self) -> Option<TokenTransfer> {
+        let [kind, from, to] = self.topics[..] else { return None };
+        if kind != TRANSFER || self.data.len() != 32 {
+            return None;
+        }
+        let (from, to) = (Address::from_word(from), Address::from_word(to));
+        Some(TokenTransfer { from, to, units: U256::from_be_slice(&self.data) })
+    }
+}
+
+/// The receipt of a mined transaction.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Receipt {
+    pub(crate) block_number: U64,
+    pub(crate) block_hash: B256,
+    pub(crate) status: U64,
+    pub(crate) logs: Vec<Log>,
+}
+
+impl Receipt {
+    pub(crate) fn succeeded(&self) -> bool {
+        self.status == U64::from(1)
+    }
+}
+
+/// A state of the chain that a question is about.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum At {
+    /// After the latest block and all transactions that the node knows.
+    Pending,
+    /// After this block.
+    Block(u64),
+}
+
+impl At {
+    fn tag(self) -> Value {
+        match self {
+            Self::Pending => json!("pending"),
+            Self::Block(number) => json!(U64::from(number)),
+        }
+    }
+}
+
+/// A call of a contract, or a transfer, that is not sent.
+pub(crate) struct Call<'a> {
+    pub(crate) from: Address,
+    pub(crate) to: Address,
+    pub(crate) value: U256,
+    pub(crate) input: &'a Bytes,
+}
+
+/// A chain behind a node.
+#[derive(Clone, Debug)]
+pub(crate) struct Chain(Rpc);
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct FeeHistory {
+    base_fee_per_gas: Vec<U256>,
+    #[serde(default)]
+    reward: Vec<Vec<U256>>,
+}
+
+impl Chain {
+    pub(crate) const fn new(rpc: Rpc) -> Self {
+        Self(rpc)
+    }
+
+    /// The chain's id.
+    pub(crate) async fn id(&self) -> Result<u64, RpcError> {
+        self.0.call("eth_chainId", json!([])).await.map(|id: U64| id.to())
+    }
+
+    /// Number of the latest block.
+    pub(crate) async fn head(&self) -> Result<u64, RpcError> {
+        self.0.call("eth_blockNumber", json!([])).await.map(|number: U64| number.to())
+    }
+
+    /// Count of an account's transactions, which is its next nonce.
+    pub(crate) async fn count(&self, account: Address, at: At) -> Result<u64, RpcError> {
+        let count: U64 = self.0.call("eth_getTransactionCount", json!([account, at.tag()])).await?;
+        Ok(count.to())
+    }
+
+    /// The receipt of a transaction, if it is in a block.
+    pub(crate) async fn receipt(&self, hash: B256) -> Result<Option<Receipt>, RpcError> {
+        self.0.call("eth_getTransactionReceipt", json!([hash])).await
+    }
+
+    /// A block, if there is one of this number.
+    pub(crate) async fn block(&self, number: u64) -> Result<Option<Block>, RpcError> {
+        self.0.call("eth_getBlockByNumber", json!([U64::from(number), true])).await
+    }
+
+    /// Balance of an account in wei.
+    pub(crate) async fn balance(&self, account: Address) -> Result<U256, RpcError> {
+        self.0.call("eth_getBalance", json!([account, "latest"])).await
+    }
+
+    /// Balance of an account in a token's smallest units.
+    pub(crate) async fn token_balance(
+        &self,
+        token: Address,
+        account: Address,
+    ) -> Result<U256, RpcError> {
+        let input = Bytes::from([&[0x70, 0xa0, 0x82, 0x31], &account.into_word()[..]].concat());
+        self.word(token, &input).await
+    }
+
+    /// Decimals that a token says it has.
+    pub(crate) async fn token_decimals(&self, token: Address) -> Result<U256, RpcError> {
+        self.word(token, &Bytes::from_static(&[0x31, 0x3c, 0xe5, 0x67])).await
+    }
+
+    /// A contract's answer of one word.
+    async fn word(&self, to: Address, input: &Bytes) -> Result<U256, RpcError> {
+        let (method, call) = ("eth_call", json!({ "to": to, "input": input }));
+        let answer: Bytes = self.0.call(method, json!([call, "latest"])).await?;
+        match answer.len() {
+            32 => Ok(U256::from_be_slice(&answer)),
+            _ => Err(RpcError::Answer { method, reason: format!("{to} is no such contract") }),
+        }
+    }
+
+    /// Gas that a call takes.
+    ///
+    /// # Errors
+    /// One that [`RpcError::is_revert`] when it would fail.
+    pub(crate) async fn gas(&self, call: &Call<'_>) -> Result<u64, RpcError> {
+        let Call { from, to, value, input } = call;
+        let call = json!({ "from": from, "to": to, "value": value, "input": input });
+        self.0.call("eth_estimateGas", json!([call])).await.map(|gas: U64| gas.to())
+    }
+
+    /// The fees of the moment.
+    pub(crate) async fn market(&self) -> Result<Market, RpcError> {
+        let method = "eth_feeHistory";
+        let blocks = U64::from(FEE_BLOCKS);
+        let history: FeeHistory = self.0.call(method, json!([blocks, "latest", [50]])).await?;
+        let fee = |fee: &U256| u128::try_from(*fee).unwrap_or(u128::MAX);
+        let base = history.base_fee_per_gas.last().map(fee);
+        let base = base.ok_or_else(|| RpcError::Answer { method, reason: "no fees".to_owned() })?;
+        let mut rewards: Vec<u128> =
+            history.reward.iter().filter_map(|block| block.first().map(fee)).collect();
+        rewards.sort_unstable();
+        let priority = rewards.get(rewards.len() / 2).copied().unwrap_or_default();
+        Ok(Market { base, priority: priority.max(PRIORITY_MIN) })
+    }
+
+    /// Hands a signed transaction to the network.
+    pub(crate) async fn send(&self, raw: &Bytes) -> Result<(), RpcError> {
+        self.0.call("eth_sendRawTransaction", json!([raw])).await.map(|_: Value| ())
+    }
+
+    /// Transfers of these tokens in one block.
+    pub(crate) async fn transfers(
+        &self,
+        number: u64,
+        tokens: &[Address],
+    ) -> Result<Vec<Log>, RpcError> {
+        if tokens.is_empty() {
+            return Ok(Vec::new());
+        }
+        let number = U64::from(number);
+        let filter = json!({ "fromBlock": number, "toBlock": number, "address": tokens,
+            "topics": [TRANSFER] });
+        self.0.call("eth_getLogs", json!([filter])).await
+    }
+
+    /// The transaction of an account with a nonce, which must be used by block `high`; `low` is a
+    /// block where it perhaps was not. `None` if the node does not tell.
+    pub(crate) async fn taker(
+        &self,
+        account: Address,
+        nonce: u64,
+        (low, high): (u64, u64),
+    ) -> Result<Option<B256>, RpcError> {
+        let (mut low, mut high) = (low.min(high), high);
+        let mut back = 64;
+        while low > 0 && self.count(account, At::Block(low)).await? > nonce {
+            (high, low) = (low, low.saturating_sub(back));
+            back *= 4;
+        }
+        // Used after `high`, not after `low`, unless it is the first block.
+        while low + 1 < high {
+            let middle = low + (high - low) / 2;
+            match self.count(account, At::Block(middle)).await? > nonce {
+                true => high = middle,
+                false => low = middle,
+            }
+        }
+        let Some(block) = self.block(high).await? else { return Ok(None) };
+        let taker = block
+            .transactions
+            .iter()
+            .find(|mined| mined.from == account && mined.nonce == U64::from(nonce));
+        Ok(taker.map(|mined| mined.hash))
+    }
+}

@@ -1,0 +1,364 @@
+//! The way of one payout, from its command to a final transaction.
+
+use std::time::{Duration, Instant};
+
+use alloy::primitives::{B256, Bytes, U256};
+use rampart_connector::pace::{now, pause};
+use rampart_connector::{ClientError, Command, Held, Outcome};
+use serde_json::json;
+
+use super::{Attempt, Checkpoint, Order, PayoutBody};
+use crate::chain::{At, Call, Receipt};
+use crate::fees::{Fees, bound_for_each};
+use crate::key::SigningError;
+use crate::rpc::RpcError;
+use crate::transaction::{self, decode};
+use crate::work::Worker;
+
+/// Pause before another attempt at a payout for which coins lack, or fees are too high, in seconds.
+const RETRY_SECONDS: u32 = 30;
+
+/// A step that did not come to its end.
+#[derive(Debug, thiserror::Error)]
+enum Trouble {
+    /// The node: the step is repeated.
+    #[error(transparent)]
+    Chain(#[from] RpcError),
+    /// The signer: the step is repeated.
+    #[error(transparent)]
+    Signing(#[from] SigningError),
+    /// The edge refuses: the command is left to its next lease.
+    #[error(transparent)]
+    Edge(#[from] ClientError),
+}
+
+/// A step's result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// Look again after a pause.
+    Wait,
+    /// The command has its result, or is no longer ours.
+    Ended,
+}
+
+struct Payout<'a> {
+    worker: &'a Worker,
+    command: &'a Command,
+    body: PayoutBody,
+    order: Order,
+    checkpoint: Checkpoint,
+    renewed_at: Instant,
+    /// Time of the last signature, or of the lease.
+    signed_at: Instant,
+    /// Time at which the network was last given the transaction; `None` before this process did.
+    sent_at: Option<Instant>,
+}
+
+/// Carries out a leased `payout.send` until it has its result or the lease is lost. It may be dropped
+/// at any point: whoever leases the command next goes on from the checkpoint.
+pub(crate) async fn carry_out(worker: &Worker, command: &Command) {
+    let outcome = match read(worker, command) {
+        Ok((body, order, checkpoint)) => {
+            let now = now();
+            let mut payout = Payout {
+                worker,
+                command,
+                body,
+                order,
+                checkpoint,
+                renewed_at: now,
+                signed_at: now,
+                sent_at: None,
+            };
+            payout.run().await;
+            worker.nonces.lock().await.release(&command.id);
+            return;
+        }
+        Err(outcome) => outcome,
+    };
+    if let Some(outcome) = outcome
+        && let Err(error) = worker.edge.report(command, &outcome).await
+    {
+        tracing::error!(command = command.id, %error, "a result was not taken");
+    }
+}
+
+/// The command as far as it can be read; else its result, `None` if it must not have one.
+fn read(
+    worker: &Worker,
+    command: &Command,
+) -> Result<(PayoutBody, Order, Checkpoint), Option<Outcome>> {
+    // Rejecting a payout that has begun would let the edge command another one.
+    let checkpoint = command.checkpoint::<Checkpoint>().map_err(|error| {
+        tracing::error!(command = command.id, %error, "a checkpoint cannot be read");
+        None
+    })?;
+    let has_begun = checkpoint.is_some();
+    let rejected = |reason: String| {
+        tracing::error!(command = command.id, reason, has_begun, "a payout cannot be carried out");
+        (!has_begun).then_some(Outcome::Rejected { reason })
+    };
+    let body = command.body::<PayoutBody>();
+    let body = body.map_err(|error| rejected(format!("the body cannot be read: {error}")))?;
+    let order = body.order(&worker.settings).map_err(rejected)?;
+    Ok((body, order, checkpoint.unwrap_or_default()))
+}
+
+impl Payout<'_> {
+    async fn run(&mut self) {
+        if let Some(attempt) = self.checkpoint.live() {
+            self.worker.nonces.lock().await.hold(&self.command.id, attempt.nonce);
+        }
+        loop {
+            match self.step().await {
+                Ok(Step::Ended) => return,
+                Ok(Step::Wait) => {}
+                Err(Trouble::Edge(error)) => {
+                    tracing::error!(command = self.command.id, %error, "a payout waits");
+                    return;
+                }
+                Err(trouble) => {
+                    tracing::warn!(command = self.command.id, %trouble, "a payout is held up");
+                }
+            }
+            pause(self.worker.settings.chain.poll()).await;
+        }
+    }
+
+    async fn step(&mut self) -> Result<Step, Trouble> {
+        let lease = Duration::from_secs(self.worker.settings.payouts.lease_seconds.into());
+        if self.renewed_at.elapsed() > lease / 3 && self.store().await? == Held::No {
+            return Ok(Step::Ended);
+        }
+        match self.checkpoint.live().cloned() {
+            None => self.begin().await,
+            Some(attempt) => self.follow(&attempt).await,
+        }
+    }
+
+    /// Stores the checkpoint and extends the lease.
+    async fn store(&mut self) -> Result<Held, ClientError> {
+        let seconds = self.worker.settings.payouts.lease_seconds;
+        let asked_at = now();
+        let held = self.worker.edge.checkpoint(self.command, &self.checkpoint, seconds).await?;
+        self.renewed_at = asked_at;
+        if held == Held::No {
+            tracing::warn!(command = self.command.id, "the lease of a payout is lost");
+        }
+        Ok(held)
+    }
+
+    async fn report(&self, outcome: Outcome) -> Result<Step, Trouble> {
+        let _ = self.worker.edge.report(self.command, &outcome).await?;
+        Ok(Step::Ended)
+    }
+
+    /// Nothing was sent that may count: the first transaction, or the first one of another nonce.
+    async fn begin(&mut self) -> Result<Step, Trouble> {
+        let Worker { chain, signer, .. } = self.worker;
+        if let Some(reason) = self.lacks_coins().await? {
+            return self.retry(reason).await;
+        }
+        let transfer = &self.order.transfer;
+        let (to, value, input) = (transfer.called(), transfer.value(), transfer.input());
+        let call = Call { from: signer.address(), to, value, input: &input };
+        let gas = match chain.gas(&call).await {
+            Ok(gas) if gas <= 21_000 => gas,
+            // What a contract takes may be more by the time it runs.
+            Ok(gas) => gas.saturating_add(gas / 4),
+            Err(error) if error.is_revert() => {
+                let reason = format!("the chain refuses the transfer: {error}");
+                return self.report(Outcome::Rejected { reason }).await;
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let market = chain.market().await?;
+        let Some(fees) = Fees::first(market, bound_for_each(self.order.fee_max, gas)) else {
+            return self.retry("the network's fees are above networkFeeMax".to_owned()).await;
+        };
+        let network_fee = U256::from(fees.max).saturating_mul(U256::from(gas));
+        if chain.balance(signer.address()).await? < value.saturating_add(network_fee) {
+            return self.retry("the account lacks coins for the network's fee".to_owned()).await;
+        }
+        // One after the other, so that no nonce is sent before the ones below it are stored.
+        let mut nonces = self.worker.nonces.lock().await;
+        let since_block = chain.head().await?;
+        let count = chain.count(signer.address(), At::Pending).await?;
+        let nonce = nonces.take(&self.command.id, count);
+        let at = (self.worker.settings.chain.id, nonce);
+        let transaction = transfer.transaction(at, gas, fees);
+        let signed = match signer.sign(transaction).await {
+            Ok(signed) => signed,
+            Err(error) => {
+                nonces.release(&self.command.id);
+                return Err(error.into());
+            }
+        };
+        let attempt = Attempt { nonce, since_block, signed: vec![signed.clone()], taken_by: None };
+        self.checkpoint.begin(attempt);
+        if self.store().await? == Held::No {
+            return Ok(Step::Ended);
+        }
+        self.send(&signed).await;
+        drop(nonces);
+        self.signed_at = now();
+        Ok(Step::Wait)
+    }
+
+    async fn lacks_coins(&self) -> Result<Option<String>, RpcError> {
+        let Worker { chain, signer, .. } = self.worker;
+        let (transfer, account) = (&self.order.transfer, signer.address());
+        let balance = match transfer.token {
+            Some(token) => chain.token_balance(token, account).await?,
+            None => chain.balance(account).await?,
+        };
+        let lacks = balance < transfer.units;
+        Ok(lacks.then(|| format!("the account lacks {}", self.body.asset)))
+    }
+
+    /// Nothing that was sent can count: the edge may give the command up.
+    async fn retry(&self, reason: String) -> Result<Step, Trouble> {
+        tracing::warn!(command = self.command.id, reason, "a payout waits");
+        let retry_after_seconds = Some(RETRY_SECONDS);
+        self.report(Outcome::Retry { reason, retry_after_seconds }).await
+    }
+
+    /// Something was sent, or was about to be: it is final, in a block, waits, or can never count.
+    async fn follow(&mut self, attempt: &Attempt) -> Result<Step, Trouble> {
+        let (chain, account) = (&self.worker.chain, self.worker.signer.address());
+        // Asked first, so that a block that is added meanwhile counts for nobody.
+        let head = chain.head().await?;
+        for hash in attempt.hashes() {
+            if let Some(receipt) = chain.receipt(hash).await? {
+                let depth = (head + 1).saturating_sub(receipt.block_number.to());
+                if depth < self.order.confirmations {
+                    return Ok(Step::Wait);
+                }
+                return self.finish(attempt.nonce, hash, &receipt).await;
+            }
+        }
+        let final_block = (head + 1).saturating_sub(self.order.confirmations);
+        if chain.count(account, At::Block(final_block)).await? > attempt.nonce {
+            let range = (attempt.since_block, final_block);
+            return match chain.taker(account, attempt.nonce, range).await? {
+                Some(taker) if attempt.hashes().all(|hash| hash != taker) => {
+                    self.bury(attempt.nonce, taker).await
+                }
+                // It is ours, or the node does not tell: the next look will.
+                _ => Ok(Step::Wait),
+            };
+        }
+        // In a block of somebody else's that is not final, it must wait for what becomes of that.
+        if chain.count(account, At::Block(head)).await? > attempt.nonce {
+            return Ok(Step::Wait);
+        }
+        self.nudge(attempt).await
+    }
+
+    /// The nonce is used by a transaction that is not this payout's, for good.
+    async fn bury(&mut self, nonce: u64, taker: B256) -> Result<Step, Trouble> {
+        let command = &self.command.id;
+        tracing::warn!(command, nonce, %taker, "a payout's nonce is used by another transaction");
+        self.checkpoint.bury(taker);
+        let mut nonces = self.worker.nonces.lock().await;
+        nonces.used(nonce);
+        nonces.release(command);
+        drop(nonces);
+        Ok(if self.store().await? == Held::No { Step::Ended } else { Step::Wait })
+    }
+
+    /// No block has it: it is sent once more, and with higher fees once it is stuck.
+    async fn nudge(&mut self, attempt: &Attempt) -> Result<Step, Trouble> {
+        let settings = &self.worker.settings.payouts;
+        let Some(last) = attempt.signed.last() else { return Ok(Step::Wait) };
+        let is_stuck = self.signed_at.elapsed() > Duration::from_secs(settings.stuck_seconds);
+        if is_stuck && attempt.can_grow() {
+            self.signed_at = now();
+            if let Some(higher) = self.replacement(last).await? {
+                self.checkpoint.replace(higher.clone());
+                if self.store().await? == Held::No {
+                    return Ok(Step::Ended);
+                }
+                self.send(&higher).await;
+                return Ok(Step::Wait);
+            }
+        }
+        let resend = Duration::from_secs(settings.resend_seconds);
+        if self.sent_at.is_none_or(|sent_at| sent_at.elapsed() > resend) {
+            self.send(last).await;
+        }
+        Ok(Step::Wait)
+    }
+
+    /// The same transaction with higher fees, signed; `None` where `networkFeeMax` forbids it.
+    async fn replacement(&self, last: &Bytes) -> Result<Option<Bytes>, Trouble> {
+        let Some((mut transaction, _)) = decode(last) else { return Ok(None) };
+        let bound = bound_for_each(self.order.fee_max, transaction.gas_limit);
+        let market = self.worker.chain.market().await?;
+        let Some(fees) = transaction::fees(&transaction).replacement(market, bound) else {
+            let command = &self.command.id;
+            tracing::warn!(command, "a payout is stuck, and networkFeeMax allows no higher fee");
+            return Ok(None);
+        };
+        transaction.max_fee_per_gas = fees.max;
+        transaction.max_priority_fee_per_gas = fees.priority;
+        Ok(Some(self.worker.signer.sign(transaction).await?))
+    }
+
+    /// Hands signed bytes to the network. That it takes them is seen in a block.
+    async fn send(&mut self, signed: &Bytes) {
+        self.sent_at = Some(now());
+        let (command, hash) = (&self.command.id, transaction::hash(signed));
+        match self.worker.chain.send(signed).await {
+            Ok(()) => tracing::info!(command, %hash, "a payout's transaction is sent"),
+            Err(error) => tracing::info!(command, %hash, %error, "a transaction is not taken now"),
+        }
+    }
+
+    /// The transaction has its confirmations.
+    async fn finish(&self, nonce: u64, hash: B256, receipt: &Receipt) -> Result<Step, Trouble> {
+        let number = receipt.block_number.to();
+        let block = self.worker.chain.block(number).await?;
+        // A receipt of a block that is not on the chain any more tells nothing.
+        let Some(block) = block.filter(|block| block.hash == receipt.block_hash) else {
+            return Ok(Step::Wait);
+        };
+        self.worker.nonces.lock().await.used(nonce);
+        if !self.is_paid(receipt) {
+            let reason = format!("transaction {hash} is in a block, and has failed");
+            return self.report(Outcome::Rejected { reason }).await;
+        }
+        // Before the result: a command that has one is never leased again.
+        let fact = json!({
+            "id": format!("payout.confirmed/{}", self.command.id),
+            "kind": "payout.confirmed",
+            "occurredAt": crate::work::time_of(block.timestamp.to()),
+            "commandId": self.command.id,
+            "orderId": self.body.order_id,
+            "amount": self.body.amount,
+            "asset": self.body.asset,
+            "providerReference": hash,
+            "transactionId": hash,
+            "confirmations": self.order.confirmations,
+        });
+        match self.worker.edge.event(&fact).await {
+            Ok(_) => {}
+            // It was told with other words: by a connector with another configuration.
+            Err(ClientError::Refused { status: 409, .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+        tracing::info!(command = self.command.id, %hash, number, "a payout is confirmed");
+        self.report(Outcome::Done { result: json!({ "transactionId": hash }) }).await
+    }
+
+    /// True if the coins are with the recipient: a token may fail without a word.
+    fn is_paid(&self, receipt: &Receipt) -> bool {
+        let (transfer, account) = (&self.order.transfer, self.worker.signer.address());
+        let Some(token) = transfer.token else { return receipt.succeeded() };
+        let mut told = receipt.logs.iter().filter(|log| log.address == token);
+        let is_ours = |log: &crate::chain::Log| {
+            log.transfer().is_some_and(|told| told.from == account && told.to == transfer.to)
+        };
+        receipt.succeeded() && told.any(is_ours)
+    }
+}

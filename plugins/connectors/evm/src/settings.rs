@@ -1,0 +1,229 @@
+//! The configuration.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use alloy::primitives::Address;
+use rampart_connector::{EdgeSettings, SecretSource};
+use rust_decimal::Decimal;
+use serde::Deserialize;
+
+use crate::amounts::DECIMALS_MAX;
+
+/// The whole configuration.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Settings {
+    pub(crate) edge: EdgeSettings,
+    pub(crate) chain: ChainSettings,
+    pub(crate) key: KeySettings,
+    #[serde(default)]
+    pub(crate) payouts: PayoutSettings,
+    /// By the code that an edge calls them.
+    pub(crate) assets: BTreeMap<String, Asset>,
+    /// Without it no deposit addresses are made, and nothing is watched.
+    pub(crate) deposits: Option<DepositSettings>,
+    /// Folder of locks and of what is known of deposits. Must outlive the process.
+    pub(crate) state_folder: PathBuf,
+}
+
+/// The node.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ChainSettings {
+    /// URL of its JSON-RPC.
+    pub(crate) rpc_url: String,
+    /// The chain's id.
+    pub(crate) id: u64,
+    /// Pause between two looks at the chain.
+    #[serde(default = "poll_milliseconds")]
+    pub(crate) poll_milliseconds: u64,
+}
+
+impl ChainSettings {
+    pub(crate) const fn poll(&self) -> Duration {
+        Duration::from_millis(self.poll_milliseconds)
+    }
+}
+
+/// The key of the account that pays.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(from = "KeyPlace")]
+pub(crate) enum KeySettings {
+    /// 32 bytes in hex, in a file or the environment.
+    Secret(SecretSource),
+    /// A program that signs by `eth_signTransaction`.
+    Signer {
+        /// Its URL.
+        url: String,
+        /// The account.
+        address: Address,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+enum KeyPlace {
+    File(PathBuf),
+    Environment(String),
+    Signer { url: String, address: Address },
+}
+
+impl From<KeyPlace> for KeySettings {
+    fn from(place: KeyPlace) -> Self {
+        match place {
+            KeyPlace::File(path) => Self::Secret(SecretSource::File(path)),
+            KeyPlace::Environment(name) => Self::Secret(SecretSource::Environment(name)),
+            KeyPlace::Signer { url, address } => Self::Signer { url, address },
+        }
+    }
+}
+
+/// How coins are sent.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct PayoutSettings {
+    /// Most payouts that are under way at once.
+    pub(crate) in_flight_max: u16,
+    /// Length of a command's lease: a killed connector's payouts go on after it.
+    pub(crate) lease_seconds: u16,
+    /// Time without a block after which a transaction is replaced by one with higher fees.
+    pub(crate) stuck_seconds: u64,
+    /// Pause before a transaction that no block has is sent once more.
+    pub(crate) resend_seconds: u64,
+}
+
+impl Default for PayoutSettings {
+    fn default() -> Self {
+        Self { in_flight_max: 50, lease_seconds: 60, stuck_seconds: 180, resend_seconds: 30 }
+    }
+}
+
+/// An asset of the chain.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Asset {
+    /// The token's contract; the chain's own coin if left out.
+    pub(crate) contract: Option<Address>,
+    /// Decimals of its smallest unit.
+    pub(crate) decimals: u8,
+    /// Blocks, its own included, with which a transaction is final.
+    pub(crate) confirmations: u64,
+    /// Coins of the chain that one token is worth, by which `networkFeeMax` is read.
+    pub(crate) native_price: Option<Decimal>,
+}
+
+/// Deposits.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DepositSettings {
+    /// The seed or the extended public key that addresses are derived from.
+    pub(crate) keys: DepositKeys,
+    /// Index of the first address, for a state folder that was lost.
+    #[serde(default)]
+    pub(crate) first_index: u32,
+    /// First block to look at; the latest one at the first start if left out.
+    pub(crate) first_block: Option<u64>,
+}
+
+/// The keys of deposit addresses.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+pub(crate) enum DepositKeys {
+    /// A BIP-32 seed in hex; addresses are `m/44'/60'/0'/0/index`.
+    Seed(SecretSource),
+    /// The extended public key of `m/44'/60'/0'/0`, without which no coin can be moved.
+    Xpub(String),
+}
+
+const fn poll_milliseconds() -> u64 {
+    2_000
+}
+
+impl Settings {
+    /// Checks what types do not.
+    ///
+    /// # Errors
+    /// One sentence that begins with the key.
+    pub(crate) fn validate(&self) -> Result<(), String> {
+        let within = |key: &str, value: u64, from: u64, to: u64| {
+            let good = (from..=to).contains(&value);
+            good.then_some(()).ok_or_else(|| format!("{key}: {from} to {to}"))
+        };
+        within("chain.poll_milliseconds", self.chain.poll_milliseconds, 50, 60_000)?;
+        let payouts = &self.payouts;
+        within("payouts.in_flight_max", payouts.in_flight_max.into(), 1, 100)?;
+        within("payouts.lease_seconds", payouts.lease_seconds.into(), 10, 600)?;
+        within("payouts.stuck_seconds", payouts.stuck_seconds, 1, 86_400)?;
+        within("payouts.resend_seconds", payouts.resend_seconds, 1, 3_600)?;
+        if self.assets.is_empty() {
+            return Err("assets: none".to_owned());
+        }
+        for (code, asset) in &self.assets {
+            let key = |member: &str| format!("assets.{code}.{member}");
+            within(&key("decimals"), asset.decimals.into(), 0, DECIMALS_MAX.into())?;
+            within(&key("confirmations"), asset.confirmations, 1, 10_000)?;
+            match (asset.contract, asset.native_price) {
+                (Some(_), Some(price)) if price > Decimal::ZERO => {}
+                (Some(_), _) => return Err(format!("{}: missing", key("native_price"))),
+                (None, Some(_)) => {
+                    return Err(format!("{}: only of a token", key("native_price")));
+                }
+                (None, None) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The asset that an edge calls so.
+    pub(crate) fn asset(&self, code: &str) -> Option<&Asset> {
+        self.assets.get(code)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXAMPLE: &str = include_str!("../evm.toml");
+
+    fn read(text: &str) -> Result<Settings, String> {
+        let settings: Settings = toml::from_str(text).map_err(|error| error.to_string())?;
+        settings.validate().map(|()| settings)
+    }
+
+    #[test]
+    fn the_example_is_a_configuration() {
+        let settings = read(EXAMPLE).unwrap();
+        assert!(matches!(settings.key, KeySettings::Secret(SecretSource::File(_))));
+        assert!(settings.asset("USDC").unwrap().contract.is_some());
+        assert!(settings.deposits.is_some());
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (from, to, named) in [
+            ("confirmations = 12", "confirmations = 0", "confirmations"),
+            ("decimals = 18", "decimals = 99", "decimals"),
+            ("native_price = \"0.0003\"", "", "native_price"),
+            ("lease_seconds = 60", "lease_seconds = 1", "lease_seconds"),
+            ("poll_milliseconds = 2000", "poll_ms = 5", "poll_ms"),
+        ] {
+            let refused = read(&EXAMPLE.replace(from, to)).unwrap_err();
+            assert!(refused.contains(named), "{from}: {refused}");
+        }
+    }
+
+    #[test]
+    fn a_key_may_be_elsewhere() {
+        let external = "[key.signer]\nurl = \"http://127.0.0.1:9000\"\n\
+            address = \"0x52908400098527886E0F7030069857D2E4169EE7\"";
+        let own = "[key]\nfile = \"/etc/rampart/evm.key\"";
+        assert!(EXAMPLE.contains(own));
+        let settings = read(&EXAMPLE.replace(own, external)).unwrap();
+        assert!(matches!(settings.key, KeySettings::Signer { .. }));
+        let settings = read(&EXAMPLE.replace(own, "[key]\nenvironment = \"EVM_KEY\"")).unwrap();
+        assert!(matches!(settings.key, KeySettings::Secret(SecretSource::Environment(_))));
+    }
+}

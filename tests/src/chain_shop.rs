@@ -1,0 +1,175 @@
+//! A partner whose coins go over a real chain: an edge, anvil, and the connector for Ethereum
+//! between them. The cards are the test's.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::anvil::{Anvil, CHAIN_ID, TREASURY_KEY};
+use crate::caller::{Caller, Protocol};
+use crate::deadline::until;
+use crate::edge::{Edge, Folder};
+use crate::process::{Process, binary};
+
+/// Blocks with which a transaction is final in these tests.
+pub const CONFIRMATIONS: u64 = 3;
+/// Free deposit addresses of each asset.
+pub const ADDRESSES: u32 = 3;
+/// The shortest lease: what a killed connector had goes on after it.
+const LEASE_SECONDS: u64 = 10;
+/// A BIP-32 seed.
+const SEED: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
+
+/// The edge, the chain, the partner.
+pub struct ChainShop {
+    /// The edge.
+    pub edge: Edge,
+    /// The chain.
+    pub anvil: Anvil,
+    /// The token that is sold as USDC.
+    pub token: String,
+    /// The partner.
+    pub partner: Caller,
+    cards: String,
+    folder: Folder,
+}
+
+impl ChainShop {
+    /// Starts edge and chain, and leads the partner's coins to the connector. Which is not started.
+    pub async fn start() -> Self {
+        let anvil = Anvil::start().await;
+        let token = anvil.token().await;
+        let addresses = ADDRESSES.to_string();
+        let edge = Edge::with(|setup| {
+            setup.set("connectors.deposit_addresses_min", addresses);
+        })
+        .await;
+        let partner = edge.partner("acme").await.authenticated().await;
+        let cards = add(&edge, "cards", &["payment.create"]).await;
+        let chain = add(&edge, "chain", &["payout.send", "deposit.address"]).await;
+        let mut routes = vec![json!({"partner": "acme", "method": "creditCard", "direction": "in",
+            "connector": "cards"})];
+        for (asset, direction) in [("ETH", "in"), ("ETH", "out"), ("USDC", "in"), ("USDC", "out")] {
+            routes.push(json!({"partner": "acme", "asset": asset, "direction": direction,
+                "connector": "chain"}));
+        }
+        let put = edge.admin(Method::PUT, "/admin/v1/routes", json!({ "routes": routes })).await;
+        put.assert_status(200);
+        let folder = Folder::make();
+        let shop = Self { edge, anvil, token, partner, cards, folder };
+        shop.write("token", &chain);
+        shop.write("key", TREASURY_KEY);
+        shop.write("seed", SEED);
+        shop.configure("evm", "key = { file = \"$FOLDER/key\" }");
+        shop
+    }
+
+    /// Writes a configuration with this key.
+    pub fn configure(&self, name: &str, key: &str) {
+        let text = format!(
+            r#"{key}
+state_folder = "$FOLDER/state"
+edge = {{ url = "http://{}", token = {{ file = "$FOLDER/token" }} }}
+chain = {{ rpc_url = "{}", id = {CHAIN_ID}, poll_milliseconds = 100 }}
+payouts = {{ lease_seconds = {LEASE_SECONDS}, stuck_seconds = 5, resend_seconds = 1 }}
+assets.ETH = {{ decimals = 18, confirmations = {CONFIRMATIONS} }}
+assets.USDC = {{ contract = "{}", decimals = 6, confirmations = {CONFIRMATIONS}, native_price = "0.0003" }}
+deposits.keys.seed.file = "$FOLDER/seed"
+"#,
+            self.edge.connectors, self.anvil.url, self.token,
+        );
+        let folder = self.folder.path().display().to_string();
+        self.write(&format!("{name}.toml"), &text.replace("$FOLDER", &folder));
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.folder.path().join(name), text).unwrap();
+    }
+
+    /// The connector with the configuration of this name, and these arguments.
+    pub fn connector(&self, name: &str, arguments: &[&str]) -> Process {
+        let mut command = Command::new(program());
+        command.env_clear().args(arguments).arg("--config");
+        command.arg(self.folder.path().join(format!("{name}.toml")));
+        Process::spawn(command)
+    }
+
+    /// Confirms a purchase of so many EUR; its order.
+    pub async fn order(&self, (pair, wallet): (&str, &str), fiat: u32) -> u64 {
+        let body = json!({"currencyPair": pair, "paymentMethod": "creditCard", "fiatAmount": fiat});
+        let quote = self.partner.post("/api/v1/buy/quote", body).await.assert_status(200).json();
+        let body = json!({"quote": quote["quote"], "walletAddress": wallet,
+            "returnUrl": crate::buyer::RETURN_URL});
+        let confirmed = self.partner.post("/api/v1/buy/confirm", body).await;
+        crate::buyer::order_of(&confirmed)
+    }
+
+    /// Has the cards pay every order that waits for it, until so many are paid.
+    pub async fn pay(&self, count: usize) {
+        let mut paid = 0;
+        until("the orders are paid", Duration::from_secs(60), async || {
+            let lease = json!({"max": 100, "waitSeconds": 1, "leaseSeconds": 60});
+            let leased = self.cards(Method::POST, "commands/lease", lease).await;
+            for command in leased.as_array().unwrap() {
+                self.pay_one(command).await;
+                paid += 1;
+            }
+            (paid >= count).then_some(())
+        })
+        .await;
+    }
+
+    async fn pay_one(&self, command: &Value) {
+        let (id, body) = (command["id"].as_str().unwrap(), &command["body"]);
+        let result = json!({"leaseToken": command["leaseToken"], "outcome": "done",
+            "result": {"redirectUrl": "https://psp.example/pay", "providerReference": id}});
+        self.cards(Method::POST, &format!("commands/{id}/result"), result).await;
+        let received = json!({"id": id, "kind": "payment.received", "partner": "acme",
+            "occurredAt": "2026-03-01T12:00:00Z", "orderId": body["orderId"],
+            "providerReference": id, "amount": body["amount"], "currency": body["currency"]});
+        self.cards(Method::POST, "events", received).await;
+    }
+
+    async fn cards(&self, method: Method, path: &str, body: Value) -> Value {
+        let url = format!("http://{}/connectors/v1/{path}", self.edge.connectors);
+        let request = Protocol::Http1.client().request(method, url).bearer_auth(&self.cards);
+        let answer = request.body(body.to_string()).send().await.unwrap();
+        let (status, answer) = (answer.status(), answer.json().await.unwrap());
+        assert!(status.is_success(), "{path}: {status} {answer}");
+        answer
+    }
+
+    /// The order as its partner reads it.
+    pub async fn read(&self, order: u64) -> Value {
+        let path = format!("/api/v2/buy/orders/{order}");
+        self.partner.get(&path).await.assert_status(200).json()
+    }
+
+    /// Ends when the order is complete; fails if the connector has ended.
+    pub async fn complete(&self, connector: &Process, order: u64) -> Value {
+        until("the order is complete", Duration::from_secs(240), async || {
+            assert!(connector.status().is_none(), "{:?}", connector.err());
+            let read = self.read(order).await;
+            (read["status"] == "completed").then_some(read)
+        })
+        .await
+    }
+}
+
+async fn add(edge: &Edge, name: &str, capabilities: &[&str]) -> String {
+    let body = json!({ "name": name, "capabilities": capabilities });
+    let made = edge.admin(Method::POST, "/admin/v1/connectors", body).await;
+    made.assert_status(201).json()["token"].as_str().unwrap().to_owned()
+}
+
+/// The connector as `plugins/connectors/build` built it.
+fn program() -> PathBuf {
+    let binary = binary();
+    let target = binary.parent().and_then(|profile| profile.parent()).unwrap();
+    let program = target.join("connectors/debug/rampart-connector-evm");
+    assert!(program.is_file(), "{} is missing: run plugins/connectors/build", program.display());
+    program
+}
