@@ -1,8 +1,7 @@
 //! Partners' policies (section 9 of the contract).
 //!
-//! - [`fee_schedule`], [`rank`] and [`verify_signature`] are the calls of live requests. Each returns
-//!   `None` when the built-in rule applies; `evaluate`: their common path
-//! - `kinds`: everything that differs by kind, one file each, and their table
+//! - [`kinds`]: everything that differs by kind, one file each, and their table. Its calls are those of
+//!   live requests, and return `None` when the built-in rule applies; `evaluate`: their common path
 //! - `runtime`: a tenant's policies in a snapshot
 //! - `shadow`: shadow runs and sampling
 //! - `lifecycle`: operations of operators; `manifest`, `statement`, `signed_change`,
@@ -21,7 +20,7 @@ pub(crate) mod dry_run;
 mod evaluate;
 mod key_name;
 pub(crate) mod keys;
-mod kinds;
+pub mod kinds;
 pub(crate) mod lifecycle;
 pub mod manifest;
 pub(crate) mod operator_keys;
@@ -36,10 +35,6 @@ pub use rampart_plugins::{Template, compile_as_child};
 
 pub use self::check::{CheckedComponent, check};
 pub(crate) use self::evaluate::context::Attributes;
-pub use self::kinds::fee::{PolicyFees, fee_schedule};
-pub use self::kinds::method_order::rank;
-pub(crate) use self::kinds::method_order::{cost_ppm, policy_methods};
-pub use self::kinds::signature::{SignatureDecision, signed_payload, verify_signature};
 pub use self::shadow::ShadowQueue;
 
 /// The country that policies are told where none is known (a user-assigned code of ISO 3166-1).

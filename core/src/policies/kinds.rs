@@ -2,10 +2,10 @@
 //! the request's forms and the output's. [`KINDS`] is the table of them, for callers that know the
 //! kind by name alone: dry runs, test vectors and replays.
 
-pub(super) mod fee;
+pub mod fee;
 mod json;
-pub(super) mod method_order;
-pub(super) mod signature;
+pub mod method_order;
+pub mod signature;
 
 use std::sync::Arc;
 

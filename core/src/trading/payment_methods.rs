@@ -33,7 +33,7 @@ use crate::endpoint::{Cache, Endpoint};
 use crate::http::fields::Fields;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
-use crate::policies;
+use crate::policies::kinds::method_order;
 use crate::tenancy::tenants::Scope;
 use crate::trading::catalogue::Catalogue;
 use crate::trading::channel::{CHANNELS, channel};
@@ -125,7 +125,7 @@ impl Endpoint for V2 {
                     policy_input(policy_methods, &context, &order, performance.as_deref()).into()
                 }
             };
-            if let Some(ranking) = policies::rank(core, &client, user, input).await {
+            if let Some(ranking) = method_order::rank(core, &client, user, input).await {
                 let shown = ranking.indices.iter().filter_map(|index| order.get(*index).copied());
                 let shown = shown.filter(|at| is_offered(&client, *at));
                 return responses.list(catalogue, &shown.collect::<Vec<_>>());

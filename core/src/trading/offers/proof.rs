@@ -9,7 +9,7 @@ use crate::auth::caller::Client;
 use crate::http::fields::Fields;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
-use crate::policies;
+use crate::policies::kinds::signature::{signed_payload, verify_signature};
 
 /// Requirement of a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl Proof {
             return Self::NotNeeded;
         }
         if client.tenant.policies.get(PolicyKind::Signature).is_some() {
-            return Self::Policy(Box::new(policies::signed_payload(Purpose::Offer, input)));
+            return Self::Policy(Box::new(signed_payload(Purpose::Offer, input)));
         }
         let signable = Signable::read(input);
         match signature {
@@ -64,7 +64,7 @@ impl Proof {
     /// Checks that the offer is the partner's; returns the policy's decision for the audit, if any.
     ///
     /// # Errors
-    /// ER331 and ER336 of the built-in scheme; a policy's as `policies::verify_signature`.
+    /// ER331 and ER336 of the built-in scheme; a policy's as `verify_signature`.
     pub(crate) async fn check(self, core: &Core, client: &Client) -> Result<Option<Value>> {
         match self {
             Self::NotNeeded => Ok(None),
@@ -74,7 +74,7 @@ impl Proof {
                 Ok(None)
             }
             Self::Policy(payload) => {
-                let decision = policies::verify_signature(core, client, *payload).await?;
+                let decision = verify_signature(core, client, *payload).await?;
                 Ok(decision.map(|decision| decision.decision))
             }
         }

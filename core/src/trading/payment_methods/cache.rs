@@ -7,7 +7,7 @@ use rampart_plugins::contract::Method;
 
 use super::country_cache::CountryCache;
 use super::response_cache::ResponseCache;
-use crate::policies::policy_methods;
+use crate::policies::kinds::method_order::policy_methods;
 use crate::trading::catalogue::Catalogue;
 
 /// The cache of the current catalogue. One per edge.

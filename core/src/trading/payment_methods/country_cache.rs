@@ -91,7 +91,7 @@ impl CountryMethods {
 mod tests {
     use super::super::tests::catalogue;
     use super::*;
-    use crate::policies::policy_methods;
+    use crate::policies::kinds::method_order::policy_methods;
 
     #[test]
     fn users_of_a_country_share_one_entry() {

@@ -4,7 +4,8 @@ use rampart_plugins::contract::{Method, Money, RankRequest, Side, UserFacts};
 
 use super::performance::Performance;
 use super::ranking::RankingContext;
-use crate::policies::{self, cost_ppm};
+use crate::policies;
+use crate::policies::kinds::method_order::cost_ppm;
 use crate::trading::catalogue::Catalogue;
 
 /// The input for the methods at these positions of the catalogue, in the built-in `order`. `methods`
@@ -58,7 +59,7 @@ mod tests {
 
     use super::super::tests::catalogue;
     use super::*;
-    use crate::policies::policy_methods;
+    use crate::policies::kinds::method_order::policy_methods;
 
     #[test]
     fn the_input_lists_methods_in_the_given_order() {

@@ -10,7 +10,8 @@ use super::request::Request;
 use crate::Core;
 use crate::auth::caller::ClientMaybeUser;
 use crate::platform::error::Result;
-use crate::policies::{self, Attributes, PolicyFees};
+use crate::policies::kinds::fee::{PolicyFees, fee_schedule};
+use crate::policies::{self, Attributes};
 use crate::trading::catalogue::Currency;
 use crate::trading::pricing::{
     BoundedFee, Bounds, Given, PAYMENT_METHOD_PERCENT_MAX, Priced, Rules, SPREAD_PERCENT_MAX,
@@ -64,7 +65,7 @@ impl Fees {
                 let input = policy_input(side, request, price, (facts, volume))
                     .ok_or_else(|| request.unpriceable(Unpriceable::TooLarge))?;
                 let call = (input, &attributes(request));
-                Box::pin(policies::fee_schedule(core, client, user, call)).await?
+                Box::pin(fee_schedule(core, client, user, call)).await?
             }
             false => None,
         };

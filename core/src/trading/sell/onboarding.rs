@@ -17,7 +17,7 @@ use crate::endpoint::{Body, Endpoint, Json, NoContent};
 use crate::http::fields::Fields;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Refusal, Result};
-use crate::policies;
+use crate::policies::kinds::signature::verify_signature;
 use crate::tenancy::tenants::Scope;
 use crate::trading::offers::signature;
 use crate::users::accounts::Kind as AccountKind;
@@ -273,7 +273,7 @@ impl Endpoint for VerifyV2 {
         // A policy knows the URLs that the partner signs itself, not those that were made here.
         if built_in.is_err()
             && tenant.policies.get(PolicyKind::Signature).is_some()
-            && policies::verify_signature(core, &client, query.payload()).await?.is_some()
+            && verify_signature(core, &client, query.payload()).await?.is_some()
         {
             return Ok(NoContent);
         }
