@@ -44,6 +44,10 @@ pub(super) struct BufferedIo {
     requests: Option<RequestReader>,
     digest: Option<Arc<ProxyDigest>>,
     held: BytesMut,
+    /// Something was held since the last flush.
+    is_fresh: bool,
+    /// Flushes wait for the answers of other streams: in HTTP/2, once its preface has left.
+    defers: bool,
     rate: SendRate,
     /// Bytes thrown away after the last answer, and the time for it.
     lingered: usize,
@@ -60,7 +64,8 @@ impl BufferedIo {
         bounds: SendBounds,
     ) -> Self {
         let (held, rate) = (BytesMut::new(), SendRate::new(bounds));
-        Self { stream, requests, digest, held, rate, lingered: 0, linger: Deadline::default() }
+        let (is_fresh, defers, linger) = (false, false, Deadline::default());
+        Self { stream, requests, digest, held, is_fresh, defers, rate, lingered: 0, linger }
     }
 
     /// Gives the held bytes to the stream.
@@ -155,6 +160,7 @@ impl AsyncWrite for BufferedIo {
             self.held.reserve(HELD_BYTES);
         }
         self.held.extend_from_slice(bytes);
+        self.is_fresh = true;
         Poll::Ready(Ok(bytes.len()))
     }
 
@@ -172,8 +178,16 @@ impl AsyncWrite for BufferedIo {
         self.paced_bytes(cx, written)
     }
 
+    /// In HTTP/2, of many streams, what was just written leaves when the connection is polled next:
+    /// behind the tasks that are ready now, whose answers then leave with it, in one record. The
+    /// connection flushes each time that it is polled, and this has it polled again.
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if std::mem::take(&mut self.is_fresh) && self.defers {
+            cx.waker().wake_by_ref();
+            return Poll::Ready(Ok(()));
+        }
         ready!(self.poll_drain(cx))?;
+        self.defers = self.requests.is_none();
         let flushed = Pin::new(&mut self.stream).poll_flush(cx);
         ready!(self.paced(cx, flushed))?;
         self.rate.done();
@@ -268,6 +282,22 @@ mod tests {
         wire.flush().await.unwrap();
         let read = far.read(&mut bytes).await.unwrap();
         assert_eq!(&bytes[..read], b"head body");
+    }
+
+    #[tokio::test]
+    async fn answers_of_streams_leave_together_when_none_is_new() {
+        let (mut wire, mut far) = pair();
+        let mut bytes = [0; 64];
+        for part in ["preface", "one ", "two "] {
+            wire.write_all(part.as_bytes()).await.unwrap();
+            wire.flush().await.unwrap();
+        }
+        let read = far.read(&mut bytes).await.unwrap();
+        assert_eq!(&bytes[..read], b"preface", "the first flush waits for nothing");
+        assert!(far.try_read(&mut bytes).is_err());
+        wire.flush().await.unwrap();
+        let read = far.read(&mut bytes).await.unwrap();
+        assert_eq!(&bytes[..read], b"one two ");
     }
 
     #[tokio::test]
