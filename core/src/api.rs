@@ -183,6 +183,7 @@ pub const OPERATOR_ENDPOINTS: &[Route] = &[
     route::<admin::connectors::create::CreateConnector>(),
     route::<admin::connectors::read::ReadConnector>(),
     route::<admin::connectors::rotate::RotateConnectorToken>(),
+    route::<admin::connectors::card_element::PutCardElement>(),
     route::<admin::routes::ReadRoutes>(),
     route::<admin::routes::PutRoutes>(),
     // Operators

@@ -1,5 +1,5 @@
-//! HTML pages that work without scripts, under a content security policy that lets nothing else run
-//! or load.
+//! HTML pages under a content security policy that lets nothing else run or load. They work without
+//! scripts, but for a form for cards, which is a provider's script.
 
 use std::sync::LazyLock;
 
@@ -26,16 +26,20 @@ dd{margin:0;overflow-wrap:anywhere}\
 form,label{display:grid;gap:.75rem}\
 label.tick{grid-template-columns:auto 1fr;align-items:center}\
 input{font:inherit;padding:.75rem;border:1px solid;border-radius:.5rem}\
+.element{padding:.75rem;border:1px solid;border-radius:.5rem}\
 button,a.button{font:inherit;padding:.75rem 1rem;border:1px solid;border-radius:.5rem;\
 background:transparent;color:inherit;text-align:center;text-decoration:none;cursor:pointer}\
 button.main,a.button{background:#0b57d0;border-color:#0b57d0;color:#fff}\
 :focus-visible{outline:3px solid #f9ab00;outline-offset:2px}\
 .note{border-left:4px solid #f9ab00;padding:.25rem 0 .25rem .75rem;margin:1rem 0}";
 
-static STYLE_SOURCE: LazyLock<String> = LazyLock::new(|| {
-    let digest = digest::digest(&digest::SHA256, STYLE.as_bytes());
+static STYLE_SOURCE: LazyLock<String> = LazyLock::new(|| source_digest(STYLE));
+
+/// The source of a content security policy that lets in exactly this text.
+fn source_digest(text: &str) -> String {
+    let digest = digest::digest(&digest::SHA256, text.as_bytes());
     format!("'sha256-{}'", STANDARD.encode(digest))
-});
+}
 
 /// Renders a page with its content security policy. A form may submit to this service and redirect
 /// to the partner, nowhere else.
@@ -44,6 +48,38 @@ pub(crate) fn render_page(
     title: &str,
     body: &Markup,
     return_url: Option<&ReturnUrl>,
+) -> Reply {
+    render_page_with(status, title, body, (return_url, None))
+}
+
+/// Scripts of a page that cannot do without: a provider's, and our own that uses it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PageScripts<'a> {
+    /// URL of the provider's script.
+    pub(crate) provider: &'a str,
+    /// Origins that the page lets in, the first of them the provider's script's. Each is a valid
+    /// source of a content security policy.
+    pub(crate) sources: &'a [String],
+    /// Text of our own script, which runs once the provider's has.
+    pub(crate) own: &'static str,
+}
+
+impl PageScripts<'_> {
+    /// The directives that let in these scripts, and what the provider's calls and frames.
+    fn policy(&self) -> String {
+        let all = self.sources.join(" ");
+        let script = self.sources.first().map_or("'none'", String::as_str);
+        let own = source_digest(self.own);
+        format!("script-src {own} {script}; connect-src {all}; frame-src {all}; ")
+    }
+}
+
+/// Renders a page as [`render_page`] does, with scripts where it has some.
+pub(crate) fn render_page_with(
+    status: StatusCode,
+    title: &str,
+    body: &Markup,
+    (return_url, scripts): (Option<&ReturnUrl>, Option<PageScripts<'_>>),
 ) -> Reply {
     let document = html! {
         (DOCTYPE)
@@ -55,15 +91,22 @@ pub(crate) fn render_page(
                 title { (title) }
                 style { (PreEscaped(STYLE)) }
             }
-            body { main { (body) } }
+            body {
+                main { (body) }
+                @if let Some(scripts) = scripts {
+                    script src=(scripts.provider) {}
+                    script { (PreEscaped(scripts.own)) }
+                }
+            }
         }
     };
     let form_action =
         return_url.and_then(form_source).map_or_else(String::new, |s| format!(" {s}"));
     let style = &*STYLE_SOURCE;
     let policy = format!(
-        "default-src 'none'; style-src {style}; form-action 'self'{form_action}; \
-         base-uri 'none'; frame-ancestors 'none'"
+        "default-src 'none'; style-src {style}; {}form-action 'self'{form_action}; \
+         base-uri 'none'; frame-ancestors 'none'",
+        scripts.map_or_else(String::new, |scripts| scripts.policy()),
     );
     let mut reply = Reply::html(status, document.into_string());
     reply.set("content-security-policy", &policy);
@@ -122,6 +165,26 @@ mod tests {
         ] {
             assert_eq!(form_source(&url.parse().unwrap()).as_deref(), Some(source), "{url}");
         }
+    }
+
+    #[test]
+    fn a_page_lets_in_its_own_scripts_and_no_other() {
+        let sources = ["https://js.example".to_owned(), "https://api.example".to_owned()];
+        let (provider, own) = ("https://js.example/v3/", "start();");
+        let scripts = PageScripts { provider, sources: &sources, own };
+        let reply = render_page_with(StatusCode::OK, "Title", &html! {}, (None, Some(scripts)));
+        let policy = reply.headers["content-security-policy"].to_str().unwrap();
+        let own = source_digest(own);
+        for part in [
+            format!("script-src {own} https://js.example;"),
+            "connect-src https://js.example https://api.example;".to_owned(),
+            "frame-src https://js.example https://api.example;".to_owned(),
+        ] {
+            assert!(policy.contains(&part), "{part} in {policy}");
+        }
+        assert!(text(&reply).contains("<script>start();</script>"));
+        let plain = render_page(StatusCode::OK, "Title", &html! {}, None);
+        assert!(!plain.headers["content-security-policy"].to_str().unwrap().contains("script"));
     }
 
     #[test]

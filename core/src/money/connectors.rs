@@ -7,6 +7,7 @@
 //! - [`events`] takes what a provider says
 
 pub mod caller;
+pub mod card_element;
 pub mod checkpoint;
 pub mod commands;
 pub(crate) mod deposits;

@@ -2,20 +2,24 @@
 //!
 //! The token is the permission: anybody with the link may read and pay, and a forged form (CSRF)
 //! gains nothing without it. A test tenant's order is paid by a button, one that connectors settle at
-//! the payment provider that its command's result names.
+//! the payment provider: in its form for cards on this page, or on the page that its command's result
+//! names.
 
 mod page;
+mod provider;
+
+use std::borrow::Cow;
 
 use chrono::{DateTime, Utc};
 use http::{Method, StatusCode};
 use url::form_urlencoded;
 
+use self::provider::{ProviderForm, ProviderPayment};
 use crate::Core;
 use crate::auth::caller::Anyone;
 use crate::endpoint::{Body, Endpoint};
 use crate::http::reply::Reply;
 use crate::http::request::Input;
-use crate::money::connectors::commands::{self, result_context};
 use crate::platform::error::{Code, Result};
 use crate::trading::orders::payment_link;
 use crate::trading::orders::status::{Cause, NotApplied, OrderEvent, OrderStatus, apply};
@@ -23,6 +27,9 @@ use rampart_types::{ClientId, OrderId, ReturnUrl};
 
 /// The actor in the order's timeline.
 const ACTOR: &str = "page";
+/// The query with which the form for cards comes back to the page.
+const MADE: (Cow<'static, str>, Cow<'static, str>) =
+    (Cow::Borrowed("payment"), Cow::Borrowed("made"));
 
 /// Shows the order.
 pub struct Show;
@@ -32,18 +39,30 @@ impl Endpoint for Show {
     const PATH: &'static str = "/pay/{token}";
     const ERRORS: &'static [Code] = &[];
     type Caller = Anyone;
-    type Request = String;
+    type Request = (String, bool);
     type Response = Reply;
 
-    fn read(input: &Input, _: &Anyone) -> Result<String> {
-        Ok(input.param("token").to_owned())
+    fn read(input: &Input, _: &Anyone) -> Result<(String, bool)> {
+        // The form for cards comes back like this, before the provider has told of the payment.
+        let query = input.head.query.as_deref().unwrap_or_default();
+        let made = form_urlencoded::parse(query.as_bytes()).any(|member| member == MADE);
+        Ok((input.param("token").to_owned(), made))
     }
 
-    async fn call(core: &Core, _: Anyone, token: String) -> Result<Reply> {
-        Ok(match Payment::find(core, &token).await? {
-            Some(payment) => page::show(StatusCode::OK, &payment),
-            None => page::not_found(),
-        })
+    async fn call(core: &Core, _: Anyone, (token, made): (String, bool)) -> Result<Reply> {
+        let Some(mut payment) = Payment::find(core, &token).await? else {
+            return Ok(page::not_found());
+        };
+        match (made, &payment.state) {
+            (true, PaymentState::AtProvider(_)) => payment.state = PaymentState::Confirming,
+            (true, PaymentState::Moved(OrderStatus::InProgress | OrderStatus::Completed, _))
+                if payment.return_url.is_some() =>
+            {
+                return Ok(page::redirect(&token, payment.return_url.as_ref()));
+            }
+            _ => {}
+        }
+        Ok(page::show(StatusCode::OK, &payment))
     }
 }
 
@@ -145,19 +164,19 @@ struct Payment {
     is_test: bool,
     state: PaymentState,
     return_url: Option<ReturnUrl>,
-    /// The payment provider's page.
-    provider_url: Option<String>,
 }
 
 /// The state of an order's payment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum PaymentState {
     /// It can be paid by one of the buttons.
     Payable,
     /// Its connector has not answered yet.
     Preparing,
     /// It is paid at the payment provider.
-    AtProvider,
+    AtProvider(ProviderForm),
+    /// The provider has taken the card, and has not told of the payment yet.
+    Confirming,
     /// It is a live order that no payment provider was asked about.
     NoProvider,
     /// Its time to pay has passed, or its partner is suspended.
@@ -185,15 +204,15 @@ impl Payment {
         .await?;
         let Some(row) = row else { return Ok(None) };
         let pending = row.status == OrderStatus::Pending;
-        let provider = match pending.then(|| provider_payment(core, client, order)) {
+        let provider = match pending.then(|| ProviderPayment::find(core, client, order)) {
             Some(found) => found.await?,
             None => ProviderPayment::NotCommanded,
         };
         let state = match row.status {
             OrderStatus::Pending if row.late || tenant.suspended => PaymentState::Closed,
-            OrderStatus::Pending => match &provider {
+            OrderStatus::Pending => match provider {
                 ProviderPayment::Waits => PaymentState::Preparing,
-                ProviderPayment::At(_) => PaymentState::AtProvider,
+                ProviderPayment::At(form) => PaymentState::AtProvider(form),
                 ProviderPayment::NotCommanded if tenant.is_test() => PaymentState::Payable,
                 ProviderPayment::NotCommanded => PaymentState::NoProvider,
             },
@@ -214,47 +233,6 @@ impl Payment {
             state,
             // Validated at confirm, and again before it becomes a link on our page.
             return_url: row.return_url.and_then(|url| url.parse().ok()),
-            provider_url: match provider {
-                ProviderPayment::At(url) => url,
-                ProviderPayment::NotCommanded | ProviderPayment::Waits => None,
-            },
         }))
     }
-}
-
-/// An order's payment at its provider.
-enum ProviderPayment {
-    /// No connector was asked.
-    NotCommanded,
-    /// The connector has not answered yet.
-    Waits,
-    /// It is there, with a page of the provider's if that has one.
-    At(Option<String>),
-}
-
-/// Looks up the payment that a connector was asked to make.
-async fn provider_payment(
-    core: &Core,
-    client: ClientId,
-    order: OrderId,
-) -> Result<ProviderPayment> {
-    let row = sqlx::query!(
-        "select command_id, state, sealed_result from command \
-         where client_id = $1 and order_id = $2 and kind = 'payment.create'",
-        client.uuid(),
-        order.number(),
-    )
-    .fetch_optional(&core.db)
-    .await?;
-    let Some(row) = row else { return Ok(ProviderPayment::NotCommanded) };
-    if row.state != "done" {
-        return Ok(ProviderPayment::Waits);
-    }
-    let context = result_context(client.uuid(), row.command_id);
-    let result = row.sealed_result.map(|sealed| commands::open(core, &context, &sealed));
-    let result = result.transpose()?.unwrap_or_default();
-    let url = result["result"]["redirectUrl"].as_str();
-    // A connector is trusted with money, not with the page's scheme.
-    let url = url.filter(|url| url.starts_with("https://") || url.starts_with("http://127.0.0.1"));
-    Ok(ProviderPayment::At(url.map(str::to_owned)))
 }

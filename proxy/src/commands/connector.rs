@@ -1,4 +1,4 @@
-//! `rampart connector add|list|show|rotate`.
+//! `rampart connector add|list|show|rotate|card-element`.
 
 use clap::Subcommand;
 use http::Method;
@@ -49,6 +49,22 @@ pub(crate) enum Connector {
         #[command(flatten)]
         target: Target,
     },
+    /// Show the provider's form for cards on the pay page; without arguments: take it away.
+    CardElement {
+        /// The connector's name.
+        name: String,
+        /// URL of the provider's script.
+        #[arg(long, value_name = "URL", requires = "public_key")]
+        script_url: Option<String>,
+        /// The account's public key.
+        #[arg(long, value_name = "KEY", requires = "script_url")]
+        public_key: Option<String>,
+        /// A further origin that the script calls or frames; can be given several times.
+        #[arg(long = "origin", value_name = "ORIGIN", requires = "script_url")]
+        origins: Vec<String>,
+        #[command(flatten)]
+        target: Target,
+    },
 }
 
 impl Connector {
@@ -66,6 +82,14 @@ impl Connector {
                 let body = json!({"name": name, "capabilities": capabilities, "methods": methods,
                     "assets": assets});
                 ("connectors".to_owned(), body, target)
+            }
+            Self::CardElement { name, script_url, public_key, origins, target } => {
+                let element = script_url.map(
+                    |url| json!({"scriptUrl": url, "publicKey": public_key, "origins": origins}),
+                );
+                let path = format!("connectors/{name}/card-element");
+                let body = Body::Json(json!({ "cardElement": element }));
+                return target.run(async |o| o.call(Method::PUT, &path, body).await);
             }
             Self::Rotate { name, overlap, target } => {
                 (format!("connectors/{name}/rotate"), json!({ "overlapSeconds": overlap }), target)

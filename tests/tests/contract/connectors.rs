@@ -1,5 +1,6 @@
 //! Connectors: their tokens, the queue of commands, and events.
 
+mod card_form;
 mod purchase;
 mod queue;
 mod sale;

@@ -1,5 +1,6 @@
 //! Connectors and their tokens.
 
+pub mod card_element;
 pub mod create;
 pub mod read;
 pub mod rotate;

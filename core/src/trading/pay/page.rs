@@ -3,14 +3,17 @@
 use http::StatusCode;
 use maud::{Markup, html};
 
+use super::provider::{CardForm, ProviderForm};
 use super::{Action, Payment, PaymentState};
-use crate::http::html::render_page;
+use crate::http::html::{PageScripts, render_page, render_page_with};
 use crate::http::reply::Reply;
 use crate::trading::orders::status::{Cause, OrderStatus};
 use rampart_types::ReturnUrl;
 
-/// Time after which a page whose payment is being prepared is loaded again, in seconds.
-const PREPARING_SECONDS: &str = "2";
+/// Time after which a page that waits for the payment provider is loaded again, in seconds.
+const REFRESH_SECONDS: &str = "2";
+/// Our script of the page with a form for cards.
+const CARD_FORM: &str = include_str!("card_form.js");
 
 /// The page of an order, with the buttons that apply.
 pub(super) fn show(status: StatusCode, payment: &Payment) -> Reply {
@@ -22,20 +25,48 @@ pub(super) fn show(status: StatusCode, payment: &Payment) -> Reply {
         h1 { (heading) }
         p { (text) }
         (terms(payment))
-        @if payment.state == PaymentState::Payable {
-            (buttons())
-        } @else if let (PaymentState::AtProvider, Some(url)) = (payment.state, &payment.provider_url) {
-            p { a.button href=(url) rel="noreferrer" { "Pay now" } }
-        } @else if let Some(url) = &payment.return_url {
-            p { a.button href=(url) rel="noreferrer" { "Back to " (payment.partner) } }
+        @match (&payment.state, &payment.return_url) {
+            (PaymentState::Payable, _) => (buttons()),
+            (PaymentState::AtProvider(ProviderForm::Page(url)), _) => {
+                p { a.button href=(url) rel="noreferrer" { "Pay now" } }
+            }
+            (PaymentState::AtProvider(ProviderForm::Card(form)), _) => (card_form(form, payment)),
+            // As a query alone, the link leads to this page without one.
+            (PaymentState::Confirming, _) => p { a href="?" { "I have not paid yet" } },
+            (_, Some(url)) => {
+                p { a.button href=(url) rel="noreferrer" { "Back to " (payment.partner) } }
+            }
+            (_, None) => {}
         }
     };
-    let mut reply = render_page(status, heading, &body, payment.return_url.as_ref());
-    if payment.state == PaymentState::Preparing {
+    let scripts = match &payment.state {
+        PaymentState::AtProvider(ProviderForm::Card(form)) => {
+            Some(PageScripts { provider: &form.script_url, sources: &form.sources, own: CARD_FORM })
+        }
+        _ => None,
+    };
+    let mut reply =
+        render_page_with(status, heading, &body, (payment.return_url.as_ref(), scripts));
+    if matches!(payment.state, PaymentState::Preparing | PaymentState::Confirming) {
         // Without a script, the page looks again by itself.
-        reply.set("refresh", PREPARING_SECONDS);
+        reply.set("refresh", REFRESH_SECONDS);
     }
     reply
+}
+
+/// The provider's form for cards, which its script fills in. The button works once that has run.
+fn card_form(form: &CardForm, payment: &Payment) -> Markup {
+    html! {
+        form #card-form method="post" data-public-key=(form.public_key)
+            data-client-token=(form.client_token)
+            data-refused="Nothing was charged. Please try again, or use another card."
+            data-unavailable="The form for cards could not be loaded. Please load this page again." {
+            div #card-element.element {}
+            p #card-notice.note role="alert" hidden {}
+            button.main type="submit" disabled { "Pay " (payment.fiat) }
+        }
+        noscript { p.note { "Cards are taken by our payment provider's script: please allow it." } }
+    }
 }
 
 /// The page for an invalid link; the same for every reason.
@@ -60,13 +91,22 @@ pub(super) fn redirect(token: &str, return_url: Option<&ReturnUrl>) -> Reply {
 }
 
 fn heading_and_text(payment: &Payment) -> (&'static str, &'static str) {
-    match payment.state {
+    match &payment.state {
         PaymentState::Payable => ("Pay for your order", "Choose how this test payment ends."),
         PaymentState::Preparing => {
             ("Your payment is being prepared", "This page goes on by itself in a moment.")
         }
-        PaymentState::AtProvider => {
+        PaymentState::AtProvider(ProviderForm::Card(_)) => {
+            ("Pay for your order", "Your card is charged by our payment provider.")
+        }
+        PaymentState::AtProvider(ProviderForm::Page(_)) => {
             ("Pay for your order", "You pay at our payment provider and come back here.")
+        }
+        PaymentState::AtProvider(ProviderForm::Elsewhere) => {
+            ("Pay for your order", "Please pay as you have agreed with the shop.")
+        }
+        PaymentState::Confirming => {
+            ("Your payment is being confirmed", "This page goes on by itself in a moment.")
         }
         PaymentState::NoProvider => (
             "This order cannot be paid here yet",
@@ -75,7 +115,7 @@ fn heading_and_text(payment: &Payment) -> (&'static str, &'static str) {
         PaymentState::Closed => {
             ("This order can no longer be paid", "Nothing was charged. Please order again.")
         }
-        PaymentState::Moved(status, cause) => moved(status, cause),
+        PaymentState::Moved(status, cause) => moved(*status, *cause),
     }
 }
 
@@ -155,8 +195,21 @@ mod tests {
             is_test: true,
             state,
             return_url: return_url.parse().ok(),
-            provider_url: Some("https://psp.example/pay?a=1&b=2".to_owned()),
         }
+    }
+
+    fn at_page() -> PaymentState {
+        let url = "https://psp.example/pay?a=1&b=2".to_owned();
+        PaymentState::AtProvider(ProviderForm::Page(url))
+    }
+
+    fn at_card() -> PaymentState {
+        PaymentState::AtProvider(ProviderForm::Card(CardForm {
+            client_token: "pi_1_secret_\"2".to_owned(),
+            script_url: "https://js.psp.example/v3/".to_owned(),
+            public_key: "pk_1".to_owned(),
+            sources: vec!["https://js.psp.example".to_owned()],
+        }))
     }
 
     fn text(reply: &Reply) -> &str {
@@ -172,12 +225,32 @@ mod tests {
 
     #[test]
     fn a_payment_at_a_provider_links_there_and_one_that_is_prepared_looks_again() {
-        let at = show(StatusCode::OK, &payment(PaymentState::AtProvider, ""));
+        let at = show(StatusCode::OK, &payment(at_page(), ""));
         assert!(text(&at).contains("href=\"https://psp.example/pay?a=1&amp;b=2\""));
         assert!(!at.headers.contains_key("refresh"));
         let preparing = show(StatusCode::OK, &payment(PaymentState::Preparing, ""));
         assert_eq!(preparing.headers["refresh"], "2");
         assert!(!text(&preparing).contains("psp.example"));
+        let confirming = show(StatusCode::OK, &payment(PaymentState::Confirming, ""));
+        assert_eq!(confirming.headers["refresh"], "2");
+    }
+
+    #[test]
+    fn a_form_for_cards_lets_in_its_provider_alone() {
+        let policy =
+            |reply: &Reply| reply.headers["content-security-policy"].to_str().unwrap().to_owned();
+        let card = show(StatusCode::OK, &payment(at_card(), ""));
+        assert!(
+            policy(&card).contains(" https://js.psp.example; connect-src"),
+            "{}",
+            policy(&card)
+        );
+        assert!(text(&card).contains("data-client-token=\"pi_1_secret_&quot;2\""));
+        assert!(text(&card).contains("<script src=\"https://js.psp.example/v3/\">"));
+        for state in [PaymentState::Payable, PaymentState::Confirming, at_page()] {
+            let page = show(StatusCode::OK, &payment(state, ""));
+            assert!(!policy(&page).contains("script-src") && !text(&page).contains("<script"));
+        }
     }
 
     #[test]
@@ -187,11 +260,13 @@ mod tests {
             (PaymentState::Payable, 3),
             (PaymentState::NoProvider, 0),
             (PaymentState::Preparing, 0),
-            (PaymentState::AtProvider, 0),
+            (PaymentState::Confirming, 0),
+            (at_page(), 0),
+            (at_card(), 1),
             (PaymentState::Closed, 0),
             (moved, 0),
         ] {
-            let page = show(StatusCode::OK, &payment(state, "https://shop.example/"));
+            let page = show(StatusCode::OK, &payment(state.clone(), "https://shop.example/"));
             assert_eq!(text(&page).matches("<button").count(), buttons, "{state:?}");
             assert_eq!(text(&page).contains("href="), buttons == 0, "{state:?}");
         }

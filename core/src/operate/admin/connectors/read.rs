@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use http::{Method, StatusCode};
 use schemars::JsonSchema;
 use serde::Serialize;
+use sqlx::types::Json as JsonColumn;
 
 use super::{CONNECTORS_MAX, NAME};
 use crate::Core;
@@ -11,6 +12,7 @@ use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::Doc;
 use crate::endpoint::{Endpoint, Json};
 use crate::http::request::Input;
+use crate::money::connectors::card_element::CardElement;
 use crate::operate::admin::operator::Operator;
 use crate::platform::error::{Denial, Result};
 
@@ -30,7 +32,8 @@ impl Endpoint for ListConnectors {
                   commands are counted.",
         answer: r#"[{"name": "cards", "capabilities": ["payment.create", "payment.refund"],
             "methods": ["creditCard"], "assets": [], "lastContactAt": "2026-03-01T12:00:00Z",
-            "queueLength": 3, "oldestCommandAt": "2026-03-01T11:59:58Z", "failures": 0}]"#,
+            "queueLength": 3, "oldestCommandAt": "2026-03-01T11:59:58Z", "failures": 0,
+            "cardElement": null}]"#,
         ..Doc::NONE
     };
     type Caller = Operator;
@@ -60,7 +63,8 @@ impl Endpoint for ReadConnector {
         path: &[NAME],
         answer: r#"{"name": "cards", "capabilities": ["payment.create", "payment.refund"],
             "methods": ["creditCard"], "assets": [], "lastContactAt": "2026-03-01T12:00:00Z",
-            "queueLength": 3, "oldestCommandAt": "2026-03-01T11:59:58Z", "failures": 0}"#,
+            "queueLength": 3, "oldestCommandAt": "2026-03-01T11:59:58Z", "failures": 0,
+            "cardElement": null}"#,
         ..Doc::NONE
     };
     type Caller = Operator;
@@ -84,7 +88,8 @@ async fn find(core: &Core, name: Option<&str>) -> Result<Vec<Connector>> {
         Connector,
         r#"
         select c.name, c.capabilities, c.methods, c.assets, c.last_contact_at, c.failures,
-            q.length as "queue_length!", q.oldest as oldest_command_at
+            q.length as "queue_length!", q.oldest as oldest_command_at,
+            c.card_element as "card_element: JsonColumn<CardElement>"
         from connector c cross join lateral (
             select count(*) as length, min(o.created_at) as oldest
             from (
@@ -122,4 +127,7 @@ pub struct Connector {
     oldest_command_at: Option<DateTime<Utc>>,
     /// Results so far that were not `done`.
     failures: i64,
+    /// The provider's form for cards; null without one.
+    #[schemars(with = "Option<CardElement>")]
+    card_element: Option<JsonColumn<CardElement>>,
 }

@@ -1,0 +1,121 @@
+//! An order's payment at its provider, as the result of its `payment.create` names it.
+
+use rampart_types::{ClientId, OrderId};
+use serde_json::Value;
+use sqlx::types::Json;
+
+use crate::Core;
+use crate::money::connectors::card_element::CardElement;
+use crate::money::connectors::commands::{self, result_context};
+use crate::platform::error::Result;
+
+/// An order's payment at its provider.
+pub(super) enum ProviderPayment {
+    /// No connector was asked.
+    NotCommanded,
+    /// The connector has not answered yet.
+    Waits,
+    /// It is there.
+    At(ProviderForm),
+}
+
+/// The place where a payment is made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum ProviderForm {
+    /// The provider's form for cards, on our page.
+    Card(CardForm),
+    /// The provider's page of this URL.
+    Page(String),
+    /// Elsewhere, such as a bank.
+    Elsewhere,
+}
+
+/// A provider's form for cards, for one payment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct CardForm {
+    /// The provider's token for the payment, good for nothing else.
+    pub(super) client_token: String,
+    /// URL of the provider's script.
+    pub(super) script_url: String,
+    /// The account's public key.
+    pub(super) public_key: String,
+    /// Origins that the page lets in.
+    pub(super) sources: Vec<String>,
+}
+
+impl ProviderPayment {
+    /// The payment that a connector was asked to make for an order.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub(super) async fn find(core: &Core, client: ClientId, order: OrderId) -> Result<Self> {
+        let row = sqlx::query!(
+            r#"
+            select c.command_id, c.state, c.sealed_result,
+                (select k.card_element from connector k where k.name = c.connector)
+                    as "card_element: Json<CardElement>"
+            from command c
+            where c.client_id = $1 and c.order_id = $2 and c.kind = 'payment.create'
+            "#,
+            client.uuid(),
+            order.number(),
+        )
+        .fetch_optional(&core.db)
+        .await?;
+        let Some(row) = row else { return Ok(Self::NotCommanded) };
+        if row.state != "done" {
+            return Ok(Self::Waits);
+        }
+        let context = result_context(client.uuid(), row.command_id);
+        let result = row.sealed_result.map(|sealed| commands::open(core, &context, &sealed));
+        let result = result.transpose()?.unwrap_or_default();
+        Ok(Self::At(ProviderForm::of(&result["result"], row.card_element.map(|Json(one)| one))))
+    }
+}
+
+impl ProviderForm {
+    /// The place that a connector's result names.
+    fn of(result: &Value, element: Option<CardElement>) -> Self {
+        if let (Some(token), Some(element)) = (result["clientToken"].as_str(), element) {
+            return Self::Card(CardForm {
+                client_token: token.to_owned(),
+                sources: element.sources(),
+                script_url: element.script_url,
+                public_key: element.public_key,
+            });
+        }
+        let url = result["redirectUrl"].as_str();
+        // A connector is trusted with money, not with the page's scheme.
+        let safe = |url: &&str| url.starts_with("https://") || url.starts_with("http://127.0.0.1");
+        url.filter(safe).map_or(Self::Elsewhere, |url| Self::Page(url.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_result_names_the_place_and_the_operator_the_script() {
+        let element = || CardElement {
+            script_url: "https://js.example.com/".to_owned(),
+            public_key: "pk_1".to_owned(),
+            origins: Vec::new(),
+        };
+        let token = json!({"clientToken": "t", "scriptUrl": "https://evil.example/"});
+        let ProviderForm::Card(form) = ProviderForm::of(&token, Some(element())) else {
+            panic!("no form for cards");
+        };
+        assert_eq!((&*form.client_token, &*form.public_key), ("t", "pk_1"));
+        assert_eq!(form.sources, ["https://js.example.com"]);
+        assert_eq!(ProviderForm::of(&token, None), ProviderForm::Elsewhere);
+        let page = |url: &str| ProviderForm::of(&json!({ "redirectUrl": url }), Some(element()));
+        assert_eq!(
+            page("https://psp.example/1"),
+            ProviderForm::Page("https://psp.example/1".into())
+        );
+        assert_eq!(page("javascript:alert(1)"), ProviderForm::Elsewhere);
+    }
+}
