@@ -117,9 +117,10 @@ async fn deposits_come_to_addresses_that_the_connector_has_made() {
 async fn deposit(shop: &ChainShop, hash: &str) -> Option<Value> {
     let listed = shop.edge.admin(Method::GET, "/admin/v1/payments?partner=acme", json!({})).await;
     let listed = listed.assert_status(200).json();
-    let payments = listed["payments"].as_array().cloned();
-    payments?.into_iter().find(|payment| {
+    let mut payments = listed.as_array().unwrap().iter();
+    let found = payments.find(|payment| {
         payment["kind"] == "deposit-received"
             && payment["providerReference"].as_str().is_some_and(|known| known.starts_with(hash))
-    })
+    });
+    found.cloned()
 }

@@ -49,6 +49,13 @@ mod tests {
     }
 
     #[test]
+    fn an_amount_in_json_is_a_number_with_all_of_its_digits() {
+        let text = r#"{"amount":0.123456789012345678}"#;
+        let read: std::collections::BTreeMap<String, Decimal> = serde_json::from_str(text).unwrap();
+        assert_eq!(serde_json::json!({ "amount": read["amount"] }).to_string(), text);
+    }
+
+    #[test]
     fn what_is_finer_than_a_unit_is_no_amount() {
         assert_eq!(to_units(decimal("0.0000001"), 6), None);
         assert_eq!(to_units(decimal("1.5"), 0), None);

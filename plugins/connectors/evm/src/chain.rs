@@ -161,7 +161,8 @@ impl Chain {
         token: Address,
         account: Address,
     ) -> Result<U256, RpcError> {
-        let input = Bytes::from([&[0x70, 0xa0, 0x82, 0x31], &account.into_word()[..]].concat());
+        let account = account.into_word();
+        let input = Bytes::from([&[0x70, 0xa0, 0x82, 0x31][..], &account[..]].concat());
         self.word(token, &input).await
     }
 

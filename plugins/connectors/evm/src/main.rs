@@ -25,7 +25,7 @@ use crate::chain::Chain;
 use crate::deposits::Deposits;
 use crate::key::Signer;
 use crate::nonces::Nonces;
-use crate::rpc::Rpc;
+use crate::rpc::{Rpc, RpcError};
 use crate::settings::Settings;
 use crate::work::Worker;
 
@@ -80,14 +80,17 @@ fn open(settings: Settings) -> Result<Worker, String> {
 /// "the node" pass.
 async fn check_chain(worker: &Worker) -> Result<(), String> {
     let Worker { settings, chain, .. } = worker;
-    let silent = |error| format!("the node: {error}");
+    let silent = |error: RpcError| format!("the node: {error}");
     let id = chain.id().await.map_err(silent)?;
     if id != settings.chain.id {
         return Err(format!("chain.id: the node's is {id}"));
     }
     for (code, asset) in &settings.assets {
         let Some(token) = asset.contract else { continue };
-        let decimals = chain.token_decimals(token).await.map_err(silent)?;
+        let decimals = chain.token_decimals(token).await.map_err(|error| match error {
+            RpcError::Answer { reason, .. } => format!("assets.{code}.contract: {reason}"),
+            passing => silent(passing),
+        })?;
         if decimals != U256::from(asset.decimals) {
             return Err(format!("assets.{code}.decimals: the token's are {decimals}"));
         }

@@ -34,8 +34,8 @@ impl Transfer {
         if self.token.is_none() {
             return Bytes::new();
         }
-        let words = [&self.to.into_word()[..], &self.units.to_be_bytes::<32>()];
-        Bytes::from([&[0xa9, 0x05, 0x9c, 0xbb], words[0], words[1]].concat())
+        let (to, units) = (self.to.into_word(), self.units.to_be_bytes::<32>());
+        Bytes::from([&[0xa9, 0x05, 0x9c, 0xbb][..], &to[..], &units[..]].concat())
     }
 
     /// The transaction that carries it out.
