@@ -1,0 +1,357 @@
+//! The calls of Stripe's API.
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use rampart_connector::Secret;
+use reqwest::{Method, StatusCode};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use url::form_urlencoded;
+
+use crate::settings::StripeSettings;
+
+/// Largest answer in bytes.
+const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Longest reason, in characters.
+const REASON_CHARS_MAX: usize = 500;
+/// Objects of one page of a list.
+const PAGE_OBJECTS: u32 = 100;
+
+/// A call that did not succeed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ApiError {
+    /// Nobody knows if it had an effect, or it may succeed later.
+    #[error("{0}")]
+    Passing(String),
+    /// It had no effect, and never will have.
+    #[error("{0}")]
+    Refused(String),
+    /// There is no such object.
+    #[error("the account has no {0}")]
+    Missing(String),
+}
+
+/// A payment.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Intent {
+    pub(crate) id: String,
+    pub(crate) status: String,
+    amount: i64,
+    amount_received: Option<i64>,
+    pub(crate) currency: String,
+    pub(crate) client_secret: Option<String>,
+    created: i64,
+    pub(crate) canceled_at: Option<i64>,
+    pub(crate) cancellation_reason: Option<String>,
+    #[serde(default)]
+    pub(crate) metadata: Metadata,
+    /// The charge, or its id.
+    #[serde(default)]
+    latest_charge: Value,
+}
+
+impl Intent {
+    /// The amount that was charged, in the smallest unit.
+    pub(crate) fn charged(&self) -> i64 {
+        self.amount_received.unwrap_or(self.amount)
+    }
+
+    /// Time of the charge, in seconds since 1970; of the payment itself if it names none.
+    pub(crate) fn charged_at(&self) -> i64 {
+        self.latest_charge["created"].as_i64().unwrap_or(self.created)
+    }
+}
+
+/// Our own notes on a payment or a refund.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Metadata {
+    pub(crate) order: Option<String>,
+    pub(crate) partner: Option<String>,
+    pub(crate) command: Option<String>,
+}
+
+/// A refund.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Refund {
+    pub(crate) id: String,
+    /// `succeeded`, `pending`, `requires_action`, `failed` or `canceled`.
+    pub(crate) status: Option<String>,
+    pub(crate) amount: i64,
+    pub(crate) currency: String,
+    pub(crate) created: i64,
+    pub(crate) payment_intent: Option<String>,
+    pub(crate) failure_reason: Option<String>,
+    #[serde(default)]
+    pub(crate) metadata: Metadata,
+}
+
+/// A dispute.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Dispute {
+    pub(crate) id: String,
+    pub(crate) status: String,
+    pub(crate) amount: i64,
+    pub(crate) currency: String,
+    pub(crate) created: i64,
+    pub(crate) payment_intent: Option<String>,
+    pub(crate) reason: Option<String>,
+}
+
+/// News of the account: the kind, and the object that it is about.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Event {
+    pub(crate) id: String,
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
+    pub(crate) created: i64,
+    pub(crate) data: EventData,
+}
+
+/// What is kept of an event's content: the object is read anew.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct EventData {
+    pub(crate) object: EventObject,
+}
+
+/// The object that an event is about.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct EventObject {
+    pub(crate) id: Option<String>,
+    pub(crate) payment_intent: Option<String>,
+}
+
+/// A page of a list.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Page<T> {
+    pub(crate) data: Vec<T>,
+    #[serde(default)]
+    pub(crate) has_more: bool,
+}
+
+/// A client of the API.
+#[derive(Debug)]
+pub(crate) struct Stripe {
+    http: reqwest::Client,
+    url: String,
+    key: Secret,
+}
+
+impl Stripe {
+    /// A client with the account's secret key, which is read now.
+    ///
+    /// # Errors
+    /// One sentence when the key cannot be read.
+    pub(crate) fn new(settings: &StripeSettings) -> Result<Self, String> {
+        let key = settings.secret_key.read();
+        let key = key.map_err(|error| format!("stripe.secret_key: {error}"))?;
+        let http = reqwest::Client::builder()
+            .timeout(Duration::from_secs(settings.timeout_seconds))
+            .redirect(reqwest::redirect::Policy::none())
+            .no_proxy()
+            .build()
+            .map_err(|error| format!("cannot make an HTTP client: {error}"))?;
+        let url = format!("{}/v1/", settings.url.trim_end_matches('/'));
+        Ok(Self { http, url, key })
+    }
+
+    /// Checks that the account takes the key.
+    ///
+    /// # Errors
+    /// One sentence for a person.
+    pub(crate) async fn check(&self) -> Result<(), String> {
+        let balance: Result<Value, _> = self.call(Method::GET, "balance", &[], None).await;
+        balance.map(|_| ()).map_err(|error| format!("stripe: {error}"))
+    }
+
+    /// Reads a payment with its charge.
+    pub(crate) async fn intent(&self, id: &str) -> Result<Intent, ApiError> {
+        let query = [("expand[]", "latest_charge".to_owned())];
+        self.call(Method::GET, &path("payment_intents", id)?, &query, None).await
+    }
+
+    /// Makes a payment.
+    pub(crate) async fn create_intent(
+        &self,
+        members: &[(&str, String)],
+        key: &str,
+    ) -> Result<Intent, ApiError> {
+        self.call(Method::POST, "payment_intents", members, Some(key)).await
+    }
+
+    /// Has nobody pay any more.
+    pub(crate) async fn cancel_intent(&self, id: &str, key: &str) -> Result<Intent, ApiError> {
+        let path = format!("{}/cancel", path("payment_intents", id)?);
+        self.call(Method::POST, &path, &[], Some(key)).await
+    }
+
+    /// Gives money back.
+    pub(crate) async fn create_refund(
+        &self,
+        members: &[(&str, String)],
+        key: &str,
+    ) -> Result<Refund, ApiError> {
+        self.call(Method::POST, "refunds", members, Some(key)).await
+    }
+
+    /// Reads a refund.
+    pub(crate) async fn refund(&self, id: &str) -> Result<Refund, ApiError> {
+        self.call(Method::GET, &path("refunds", id)?, &[], None).await
+    }
+
+    /// Every refund of a payment.
+    pub(crate) async fn refunds(&self, intent: &str) -> Result<Vec<Refund>, ApiError> {
+        let mut refunds: Vec<Refund> = Vec::new();
+        loop {
+            let mut query =
+                vec![("payment_intent", intent.to_owned()), ("limit", PAGE_OBJECTS.to_string())];
+            query.extend(refunds.last().map(|last| ("starting_after", last.id.clone())));
+            let page: Page<Refund> = self.call(Method::GET, "refunds", &query, None).await?;
+            let is_last = !page.has_more || page.data.is_empty();
+            refunds.extend(page.data);
+            if is_last {
+                return Ok(refunds);
+            }
+        }
+    }
+
+    /// Reads a dispute.
+    pub(crate) async fn dispute(&self, id: &str) -> Result<Dispute, ApiError> {
+        self.call(Method::GET, &path("disputes", id)?, &[], None).await
+    }
+
+    /// A page of the events since a time in seconds since 1970, behind the event `after`.
+    pub(crate) async fn events(
+        &self,
+        since: i64,
+        after: Option<&str>,
+    ) -> Result<Page<Event>, ApiError> {
+        let mut query =
+            vec![("created[gte]", since.to_string()), ("limit", PAGE_OBJECTS.to_string())];
+        query.extend(after.map(|after| ("starting_after", after.to_owned())));
+        self.call(Method::GET, "events", &query, None).await
+    }
+
+    /// One call. Members of a POST are its form, of a GET its query.
+    async fn call<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        members: &[(&str, String)],
+        idempotency_key: Option<&str>,
+    ) -> Result<T, ApiError> {
+        let encoded =
+            form_urlencoded::Serializer::new(String::new()).extend_pairs(members).finish();
+        let mut url = format!("{}{path}", self.url);
+        let is_form = method == Method::POST;
+        if !is_form && !encoded.is_empty() {
+            url = format!("{url}?{encoded}");
+        }
+        let mut request = self.http.request(method, url).bearer_auth(self.key.expose());
+        if is_form {
+            let kind = "application/x-www-form-urlencoded";
+            request = request.header("content-type", kind).body(encoded);
+        }
+        if let Some(key) = idempotency_key {
+            request = request.header("idempotency-key", key);
+        }
+        let mut answer = request.send().await.map_err(silent)?;
+        let status = answer.status();
+        let mut body = Vec::new();
+        while let Some(chunk) = answer.chunk().await.map_err(silent)? {
+            if body.len() + chunk.len() > ANSWER_BYTES_MAX {
+                return Err(ApiError::Passing("the provider's answer is too large".to_owned()));
+            }
+            body.extend_from_slice(&chunk);
+        }
+        if !status.is_success() {
+            return Err(refusal(status, path, &body));
+        }
+        let unreadable = |error| ApiError::Passing(format!("cannot read the provider: {error}"));
+        serde_json::from_slice(&body).map_err(unreadable)
+    }
+}
+
+/// The path of an object. Its id comes from outside and must not lead elsewhere.
+fn path(collection: &str, id: &str) -> Result<String, ApiError> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if id.is_empty() || !id.chars().all(plain) {
+        return Err(ApiError::Missing(format!("object with such an id in {collection}")));
+    }
+    Ok(format!("{collection}/{id}"))
+}
+
+/// A call without an answer. The URL may hold an id, the key is never in it.
+fn silent(error: impl Display) -> ApiError {
+    ApiError::Passing(format!("the provider does not answer: {error}"))
+}
+
+/// The meaning of an answer that is no success.
+fn refusal(status: StatusCode, path: &str, body: &[u8]) -> ApiError {
+    let document: Value = serde_json::from_slice(body).unwrap_or_default();
+    let message = document["error"]["message"].as_str().unwrap_or("it gives no reason");
+    let message: String = message.chars().take(REASON_CHARS_MAX).collect();
+    match status {
+        // The account's own message repeats a part of the key.
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+            ApiError::Passing("the provider refuses the secret key".to_owned())
+        }
+        StatusCode::NOT_FOUND => ApiError::Missing(path.to_owned()),
+        // 409: another call with the same idempotency key is still at work.
+        StatusCode::CONFLICT | StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => {
+            ApiError::Passing(format!("the provider is busy: {message}"))
+        }
+        status if status.is_client_error() => {
+            ApiError::Refused(format!("the provider refuses: {message}"))
+        }
+        status => ApiError::Passing(format!("the provider answers {status}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_a_refusal_for_good_ends_a_command() {
+        let body = json!({"error": {"message": "Invalid key sk_live_abc"}}).to_string();
+        let of = |status: u16| {
+            refusal(StatusCode::from_u16(status).unwrap(), "refunds", body.as_bytes())
+        };
+        for status in [401, 403, 408, 409, 429, 500, 502, 503] {
+            let error = of(status);
+            assert!(matches!(error, ApiError::Passing(_)), "{status}: {error}");
+        }
+        for status in [400, 402, 422] {
+            assert!(matches!(of(status), ApiError::Refused(_)), "{status}");
+        }
+        assert_eq!(of(404), ApiError::Missing("refunds".to_owned()));
+        assert!(!of(401).to_string().contains("sk_"), "a key is never repeated");
+        assert!(matches!(refusal(StatusCode::BAD_REQUEST, "x", b"<html>"), ApiError::Refused(_)));
+    }
+
+    #[test]
+    fn an_id_leads_nowhere_else() {
+        assert_eq!(path("refunds", "re_1").unwrap(), "refunds/re_1");
+        for id in ["", "../balance", "re_1/x", "re_1?x=1", "re 1", "é"] {
+            assert!(path("refunds", id).is_err(), "{id}");
+        }
+    }
+
+    #[test]
+    fn a_charge_is_read_expanded_or_not() {
+        let intent = |charge: Value| {
+            let document = json!({"id": "pi_1", "status": "succeeded", "amount": 100,
+                "amount_received": 90, "currency": "eur", "created": 5, "latest_charge": charge,
+                "metadata": {"order": "7", "other": "x"}});
+            Intent::deserialize(document).unwrap()
+        };
+        assert_eq!(intent(json!({"created": 9})).charged_at(), 9);
+        assert_eq!(intent(json!("ch_1")).charged_at(), 5);
+        assert_eq!(intent(Value::Null).charged(), 90);
+        assert_eq!(intent(Value::Null).metadata.order.as_deref(), Some("7"));
+    }
+}

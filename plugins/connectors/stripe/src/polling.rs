@@ -1,0 +1,114 @@
+//! The second source of facts: the account's events, looked at in turns. It finds what a lost webhook
+//! would have told, and all that happened while the connector was away.
+
+use std::collections::HashMap;
+use std::time::{Duration, SystemTime};
+
+use rampart_connector::pace::pause;
+
+use crate::Connector;
+use crate::api::{ApiError, Event};
+use crate::settings::PollingSettings;
+
+/// Events are looked at once more for so long after their time, in seconds: the provider may list
+/// one later than a younger one.
+const OVERLAP_SECONDS: i64 = 300;
+
+/// Looks at the account's events without end.
+///
+/// # Errors
+/// When the clock is before 1970.
+pub(crate) async fn poll(connector: &Connector, settings: &PollingSettings) -> Result<(), String> {
+    let lookback = i64::try_from(settings.lookback_seconds).unwrap_or(i64::MAX);
+    let mut seen = Seen { since: now()?.saturating_sub(lookback), ids: HashMap::new() };
+    loop {
+        match connector.events_since(seen.since).await {
+            Ok(events) => seen.take(connector, events).await,
+            Err(error) => tracing::warn!(%error, "the account's events cannot be read"),
+        }
+        pause(Duration::from_secs(settings.interval_seconds)).await;
+    }
+}
+
+/// Seconds since 1970.
+#[expect(clippy::disallowed_methods, reason = "the provider's events are asked for by time")]
+pub(crate) fn now() -> Result<i64, String> {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let since = since.map_err(|_| "the clock is before 1970".to_owned())?;
+    Ok(i64::try_from(since.as_secs()).unwrap_or(i64::MAX))
+}
+
+impl Connector {
+    /// The account's events since a time, oldest first.
+    async fn events_since(&self, since: i64) -> Result<Vec<Event>, ApiError> {
+        let mut events: Vec<Event> = Vec::new();
+        loop {
+            let after = events.last().map(|event| event.id.clone());
+            let page = self.stripe.events(since, after.as_deref()).await?;
+            let is_last = !page.has_more || page.data.is_empty();
+            events.extend(page.data);
+            if is_last {
+                // Of one second, the order is the provider's.
+                events.reverse();
+                events.sort_by_key(|event| event.created);
+                return Ok(events);
+            }
+        }
+    }
+}
+
+/// Events that need no second look.
+struct Seen {
+    /// Time from which events are looked at, in seconds since 1970.
+    since: i64,
+    /// Those since then that were taken, with their times.
+    ids: HashMap<String, i64>,
+}
+
+impl Seen {
+    /// Takes events, oldest first, up to one that cannot be taken yet.
+    async fn take(&mut self, connector: &Connector, events: Vec<Event>) {
+        for event in events {
+            if self.ids.contains_key(&event.id) {
+                continue;
+            }
+            if connector.take(&event).await.is_err() {
+                return;
+            }
+            self.remember(event);
+        }
+    }
+
+    fn remember(&mut self, event: Event) {
+        self.ids.insert(event.id, event.created);
+        self.since = self.since.max(event.created.saturating_sub(OVERLAP_SECONDS));
+        self.ids.retain(|_, created| *created >= self.since);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize as _;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_was_taken_is_remembered_as_long_as_it_is_listed() {
+        let event = |id: &str, created: i64| {
+            let document = json!({"id": id, "type": "x", "created": created,
+                "data": {"object": {"id": "pi_1"}}});
+            Event::deserialize(document).unwrap()
+        };
+        let mut seen = Seen { since: 0, ids: HashMap::new() };
+        seen.remember(event("a", 1_000));
+        assert_eq!((seen.since, seen.ids.len()), (700, 1));
+        seen.remember(event("b", 1_300));
+        assert_eq!((seen.since, seen.ids.len()), (1_000, 2));
+        seen.remember(event("late", 1_100));
+        assert_eq!((seen.since, seen.ids.len()), (1_000, 3), "time does not go back");
+        seen.remember(event("c", 1_301));
+        assert_eq!((seen.since, seen.ids.len()), (1_001, 3));
+        assert!(!seen.ids.contains_key("a"));
+    }
+}
