@@ -48,10 +48,13 @@ impl ChainShop {
         })
         .await;
         let partner = edge.partner("acme").await.authenticated().await;
-        let cards = add(&edge, "cards", &["payment.create"]).await;
+        let cards = add(&edge, "cards", &["payment.create", "transfer.send"]).await;
         let chain = add(&edge, "chain", &["payout.send", "deposit.address"]).await;
-        let mut routes = vec![json!({"partner": "acme", "method": "creditCard", "direction": "in",
-            "connector": "cards"})];
+        let mut routes = Vec::new();
+        for (method, direction) in [("creditCard", "in"), ("bankTransfer", "out")] {
+            routes.push(json!({"partner": "acme", "method": method, "direction": direction,
+                "connector": "cards"}));
+        }
         for (asset, direction) in [("ETH", "in"), ("ETH", "out"), ("USDC", "in"), ("USDC", "out")] {
             routes.push(json!({"partner": "acme", "asset": asset, "direction": direction,
                 "connector": "chain"}));
@@ -111,7 +114,8 @@ deposits.keys.seed.file = "$FOLDER/seed"
     pub async fn pay(&self, count: usize) {
         let mut paid = 0;
         until("the orders are paid", Duration::from_secs(60), async || {
-            let lease = json!({"max": 100, "waitSeconds": 1, "leaseSeconds": 60});
+            let lease = json!({"max": 100, "waitSeconds": 1, "leaseSeconds": 60,
+                "kinds": ["payment.create"]});
             let leased = self.cards(Method::POST, "commands/lease", lease).await;
             for command in leased.as_array().unwrap() {
                 self.pay_one(command).await;
