@@ -1,18 +1,16 @@
 //! A statement beside the books of its connector: what is new is recorded, and what only one side
 //! has is listed.
 
-pub(crate) mod statement;
-
 use std::collections::HashSet;
 
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
-use self::statement::Line;
 use crate::Core;
 use crate::money::payments::report::{PaymentKind, Recorded, Report};
 use crate::money::payments::{record, store::currency_of};
 use crate::platform::error::{Error, Result};
+use rampart_statement::Line;
 use rampart_types::JsonDecimal;
 
 /// Most differences that are listed.
@@ -63,8 +61,9 @@ pub(crate) async fn reconcile(
     let mut seen = HashSet::new();
     let days: Vec<_> = lines.iter().filter_map(Line::at).collect();
     for line in lines {
-        seen.insert(line.provider_reference.clone());
-        let booked = find(core, connector, &line.provider_reference).await?;
+        let references = references(&line);
+        let booked = find(core, connector, &references).await?;
+        seen.extend(references);
         let same =
             |payment: &&Booked| payment.amount == line.amount && payment.currency == line.currency;
         if booked.iter().any(|payment| same(&payment)) {
@@ -117,8 +116,19 @@ fn difference(side: &str, line: &Line, booked: Option<Decimal>) -> Difference {
     }
 }
 
-/// The payments of this reference; a transfer's begin stands for its end.
-async fn find(core: &Core, connector: &str, reference: &str) -> Result<Vec<Booked>> {
+/// The references that a payment of the line may have: the bank's; and of a transfer of ours, that
+/// left or came back, our own. An incoming one names what its payer likes.
+fn references(line: &Line) -> Vec<String> {
+    let mut references = vec![line.provider_reference.clone()];
+    let is_ours = line.amount < Decimal::ZERO || !line.return_reason.is_empty();
+    if is_ours && !line.end_to_end_id.is_empty() {
+        references.push(line.end_to_end_id.clone());
+    }
+    references
+}
+
+/// The payments of these references; a transfer's begin stands for its end.
+async fn find(core: &Core, connector: &str, references: &[String]) -> Result<Vec<Booked>> {
     let rows = sqlx::query_as!(
         Booked,
         r#"
@@ -126,13 +136,13 @@ async fn find(core: &Core, connector: &str, reference: &str) -> Result<Vec<Booke
             case when kind in ('received', 'transfer-returned') then amount else -amount end
                 as "amount!"
         from payment
-        where connector = $1 and provider_reference = $2
+        where connector = $1 and provider_reference = any ($2)
             and kind in ('received', 'refunded', 'transfer-sent', 'transfer-completed',
                 'transfer-returned', 'disputed')
         order by recorded_at, payment_id
         "#,
         connector,
-        reference,
+        references,
     )
     .fetch_all(&core.db)
     .await?;

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use http::{Method, StatusCode};
+use rampart_statement::{self as statement, Line, Unreadable};
 use ring::digest;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,7 +17,6 @@ use crate::endpoint::openapi::doc::{Doc, Kind, required};
 use crate::endpoint::{Body, Created, Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::request::Input;
-use crate::money::reconciliation::statement::{self, Line, Unreadable};
 use crate::money::reconciliation::{Difference, reconcile};
 use crate::operate::admin::operator::Operator;
 use crate::platform::audit::{self, Entry};

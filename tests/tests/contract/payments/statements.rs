@@ -70,3 +70,34 @@ async fn what_is_no_statement_is_refused() {
         context.admin_bytes(Method::POST, PATH, body).await.assert_status(422);
     }
 }
+
+#[tokio::test]
+async fn transfers_are_known_by_the_id_that_we_gave_them() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    let sent =
+        json!({"kind": "transfer-sent", "amount": 100, "occurredAt": "2026-03-01T09:00:00Z"});
+    pay(&context, "T1", sent).await.assert_status(201);
+    let entry = |side: &str, reference: &str, returned: &str| {
+        format!(
+            "<Ntry><Amt Ccy=\"EUR\">100</Amt><CdtDbtInd>{side}</CdtDbtInd><Sts>BOOK</Sts>\
+             <BookgDt><Dt>2026-03-01</Dt></BookgDt><AcctSvcrRef>{reference}</AcctSvcrRef><NtryDtls>\
+             <TxDtls><Refs><EndToEndId>T1</EndToEndId></Refs>{returned}</TxDtls></NtryDtls></Ntry>"
+        )
+    };
+    let statement = |entries: &str| {
+        format!("<Document><BkToCstmrStmt><Stmt>{entries}</Stmt></BkToCstmrStmt></Document>")
+    };
+    let debit = entry("DBIT", "bank-1", "");
+    let made = reconcile(&context, &statement(&debit)).await;
+    assert_eq!((&made["matched"], &made["differences"]), (&json!(1), &json!([])));
+    // Only its connector knows what it is that comes back.
+    let returned = entry("CRDT", "bank-2", "<RtrInf><Rsn><Cd>AC04</Cd></Rsn></RtrInf>");
+    let made = reconcile(&context, &statement(&format!("{debit}{returned}"))).await;
+    assert_eq!((&made["matched"], &made["recorded"]), (&json!(1), &json!(0)));
+    assert_eq!(made["differences"][0]["side"], "amount");
+    // A payer may write what it likes.
+    let paid = entry("CRDT", "bank-3", "");
+    let made = reconcile(&context, &statement(&paid)).await;
+    assert_eq!(made["recorded"], 1);
+}

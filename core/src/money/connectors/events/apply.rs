@@ -2,6 +2,7 @@
 
 use super::report::{EventKind, Report};
 use crate::Core;
+use crate::money::connectors::commands::CommandKind;
 use crate::money::connectors::deposits;
 use crate::money::connectors::payouts::command_payout;
 use crate::money::connectors::settlement::{self, Fact, OrderAmounts, order_id};
@@ -74,10 +75,9 @@ pub(super) async fn apply(
         raw: Some(report.raw.to_string()),
     };
     let recorded = settlement::record(conn, core, fact).await?;
-    if kind == PaymentKind::PayoutFailed
-        && let Some(order) = order
-    {
-        end_payout(conn, recorded.client, order).await?;
+    // A repetition must not end the payout that was commanded after the one that it tells of.
+    if let (Some(ended), Some(order), false) = (ended_command(kind), order, recorded.duplicate) {
+        end_payout(conn, (recorded.client, order), ended).await?;
     }
     if kind == PaymentKind::Received
         && let Some(order) = order
@@ -161,13 +161,28 @@ async fn order_of_command(
     order_id(found.flatten())
 }
 
-/// Marks the payout of an order as one that has not sent its coins.
-async fn end_payout(conn: &mut Connection, client: ClientId, order: OrderId) -> Result<()> {
+/// The kind of command that has sent nothing after all, by such a payment.
+const fn ended_command(kind: PaymentKind) -> Option<CommandKind> {
+    match kind {
+        PaymentKind::PayoutFailed => Some(CommandKind::PayoutSend),
+        PaymentKind::TransferReturned => Some(CommandKind::TransferSend),
+        _ => None,
+    }
+}
+
+/// Marks the payout of an order, of coins or of money, as one that has sent nothing: a release may
+/// command another one.
+async fn end_payout(
+    conn: &mut Connection,
+    (client, order): (ClientId, OrderId),
+    kind: CommandKind,
+) -> Result<()> {
     sqlx::query!(
         "update command set state = 'rejected' \
-         where client_id = $1 and order_id = $2 and kind = 'payout.send' and state = 'done'",
+         where client_id = $1 and order_id = $2 and kind = $3 and state = 'done'",
         client.uuid(),
         order.number(),
+        kind.as_str(),
     )
     .execute(conn)
     .await?;

@@ -5,14 +5,17 @@ use chrono::NaiveDate;
 use quick_xml::Reader;
 use quick_xml::escape::unescape;
 use quick_xml::events::{BytesStart, Event};
-use rampart_types::decimal::parse;
 
-use super::{LINES_MAX, Line, Unreadable, bounded};
+use super::{LINES_MAX, Line, Unreadable, amount, bounded};
 
 /// Most elements within each other.
 const DEPTH_MAX: usize = 32;
 /// Longest text of an element that is read, in bytes.
 const TEXT_BYTES_MAX: usize = 4 * 1024;
+/// Reason of a return that has none.
+const UNKNOWN_REASON: &str = "NARR";
+/// Reason of an entry that takes an earlier one back.
+const REVERSAL: &str = "reversal";
 
 /// Reads the booked entries. One with details of several transactions is a line for each.
 pub(super) fn read(text: &str) -> Result<Vec<Line>, Unreadable> {
@@ -77,6 +80,8 @@ struct Statement {
     /// The text of the element that is open.
     text: String,
     currency: String,
+    /// IBAN of the account.
+    account: String,
     is_camt: bool,
     entry: Entry,
     details: Option<Details>,
@@ -88,6 +93,8 @@ struct Entry {
     line: Line,
     is_debit: bool,
     is_booked: bool,
+    /// The bank takes an earlier entry back.
+    is_reversal: bool,
     details: Vec<Details>,
 }
 
@@ -110,6 +117,7 @@ impl Statement {
         self.text.clear();
         match path.last().map(String::as_str) {
             Some("BkToCstmrStmt") => self.is_camt = true,
+            Some("Stmt") => self.account.clear(),
             Some("Ntry") => self.entry = Entry { is_booked: true, ..Entry::default() },
             Some("TxDtls") => self.details = Some(Details::default()),
             Some("Amt") => {
@@ -123,7 +131,13 @@ impl Statement {
 
     fn end(&mut self, path: &[String]) -> Result<(), &'static str> {
         let text = std::mem::take(&mut self.text);
-        let Some(names) = within_entry(path) else { return Ok(()) };
+        let Some(names) = within_entry(path) else {
+            let names: Vec<&str> = path.iter().map(String::as_str).collect();
+            if let [.., "Stmt", "Acct", "Id", "IBAN"] = names[..] {
+                self.account = bounded(text.trim());
+            }
+            return Ok(());
+        };
         match self.details.as_mut().filter(|_| names.contains(&"TxDtls")) {
             Some(details) => {
                 let at = names.iter().position(|name| *name == "TxDtls").unwrap_or_default();
@@ -135,7 +149,9 @@ impl Statement {
             None => self.entry.read(&names, text.trim(), &self.currency)?,
         }
         if names.is_empty() {
-            self.lines.extend(std::mem::take(&mut self.entry).lines());
+            for line in std::mem::take(&mut self.entry).lines() {
+                self.lines.push(Line { account: self.account.clone(), ..line });
+            }
         }
         Ok(())
     }
@@ -145,10 +161,11 @@ impl Entry {
     fn read(&mut self, names: &[&str], text: &str, currency: &str) -> Result<(), &'static str> {
         match names {
             ["Amt"] => {
-                self.line.amount = parse(text).ok_or("an amount is not a number")?;
+                self.line.amount = amount(text).ok_or("an amount is not a number")?;
                 currency.clone_into(&mut self.line.currency);
             }
             ["CdtDbtInd"] => self.is_debit = text == "DBIT",
+            ["RvslInd"] => self.is_reversal = matches!(text, "true" | "1"),
             // In version 2 a code, later an element with one.
             ["Sts"] if !text.is_empty() => self.is_booked = text == "BOOK",
             ["Sts", "Cd"] => self.is_booked = text == "BOOK",
@@ -182,6 +199,9 @@ impl Entry {
                 line.currency.clone_from(&self.line.currency);
             }
             line.date = self.line.date;
+            if line.return_reason.is_empty() && self.is_reversal {
+                REVERSAL.clone_into(&mut line.return_reason);
+            }
             if line.provider_reference.is_empty() && !several {
                 line.provider_reference.clone_from(&self.line.provider_reference);
             }
@@ -205,7 +225,7 @@ impl Details {
         let line = &mut self.line;
         match names {
             ["Amt"] | ["AmtDtls", "TxAmt", "Amt"] => {
-                line.amount = parse(text).ok_or("an amount is not a number")?;
+                line.amount = amount(text).ok_or("an amount is not a number")?;
                 currency.clone_into(&mut line.currency);
                 self.has_amount = true;
             }
@@ -218,8 +238,15 @@ impl Details {
                 let before = if line.reference.is_empty() { "" } else { "; " };
                 line.reference = bounded(&format!("{}{before}{text}", line.reference));
             }
-            ["Refs", "EndToEndId"] if text != "NOTPROVIDED" && line.reference.is_empty() => {
-                line.reference = bounded(text);
+            ["Refs", "EndToEndId"] if text != "NOTPROVIDED" => {
+                line.end_to_end_id = bounded(text);
+                if line.reference.is_empty() {
+                    line.reference = bounded(text);
+                }
+            }
+            ["RtrInf", "Rsn", "Cd" | "Prtry"] => line.return_reason = bounded(text),
+            ["RtrInf"] if line.return_reason.is_empty() => {
+                UNKNOWN_REASON.clone_into(&mut line.return_reason);
             }
             ["RltdPties", "Dbtr" | "Cdtr", .., "Nm"] => line.name = bounded(text),
             ["RltdPties", "DbtrAcct" | "CdtrAcct", "Id", "IBAN"] => line.iban = bounded(text),
@@ -267,10 +294,28 @@ mod tests {
             provider_reference: "bank-1".to_owned(),
             name: "A. Lovelace & Co".to_owned(),
             iban: "NL58ABNA0000000001".to_owned(),
+            ..Line::default()
         };
         assert_eq!(lines.len(), 2, "{lines:?}");
         assert_eq!(lines[0], expected);
         assert_eq!(lines[1].amount, Decimal::from(-250));
+    }
+
+    #[test]
+    fn a_returned_transfer_names_itself_the_reason_and_the_account() {
+        let returned = ENTRY.replace("NOTPROVIDED", "T0199").replace(
+            "<RmtInf>",
+            "<RtrInf><Rsn><Cd>AC04</Cd></Rsn><AddtlInf>closed</AddtlInf></RtrInf><RmtInf>",
+        );
+        let bare = returned.replace("<Rsn><Cd>AC04</Cd></Rsn>", "");
+        let reversed = ENTRY.replace("<Sts>", "<RvslInd>true</RvslInd><Sts>");
+        let account = "<Acct><Id><IBAN>NL02ABNA0123456789</IBAN></Id></Acct>";
+        let lines = read(&statement(&format!("{account}{ENTRY}{returned}{bare}{reversed}")));
+        let lines = lines.unwrap();
+        let reasons: Vec<_> = lines.iter().map(|line| &*line.return_reason).collect();
+        assert_eq!(reasons, ["", "AC04", "NARR", "reversal"]);
+        assert_eq!((&*lines[0].end_to_end_id, &*lines[1].end_to_end_id), ("", "T0199"));
+        assert!(lines.iter().all(|line| line.account == "NL02ABNA0123456789"));
     }
 
     #[test]

@@ -3,10 +3,9 @@
 
 use chrono::NaiveDate;
 use csv::{ReaderBuilder, Trim};
-use rampart_types::decimal::parse;
 use serde::Deserialize;
 
-use super::{LINES_MAX, Line, Unreadable, bounded};
+use super::{LINES_MAX, Line, Unreadable, amount, bounded};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -49,17 +48,14 @@ fn line(number: usize, row: Result<Row, csv::Error>) -> Result<Line, Unreadable>
     }
     Ok(Line {
         date: Some(date.map_err(|_| wrong("date: not as 2026-03-01"))?),
-        amount: signed(&row.amount).ok_or_else(|| wrong("amount: not a number"))?,
+        amount: amount(&row.amount).ok_or_else(|| wrong("amount: not a number"))?,
         currency: row.currency,
         reference: bounded(&row.reference),
         provider_reference: bounded(&row.provider_reference),
         name: bounded(&row.name),
         iban: bounded(&row.iban),
+        ..Line::default()
     })
-}
-
-fn signed(text: &str) -> Option<rust_decimal::Decimal> {
-    parse(text.strip_prefix('+').unwrap_or(text))
 }
 
 #[cfg(test)]

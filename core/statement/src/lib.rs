@@ -1,0 +1,186 @@
+//! Statements of accounts: ISO 20022 camt.053, or CSV with named columns. The bytes come from
+//! outside; every part of them is bounded.
+//!
+//! The edge's reconciliation and the connector of bank accounts read statements by this package
+//! alone: a line has the same name for both, so that what one has recorded the other does not
+//! record again.
+
+mod camt;
+mod columns;
+
+use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
+use ring::digest;
+use rust_decimal::Decimal;
+
+/// Most lines of a statement.
+pub const LINES_MAX: usize = 10_000;
+/// Longest text of a line that is kept, in characters.
+const TEXT_CHARS_MAX: usize = 255;
+/// Longest amount, in bytes.
+const AMOUNT_BYTES_MAX: usize = 32;
+/// Digits of an order's number in a payment reference.
+const ORDER_DIGITS: usize = 16;
+
+/// A booked line of a statement. Texts are empty where the statement has none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Line {
+    /// IBAN of the account; empty in CSV.
+    pub account: String,
+    /// Day of the booking.
+    pub date: Option<NaiveDate>,
+    /// In whole units of the currency; negative for what left the account.
+    pub amount: Decimal,
+    /// Its code, such as `EUR`.
+    pub currency: String,
+    /// The payer's words.
+    pub reference: String,
+    /// The bank's own name for it; made of the line's contents where the bank gives none.
+    pub provider_reference: String,
+    /// The other side's name.
+    pub name: String,
+    /// The other side's account.
+    pub iban: String,
+    /// The payer's own id of the transfer. Anybody can write anything into it.
+    pub end_to_end_id: String,
+    /// The bank's reason for which a transfer came back, such as `AC04`; empty for any other line.
+    pub return_reason: String,
+}
+
+impl Line {
+    /// The number of the order that the payer has written: a run of sixteen digits, with blanks or
+    /// not.
+    #[must_use]
+    pub fn order_digits(&self) -> Option<String> {
+        let mut run = String::new();
+        for c in self.reference.chars().chain(['.']) {
+            match c {
+                '0'..='9' => run.push(c),
+                ' ' | '-' => {}
+                _ if run.len() == ORDER_DIGITS => return Some(run),
+                _ => run.clear(),
+            }
+        }
+        None
+    }
+
+    /// The begin of its day.
+    #[must_use]
+    pub fn at(&self) -> Option<DateTime<Utc>> {
+        Some(self.date?.and_time(NaiveTime::MIN).and_utc())
+    }
+
+    /// The contents that tell a line without a name from others.
+    fn contents(&self) -> String {
+        let Self { date, amount, currency, reference, iban, .. } = self;
+        format!("{date:?}/{amount}/{currency}/{reference}/{iban}")
+    }
+
+    /// Names it by its contents; `nth` tells equal ones apart.
+    fn named(mut self, nth: usize) -> Self {
+        let text = format!("{}/{nth}", self.contents());
+        let digest = digest::digest(&digest::SHA256, text.as_bytes());
+        self.provider_reference = format!("line-{}", hex::encode(&digest.as_ref()[..16]));
+        self
+    }
+}
+
+/// The reason that a statement cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreadable(pub String);
+
+impl std::fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unreadable {}
+
+/// The lines of a statement in either format.
+///
+/// # Errors
+/// In one sentence, with the place.
+pub fn read(bytes: &[u8]) -> Result<Vec<Line>, Unreadable> {
+    let text = std::str::from_utf8(bytes).map_err(|_| Unreadable("it is not UTF-8".to_owned()))?;
+    let text = text.trim_start_matches('\u{feff}').trim_start();
+    let lines = if text.starts_with('<') { camt::read(text)? } else { columns::read(text)? };
+    if lines.len() > LINES_MAX {
+        return Err(Unreadable(format!("it has more than {LINES_MAX} lines")));
+    }
+    let mut seen = std::collections::HashMap::new();
+    let named = lines.into_iter().map(|line| {
+        if !line.provider_reference.is_empty() {
+            return line;
+        }
+        let nth = seen.entry(line.contents()).or_insert(0_usize);
+        *nth += 1;
+        line.named(*nth)
+    });
+    Ok(named.collect())
+}
+
+/// The first characters of a text, without those of control.
+fn bounded(text: &str) -> String {
+    text.trim().chars().filter(|c| !c.is_control()).take(TEXT_CHARS_MAX).collect()
+}
+
+/// A number as banks write it: digits, with a point or not. `None` for anything else.
+fn amount(text: &str) -> Option<Decimal> {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    if text.len() > AMOUNT_BYTES_MAX || !is_number(whole) || !is_number(fraction) {
+        return None;
+    }
+    Decimal::from_str_exact(text).ok().map(|amount| amount.normalize())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn digits(reference: &str) -> Option<String> {
+        Line { reference: reference.to_owned(), ..Line::default() }.order_digits()
+    }
+
+    #[test]
+    fn the_orders_number_is_found_in_what_people_write() {
+        let number = Some("1234567890123456".to_owned());
+        for text in [
+            "1234567890123456",
+            "Order 1234 5678 9012 3456, thanks",
+            "/RFB/1234567890123456/",
+            "ref 1234-5678-9012-3456.",
+        ] {
+            assert_eq!(digits(text), number, "{text}");
+        }
+        for text in ["", "123456789012345", "12345678901234567", "NL58ABNA0000000001"] {
+            assert_eq!(digits(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn amounts_are_digits_with_a_point_or_not() {
+        for (text, expected) in [("250.00", "250"), ("-0.10", "-0.1"), ("+7", "7")] {
+            assert_eq!(amount(text).unwrap().to_string(), expected);
+        }
+        for text in ["", "1e2", ".5", "5.", "1,5", "--1", " 1", "NaN", &"9".repeat(33)] {
+            assert_eq!(amount(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn equal_payments_of_two_people_are_two_lines() {
+        let csv = "date,amount,currency,name\n2026-03-01,50,EUR,Ada\n2026-03-01,50,EUR,Bob\n";
+        let lines = read(csv.as_bytes()).unwrap();
+        assert_ne!(lines[0].provider_reference, lines[1].provider_reference);
+    }
+
+    #[test]
+    fn lines_without_a_name_are_named_alike_each_time_and_apart() {
+        let csv = "date,amount,currency\n2026-03-01,50,EUR\n2026-03-01,50,EUR\n";
+        let (one, other) = (read(csv.as_bytes()).unwrap(), read(csv.as_bytes()).unwrap());
+        assert_eq!(one, other);
+        assert_ne!(one[0].provider_reference, one[1].provider_reference);
+    }
+}
