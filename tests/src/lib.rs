@@ -16,6 +16,7 @@
 
 pub mod answer;
 pub mod anvil;
+pub mod bank;
 pub mod browser;
 pub mod buyer;
 pub mod caller;
@@ -42,6 +43,7 @@ pub mod pgbouncer;
 pub mod postgres_server;
 pub mod process;
 pub mod receiver;
+pub mod remote_connector;
 pub mod rounds;
 pub mod test_context;
 pub mod user;

@@ -7,6 +7,7 @@
     reason = "what a test cannot do must fail it"
 )]
 
+mod bank;
 mod browser;
 mod client_address;
 mod codes;

@@ -1,0 +1,187 @@
+//! Statements: read from the inbox, reported line by line, then put away.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::path::Path;
+use std::time::Duration;
+
+use rampart_connector::{ClientError, pace};
+use rampart_statement::{Line, Unreadable};
+use ring::digest;
+
+use crate::Bank;
+use crate::facts::fact;
+use crate::folder::Folder;
+
+/// Largest statement, in bytes.
+const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+/// Age at which a file that cannot be read is no longer one that is being written.
+const SETTLED: Duration = Duration::from_secs(60);
+/// Status of an event whose id was told with another body.
+const CONFLICT: u16 = 409;
+
+/// Reports what arrives, until the edge or the disk refuses.
+///
+/// # Errors
+/// One sentence.
+pub(crate) async fn watch(bank: &Bank) -> Result<(), String> {
+    let interval = Duration::from_secs(bank.settings.statements.interval_seconds);
+    loop {
+        let failed = |error: io::Error| format!("cannot read the inbox: {error}");
+        for name in names(&bank.folder).map_err(failed)? {
+            take(bank, &name).await?;
+        }
+        pace::pause(interval).await;
+    }
+}
+
+/// The files of the inbox, by name. Those that begin with a point are being written.
+fn names(folder: &Folder) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder.path("inbox"))? {
+        let entry = entry?;
+        if let (true, Ok(name)) = (entry.file_type()?.is_file(), entry.file_name().into_string()) {
+            names.push(name);
+        }
+    }
+    names.retain(|name| !name.starts_with('.'));
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// Reports the lines of a file. Killed on the way, it begins again: an event that was told is told
+/// as the same.
+async fn take(bank: &Bank, name: &str) -> Result<(), String> {
+    let failed = |error: io::Error| format!("cannot use the statement {name}: {error}");
+    let path = bank.folder.path("inbox").join(name);
+    let lines = read(&path).map_err(failed)?.and_then(|lines| of_account(lines, bank));
+    let lines = match lines {
+        Ok(lines) => lines,
+        Err(reason) if is_settled(&path).map_err(failed)? => {
+            tracing::error!(name, %reason, "a statement is refused");
+            return bank.folder.rename("inbox", "refused", (name, name)).map_err(failed);
+        }
+        Err(_) => return Ok(()),
+    };
+    let (mut told, mut known) = (0_usize, 0_usize);
+    for line in &lines {
+        let Some(event) = fact(line) else {
+            tracing::info!(
+                name,
+                reference = line.provider_reference,
+                "a line is for reconciliation"
+            );
+            continue;
+        };
+        match bank.edge.event(&event).await {
+            Ok(true) => known += 1,
+            Ok(false) => told += 1,
+            Err(ClientError::Refused { status: CONFLICT, .. }) => {
+                let reference = &line.provider_reference;
+                tracing::error!(name, reference, "a line contradicts an earlier statement");
+            }
+            Err(error) => return Err(error.to_string()),
+        }
+    }
+    let new_name = taken_name(&path, name).map_err(failed)?;
+    bank.folder.rename("inbox", "taken", (name, &new_name)).map_err(failed)?;
+    tracing::info!(name, told, known, "a statement was read");
+    Ok(())
+}
+
+/// The lines of a file.
+///
+/// # Errors
+/// The disk's; within it, the reason for which it is no statement.
+pub(crate) fn read(path: &Path) -> io::Result<Result<Vec<Line>, Unreadable>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    let unreadable = |reason: &str| Ok(Err(Unreadable(reason.to_owned())));
+    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > FILE_BYTES_MAX {
+        return unreadable("it has more than 16 MiB");
+    }
+    // Of a file that is half written only XML tells that its end is missing.
+    if !bytes.trim_ascii_start().starts_with(b"<") && !bytes.starts_with(b"\xef\xbb\xbf<") {
+        return unreadable("it is not a camt.053 statement");
+    }
+    Ok(rampart_statement::read(&bytes))
+}
+
+/// The lines, if all of them are the account's.
+fn of_account(lines: Vec<Line>, bank: &Bank) -> Result<Vec<Line>, Unreadable> {
+    let account = &bank.settings.account.iban;
+    match lines.iter().find(|line| line.account != *account) {
+        Some(_) => Err(Unreadable("it is of another account".to_owned())),
+        None if lines.iter().any(|line| line.date.is_none()) => {
+            Err(Unreadable("a line has no day of booking".to_owned()))
+        }
+        None => Ok(lines),
+    }
+}
+
+/// True if nobody has written to the file for a while.
+fn is_settled(path: &Path) -> io::Result<bool> {
+    let age = fs::metadata(path)?.modified()?.elapsed();
+    // A file of the future is being written by somebody whose clock is wrong.
+    Ok(age.is_ok_and(|age| age >= SETTLED))
+}
+
+/// The name under which a statement is kept: two of one name and other contents are both kept.
+fn taken_name(path: &Path, name: &str) -> io::Result<String> {
+    let digest = digest::digest(&digest::SHA256, &fs::read(path)?);
+    Ok(format!("{}-{name}", hex::encode(&digest.as_ref()[..8])))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::folder::tests::Place;
+
+    pub(crate) fn entry(reference: &str, side: &str, details: &str) -> String {
+        format!(
+            "<Ntry><Amt Ccy=\"EUR\">100.00</Amt><CdtDbtInd>{side}</CdtDbtInd><Sts><Cd>BOOK</Cd></Sts>\
+             <BookgDt><Dt>2026-03-01</Dt></BookgDt><AcctSvcrRef>{reference}</AcctSvcrRef><NtryDtls>\
+             <TxDtls>{details}<RltdPties><Dbtr><Pty><Nm>Ada</Nm></Pty></Dbtr><DbtrAcct><Id>\
+             <IBAN>NL58ABNA0000000001</IBAN></Id></DbtrAcct></RltdPties></TxDtls></NtryDtls></Ntry>"
+        )
+    }
+
+    pub(crate) fn statement(entries: &[String]) -> String {
+        format!(
+            "<Document xmlns=\"urn:iso:std:iso:20022:tech:xsd:camt.053.001.08\"><BkToCstmrStmt><Stmt>\
+             <Id>1</Id><Acct><Id><IBAN>NL02ABNA0123456789</IBAN></Id></Acct>{}</Stmt>\
+             </BkToCstmrStmt></Document>",
+            entries.concat()
+        )
+    }
+
+    #[test]
+    fn the_inbox_is_read_in_order_without_what_is_being_written() {
+        let place = Place::make();
+        let folder = Folder::open(&place.0).unwrap();
+        for name in ["b.xml", "a.xml", ".c.xml"] {
+            fs::write(place.0.join("inbox").join(name), "").unwrap();
+        }
+        fs::create_dir(place.0.join("inbox/d")).unwrap();
+        assert_eq!(names(&folder).unwrap(), ["a.xml", "b.xml"]);
+    }
+
+    #[test]
+    fn half_a_file_is_no_statement() {
+        let place = Place::make();
+        let path = place.0.join("file");
+        let whole = statement(&[entry("bank-1", "CRDT", "")]);
+        let csv = "date,amount,currency\n2026-03-01,1,EUR\n";
+        for (text, is_read) in
+            [(whole.as_str(), true), (&whole[..whole.len() - 5], false), (csv, false)]
+        {
+            fs::write(&path, text).unwrap();
+            assert_eq!(read(&path).unwrap().is_ok(), is_read, "{text}");
+        }
+        assert!(!is_settled(&path).unwrap());
+        assert_ne!(taken_name(&path, "a").unwrap(), {
+            fs::write(&path, &whole).unwrap();
+            taken_name(&path, "a").unwrap()
+        });
+    }
+}
