@@ -33,6 +33,7 @@ pub mod going_live;
 pub mod guests;
 pub mod keys;
 pub mod link;
+pub mod localstripe;
 pub mod mail_server;
 pub mod neighbour;
 pub mod oidc_provider;
