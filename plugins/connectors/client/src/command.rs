@@ -68,7 +68,7 @@ impl fmt::Debug for Command {
 pub enum Outcome {
     /// The effect is there.
     Done {
-        /// What the kind of command wants.
+        /// The members that the kind of command has.
         result: Value,
     },
     /// The effect is not there, and never will be.

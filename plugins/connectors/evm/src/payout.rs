@@ -35,7 +35,7 @@ pub(crate) struct PayoutBody {
     pub(crate) order_id: Value,
 }
 
-/// What a body means on this chain.
+/// A body as it is carried out on this chain.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
     pub(crate) transfer: Transfer,
@@ -46,7 +46,7 @@ pub(crate) struct Order {
 }
 
 impl PayoutBody {
-    /// What it means on this chain.
+    /// Reads it for this chain.
     ///
     /// # Errors
     /// One sentence when it can never be carried out.

@@ -80,7 +80,7 @@ impl From<KeyPlace> for KeySettings {
     }
 }
 
-/// How coins are sent.
+/// Limits and times of payouts.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct PayoutSettings {

@@ -1,4 +1,4 @@
-//! What must outlive the process: how many deposit addresses there are, how far blocks were looked at.
+//! The state that must outlive the process: count of deposit addresses, blocks that were looked at.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};

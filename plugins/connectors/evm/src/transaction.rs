@@ -7,7 +7,7 @@ use alloy::primitives::{Address, B256, Bytes, Signature, TxKind, U256, keccak256
 
 use crate::fees::Fees;
 
-/// What is sent to whom.
+/// Coins and their recipient.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Transfer {
     /// The token's contract; `None` for the chain's own coin.

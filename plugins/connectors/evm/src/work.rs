@@ -17,7 +17,7 @@ use crate::settings::Settings;
 /// Longest wait for a command, in seconds.
 const WAIT_SECONDS: u16 = 5;
 
-/// What every command needs.
+/// Everything that a command needs.
 pub(crate) struct Worker {
     pub(crate) settings: Settings,
     pub(crate) edge: Client,
