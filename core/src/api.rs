@@ -142,6 +142,7 @@ pub const OPERATOR_ENDPOINTS: &[Route] = &[
     // The market
     route::<admin::market::pairs::ListPairs>(),
     route::<admin::market::pairs::UpdatePair>(),
+    route::<admin::market::prices::ListPrices>(),
     route::<admin::market::prices::SetPrice>(),
     route::<admin::market::payment_methods::UpdatePaymentMethod>(),
     // Orders

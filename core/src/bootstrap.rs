@@ -45,6 +45,9 @@ use rampart_types::fiat_exponent;
 /// Time for the command that prints the master key.
 const KEY_COMMAND_MAX: Duration = Duration::from_secs(30);
 
+/// Parts made of the settings alone, before the database is opened.
+type Configured = (MasterKey, Option<Upstream>, Option<Mailer>, Option<PriceFeed>);
+
 /// The reason the core cannot start: one sentence for the operator.
 #[derive(Debug)]
 pub struct StartError(String);
@@ -66,6 +69,7 @@ impl Core {
     pub async fn start(settings: Settings, clock: Clock) -> Result<Arc<Self>, StartError> {
         let configured = configured_key(&settings).await?;
         let upstream = configured_upstream(&settings)?;
+        let price_feed = PriceFeed::new(&settings.prices).map_err(StartError)?;
         check_limit_currency(&settings)?;
         let mailer = Mailer::new(&settings.mail, &settings.public_url)
             .map_err(|reason| StartError(reason.to_owned()))?;
@@ -83,7 +87,8 @@ impl Core {
             None => stored_key(&clock, &db).await.map_err(|e| StartError(e.to_string()))?,
         };
         store_lasting_keys(&keys, &clock, &db).await.map_err(|e| StartError(e.to_string()))?;
-        let assembled = Self::assemble(settings, clock, db, (keys, upstream, mailer)).await;
+        let assembled =
+            Self::assemble(settings, clock, db, (keys, upstream, mailer, price_feed)).await;
         assembled.map_err(|e| StartError(e.to_string()))
     }
 
@@ -99,6 +104,7 @@ impl Core {
     ) -> Result<(Option<Arc<Self>>, Schema), StartError> {
         let configured = configured_key(&settings).await?;
         let upstream = configured_upstream(&settings)?;
+        let price_feed = PriceFeed::new(&settings.prices).map_err(StartError)?;
         check_limit_currency(&settings)?;
         let mailer = Mailer::new(&settings.mail, &settings.public_url)
             .map_err(|reason| StartError(reason.to_owned()))?;
@@ -114,7 +120,8 @@ impl Core {
             None => read_key(&clock, &db).await,
         };
         let keys = keys.map_err(|e| StartError(e.to_string()))?;
-        let assembled = Self::assemble(settings, clock, db, (keys, upstream, mailer)).await;
+        let assembled =
+            Self::assemble(settings, clock, db, (keys, upstream, mailer, price_feed)).await;
         Ok((Some(assembled.map_err(|e| StartError(e.to_string()))?), schema))
     }
 
@@ -122,7 +129,7 @@ impl Core {
         settings: Settings,
         clock: Clock,
         db: Pool,
-        (keys, upstream, mailer): (MasterKey, Option<Upstream>, Option<Mailer>),
+        (keys, upstream, mailer, price_feed): Configured,
     ) -> Result<Arc<Self>> {
         load_lasting_keys(&keys, &db).await?;
         let metrics = Metrics::new(settings.metrics.partners_max)
@@ -134,7 +141,6 @@ impl Core {
         let telemetry = Telemetry::new(&settings.telemetry, &clock, &metrics)
             .map_err(|sentence| Error::internal("start", io::Error::other(sentence)))?;
         let policies = Arc::new(Policies::new(&settings.policy, &keys)?);
-        let price_feed = PriceFeed::new(&settings.prices)?;
         let snapshots = Snapshots::empty();
         let passwords = Passwords::new(clock.clone())?;
         let tokens = Tokens::new(&settings.lifetimes);

@@ -37,8 +37,8 @@ const POLICY_MAINTENANCE: Duration = Duration::from_secs(5);
 const POLICY_SHADOWS: Duration = Duration::from_millis(200);
 /// Interval of looking for payment methods whose performance is to be read.
 const METHOD_PERFORMANCE: Duration = Duration::from_secs(1);
-/// Interval of updating the metrics of price ages.
-const PRICE_AGES: Duration = Duration::from_secs(5);
+/// Interval of updating the metrics of prices.
+const PRICE_METRICS: Duration = Duration::from_secs(5);
 /// Interval of deleting expired refresh tokens.
 const EXPIRED_TOKENS: Duration = Duration::from_secs(10 * 60);
 /// Interval of deleting expired idempotency keys.
@@ -81,8 +81,8 @@ impl Core {
             every("method performance", METHOD_PERFORMANCE)
                 .run(|| self.refresh_method_performance()),
             every("API key uses", API_KEY_USES).run(|| self.write_api_key_uses()),
-            every("price ages", PRICE_AGES).run(async || {
-                self.show_price_ages();
+            every("price metrics", PRICE_METRICS).run(async || {
+                self.show_prices();
                 Ok(())
             }),
             every("backlogs", BACKLOGS).run(|| self.measure_backlogs()),

@@ -14,6 +14,7 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool};
 use tokio::sync::OnceCell;
 
 use crate::pgbouncer::PgBouncer;
+use crate::prices;
 
 const TEMPLATE: &str = "rampart_template";
 /// The roles of edges: for requests, and for workers and operators.
@@ -28,7 +29,7 @@ static POOLER: OnceCell<PgBouncer> = OnceCell::const_new();
 const SERVERS: u32 = 4;
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
-/// The URL of a fresh, migrated database.
+/// The URL of a fresh, migrated database with prices.
 pub async fn database() -> String {
     let mut template_is_ready = MAKING.lock().await;
     if !*template_is_ready {
@@ -36,6 +37,7 @@ pub async fn database() -> String {
         let settings =
             Database { url: Some(Secret::new(url(TEMPLATE).await)), ..Default::default() };
         schema::migrate(&settings, |_| ()).await.unwrap();
+        prices::set(&url(TEMPLATE).await).await;
         for role in ROLES {
             run(&url("postgres").await, &format!("alter role {role} login")).await;
         }

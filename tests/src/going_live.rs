@@ -1,4 +1,4 @@
-//! What a live partner needs besides settings: a price that ends, a connector, routes to it.
+//! What a live partner needs besides settings: prices that end, a connector, routes to it.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -45,11 +45,12 @@ where
     }
     let (status, put) = call(Method::PUT, path("routes"), json!({ "routes": routes })).await;
     assert_eq!(status, 200, "{put}");
-    // Of a pair that no test trades, so that the prices of the others do not end.
-    let (status, set) = call(Method::PUT, path("prices/DOGE-EUR"), json!({"price": 0.15})).await;
-    assert_eq!(status, 200, "{set}");
-    let age = json!({"priceMaxAgeSeconds": 604_800});
-    let (status, set) = call(Method::PATCH, path("pairs/DOGE-EUR"), age).await;
-    assert_eq!(status, 200, "{set}");
+    // Longer than any test moves its clock.
+    let age = json!({"priceMaxAgeSeconds": 315_360_000});
+    for asset in ASSETS {
+        let pair = path(&format!("pairs/{asset}-EUR"));
+        let (status, set) = call(Method::PATCH, pair, age.clone()).await;
+        assert_eq!(status, 200, "{set}");
+    }
     made["token"].as_str().map(str::to_owned)
 }

@@ -42,6 +42,8 @@ pub mod outbox;
 pub mod partner;
 pub mod pgbouncer;
 pub mod postgres_server;
+pub mod price_source;
+pub mod prices;
 pub mod process;
 pub mod receiver;
 pub mod remote_connector;

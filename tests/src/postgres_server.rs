@@ -16,6 +16,7 @@ use url::Url;
 
 use crate::cluster::{self, postgres_programs};
 use crate::link::Link;
+use crate::prices;
 
 /// Migrated; every database is a copy of it.
 const TEMPLATE: &str = "rampart_template";
@@ -49,10 +50,11 @@ impl PostgresServer {
         let pool = PgPool::connect(&server.direct(TEMPLATE)).await.unwrap();
         MIGRATIONS.run(&pool).await.unwrap();
         pool.close().await;
+        prices::set(&server.direct(TEMPLATE)).await;
         server
     }
 
-    /// The name of a fresh, migrated database.
+    /// The name of a fresh, migrated database with prices.
     pub async fn database(&self) -> String {
         let name = format!("chaos_{}", self.databases.fetch_add(1, Ordering::Relaxed));
         self.execute(&format!("create database {name} template {TEMPLATE}")).await;

@@ -22,7 +22,7 @@ const MAY_SLEEP: [&str; 1] = ["tests/src/deadline.rs"];
 const MAY_FLOAT: [&str; 2] = ["core/src/platform/metrics.rs", "core/src/platform/metrics/"];
 
 /// Tables that belong to no tenant. In every other one `client_id` comes first in the primary key.
-const GLOBAL_TABLES: [&str; 28] = [
+const GLOBAL_TABLES: [&str; 29] = [
     "approval",
     "attempt_bucket",
     "audit",
@@ -46,6 +46,7 @@ const GLOBAL_TABLES: [&str; 28] = [
     "payment_method_preference",
     "policy_component",
     "price",
+    "price_reading",
     "reconciliation",
     "route",
     "signed_change",

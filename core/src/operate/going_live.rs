@@ -13,14 +13,10 @@ impl Core {
     pub fn missing_for_live(&self, slug: Option<&str>) -> Vec<&'static str> {
         let catalogue = &self.snapshots.current().catalogue;
         let now = self.clock.now();
-        let is_observed = |pair: &Pair| {
-            let bounded = pair.price.as_ref().is_some_and(|price| price.max_age_seconds.is_some());
-            bounded && pair.live_price(now).is_some()
-        };
         let settings = &self.settings;
         let needs = [
             ("route", has_route(catalogue, slug.unwrap_or_default())),
-            ("live price", catalogue.pairs.values().any(|pair| is_observed(pair))),
+            ("live price", catalogue.pairs.values().any(|pair| pair.observed_price(now).is_some())),
             ("configured master key", settings.keys.is_configured()),
             ("mail", settings.mail.smtp_url.is_some()),
             ("documents", settings.documents.folder.is_some()),

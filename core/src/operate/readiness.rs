@@ -90,7 +90,7 @@ impl Core {
         let checks = vec![
             Check::new("database", reached != Reached::Nothing, "Postgres does not answer"),
             Check::new("keys", keys, "keys.master does not open what the database holds"),
-            Check::new("prices", self.can_quote(), "no pair has a fresh price"),
+            self.prices(),
             Check::new("policies", self.policies_pending() == 0, "policies are being compiled"),
             Check::new("pool", reached != Reached::NoConnection, "no connection is free"),
             Check::failed("snapshot", self.old_snapshot()),
@@ -140,12 +140,32 @@ impl Core {
         })
     }
 
-    /// True if any pair can be quoted. A single stale price puts its pair in maintenance, not the
-    /// edge.
-    fn can_quote(&self) -> bool {
+    /// Fails if prices have been set and none can be quoted. A single closed pair is in maintenance,
+    /// not the edge; an edge whose prices nobody has set yet can be set up.
+    fn prices(&self) -> Check {
         let now = self.clock.now();
         let catalogue = Arc::clone(&self.snapshots.current().catalogue);
-        catalogue.pairs.values().any(|pair| pair.live_price(now).is_some())
+        let priced = catalogue.pairs.values().filter_map(|pair| Some((pair, pair.price.as_ref()?)));
+        let (open, closed): (Vec<_>, Vec<_>) = priced.partition(|(_, price)| price.is_open(now));
+        let closed: Vec<_> = closed
+            .into_iter()
+            .map(|(pair, price)| match price.deviating {
+                Some(deviating) => format!("{}: its sources say {deviating} instead", pair.code),
+                None => format!("{}: {} s old", pair.code, (now - price.observed_at).num_seconds()),
+            })
+            .collect();
+        match (open.is_empty(), closed.is_empty()) {
+            (true, true) => Check::degraded("prices", Some("no pair has a price".to_owned())),
+            (true, false) => {
+                let detail = format!("no pair has a fresh price: {}", closed.join(", "));
+                Check::failed("prices", Some(detail))
+            }
+            (false, true) => Check::degraded("prices", None),
+            (false, false) => {
+                let detail = format!("degraded: pairs are closed: {}", closed.join(", "));
+                Check::degraded("prices", Some(detail))
+            }
+        }
     }
 
     async fn reaches_database(&self) -> Reached {

@@ -11,8 +11,8 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use prometheus::{
-    Encoder, Histogram, HistogramOpts, HistogramVec, IntCounterVec, IntGaugeVec, Opts, Registry,
-    TextEncoder,
+    Encoder, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounterVec, IntGaugeVec, Opts,
+    Registry, TextEncoder,
 };
 use uuid::Uuid;
 
@@ -81,6 +81,9 @@ macro_rules! type_of {
     };
     (IntCounterVec) => {
         "counter"
+    };
+    (GaugeVec) => {
+        "gauge"
     };
     (IntGaugeVec) => {
         "gauge"
@@ -182,6 +185,9 @@ families! {
     certificate_expiry: IntGaugeVec "rampart_certificate_expiry_timestamp_seconds" ["file"];
     /// Age of the price in use.
     price_age: IntGaugeVec "rampart_price_age_seconds" ["pair"];
+    /// Part of the price in use by which its sources say another one, which closes the pair until it is
+    /// confirmed; 0 while they do not.
+    price_deviation: GaugeVec "rampart_price_deviation_ratio" ["pair"];
     /// Always 1; the labels say what is running.
     build_info: IntGaugeVec "rampart_build_info" ["version"];
 }

@@ -35,13 +35,15 @@ pub(crate) async fn next_client_revision(conn: &mut Connection) -> Result<i64, s
     .await
 }
 
-/// Raises the catalogue's revision.
+/// Raises the catalogue's revision and returns it.
 ///
 /// # Errors
 /// When the database cannot be written.
-pub(crate) async fn catalogue_changed(conn: &mut Connection) -> Result<(), sqlx::Error> {
-    sqlx::query!("update change_counter set revision = revision + 1 where scope = 'catalogue'")
-        .execute(conn)
-        .await?;
-    Ok(())
+pub(crate) async fn catalogue_changed(conn: &mut Connection) -> Result<i64, sqlx::Error> {
+    sqlx::query_scalar!(
+        "update change_counter set revision = revision + 1 where scope = 'catalogue' \
+         returning revision"
+    )
+    .fetch_one(conn)
+    .await
 }

@@ -85,8 +85,8 @@ impl Core {
         if revision == self.snapshots.current().catalogue.revision {
             return Ok(());
         }
-        let age = self.settings.prices.max_age_seconds;
-        let catalogue = Arc::new(Catalogue::load(&self.db, revision, age).await?);
+        let sourced = &self.settings.prices;
+        let catalogue = Arc::new(Catalogue::load(&self.db, revision, sourced).await?);
         self.snapshots.publish(|next| next.catalogue = catalogue);
         Ok(())
     }

@@ -130,29 +130,26 @@ pub struct Pair {
     pub quote_lifetime_seconds: Option<u32>,
     /// The price, if one was ever set.
     pub price: Option<Price>,
+    /// Time before which quotes were sealed that are void, if there are any.
+    pub quotes_valid_from: Option<DateTime<Utc>>,
 }
 
 impl Pair {
     /// The mid price, if it may be quoted at `now`.
     pub fn live_price(&self, now: DateTime<Utc>) -> Option<Decimal> {
-        self.price.as_ref().filter(|price| price.is_fresh(now)).map(|price| price.amount)
+        self.price.as_ref().filter(|price| price.is_open(now)).map(|price| price.amount)
     }
 
-    /// The status of buying at `now`. Without a fresh price a pair is in maintenance (ER008).
-    pub fn buy_status(&self, now: DateTime<Utc>) -> PairStatus {
-        self.side_status(&self.buy, now)
+    /// The same for a live client: a price that has no end is nobody's observation.
+    pub fn observed_price(&self, now: DateTime<Utc>) -> Option<Decimal> {
+        let ends = self.price.as_ref().is_some_and(|price| price.max_age_seconds.is_some());
+        self.live_price(now).filter(|_| ends)
     }
 
-    /// The status of selling at `now`; ER016 in maintenance.
-    pub fn sell_status(&self, now: DateTime<Utc>) -> PairStatus {
-        self.side_status(&self.sell, now)
-    }
-
-    fn side_status(&self, side: &PairSide, now: DateTime<Utc>) -> PairStatus {
-        match side.status {
-            PairStatus::Enabled if self.live_price(now).is_none() => PairStatus::Maintenance,
-            status => status,
-        }
+    /// True while the sources say a price that is too far from the pair's, and nobody has confirmed
+    /// it.
+    pub fn deviates(&self) -> bool {
+        self.price.as_ref().is_some_and(|price| price.deviating.is_some())
     }
 }
 
@@ -201,13 +198,27 @@ pub struct Price {
     pub observed_at: DateTime<Utc>,
     /// Age in seconds from which it is stale and not quoted (ER008); `None` is never.
     pub max_age_seconds: Option<u32>,
+    /// The price that the sources say instead, too far away to be believed; it is not quoted (ER008)
+    /// while there is one.
+    pub deviating: Option<Decimal>,
 }
 
 impl Price {
     /// True if it may be quoted at `now`.
+    pub fn is_open(&self, now: DateTime<Utc>) -> bool {
+        self.deviating.is_none() && self.is_fresh(now)
+    }
+
+    /// True if it is not too old at `now`.
     pub fn is_fresh(&self, now: DateTime<Utc>) -> bool {
         let age = (now - self.observed_at).num_seconds();
         self.max_age_seconds.is_none_or(|max| age < i64::from(max))
+    }
+
+    /// Part of it by which the price that the sources say instead is away; zero without one.
+    pub fn deviation(&self) -> Option<Decimal> {
+        let away = self.deviating.map_or(Decimal::ZERO, |other| (other - self.amount).abs());
+        away.checked_div(self.amount)
     }
 }
 

@@ -115,6 +115,8 @@ pub struct Quote {
     /// An entry for every policy that was evaluated, and for the built-in rules if they were
     /// clamped: policy, version, digest, rule, fuel, clamped. For the order's audit row.
     pub policy_decisions: serde_json::Value,
+    /// Revision of the catalogue whose price it has.
+    pub catalogue_revision: i64,
     /// Time of issue, to the millisecond.
     pub issued_at: DateTime<Utc>,
     /// Time from which it is refused (ER006), to the millisecond.

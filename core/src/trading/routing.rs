@@ -1,6 +1,8 @@
-//! Who moves the money and the coins of an order: connectors by the routes, or the sandbox.
+//! Who moves the money and the coins of an order: connectors by the routes, or the sandbox; and what
+//! a client is offered for that.
 
 use chrono::{DateTime, Utc};
+use rust_decimal::Decimal;
 
 use crate::auth::caller::Client;
 use crate::tenancy::tenants::Tenant;
@@ -78,7 +80,13 @@ pub(crate) fn offers_asset(
             && routes.connector(partner, coins, Leg::Asset(asset)).is_some())
 }
 
-/// The status of one direction of a pair as the client is offered it at `now`.
+/// The mid price that the tenant may be quoted at `now`: for a live one it must have been observed.
+pub(crate) fn price(tenant: &Tenant, pair: &Pair, now: DateTime<Utc>) -> Option<Decimal> {
+    if tenant.is_test() { pair.live_price(now) } else { pair.observed_price(now) }
+}
+
+/// The status of one direction of a pair as the client is offered it at `now`; in maintenance while
+/// it has no price.
 pub(crate) fn pair_status(
     client: &Client,
     pair: &Pair,
@@ -88,8 +96,10 @@ pub(crate) fn pair_status(
     if !offers_asset(&client.catalogue, &client.tenant, side, &pair.base.code().to_string()) {
         return PairStatus::Disabled;
     }
-    match side {
-        Side::Buy => pair.buy_status(now),
-        Side::Sell => pair.sell_status(now),
+    match side.terms(pair).status {
+        PairStatus::Enabled if price(&client.tenant, pair, now).is_none() => {
+            PairStatus::Maintenance
+        }
+        status => status,
     }
 }

@@ -1,11 +1,17 @@
 //! `rampart price set`.
 
+use chrono::TimeDelta;
 use clap::Subcommand;
 use http::Method;
+use rampart_core::platform::clock::Clock;
+use serde_json::{Value, json};
 
 use super::Target;
 use crate::operator::Body;
 use crate::startup_error::StartupError;
+
+/// Most by which this machine's clock may be behind the database's.
+const CLOCK_DIFFERENCE_MAX: TimeDelta = TimeDelta::minutes(1);
 
 /// Prices.
 #[derive(Debug, Subcommand)]
@@ -16,10 +22,23 @@ pub(crate) enum Price {
         pair: String,
         /// Fiat for one unit of crypto, such as 51234.56.
         price: serde_json::Number,
+        /// Seconds after which it is too old to quote; else the pair says.
+        #[arg(long, value_name = "SECONDS")]
+        max_age_seconds: Option<u32>,
+        /// Void the quotes that were sealed so far: the price before was wrong.
+        #[arg(long)]
+        void_quotes: bool,
         #[command(flatten)]
         target: Target,
     },
-    /// List pairs with their prices.
+    /// Void the quotes of a pair that were sealed so far.
+    VoidQuotes {
+        /// Such as BTC-EUR.
+        pair: String,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// List pairs with their prices, and what the sources say.
     List {
         #[command(flatten)]
         target: Target,
@@ -33,12 +52,29 @@ impl Price {
     /// One sentence for the operator.
     pub(crate) fn run(self) -> Result<(), StartupError> {
         match self {
-            Self::Set { pair, price, target } => {
-                let body = Body::Json(serde_json::json!({ "price": price }));
+            Self::Set { pair, price, max_age_seconds, void_quotes, target } => {
+                let mut body = json!({ "price": price });
+                if let Some(seconds) = max_age_seconds {
+                    body["maxAgeSeconds"] = json!(seconds);
+                }
+                if void_quotes {
+                    body["quotesValidFrom"] = so_far();
+                }
                 let path = format!("prices/{pair}");
-                target.run(async |o| o.call(Method::PUT, &path, body).await)
+                target.run(async |o| o.call(Method::PUT, &path, Body::Json(body)).await)
             }
-            Self::List { target } => target.run(async |o| o.get("pairs").await),
+            Self::VoidQuotes { pair, target } => {
+                let body = Body::Json(json!({ "quotesValidFrom": so_far() }));
+                let path = format!("pairs/{pair}");
+                target.run(async |o| o.call(Method::PATCH, &path, body).await)
+            }
+            Self::List { target } => target.run(async |o| o.get("prices").await),
         }
     }
+}
+
+/// The end of the quotes sealed so far. The edge takes a time to come for its own now, and this
+/// machine's clock may be behind that.
+fn so_far() -> Value {
+    json!(Clock::system().now() + CLOCK_DIFFERENCE_MAX)
 }

@@ -141,7 +141,7 @@ fn collect(
         }
     } else if let Some(values) = schema.get("additionalProperties").filter(|v| v.is_object()) {
         let key = format!("{key}.<name>");
-        match values["properties"].is_object() {
+        match values["properties"].is_object() || values["items"]["properties"].is_object() {
             true => collect(&key, values, None, true, out),
             // A plain value has no words of its own.
             false => out.push(Setting {

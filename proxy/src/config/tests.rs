@@ -82,7 +82,8 @@ fn every_key_of_the_contract_is_known() {
          [ratelimit]\nclient = '1/s burst 2'\nquotes = '1/s'\ncredentials = '1/min'\n\
          login = '1/min'\nuploads = '1/min'\nredis_url = 'redis://:hidden@a'\n\
          [prices]\nsource = 'http'\nmax_age_seconds = 60\n\
-         [prices.sources.BTC-EUR]\nurl = 'https://a.example'\npointer = '/p'\n"
+         sources_min = 1\ndeviation_max = 10\n\
+         [[prices.sources.BTC-EUR]]\nurl = 'https://a.example'\npointer = '/p'\ntime_pointer = '/t'\n"
     );
     let config = read(&text, &[("RAMPART__MAIL__SMTP_URL", "smtp://:hidden@b")]).unwrap();
     assert_eq!(config.core.mail.smtp_url.as_ref().unwrap().expose(), "smtp://:hidden@b");

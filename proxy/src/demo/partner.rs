@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
+use std::str::FromStr as _;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -23,6 +24,19 @@ const KEY_NAME: &str = "partner-ed25519";
 /// The bytes before an Ed25519 key in a SubjectPublicKeyInfo (RFC 8410).
 const SPKI_PREFIX: [u8; 12] =
     [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
+
+/// The mid price of every pair.
+const PRICES: [(&str, &str); 9] = [
+    ("BTC-EUR", "90000"),
+    ("ETH-EUR", "3000"),
+    ("LTC-EUR", "85"),
+    ("XRP-EUR", "2"),
+    ("XLM-EUR", "0.25"),
+    ("ADA-EUR", "0.5"),
+    ("SOL-EUR", "150"),
+    ("DOGE-EUR", "0.15"),
+    ("USDC-EUR", "0.92"),
+];
 
 /// A partner of the demo's edge, and its HTTP client.
 pub(super) struct Partner {
@@ -51,6 +65,7 @@ impl Partner {
     ) -> Result<Self, StartupError> {
         let token = environment.config.admin.token.as_ref().map_or("", |token| token.expose());
         let operator = Operator::at(format!("http://{}", serving.admin), token.to_owned())?;
+        steps.run("set a price for every pair", set_prices(&operator)).await?;
         let body = Body::Json(json!({"slug": SLUG, "name": "Demo partner", "mode": "test"}));
         let made = operator.call(Method::POST, "partners", body);
         let credentials = steps.run("make a test partner", made).await?;
@@ -128,6 +143,17 @@ impl Partner {
              {binary} partner show {SLUG} --config {settings}\n"
         )
     }
+}
+
+/// Prices as on a day like any other. Nobody observes them: they are for test clients.
+async fn set_prices(operator: &Operator) -> Result<(), StartupError> {
+    for (pair, price) in PRICES {
+        let number = serde_json::Number::from_str(price)
+            .map_err(|e| StartupError::new("a price of the demo is no number", &e))?;
+        let body = Body::Json(json!({ "price": number }));
+        operator.call(Method::PUT, &format!("prices/{pair}"), body).await?;
+    }
+    Ok(())
 }
 
 fn signing_key() -> Result<Ed25519KeyPair, StartupError> {

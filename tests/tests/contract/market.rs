@@ -2,6 +2,7 @@
 
 mod feed;
 mod methods;
+mod migrated;
 
 use chrono::TimeDelta;
 use http::Method;

@@ -10,6 +10,7 @@ mod offers;
 mod read;
 mod status;
 mod together;
+mod void_quotes;
 
 use http::Method;
 use rampart_core::platform::crypto::Purpose;
@@ -108,6 +109,7 @@ impl Shop {
             country: None,
             is_estimated: false,
             policy_decisions: json!([]),
+            catalogue_revision: i64::MAX,
             issued_at: now,
             expires_at: now + std::time::Duration::from_secs(300),
         };

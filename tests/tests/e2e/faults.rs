@@ -38,6 +38,14 @@ fn file(text: &str) -> Setup {
     })
 }
 
+/// A pair with one source of prices.
+fn sources(pair: &str, url: &str, least: u32) -> Setup {
+    file(&format!(
+        "[prices]\nsource = 'http'\nsources_min = {least}\n\
+         sources.{pair} = [{{url = '{url}', pointer = '/p', time_pointer = '/t'}}]\n"
+    ))
+}
+
 #[tokio::test]
 async fn a_configuration_that_is_wrong_is_named_with_key_and_place() {
     let cases = [
@@ -58,6 +66,17 @@ async fn a_configuration_that_is_wrong_is_named_with_key_and_place() {
         (set("admin.url", "ops.example.com"), "'admin.url' is not a URL"),
         (file("[edge\nlisten = 1"), "rampart.toml"),
         (file("[edge]\nsurprise = 1"), "surprise"),
+        (
+            sources("LTC-EUR", "https://a.example", 2),
+            "LTC-EUR has fewer sources (1) than prices.sources_min (2)",
+        ),
+        (sources("litecoin", "https://a.example", 1), "'litecoin', which is no currency pair"),
+        (sources("LTC-EUR", "http://a.example", 1), "neither https nor http on loopback"),
+        (
+            file("[prices.sources]\nLTC-EUR = [{url = 'https://a.example', pointer = '/p'}]"),
+            "time_pointer",
+        ),
+        (set("prices.deviation_max", "1001"), "'prices.deviation_max' is 1001, not between 0 and"),
         (with(|s| _ = s.argument("--config").argument("missing.toml")), "'missing.toml'"),
         (with(|s| _ = s.unset("database.url")), "database.url is not set"),
         (set("database.url", "mysql://a/b"), "database.url is not a postgres:// URL"),

@@ -4,6 +4,8 @@ pub mod pairs;
 pub mod payment_methods;
 pub mod prices;
 
+use chrono::{DateTime, Utc};
+
 use crate::Core;
 use crate::endpoint::openapi::doc::{Kind, Member, required};
 use crate::http::request::Input;
@@ -19,6 +21,38 @@ const PAIR: Member = required("pair", Kind::Text, "A currency pair, such as `BTC
 /// The pair of the path; one that cannot be a pair is one that does not exist.
 fn pair(input: &Input) -> Result<PairCode> {
     input.param("pair").parse().map_err(|_| Denial::not_found("pair").into())
+}
+
+/// Voids the quotes of a pair that were sealed before `from`, whichever edge has sealed them, and
+/// those that edges seal before they know. A time to come counts as now, to the millisecond. The
+/// caller holds the pair's row.
+///
+/// # Errors
+/// 422 for a time before the one that counts already.
+async fn void_quotes(
+    conn: &mut Connection,
+    pair: PairCode,
+    from: DateTime<Utc>,
+) -> Result<DateTime<Utc>> {
+    let revision = revision::catalogue_changed(conn).await?;
+    let raised = sqlx::query_scalar!(
+        r#"
+        update currency_pair set
+            quotes_valid_from = date_trunc('milliseconds', least($2, rampart_now())),
+            quotes_raised_at = date_trunc('milliseconds', rampart_now()),
+            quotes_raised_revision = $3
+        where pair = $1 and (quotes_valid_from is null
+            or quotes_valid_from <= date_trunc('milliseconds', least($2, rampart_now())))
+        returning quotes_valid_from as "quotes_valid_from!"
+        "#,
+        pair.to_string(),
+        from,
+        revision,
+    )
+    .fetch_optional(conn)
+    .await?;
+    let earlier = "quotesValidFrom: earlier than it is, and it can only be raised";
+    raised.ok_or_else(|| Denial::unprocessable(earlier).into())
 }
 
 /// A value that the table's checks refuse, named by its constraint.

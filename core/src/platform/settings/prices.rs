@@ -1,4 +1,4 @@
-//! Settings of the source of prices.
+//! Settings of the sources of prices.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,19 @@ pub struct Prices {
     /// `static`: set by the operator; `http`: read from `prices.sources`.
     pub source: PriceSource,
     /// Sources by pair, for `http`.
-    pub sources: BTreeMap<String, HttpPrice>,
+    pub sources: BTreeMap<String, Vec<HttpPrice>>,
+    /// Least number of sources with a fresh price; with fewer a pair is closed.
+    #[schemars(range(min = 1, max = 100), extend("x-unit" = "sources"))]
+    pub sources_min: u32,
+    /// Largest move of a price from one reading to the next; beyond it the pair is closed until a
+    /// second source or an operator confirms the new price.
+    #[schemars(range(min = 0, max = 1_000), extend("x-unit" = "percent"))]
+    pub deviation_max: u32,
     /// Time between two readings of the sources.
     #[schemars(range(min = 1, max = 86_400))]
     pub interval_seconds: u32,
-    /// Age at which a price read from a source is too old to quote, unless the pair says otherwise.
+    /// Age, by the source's time, at which a price is too old to quote, unless the pair says
+    /// otherwise.
     #[schemars(range(min = 1, max = 604_800))]
     pub max_age_seconds: u32,
 }
@@ -26,9 +34,18 @@ impl Default for Prices {
         Self {
             source: PriceSource::Static,
             sources: BTreeMap::new(),
+            sources_min: 1,
+            deviation_max: 10,
             interval_seconds: 10,
             max_age_seconds: 120,
         }
+    }
+}
+
+impl Prices {
+    /// True if the pair's price is read from sources.
+    pub fn has_sources(&self, pair: &str) -> bool {
+        self.source == PriceSource::Http && self.sources.contains_key(pair)
     }
 }
 
@@ -42,12 +59,15 @@ pub enum PriceSource {
     Http,
 }
 
-/// One pair's source.
+/// One source of a pair's price.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HttpPrice {
-    /// An https URL that answers JSON.
+    /// An https URL that answers JSON; plain http on this machine only.
     pub url: String,
     /// JSON pointer (RFC 6901) to the price, a number or a numeric string.
     pub pointer: String,
+    /// JSON pointer to the source's own time of the price: RFC 3339, or seconds or milliseconds
+    /// since 1970.
+    pub time_pointer: String,
 }

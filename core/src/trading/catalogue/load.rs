@@ -3,29 +3,24 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use rust_decimal::Decimal;
-
 use super::{
     Catalogue, Crypto, Currency, Direction, Nationality, Pair, PairSide, PairStatus, PaymentMethod,
     PaymentMethodKind, Price, Route, Routes,
 };
 use crate::platform::db::{BrokenRow, Pool, Readable, readable};
 use crate::platform::error::{Error, Result};
+use crate::platform::settings;
 use rampart_types::{CurrencyCode, CurrencyDetails, PairCode, Preserialized};
 
 impl Catalogue {
     /// Loads the current catalogue. `revision` was read before, so that a change between the two
-    /// reads is loaded again rather than missed. Prices of a source are stale after
-    /// `source_max_age_seconds`.
+    /// reads is loaded again rather than missed. `sourced` tells after how long prices of sources are
+    /// stale.
     /// Rows that cannot be read are left out, and pairs of a currency that is.
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub(crate) async fn load(
-        db: &Pool,
-        revision: i64,
-        source_max_age_seconds: u32,
-    ) -> Result<Self> {
+    pub(crate) async fn load(db: &Pool, revision: i64, sourced: &settings::Prices) -> Result<Self> {
         let mut broken = Vec::new();
         let currencies = currencies(db, &mut broken).await?;
         let mut by_caip19 = HashMap::new();
@@ -35,7 +30,7 @@ impl Catalogue {
         let regions = sqlx::query_scalar!("select region from supported_region order by position")
             .fetch_all(db)
             .await?;
-        let mut prices = prices(db, source_max_age_seconds, &mut broken).await?;
+        let mut prices = prices(db, sourced, &mut broken).await?;
         Ok(Self {
             revision,
             pairs: pairs(db, &currencies, &mut prices, &mut broken).await?,
@@ -110,17 +105,23 @@ async fn currencies(
     Ok(currencies)
 }
 
-/// The price of each pair that has one. It is stale after the pair's own time, or else a source's
-/// after that of the edge.
+/// A price, and whether its own time or the edge's ends it.
+struct Loaded {
+    price: Price,
+    has_own_age: bool,
+}
+
+/// The price of each pair that has one. One set by hand with a time of its own is stale after that,
+/// else it is after the pair's time, or else after that of the edge where the pair has sources.
 async fn prices(
     db: &Pool,
-    source_max_age_seconds: u32,
+    sourced: &settings::Prices,
     broken: &mut Vec<BrokenRow>,
-) -> Result<HashMap<String, Price>> {
+) -> Result<HashMap<String, Loaded>> {
     let keys = sqlx::query_scalar!("select pair from price").fetch_all(db);
     let read = |part: Option<Vec<String>>| async move {
         sqlx::query!(
-            "select pair, price, fixed, observed_at from price \
+            "select pair, price, fixed, observed_at, max_age_seconds, deviating from price \
              where $1::text[] is null or pair = any($1)",
             part.as_deref(),
         )
@@ -128,19 +129,25 @@ async fn prices(
         .await
     };
     let rows = of_market("price", readable(read, keys).await?, broken);
-    let price = |price: Decimal, fixed: bool, observed_at| Price {
-        amount: price,
-        fixed,
-        observed_at,
-        max_age_seconds: (!fixed).then_some(source_max_age_seconds),
-    };
-    Ok(rows.into_iter().map(|r| (r.pair, price(r.price, r.fixed, r.observed_at))).collect())
+    let loaded = rows.into_iter().map(|row| {
+        let ends = !row.fixed || sourced.has_sources(&row.pair);
+        let own_age = seconds(row.max_age_seconds);
+        let price = Price {
+            amount: row.price,
+            fixed: row.fixed,
+            observed_at: row.observed_at,
+            max_age_seconds: own_age.or(ends.then_some(sourced.max_age_seconds)),
+            deviating: row.deviating,
+        };
+        (row.pair, Loaded { price, has_own_age: own_age.is_some() })
+    });
+    Ok(loaded.collect())
 }
 
 async fn pairs(
     db: &Pool,
     currencies: &BTreeMap<CurrencyCode, Arc<Currency>>,
-    prices: &mut HashMap<String, Price>,
+    prices: &mut HashMap<String, Loaded>,
     broken: &mut Vec<BrokenRow>,
 ) -> Result<BTreeMap<PairCode, Arc<Pair>>> {
     let keys = sqlx::query_scalar!("select pair from currency_pair").fetch_all(db);
@@ -148,8 +155,8 @@ async fn pairs(
         sqlx::query!(
             "select pair, base_currency, quote_currency, buy_status, buy_min, buy_max, \
              sell_status, sell_min, sell_max, spread_percentage, network_fee, \
-             provider_fee_percentage, quote_lifetime_seconds, price_max_age_seconds \
-             from currency_pair where $1::text[] is null or pair = any($1)",
+             provider_fee_percentage, quote_lifetime_seconds, price_max_age_seconds, \
+             quotes_valid_from from currency_pair where $1::text[] is null or pair = any($1)",
             part.as_deref(),
         )
         .fetch_all(db)
@@ -162,10 +169,11 @@ async fn pairs(
         let sides = currency(&row.base_currency).zip(currency(&row.quote_currency));
         let Some((base, quote)) = sides else { continue };
         let code = PairCode::new(base.code(), quote.code());
-        let own_age = seconds(row.price_max_age_seconds);
-        let price = prices
-            .remove(&row.pair)
-            .map(|price| Price { max_age_seconds: own_age.or(price.max_age_seconds), ..price });
+        let pair_age = seconds(row.price_max_age_seconds);
+        let price = prices.remove(&row.pair).map(|Loaded { price, has_own_age }| {
+            let max_age_seconds = pair_age.filter(|_| !has_own_age).or(price.max_age_seconds);
+            Price { max_age_seconds, ..price }
+        });
         let pair = Pair {
             code,
             base,
@@ -185,6 +193,7 @@ async fn pairs(
             provider_fee_percentage: row.provider_fee_percentage,
             quote_lifetime_seconds: seconds(row.quote_lifetime_seconds),
             price,
+            quotes_valid_from: row.quotes_valid_from,
         };
         pairs.insert(code, Arc::new(pair));
     }

@@ -90,6 +90,7 @@ mod tests {
                 fixed: false,
                 observed_at: DateTime::UNIX_EPOCH,
                 max_age_seconds: Some(60),
+                deviating: None,
             };
             let pair = Pair {
                 code,
@@ -102,6 +103,7 @@ mod tests {
                 provider_fee_percentage: Decimal::ZERO,
                 quote_lifetime_seconds: None,
                 price: Some(price),
+                quotes_valid_from: None,
             };
             catalogue.pairs.insert(code, Arc::new(pair));
         }
@@ -137,6 +139,22 @@ mod tests {
             let converted = converted(&catalogue, 2, from, to);
             assert_eq!(converted.as_deref(), expected, "{from} to {to}");
         }
+    }
+
+    #[test]
+    fn a_price_that_its_sources_contradict_is_not_quoted() {
+        let price = |deviating| Price {
+            amount: Decimal::from(100),
+            fixed: false,
+            observed_at: DateTime::UNIX_EPOCH,
+            max_age_seconds: Some(60),
+            deviating,
+        };
+        let (open, closed) = (price(None), price(Some(Decimal::from(80))));
+        let now = DateTime::UNIX_EPOCH;
+        assert!(open.is_open(now) && !closed.is_open(now) && closed.is_fresh(now));
+        assert_eq!(open.deviation(), Some(Decimal::ZERO));
+        assert_eq!(closed.deviation(), Some(Decimal::new(2, 1)));
     }
 
     #[test]

@@ -1,97 +1,75 @@
 //! Prices from HTTP sources (`prices.source = "http"`): each source is polled once per interval.
 //!
-//! Every edge polls, but skips a price that any of them has stored lately, so several edges send
-//! about as many requests as one. If a source fails, its last price stays until it is stale
-//! (ER008). A price that the operator sets for a pair with a source lasts until the next poll.
+//! A reading is stored as the source gave it, with the source's own time; the price of its pair
+//! follows from the fresh readings of all its sources, in the same transaction (`median.rs`). Every
+//! edge polls, but skips a source that any of them has read lately, so several edges send about as
+//! many requests as one.
 
-use std::fmt;
+mod median;
+mod source;
+mod store;
+
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::TimeDelta;
 use futures::StreamExt as _;
 use reqwest::redirect;
-use rust_decimal::Decimal;
-use serde_json::Value;
+use rust_decimal::prelude::ToPrimitive as _;
 
+use self::median::Rules;
+use self::source::{Reading, Source};
 use crate::Core;
-use crate::platform::error::{Error, Result};
-use crate::platform::revision::catalogue_changed;
+use crate::platform::error::Result;
 use crate::platform::settings::{PriceSource, Prices};
-use rampart_types::{CallbackUrl, LoopbackHttp, PairCode, decimal};
+use rampart_types::PairCode;
 
 /// Longest time for one request, from the name lookup to the last byte.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
-/// Largest response body of a source, in bytes.
-const BODY_BYTES_MAX: usize = 64 * 1024;
+/// Time after which prices that have arrived are stored without those of slow sources.
+const PROMPT: Duration = Duration::from_secs(1);
 /// Concurrent requests to sources.
-const CONCURRENT_REQUESTS: usize = 8;
+const CONCURRENT_REQUESTS: usize = 32;
 
 /// The configured sources and the HTTP client for them.
 #[derive(Debug)]
 pub struct PriceFeed {
     http: reqwest::Client,
     sources: Vec<Source>,
+    rules: Rules,
     interval: Duration,
-}
-
-/// The source of one pair's price.
-#[derive(Debug)]
-struct Source {
-    pair: PairCode,
-    url: CallbackUrl,
-    pointer: String,
-}
-
-/// A price from a source.
-#[derive(Debug)]
-struct FetchedPrice {
-    pair: PairCode,
-    price: Decimal,
-}
-
-/// Reason that a source gave no price. Never with the URL, which may hold an access key.
-#[derive(Debug)]
-enum SourceError {
-    Http(reqwest::Error),
-    Status(u16),
-    TooLarge,
-    NotJson,
-    NoPrice,
-}
-
-impl fmt::Display for SourceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Http(error) => write!(f, "{error}"),
-            Self::Status(status) => write!(f, "it answered {status}"),
-            Self::TooLarge => write!(f, "its answer has more than {BODY_BYTES_MAX} bytes"),
-            Self::NotJson => f.write_str("its answer is not JSON"),
-            Self::NoPrice => f.write_str("no number above zero stands at the pointer"),
-        }
-    }
 }
 
 impl PriceFeed {
     /// The configured feed; `None` while the operator sets prices by hand.
     ///
     /// # Errors
-    /// When a pair, URL or pointer is invalid: https only, http on loopback.
-    pub(crate) fn new(settings: &Prices) -> Result<Option<Self>> {
+    /// One sentence when a pair, URL or pointer is invalid, or a pair has too few sources: https
+    /// only, http on loopback.
+    pub(crate) fn new(settings: &Prices) -> Result<Option<Self>, String> {
         if settings.source == PriceSource::Static {
             return Ok(None);
         }
+        let least = usize::try_from(settings.sources_min).unwrap_or(usize::MAX);
         let mut sources = Vec::new();
-        for (pair, source) in &settings.sources {
-            if !source.pointer.starts_with('/') {
-                return Err(Error::broken("read prices.sources: a pointer starts with a slash"));
+        for (name, configured) in &settings.sources {
+            let pair: PairCode = name
+                .parse()
+                .map_err(|_| format!("prices.sources names '{name}', which is no currency pair"))?;
+            if configured.len() < least {
+                return Err(format!(
+                    "prices.sources.{name} has fewer sources ({}) than prices.sources_min ({least})",
+                    configured.len()
+                ));
             }
-            sources.push(Source {
-                pair: pair.parse().map_err(|e| Error::internal("read prices.sources", e))?,
-                // The same rule as for a callback.
-                url: CallbackUrl::parse(&source.url, LoopbackHttp::Allowed)
-                    .map_err(|e| Error::internal("read prices.sources", e))?,
-                pointer: source.pointer.clone(),
-            });
+            let before = sources.len();
+            for one in configured {
+                let source = Source::new(pair, one)?;
+                if sources[before..].iter().any(|other: &Source| other.name == source.name) {
+                    return Err(format!("prices.sources.{name} has the same source twice"));
+                }
+                sources.push(source);
+            }
         }
         // The HTTP client uses the process's TLS provider; a second installation changes nothing.
         drop(rustls::crypto::ring::default_provider().install_default());
@@ -100,9 +78,14 @@ impl PriceFeed {
             .redirect(redirect::Policy::none())
             .timeout(REQUEST_TIMEOUT)
             .build()
-            .map_err(|e| Error::internal("make the price feed's client", e))?;
+            .map_err(|e| format!("no HTTP client for prices.sources can be made: {e}"))?;
+        let rules = Rules {
+            sources_min: least,
+            deviation_percent_max: settings.deviation_max.into(),
+            max_age_seconds: settings.max_age_seconds,
+        };
         let interval = Duration::from_secs(settings.interval_seconds.max(1).into());
-        Ok(Some(Self { http, sources, interval }))
+        Ok(Some(Self { http, sources, rules, interval }))
     }
 
     /// Time between two polls of a source.
@@ -110,107 +93,71 @@ impl PriceFeed {
         self.interval
     }
 
-    /// Polls every source whose price is due, and stores the prices.
-    ///
-    /// # Errors
-    /// When the database cannot be written. A source that gives no price is logged.
-    pub async fn refresh(&self, core: &Core) -> Result<()> {
-        // The time of the request, so that a price is never taken for younger than it is.
-        let now = core.clock.now();
-        let due_before = now - TimeDelta::from_std(self.interval / 2).unwrap_or_default();
-        let catalogue = core.snapshots.current().catalogue.clone();
-        let due = self.sources.iter().filter(|source| {
-            let price = catalogue.pairs.get(&source.pair).map(|pair| &pair.price);
-            price.is_some_and(|price| {
-                price.as_ref().is_none_or(|price| price.fixed || price.observed_at <= due_before)
-            })
-        });
-        let requests: Vec<_> = due.map(|source| self.poll(source)).collect();
-        let fetched = futures::stream::iter(requests).buffer_unordered(CONCURRENT_REQUESTS);
-        let fetched: Vec<Option<FetchedPrice>> = fetched.collect().await;
-        let mut prices: Vec<FetchedPrice> = fetched.into_iter().flatten().collect();
-        // Edges that lock rows in one order cannot deadlock.
-        prices.sort_by_key(|price| price.pair);
-        write(core, &prices, now, due_before).await
+    /// Names of the sources that count, by pair.
+    pub(crate) fn names(&self) -> BTreeMap<PairCode, Vec<String>> {
+        let mut names: BTreeMap<PairCode, Vec<String>> = BTreeMap::new();
+        for source in &self.sources {
+            names.entry(source.pair).or_default().push(source.name.clone());
+        }
+        names
     }
 
-    async fn poll(&self, source: &Source) -> Option<FetchedPrice> {
-        match self.read(source).await {
-            Ok(price) => Some(FetchedPrice { pair: source.pair, price }),
+    /// Polls every source that is due, and stores what it says and what follows. A slow source
+    /// delays no other one's price by more than a second.
+    ///
+    /// # Errors
+    /// When the database cannot be used. A source that gives no price is logged.
+    pub async fn refresh(&self, core: &Core) -> Result<()> {
+        // The time of the request, so that no reading is taken for later than it is.
+        let asked_at = core.clock.now();
+        let due_before = asked_at - TimeDelta::from_std(self.interval / 2).unwrap_or_default();
+        let recent = store::read_since(core, due_before).await?;
+        let due = self.sources.iter().filter(|source| !recent.contains(&source.key()));
+        let requests: Vec<_> = due.map(|source| self.poll(core, source)).collect();
+        let mut answers = futures::stream::iter(requests).buffer_unordered(CONCURRENT_REQUESTS);
+        let mut readings = Vec::new();
+        let prompt = async {
+            while let Some(answer) = answers.next().await {
+                readings.extend(answer);
+            }
+        };
+        let in_time = tokio::time::timeout(PROMPT, prompt).await.is_ok();
+        store::store(core, self, readings, asked_at).await?;
+        if !in_time {
+            let late: Vec<Option<Reading>> = answers.collect().await;
+            store::store(core, self, late.into_iter().flatten().collect(), asked_at).await?;
+        }
+        Ok(())
+    }
+
+    async fn poll(&self, core: &Core, source: &Source) -> Option<Reading> {
+        let read = source.read(&self.http).await;
+        match read.and_then(|observed| source.reading(observed, core.clock.now())) {
+            Ok(reading) => Some(reading),
             Err(reason) => {
-                tracing::warn!(pair = %source.pair, %reason, "a source gave no price");
+                let (pair, source) = (source.pair, &source.name);
+                tracing::warn!(%pair, source, %reason, "a source gave no price");
                 None
             }
         }
     }
-
-    async fn read(&self, source: &Source) -> Result<Decimal, SourceError> {
-        let failed = |error: reqwest::Error| SourceError::Http(error.without_url());
-        let mut response = self.http.get(source.url.url().clone()).send().await.map_err(failed)?;
-        if response.status() != http::StatusCode::OK {
-            return Err(SourceError::Status(response.status().as_u16()));
-        }
-        let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(failed)? {
-            if body.len() + chunk.len() > BODY_BYTES_MAX {
-                return Err(SourceError::TooLarge);
-            }
-            body.extend_from_slice(&chunk);
-        }
-        price_at(&body, &source.pointer)
-    }
-}
-
-/// The number, or numeric string, at a JSON pointer (RFC 6901), exactly.
-fn price_at(body: &[u8], pointer: &str) -> Result<Decimal, SourceError> {
-    let document: Value = serde_json::from_slice(body).map_err(|_| SourceError::NotJson)?;
-    let price = document.pointer(pointer).and_then(decimal::from_number_or_text);
-    price.filter(|price| *price > Decimal::ZERO).ok_or(SourceError::NoPrice)
-}
-
-/// Stores the prices that no edge has stored since `due_before`.
-async fn write(
-    core: &Core,
-    prices: &[FetchedPrice],
-    now: DateTime<Utc>,
-    due_before: DateTime<Utc>,
-) -> Result<()> {
-    if prices.is_empty() {
-        return Ok(());
-    }
-    let mut transaction = core.db.begin().await?;
-    let mut stored = 0;
-    for price in prices {
-        let done = sqlx::query!(
-            "insert into price as known (pair, price, fixed, observed_at) \
-             values ($1, $2, false, $3) \
-             on conflict (pair) do update \
-             set price = excluded.price, fixed = false, observed_at = excluded.observed_at \
-             where known.fixed or known.observed_at <= $4",
-            price.pair.to_string(),
-            price.price,
-            now,
-            due_before,
-        )
-        .execute(&mut *transaction)
-        .await?;
-        stored += done.rows_affected();
-    }
-    if stored > 0 {
-        catalogue_changed(&mut transaction).await?;
-        transaction.commit().await?;
-    }
-    Ok(())
 }
 
 impl Core {
-    /// Sets the metric of every price's age, those set by hand too.
-    pub(crate) fn show_price_ages(&self) {
+    /// Sets the metrics of every price, those set by hand too: its age, and how far away the price
+    /// is that its sources say instead.
+    pub(crate) fn show_prices(&self) {
         let now = self.clock.now();
         for pair in self.snapshots.current().catalogue.pairs.values() {
             if let Some(price) = &pair.price {
+                let code = pair.code.to_string();
                 let age = (now - price.observed_at).num_seconds().max(0);
-                self.metrics.price_age.with_label_values(&[&pair.code.to_string()]).set(age);
+                self.metrics.price_age.with_label_values(&[&code]).set(age);
+                let deviation = price.deviation().and_then(|deviation| deviation.to_f64());
+                self.metrics
+                    .price_deviation
+                    .with_label_values(&[&code])
+                    .set(deviation.unwrap_or_default());
             }
         }
     }

@@ -167,7 +167,7 @@ fn quotable(
     now: DateTime<Utc>,
 ) -> impl Iterator<Item = (&Pair, SidePrices)> {
     client.catalogue.pairs.values().filter_map(move |pair| {
-        let mid = pair.live_price(now)?;
+        let mid = routing::price(&client.tenant, pair, now)?;
         let exponent = pair.quote.decimals;
         let (buy, sell) = with_costs(mid, [fee, pair.spread_percentage], exponent)?;
         let status = |side| routing::pair_status(client, pair, side, now);

@@ -1,5 +1,6 @@
 //! The columns that an order has from its quote, bought or sold.
 
+use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
 use serde::Serialize;
 use uuid::Uuid;
@@ -29,6 +30,9 @@ pub(crate) struct QuotedColumns {
     network_fee: Decimal,
     spread_fee: Decimal,
     affiliate_fee: Decimal,
+    /// Time and revision of the catalogue of the quote, by which the statement knows one that is void.
+    quote_sealed_at: DateTime<Utc>,
+    quote_revision: i64,
 }
 
 impl QuotedColumns {
@@ -51,6 +55,8 @@ impl QuotedColumns {
             network_fee: quote.fees.network,
             spread_fee: quote.fees.spread,
             affiliate_fee: quote.fees.affiliate,
+            quote_sealed_at: quote.issued_at,
+            quote_revision: quote.catalogue_revision,
         }
     }
 }

@@ -17,6 +17,7 @@ use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 pub use crate::trading::orders::state::{Cause, OrderStatus};
 use crate::trading::quotes::Side;
+use crate::trading::routing;
 use crate::trading::sandbox::{self, Scenario};
 use rampart_types::PairCode;
 
@@ -156,7 +157,8 @@ impl Event for OrderEvent {
         let Some(row) = row else { return Ok(None) };
         let live_price = row.is_estimated_quote.then(|| {
             let snapshot = change.core.snapshots.current();
-            snapshot.catalogue.pairs.get(&row.pair)?.live_price(change.now)
+            let tenant = snapshot.tenants.get(&change.client)?;
+            routing::price(tenant, snapshot.catalogue.pairs.get(&row.pair)?, change.now)
         });
         let transfer_lifetime =
             TimeDelta::seconds(change.core.settings.lifetimes.bank_transfer.into());

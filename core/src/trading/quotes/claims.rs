@@ -16,7 +16,9 @@ use rampart_types::{
 
 /// The first byte, the version of the encoding. Any change to the fields below, their types or
 /// their order needs another one.
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
+/// The version before: without the revision, which ended it.
+const FORMAT_BEFORE: u8 = 1;
 
 /// Encodes a quote.
 ///
@@ -31,8 +33,14 @@ pub(super) fn write(quote: &Quote) -> Result<Vec<u8>> {
 
 /// Decodes the output of [`write`]; `None` for anything else.
 pub(super) fn read(bytes: &[u8]) -> Option<Quote> {
-    let (&FORMAT, claims) = bytes.split_first()? else { return None };
-    match postcard::take_from_bytes::<Claims<'_>>(claims).ok()? {
+    let (&format, claims) = bytes.split_first()?;
+    let claims = match format {
+        FORMAT => Cow::Borrowed(claims),
+        // A zero: it was sealed before every revision.
+        FORMAT_BEFORE => Cow::Owned([claims, &[0]].concat()),
+        _ => return None,
+    };
+    match postcard::take_from_bytes::<Claims<'_>>(&claims).ok()? {
         (claims, []) => claims.into_quote(),
         _ => None,
     }
@@ -64,6 +72,7 @@ struct Claims<'a> {
     is_estimated: bool,
     /// As JSON.
     policy_decisions: String,
+    revision: i64,
 }
 
 impl<'a> Claims<'a> {
@@ -91,6 +100,7 @@ impl<'a> Claims<'a> {
             country: quote.country,
             is_estimated: quote.is_estimated,
             policy_decisions: serde_json::to_string(&quote.policy_decisions)?,
+            revision: quote.catalogue_revision,
         })
     }
 
@@ -127,6 +137,7 @@ impl<'a> Claims<'a> {
             country: self.country,
             is_estimated: self.is_estimated,
             policy_decisions: serde_json::from_str(&self.policy_decisions).ok()?,
+            catalogue_revision: self.revision,
             issued_at: self.issued_at,
             expires_at: self.expires_at,
         })

@@ -275,8 +275,8 @@ pub(crate) async fn quote(
 /// ER008 or ER016, and ER055.
 fn open_market(core: &Core, client: &Client, side: Side, request: &Request) -> Result<Decimal> {
     let mut refusal = Refusal::new();
-    let price = request.pair.live_price(core.clock.now());
     let (catalogue, tenant) = (&client.catalogue, &client.tenant);
+    let price = routing::price(tenant, &request.pair, core.clock.now());
     let asset = request.pair.base.code().to_string();
     let in_maintenance = side.terms(&request.pair).status != PairStatus::Enabled
         || !routing::offers_asset(catalogue, tenant, side, &asset);
@@ -303,7 +303,9 @@ fn build(
     let lifetime =
         request.pair.quote_lifetime_seconds.unwrap_or(core.settings.lifetimes.quote_seconds);
     let lifetime = TimeDelta::seconds(i64::from(lifetime.min(QUOTE_LIFETIME_SECONDS_MAX)));
+    // An edge that knows from when on quotes are valid seals none that is not.
     let issued_at = core.clock.now().trunc_subsecs(3);
+    let issued_at = request.pair.quotes_valid_from.map_or(issued_at, |from| issued_at.max(from));
     Ok(Quote {
         id: core.clock.uuid()?.into(),
         client: caller.client.id(),
@@ -322,6 +324,7 @@ fn build(
         country: request.country,
         is_estimated: side == Side::Buy && request.method.uses_estimated_quote,
         policy_decisions: serde_json::Value::Array(Vec::new()),
+        catalogue_revision: caller.client.catalogue.revision,
         issued_at,
         expires_at: issued_at + lifetime,
     })

@@ -23,7 +23,7 @@ use crate::notify::webhooks;
 use crate::platform::error::{Code, Error, Refusal, Result};
 use crate::platform::telemetry::TraceScope;
 use crate::tenancy::tenants::Scope;
-use crate::trading::catalogue::{Catalogue, PairStatus};
+use crate::trading::catalogue::PairStatus;
 use crate::trading::limits;
 use crate::trading::orders::confirm::account::NamedAccount;
 use crate::trading::orders::confirm::{checks, request, terms};
@@ -198,7 +198,7 @@ impl ConfirmContext {
     /// Preconditions of a new sale that do not hold.
     async fn validate(&self, core: &Core) -> Result<Refusal> {
         let mut refusal = Refusal::new();
-        market(&self.client.catalogue, &self.quote, core.clock.now(), &mut refusal);
+        market(&self.client, &self.quote, core.clock.now(), &mut refusal);
         if routing::settlement_of(&self.client, &self.quote) == Settlement::Nobody {
             refusal.add(Code::SellingInMaintenance, Some("nobody takes the coins".into()));
         }
@@ -366,13 +366,14 @@ impl ConfirmContext {
 
 /// The pair gone or without a price (ER008), or not sold now (ER016), the method switched off since the quote (ER055),
 /// an amount beyond what one of them takes (ER012 in coins, ER011 in fiat).
-fn market(catalogue: &Catalogue, quote: &Quote, now: DateTime<Utc>, refusal: &mut Refusal) {
+fn market(client: &Client, quote: &Quote, now: DateTime<Utc>, refusal: &mut Refusal) {
+    let catalogue = &client.catalogue;
     match catalogue.pairs.get(&quote.pair) {
         None => refusal.add(Code::CurrencyInMaintenance, None),
         Some(pair) if pair.sell.status != PairStatus::Enabled => {
             refusal.add(Code::SellingInMaintenance, None)
         }
-        Some(pair) if pair.live_price(now).is_none() => {
+        Some(pair) if routing::price(&client.tenant, pair, now).is_none() => {
             refusal.add(Code::CurrencyInMaintenance, None)
         }
         Some(pair) => {

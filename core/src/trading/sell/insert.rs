@@ -110,7 +110,10 @@ async fn insert(
     let inserted = sqlx::query!(
         r#"
         with asked as materialized (
-            select * from jsonb_to_recordset($1::jsonb) as asked (
+            select asked.*, quote_expires_at > rampart_now()
+                and not quote_is_void(quote_sealed_at, quote_revision, p.quotes_valid_from,
+                    p.quotes_raised_at, p.quotes_raised_revision) as is_open
+            from jsonb_to_recordset($1::jsonb) as asked (
                 client_id uuid, order_id bigint, created_at timestamptz, quote_id uuid,
                 quote_expires_at timestamptz, user_id uuid, account_id uuid,
                 partner_reference text, status text, status_cause text,
@@ -124,7 +127,8 @@ async fn insert(
                 payload jsonb, deliveries uuid[],
                 traceparent text, tracestate text,
                 key_route text, key text, key_claim uuid, answer_status smallint, answer_body bytea,
-                side_max numeric, day_max numeric)
+                side_max numeric, day_max numeric, quote_sealed_at timestamptz, quote_revision bigint)
+                left join currency_pair p on p.pair = asked.pair
         ), held as materialized (
             select k.client_id, k.route, k.key
             from asked a join idempotency_key k on k.client_id = a.client_id
@@ -137,7 +141,7 @@ async fn insert(
                 or (client_id, key_route, key) in (select client_id, route, key from held)
         ), allowed as materialized (
             select * from current
-            where quote_expires_at > rampart_now()
+            where is_open
                 and (day_max is null or trade_fits_day(client_id, user_id, 'sell', limit_amount,
                     side_max, day_max, trades_counted_since()))
                 and (account_id is null or account_may_trade(client_id, user_id, account_id))
@@ -187,7 +191,7 @@ async fn insert(
         )
         select exists (select from placed) as "placed!", exists (select from current) as "current!",
             exists (select from allowed) as "allowed!",
-            exists (select from asked where quote_expires_at > rampart_now()) as "open!"
+            exists (select from asked where is_open) as "open!"
         "#,
         Json(rows.as_slice()) as Json<&[Bounded<'_, NewSaleRow>]>,
     )

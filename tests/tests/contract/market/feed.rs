@@ -1,68 +1,319 @@
-//! Prices that are read from a source.
+//! Prices that are read from sources: several, fresh, stale, lying, deviating, slow.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use chrono::TimeDelta;
 use http::Method;
-use rampart_core::platform::settings::{HttpPrice, PriceSource};
+use rampart_core::platform::settings::{PriceSource as Kind, Prices};
+use rampart_tests::answer::Answer;
+use rampart_tests::deadline::{SOON, until};
+use rampart_tests::partner::Partner;
+use rampart_tests::price_source::PriceSource;
 use rampart_tests::test_context::TestContext;
-use serde_json::json;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpListener;
+use serde_json::{Value, json};
 
 use super::change;
 
-/// A source that answers every request with this price, and how often it was asked.
-async fn source(price: &'static str) -> (String, Arc<AtomicU32>) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/ticker", listener.local_addr().unwrap());
-    let asked = Arc::new(AtomicU32::new(0));
-    let count = Arc::clone(&asked);
-    tokio::spawn(async move {
-        while let Ok((mut stream, _)) = listener.accept().await {
-            let mut request = [0; 2048];
-            let _ = stream.read(&mut request).await.unwrap();
-            count.fetch_add(1, Ordering::Relaxed);
-            let body = format!(r#"{{"last":{price}}}"#);
-            let head = format!(
-                "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
-                body.len()
-            );
-            stream.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
+const QUOTE: &str = "/api/v1/buy/quote";
+const PRICE: &str = "/admin/v1/prices/BTC-EUR";
+
+/// An edge whose price of a bitcoin comes from sources. The last one is 90000.
+struct Market {
+    context: Arc<TestContext>,
+    acme: Partner,
+    sources: Vec<PriceSource>,
+}
+
+impl Market {
+    async fn with(sources: usize, rules: impl FnOnce(&mut Prices)) -> Self {
+        let mut started = Vec::new();
+        for _ in 0..sources {
+            started.push(PriceSource::start().await);
         }
-    });
-    (url, asked)
+        let settings = started.iter().map(PriceSource::settings).collect();
+        let context = TestContext::with(|all| {
+            all.prices.source = Kind::Http;
+            all.prices.sources.insert("BTC-EUR".to_owned(), settings);
+            rules(&mut all.prices);
+        })
+        .await;
+        let acme = context.partner("acme").await;
+        Self { context: Arc::new(context), acme, sources: started }
+    }
+
+    async fn of(sources: usize) -> Self {
+        Self::with(sources, |_| ()).await
+    }
+
+    /// Has every source say a price of now.
+    fn say(&self, prices: &[&str]) {
+        let now = self.context.clock().now();
+        for (source, price) in self.sources.iter().zip(prices) {
+            source.say(price, now);
+        }
+    }
+
+    /// Polls the sources that are due.
+    async fn poll(&self) {
+        poll(&self.context).await;
+    }
+
+    /// The same after an interval.
+    async fn poll_again(&self) {
+        self.context.clock().advance(TimeDelta::seconds(10));
+        self.poll().await;
+    }
+
+    async fn quote(&self) -> Answer {
+        let asked =
+            json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 250});
+        self.acme.post(QUOTE, asked).await
+    }
+
+    /// The price of a quote; `None` while the pair is closed.
+    async fn price(&self) -> Option<String> {
+        let quote = self.quote().await;
+        if quote.status() == 200 {
+            return Some(quote.json()["price"].to_string());
+        }
+        quote.assert_codes(&["ER008"]);
+        None
+    }
+
+    /// The pair in the operators' list.
+    async fn listed(&self) -> Value {
+        let all = self.context.admin(Method::GET, "/admin/v1/prices", json!({})).await.json();
+        all.as_array().unwrap().iter().find(|pair| pair["pair"] == "BTC-EUR").unwrap().clone()
+    }
+}
+
+async fn poll(edge: &TestContext) {
+    let core = edge.core();
+    core.price_feed.as_ref().unwrap().refresh(core).await.unwrap();
+    core.refresh().await.unwrap();
 }
 
 #[tokio::test]
 async fn several_edges_read_a_source_about_once_an_interval() {
-    let (url, asked) = source("12345.67").await;
-    let context = TestContext::with(|settings| {
-        settings.prices.source = PriceSource::Http;
-        let price = HttpPrice { url, pointer: "/last".to_owned() };
-        settings.prices.sources.insert("BTC-EUR".to_owned(), price);
+    let market = Market::of(1).await;
+    let other = market.context.second_edge().await;
+    market.say(&["90123.45"]);
+    let read = async |edge: &TestContext| {
+        poll(edge).await;
+        market.sources[0].asked()
+    };
+    let (this, context) = (&*market.context, &market.context);
+    assert_eq!((read(this).await, read(&other).await, read(this).await), (1, 1, 1));
+    assert_eq!(market.price().await.as_deref(), Some("90123.45"));
+    context.clock().advance(TimeDelta::seconds(10));
+    assert_eq!((read(&other).await, read(this).await), (2, 2));
+    // It still says its first price, and that ages by the source's time.
+    assert!(market.price().await.is_some());
+    context.clock().advance(TimeDelta::seconds(111));
+    poll(this).await;
+    assert_eq!(market.price().await, None);
+    let prices = market.acme.get("/api/v1/prices").await.json();
+    assert!(prices["buy"].get("BTC-EUR").is_none() && prices["buy"]["ETH-EUR"].is_number());
+}
+
+#[tokio::test]
+async fn the_price_is_the_median_whatever_a_liar_says() {
+    let market = Market::of(3).await;
+    for (said, median) in [
+        (["90000", "90100", "1"], "90000"),
+        (["90000", "90100", "99999999"], "90100"),
+        (["90000.5", "\"90100\"", "90050.25"], "90050.25"),
+    ] {
+        market.say(&said);
+        market.poll_again().await;
+        assert_eq!(market.price().await.as_deref(), Some(median), "{said:?}");
+    }
+    // The mean of two while the third one says nothing that counts.
+    market.context.clock().advance(TimeDelta::seconds(120));
+    market.say(&["90000", "90100"]);
+    market.poll().await;
+    assert_eq!(market.price().await.as_deref(), Some("90050"));
+}
+
+#[tokio::test]
+async fn a_source_that_is_stale_broken_or_from_the_future_does_not_count() {
+    let market = Market::with(2, |prices| prices.sources_min = 2).await;
+    let [good, bad] = &market.sources[..] else { panic!("two were started") };
+    let clock = market.context.clock();
+    // What was there before ends.
+    market.say(&["90000", "90100"]);
+    market.poll().await;
+    assert_eq!(market.price().await.as_deref(), Some("90050"));
+    let large = format!(r#"{{"last":90000,"at":1,"x":"{}"}}"#, "x".repeat(70_000));
+    for wrong in ["stale", "future", "no time", "not json", "large", "status"] {
+        clock.advance(TimeDelta::seconds(121));
+        good.say("90000", clock.now());
+        match wrong {
+            "stale" => bad.say("90000", clock.now() - TimeDelta::seconds(121)),
+            "future" => bad.say("90000", clock.now() + TimeDelta::seconds(60)),
+            "no time" => bad.answer_with(200, r#"{"last":90000}"#),
+            "not json" => bad.answer_with(200, "<html>"),
+            "large" => bad.answer_with(200, &large),
+            _ => bad.answer_with(500, r#"{"last":90000,"at":1}"#),
+        }
+        market.poll().await;
+        assert_eq!(market.price().await, None, "{wrong}");
+        assert_eq!(market.listed().await["status"], "stale", "{wrong}");
+    }
+    market.say(&["90000", "90100"]);
+    market.poll_again().await;
+    assert_eq!(market.price().await.as_deref(), Some("90050"));
+}
+
+#[tokio::test]
+async fn a_pair_closes_when_too_few_sources_are_still_fresh() {
+    let market = Market::with(3, |prices| prices.sources_min = 2).await;
+    let clock = market.context.clock();
+    market.say(&["90000", "90100", "90200"]);
+    market.poll().await;
+    assert_eq!(market.price().await.as_deref(), Some("90100"));
+    // Only one goes on. The others' words are good for two minutes, and for the price until then.
+    for source in &market.sources[1..] {
+        source.answer_with(503, "");
+    }
+    clock.advance(TimeDelta::seconds(119));
+    market.sources[0].say("90000", clock.now());
+    market.poll().await;
+    assert_eq!(market.price().await.as_deref(), Some("90100"));
+    clock.advance(TimeDelta::seconds(2));
+    assert_eq!(market.price().await, None, "nobody needs to notice: the price ends by itself");
+}
+
+#[tokio::test]
+async fn a_price_that_jumps_closes_its_pair_until_a_second_source_says_the_same() {
+    let market = Market::of(2).await;
+    let [one, two] = &market.sources[..] else { panic!("two were started") };
+    let clock = market.context.clock();
+    two.answer_with(500, "");
+    one.say("98000", clock.now());
+    market.poll().await;
+    assert_eq!(market.price().await.as_deref(), Some("98000"), "less than a tenth");
+    let quote = market.quote().await.json();
+
+    clock.advance(TimeDelta::seconds(10));
+    one.say("120000", clock.now());
+    market.poll().await;
+    assert_eq!(market.price().await, None);
+    let confirm = json!({"quote": quote["quote"], "returnUrl": "https://shop.example/back",
+        "walletAddress": crate::orders::BTC});
+    let ada = market.acme.user("ada").await;
+    let refused = ada.post("/api/v1/buy/confirm", &confirm).await;
+    refused.assert_status(400).assert_codes(&["ER008"]);
+    let listed = market.listed().await;
+    assert_eq!((&listed["status"], &listed["price"]), (&json!("deviating"), &json!(98000)));
+    assert_eq!(listed["deviating"], 120_000);
+    assert_eq!(listed["sources"][0]["price"], 120_000);
+    assert_eq!(listed["sources"][1]["price"], Value::Null);
+    let core = market.context.core();
+    let readiness = core.readiness().await;
+    let prices = readiness.checks.iter().find(|check| check.name == "prices").unwrap();
+    let detail = "degraded: pairs are closed: BTC-EUR: its sources say 120000 instead";
+    assert_eq!((prices.ok, &*prices.detail), (true, detail));
+
+    // Saying it again confirms nothing, and neither does a source that disagrees.
+    market.say(&["120000", "98000"]);
+    market.poll_again().await;
+    assert_eq!(market.price().await, None);
+    market.say(&["120000", "121000"]);
+    market.poll_again().await;
+    assert_eq!(market.price().await.as_deref(), Some("120500"));
+    // Or the jump was none.
+    market.say(&["60000", "120500"]);
+    market.poll_again().await;
+    assert_eq!(market.price().await, None);
+    market.say(&["121000", "120500"]);
+    market.poll_again().await;
+    assert_eq!(market.price().await.as_deref(), Some("120750"));
+}
+
+#[tokio::test]
+async fn an_operator_confirms_a_price_that_deviates() {
+    let market = Market::of(1).await;
+    market.say(&["50000"]);
+    market.poll().await;
+    assert_eq!(market.price().await, None);
+    let change = json!({"price": 50_100});
+    market.context.admin(Method::PUT, PRICE, change).await.assert_status(200);
+    assert_eq!(market.price().await.as_deref(), Some("50100"));
+    assert_eq!(market.listed().await["fixed"], true);
+    market.say(&["50000"]);
+    market.poll_again().await;
+    assert_eq!(market.price().await.as_deref(), Some("50000"));
+    assert_eq!(market.listed().await["fixed"], false);
+    // A wrong confirmation is contradicted by the next reading.
+    market.context.admin(Method::PUT, PRICE, json!({"price": 90_000})).await.assert_status(200);
+    market.say(&["50000"]);
+    market.poll_again().await;
+    assert_eq!(market.price().await, None);
+}
+
+#[tokio::test]
+async fn a_slow_source_delays_no_other_ones_price() {
+    let market = Market::of(2).await;
+    market.say(&["91000"]);
+    market.sources[1].hang();
+    let context = Arc::clone(&market.context);
+    let polling = tokio::spawn(async move { poll(&context).await });
+    until("the other price is stored", SOON, async || {
+        market.context.core().refresh().await.unwrap();
+        (market.price().await.as_deref() == Some("91000")).then_some(())
     })
     .await;
-    let other = context.second_edge().await;
-    let acme = context.partner("acme").await;
-    change(&context, Method::PATCH, "/admin/v1/pairs/BTC-EUR", json!({"spreadPercentage": 0}))
-        .await;
-    let read = async |edge: &TestContext| {
-        let core = edge.core();
-        core.price_feed.as_ref().unwrap().refresh(core).await.unwrap();
-        for edge in [&context, &other] {
-            edge.core().refresh().await.unwrap();
-        }
-        asked.load(Ordering::Relaxed)
+    assert!(!polling.is_finished(), "the slow one is still waited for");
+    polling.abort();
+}
+
+#[tokio::test]
+async fn age_and_deviation_of_a_price_are_metrics() {
+    let market = Market::of(1).await;
+    let shown = |line: &str| {
+        let text = market.context.core().metrics_text();
+        assert!(text.contains(line), "{line}: {text}");
     };
-    assert_eq!((read(&context).await, read(&other).await, read(&context).await), (1, 1, 1));
-    let price = acme.get("/api/v1/prices").await.json()["buy"]["BTC-EUR"].to_string();
-    assert_eq!(price, "12345.67");
-    context.clock().advance(TimeDelta::seconds(10));
-    assert_eq!((read(&other).await, read(&context).await), (2, 2));
-    // Nothing reads any more: what came from a source ages.
-    context.clock().advance(TimeDelta::seconds(121));
-    assert!(acme.get("/api/v1/prices").await.json()["buy"].get("BTC-EUR").is_none());
-    assert!(acme.get("/api/v1/prices").await.json()["buy"]["ETH-EUR"].is_number());
+    let (context, core) = (&market.context, market.context.core());
+    let (_running, stop) = tokio::sync::watch::channel(false);
+    market.sources[0].say("72000", context.clock().now() - TimeDelta::seconds(30));
+    market.poll().await;
+    let working = tokio::spawn(Arc::clone(core).work(stop));
+    until("the worker has looked", SOON, async || {
+        let line = r#"rampart_price_deviation_ratio{pair="BTC-EUR"} 0.2"#;
+        core.metrics_text().contains(line).then_some(())
+    })
+    .await;
+    working.abort();
+    shown(r#"rampart_price_age_seconds{pair="BTC-EUR"} "#);
+    shown(r#"rampart_price_deviation_ratio{pair="ETH-EUR"} 0"#);
+}
+
+#[tokio::test]
+async fn a_live_client_is_quoted_only_what_was_observed() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let live = context.partner_of(json!({"slug": "live", "name": "L", "mode": "live"})).await;
+    let no_end = "update currency_pair set price_max_age_seconds = null where pair = 'ETH-EUR'";
+    sqlx::query(no_end).execute(context.db()).await.unwrap();
+    let path = "/admin/v1/prices/ETH-EUR";
+    change(&context, Method::PUT, path, json!({"price": 3000})).await;
+    let asked =
+        json!({"currencyPair": "ETH-EUR", "paymentMethod": "creditCard", "fiatAmount": 250});
+    acme.post(QUOTE, asked.clone()).await.assert_status(200);
+    live.post(QUOTE, asked.clone()).await.assert_status(400).assert_codes(&["ER008"]);
+    let prices = live.get("/api/v1/prices").await.json();
+    assert!(prices["buy"].get("ETH-EUR").is_none() && prices["buy"]["BTC-EUR"].is_number());
+
+    change(&context, Method::PUT, path, json!({"price": 3000, "maxAgeSeconds": 60})).await;
+    live.post(QUOTE, asked.clone()).await.assert_status(200);
+    context.clock().advance(TimeDelta::seconds(61));
+    for partner in [&live, &acme] {
+        partner.post(QUOTE, asked.clone()).await.assert_status(400).assert_codes(&["ER008"]);
+    }
+    for wrong in [json!(0), json!(-1), json!(31_536_001), json!("60")] {
+        let body = json!({"price": 3000, "maxAgeSeconds": wrong});
+        context.admin(Method::PUT, path, body).await.assert_status(422);
+    }
 }

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use chrono::{DateTime, Utc};
 use http::{Method, StatusCode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{PAIR, outside_bounds, pair, publish};
+use super::{PAIR, outside_bounds, pair, publish, void_quotes};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
@@ -64,13 +65,15 @@ impl Endpoint for UpdatePair {
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Update a currency pair",
-        details: "Members that are left out stay as they are. Every edge follows within a second.",
+        details: "Members that are left out stay as they are. Every edge follows within a second; \
+                  `quotesValidFrom` counts at once: quotes sealed before cannot be confirmed (ER006).",
         path: &[PAIR],
         body: Shape::of::<ChangePair>(),
         request: r#"{"buy": {"status": "maintenance"}, "spreadPercentage": 0.5}"#,
         answer: r#"{"pair": "BTC-EUR", "buy": {"status": "maintenance", "min": 10, "max": 50000},
             "sell": {"status": "enabled", "min": 10, "max": 50000}, "spreadPercentage": 0.5,
-            "networkFee": 1.25, "quoteLifetimeSeconds": 300, "priceMaxAgeSeconds": 60}"#,
+            "networkFee": 1.25, "quoteLifetimeSeconds": 300, "priceMaxAgeSeconds": 60,
+            "quotesValidFrom": null}"#,
         ..Doc::NONE
     };
     type Caller = Operator;
@@ -99,7 +102,8 @@ impl Endpoint for UpdatePair {
                 price_max_age_seconds = coalesce($11, price_max_age_seconds)
             where pair = $1
             returning pair, buy_status, buy_min, buy_max, sell_status, sell_min, sell_max,
-                spread_percentage, network_fee, quote_lifetime_seconds, price_max_age_seconds
+                spread_percentage, network_fee, quote_lifetime_seconds, price_max_age_seconds,
+                quotes_valid_from
             "#,
             pair.to_string(),
             change.buy.status,
@@ -117,6 +121,10 @@ impl Endpoint for UpdatePair {
         .await
         .map_err(outside_bounds)?
         .ok_or_else(|| Denial::not_found("pair"))?;
+        let quotes_valid_from = match change.quotes_valid_from {
+            Some(from) => Some(void_quotes(&mut tx, pair, from).await?),
+            None => row.quotes_valid_from,
+        };
         let actor = operator.actor();
         let entry = Entry { actor, action: "pair.change", target: &row.pair, detail };
         publish(core, tx, entry).await?;
@@ -129,6 +137,7 @@ impl Endpoint for UpdatePair {
             network_fee: JsonDecimal(row.network_fee),
             quote_lifetime_seconds: row.quote_lifetime_seconds,
             price_max_age_seconds: row.price_max_age_seconds,
+            quotes_valid_from,
         }))
     }
 }
@@ -152,8 +161,11 @@ struct ChangePair {
     /// In the pair's fiat currency.
     network_fee: Option<JsonDecimal>,
     quote_lifetime_seconds: Option<i32>,
-    /// Age at which a price is too old to quote; a price set by hand has none without it.
+    /// Age at which a price is too old to quote. Without it a price set by hand has no end, and is
+    /// quoted to test clients alone.
     price_max_age_seconds: Option<i32>,
+    /// Quotes sealed before are void; it can only be raised, and a time to come counts as now.
+    quotes_valid_from: Option<DateTime<Utc>>,
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -182,6 +194,8 @@ pub struct Pair {
     quote_lifetime_seconds: Option<i32>,
     /// Age at which a price is too old to quote.
     price_max_age_seconds: Option<i32>,
+    /// Quotes sealed before are void; null: none are.
+    quotes_valid_from: Option<DateTime<Utc>>,
 }
 
 /// The terms of one side of a pair.

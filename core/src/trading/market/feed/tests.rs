@@ -1,22 +1,27 @@
-use std::collections::BTreeMap;
-
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
 use super::*;
 use crate::platform::settings::HttpPrice;
 
-fn settings(url: &str, pointer: &str) -> Prices {
-    let source = HttpPrice { url: url.to_owned(), pointer: pointer.to_owned() };
+fn source(url: &str) -> HttpPrice {
+    HttpPrice {
+        url: url.to_owned(),
+        pointer: "/last/price".to_owned(),
+        time_pointer: "/at".to_owned(),
+    }
+}
+
+fn settings(sources: Vec<HttpPrice>) -> Prices {
     Prices {
         source: PriceSource::Http,
-        sources: BTreeMap::from([("BTC-EUR".to_owned(), source)]),
+        sources: BTreeMap::from([("BTC-EUR".to_owned(), sources)]),
         ..Prices::default()
     }
 }
 
-/// The feed's result for a source that answers its first connection with these bytes.
-async fn read_from(answer: Vec<u8>) -> Result<Decimal, String> {
+/// The price of a source that answers its first connection with these bytes.
+async fn read_from(answer: Vec<u8>) -> Result<String, String> {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/ticker?key=secret", listener.local_addr().unwrap());
     let serve = async move {
@@ -28,9 +33,9 @@ async fn read_from(answer: Vec<u8>) -> Result<Decimal, String> {
         drop(stream.write_all(&answer).await);
         drop(stream.shutdown().await);
     };
-    let feed = PriceFeed::new(&settings(&url, "/last/price")).unwrap().unwrap();
-    let (read, ()) = tokio::join!(feed.read(&feed.sources[0]), serve);
-    read.map_err(|reason| reason.to_string())
+    let feed = PriceFeed::new(&settings(vec![source(&url)])).unwrap().unwrap();
+    let (read, ()) = tokio::join!(feed.sources[0].read(&feed.http), serve);
+    read.map(|(price, _)| price.to_string()).map_err(|reason| reason.to_string())
 }
 
 fn ok(body: &str) -> Vec<u8> {
@@ -38,21 +43,16 @@ fn ok(body: &str) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn a_price_is_read_to_the_last_digit() {
-    let price = read_from(ok(r#"{"last":{"price":90123.123456789012345}}"#)).await;
-    assert_eq!(price.unwrap().to_string(), "90123.123456789012345");
-    let price = read_from(ok(r#"{"last":{"price":"0.10"}}"#)).await;
-    assert_eq!(price.unwrap(), Decimal::new(1, 1));
-}
-
-#[tokio::test]
 async fn a_response_other_than_small_json_gives_no_price() {
-    let long = format!(r#"{{"last":{{"price":1}},"x":"{}"}}"#, "x".repeat(BODY_BYTES_MAX));
+    let price = read_from(ok(r#"{"last":{"price":90123.5},"at":1700000000}"#)).await;
+    assert_eq!(price.unwrap(), "90123.5");
+    let long = format!(r#"{{"last":{{"price":1}},"at":1,"x":"{}"}}"#, "x".repeat(65_536));
     let redirect =
         b"HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n";
     for (answer, reason) in [
         (ok(&long), "more than 65536 bytes"),
         (ok("<html>"), "not JSON"),
+        (ok(r#"{"last":{"price":1}}"#), "no time"),
         (redirect.to_vec(), "answered 302"),
         (b"HTTP/1.1 500 Oops\r\ncontent-length: 0\r\n\r\n".to_vec(), "answered 500"),
         (b"garbage\r\n\r\n".to_vec(), "error"),
@@ -63,32 +63,24 @@ async fn a_response_other_than_small_json_gives_no_price() {
 }
 
 #[test]
-fn a_value_other_than_a_positive_number_gives_no_price() {
-    for body in [
-        r#"{"last":{"price":0}}"#,
-        r#"{"last":{"price":-1}}"#,
-        r#"{"last":{"price":"abc"}}"#,
-        r#"{"last":{"price":null}}"#,
-        r#"{"last":{"price":[1]}}"#,
-        r#"{"last":{"price":1e400}}"#,
-        r#"{"last":{}}"#,
-        "[]",
-    ] {
-        assert!(price_at(body.as_bytes(), "/last/price").is_err(), "{body}");
-    }
-    assert!(price_at(br#"[{"a/b":1}]"#, "/0/a~1b").is_ok());
-}
-
-#[test]
-fn a_source_is_https_or_on_this_machine() {
-    for (url, pointer) in [
-        ("http://prices.example/ticker", "/price"),
-        ("ftp://prices.example", "/price"),
-        ("prices.example", "/price"),
-        ("https://prices.example/ticker", "price"),
-    ] {
-        assert!(PriceFeed::new(&settings(url, pointer)).is_err(), "{url} {pointer}");
-    }
-    assert!(PriceFeed::new(&settings("https://prices.example/x", "/price")).unwrap().is_some());
+fn a_configuration_that_cannot_work_is_refused_in_a_sentence() {
+    let (one, other) = (source("https://a.example/x"), source("https://b.example/x"));
+    let two = settings(vec![one.clone(), other.clone()]);
+    let feed = PriceFeed::new(&two).unwrap().unwrap();
+    assert_eq!(feed.names().into_values().map(|names| names.len()).collect::<Vec<_>>(), [2]);
     assert!(PriceFeed::new(&Prices::default()).unwrap().is_none());
+    let by_name = |name: &str| Prices {
+        sources: BTreeMap::from([(name.to_owned(), vec![one.clone()])]),
+        ..two.clone()
+    };
+    for (settings, sentence) in [
+        (by_name("bitcoin"), "'bitcoin', which is no currency pair"),
+        (settings(vec![one.clone(), one.clone()]), "prices.sources.BTC-EUR has the same source"),
+        (settings(vec![source("http://a.example/x")]), "neither https nor http on loopback"),
+        (settings(Vec::new()), "fewer sources (0) than prices.sources_min (1)"),
+        (Prices { sources_min: 3, ..two.clone() }, "fewer sources (2) than prices.sources_min (3)"),
+    ] {
+        let refused = PriceFeed::new(&settings).unwrap_err();
+        assert!(refused.contains(sentence) && !refused.contains('\n'), "{refused}");
+    }
 }

@@ -16,11 +16,11 @@ use rampart_types::{ClientId, UserId};
 /// Detail of ER011 for the user's limit.
 pub(crate) const LIMIT_REACHED: &str = "the user's limit for a day leaves less";
 
-/// The pair in maintenance (ER008), the method switched off since the quote (ER055), an amount
+/// The pair in maintenance, or closed because its price is doubtful (ER008), the method switched off since the quote (ER055), an amount
 /// beyond what one of them takes (ER011).
 pub(crate) fn market(catalogue: &Catalogue, quote: &Quote, refusal: &mut Refusal) {
     match catalogue.pairs.get(&quote.pair) {
-        Some(pair) if pair.buy.status == PairStatus::Enabled => {
+        Some(pair) if pair.buy.status == PairStatus::Enabled && !pair.deviates() => {
             if !(pair.buy.min..=pair.buy.max).contains(&quote.fiat) {
                 beyond(refusal, "pair", pair.buy.min, pair.buy.max);
             }

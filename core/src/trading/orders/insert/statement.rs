@@ -30,7 +30,7 @@ pub(crate) struct NewOrderRow {
     pub(crate) order_id: i64,
     pub(crate) created_at: DateTime<Utc>,
     pub(crate) offer_id: Option<Uuid>,
-    /// End of the quote; `None` where its money has come already.
+    /// End of the quote; `None` where its money has come already, and nothing can void it any more.
     pub(crate) quote_expires_at: Option<DateTime<Utc>>,
     pub(crate) user_id: Option<Uuid>,
     pub(crate) account_id: Option<Uuid>,
@@ -148,7 +148,8 @@ pub(crate) enum InsertOutcome {
     Conflict,
     /// Nothing happened: another request has claimed the idempotency key in the meantime.
     KeyLost,
-    /// Nothing happened: the quote has expired in the meantime.
+    /// Nothing happened: the quote has expired in the meantime, or is void by the pair's
+    /// `quotes_valid_from`.
     QuoteExpired,
     /// Nothing happened: the offer was confirmed or has ended in the meantime.
     OfferTaken,
@@ -177,7 +178,10 @@ pub(super) async fn insert(
     let inserted = sqlx::query!(
         r#"
         with asked as materialized (
-            select * from jsonb_to_recordset($1::jsonb) as asked (
+            select asked.*, quote_expires_at is null or ( quote_expires_at > rampart_now()
+                and not quote_is_void(quote_sealed_at, quote_revision, p.quotes_valid_from,
+                    p.quotes_raised_at, p.quotes_raised_revision)) as is_open
+            from jsonb_to_recordset($1::jsonb) as asked (
                 client_id uuid, order_id bigint, created_at timestamptz, offer_id uuid,
                 quote_id uuid, quote_expires_at timestamptz, user_id uuid, account_id uuid,
                 partner_reference text, status text, status_cause text, pair text, country text,
@@ -193,7 +197,8 @@ pub(super) async fn insert(
                 payload jsonb, deliveries uuid[], step text, step_due_at timestamptz,
                 traceparent text, tracestate text,
                 key_route text, key text, key_claim uuid, answer_status smallint, answer_body bytea,
-                side_max numeric, day_max numeric)
+                side_max numeric, day_max numeric, quote_sealed_at timestamptz, quote_revision bigint)
+                left join currency_pair p on p.pair = asked.pair
         ), held as materialized (
             select k.client_id, k.route, k.key
             from asked a join idempotency_key k on k.client_id = a.client_id
@@ -207,7 +212,7 @@ pub(super) async fn insert(
                 or (client_id, key_route, key) in (select client_id, route, key from held)
         ), allowed as materialized (
             select * from current
-            where (quote_expires_at is null or quote_expires_at > rampart_now())
+            where is_open
                 and (day_max is null or trade_fits_day(client_id, user_id, 'buy', limit_amount,
                     side_max, day_max, trades_counted_since()))
                 and (account_id is null or account_may_trade(client_id, user_id, account_id))
@@ -279,7 +284,7 @@ pub(super) async fn insert(
         select client_id as "client_id!", order_id as "order_id!",
             (client_id, order_id) in (select client_id, order_id from current) as "current!",
             (client_id, order_id) in (select client_id, order_id from placed) as "placed!",
-            quote_expires_at is null or quote_expires_at > rampart_now() as "open!",
+            is_open as "open!",
             (client_id, order_id) in (select client_id, order_id from allowed) as "allowed!",
             offer_id is null
                 or (client_id, offer_id) in (select client_id, offer_id from available)

@@ -51,6 +51,7 @@ fn quote() -> Quote {
         country: Some("NL".parse().unwrap()),
         is_estimated: false,
         policy_decisions: serde_json::json!([{"policy": "fee", "version": 3, "fuel": 1234}]),
+        catalogue_revision: 42,
         issued_at: at(NOON),
         expires_at: at(NOON + 300),
     }
@@ -169,13 +170,22 @@ fn a_quote_is_of_its_client_and_its_master_key_alone() {
 #[test]
 fn claims_are_written_as_before() {
     let before = [
-        "01100000000000000000000000000000000310000000000000000000000000000000010080b8b5",
+        "02100000000000000000000000000000000310000000000000000000000000000000010080b8b5",
         "f6ca64c087daf6ca6400075852502d4555520a63726564697443617264a09c01029cc1858e2308",
         "04000000000000000000fe080200001e010001037872702272456238544b336742676b3561755a",
         "6b77633673486e777247564a48384475614c680102313201024e4c002a5b7b22706f6c69637922",
-        "3a22666565222c2276657273696f6e223a332c226675656c223a313233347d5d",
+        "3a22666565222c2276657273696f6e223a332c226675656c223a313233347d5d54",
     ];
     assert_eq!(hex::encode(claims::write(&quote()).unwrap()), before.concat());
+}
+
+#[test]
+fn claims_of_the_format_before_are_of_no_revision() {
+    let mut claims = claims::write(&quote()).unwrap();
+    claims[0] = 1;
+    claims.pop();
+    let read = open_at(NOON, &sealed_as(20_000, 20_000, &claims)).unwrap();
+    assert_eq!(read, Quote { catalogue_revision: 0, ..quote() });
 }
 
 #[test]
@@ -183,7 +193,7 @@ fn claims_of_another_form_are_refused() {
     let claims = claims::write(&quote()).unwrap();
     assert!(open_at(NOON, &sealed_as(20_000, 20_000, &claims)).is_ok());
     let mut other = claims.clone();
-    other[0] ^= 1;
+    other[0] ^= 4;
     for bad in [&other, &claims[..claims.len() - 1], &[&claims[..], b"x"].concat(), b"", b"{}"] {
         assert_refused(&sealed_as(20_000, 20_000, bad));
     }

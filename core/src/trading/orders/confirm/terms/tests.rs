@@ -40,6 +40,7 @@ fn quote() -> Quote {
         country: None,
         is_estimated: false,
         policy_decisions: json!([]),
+        catalogue_revision: 1,
         issued_at: at(0),
         expires_at: at(300),
     }
