@@ -17,6 +17,7 @@ use crate::commands::migrate::Migrate;
 use crate::commands::operator::Operator;
 use crate::commands::order::Order;
 use crate::commands::partner::Partner;
+use crate::commands::payment::Payment;
 use crate::commands::policy::Policy;
 use crate::commands::price::Price;
 use crate::commands::route::Route;
@@ -62,6 +63,8 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Order(Order),
     #[command(subcommand)]
+    Payment(Payment),
+    #[command(subcommand)]
     Operator(Operator),
     #[command(subcommand)]
     Connector(Connector),
@@ -100,6 +103,7 @@ impl Command {
             Self::Policy(command) => command.run(),
             Self::Price(command) => command.run(),
             Self::Order(command) => command.run(),
+            Self::Payment(command) => command.run(),
             Self::Operator(command) => command.run(),
             Self::Connector(command) => command.run(),
             Self::Route(command) => command.run(),

@@ -14,9 +14,11 @@ pub(crate) mod migrate;
 pub(crate) mod operator;
 pub(crate) mod order;
 pub(crate) mod partner;
+pub(crate) mod payment;
 pub(crate) mod policy;
 pub(crate) mod price;
 pub(crate) mod route;
+mod table;
 
 use std::path::PathBuf;
 
@@ -46,11 +48,20 @@ impl Target {
     where
         F: Future<Output = Result<Value, StartupError>>,
     {
-        let config = self.load()?;
-        let operator = Operator::of(&config)?;
-        let answer = server::runtime(1)?.block_on(work(operator))?;
-        print(&answer);
+        print(&self.ask(work)?);
         Ok(())
+    }
+
+    /// Runs `work` against the listener; what it answers.
+    ///
+    /// # Errors
+    /// One sentence for the operator.
+    pub(crate) fn ask<F>(&self, work: impl FnOnce(Operator) -> F) -> Result<Value, StartupError>
+    where
+        F: Future<Output = Result<Value, StartupError>>,
+    {
+        let operator = Operator::of(&self.load()?)?;
+        server::runtime(1)?.block_on(work(operator))
     }
 
     /// The configuration, without what only an edge needs.

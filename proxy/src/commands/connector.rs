@@ -5,13 +5,27 @@ use http::Method;
 use serde_json::json;
 
 use super::Target;
+use super::table::Listing;
 use crate::operator::Body;
 use crate::startup_error::StartupError;
+
+/// Columns of a table of connectors: their heads, and members.
+const COLUMNS: &[(&str, &str)] = &[
+    ("NAME", "name"),
+    ("LAST CONTACT", "lastContactAt"),
+    ("QUEUE", "queueLength"),
+    ("OLDEST COMMAND", "oldestCommandAt"),
+    ("FAILURES", "failures"),
+    ("CAPABILITIES", "capabilities"),
+    ("METHODS", "methods"),
+    ("ASSETS", "assets"),
+];
 
 /// Connectors, which talk to providers, and their tokens.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Connector {
     /// Make a connector and print its token, once.
+    #[command(visible_alias = "create")]
     Add {
         /// Name: a-z, 0-9 and -, a letter first.
         name: String,
@@ -29,6 +43,8 @@ pub(crate) enum Connector {
     },
     /// List connectors with their last contact and their queues.
     List {
+        #[command(flatten)]
+        listing: Listing,
         #[command(flatten)]
         target: Target,
     },
@@ -74,7 +90,11 @@ impl Connector {
     /// One sentence for the operator.
     pub(crate) fn run(self) -> Result<(), StartupError> {
         let (path, body, target) = match self {
-            Self::List { target } => return target.run(async |o| o.get("connectors").await),
+            Self::List { listing, target } => {
+                let found = target.ask(async |o| o.get("connectors").await)?;
+                listing.print(&found, &found, COLUMNS);
+                return Ok(());
+            }
             Self::Show { name, target } => {
                 return target.run(async |o| o.get(&format!("connectors/{name}")).await);
             }

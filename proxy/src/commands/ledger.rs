@@ -11,7 +11,8 @@ use crate::startup_error::StartupError;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Ledger {
     /// Recompute everything: entries that do not balance, orders whose postings do not fit their
-    /// state. Status 1, and one line each, if anything is off.
+    /// state, accounts at providers that are not as their last reconciliation. Status 1, and one
+    /// line each, if anything is off.
     Check {
         #[command(flatten)]
         target: Target,

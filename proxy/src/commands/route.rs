@@ -8,8 +8,18 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::Target;
+use super::table::Listing;
 use crate::operator::Body;
 use crate::startup_error::StartupError;
+
+/// Columns of a table of routes: their heads, and members.
+const COLUMNS: &[(&str, &str)] = &[
+    ("PARTNER", "partner"),
+    ("DIRECTION", "direction"),
+    ("METHOD", "method"),
+    ("ASSET", "asset"),
+    ("CONNECTOR", "connector"),
+];
 
 /// Largest file of routes, in bytes.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -18,11 +28,15 @@ const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Route {
     /// List all routes in their order: the first match counts.
+    #[command(visible_alias = "get")]
     List {
+        #[command(flatten)]
+        listing: Listing,
         #[command(flatten)]
         target: Target,
     },
     /// Replace all routes.
+    #[command(visible_alias = "put")]
     Set {
         /// JSON file with an array of routes, or with what `route list` prints; - reads standard input.
         file: PathBuf,
@@ -38,7 +52,11 @@ impl Route {
     /// One sentence for the operator.
     pub(crate) fn run(self) -> Result<(), StartupError> {
         match self {
-            Self::List { target } => target.run(async |o| o.get("routes").await),
+            Self::List { listing, target } => {
+                let found = target.ask(async |o| o.get("routes").await)?;
+                listing.print(&found, &found["routes"], COLUMNS);
+                Ok(())
+            }
             Self::Set { file, target } => {
                 let mut routes = read(&file)?;
                 if routes.is_array() {

@@ -60,7 +60,32 @@ async fn a_connector_is_made_by_a_command_and_served_on_its_listener() {
     let set = printed(&edge, &["route", "set", file.to_str().unwrap()]).await;
     assert_eq!(set, json!({ "routes": routes }));
     assert_eq!(printed(&edge, &["route", "list"]).await, set);
+    assert_eq!(printed(&edge, &["route", "get", "--json"]).await, set);
+    let table = run(&edge, &["connector", "list", "--table"]).await.stdout;
+    let table = String::from_utf8(table).unwrap();
+    assert!(table.starts_with("NAME ") && table.lines().count() == 2, "{table}");
     assert!(!run(&edge, &["connector", "show", "nobody"]).await.status.success());
+}
+
+#[tokio::test]
+async fn payments_are_operated_by_commands() {
+    let edge = Edge::start().await;
+    let create = ["payment", "create", "received", "250", "EUR", "--reason", "seen"];
+    let seen = |reference| [&create[..], &["--reference", reference]].concat();
+    let stray = printed(&edge, &seen("bank-1")).await;
+    assert_eq!((&stray["state"], &stray["amount"]), (&json!("unmatched"), &json!(250)));
+    let again = printed(&edge, &seen("bank-1")).await;
+    assert_eq!((&again["id"], &again["duplicate"]), (&stray["id"], &json!(true)));
+    let unmatched = printed(&edge, &["payment", "list", "--state", "unmatched", "--json"]).await;
+    assert_eq!(unmatched[0]["id"], stray["id"]);
+    let id = stray["id"].as_str().unwrap();
+    assert_eq!(printed(&edge, &["payment", "show", id]).await["providerReference"], "bank-1");
+    let wrong = run(&edge, &["payment", "match", id, "1234567890123456"]).await;
+    assert_eq!(wrong.status.code(), Some(2), "no such order");
+    let refund = ["payment", "refund", id, "--amount", "50", "--reason", "nobody's"];
+    assert_eq!(printed(&edge, &refund).await["amount"], 50);
+    let table = run(&edge, &["payment", "list", "--table"]).await.stdout;
+    assert!(String::from_utf8(table).unwrap().contains("bank-1"));
 }
 
 #[tokio::test]

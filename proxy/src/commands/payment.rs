@@ -1,0 +1,198 @@
+//! `rampart payment list|show|match|refund|create`.
+
+use clap::{Args, Subcommand};
+use http::Method;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::{Map, Value, json};
+
+use super::Target;
+use super::table::Listing;
+use crate::operator::Body;
+use crate::startup_error::StartupError;
+
+/// Columns of a table of payments: their heads, and members.
+const COLUMNS: &[(&str, &str)] = &[
+    ("RECORDED", "recordedAt"),
+    ("ID", "id"),
+    ("PARTNER", "partner"),
+    ("KIND", "kind"),
+    ("AMOUNT", "amount"),
+    ("CURRENCY", "currency"),
+    ("STATE", "state"),
+    ("ORDER", "orderId"),
+    ("CONNECTOR", "connector"),
+    ("REFERENCE", "providerReference"),
+];
+
+/// Payments: what was reported of money and coins.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Payment {
+    /// List payments, newest first.
+    List {
+        /// The partner's slug; house for nobody's.
+        #[arg(long)]
+        partner: Option<String>,
+        /// The order's number.
+        #[arg(long)]
+        order: Option<String>,
+        /// matched, unmatched or suspense.
+        #[arg(long)]
+        state: Option<String>,
+        /// The last id of the page before.
+        #[arg(long, value_name = "ID")]
+        after: Option<String>,
+        /// Most payments, up to 200.
+        #[arg(long)]
+        limit: Option<u16>,
+        #[command(flatten)]
+        listing: Listing,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Show one payment.
+    #[command(visible_alias = "read")]
+    Show {
+        /// Its id.
+        id: String,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Match a payment that nobody wants to the order that it was meant for.
+    Match {
+        /// The payment's id.
+        id: String,
+        /// The order's number.
+        order: u64,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Give a payment back, all that is left of it or a part.
+    Refund {
+        /// The payment's id.
+        id: String,
+        /// For the refund and the audit.
+        #[arg(long)]
+        reason: String,
+        /// A part of it.
+        #[arg(long)]
+        amount: Option<serde_json::Number>,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Record a payment that you have seen.
+    #[command(visible_alias = "record")]
+    Create(Box<Seen>),
+}
+
+/// A payment that an operator has seen.
+#[derive(Debug, Args)]
+pub(crate) struct Seen {
+    /// received, refunded, payout-sent and so on.
+    kind: String,
+    /// Above zero.
+    amount: serde_json::Number,
+    /// A currency's code, or an asset's code or CAIP-19 id.
+    currency: String,
+    /// The bank's or the chain's own name for it: the same one is the same payment.
+    #[arg(long)]
+    reference: String,
+    /// For the payment and the audit.
+    #[arg(long)]
+    reason: String,
+    /// The partner's slug; the order's if not given, or nobody's.
+    #[arg(long)]
+    partner: Option<String>,
+    /// The order's number.
+    #[arg(long)]
+    order: Option<u64>,
+    /// Time at which it happened, such as 2026-03-01T12:00:00Z; now if not given.
+    #[arg(long, value_name = "TIME")]
+    occurred_at: Option<String>,
+    #[command(flatten)]
+    target: Target,
+}
+
+impl Seen {
+    /// The call's body.
+    fn body(&self) -> Value {
+        let mut body = Map::new();
+        let mut put = |name: &str, value: Value| _ = body.insert(name.to_owned(), value);
+        put("connector", "manual".into());
+        put("kind", self.kind.as_str().into());
+        put("amount", self.amount.clone().into());
+        put("currency", self.currency.as_str().into());
+        put("providerReference", self.reference.as_str().into());
+        put("reason", self.reason.as_str().into());
+        for (name, value) in [
+            ("partner", self.partner.clone().map(Value::from)),
+            ("orderId", self.order.map(Value::from)),
+            ("occurredAt", self.occurred_at.clone().map(Value::from)),
+        ] {
+            if let Some(value) = value {
+                put(name, value);
+            }
+        }
+        Value::Object(body)
+    }
+}
+
+impl Payment {
+    /// Does it.
+    ///
+    /// # Errors
+    /// One sentence for the operator.
+    pub(crate) fn run(self) -> Result<(), StartupError> {
+        let (path, body, target) = match self {
+            Self::List { partner, order, state, after, limit, listing, target } => {
+                let limit = limit.map(|limit| limit.to_string());
+                let criteria = [
+                    ("partner", partner),
+                    ("order", order),
+                    ("state", state),
+                    ("after", after),
+                    ("limit", limit),
+                ];
+                let path = format!("payments{}", query(criteria));
+                let found = target.ask(async |o| o.get(&path).await)?;
+                listing.print(&found, &found, COLUMNS);
+                return Ok(());
+            }
+            Self::Show { id, target } => {
+                return target.run(async |o| o.get(&format!("payments/{id}")).await);
+            }
+            Self::Match { id, order, target } => {
+                (format!("payments/{id}/match"), json!({ "orderId": order }), target)
+            }
+            Self::Refund { id, reason, amount, target } => {
+                let mut body = json!({ "reason": reason });
+                if let Some(amount) = amount {
+                    body["amount"] = amount.into();
+                }
+                (format!("payments/{id}/refund"), body, target)
+            }
+            Self::Create(seen) => ("payments".to_owned(), seen.body(), seen.target),
+        };
+        target.run(async |o| o.call(Method::POST, &path, Body::Json(body)).await)
+    }
+}
+
+/// The query of what is given, with its question mark.
+fn query<const N: usize>(criteria: [(&str, Option<String>); N]) -> String {
+    let given = criteria.into_iter().filter_map(|(name, value)| {
+        Some(format!("{name}={}", utf8_percent_encode(&value?, NON_ALPHANUMERIC)))
+    });
+    let given: Vec<String> = given.collect();
+    if given.is_empty() { String::new() } else { format!("?{}", given.join("&")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_has_what_is_given_and_nothing_else() {
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(query([("a", None), ("b", None)]), "");
+        assert_eq!(query([("a", some("x&y")), ("b", None), ("c", some("1"))]), "?a=x%26y&c=1");
+    }
+}
