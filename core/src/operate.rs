@@ -3,6 +3,7 @@
 pub mod admin;
 mod going_live;
 mod key_rotation;
+mod money_metrics;
 mod queues;
 pub mod readiness;
 pub mod sandbox;

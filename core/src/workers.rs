@@ -60,6 +60,8 @@ const MAIL: Duration = Duration::from_secs(1);
 const RETRY: Duration = Duration::from_secs(1);
 /// Longest run; one that takes longer is given up and begun again.
 const RUN_MAX: Duration = Duration::from_secs(5 * 60);
+/// Interval of looking whether a piece of the books is to be checked.
+const LEDGER_CHECK: Duration = Duration::from_secs(10);
 /// Interval of measuring what waits in the database.
 const BACKLOGS: Duration = Duration::from_secs(10);
 
@@ -86,6 +88,8 @@ impl Core {
                 Ok(())
             }),
             every("backlogs", BACKLOGS).run(|| self.measure_backlogs()),
+            every("money metrics", BACKLOGS).run(|| self.measure_money()),
+            every("ledger check", LEDGER_CHECK).run(|| self.check_books()),
             self.read_prices(stop.clone()),
             every("deposit addresses", DEPOSIT_ADDRESSES).run(|| self.fill_deposit_pools()),
             every("transfers", PAYOUTS).run(|| self.command_transfers()),

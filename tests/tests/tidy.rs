@@ -22,13 +22,14 @@ const MAY_SLEEP: [&str; 1] = ["tests/src/deadline.rs"];
 const MAY_FLOAT: [&str; 2] = ["core/src/platform/metrics.rs", "core/src/platform/metrics/"];
 
 /// Tables that belong to no tenant. In every other one `client_id` comes first in the primary key.
-const GLOBAL_TABLES: [&str; 29] = [
+const GLOBAL_TABLES: [&str; 31] = [
     "approval",
     "attempt_bucket",
     "audit",
     "audit_head",
     "change_counter",
     "connector",
+    "connector_balance",
     "connector_event",
     "connector_token",
     "currency",
@@ -37,6 +38,7 @@ const GLOBAL_TABLES: [&str; 29] = [
     "edge_key",
     "key_rotation",
     "lasting_key",
+    "ledger_check",
     "nationality",
     "operator",
     "operator_key",

@@ -14,8 +14,10 @@ mod recording;
 pub(crate) mod refunds;
 pub(crate) mod report;
 pub(crate) mod reprice;
+pub(crate) mod sent;
 pub(crate) mod store;
 pub(crate) mod terms;
+mod timeline;
 
 pub use self::record::record;
 pub use self::report::{PaymentKind, PaymentState, Recorded, Report, house};

@@ -97,6 +97,7 @@ impl Core {
             Check::failed("workers", self.stuck_worker()),
             Check::failed("clock", self.wrong_clock()),
             Check::degraded("rows", self.broken_rows()),
+            Check::degraded("books", self.books_off()),
         ];
         Readiness { ready: checks.iter().all(|check| check.ok), checks }
     }

@@ -88,6 +88,9 @@ macro_rules! type_of {
     (IntGaugeVec) => {
         "gauge"
     };
+    (GaugeVec) => {
+        "gauge"
+    };
 }
 
 macro_rules! build_metric {
@@ -119,6 +122,25 @@ families! {
     backlog: IntGaugeVec "rampart_backlog" ["queue"];
     /// Time by which the longest waiting of them is overdue.
     backlog_overdue: IntGaugeVec "rampart_backlog_overdue_seconds" ["queue"];
+    /// Commands to connectors that wait, by kind, counted to 10000.
+    commands_open: IntGaugeVec "rampart_commands_open" ["kind"];
+    /// Age of the oldest of them.
+    command_age: IntGaugeVec "rampart_command_age_seconds" ["kind"];
+    /// Payments that wait for an operator: unmatched or suspense, counted to 10000.
+    payments_waiting: IntGaugeVec "rampart_payments_waiting" ["state"];
+    /// Age of the oldest of them.
+    payment_age: IntGaugeVec "rampart_payment_age_seconds" ["state"];
+    /// Time that the oldest purchase in a state has been in it; in progress without those that wait
+    /// for their user.
+    order_age: IntGaugeVec "rampart_order_age_seconds" ["partner_class", "status"];
+    /// Time since the last call of a connector that a route leads to, or that has commands.
+    connector_silence: IntGaugeVec "rampart_connector_silence_seconds" ["connector"];
+    /// Time since the last whole check of the books.
+    ledger_check_age: IntGaugeVec "rampart_ledger_check_age_seconds" [];
+    /// Problems that this check has found.
+    ledger_problems: IntGaugeVec "rampart_ledger_problems" [];
+    /// Coins by asset: ours by the books as of the last check, and on chain as connectors report.
+    treasury: GaugeVec "rampart_treasury_balance" ["asset", "source"];
     /// Lines of the access log that were dropped because their reader is too slow.
     log_lines_dropped: IntCounterVec "rampart_log_lines_dropped_total" [];
     /// Partners whose series were dropped because more than metrics.partners_max were active.

@@ -17,6 +17,9 @@ const UNKNOWN_REASON: &str = "NARR";
 /// Reason of an entry that takes an earlier one back.
 const REVERSAL: &str = "reversal";
 
+/// Begin of the namespaces of its versions.
+const NAMESPACE: &[u8] = b"urn:iso:std:iso:20022:tech:xsd:camt.053.";
+
 /// Reads the booked entries. One with details of several transactions is a line for each.
 pub(super) fn read(text: &str) -> Result<Vec<Line>, Unreadable> {
     let mut reader = Reader::from_str(text);
@@ -29,6 +32,9 @@ pub(super) fn read(text: &str) -> Result<Vec<Line>, Unreadable> {
             Event::Start(start) => {
                 if path.len() >= DEPTH_MAX {
                     return Err(wrong("elements are too deep", at));
+                }
+                if path.is_empty() && !is_of_camt(&start) {
+                    return Err(wrong("another namespace than camt.053's", at));
                 }
                 path.push(local_name(&start));
                 statement.begin(&path, &start);
@@ -67,6 +73,17 @@ pub(super) fn read(text: &str) -> Result<Vec<Line>, Unreadable> {
         true => Ok(statement.lines),
         false => Err(Unreadable("it is not a camt.053 statement".to_owned())),
     }
+}
+
+/// False if the document says that it is something else.
+fn is_of_camt(start: &BytesStart<'_>) -> bool {
+    let declared = match start.name().prefix() {
+        Some(prefix) => [b"xmlns:", prefix.as_ref()].concat(),
+        None => b"xmlns".to_vec(),
+    };
+    let mut attributes = start.attributes().flatten();
+    let namespace = attributes.find(|attribute| attribute.key.as_ref() == declared);
+    namespace.is_none_or(|namespace| namespace.value.starts_with(NAMESPACE))
 }
 
 fn local_name(start: &BytesStart<'_>) -> String {
@@ -344,8 +361,11 @@ mod tests {
         let deep = statement(&("<x>".repeat(50) + &"</x>".repeat(50)));
         let long = statement(&format!("<x>{}</x>", "a".repeat(5_000)));
         let other = "<html></html>".to_owned();
+        let namespace = statement(ENTRY).replace("camt.053", "pain.001");
+        let prefixed =
+            "<d:Document xmlns:d=\"urn:other\"><d:BkToCstmrStmt/></d:Document>".to_owned();
         let cut = statement(ENTRY).replace("</Document>", "");
-        for text in [entity, reference, deep, long, other, cut] {
+        for text in [entity, reference, deep, long, other, namespace, prefixed, cut] {
             assert!(read(&text).is_err(), "{}", &text[..60]);
         }
     }

@@ -3,6 +3,8 @@
 mod books;
 mod interleavings;
 mod statements;
+mod told;
+mod watched;
 
 use http::Method;
 use rampart_tests::answer::Answer;

@@ -23,7 +23,10 @@ async fn an_edge_with_everything_is_ready() {
         context.core().readiness().await.checks.into_iter().map(|check| check.name).collect();
     assert_eq!(
         names,
-        ["database", "keys", "prices", "policies", "pool", "snapshot", "workers", "clock", "rows"]
+        [
+            "database", "keys", "prices", "policies", "pool", "snapshot", "workers", "clock",
+            "rows", "books"
+        ]
     );
 }
 

@@ -119,6 +119,18 @@ async fn work(edge: &Edge, receiver: &Receiver) {
     order(edge, &partner, &receiver.url("/hook"), "pay").await;
     order(edge, &partner, &receiver.url("/hook"), "deny").await;
     receiver.heard_at_least(1).await;
+    let chain = json!({"name": "chain", "capabilities": ["payout.send"]});
+    let made = edge.admin(Method::POST, "/admin/v1/connectors", chain).await;
+    let made = made.assert_status(201).json();
+    let route = json!({"partner": null, "asset": "BTC", "direction": "out", "connector": "chain"});
+    let routes = json!({ "routes": [route] });
+    edge.admin(Method::PUT, "/admin/v1/routes", routes).await.assert_status(200);
+    let health = json!({"id": "1", "kind": "health", "occurredAt": "2026-03-01T12:00:00Z",
+        "asset": "BTC", "amount": 1.5});
+    let url = format!("http://{}/connectors/v1/events", edge.connectors);
+    let told = Protocol::Http1.client().post(url).bearer_auth(made["token"].as_str().unwrap());
+    let told = told.body(health.to_string()).send().await.unwrap();
+    assert_eq!(told.status().as_u16(), 200);
     let slow = json!({"rateLimits": {"client": "1/min burst 1"}});
     edge.admin(Method::PATCH, "/admin/v1/partners/acme", slow).await.assert_status(200);
     partner.get("/api/v1/prices").await;

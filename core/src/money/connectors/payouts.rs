@@ -6,6 +6,8 @@ use serde_json::json;
 
 use super::commands::{Command, CommandKind, Target, enqueue};
 use crate::Core;
+use crate::money::ledger::AccountKind::PayoutPayable;
+use crate::money::ledger::Position;
 use crate::platform::db::{Connection, retrying_statement};
 use crate::platform::error::{Error, Result};
 use crate::trading::catalogue::Direction;
@@ -85,6 +87,11 @@ pub(crate) async fn command_payout(
     .fetch_optional(&mut *conn)
     .await?;
     let Some(row) = row else { return Ok(()) };
+    // What was sent before it was paid is not sent again.
+    let position = Position::of(conn, client, Some(order.number())).await?;
+    if position.owed(PayoutPayable, &row.crypto_currency) < row.crypto_amount {
+        return Ok(());
+    }
     let fee_max = row.network_fee.checked_div(row.price).map(|fee| fee.trunc_with_scale(8));
     let command = Command {
         client,
@@ -105,4 +112,35 @@ pub(crate) async fn command_payout(
     };
     enqueue(conn, core, command).await?;
     Ok(())
+}
+
+/// Takes back the payout of an order whose coins or money cannot have left: no connector holds it,
+/// and every attempt so far has said that nothing was sent. `true` if another one is under way.
+///
+/// # Errors
+/// The database's.
+pub(crate) async fn withdraw_payout(
+    conn: &mut Connection,
+    client: ClientId,
+    order: OrderId,
+) -> Result<bool, sqlx::Error> {
+    sqlx::query!(
+        "update command set state = 'rejected', finished_at = now() \
+         where client_id = $1 and order_id = $2 and kind in ('payout.send', 'transfer.send') \
+             and state = 'open' and attempt = retries",
+        client.uuid(),
+        order.number(),
+    )
+    .execute(&mut *conn)
+    .await?;
+    sqlx::query_scalar!(
+        r#"
+        select exists (select from command where client_id = $1 and order_id = $2
+            and kind in ('payout.send', 'transfer.send') and state = 'open') as "under_way!"
+        "#,
+        client.uuid(),
+        order.number(),
+    )
+    .fetch_one(conn)
+    .await
 }

@@ -1,5 +1,9 @@
-//! The books against themselves and against the orders: every entry balances, and the postings of
-//! every order are those of its state.
+//! The books against themselves, the orders and the accounts at providers: every entry balances, the
+//! postings of every order are those of its state, and nothing is open of the last reconciliation.
+
+mod accounts;
+
+use std::borrow::Cow;
 
 use rust_decimal::Decimal;
 use uuid::Uuid;
@@ -16,7 +20,7 @@ const PAGE_ROWS: i64 = 2_000;
 #[derive(Debug)]
 pub(crate) struct Problem {
     pub(crate) subject: String,
-    pub(crate) problem: &'static str,
+    pub(crate) problem: Cow<'static, str>,
 }
 
 /// A page of a check.
@@ -28,7 +32,8 @@ pub(crate) struct Page {
     pub(crate) next: Option<String>,
 }
 
-/// Checks the page that begins behind `after`; orders come first, entries follow.
+/// Checks the page that begins behind `after`; orders come first, then entries, then
+/// accounts.
 ///
 /// # Errors
 /// 422 for another `after` than a page's; the database's.
@@ -42,6 +47,7 @@ pub(crate) async fn check(core: &Core, after: Option<&str>) -> Result<Page> {
         Some(Some(("entries", entry))) => {
             entries(core, entry.parse().map_err(|_| unknown())?).await
         }
+        Some(Some(("accounts", ""))) => accounts::check(core).await,
         Some(_) => Err(unknown().into()),
     }
 }
@@ -151,7 +157,8 @@ async fn orders(core: &Core, after: i64) -> Result<Page> {
             converted: row.converted,
         };
         let subject = format!("order {}", row.order_id);
-        problems.extend(booked.problem().map(|problem| Problem { subject, problem }));
+        let problem = booked.problem().map(Cow::from);
+        problems.extend(problem.map(|problem| Problem { subject, problem }));
     }
     Ok(Page { checked, problems, next: Some(next) })
 }
@@ -182,7 +189,7 @@ async fn entries(core: &Core, after: Uuid) -> Result<Page> {
     .fetch_all(&core.db)
     .await?;
     let last = rows.last().filter(|_| is_full(rows.len()));
-    let next = last.map(|last| format!("entries/{}", last.entry_id));
+    let next = last.map_or("accounts/".to_owned(), |last| format!("entries/{}", last.entry_id));
     let (checked, mut problems) = (rows.len(), Vec::new());
     for row in rows {
         let problem = match (row.off, row.empty) {
@@ -190,9 +197,10 @@ async fn entries(core: &Core, after: Uuid) -> Result<Page> {
             (_, true) => "it has no postings",
             _ => continue,
         };
-        problems.push(Problem { subject: format!("entry {}", row.entry_id), problem });
+        let subject = format!("entry {}", row.entry_id);
+        problems.push(Problem { subject, problem: problem.into() });
     }
-    Ok(Page { checked, problems, next })
+    Ok(Page { checked, problems, next: Some(next) })
 }
 
 fn is_full(rows: usize) -> bool {

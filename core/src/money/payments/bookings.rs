@@ -176,7 +176,27 @@ impl Booking<'_> {
         let postings =
             [Posting::new(PayoutPayable, gets, settled), Posting::new(Suspense, gets, -settled)];
         post(conn, self.core, "settled", &subject, &postings).await?;
+        if self.side == Side::Buy && settled >= payout {
+            self.name_transaction(conn).await?;
+        }
         Ok(Booked::Done)
+    }
+
+    /// Names the transaction that sent the coins before they were owed, so that nobody sends them
+    /// again.
+    async fn name_transaction(&self, conn: &mut Connection) -> Result<(), sqlx::Error> {
+        sqlx::query!(
+            "update buy_order set transaction_id = (select provider_reference from payment \
+                 where client_id = $1 and order_id = $2 \
+                     and kind in ('payout-sent', 'payout-confirmed') \
+                 order by recorded_at desc, payment_id desc limit 1) \
+             where client_id = $1 and order_id = $2 and transaction_id is null",
+            self.client.uuid(),
+            self.order.number(),
+        )
+        .execute(conn)
+        .await?;
+        Ok(())
     }
 
     /// The order for what has arrived; `None` beyond the limits of its pair and payment method.

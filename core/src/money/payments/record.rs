@@ -6,6 +6,7 @@ use super::recording::Recording;
 use super::report::{PaymentState, RAW_BYTES_MAX, Recorded, Report, house};
 use super::store::{NewPayment, currency_of, store};
 use super::terms::OrderTerms;
+use super::timeline;
 use crate::Core;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
@@ -54,7 +55,10 @@ pub async fn record(conn: &mut Connection, core: &Core, report: &Report) -> Resu
     };
     // On the heap: it holds the state of an order's whole change.
     Box::pin(recording.book(conn)).await?;
-    let Recording { causes, order, .. } = recording;
+    let Recording { causes, order, currency, .. } = recording;
+    if let (true, Some(order)) = (causes.is_empty(), &order) {
+        timeline::note(conn, core, order, (report, &currency)).await?;
+    }
     let state = match (wanted || !report.kind.is_arrival(), order) {
         (true, Some(_)) => PaymentState::Matched,
         (_, None) => PaymentState::Unmatched,

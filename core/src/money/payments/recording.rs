@@ -7,6 +7,7 @@ use uuid::Uuid;
 use super::bookings::unwind;
 use super::refunds::{self, Refund};
 use super::report::{PaymentKind, Report};
+use super::sent::{Sent, catch_up};
 use super::terms::OrderTerms;
 use crate::Core;
 use crate::money::ledger::AccountKind::{
@@ -23,46 +24,6 @@ use crate::trading::orders::status::{NotApplied, OrderEvent, apply_recorded};
 use crate::trading::quotes::Side;
 use crate::trading::sell::status::SaleEvent;
 use rampart_types::{ClientId, JsonDecimal};
-
-/// Counts of an order's payouts by the reports of their begins and of their ends, the report at hand
-/// included, and of those that have come back before.
-struct Sent {
-    begun: i64,
-    ended: i64,
-    returned: i64,
-}
-
-impl Sent {
-    async fn of(conn: &mut Connection, order: &OrderTerms) -> Result<Self, sqlx::Error> {
-        sqlx::query_as!(
-            Self,
-            r#"
-            select
-                count(*) filter (where kind in ('payout-sent', 'transfer-sent')) as "begun!",
-                count(*) filter (where kind in ('payout-confirmed', 'transfer-completed'))
-                    as "ended!",
-                (select count(*) from ledger_entry where client_id = $1 and order_id = $2
-                    and kind in ('payout-failed', 'transfer-returned')) as "returned!"
-            from payment where client_id = $1 and order_id = $2
-            "#,
-            order.client.uuid(),
-            order.order.number(),
-        )
-        .fetch_one(conn)
-        .await
-    }
-
-    /// True if the report at hand, a begin or an end, is of a payout that no other one tells of.
-    const fn tells_of_another(&self, is_end: bool) -> bool {
-        let begun = self.begun - self.returned;
-        if is_end { self.ended > begun } else { begun > self.ended }
-    }
-
-    /// True if a payout is with its recipient, as far as anybody knows.
-    const fn is_out(&self) -> bool {
-        self.begun > self.returned || self.ended > self.returned
-    }
-}
 
 /// A payment that is stored and being booked.
 pub(super) struct Recording<'a> {
@@ -181,7 +142,13 @@ impl Recording<'_> {
         match order.amounts.side {
             Side::Buy => {
                 let reference = Some(self.report.provider_reference.clone());
-                self.apply(conn, OrderEvent::PaymentReceived { amount, reference }).await
+                let at = (order.client, order.order);
+                self.apply(conn, OrderEvent::PaymentReceived { amount, reference }).await?;
+                match catch_up(conn, self.core, at, &self.report.actor).await {
+                    Ok(None) => Ok(()),
+                    Ok(Some(applied)) => self.follow(Ok(applied.cause)),
+                    Err(error) => self.follow(Err(error)),
+                }
             }
             Side::Sell => {
                 let transaction_id = self.report.transaction_id.clone();

@@ -9,6 +9,7 @@ use super::store::StoredPayment;
 use super::terms::OrderTerms;
 use crate::Core;
 use crate::money::connectors::commands::{self, Command, CommandKind, Target};
+use crate::money::connectors::payouts::withdraw_payout;
 use crate::money::ledger::AccountKind::{Customer, PayoutPayable, RefundPayable, Suspense};
 use crate::money::ledger::{AccountKind, Position, Posting, Subject, post};
 use crate::platform::db::Connection;
@@ -181,6 +182,9 @@ async fn stop(
     (reason, actor): (&str, &str),
 ) -> Result<Option<Cause>> {
     let (client, order) = (terms.client, terms.order);
+    if withdraw_payout(conn, client, order).await? {
+        return Err(Denial::conflict("its payout is under way").into());
+    }
     let position = Position::of(conn, client, Some(order.number())).await?;
     let (payout, currency) = terms.amounts.payout();
     let executed = position.is_executed(&terms.amounts.crypto_currency);

@@ -95,14 +95,45 @@ pub(crate) async fn refunded(
     client: ClientId,
     order: OrderId,
 ) -> Result<Vec<(Decimal, String)>, sqlx::Error> {
+    sums(conn, (client, order), &["refunded"]).await
+}
+
+/// Amounts that have arrived for an order, wanted or not, by currency.
+///
+/// # Errors
+/// The database's.
+pub(crate) async fn received(
+    conn: &mut Connection,
+    client: ClientId,
+    order: OrderId,
+) -> Result<Vec<(Decimal, String)>, sqlx::Error> {
+    sums(conn, (client, order), &["received", "deposit-received"]).await
+}
+
+/// The sums of an order's payments of these kinds, by currency; those that were matched to it
+/// included.
+async fn sums(
+    conn: &mut Connection,
+    (client, order): (ClientId, OrderId),
+    kinds: &[&str],
+) -> Result<Vec<(Decimal, String)>, sqlx::Error> {
+    let kinds: Vec<String> = kinds.iter().map(|kind| (*kind).to_owned()).collect();
     let rows = sqlx::query!(
         r#"
-        select sum(amount) as "amount!", currency from payment
-        where client_id = $1 and order_id = $2 and kind = 'refunded'
+        select sum(amount) as "amount!", currency as "currency!" from (
+            select amount, currency from payment
+            where client_id = $1 and order_id = $2 and kind = any ($3)
+            union all
+            select p.amount, p.currency from payment_match m
+            join payment p on p.client_id = m.client_id and p.payment_id = m.payment_id
+            where m.to_client_id = $1 and m.order_id = $2 and p.kind = any ($3)
+                and (p.client_id, p.order_id) is distinct from ($1::uuid, $2::bigint)
+        ) payments
         group by currency order by currency
         "#,
         client.uuid(),
         order.number(),
+        &kinds,
     )
     .fetch_all(conn)
     .await?;

@@ -51,7 +51,12 @@ pub(crate) fn openapi() -> Value {
                     "data": {
                         "type": "object",
                         "description": "What it happened to: for an order `orderId`, \
-                                        `partnerOrderIdentifier` and `status`.",
+                                        `partnerOrderIdentifier` and `status`, and the amounts of \
+                                        what happened: `payment` of `order.payment_received` and \
+                                        `order.disputed`, `due` and `received` of \
+                                        `order.blocked`, `refunded` of `order.refunded`; \
+                                        `order.repriced` has `fiatAmount`, `cryptoAmount`, \
+                                        `price`, and each with `previous` before it.",
                     },
                 },
                 "required": ["type", "timestamp", "data"],

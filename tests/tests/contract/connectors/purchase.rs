@@ -8,26 +8,26 @@ use super::*;
 const CARD: &str = "https://psp.example/pay?session=1&order=2";
 
 /// A live partner, and the connector that it is routed to.
-async fn live(context: &TestContext) -> (Partner, Connector) {
+pub(super) async fn live(context: &TestContext) -> (Partner, Connector) {
     let connector = Connector::of_live(context).await;
     let body = json!({"slug": "acme", "name": "Acme", "mode": "live"});
     (context.partner_of(body).await, connector)
 }
 
 /// A guest's order.
-async fn order(partner: &Partner, fiat: u32) -> OrderFixture {
+pub(super) async fn order(partner: &Partner, fiat: u32) -> OrderFixture {
     let token = partner.token().await;
     OrderFixture::confirmed(partner, &token, json!(fiat), json!({})).await
 }
 
 /// A report that the order was paid.
-fn paid(order: &OrderFixture, amount: u32) -> Value {
+pub(super) fn paid(order: &OrderFixture, amount: u32) -> Value {
     json!({"id": format!("paid-{}", order.id), "kind": "payment.received",
         "occurredAt": "2026-03-01T12:00:00Z", "partner": "acme", "orderId": order.id,
         "providerReference": format!("pay-{}", order.id), "amount": amount, "currency": "EUR"})
 }
 
-async fn status(context: &TestContext, order: &OrderFixture) -> String {
+pub(super) async fn status(context: &TestContext, order: &OrderFixture) -> String {
     order.seen(context).await["status"].as_str().unwrap().to_owned()
 }
 

@@ -1,5 +1,7 @@
 //! Statements of accounts beside the books.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use http::Method;
 use rampart_tests::order_fixture::OrderFixture;
@@ -54,7 +56,25 @@ async fn lines_are_matched_recorded_and_told_apart() {
     let path = format!("/admin/v1/reconciliations/{}", made["id"].as_str().unwrap());
     let read = context.admin(Method::GET, &path, Value::Null).await.assert_status(200).json();
     assert_eq!(read, made);
-    assert_eq!(problems(&context).await, [Value::Null; 0]);
+    let open = async || {
+        let found = problems(&context).await;
+        assert!(found.iter().all(|found| found["subject"] == "account manual"), "{found:?}");
+        found.iter().map(|found| found["problem"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let (amount, books) = (
+        "bank-2 moved 101 EUR, by the books another sum".to_owned(),
+        "bank-3 of 100 EUR is in the books alone".to_owned(),
+    );
+    let rent = "bank-6 moved -20 EUR, not in the books".to_owned();
+    assert_eq!(open().await, [amount.clone(), books.clone(), rent]);
+    let given_back = json!({"kind": "refunded", "amount": 20, "orderId": null});
+    pay(&context, "bank-6", given_back).await.assert_status(201);
+    assert_eq!(open().await, [amount, books], "what is recorded since is not open any more");
+    let whole = "date,amount,currency,providerReference\n2026-03-01,100,EUR,bank-1\n\
+                 2026-03-01,100,EUR,bank-2\n2026-03-01,100,EUR,bank-3\n\
+                 2026-03-02,100,EUR,bank-4\n2026-03-02,7,EUR,bank-5\n";
+    assert_eq!(reconcile(&context, whole).await["differences"], json!([]));
+    assert_eq!(open().await, [""; 0], "the last statement counts");
 }
 
 #[tokio::test]
@@ -100,4 +120,46 @@ async fn transfers_are_known_by_the_id_that_we_gave_them() {
     let paid = entry("CRDT", "bank-3", "");
     let made = reconcile(&context, &statement(&paid)).await;
     assert_eq!(made["recorded"], 1);
+}
+
+/// Longest time for the refusal of a hostile statement, on the fastest of three tries.
+const REFUSAL_MAX: Duration = Duration::from_millis(100);
+
+#[tokio::test]
+async fn hostile_statements_are_refused_at_once() {
+    let context = TestContext::start().await;
+    let camt = |inside: &str, version: &str| {
+        format!(
+            "<Document xmlns=\"urn:iso:std:iso:20022:tech:xsd:{version}\"><BkToCstmrStmt><Stmt>\
+             {inside}</Stmt></BkToCstmrStmt></Document>"
+        )
+    };
+    let lol: String = (1..10)
+        .map(|n| format!("<!ENTITY lol{n} \"{}\">", format!("&lol{};", n - 1).repeat(10)))
+        .collect();
+    let bomb = format!(
+        "<!DOCTYPE lolz [<!ENTITY lol0 \"lol\">{lol}]>{}",
+        camt("<Id>&lol9;</Id>", "camt.053.001.08")
+    );
+    let entry = "<Ntry><Amt Ccy=\"EUR\">1</Amt><CdtDbtInd>CRDT</CdtDbtInd><Sts>BOOK</Sts></Ntry>";
+    for (name, body) in [
+        ("bomb", bomb),
+        ("external", "<!DOCTYPE d SYSTEM \"file:///etc/passwd\"><Document/>".to_owned()),
+        ("deep", camt(&"<a>".repeat(100_000), "camt.053.001.08")),
+        ("long text", camt(&format!("<Id>{}</Id>", "a".repeat(900_000)), "camt.053.001.08")),
+        ("namespace", camt(entry, "pain.001.001.09")),
+        ("attributes", camt(&format!("<a {}/>", "b=\"c\" ".repeat(50_000)), "pain.001.001.09")),
+    ] {
+        let mut fastest = Duration::MAX;
+        for _ in 0..3 {
+            let began = context.clock().monotonic_ns();
+            let sent = context.admin_bytes(Method::POST, PATH, Bytes::from(body.clone())).await;
+            let took = Duration::from_nanos(context.clock().monotonic_ns() - began);
+            fastest = fastest.min(took);
+            assert!([413, 422].contains(&sent.status()), "{name}: {}", sent.text());
+        }
+        assert!(fastest <= REFUSAL_MAX, "{name}: {} ms", fastest.as_millis());
+    }
+    let payments = "select count(*) from payment";
+    assert_eq!(crate::orders::count(&context, payments).await, 0);
 }

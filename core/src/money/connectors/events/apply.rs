@@ -1,5 +1,8 @@
 //! The effects of an event, in the transaction that stores it.
 
+use chrono::{DateTime, Utc};
+use rust_decimal::Decimal;
+
 use super::report::{EventKind, Report};
 use crate::Core;
 use crate::money::connectors::commands::CommandKind;
@@ -7,6 +10,7 @@ use crate::money::connectors::deposits;
 use crate::money::connectors::payouts::command_payout;
 use crate::money::connectors::settlement::{self, Fact, OrderAmounts, order_id};
 use crate::money::payments::PaymentKind;
+use crate::money::payments::store::currency_of;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::trading::orders::state::Cause;
@@ -131,6 +135,10 @@ async fn without_money(
     if report.kind == EventKind::Health {
         let outcome = report.outcome.as_deref();
         tracing::info!(connector, outcome, "a connector told of its health");
+        if let Some((amount, asset)) = report.amount.zip(report.currency.as_deref()) {
+            let (asset, _) = currency_of(core, asset);
+            keep_balance(conn, (connector, &asset), (amount, report.occurred_at)).await?;
+        }
     }
     Ok(Applied::default())
 }
@@ -183,6 +191,28 @@ async fn end_payout(
         client.uuid(),
         order.number(),
         kind.as_str(),
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// Keeps what a connector holds of an asset by its own account, unless it has told later.
+async fn keep_balance(
+    conn: &mut Connection,
+    (connector, asset): (&str, &str),
+    (amount, at): (Decimal, DateTime<Utc>),
+) -> Result<()> {
+    sqlx::query!(
+        "insert into connector_balance (connector, asset, amount, reported_at) \
+         values ($1, $2, $3, least($4, now())) \
+         on conflict (connector, asset) do update \
+         set amount = excluded.amount, reported_at = excluded.reported_at \
+         where connector_balance.reported_at <= excluded.reported_at",
+        connector,
+        asset,
+        amount,
+        at,
     )
     .execute(conn)
     .await?;

@@ -20,7 +20,11 @@ pub(super) const MEMBERS: &[Member] = &[
     optional("orderId", Kind::Tag, "The order's number; what is none names no order."),
     optional("commandId", Kind::Format("uuid"), "The command that it follows from."),
     optional("providerReference", Kind::Sized(1, NAME_CHARS_MAX), "The provider's reference."),
-    optional("amount", Kind::Decimal, "Above zero."),
+    optional(
+        "amount",
+        Kind::Decimal,
+        "Above zero; of `health` what the connector holds of `asset`.",
+    ),
     optional("currency", Kind::Text, "Of money, such as `EUR`."),
     optional("asset", Kind::Text, "Of coins: a code such as `ETH`, or a CAIP-19 id."),
     optional("address", Kind::Text, "The deposit address that coins came to; tells their order."),

@@ -23,8 +23,9 @@ impl Endpoint for CheckLedger {
     const ROLES: &'static [Role] = &[Role::Viewer, Role::Treasury, Role::Compliance];
     const DOC: Doc = Doc {
         summary: "Check the books",
-        details: "Recomputes a page of orders, then of entries: entries that do not balance, and \
-                  orders whose postings do not fit their state. `after` with the answer's `next` \
+        details: "Recomputes a page of orders, then of entries, then the accounts at providers: \
+                  orders whose postings do not fit their state, entries that do not balance, and \
+                  what is open of each account's last reconciliation. `after` with the answer's `next` \
                   continues, until it is null.",
         query: &[optional("after", Kind::Text, "The `next` of the page before.")],
         answer: r#"{"checked": 412, "problems": [{"subject": "order 1234567890123456",
@@ -43,7 +44,7 @@ impl Endpoint for CheckLedger {
         let page = check(core, place.after.as_deref()).await?;
         let problems = page.problems.into_iter();
         let problems = problems
-            .map(|found| Problem { subject: found.subject, problem: found.problem.to_owned() });
+            .map(|found| Problem { subject: found.subject, problem: found.problem.into_owned() });
         Ok(Json(Checked { checked: page.checked, problems: problems.collect(), next: page.next }))
     }
 }
@@ -59,7 +60,7 @@ pub struct Place {
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "LedgerCheck")]
 pub struct Checked {
-    /// Orders or entries that were looked at.
+    /// Orders, entries or accounts that were looked at.
     checked: usize,
     problems: Vec<Problem>,
     /// Where the next page begins; null after the last one.
@@ -69,7 +70,7 @@ pub struct Checked {
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "LedgerProblem")]
 struct Problem {
-    /// The order or the entry.
+    /// The order, the entry or the account.
     subject: String,
     problem: String,
 }

@@ -15,6 +15,7 @@ use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
+use crate::money::payments::sent::catch_up;
 use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::platform::audit::{self, Entry};
@@ -215,7 +216,15 @@ async fn apply(
     let applied = match side {
         Side::Buy => {
             let event = event.into_order_event()?;
-            apply_in(conn, core, client, order, &event, actor).await
+            let applied = apply_in(conn, core, client, order, &event, actor).await;
+            match (applied, &event) {
+                (Ok(released), OrderEvent::Release) => {
+                    catch_up(conn, core, (client, order), actor).await.map(|done| {
+                        done.map_or(released, |done| Applied { from: released.from, ..done })
+                    })
+                }
+                (applied, _) => applied,
+            }
         }
         Side::Sell => {
             let event = event.into_sale_event()?;

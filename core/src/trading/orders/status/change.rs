@@ -4,13 +4,15 @@
 
 use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
-use serde_json::json;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{Applied, Cause, NotApplied, OrderStatus, Transition};
 use crate::Core;
+use crate::money::connectors::payouts::withdraw_payout;
 use crate::money::payments::bookings::{Booked, Booking};
-use crate::money::payments::store::refunded;
+use crate::money::payments::store::{received, refunded};
+use crate::money::payments::terms::OrderTerms;
 use crate::notify::events::{self, NewEvent};
 use crate::platform::clock::NoEntropy;
 use crate::platform::db::{Connection, retrying};
@@ -23,6 +25,7 @@ use rampart_types::{ClientId, JsonDecimal, OrderId};
 const PRICE_MOVED: &str = "the price has moved by more than it may before the payment arrived";
 /// Reasons that a change is refused although the order's state permits it.
 const KNOWN_REFERENCE: &str = "a payment with this reference is recorded already";
+const PAYOUT_UNDER_WAY: &str = "its payout is under way: wait for the connector's result";
 const NOT_PRICEABLE: &str =
     "the order cannot have what has arrived, by its price and its limits: give it back";
 
@@ -209,15 +212,33 @@ impl<'a> Change<'a> {
         let Some(columns) = event.write(tx, &change, transition).await? else {
             return Ok(Err(NotApplied::Forbidden { status }));
         };
+        if transition.ends_payout() && !self.may_end_payout(tx, transition).await? {
+            return Ok(Err(NotApplied::Refused(PAYOUT_UNDER_WAY)));
+        }
         match change.book(tx, event, (&facts, transition.cause)).await? {
             Booked::Done => {}
             Booked::KnownReference => return Ok(Err(NotApplied::Refused(KNOWN_REFERENCE))),
             Booked::NotPriceable => return Ok(Err(NotApplied::Refused(NOT_PRICEABLE))),
         }
-        change.notify(tx, transition, &columns).await?;
+        change.notify(tx, (transition, E::SIDE), &columns).await?;
         let Transition { from, to, cause, .. } = *transition;
         event.follow_up(tx, &change, (&facts, cause, &columns)).await?;
         Ok(Ok(Applied { from, to, cause, at: change.now }))
+    }
+
+    /// Takes back the payout that no connector has begun. `false` if one is under way that the change
+    /// would repeat, or send beside what is given back; what a provider reports has happened all the
+    /// same.
+    async fn may_end_payout(
+        &self,
+        tx: &mut Connection,
+        transition: &Transition,
+    ) -> Result<bool, sqlx::Error> {
+        if self.payment.is_some() && transition.to == OrderStatus::InProgress {
+            return Ok(true);
+        }
+        let under_way = withdraw_payout(tx, self.client, self.order).await?;
+        Ok(!under_way || self.payment.is_some() || transition.to == OrderStatus::Blocked)
     }
 
     /// Writes what the change means for the books.
@@ -249,7 +270,7 @@ impl<'a> Change<'a> {
     async fn notify(
         &self,
         tx: &mut Connection,
-        transition: &Transition,
+        (transition, side): (&Transition, Side),
         columns: &NotifyColumns,
     ) -> Result<(), sqlx::Error> {
         let Some(kind) = transition.event_type else { return Ok(()) };
@@ -265,13 +286,24 @@ impl<'a> Change<'a> {
             Cause::PriceMoved => payload["reason"] = PRICE_MOVED.into(),
             Cause::Refunded => {
                 let given_back = refunded(tx, self.client, self.order).await?;
-                payload["refunded"] = given_back.into_iter().map(|(amount, currency)| {
-                    json!({"amount": JsonDecimal(amount), "currencyCode": currency})
-                }).collect();
+                payload["refunded"] = given_back.into_iter().map(amount_of).collect();
             }
             _ => {}
+        }
+        if transition.to == OrderStatus::Blocked {
+            let arrived = received(tx, self.client, self.order).await?;
+            payload["received"] = arrived.into_iter().map(amount_of).collect();
+            if let Some(terms) = OrderTerms::lock(tx, (self.client, self.order, side)).await? {
+                let (due, currency) = terms.amounts.paid();
+                payload["due"] = amount_of((due, currency.to_owned()));
+            }
         }
         let event = NewEvent { kind, order_id: Some(self.order), payload };
         events::record(tx, self.core, self.client, event, url.as_deref()).await
     }
+}
+
+/// An amount in the data of an event.
+fn amount_of((amount, currency): (Decimal, String)) -> Value {
+    json!({ "amount": JsonDecimal(amount), "currencyCode": currency })
 }

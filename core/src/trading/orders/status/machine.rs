@@ -16,6 +16,15 @@ pub(crate) struct Transition {
     pub(crate) event_type: Option<EventType>,
 }
 
+impl Transition {
+    /// True if no coins or money may be sent by command once it is made: the order waits, is given
+    /// back, or has been paid out by hand.
+    pub(crate) const fn ends_payout(&self) -> bool {
+        matches!(self.from, OrderStatus::InProgress | OrderStatus::Blocked)
+            && !matches!(self.cause, Cause::Released)
+    }
+}
+
 /// A row of the table.
 pub(crate) const fn transition(
     from: OrderStatus,

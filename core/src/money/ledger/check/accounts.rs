@@ -1,0 +1,71 @@
+//! The accounts at providers against the last statement of each.
+
+use rust_decimal::Decimal;
+
+use super::{Page, Problem};
+use crate::Core;
+use crate::platform::error::Result;
+
+/// A difference of the last reconciliation of an account that still stands.
+struct Open {
+    connector: String,
+    side: String,
+    reference: String,
+    amount: Decimal,
+    currency: String,
+}
+
+impl Open {
+    fn problem(self) -> Problem {
+        let Self { connector, side, reference, amount, currency } = self;
+        let amount = amount.normalize();
+        let problem = match &*side {
+            "statement" => format!("{reference} moved {amount} {currency}, not in the books"),
+            "amount" => format!("{reference} moved {amount} {currency}, by the books another sum"),
+            _ => format!("{reference} of {amount} {currency} is in the books alone"),
+        };
+        Problem { subject: format!("account {connector}"), problem: problem.into() }
+    }
+}
+
+/// Checks every account that was ever reconciled. A difference ends when the books have the
+/// statement's amount under its reference, or a later statement does not show it.
+///
+/// # Errors
+/// The database's.
+pub(super) async fn check(core: &Core) -> Result<Page> {
+    let checked = sqlx::query_scalar!(
+        r#"select count(distinct connector) as "checked!" from reconciliation"#
+    )
+    .fetch_one(&core.db)
+    .await?;
+    let open = sqlx::query_as!(
+        Open,
+        r#"
+        with last as (
+            select distinct on (connector) connector, differences from reconciliation
+            order by connector, created_at desc
+        )
+        select last.connector as "connector!", d.side as "side!",
+            d."providerReference" as "reference!", d.amount as "amount!", d.currency as "currency!"
+        from last cross join lateral jsonb_to_recordset(last.differences)
+            as d (side text, "providerReference" text, amount numeric, currency text)
+        where d.side = 'books' or not exists (
+            select from payment p
+            where p.connector = last.connector and p.provider_reference = d."providerReference"
+                and p.currency = d.currency
+                and case when p.kind in ('received', 'transfer-returned', 'dispute-won')
+                    then p.amount else -p.amount end = d.amount
+                and p.kind in ('received', 'refunded', 'transfer-sent', 'transfer-completed',
+                    'transfer-returned', 'disputed', 'dispute-won'))
+        order by last.connector, d."providerReference"
+        "#,
+    )
+    .fetch_all(&core.db)
+    .await?;
+    Ok(Page {
+        checked: usize::try_from(checked).unwrap_or_default(),
+        problems: open.into_iter().map(Open::problem).collect(),
+        next: None,
+    })
+}

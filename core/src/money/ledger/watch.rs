@@ -1,0 +1,125 @@
+//! The check of the books as background work: a round goes over all of them, piece by piece, by
+//! whichever edge has claimed it.
+
+use std::time::Duration;
+
+use rust_decimal::Decimal;
+use serde_json::{Map, Value};
+
+use super::check::{Page, check};
+use crate::Core;
+use crate::platform::error::Result;
+use rampart_types::JsonDecimal;
+
+/// Time from the end of a round to the begin of the next, in seconds.
+const ROUND_SECONDS: i32 = 60 * 60;
+/// Time for which one edge has the round, in seconds: more than a piece takes.
+const CLAIM_SECONDS: i32 = 120;
+/// Time after which a piece ends with the page at hand.
+const PIECE: Duration = Duration::from_secs(5);
+
+/// A round that this edge has claimed.
+struct Round {
+    place: Option<String>,
+    checked: i64,
+    problems: i64,
+    first_problem: Option<String>,
+}
+
+impl Core {
+    /// Checks the next piece of the books, if a round is due and no other edge has it.
+    ///
+    /// # Errors
+    /// When the database cannot be used; the next run goes on where this one began.
+    pub async fn check_books(&self) -> Result<()> {
+        let claimed = sqlx::query_as!(
+            Round,
+            "update ledger_check set claimed_until = now() + make_interval(secs => $1::int) \
+             where claimed_until <= now() and due_at <= now() \
+             returning place, checked, problems, first_problem",
+            CLAIM_SECONDS,
+        )
+        .fetch_optional(&self.db)
+        .await?;
+        let Some(mut round) = claimed else { return Ok(()) };
+        let began = self.clock.monotonic_ns();
+        loop {
+            let page = check(self, round.place.as_deref()).await?;
+            round.add(page);
+            if round.place.is_none() {
+                return self.end_round(&round).await;
+            }
+            let took = self.clock.monotonic_ns().saturating_sub(began);
+            if Duration::from_nanos(took) >= PIECE {
+                return self.keep_place(&round).await;
+            }
+        }
+    }
+
+    async fn keep_place(&self, round: &Round) -> Result<()> {
+        sqlx::query!(
+            "update ledger_check set claimed_until = now(), place = $1, checked = $2, \
+                 problems = $3, first_problem = $4",
+            round.place,
+            round.checked,
+            round.problems,
+            round.first_problem,
+        )
+        .execute(&self.db)
+        .await?;
+        Ok(())
+    }
+
+    async fn end_round(&self, round: &Round) -> Result<()> {
+        let treasury = self.treasury().await?;
+        sqlx::query!(
+            "update ledger_check set claimed_until = now(), \
+                 due_at = now() + make_interval(secs => $1::int), place = null, checked = 0, \
+                 problems = 0, first_problem = null, finished_at = now(), finished_checked = $2, \
+                 finished_problems = $3, finished_first_problem = $4, treasury = $5",
+            ROUND_SECONDS,
+            round.checked,
+            round.problems,
+            round.first_problem,
+            treasury,
+        )
+        .execute(&self.db)
+        .await?;
+        if let Some(problem) = &round.first_problem {
+            tracing::error!(problems = round.problems, problem, "the books are off");
+        }
+        Ok(())
+    }
+
+    /// The coins that we hold by the books, by asset.
+    async fn treasury(&self) -> Result<Value> {
+        let rows = sqlx::query!(
+            r#"
+            select a.currency, sum(p.amount) as "amount!"
+            from ledger_account a
+            join ledger_posting p on p.client_id = a.client_id and p.account_id = a.account_id
+            where a.kind = 'treasury' group by a.currency
+            "#,
+        )
+        .fetch_all(&self.db)
+        .await?;
+        let amount = |amount: Decimal| serde_json::to_value(JsonDecimal(amount));
+        let treasury = rows.into_iter().map(|row| Ok((row.currency, amount(row.amount)?)));
+        let treasury: serde_json::Result<Map<String, Value>> = treasury.collect();
+        let broken = |error| crate::platform::error::Error::internal("write the treasury", error);
+        Ok(Value::Object(treasury.map_err(broken)?))
+    }
+}
+
+impl Round {
+    fn add(&mut self, page: Page) {
+        let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        self.checked = self.checked.saturating_add(count(page.checked));
+        self.problems = self.problems.saturating_add(count(page.problems.len()));
+        if self.first_problem.is_none() {
+            let first = page.problems.into_iter().next();
+            self.first_problem = first.map(|found| format!("{}: {}", found.subject, found.problem));
+        }
+        self.place = page.next;
+    }
+}

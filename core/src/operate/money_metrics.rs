@@ -1,0 +1,181 @@
+//! Money that waits, as metrics: commands, payments, orders, connectors, and the check of the books.
+
+use std::collections::BTreeMap;
+
+use rust_decimal::prelude::ToPrimitive as _;
+
+use crate::Core;
+use crate::money::connectors::commands::CommandKind;
+use crate::platform::error::Result;
+use crate::platform::metrics::Metrics;
+use crate::tenancy::tenants::Mode;
+use rampart_types::JsonDecimal;
+
+/// Most rows of a kind that are counted.
+const COUNTED_MAX: i64 = 10_000;
+/// States of payments that wait for an operator.
+const WAITING: [&str; 2] = ["unmatched", "suspense"];
+/// States in which an order may be stuck.
+const OPEN: [&str; 2] = ["in progress", "blocked"];
+/// Classes of partners.
+const CLASSES: [Mode; 2] = [Mode::Test, Mode::Live];
+/// Age of the last check of the books beyond which `/readyz` warns, in seconds: six hours.
+const CHECK_AGE_MAX: i64 = 6 * 60 * 60;
+
+impl Core {
+    /// Measures what waits in the database, of all edges together.
+    ///
+    /// # Errors
+    /// When the database cannot be read; the metrics stay as they are.
+    pub async fn measure_money(&self) -> Result<()> {
+        self.measure_commands().await?;
+        self.measure_payments().await?;
+        self.measure_orders().await?;
+        self.measure_connectors().await?;
+        self.measure_books().await
+    }
+
+    async fn measure_commands(&self) -> Result<()> {
+        let found = sqlx::query!(
+            r#"
+            select kind as "kind!", count(*) as "waiting!",
+                greatest(extract(epoch from now() - min(created_at)), 0)::bigint as "age!"
+            from (select kind, created_at from command where state = 'open'
+                order by created_at limit $1) open
+            group by kind
+            "#,
+            COUNTED_MAX,
+        )
+        .fetch_all(&self.db)
+        .await?;
+        for kind in CommandKind::ALL.map(CommandKind::as_str) {
+            let row = found.iter().find(|row| row.kind == kind);
+            let (waiting, age) = row.map_or((0, 0), |row| (row.waiting, row.age));
+            self.metrics.commands_open.with_label_values(&[kind]).set(waiting);
+            self.metrics.command_age.with_label_values(&[kind]).set(age);
+        }
+        Ok(())
+    }
+
+    async fn measure_payments(&self) -> Result<()> {
+        let found = sqlx::query!(
+            r#"
+            select state as "state!", count(*) as "waiting!",
+                greatest(extract(epoch from now() - min(recorded_at)), 0)::bigint as "age!"
+            from (
+                select case when p.order_id is null then 'unmatched' else 'suspense' end as state,
+                    p.recorded_at
+                from payment p
+                where p.suspense
+                    and not exists (select from payment_match m
+                        where m.client_id = p.client_id and m.payment_id = p.payment_id)
+                    and p.amount > coalesce((select sum(r.amount) from payment_refund r
+                        where r.client_id = p.client_id and r.payment_id = p.payment_id), 0)
+                order by p.recorded_at desc limit $1
+            ) waiting
+            group by state
+            "#,
+            COUNTED_MAX,
+        )
+        .fetch_all(&self.db)
+        .await?;
+        for state in WAITING {
+            let row = found.iter().find(|row| row.state == state);
+            let (waiting, age) = row.map_or((0, 0), |row| (row.waiting, row.age));
+            self.metrics.payments_waiting.with_label_values(&[state]).set(waiting);
+            self.metrics.payment_age.with_label_values(&[state]).set(age);
+        }
+        Ok(())
+    }
+
+    /// The oldest order of each state, without those that wait for their user.
+    async fn measure_orders(&self) -> Result<()> {
+        let found = sqlx::query!(
+            r#"
+            select c.mode as "mode!", s.status as "status!",
+                greatest(extract(epoch from now() - min(o.since)), 0)::bigint as "age!"
+            from client c cross join unnest($2::text[]) s (status)
+            cross join lateral (
+                select min(b.updated_at) as since from buy_order b
+                where b.client_id = c.client_id and b.status = s.status
+                    and (b.status = 'blocked' or not payout_is_held(b.client_id, b.order_id, $1))
+            ) o
+            where o.since is not null
+            group by c.mode, s.status
+            "#,
+            self.settings.compliance.gate.as_str(),
+            &OPEN.map(str::to_owned),
+        )
+        .fetch_all(&self.db)
+        .await?;
+        for class in CLASSES.map(Mode::as_str) {
+            for status in OPEN {
+                let row = found.iter().find(|row| row.mode == class && row.status == status);
+                let age = row.map_or(0, |row| row.age);
+                self.metrics.order_age.with_label_values(&[class, status]).set(age);
+            }
+        }
+        Ok(())
+    }
+
+    /// Connectors that a route leads to, or that have something to do.
+    async fn measure_connectors(&self) -> Result<()> {
+        let found = sqlx::query!(
+            r#"
+            select name, greatest(extract(epoch from
+                now() - coalesce(last_contact_at, created_at)), 0)::bigint as "silent!"
+            from connector c
+            where exists (select from route r where r.connector = c.name)
+                or exists (select from command d where d.connector = c.name and d.state = 'open')
+            "#,
+        )
+        .fetch_all(&self.db)
+        .await?;
+        self.metrics.connector_silence.reset();
+        for row in found {
+            self.metrics.connector_silence.with_label_values(&[&row.name]).set(row.silent);
+        }
+        Ok(())
+    }
+
+    async fn measure_books(&self) -> Result<()> {
+        let last = sqlx::query!(
+            r#"
+            select finished_problems, treasury as "treasury: sqlx::types::Json<BTreeMap<String, JsonDecimal>>",
+                greatest(extract(epoch from now() - coalesce(finished_at, created_at)), 0)::bigint
+                    as "age!"
+            from ledger_check
+            "#,
+        )
+        .fetch_one(&self.db)
+        .await?;
+        let Metrics { ledger_check_age, ledger_problems, treasury, .. } = &self.metrics;
+        ledger_check_age.with_label_values::<&str>(&[]).set(last.age);
+        ledger_problems.with_label_values::<&str>(&[]).set(last.finished_problems);
+        let reported = sqlx::query!(
+            r#"select asset, sum(amount) as "amount!" from connector_balance group by asset"#,
+        )
+        .fetch_all(&self.db)
+        .await?;
+        treasury.reset();
+        for (asset, amount) in &last.treasury.0 {
+            let amount = amount.0.to_f64().unwrap_or_default();
+            treasury.with_label_values(&[asset.as_str(), "books"]).set(amount);
+        }
+        for row in reported {
+            let amount = row.amount.to_f64().unwrap_or_default();
+            treasury.with_label_values(&[row.asset.as_str(), "chain"]).set(amount);
+        }
+        Ok(())
+    }
+
+    /// The reason the books must be looked at, if they must.
+    pub(super) fn books_off(&self) -> Option<String> {
+        let problems = self.metrics.ledger_problems.with_label_values::<&str>(&[]).get();
+        if problems > 0 {
+            return Some(format!("degraded: the books are off in {problems} places"));
+        }
+        let age = self.metrics.ledger_check_age.with_label_values::<&str>(&[]).get();
+        (age > CHECK_AGE_MAX).then(|| format!("degraded: the books were last checked {age} s ago"))
+    }
+}

@@ -1,0 +1,95 @@
+//! Money that waits and the check of the books, as operators see them from outside.
+
+use rampart_tests::connector::Connector;
+
+use super::*;
+
+/// The value of a series.
+fn shown(context: &TestContext, series: &str) -> f64 {
+    let text = context.core().metrics.render();
+    let line = text.lines().find_map(|line| line.strip_prefix(&format!("rampart_{series} ")));
+    line.unwrap_or_else(|| panic!("{series}: {text}")).parse().unwrap()
+}
+
+#[tokio::test]
+async fn what_waits_is_measured_with_its_age() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    pay(&context, "bank-1", json!({"orderId": order.id})).await.assert_status(201);
+    let stray = json!({"orderId": null, "amount": 5});
+    let stray = pay(&context, "bank-2", stray).await.assert_status(201).json();
+    let chain = Connector::new(&context, "chain", &["payout.send"]).await;
+    let route =
+        json!({"partner": "acme", "asset": "BTC", "direction": "out", "connector": "chain"});
+    let routes = json!({ "routes": [route] });
+    context.admin(Method::PUT, "/admin/v1/routes", routes).await.assert_status(200);
+    for late in [
+        "update buy_order set updated_at = now() - interval '2 hours'",
+        "insert into command (client_id, command_id, kind, idempotency_key, connector, sealed_body, \
+             due_at, created_at) \
+         select client_id, gen_random_uuid(), 'payout.send', 'late', 'chain', '', now(), \
+             now() - interval '500 seconds' from client where slug = 'acme'",
+        "update connector set created_at = now() - interval '300 seconds'",
+    ] {
+        sqlx::query(late).execute(context.db()).await.unwrap();
+    }
+    context.core().measure_money().await.unwrap();
+    let in_progress = r#"order_age_seconds{partner_class="test",status="in progress"}"#;
+    assert!((7_200.0..7_300.0).contains(&shown(&context, in_progress)));
+    assert!(shown(&context, r#"command_age_seconds{kind="payout.send"}"#) >= 500.0);
+    assert_eq!(shown(&context, r#"commands_open{kind="payout.send"}"#), 1.0);
+    assert_eq!(shown(&context, r#"payments_waiting{state="unmatched"}"#), 1.0);
+    assert!(shown(&context, r#"connector_silence_seconds{connector="chain"}"#) >= 300.0);
+
+    let path = format!("{PAYMENTS}/{}/refund", stray["id"].as_str().unwrap());
+    context.admin(Method::POST, &path, json!({"reason": "nobody's"})).await.assert_status(200);
+    let balance = json!({"id": "h-1", "kind": "health", "occurredAt": "2026-03-01T12:00:00Z",
+        "asset": "BTC", "amount": 1.5});
+    chain.event(balance).await.assert_status(200);
+    context.core().measure_money().await.unwrap();
+    assert_eq!(shown(&context, r#"payments_waiting{state="unmatched"}"#), 0.0);
+    assert!(shown(&context, r#"connector_silence_seconds{connector="chain"}"#) < 300.0);
+    assert_eq!(shown(&context, r#"treasury_balance{asset="BTC",source="chain"}"#), 1.5);
+}
+
+#[tokio::test]
+async fn the_books_are_checked_by_one_edge_in_turn_and_readyz_tells() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    pay(&context, "bank-1", json!({"orderId": order.id})).await.assert_status(201);
+    let sent = json!({"orderId": order.id, "kind": "payout-sent", "amount": 0.002,
+        "currency": "BTC"});
+    pay(&context, "ab12", sent).await.assert_status(201);
+    let books = async || {
+        context.core().measure_money().await.unwrap();
+        let checks = context.core().readiness().await.checks;
+        let check = checks.into_iter().find(|check| check.name == "books").unwrap();
+        assert!(check.ok, "an edge serves all the same");
+        check.detail.into_owned()
+    };
+    sqlx::query("update ledger_check set created_at = now() - interval '7 hours'")
+        .execute(context.db())
+        .await
+        .unwrap();
+    assert!(books().await.contains("last checked"));
+    let edges = [context.core(), context.second_edge().await.core()].map(std::sync::Arc::clone);
+    let runs = edges.iter().flat_map(|core| [core, core]).map(|core| core.check_books());
+    for run in futures::future::join_all(runs).await {
+        run.unwrap();
+    }
+    assert_eq!(books().await, "");
+    let checked = "select finished_checked from ledger_check";
+    assert!(count(&context, checked).await >= 2, "the order and its entries");
+    assert!(shown(&context, "ledger_check_age_seconds") < 60.0);
+    assert_eq!(shown(&context, r#"treasury_balance{asset="BTC",source="books"}"#), -0.002);
+
+    sqlx::query("update buy_order set status = 'refunded'").execute(context.db()).await.unwrap();
+    context.core().check_books().await.unwrap();
+    assert_eq!(books().await, "", "the next round is not due");
+    sqlx::query("update ledger_check set due_at = now()").execute(context.db()).await.unwrap();
+    context.core().check_books().await.unwrap();
+    assert_eq!(books().await, "degraded: the books are off in 1 places");
+    assert_eq!(shown(&context, "ledger_problems"), 1.0);
+}
