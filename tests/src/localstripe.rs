@@ -124,7 +124,8 @@ impl CardConnector {
         let body = json!({ "name": "stripe", "capabilities": kinds, "methods": ["creditCard"] });
         let made = edge.admin(Method::POST, "/admin/v1/connectors", body).await;
         let token = made.assert_status(201).json()["token"].as_str().unwrap().to_owned();
-        let form = json!({"scriptUrl": stripe.script_url(), "publicKey": PUBLIC_KEY});
+        let form = json!({"scriptUrl": stripe.script_url(), "publicKey": PUBLIC_KEY,
+            "origins": []});
         let path = "/admin/v1/connectors/stripe/card-element";
         let body = json!({ "cardElement": form });
         edge.admin(Method::PUT, path, body).await.assert_status(200);
