@@ -52,6 +52,7 @@ pub const ENDPOINTS: &[Route] = &[
     route::<trading::orders::read::V2>(),
     route::<trading::orders::list::V2>(),
     route::<trading::orders::timeline::V2>(),
+    route::<trading::orders::wallet_proof::V2>(),
     // Users
     route::<users::register::RegisterV2>(),
     route::<users::register::UpdateV2>(),
@@ -91,6 +92,8 @@ pub const ENDPOINTS: &[Route] = &[
 pub const PAGES: &[Route] = &[
     route::<trading::pay::Show>(),
     route::<trading::pay::Act>(),
+    route::<trading::checks::page::Show>(),
+    route::<trading::checks::page::Submit>(),
     route::<trading::checkout::show::Show>(),
     route::<trading::sell::onboarding_page::Show>(),
     route::<trading::sell::onboarding_page::Act>(),
@@ -151,6 +154,7 @@ pub const OPERATOR_ENDPOINTS: &[Route] = &[
     route::<admin::orders::events::ApplyOrderEvent>(),
     route::<admin::orders::replay::ReplayDecisions>(),
     route::<admin::orders::offers::ExpireOffer>(),
+    route::<admin::orders::wallet_proof::ProveWallet>(),
     route::<admin::payments::list::ListPayments>(),
     route::<admin::payments::create::RecordPayment>(),
     route::<admin::payments::read::ReadPayment>(),
@@ -173,6 +177,9 @@ pub const OPERATOR_ENDPOINTS: &[Route] = &[
     route::<admin::users::retained_record::OpenRecord>(),
     route::<admin::users::retained_record::OpenDocument>(),
     route::<admin::mail::ListMail>(),
+    route::<admin::screenings::list::ListScreenings>(),
+    route::<admin::screenings::read::ReadScreening>(),
+    route::<admin::screenings::decide::DecideScreening>(),
     // Savings plans
     route::<admin::dca::open::OpenPlan>(),
     route::<admin::dca::deposit::ReportDeposit>(),

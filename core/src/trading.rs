@@ -3,6 +3,7 @@
 pub mod catalogue;
 mod channel;
 pub mod checkout;
+pub mod checks;
 pub mod dca;
 pub mod limits;
 pub mod market;
@@ -15,3 +16,4 @@ pub mod quotes;
 pub(crate) mod routing;
 pub mod sandbox;
 pub mod sell;
+pub(crate) mod wallet_proof;

@@ -21,6 +21,7 @@ use crate::commands::payment::Payment;
 use crate::commands::policy::Policy;
 use crate::commands::price::Price;
 use crate::commands::route::Route;
+use crate::commands::screening::Screening;
 use crate::config::Config;
 use crate::demo::Demo;
 use crate::logging;
@@ -71,6 +72,8 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Route(Route),
     #[command(subcommand)]
+    Screening(Screening),
+    #[command(subcommand)]
     Approval(Approval),
     #[command(subcommand)]
     Audit(Audit),
@@ -107,6 +110,7 @@ impl Command {
             Self::Operator(command) => command.run(),
             Self::Connector(command) => command.run(),
             Self::Route(command) => command.run(),
+            Self::Screening(command) => command.run(),
             Self::Approval(command) => command.run(),
             Self::Audit(command) => command.run(),
             Self::Ledger(command) => command.run(),

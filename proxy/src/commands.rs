@@ -18,6 +18,7 @@ pub(crate) mod payment;
 pub(crate) mod policy;
 pub(crate) mod price;
 pub(crate) mod route;
+pub(crate) mod screening;
 mod table;
 
 use std::path::PathBuf;

@@ -6,6 +6,7 @@ RAMPART_PLANTED, says where the edge is and what the test put there.
 """
 
 import collections
+import hmac
 import itertools
 import json
 import os
@@ -88,6 +89,14 @@ def onboarding():
     return dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(url).query))
 
 
+def wallet_proof():
+    order = PLANTED["order"]
+    signed = f"orderId={order}&reason=seen&walletAddress={WALLET}"
+    key = PLANTED["signingSecret"].encode()
+    signature = hmac.new(key, signed.encode(), "sha256").hexdigest()
+    return {"orderId": order, "reason": "seen", "walletAddress": WALLET, "signature": signature}
+
+
 def event():
     return call("GET", "/api/v2/events?limit=1")[0]["id"]
 
@@ -109,11 +118,13 @@ BODIES = {
     "POST /api/v2/buy/confirm": confirm_offer,
     "POST /api/v1/sell/confirm": sale,
     "POST /api/v2/sell/onboarding/verify": onboarding,
+    "POST /api/v2/buy/orders/{id}/wallet-proof": wallet_proof,
 }
 PATHS = {
     "GET /api/v1/user/buy/orders/{id}": lambda: {"id": PLANTED["order"]},
     "GET /api/v2/buy/orders/{id}": lambda: {"id": PLANTED["order"]},
     "GET /api/v2/buy/orders/{id}/timeline": lambda: {"id": PLANTED["order"]},
+    "POST /api/v2/buy/orders/{id}/wallet-proof": lambda: {"id": PLANTED["order"]},
     "GET /api/v1/user/sell/orders/{id}": lambda: {"id": PLANTED["sellOrder"]},
     "PATCH /api/v2/user/dca-codes/{code}": lambda: {"code": PLANTED["plan"]},
     "POST /api/v2/sandbox/orders/{id}/{event}": lambda: {"id": order()},

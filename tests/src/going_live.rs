@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 const METHODS: [&str; 3] = ["creditCard", "bankTransfer", "walletpay"];
 /// Assets that are routed.
 const ASSETS: [&str; 9] = ["BTC", "ETH", "LTC", "XRP", "XLM", "ADA", "SOL", "DOGE", "USDC"];
-/// Every kind of command.
-const KINDS: [&str; 10] = [
+/// Every kind of command but `screening.check`: without a connector that takes it, no order waits for it.
+const KINDS: [&str; 9] = [
     "payment.create",
     "payment.cancel",
     "payment.refund",
@@ -16,7 +16,6 @@ const KINDS: [&str; 10] = [
     "deposit.address",
     "transfer.send",
     "identity.start",
-    "screening.check",
     "card.verify",
     "wallet-provider.verify",
 ];

@@ -50,4 +50,5 @@ pub mod remote_connector;
 pub mod rounds;
 pub mod test_context;
 pub mod user;
+pub mod wallet;
 pub mod wire;

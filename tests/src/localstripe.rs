@@ -55,7 +55,8 @@ impl LocalStripe {
     /// Every payment of an order.
     pub async fn payments_of(&self, order: u64) -> Vec<Value> {
         let all = self.get("payment_intents?limit=1000").await;
-        let of_order = |one: &&Value| one["metadata"]["order"] == order.to_string();
+        let order = order.to_string();
+        let of_order = |one: &&Value| one["metadata"]["order"] == order.as_str();
         all["data"].as_array().unwrap().iter().filter(of_order).cloned().collect()
     }
 

@@ -30,6 +30,7 @@ const DOMAINS: &[Domain] = &[
     domain("ledger", "Ledger", "The books: double entry, one book per client and currency."),
     domain("reconciliations", "Reconciliations", "Statements of accounts beside the books."),
     domain("users", "Users", "End users: checks, levels, limits, images."),
+    domain("screenings", "Screenings", "Screenings of wallets and persons, and decisions."),
     domain("accounts", "Accounts", "Payment and payout accounts of users."),
     domain("dca", "Savings plans", "Plans whose deposits buy at regular intervals."),
     domain("connectors", "Connectors", "Programs that talk to providers, and their tokens."),

@@ -6,17 +6,22 @@
 //! - [`lease`], [`checkpoint`] and [`result`] are a command's way through a connector
 //! - [`events`] takes what a provider says
 
+pub(crate) mod accounts;
+pub(crate) mod answers;
 pub mod caller;
+pub(crate) mod cancellations;
 pub mod card_element;
 pub mod checkpoint;
 pub mod commands;
 pub(crate) mod deposits;
 mod effects;
 pub mod events;
+pub(crate) mod identity;
 pub mod lease;
 pub mod openapi;
 pub(crate) mod payouts;
 pub mod result;
+pub(crate) mod screening;
 mod settlement;
 pub(crate) mod transfers;
 pub mod waits;

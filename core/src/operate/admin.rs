@@ -23,8 +23,10 @@ pub mod orders;
 pub mod partners;
 pub mod payments;
 pub mod policies;
+mod reason;
 pub mod reconciliations;
 pub mod routes;
+pub mod screenings;
 pub mod users;
 
 use std::sync::Arc;

@@ -14,6 +14,7 @@ pub(crate) mod row;
 pub(crate) mod state;
 pub mod status;
 pub mod timeline;
+pub mod wallet_proof;
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -9,6 +9,7 @@ use super::personal_data::{self, PersonalData};
 use super::user_update::UserUpdate;
 use crate::Core;
 use crate::auth::caller::Client;
+use crate::money::connectors::payouts::command_payouts_of;
 use crate::notify::events::{self, EventType, NewEvent};
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Result};
@@ -40,7 +41,9 @@ pub(crate) async fn add(
     )
     .execute(&mut *conn)
     .await?;
-    complete_questionnaire(conn, core, Account { personal, ..known }).await
+    let account = complete_questionnaire(conn, core, Account { personal, ..known }).await?;
+    command_payouts_of(conn, core, (client.id(), user)).await?;
+    Ok(account)
 }
 
 /// Marks the questionnaire as verified after the last answer, and records an event if the user is

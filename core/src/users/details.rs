@@ -97,6 +97,8 @@ pub(super) fn read(
             Code::ChamberOfCommerceInvalid,
             |value| chamber_of_commerce::read(value.as_str()?, business_country.or(country)),
         ),
+        tax_country: None,
+        tax_number: None,
         share_token: plain(fields, "shareToken", Code::RequestMalformed, SHARE_TOKEN_CHARS_MAX),
         amld5_answers: fields
             .optional("amld5QuestionAnswers", Code::RequestMalformed, answers)

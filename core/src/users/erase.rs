@@ -94,7 +94,8 @@ pub(crate) async fn erase(
     Ok(erased.rows_affected() == 1)
 }
 
-/// Deletes what the user called savings plans, and what came with checkouts from elsewhere.
+/// Deletes what the user called savings plans, what came with checkouts from elsewhere, and what
+/// providers were told of the user.
 async fn delete_details(
     conn: &mut Connection,
     client: ClientId,
@@ -103,6 +104,13 @@ async fn delete_details(
     sqlx::query!(
         "update dca_plan set name = null \
          where client_id = $1 and user_id = $2 and name is not null",
+        client.uuid(),
+        user.uuid(),
+    )
+    .execute(&mut *conn)
+    .await?;
+    sqlx::query!(
+        "delete from command where client_id = $1 and user_id = $2",
         client.uuid(),
         user.uuid(),
     )

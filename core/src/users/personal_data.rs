@@ -33,6 +33,8 @@ pub(crate) struct PersonalData {
     pub(crate) business_country: Option<Country>,
     pub(crate) chamber_of_commerce: Option<String>,
     pub(crate) share_token: Option<String>,
+    pub(crate) tax_country: Option<Country>,
+    pub(crate) tax_number: Option<String>,
     /// Answers by question: the option's key, or the text that was sent if it is no option.
     pub(crate) amld5_answers: BTreeMap<String, String>,
 }
@@ -65,6 +67,8 @@ impl PersonalData {
         replace(&mut self.business_country, change.business_country);
         replace(&mut self.chamber_of_commerce, change.chamber_of_commerce);
         replace(&mut self.share_token, change.share_token);
+        replace(&mut self.tax_country, change.tax_country);
+        replace(&mut self.tax_number, change.tax_number);
         self.amld5_answers.extend(change.amld5_answers);
     }
 

@@ -5,6 +5,7 @@ use http::Method;
 
 use super::account::{self, Account, RegisteredUser};
 use super::answers;
+use super::changed;
 use super::details::{self, Details, FormKind};
 use super::identifier::{self, LinkOutcome};
 use super::ownership::Ownership;
@@ -257,7 +258,8 @@ async fn register(
     let personal = std::mem::take(&mut details.personal);
     let images = user_update.store(&mut tx, (&PersonalData::default(), &personal), details).await?;
     user_update.verify_or_mail_code(&mut tx, &email, &proof).await?;
-    finish(core, tx, (client, user), images, key).await
+    let is_renamed = personal.last_name.is_some();
+    finish(core, tx, (client, user, is_renamed), images, key).await
 }
 
 async fn update(core: &Core, caller: &ClientAndUser, mut details: Details) -> Result<Account> {
@@ -307,7 +309,8 @@ async fn update(core: &Core, caller: &ClientAndUser, mut details: Details) -> Re
         user_update.settle_email(&mut tx, personal.email.as_ref(), &proof).await?;
     }
     let images = user_update.store(&mut tx, (&known.personal, &personal), details).await?;
-    finish(core, tx, (client, user), images, None).await
+    let is_renamed = known.personal.identity() != personal.identity();
+    finish(core, tx, (client, user, is_renamed), images, None).await
 }
 
 /// Hashes the password of the request, if any.
@@ -332,13 +335,15 @@ fn is_number_of_country(
 async fn finish(
     core: &Core,
     mut tx: Transaction<'_>,
-    (client, user): (&Client, UserId),
+    (client, user, is_renamed): (&Client, UserId, bool),
     images: Vec<StoredObject>,
     key: Option<&ClaimedKey>,
 ) -> Result<Account> {
     let account = Account::load(&mut tx, core, client.id(), user).await?;
     let account = account.ok_or_else(|| Error::broken("read the user just written"))?;
     let account = answers::complete_questionnaire(&mut tx, core, account).await?;
+    // On the heap: most changes have nothing to follow.
+    Box::pin(changed::follow(&mut tx, core, client, (&account, is_renamed))).await?;
     save_answer(key, core, &mut tx, &RegisteredUser::from(account.clone())).await?;
     images.into_iter().for_each(StoredObject::retain);
     tx.commit().await?;

@@ -1,8 +1,8 @@
-//! `rampart order show|replay|event`.
+//! `rampart order show|replay|event|prove-wallet`.
 
 use clap::Subcommand;
 use http::Method;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::Target;
 use crate::operator::Body;
@@ -38,6 +38,16 @@ pub(crate) enum Order {
         #[command(flatten)]
         target: Target,
     },
+    /// Accept other proof than a signed message that an order's wallet is its user's.
+    ProveWallet {
+        /// The order's id.
+        id: String,
+        /// The proof that was seen, for the audit.
+        #[arg(long)]
+        reason: String,
+        #[command(flatten)]
+        target: Target,
+    },
 }
 
 impl Order {
@@ -55,6 +65,11 @@ impl Order {
             Self::Event { id, event, members, target } => {
                 let body = Body::Json(body(event, &members)?);
                 let path = format!("orders/{id}/events");
+                target.run(async |o| o.call(Method::POST, &path, body).await)
+            }
+            Self::ProveWallet { id, reason, target } => {
+                let body = Body::Json(json!({ "reason": reason }));
+                let path = format!("orders/{id}/wallet-proof");
                 target.run(async |o| o.call(Method::POST, &path, body).await)
             }
         }

@@ -25,6 +25,7 @@ async fn command(
     let command = Command {
         client: ClientId::from(id),
         order: order.and_then(OrderId::new),
+        user: None,
         kind,
         idempotency_key: key.to_owned(),
         target,

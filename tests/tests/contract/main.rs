@@ -14,6 +14,7 @@ mod database_time;
 mod dca;
 mod deliveries;
 mod events;
+mod gate;
 mod growth;
 mod idempotency;
 mod mail;

@@ -169,9 +169,10 @@ pub(crate) async fn user(context: &TestContext, partner: &Partner, identifier: &
     // These tests are about other bounds than the level's, and not about what is still to be shown.
     sqlx::query(
         "insert into end_user (client_id, user_id, limit_overrides, email_status, \
-         identity_status, amld5_status, privacy_agreement_status, created_at) \
+         identity_status, amld5_status, privacy_agreement_status, \
+         residential_address_status, created_at) \
          values ($1, $2, '{\"user_day_limit\": 1000000}', 'verified', 'verified', 'verified', \
-         'verified', $3)",
+         'verified', 'present', $3)",
     )
     .bind(client)
     .bind(user)

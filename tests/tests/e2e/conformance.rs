@@ -90,6 +90,7 @@ async fn plant(edge: &Edge) -> Value {
         "apiKey": partner.secret("apiKey"),
         "username": partner.secret("username"),
         "password": partner.secret("password"),
+        "signingSecret": partner.secret("signingSecret"),
         "identifier": identifier,
         "loginEmail": bob["email"],
         "loginPassword": bob["password"],

@@ -1,7 +1,7 @@
 //! The queue of commands: effects on the outside, written in the transaction that wants them and
 //! repeated until a connector has acknowledged them.
 
-use rampart_types::{ClientId, OrderId};
+use rampart_types::{ClientId, OrderId, UserId};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -119,6 +119,8 @@ pub struct Command {
     pub client: ClientId,
     /// The order that it is about, if it is about one: its commands are carried out in their order.
     pub order: Option<OrderId>,
+    /// The person that it is about, if it is about one.
+    pub user: Option<UserId>,
     /// Kind.
     pub kind: CommandKind,
     /// The name of the effect, unique for the partner for good: it is commanded once.
@@ -135,6 +137,7 @@ pub(crate) struct SealedCommand {
     id: Uuid,
     client: Uuid,
     order: Option<i64>,
+    user: Option<Uuid>,
     kind: &'static str,
     idempotency_key: String,
     connector: Option<String>,
@@ -165,6 +168,7 @@ impl Command {
             id,
             client: self.client.uuid(),
             order: self.order.map(OrderId::number),
+            user: self.user.map(UserId::uuid),
             kind: self.kind.as_str(),
             idempotency_key: self.idempotency_key,
             connector,
@@ -177,6 +181,11 @@ impl Command {
 }
 
 impl SealedCommand {
+    /// The command's id.
+    pub(crate) const fn id(&self) -> Uuid {
+        self.id
+    }
+
     /// Writes the command in the caller's transaction. `false` if its effect was commanded before:
     /// then nothing changes.
     ///
@@ -185,9 +194,9 @@ impl SealedCommand {
     pub(crate) async fn insert(&self, conn: &mut Connection) -> Result<bool, sqlx::Error> {
         let inserted = sqlx::query!(
             "insert into command (client_id, command_id, kind, order_id, idempotency_key, connector, \
-                 direction, payment_method, asset, sealed_body, due_at, created_at) \
+                 direction, payment_method, asset, sealed_body, user_id, due_at, created_at) \
              values ($1, $2, $3, $4, $5, coalesce($6, routed_connector($1, $7, $8, $9)), \
-                 $7, $8, $9, $10, now(), clock_timestamp()) \
+                 $7, $8, $9, $10, $11, now(), clock_timestamp()) \
              on conflict on constraint command_idempotency_key_key do nothing",
             self.client,
             self.id,
@@ -199,6 +208,7 @@ impl SealedCommand {
             self.method,
             self.asset,
             self.sealed_body,
+            self.user,
         )
         .execute(conn)
         .await?;

@@ -230,6 +230,7 @@ impl Core {
         let command = Command {
             client: house(),
             order: None,
+            user: None,
             kind: CommandKind::DepositAddress,
             idempotency_key: format!("deposit/{connector}/{asset}/{minute}"),
             body: json!({ "asset": asset, "count": count }),

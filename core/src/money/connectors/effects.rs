@@ -1,12 +1,12 @@
 //! The effects of a command's end, in the transaction that ends it.
 
-use rampart_types::{ClientId, OrderId};
+use rampart_types::{ClientId, OrderId, UserId};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::commands::CommandKind;
-use super::deposits;
+use super::commands::{self, CommandKind, body_context};
 use super::settlement::{self, Fact, OrderAmounts};
+use super::{accounts, deposits, screening};
 use crate::Core;
 use crate::money::payments::PaymentKind;
 use crate::platform::db::Connection;
@@ -24,11 +24,14 @@ const TRANSFER_REJECTED: &str = "the transfer was rejected";
 pub(super) struct Finished {
     pub(super) client: ClientId,
     pub(super) order: Option<OrderId>,
+    pub(super) user: Option<UserId>,
     pub(super) kind: String,
     pub(super) connector: String,
     /// Of its leg, or of its pool.
     pub(super) asset: Option<String>,
     pub(super) command: Uuid,
+    /// As the connector got it.
+    pub(super) sealed_body: Vec<u8>,
     /// False for one that was rejected.
     pub(super) is_done: bool,
     pub(super) result: Value,
@@ -45,15 +48,14 @@ pub(super) async fn apply(
     core: &Core,
     finished: &Finished,
 ) -> Result<Vec<Cause>> {
-    let Finished { client, is_done, connector, asset, .. } = finished;
+    let Finished { client, is_done, connector, .. } = finished;
+    let kind = CommandKind::from_name(&finished.kind);
     let Some(order) = &finished.order else {
-        if let (true, Some(asset)) = (finished.kind == "deposit.address" && *is_done, asset) {
-            deposits::store(conn, core, (connector, asset), &finished.result).await?;
-        }
+        apply_without_order(conn, core, finished, kind).await?;
         return Ok(Vec::new());
     };
     let at = (*client, *order);
-    match (CommandKind::from_name(&finished.kind), is_done) {
+    match (kind, is_done) {
         (Some(CommandKind::PaymentCreate), false) => {
             let event = OrderEvent::PaymentDenied { reason: finished.reason.clone() };
             settlement::apply(conn, core, at, &event, connector).await
@@ -106,4 +108,33 @@ pub(super) async fn apply(
         }
         _ => Ok(Vec::new()),
     }
+}
+
+/// Applies the end of a command that no order waits for: addresses of a pool, checks of users.
+async fn apply_without_order(
+    conn: &mut Connection,
+    core: &Core,
+    finished: &Finished,
+    kind: Option<CommandKind>,
+) -> Result<()> {
+    let Finished { client, is_done, connector, asset, .. } = finished;
+    match (kind, asset) {
+        (Some(CommandKind::DepositAddress), Some(asset)) if *is_done => {
+            deposits::store(conn, core, (connector, asset), &finished.result).await?;
+        }
+        (Some(CommandKind::ScreeningCheck), _) => {
+            let result = is_done.then_some(&finished.result);
+            screening::decided(conn, core, (*client, finished.command), result).await?;
+        }
+        (Some(kind @ (CommandKind::CardVerify | CommandKind::WalletProviderVerify)), _) => {
+            if let (true, Some(user)) = (*is_done, finished.user) {
+                let context = body_context(client.uuid(), finished.command);
+                let body = commands::open(core, &context, &finished.sealed_body)?;
+                let of = (*client, user, kind);
+                accounts::verified(conn, core, of, (&body, &finished.result)).await?;
+            }
+        }
+        _ => {}
+    }
+    Ok(())
 }

@@ -1,6 +1,11 @@
 //! Payouts: the coins of a paid order are commanded once nothing holds them back.
+//!
+//! Whoever clears a check calls [`command_payout`] or [`command_payouts_of`] in the transaction that
+//! clears it. Of two that clear the last two checks at once, the one that gets the order's row
+//! second sees what the other has cleared, and commands; the sweep is for what else may free an
+//! order, such as a changed gate.
 
-use rampart_types::{ClientId, OrderId};
+use rampart_types::{ClientId, OrderId, UserId};
 use rust_decimal::Decimal;
 use serde_json::json;
 
@@ -40,8 +45,7 @@ impl Core {
         .fetch_all(&self.db)
         .await?;
         for row in due {
-            let order = OrderId::try_from(row.order_id)
-                .map_err(|e| Error::internal("read an order's id", e))?;
+            let order = order_id(row.order_id)?;
             let command = async || {
                 let mut tx = self.db.begin().await?;
                 command_payout(&mut tx, self, row.client_id.into(), order).await?;
@@ -53,8 +57,36 @@ impl Core {
     }
 }
 
+/// Commands the payouts of a user's paid orders that nothing holds back any more, in the
+/// transaction that has cleared a check of the user. Their rows stay locked until it ends.
+///
+/// # Errors
+/// When the database cannot be used.
+pub(crate) async fn command_payouts_of(
+    conn: &mut Connection,
+    core: &Core,
+    (client, user): (ClientId, UserId),
+) -> Result<()> {
+    // In one order, so that two transactions never wait for each other.
+    let waiting = sqlx::query_scalar!(
+        "select order_id from buy_order \
+         where client_id = $1 and user_id = $2 and status = 'in progress' \
+             and transaction_id is null \
+         order by order_id for update",
+        client.uuid(),
+        user.uuid(),
+    )
+    .fetch_all(&mut *conn)
+    .await?;
+    for number in waiting {
+        command_payout(conn, core, client, order_id(number)?).await?;
+    }
+    Ok(())
+}
+
 /// Commands the payout of an order in the caller's transaction, if it is paid, connectors serve it
-/// and nothing holds it back. The order's row stays locked until the transaction ends.
+/// and nothing holds it back. The order's row stays locked until the transaction ends. A simulated
+/// payout that waits is looked at again at once.
 ///
 /// # Errors
 /// When the database cannot be used.
@@ -64,6 +96,30 @@ pub(crate) async fn command_payout(
     client: ClientId,
     order: OrderId,
 ) -> Result<()> {
+    // A statement of its own: the next one sees what was committed while this one waited.
+    let is_served = sqlx::query_scalar!(
+        r#"
+        select exists (select from command c where c.client_id = o.client_id
+            and c.order_id = o.order_id and c.kind = 'payment.create') as "is_served!"
+        from buy_order o
+        where o.client_id = $1 and o.order_id = $2 and o.status = 'in progress'
+            and o.transaction_id is null
+        for update of o
+        "#,
+        client.uuid(),
+        order.number(),
+    )
+    .fetch_optional(&mut *conn)
+    .await?;
+    match is_served {
+        None => Ok(()),
+        Some(true) => send(conn, core, client, order).await,
+        Some(false) => wake_simulation(conn, client, order).await,
+    }
+}
+
+/// Enqueues the payout of a paid order, whose row is locked, unless something holds it back.
+async fn send(conn: &mut Connection, core: &Core, client: ClientId, order: OrderId) -> Result<()> {
     let row = sqlx::query!(
         r#"
         select o.crypto_amount, o.crypto_currency, o.wallet_address, o.destination_tag,
@@ -71,14 +127,10 @@ pub(crate) async fn command_payout(
             (select count(*) from command c where c.client_id = o.client_id
                 and c.order_id = o.order_id and c.kind = 'payout.send') as "earlier!"
         from buy_order o
-        where o.client_id = $1 and o.order_id = $2 and o.status = 'in progress'
-            and o.transaction_id is null
-            and exists (select from command c where c.client_id = o.client_id
-                and c.order_id = o.order_id and c.kind = 'payment.create')
+        where o.client_id = $1 and o.order_id = $2
             and not exists (select from command c where c.client_id = o.client_id
                 and c.order_id = o.order_id and c.kind = 'payout.send' and c.state <> 'rejected')
             and not payout_is_held(o.client_id, o.order_id, $3)
-        for update of o
         "#,
         client.uuid(),
         order.number(),
@@ -96,6 +148,7 @@ pub(crate) async fn command_payout(
     let command = Command {
         client,
         order: Some(order),
+        user: None,
         kind: CommandKind::PayoutSend,
         // One that was rejected has sent nothing: a release may command another one.
         idempotency_key: format!("payout/{order}/{}", row.earlier),
@@ -143,4 +196,21 @@ pub(crate) async fn withdraw_payout(
     )
     .fetch_one(conn)
     .await
+}
+
+/// Lets the sandbox try again to send the coins of an order that waited for a check.
+async fn wake_simulation(conn: &mut Connection, client: ClientId, order: OrderId) -> Result<()> {
+    sqlx::query!(
+        "update sandbox_step set leased_until = null \
+         where client_id = $1 and order_id = $2 and event = 'coins-sent'",
+        client.uuid(),
+        order.number(),
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+fn order_id(number: i64) -> Result<OrderId> {
+    OrderId::try_from(number).map_err(|error| Error::internal("read an order's id", error))
 }

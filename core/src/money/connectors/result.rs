@@ -79,7 +79,7 @@ impl Endpoint for ReportResult {
         let mut tx = core.db.begin().await?;
         let row = sqlx::query!(
             r#"
-            select client_id, order_id, kind, asset, lease_token, result_digest, retries, state, due_at,
+            select client_id, order_id, user_id, kind, asset, sealed_body, lease_token, result_digest, retries, state, due_at,
                 state = 'open' and coalesce(leased_until > now(), false) as "is_leased!"
             from command where command_id = $1 and connector = $2 for update
             "#,
@@ -124,10 +124,12 @@ impl Endpoint for ReportResult {
             let finished = Finished {
                 client: row.client_id.into(),
                 order: order_id(row.order_id)?,
+                user: row.user_id.map(Into::into),
                 kind: row.kind,
                 asset: row.asset,
                 connector: connector.name.to_string(),
                 command: id,
+                sealed_body: row.sealed_body,
                 is_done: state == "done",
                 result: new.result,
                 reason: new.reason,

@@ -84,6 +84,7 @@ async fn command_transfer(
     let command = Command {
         client,
         order: Some(sale),
+        user: None,
         kind: CommandKind::TransferSend,
         // One that was rejected has sent nothing: a release may command another one.
         idempotency_key: format!("transfer/{sale}/{}", row.earlier),

@@ -87,6 +87,7 @@ async fn command(conn: &mut Connection, core: &Core, refund: &Refund<'_>, id: Uu
     let command = Command {
         client,
         order: order.and_then(OrderId::new),
+        user: None,
         kind: CommandKind::PaymentRefund,
         idempotency_key: format!("refund/{id}"),
         target: Target::Connector(payment.connector),

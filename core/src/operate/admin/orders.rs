@@ -5,6 +5,7 @@ pub mod offers;
 pub mod read;
 pub mod replay;
 pub mod search;
+pub mod wallet_proof;
 
 use rust_decimal::Decimal;
 use serde_json::Value;

@@ -26,7 +26,10 @@ impl Endpoint for V2 {
     const DOC: Doc = Doc {
         summary: "List the sandbox's scenarios",
         details: "Magic values: an order of a test client that carries one follows its path by \
-                  itself. There is no such route for live clients.",
+                  itself. Screening has magic values of its own: the `partnerOrderIdentifier`s \
+                  `sandbox-screening-review` and `sandbox-screening-block` for an order's wallet, \
+                  the last names `Sandboxreview` and `Sandboxblock` for a user. Identity is passed \
+                  or failed on the page of its reason. There is no such route for live clients.",
         answer: r#"[{"name": "denied", "description": "The payment is denied.",
             "partnerOrderIdentifier": "sandbox-denied", "fiatAmount": 101.02,
             "steps": ["payment-denied"], "status": "cancelled"}]"#,

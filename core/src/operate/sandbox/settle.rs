@@ -75,6 +75,10 @@ impl Core {
     async fn run_sandbox_step(&self, step: &LeasedStep) -> Result<()> {
         let event = SimulatedEvent::from_name(&step.event)
             .ok_or_else(|| Error::broken("read a sandbox step: its event is unknown"))?;
+        if event == SimulatedEvent::CoinsSent && self.is_payout_held(step).await? {
+            // What clears the last check has it run again at once, and its lease has it later.
+            return Ok(());
+        }
         match apply_event(self, step.client, step.order, event).await {
             // The same transaction has replaced this step by the next one.
             Ok(_) => Ok(()),
@@ -83,6 +87,18 @@ impl Core {
             ) => self.delete_step(step).await,
             Err(NotApplied::Failed(error)) => Err(error),
         }
+    }
+
+    async fn is_payout_held(&self, step: &LeasedStep) -> Result<bool> {
+        let held = sqlx::query_scalar!(
+            r#"select payout_is_held($1, $2, $3) as "held!""#,
+            step.client.uuid(),
+            step.order.number(),
+            self.settings.compliance.gate.as_str(),
+        )
+        .fetch_one(&self.db)
+        .await?;
+        Ok(held)
     }
 
     /// Deletes a step that another event has overtaken; the order's next step is another row.

@@ -3,6 +3,8 @@
 /// `connectors`, but for its listener, with which the binary reads them.
 #[derive(Clone, Copy, Debug)]
 pub struct Connectors {
+    /// Seconds for which a request waits for a connector's answer.
+    pub answer_seconds: u32,
     /// Attempts after which a command that asks for another one is rejected.
     pub attempts_max: u32,
     /// Unused deposit addresses that are kept of each connector and asset.
@@ -11,6 +13,6 @@ pub struct Connectors {
 
 impl Default for Connectors {
     fn default() -> Self {
-        Self { attempts_max: 20, deposit_addresses_min: 100 }
+        Self { answer_seconds: 8, attempts_max: 20, deposit_addresses_min: 100 }
     }
 }

@@ -184,7 +184,9 @@ async fn insert_batch(
     connection: &mut Connection,
     orders: &[NewOrderRow],
 ) -> Result<Vec<InsertOutcome>, InsertError> {
-    let is_plain = |order: &NewOrderRow| order.user_id.is_none() && order.command.is_none();
+    let is_plain = |order: &NewOrderRow| {
+        order.user_id.is_none() && order.command.is_none() && order.screening.is_none()
+    };
     let mut outcomes = if orders.iter().all(is_plain) {
         let rows: Vec<_> = orders.iter().map(|order| Bounded { order, bounds: None }).collect();
         insert(connection, &rows).await.map_err(InsertError::at_commit)?
@@ -203,7 +205,7 @@ async fn insert_batch(
     Ok(outcomes.collect())
 }
 
-/// Enqueues the commands of the orders that were made.
+/// Enqueues the commands of the orders that were made, and the screening of their wallets.
 async fn command(
     conn: &mut Connection,
     orders: &[NewOrderRow],
@@ -211,8 +213,14 @@ async fn command(
 ) -> Result<(), sqlx::Error> {
     for order in orders {
         let outcome = outcomes.get(&(order.client_id, order.order_id));
-        if let (Some(command), Some(InsertOutcome::Placed)) = (&order.command, outcome) {
+        if !matches!(outcome, Some(InsertOutcome::Placed)) {
+            continue;
+        }
+        if let Some(command) = &order.command {
             command.insert(conn).await?;
+        }
+        if let Some(screening) = &order.screening {
+            screening.insert(conn).await?;
         }
     }
     Ok(())

@@ -1,17 +1,16 @@
 //! Reasons that an order is not completed, and the party that can act on them.
 
-use rust_decimal::Decimal;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::Order;
 use super::status::{Cause, OrderStatus};
-use super::{Order, WalletType};
+use crate::Core;
+use crate::platform::db::Connection;
+use crate::platform::error::Result;
+use crate::trading::checks::{Hold, link};
 use crate::users::account::Statuses;
-
-/// Amount in euros above which the user must prove to own an unhosted wallet (Regulation (EU)
-/// 2023/1113, article 14(5)). Pairs are quoted in euros; the same number applies to any other fiat
-/// currency.
-const UNPROVEN_WALLET_MAX: Decimal = Decimal::ONE_THOUSAND;
+use rampart_types::ClientId;
 
 /// A reason, as the API document has it.
 #[derive(Debug, PartialEq, Eq, JsonSchema, Serialize)]
@@ -28,75 +27,50 @@ pub(crate) struct Reason {
 }
 
 impl Reason {
-    /// The reason in words.
-    pub(crate) fn into_description(self) -> String {
-        self.description
+    /// The reason of an open check; `url` is the page on which the user passes it.
+    fn of(hold: Hold, url: Option<String>) -> Self {
+        Self {
+            code: hold.code(),
+            description: hold.description().to_owned(),
+            solution: hold.solution(),
+            user_action_required: hold.is_users(),
+            support_action_required: hold.is_operators(),
+            url,
+        }
     }
 }
 
-/// The reasons of an order; none once it is final. `page_url` is the order's page, on which its
-/// user can act; `user` has the results of the user's checks.
-pub(super) fn reasons(order: &Order, user: &Statuses, page_url: &str) -> Vec<Reason> {
+/// The reasons of an order of this client; none once it is final.
+///
+/// # Errors
+/// When the database cannot be read.
+pub(super) async fn reasons(
+    conn: &mut Connection,
+    core: &Core,
+    client: ClientId,
+    order: &Order,
+) -> Result<Vec<Reason>> {
     if order.status.is_final() {
-        return Vec::new();
+        return Ok(Vec::new());
     }
-    let blocked = (order.status == OrderStatus::Blocked)
-        .then(|| blocked(order.cause, order.reason.as_deref()));
-    let unproven = is_unproven(order).then(|| Reason {
-        code: "021",
-        description: "The wallet is unhosted and the amount is above 1000 EUR.".to_owned(),
-        solution: "The user proves to own the wallet, or chooses a hosted one.",
-        user_action_required: true,
-        support_action_required: false,
-        url: Some(page_url.to_owned()),
-    });
-    blocked.into_iter().chain(unproven).chain(incomplete_checks(user, Some(page_url))).collect()
+    let mut reasons = Vec::new();
+    if order.status == OrderStatus::Blocked {
+        reasons.push(blocked(order.cause, order.reason.as_deref()));
+    }
+    for hold in Hold::of_order(conn, (client, order.id)).await? {
+        reasons.push(Reason::of(hold, link::url(core, (client, order.id), hold)?));
+    }
+    Ok(reasons)
 }
 
-/// Checks that the user has not passed yet. Tax residency counts only if it is `missing`.
-pub(crate) fn incomplete_checks(
-    user: &Statuses,
-    page_url: Option<&str>,
-) -> impl Iterator<Item = Reason> + use<> {
-    let reason = |code, description: &str, solution| Reason {
-        code,
-        description: description.to_owned(),
-        solution,
-        user_action_required: true,
-        support_action_required: false,
-        url: page_url.map(str::to_owned),
-    };
+/// Checks that the user of a sale has not passed yet. Tax residency counts only if it is `missing`.
+pub(crate) fn incomplete_checks(user: &Statuses) -> impl Iterator<Item = Reason> + use<> {
     let all = [
-        (
-            user.identity != "verified",
-            reason(
-                "011",
-                "The user's identity is not verified.",
-                "The user shows an identity document.",
-            ),
-        ),
-        (
-            user.amld5 != "verified",
-            reason(
-                "012",
-                "The AMLD5 questions are not answered.",
-                "The user answers the questions.",
-            ),
-        ),
-        (
-            user.dac8 == "missing",
-            reason(
-                "013",
-                "The DAC8 declaration is missing.",
-                "The user declares the tax residency.",
-            ),
-        ),
+        (user.identity != "verified", Hold::Identity),
+        (user.amld5 != "verified", Hold::Amld5),
+        (user.dac8 == "missing", Hold::Tax),
     ];
-    all.into_iter().filter_map(|(open, reason)| open.then_some(reason))
-}
-
-fn is_unproven(order: &Order) -> bool {
-    order.wallet_type == WalletType::Unhosted && order.fiat.amount > UNPROVEN_WALLET_MAX
+    all.into_iter().filter(|&(open, _)| open).map(|(_, hold)| Reason::of(hold, None))
 }
 
 /// The reason of a blocked order, by the cause of its status and the operator's words.

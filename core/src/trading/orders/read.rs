@@ -9,7 +9,6 @@ use serde::Serialize;
 
 use super::lookup::{ID, OrderName, find};
 use super::not_completed::{Reason, reasons};
-use super::payment_link::payment_url;
 use super::status::OrderStatus;
 use super::{BlockchainInfo, Order};
 use crate::Core;
@@ -19,7 +18,6 @@ use crate::endpoint::{Endpoint, Json};
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
 use crate::tenancy::tenants::Scope;
-use crate::trading::limits;
 use rampart_types::{
     Amount, CurrencyDetails, DestinationTag, FeeBreakdown, JsonDecimal, OrderId, PairCode,
     Preserialized, Timestamp,
@@ -129,10 +127,7 @@ impl Endpoint for V1 {
         let ClientAndUser { client, user } = caller;
         let order = find(core, &client, Some(user), &name).await?;
         let mut conn = core.db.acquire().await?;
-        let trader =
-            limits::trader(&mut conn, client.id(), user).await?.ok_or(Code::UserNotFound)?;
-        let page_url = payment_url(core, client.id(), order.id)?;
-        let reasons = reasons(&order, &trader.statuses, &page_url);
+        let reasons = reasons(&mut conn, core, client.id(), &order).await?;
         Ok(Json(OrderV1 { order_not_completed_reasons: reasons, ..order.into() }))
     }
 }
@@ -216,7 +211,6 @@ impl From<Order> for OrderV1 {
             fiat_currency,
             crypto_currency,
             payment_method,
-            wallet_type: _,
             wallet_address,
             destination_tag,
             fiat,
@@ -311,7 +305,6 @@ impl From<Order> for OrderV2 {
             fiat_currency,
             crypto_currency,
             payment_method,
-            wallet_type: _,
             wallet_address,
             destination_tag,
             fiat,

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
 
 use super::BlockchainInfo;
-use super::state::{Cause, OrderStatus, WalletType};
+use super::state::{Cause, OrderStatus};
 use crate::platform::error::{Error, Result};
 use crate::trading::catalogue::{Catalogue, Currency};
 use rampart_types::{
@@ -28,7 +28,6 @@ pub(crate) struct Order {
     pub(crate) fiat_currency: Arc<Currency>,
     pub(crate) crypto_currency: Arc<Currency>,
     pub(crate) payment_method: String,
-    pub(crate) wallet_type: WalletType,
     pub(crate) wallet_address: String,
     pub(crate) destination_tag: Option<DestinationTag>,
     /// Amount that the user pays.
@@ -68,7 +67,6 @@ pub(super) struct OrderRow {
     pub(super) status_reason: Option<String>,
     pub(super) pair: PairCode,
     pub(super) payment_method: String,
-    pub(super) wallet_type: WalletType,
     pub(super) wallet_address: String,
     pub(super) destination_tag: Option<String>,
     pub(super) fiat_amount: Decimal,
@@ -103,7 +101,7 @@ macro_rules! select_orders {
             from $asked
                 "cross join lateral ( \
                  select order_id, created_at, partner_reference, status, status_cause, \
-                 status_reason, pair, payment_method, wallet_type, wallet_address, \
+                 status_reason, pair, payment_method, wallet_address, \
                  destination_tag, fiat_amount, fiat_currency, crypto_amount, crypto_currency, \
                  partner_fee, partner_fee_percentage, provider_fee, payment_method_fee, \
                  network_fee, spread_fee, affiliate_fee, is_dca_order, is_estimated_quote, \
@@ -117,7 +115,7 @@ macro_rules! select_orders {
             $crate::trading::orders::row::OrderRow,
             "select " + $place + " as \"place!\", order_id, created_at, partner_reference, \
              status as \"status: _\", status_cause as \"status_cause: _\", status_reason, \
-             pair as \"pair: _\", payment_method, wallet_type as \"wallet_type: _\", \
+             pair as \"pair: _\", payment_method, \
              wallet_address, destination_tag, \
              fiat_amount, fiat_currency as \"fiat_currency: _\", \
              crypto_amount, crypto_currency as \"crypto_currency: _\", \
@@ -167,7 +165,6 @@ impl OrderRow {
             fiat: Amount::new(self.fiat_amount, fiat_currency.code()),
             crypto: Amount::new(self.crypto_amount, crypto_currency.code()),
             payment_method: self.payment_method,
-            wallet_type: self.wallet_type,
             wallet_address: self.wallet_address,
             destination_tag: tag(&crypto_currency, self.destination_tag)?,
             fiat_currency,

@@ -217,8 +217,7 @@ impl Seller {
         }
         let held = sale.status == OrderStatus::Blocked;
         let held = held.then(|| blocked(sale.cause, sale.reason.as_deref()));
-        let incomplete_checks =
-            self.statuses.iter().flat_map(|statuses| incomplete_checks(statuses, None));
+        let incomplete_checks = self.statuses.iter().flat_map(incomplete_checks);
         held.into_iter().chain(incomplete_checks).collect()
     }
 }

@@ -1,12 +1,13 @@
 //! The card processor, which provides the card of a session in which a user has entered it.
 //!
-//! Test clients have a simulated one. Live clients have none until one is connected; requests that
-//! need it are refused.
+//! Test clients have a simulated one, unless a route of cards names them. The others' is a connector.
 
 use std::fmt::Write as _;
 
+use super::Kind;
 use crate::auth::caller::Client;
 use crate::platform::crypto::digest_of;
+use crate::trading::catalogue::{Direction, Leg};
 
 /// Sessions of the sandbox with a special outcome. Any other is a valid card.
 const NOT_INSTANT: &str = "sandbox-not-instant";
@@ -39,9 +40,12 @@ pub(crate) enum CardError {
 }
 
 impl Processor {
-    /// The client's processor.
+    /// The client's simulated processor; `None` if a connector is asked.
     pub(crate) fn for_client(client: &Client) -> Option<Self> {
-        client.tenant.is_test().then_some(Self::Sandbox)
+        let partner = (&*client.tenant.slug, client.tenant.is_test());
+        let cards = Leg::Method(Kind::CreditCard.as_str());
+        let route = client.catalogue.routes.connector(partner, Direction::In, cards);
+        (client.tenant.is_test() && route.is_none()).then_some(Self::Sandbox)
     }
 
     /// The reported type of its verifications.

@@ -15,6 +15,8 @@ use crate::endpoint::openapi::doc::{Doc, Kind as Member, Shape, required};
 use crate::endpoint::{Body, ClaimedKey, Endpoint, Json, save_answer};
 use crate::http::fields::Fields;
 use crate::http::request::Input;
+use crate::money::connectors::accounts::register_card;
+use crate::money::connectors::answers::{self, Answer};
 use crate::platform::error::{Code, Result};
 use crate::tenancy::tenants::Scope;
 use rampart_types::{CurrencyCode, plain_text};
@@ -39,7 +41,9 @@ impl Endpoint for V2 {
     const IDEMPOTENT: bool = true;
     const DOC: Doc = Doc {
         summary: "Add a card from a session with the card processor",
-        details: "Adding the same card again answers the same account. In the sandbox \
+        details: "Adding the same card again answers the same account. A processor that refuses the \
+                  session, or does not answer within seconds, is ER401; an answer that comes later \
+                  counts all the same. In the sandbox \
                   `sandbox-not-instant` is ER188, `sandbox-refused` is ER401, and \
                   `sandbox-unverifiable` is a card whose verification cannot be started; any other \
                   session is a card that works.",
@@ -74,10 +78,14 @@ impl Endpoint for V2 {
         let currency = fields.required("currencyCode", code, |value| {
             let code: CurrencyCode = value.as_str()?.parse().ok()?;
             let known = caller.client.catalogue.currencies.get(&code)?;
-            known.crypto.is_none().then_some(())
+            known.crypto.is_none().then_some(code)
         });
         let session = identifier.zip(holder).zip(currency);
-        fields.finish(session.map(|((identifier, holder), ())| Session { identifier, holder }))
+        fields.finish(session.map(|((identifier, holder), currency)| Session {
+            identifier,
+            holder,
+            currency,
+        }))
     }
 
     async fn call(core: &Core, caller: ClientAndUser, session: Session) -> Result<Json<Added>> {
@@ -90,7 +98,9 @@ impl Endpoint for V2 {
         session: Session,
         key: Option<&ClaimedKey>,
     ) -> Result<Json<Added>> {
-        let processor = Processor::for_client(&caller.client).ok_or(Code::PaymentAccountFailed)?;
+        let Some(processor) = Processor::for_client(&caller.client) else {
+            return from_processor(core, &caller, session, key).await;
+        };
         let card = processor.card(&session.identifier).map_err(|error| match error {
             CardError::NotInstant => Code::InstantVerificationUnsupported,
             CardError::Refused => Code::PaymentAccountFailed,
@@ -125,6 +135,31 @@ impl Endpoint for V2 {
 pub struct Session {
     identifier: String,
     holder: String,
+    currency: CurrencyCode,
+}
+
+/// Adds the card that the processor names. Its account is opened where the result is reported.
+async fn from_processor(
+    core: &Core,
+    caller: &ClientAndUser,
+    Session { identifier, holder, currency }: Session,
+    key: Option<&ClaimedKey>,
+) -> Result<Json<Added>> {
+    let (tenant, owner) = (&caller.client.tenant, (caller.client.id(), caller.user));
+    let session = (&*identifier, &*holder, currency.as_str());
+    let command = register_card(tenant, caller.user, session);
+    let Answer::Done(result) = answers::ask(core, command).await? else {
+        return Err(Code::PaymentAccountFailed.into());
+    };
+    let named = result["accountIdentifier"].as_str().unwrap_or_default();
+    let mut tx = core.db.begin().await?;
+    let account = super::find(&mut tx, core, owner, named).await?;
+    let account = account.filter(|account| !account.disabled).ok_or(Code::PaymentAccountFailed)?;
+    let AccountDetails { identifier, holder, .. } = account.details;
+    let added = Added { account_identifier: identifier, account_holder_name: holder };
+    save_answer(key, core, &mut tx, &added).await?;
+    tx.commit().await?;
+    Ok(Json(added))
 }
 
 /// The card's account.

@@ -4,15 +4,22 @@ use http::Method;
 
 use super::Started;
 use crate::Core;
-use crate::auth::caller::ClientAndUser;
+use crate::auth::caller::{Client, ClientAndUser};
 use crate::endpoint::openapi::doc::{Doc, Kind as Member, Shape, required};
 use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::Fields;
 use crate::http::request::Input;
+use crate::money::connectors::accounts::{refused_cards, verify_card};
+use crate::money::connectors::answers::{self, Answer};
+use crate::money::connectors::payouts::command_payouts_of;
 use crate::platform::error::{Code, Result};
 use crate::tenancy::tenants::Scope;
 use crate::users::accounts::processor::Processor;
 use crate::users::accounts::{self, Kind, PaymentAccount};
+use rampart_types::UserId;
+
+/// The reported type of a verification at the processor.
+const PROCESSOR: &str = "processor";
 
 /// Version 1, the only one.
 pub struct V1;
@@ -34,7 +41,8 @@ impl Endpoint for V1 {
     const BODY: Body = Body::Json;
     const DOC: Doc = Doc {
         summary: "Verify a card",
-        details: "In the sandbox the card is verified at once.",
+        details: "The processor verifies it within seconds, or else the code is ER400; an answer that \
+                  comes later counts all the same. In the sandbox the card is verified at once.",
         body: Shape::Members(&[required(
             "accountIdentifier",
             Member::Text,
@@ -59,22 +67,42 @@ impl Endpoint for V1 {
     }
 
     async fn call(core: &Core, caller: ClientAndUser, identifier: String) -> Result<Json<Started>> {
-        let owner = (caller.client.id(), caller.user);
-        let mut tx = core.db.begin().await?;
-        let account = accounts::find(&mut tx, core, owner, &identifier).await?;
-        let account = account.ok_or(Code::AccountNotFound)?;
-        check(&account)?;
-        let processor =
-            Processor::for_client(&caller.client).ok_or(Code::CardVerificationFailed)?;
-        if !processor.verify(account.details.token.as_deref()) {
-            return Err(Code::CardVerificationFailed.into());
-        }
-        if !accounts::verify(&mut tx, core, owner, account.id).await? {
-            return Err(Code::AccountAlreadyVerified.into());
-        }
-        tx.commit().await?;
-        Ok(Json(Started::initiated(processor.name())))
+        verify(core, (&caller.client, caller.user), &identifier).await.map(Json)
     }
+}
+
+/// Verifies a card of the user: at its processor by the route of cards, or in the sandbox.
+///
+/// # Errors
+/// The endpoint's; ER400 when the processor refuses or does not answer in time.
+pub(crate) async fn verify(
+    core: &Core,
+    (client, user): (&Client, UserId),
+    identifier: &str,
+) -> Result<Started> {
+    let owner = (client.id(), user);
+    let mut tx = core.db.begin().await?;
+    let account = accounts::find(&mut tx, core, owner, identifier).await?;
+    let account = account.ok_or(Code::AccountNotFound)?;
+    check(&account)?;
+    let Some(processor) = Processor::for_client(client) else {
+        let attempt = refused_cards(&mut tx, owner).await?;
+        tx.rollback().await?;
+        let command = verify_card(&client.tenant, user, (&account, attempt));
+        return match answers::ask(core, command).await? {
+            Answer::Done(_) => Ok(Started::initiated(PROCESSOR)),
+            Answer::Rejected | Answer::None => Err(Code::CardVerificationFailed.into()),
+        };
+    };
+    if !processor.verify(account.details.token.as_deref()) {
+        return Err(Code::CardVerificationFailed.into());
+    }
+    if !accounts::verify(&mut tx, core, owner, account.id).await? {
+        return Err(Code::AccountAlreadyVerified.into());
+    }
+    command_payouts_of(&mut tx, core, owner).await?;
+    tx.commit().await?;
+    Ok(Started::initiated(processor.name()))
 }
 
 fn check(account: &PaymentAccount) -> Result<()> {

@@ -10,6 +10,9 @@ use crate::endpoint::openapi::doc::{Doc, Kind as Member, Shape, required};
 use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::Fields;
 use crate::http::request::Input;
+use crate::money::connectors::accounts::verify_wallet_account;
+use crate::money::connectors::answers::{self, Answer};
+use crate::money::connectors::payouts::command_payouts_of;
 use crate::platform::crypto::{Secret, digest_of};
 use crate::platform::error::{Code, Error, Result};
 use crate::tenancy::tenants::Scope;
@@ -34,7 +37,9 @@ impl Endpoint for V1 {
     const BODY: Body = Body::Json;
     const DOC: Doc = Doc {
         summary: "Verify an account with the wallet provider",
-        details: "In the sandbox any token names an account that is verified at once, except \
+        details: "A provider that refuses the token is the status `failed`, one that does not answer \
+                  within seconds 503; an answer that comes later counts all the same. In the \
+                  sandbox any token names an account that is verified at once, except \
                   `sandbox-refused`, whose verification has the status `failed`.",
         body: Shape::Members(&[required("access_token", Member::Text, "Of the provider.")]),
         request: r#"{"access_token": "A21AAF"}"#,
@@ -53,7 +58,12 @@ impl Endpoint for V1 {
 
     async fn call(core: &Core, caller: ClientAndUser, token: Secret) -> Result<Json<Started>> {
         if !caller.client.tenant.is_test() {
-            return Err(Error::unavailable("reach the wallet provider: none is connected"));
+            let command = verify_wallet_account(&caller.client.tenant, caller.user, &token);
+            return match answers::ask(core, command).await? {
+                Answer::Done(_) => Ok(Json(Started::initiated(KIND))),
+                Answer::Rejected => Ok(Json(Started::failed(KIND))),
+                Answer::None => Err(Error::unavailable("have the wallet provider answer in time")),
+            };
         }
         if token.expose() == REFUSED {
             return Ok(Json(Started::failed(KIND)));
@@ -80,6 +90,7 @@ impl Endpoint for V1 {
             }
             OpenOutcome::Existing(_) | OpenOutcome::LimitReached => Started::failed(KIND),
         };
+        command_payouts_of(&mut tx, core, owner).await?;
         tx.commit().await?;
         Ok(Json(started))
     }

@@ -21,6 +21,9 @@ pub(crate) struct Connectors {
     pub(crate) listen: Option<SocketAddr>,
     /// Certificate of the listener.
     pub(crate) tls: ListenerTls,
+    /// Longest wait of a request for a connector's answer.
+    #[schemars(range(min = 1, max = 25), extend("x-unit" = "seconds"))]
+    pub(crate) answer_seconds: u32,
     /// Attempts after which a command that asks for another one is rejected.
     #[schemars(range(min = 1, max = 1_000), extend("x-unit" = "attempts"))]
     pub(crate) attempts_max: u32,
@@ -31,9 +34,15 @@ pub(crate) struct Connectors {
 
 impl Default for Connectors {
     fn default() -> Self {
-        let settings::Connectors { attempts_max, deposit_addresses_min } =
+        let settings::Connectors { answer_seconds, attempts_max, deposit_addresses_min } =
             settings::Connectors::default();
-        Self { listen: None, tls: ListenerTls::default(), attempts_max, deposit_addresses_min }
+        Self {
+            listen: None,
+            tls: ListenerTls::default(),
+            answer_seconds,
+            attempts_max,
+            deposit_addresses_min,
+        }
     }
 }
 
@@ -55,7 +64,7 @@ impl Connectors {
 
     /// The settings that the core needs.
     pub(in crate::config) fn settings(&self) -> settings::Connectors {
-        let Self { attempts_max, deposit_addresses_min, .. } = *self;
-        settings::Connectors { attempts_max, deposit_addresses_min }
+        let Self { answer_seconds, attempts_max, deposit_addresses_min, .. } = *self;
+        settings::Connectors { answer_seconds, attempts_max, deposit_addresses_min }
     }
 }

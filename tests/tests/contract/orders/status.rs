@@ -241,7 +241,7 @@ async fn what_the_user_has_not_shown_stands_in_the_order() {
         let reasons = read["orderNotCompletedReasons"].as_array().unwrap().clone();
         for reason in &reasons {
             assert_eq!(reason["userActionRequired"], true);
-            assert_eq!(reason["url"], order["paymentUrl"]);
+            assert!(reason["url"].as_str().unwrap().contains("/checks/"), "{reason}");
         }
         reasons.iter().map(|reason| reason["code"].clone()).collect::<Vec<_>>()
     };

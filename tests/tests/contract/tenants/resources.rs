@@ -12,7 +12,7 @@ use rampart_tests::test_context::TestContext;
 use rampart_tests::user::User;
 use serde_json::{Value, json};
 
-use self::made::{at, confirm, offer_for, under, with};
+use self::made::{at, confirm, offer_for, proof, under, with};
 use super::callers::{Standing, Tenant};
 use super::traces;
 
@@ -58,6 +58,8 @@ pub(crate) enum Scope {
 pub(crate) enum Thing {
     Order,
     OrderReference,
+    /// An order whose wallet the caller's client asserts to be the user's.
+    Wallet,
     Sale,
     SaleReference,
     Plan,
@@ -249,6 +251,7 @@ impl Cast {
         match thing {
             Thing::Order | Thing::Sale => at(route, "1742980455013377"),
             Thing::OrderReference | Thing::SaleReference => at(route, "of-Nobody"),
+            Thing::Wallet => proof(route, 1_742_980_455_013_377, by),
             Thing::Plan => at(route, "7K2M9QXT4B8D"),
             Thing::Event | Thing::Webhook => at(route, id),
             Thing::BuyQuote => with(route, confirm("eyJhbGciOiJkaXIifQ..a.b.c")),
@@ -278,6 +281,7 @@ impl Cast {
         match thing {
             Thing::Order => at(route, &self.order(owner, &reference).await.to_string()),
             Thing::Sale => at(route, &self.sale(owner, &reference).await.to_string()),
+            Thing::Wallet => proof(route, self.order(owner, &reference).await, by),
             Thing::OrderReference => {
                 self.order(owner, &reference).await;
                 at(route, &reference)

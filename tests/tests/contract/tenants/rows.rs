@@ -127,6 +127,7 @@ pub(crate) fn row(route: &Route) -> Row {
         | ("GET", "/api/v2/buy/orders/{id}" | "/api/v2/buy/orders/{id}/timeline") => {
             Row::Names(&[(Thing::Order, User), (Thing::OrderReference, User)])
         }
+        ("POST", "/api/v2/buy/orders/{id}/wallet-proof") => Row::Names(&[(Thing::Wallet, User)]),
         ("GET", "/api/v2/buy/orders") => reads(Thing::Order),
         ("GET", "/api/v1/user/sell/orders") => reads(Thing::Sale),
         ("GET", "/api/v1/user/sell/orders/{id}") => {

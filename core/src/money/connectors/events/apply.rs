@@ -6,9 +6,8 @@ use rust_decimal::Decimal;
 use super::report::{EventKind, Report};
 use crate::Core;
 use crate::money::connectors::commands::CommandKind;
-use crate::money::connectors::deposits;
-use crate::money::connectors::payouts::command_payout;
 use crate::money::connectors::settlement::{self, Fact, OrderAmounts, order_id};
+use crate::money::connectors::{deposits, identity};
 use crate::money::payments::PaymentKind;
 use crate::money::payments::store::currency_of;
 use crate::platform::db::Connection;
@@ -83,11 +82,6 @@ pub(super) async fn apply(
     if let (Some(ended), Some(order), false) = (ended_command(kind), order, recorded.duplicate) {
         end_payout(conn, (recorded.client, order), ended).await?;
     }
-    if kind == PaymentKind::Received
-        && let Some(order) = order
-    {
-        command_payout(conn, core, recorded.client, order).await?;
-    }
     Ok(Applied { is_duplicate: recorded.duplicate, causes: recorded.causes })
 }
 
@@ -131,6 +125,11 @@ async fn without_money(
         let at = (amounts.client, order);
         let causes = settlement::apply(conn, core, at, &event, connector).await?;
         return Ok(Applied { is_duplicate: false, causes });
+    }
+    if let (EventKind::IdentityCompleted, Some(command)) = (report.kind, report.command) {
+        let outcome = report.outcome.as_deref().unwrap_or_default();
+        identity::completed(conn, core, (connector, command), outcome).await?;
+        return Ok(Applied::default());
     }
     if report.kind == EventKind::Health {
         let outcome = report.outcome.as_deref();

@@ -16,6 +16,7 @@ use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
+use crate::money::connectors::payouts::command_payouts_of;
 use crate::notify::events::{self, EventType, NewEvent};
 use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
@@ -91,6 +92,7 @@ impl Endpoint for UpdateUser {
         if change.deleted == Some(true) {
             erase(&mut tx, core, client, user).await?;
         }
+        command_payouts_of(&mut tx, core, (client, user)).await?;
         // Every member is a name of our own or a number: nothing of the person.
         let detail = serde_json::to_value(&change)
             .map_err(|error| Error::internal("write an audit row", error))?;

@@ -10,9 +10,9 @@ use crate::auth::caller::Client;
 use crate::endpoint::{ClaimedKey, key_lost};
 use crate::http::reply::Reply;
 use crate::platform::error::{Code, Error, Refusal, Result};
+use crate::trading::checks::Hold;
 use crate::trading::limits;
 use crate::trading::orders::insert::{InsertOutcome, ORDER_ID_TRIES_MAX};
-use crate::trading::orders::not_completed::incomplete_checks;
 use crate::trading::orders::status::Cause;
 use crate::trading::quotes::Quote;
 use rampart_types::{OrderId, UserId};
@@ -83,12 +83,10 @@ impl ConfirmContext {
         if !self.client.tenant.checks_before_payment(core.settings.compliance.gate) {
             return Ok(());
         }
-        if let Some((trader, _)) = limits::standing(core, self.client.id(), user).await? {
-            let open = incomplete_checks(&trader.statuses, None);
-            let open: Vec<_> = open.map(|reason| reason.into_description()).collect();
-            if !open.is_empty() {
-                refusal.add(Code::FiatAmountInvalid, Some(open.join(" ").into()));
-            }
+        let open = Hold::of_user(core, (self.client.id(), user)).await?;
+        if !open.is_empty() {
+            let open: Vec<_> = open.into_iter().map(Hold::description).collect();
+            refusal.add(Code::FiatAmountInvalid, Some(open.join(" ").into()));
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ use super::terms::OfferTerms;
 use crate::Core;
 use crate::endpoint::SavedAnswer;
 use crate::money::connectors::commands::{Command, CommandKind, SealedCommand, Target};
+use crate::money::connectors::screening::SealedScreening;
 use crate::platform::error::{Error, Result};
 use crate::trading::catalogue::Direction;
 use crate::trading::orders::insert::NewOrderRow;
@@ -105,6 +106,7 @@ impl<'a> NewOrder<'a> {
             step: step.map(SimulatedEvent::as_str),
             step_due_at,
             command: self.payment(core, id)?,
+            screening: self.screening(core, id)?,
             answer,
             ..NewOrderRow::for_quote(
                 core,
@@ -129,6 +131,7 @@ impl NewOrder<'_> {
         let command = Command {
             client: client.id(),
             order: Some(id),
+            user: None,
             kind: CommandKind::PaymentCreate,
             idempotency_key: format!("payment/{id}"),
             target: Target::Method { direction: Direction::In, method: method.clone() },
@@ -145,6 +148,22 @@ impl NewOrder<'_> {
             }),
         };
         command.seal(core).map(Some)
+    }
+
+    /// The screening of the order's wallet.
+    fn screening(&self, core: &Core, id: OrderId) -> Result<Option<SealedScreening>> {
+        let ConfirmContext { client, quote, destination, .. } = self.context;
+        if client.tenant.is_test() {
+            return SealedScreening::of_test_wallet(
+                core,
+                (client.id(), id),
+                self.partner_reference,
+            );
+        }
+        let asset = quote.crypto_currency().to_string();
+        let tag = destination.tag.as_ref().map(ToString::to_string);
+        let wallet = (&*asset, destination.address.as_str(), tag.as_deref());
+        SealedScreening::of_wallet(core, &client.tenant, id, wallet).map(Some)
     }
 }
 

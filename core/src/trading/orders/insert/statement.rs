@@ -12,6 +12,7 @@ use uuid::Uuid;
 use crate::Core;
 use crate::endpoint::SavedAnswer;
 use crate::money::connectors::commands::SealedCommand;
+use crate::money::connectors::screening::SealedScreening;
 use crate::notify::events::EventType;
 use crate::notify::webhooks;
 use crate::platform::db::Connection;
@@ -66,6 +67,9 @@ pub(crate) struct NewOrderRow {
     /// The command that has its payment made, where connectors serve it; written beside it.
     #[serde(skip)]
     pub(crate) command: Option<SealedCommand>,
+    /// The screening of its wallet, where there is one; written beside it.
+    #[serde(skip)]
+    pub(crate) screening: Option<SealedScreening>,
     /// The answer to save under the request's `Idempotency-Key`.
     #[serde(flatten)]
     pub(crate) answer: Option<SavedAnswer>,
@@ -116,6 +120,7 @@ impl NewOrderRow {
             step_due_at: None,
             trace: TraceScope::current().stored(),
             command: None,
+            screening: None,
             answer: None,
         })
     }

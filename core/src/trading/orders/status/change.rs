@@ -9,13 +9,14 @@ use uuid::Uuid;
 
 use super::{Applied, Cause, NotApplied, OrderStatus, Transition};
 use crate::Core;
-use crate::money::connectors::payouts::withdraw_payout;
+use crate::money::connectors::cancellations::command_cancellation;
+use crate::money::connectors::payouts::{command_payout, withdraw_payout};
 use crate::money::payments::bookings::{Booked, Booking};
 use crate::money::payments::store::{received, refunded};
 use crate::money::payments::terms::OrderTerms;
 use crate::notify::events::{self, NewEvent};
 use crate::platform::clock::NoEntropy;
-use crate::platform::db::{Connection, retrying};
+use crate::platform::db::{Connection, retrying_statement};
 use crate::platform::error::Error;
 use crate::trading::orders::callback::{self, Outcome};
 use crate::trading::quotes::Side;
@@ -119,7 +120,7 @@ pub(crate) async fn apply<E: Event>(
     actor: &str,
 ) -> Result<Applied, NotApplied> {
     let change = Change::new(core, client, order, actor)?;
-    let applied = retrying(|| change.attempt(event)).await??;
+    let applied = retrying_statement(|| change.attempt(event)).await??;
     core.metrics.orders.with_label_values(&[applied.cause.as_str()]).inc();
     Ok(applied)
 }
@@ -138,7 +139,7 @@ pub(crate) async fn apply_in<E: Event>(
     actor: &str,
 ) -> Result<Applied, NotApplied> {
     let change = Change::new(core, client, order, actor)?;
-    change.attempt_in(conn, event).await.map_err(Error::from)?
+    change.attempt_in(conn, event).await?
 }
 
 /// Applies what a payment that is recorded already means for its order, inside the caller's
@@ -154,7 +155,7 @@ pub(crate) async fn apply_recorded<E: Event>(
     actor: &str,
 ) -> Result<Applied, NotApplied> {
     let change = Change { payment: Some(payment), ..Change::new(core, client, order, actor)? };
-    change.attempt_in(conn, event).await.map_err(Error::from)?
+    change.attempt_in(conn, event).await?
 }
 
 /// An event being applied.
@@ -180,10 +181,7 @@ impl<'a> Change<'a> {
         Ok(Self { core, client, order, actor, transition_id, now, payment: None })
     }
 
-    async fn attempt<E: Event>(
-        &self,
-        event: &E,
-    ) -> Result<Result<Applied, NotApplied>, sqlx::Error> {
+    async fn attempt<E: Event>(&self, event: &E) -> Result<Result<Applied, NotApplied>, Error> {
         let mut tx = self.core.db.begin().await?;
         let applied = self.attempt_in(&mut tx, event).await?;
         if applied.is_ok() {
@@ -196,7 +194,7 @@ impl<'a> Change<'a> {
         &self,
         tx: &mut Connection,
         event: &E,
-    ) -> Result<Result<Applied, NotApplied>, sqlx::Error> {
+    ) -> Result<Result<Applied, NotApplied>, Error> {
         let Some(facts) = E::facts(tx, self).await? else {
             return Ok(Err(NotApplied::NoSuchOrder));
         };
@@ -223,6 +221,9 @@ impl<'a> Change<'a> {
         change.notify(tx, (transition, E::SIDE), &columns).await?;
         let Transition { from, to, cause, .. } = *transition;
         event.follow_up(tx, &change, (&facts, cause, &columns)).await?;
+        if E::SIDE == Side::Buy {
+            change.command(tx, cause).await?;
+        }
         Ok(Ok(Applied { from, to, cause, at: change.now }))
     }
 
@@ -265,6 +266,21 @@ impl<'a> Change<'a> {
         };
         // On the heap: most changes have little to write, and none waits for its size.
         Box::pin(booking.write(tx)).await
+    }
+
+    /// Commands what connectors have to do about the change of a bought order.
+    async fn command(&self, tx: &mut Connection, cause: Cause) -> Result<(), Error> {
+        let Self { core, client, order, .. } = *self;
+        // On the heap: most changes command nothing.
+        match cause {
+            Cause::PaymentReceived | Cause::Released => {
+                Box::pin(command_payout(tx, core, client, order)).await
+            }
+            Cause::Expired | Cause::Cancelled => {
+                Box::pin(command_cancellation(tx, core, client, order)).await
+            }
+            _ => Ok(()),
+        }
     }
 
     async fn notify(

@@ -17,6 +17,14 @@ pub(super) fn at(route: &Route, id: &str) -> Named {
     Named { path, body }
 }
 
+/// The partner's signed assertion about an order's wallet.
+pub(super) fn proof(route: &Route, order: i64, by: &Partner) -> Named {
+    let signature = by.sign(&format!("orderId={order}&reason=seen&walletAddress={BTC}"));
+    let body = json!({"orderId": order, "reason": "seen", "walletAddress": BTC,
+        "signature": signature});
+    Named { body, ..at(route, &order.to_string()) }
+}
+
 /// The route with a body.
 pub(super) fn with(route: &Route, body: Value) -> Named {
     Named { path: route.path.to_owned(), body }

@@ -1,0 +1,60 @@
+//! Cancellations: a payment that was begun at a provider ends with its order.
+
+use rampart_types::{ClientId, OrderId};
+use serde_json::json;
+
+use super::commands::{self, Command, CommandKind, Target, enqueue, result_context};
+use crate::Core;
+use crate::platform::db::Connection;
+use crate::platform::error::Result;
+
+/// Commands, in the transaction that ends an order unpaid, that its payment is cancelled at the
+/// provider; nothing for an order that no connector was asked about, or whose payment was refused.
+/// It goes to the same connector, which gets it after the order's earlier commands.
+///
+/// # Errors
+/// When the database cannot be used.
+pub(crate) async fn command_cancellation(
+    conn: &mut Connection,
+    core: &Core,
+    client: ClientId,
+    order: OrderId,
+) -> Result<()> {
+    let created = sqlx::query!(
+        r#"
+        select c.command_id, c.connector, c.sealed_result, o.payment_method
+        from command c join buy_order o on o.client_id = c.client_id and o.order_id = c.order_id
+        where c.client_id = $1 and c.order_id = $2 and c.kind = 'payment.create'
+            and c.state <> 'rejected'
+        "#,
+        client.uuid(),
+        order.number(),
+    )
+    .fetch_optional(&mut *conn)
+    .await?;
+    let Some(created) = created else { return Ok(()) };
+    let context = result_context(client.uuid(), created.command_id);
+    let result = created.sealed_result.map(|sealed| commands::open(core, &context, &sealed));
+    let result = result.transpose()?.unwrap_or_default();
+    let method = created.payment_method;
+    let target = match created.connector {
+        Some(connector) => Target::Connector(connector),
+        None => Target::Method { direction: commands::Direction::In, method: method.clone() },
+    };
+    let command = Command {
+        client,
+        order: Some(order),
+        user: None,
+        kind: CommandKind::PaymentCancel,
+        idempotency_key: format!("payment-cancel/{order}"),
+        target,
+        body: json!({
+            "orderId": order,
+            "method": method,
+            "commandId": created.command_id,
+            "providerReference": result["result"]["providerReference"],
+        }),
+    };
+    enqueue(conn, core, command).await?;
+    Ok(())
+}

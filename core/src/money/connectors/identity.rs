@@ -1,0 +1,164 @@
+//! Identity checks at a provider: started when the user first opens the page of the reason, ended by
+//! the provider's report.
+
+use rampart_types::{ClientId, UserId};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::commands::{self, Command, CommandKind, Target, enqueue, result_context};
+use super::payouts::command_payouts_of;
+use crate::Core;
+use crate::notify::events::{self, EventType, NewEvent};
+use crate::platform::db::Connection;
+use crate::platform::error::Result;
+use crate::tenancy::tenants::Tenant;
+use crate::users::account::{self, Account};
+
+/// A user's check at the provider.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum IdentityCheck {
+    /// No connector starts checks, or the sandbox does.
+    NoProvider,
+    /// The connector has not answered yet.
+    Waits,
+    /// It is done at the provider's page.
+    At(String),
+}
+
+/// The check of a user, commanded now unless one is under way. One that was refused or failed is
+/// followed by another one.
+///
+/// # Errors
+/// When the database cannot be used.
+pub(crate) async fn start(
+    conn: &mut Connection,
+    core: &Core,
+    (tenant, user): (&Tenant, UserId),
+    return_url: &str,
+) -> Result<IdentityCheck> {
+    let client = tenant.id;
+    // Of two visits at once, one waits here for the other.
+    if tenant.is_test() || !account::lock(conn, client, user).await? {
+        return Ok(IdentityCheck::NoProvider);
+    }
+    let latest = sqlx::query!(
+        r#"
+        select (select count(*) from command where client_id = $1 and user_id = $2
+                and kind = 'identity.start' and state = 'rejected') as "ended!",
+            c.command_id as "command_id?", c.state as "state?", c.sealed_result,
+            connector_takes('identity.start') as "is_taken!"
+        from (select 1) one left join command c on c.client_id = $1 and c.user_id = $2
+            and c.kind = 'identity.start' and c.state <> 'rejected'
+        limit 1
+        "#,
+        client.uuid(),
+        user.uuid(),
+    )
+    .fetch_one(&mut *conn)
+    .await?;
+    if let Some(command) = latest.command_id {
+        let context = result_context(client.uuid(), command);
+        let result = latest.sealed_result.map(|sealed| commands::open(core, &context, &sealed));
+        let is_done = latest.state.as_deref() == Some("done");
+        return Ok(if is_done { page(result.transpose()?) } else { IdentityCheck::Waits });
+    }
+    if !latest.is_taken {
+        return Ok(IdentityCheck::NoProvider);
+    }
+    let Some(account) = Account::load(conn, core, client, user).await? else {
+        return Ok(IdentityCheck::NoProvider);
+    };
+    let command = Command {
+        client,
+        order: None,
+        user: Some(user),
+        kind: CommandKind::IdentityStart,
+        idempotency_key: format!("identity/{user}/{}", latest.ended),
+        target: Target::Capability,
+        body: json!({
+            "partner": &*tenant.slug,
+            "userId": user,
+            "checks": ["identity"],
+            "locale": account.region,
+            "returnUrl": return_url,
+        }),
+    };
+    enqueue(conn, core, command).await?;
+    Ok(IdentityCheck::Waits)
+}
+
+/// The provider's page in a result; without one the provider does the check by itself.
+fn page(result: Option<Value>) -> IdentityCheck {
+    let url = result.as_ref().and_then(|result| result["result"]["url"].as_str());
+    // A connector is trusted with people's identity, not with the page's scheme.
+    let url = url.filter(|url| url.starts_with("https://") || url.starts_with("http://127.0.0.1"));
+    url.map_or(IdentityCheck::Waits, |url| IdentityCheck::At(url.to_owned()))
+}
+
+/// Writes the provider's word about a check, in the transaction that stores its report: `verified`,
+/// or anything else for a check that has failed. A user whom an operator has blocked stays so.
+///
+/// # Errors
+/// When the database cannot be written.
+pub(super) async fn completed(
+    conn: &mut Connection,
+    core: &Core,
+    (connector, command): (&str, Uuid),
+    outcome: &str,
+) -> Result<()> {
+    let is_verified = outcome == "verified";
+    let found = sqlx::query!(
+        "update command set state = case when $3 then state else 'rejected' end \
+         where command_id = $1 and connector = $2 and kind = 'identity.start' \
+         returning client_id, user_id",
+        command,
+        connector,
+        is_verified,
+    )
+    .fetch_optional(&mut *conn)
+    .await?;
+    let Some((client, user)) = found.and_then(|row| Some((row.client_id, row.user_id?))) else {
+        tracing::warn!(connector, %command, "an identity check is of no command");
+        return Ok(());
+    };
+    set_identity(conn, core, (client.into(), user.into()), is_verified).await
+}
+
+/// Sets the result of a user's identity check, records `user.verified` if it was the last one, and
+/// commands what waited for it.
+///
+/// # Errors
+/// When the database cannot be written.
+pub(crate) async fn set_identity(
+    conn: &mut Connection,
+    core: &Core,
+    (client, user): (ClientId, UserId),
+    is_verified: bool,
+) -> Result<()> {
+    if !account::lock(conn, client, user).await? {
+        return Ok(());
+    }
+    let Some(before) = Account::load(conn, core, client, user).await? else { return Ok(()) };
+    let status = if is_verified { "verified" } else { "failed" };
+    let written = sqlx::query!(
+        "update end_user set identity_status = $3 \
+         where client_id = $1 and user_id = $2 and identity_status not in ('blocked', $3) \
+             and ($3 = 'verified' or identity_status <> 'verified')",
+        client.uuid(),
+        user.uuid(),
+        status,
+    )
+    .execute(&mut *conn)
+    .await?;
+    if written.rows_affected() == 0 || !is_verified {
+        return Ok(());
+    }
+    let mut statuses = before.statuses;
+    statuses.identity = status.to_owned();
+    if statuses.is_verified() {
+        let payload = json!({ "uuid": user });
+        let event = NewEvent { kind: EventType::UserVerified, order_id: None, payload };
+        events::record(conn, core, client, event, None).await?;
+    }
+    command_payouts_of(conn, core, (client, user)).await
+}

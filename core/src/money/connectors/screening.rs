@@ -1,0 +1,285 @@
+//! Screening of wallets and persons. A connector decides, or an operator where it cannot; until
+//! one of them has cleared it, no coins leave.
+//!
+//! A wallet is screened at the confirm, a person once its name is known, and again when that
+//! changes. Without a connector that screens there is nothing to wait for.
+
+use rampart_types::{ClientId, OrderId, UserId};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::commands::{Command, CommandKind, SealedCommand, Target};
+use super::payouts::{command_payout, command_payouts_of};
+use crate::Core;
+use crate::platform::db::Connection;
+use crate::platform::error::{Error, Result};
+use crate::tenancy::tenants::Tenant;
+
+/// Magic `partnerOrderIdentifier`s of test clients: the wallet's screening ends so.
+const SANDBOX_WALLETS: [(&str, Decision); 2] =
+    [("sandbox-screening-review", Decision::Review), ("sandbox-screening-block", Decision::Block)];
+/// Magic last names of test clients' users.
+const SANDBOX_PERSONS: [(&str, Decision); 2] =
+    [("Sandboxreview", Decision::Review), ("Sandboxblock", Decision::Block)];
+
+/// The result of a screening.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Decision {
+    /// Nothing is held against it.
+    Clear,
+    /// An operator has to look.
+    Review,
+    /// Coins must not leave.
+    Block,
+}
+
+impl Decision {
+    /// The name in the database and on the wire.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Clear => "clear",
+            Self::Review => "review",
+            Self::Block => "block",
+        }
+    }
+
+    /// The decision of this name.
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        [Self::Clear, Self::Review, Self::Block].into_iter().find(|one| one.as_str() == name)
+    }
+}
+
+/// A person to be screened.
+#[derive(Debug)]
+pub(crate) struct Person<'a> {
+    pub(crate) user: UserId,
+    pub(crate) first_name: Option<&'a str>,
+    pub(crate) last_name: &'a str,
+    pub(crate) date_of_birth: Option<chrono::NaiveDate>,
+    pub(crate) country: Option<&'a str>,
+}
+
+/// A screening, ready to be written.
+#[derive(Clone, Debug)]
+pub(crate) struct SealedScreening {
+    id: Uuid,
+    client: Uuid,
+    order: Option<i64>,
+    user: Option<Uuid>,
+    request: Request,
+}
+
+/// The way to its decision.
+#[derive(Clone, Debug)]
+enum Request {
+    /// Of connectors.
+    Command(Box<SealedCommand>),
+    /// The sandbox's, made already.
+    Simulated(Decision),
+}
+
+impl SealedScreening {
+    /// The screening of the wallet of an order that connectors settle.
+    ///
+    /// # Errors
+    /// Without entropy.
+    pub(crate) fn of_wallet(
+        core: &Core,
+        tenant: &Tenant,
+        order: OrderId,
+        (asset, address, tag): (&str, &str, Option<&str>),
+    ) -> Result<Self> {
+        let client = tenant.id;
+        let command = Command {
+            client,
+            // A payment need not wait for it.
+            order: None,
+            user: None,
+            kind: CommandKind::ScreeningCheck,
+            idempotency_key: format!("screening/wallet/{order}"),
+            target: Target::Capability,
+            body: json!({
+                "subject": "wallet",
+                "partner": &*tenant.slug,
+                "orderId": order,
+                "asset": asset,
+                "address": address,
+                "tag": tag,
+            }),
+        };
+        Ok(Self {
+            id: core.clock.uuid()?,
+            client: client.uuid(),
+            order: Some(order.number()),
+            user: None,
+            request: Request::Command(Box::new(command.seal(core)?)),
+        })
+    }
+
+    /// The screening of the wallet of a sandbox order; `None` without a magic value: it is clear.
+    ///
+    /// # Errors
+    /// Without entropy.
+    pub(crate) fn of_test_wallet(
+        core: &Core,
+        (client, order): (ClientId, OrderId),
+        reference: Option<&str>,
+    ) -> Result<Option<Self>> {
+        let of_reference = |(prefix, _): &&(&str, Decision)| {
+            let rest = reference.and_then(|reference| reference.strip_prefix(prefix));
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+        };
+        let Some((_, decision)) = SANDBOX_WALLETS.iter().find(of_reference) else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
+            id: core.clock.uuid()?,
+            client: client.uuid(),
+            order: Some(order.number()),
+            user: None,
+            request: Request::Simulated(*decision),
+        }))
+    }
+
+    /// Writes the screening, and its command if a connector takes it. A person's takes the place of
+    /// an earlier one.
+    ///
+    /// # Errors
+    /// The database's.
+    pub(crate) async fn insert(&self, conn: &mut Connection) -> Result<(), sqlx::Error> {
+        let (command, state) = match &self.request {
+            Request::Command(command) => (Some(command), "pending"),
+            Request::Simulated(decision) => (None, decision.as_str()),
+        };
+        let written = sqlx::query!(
+            "insert into screening (client_id, screening_id, order_id, user_id, command_id, state, \
+                 created_at) \
+             select $1, $2, $3, $4, $5, $6, rampart_now() \
+             where $5::uuid is null or connector_takes('screening.check') \
+             on conflict (client_id, user_id) do update set command_id = excluded.command_id, \
+                 state = excluded.state, decided_by = null, \
+                 decision_reason = null, decided_at = null, created_at = excluded.created_at",
+            self.client,
+            self.id,
+            self.order,
+            self.user,
+            command.map(|command| command.id()),
+            state,
+        )
+        .execute(&mut *conn)
+        .await?;
+        if let (Some(command), 1) = (command, written.rows_affected()) {
+            command.insert(conn).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Screens a person in the caller's transaction, which has stored a new name of it.
+///
+/// # Errors
+/// Without entropy, or when the database cannot be written.
+pub(crate) async fn screen_person(
+    conn: &mut Connection,
+    core: &Core,
+    tenant: &Tenant,
+    person: Person<'_>,
+) -> Result<()> {
+    let (client, id, user) = (tenant.id, core.clock.uuid()?, person.user);
+    let request = if tenant.is_test() {
+        let magic = SANDBOX_PERSONS.iter().find(|(name, _)| *name == person.last_name);
+        let known = is_known(conn, (client, user)).await?;
+        match magic {
+            Some((_, decision)) => Request::Simulated(*decision),
+            None if known => Request::Simulated(Decision::Clear),
+            None => return Ok(()),
+        }
+    } else {
+        let command = Command {
+            client,
+            order: None,
+            user: Some(user),
+            kind: CommandKind::ScreeningCheck,
+            idempotency_key: format!("screening/person/{id}"),
+            target: Target::Capability,
+            body: json!({
+                "subject": "person",
+                "partner": &*tenant.slug,
+                "userId": user,
+                "firstName": person.first_name,
+                "lastName": person.last_name,
+                "dateOfBirth": person.date_of_birth,
+                "country": person.country,
+            }),
+        };
+        Request::Command(Box::new(command.seal(core)?))
+    };
+    let (client, user) = (client.uuid(), Some(user.uuid()));
+    SealedScreening { id, client, order: None, user, request }.insert(conn).await?;
+    Ok(())
+}
+
+/// True if the person was screened before.
+async fn is_known(conn: &mut Connection, (client, user): (ClientId, UserId)) -> Result<bool> {
+    let known = sqlx::query_scalar!(
+        r#"
+        select exists (select from screening where client_id = $1 and user_id = $2) as "known!"
+        "#,
+        client.uuid(),
+        user.uuid(),
+    )
+    .fetch_one(conn)
+    .await?;
+    Ok(known)
+}
+
+/// Writes what a connector has decided, in the transaction that ends its command. What is no
+/// decision is reviewed. An operator's decision stays, and so does a later screening.
+///
+/// # Errors
+/// When the database cannot be written.
+pub(super) async fn decided(
+    conn: &mut Connection,
+    core: &Core,
+    (client, command): (ClientId, Uuid),
+    result: Option<&Value>,
+) -> Result<()> {
+    let decision = result.and_then(|result| Decision::from_name(result["decision"].as_str()?));
+    let decision = decision.unwrap_or(Decision::Review);
+    let subject = sqlx::query!(
+        "update screening set state = $3, decided_at = rampart_now() \
+         where client_id = $1 and command_id = $2 and state = 'pending' \
+         returning order_id, user_id",
+        client.uuid(),
+        command,
+        decision.as_str(),
+    )
+    .fetch_optional(&mut *conn)
+    .await?;
+    let Some(subject) = subject else { return Ok(()) };
+    if decision == Decision::Clear {
+        cleared(conn, core, client, (subject.order_id, subject.user_id)).await?;
+    }
+    Ok(())
+}
+
+/// Commands, in the transaction that has cleared a screening, what waited for it alone.
+///
+/// # Errors
+/// When the database cannot be used.
+pub(crate) async fn cleared(
+    conn: &mut Connection,
+    core: &Core,
+    client: ClientId,
+    (order, user): (Option<i64>, Option<Uuid>),
+) -> Result<()> {
+    if let Some(number) = order {
+        let order = OrderId::try_from(number);
+        let order = order.map_err(|error| Error::internal("read an order's id", error))?;
+        command_payout(conn, core, client, order).await?;
+    }
+    match user {
+        Some(user) => command_payouts_of(conn, core, (client, user.into())).await,
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,114 @@
+//! `POST /admin/v1/screenings/{id}/decision`
+
+use http::{Method, StatusCode};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use uuid::Uuid;
+
+use super::{ID, Screening, example, find, id};
+use crate::Core;
+use crate::auth::roles::Role;
+use crate::endpoint::openapi::doc::{Doc, Shape};
+use crate::endpoint::{Body, Endpoint, Json};
+use crate::http::fields::strict;
+use crate::http::request::Input;
+use crate::money::connectors::screening::{Decision, cleared};
+use crate::operate::admin::operator::Operator;
+use crate::operate::admin::reason;
+use crate::platform::audit::{self, Entry};
+use crate::platform::error::{Denial, Result};
+
+/// `POST /admin/v1/screenings/{id}/decision`
+pub struct DecideScreening;
+
+impl Endpoint for DecideScreening {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/admin/v1/screenings/{id}/decision";
+    const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
+    const ROLES: &'static [Role] = &[Role::Compliance];
+    const BODY: Body = Body::StrictJson;
+    const DOC: Doc = Doc {
+        summary: "Decide about a screening",
+        details: "`clear` lets the coins leave that wait for it alone, at once; `block` holds them \
+                  until another decision. What the provider says afterwards changes nothing. 409 \
+                  if it is decided so already.",
+        path: &[ID],
+        body: Shape::of::<NewDecision>(),
+        request: r#"{"decision": "clear", "reason": "another person of this name"}"#,
+        answer: example!(),
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = (Uuid, NewDecision);
+    type Response = Json<Screening>;
+
+    fn read(input: &Input, _: &Operator) -> Result<(Uuid, NewDecision)> {
+        let decision: NewDecision = strict::body(input)?;
+        reason::check(&decision.reason)?;
+        Ok((id(input.param("id"))?, decision))
+    }
+
+    async fn call(
+        core: &Core,
+        operator: Operator,
+        (id, NewDecision { decision, reason }): (Uuid, NewDecision),
+    ) -> Result<Json<Screening>> {
+        let (actor, target) = (operator.actor(), id.to_string());
+        let decision = decision.decision();
+        let mut tx = core.db.begin().await?;
+        let decided = sqlx::query!(
+            "update screening set state = $2, decided_by = $3, decision_reason = $4, \
+                 decided_at = rampart_now() \
+             where screening_id = $1 and (state <> $2 or decided_by is null) \
+             returning client_id, order_id, user_id",
+            id,
+            decision.as_str(),
+            actor,
+            reason,
+        )
+        .fetch_optional(&mut *tx)
+        .await?;
+        let Some(subject) = decided else {
+            tx.rollback().await?;
+            find(core, id).await?;
+            return Err(Denial::conflict("it is decided so already").into());
+        };
+        if decision == Decision::Clear {
+            let of = (subject.order_id, subject.user_id);
+            cleared(&mut tx, core, subject.client_id.into(), of).await?;
+        }
+        let detail = json!({ "decision": decision.as_str(), "reason": reason });
+        let entry = Entry { actor, action: "screening.decide", target: &target, detail };
+        audit::record(&mut tx, core, entry).await?;
+        tx.commit().await?;
+        Ok(Json(find(core, id).await?))
+    }
+}
+
+/// An operator's decision.
+#[derive(Debug, Deserialize, JsonSchema, Serialize)]
+#[schemars(rename = "ScreeningDecision")]
+#[serde(deny_unknown_fields)]
+pub struct NewDecision {
+    decision: Name,
+    /// For the audit, 1 to 255 characters.
+    reason: String,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, Serialize)]
+#[schemars(rename = "ScreeningDecisionName")]
+#[serde(rename_all = "lowercase")]
+enum Name {
+    Clear,
+    Block,
+}
+
+impl Name {
+    const fn decision(self) -> Decision {
+        match self {
+            Self::Clear => Decision::Clear,
+            Self::Block => Decision::Block,
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! The pages on which an order's user passes open checks: `GET` and `POST /checks/{token}/{check}`.
+//!
+//! The token is the permission, as on the payment page: a page takes what clears a check, and shows
+//! nothing of what is known of the person.
+
+mod account;
+mod address;
+mod identity;
+mod questions;
+mod registration;
+mod tax;
+mod wallet;
+
+use http::{Method, StatusCode};
+use maud::{Markup, html};
+
+use super::{Hold, link};
+use crate::Core;
+use crate::auth::caller::{Anyone, Client};
+use crate::endpoint::{Body, Endpoint};
+use crate::http::html::{dead_link, render_page};
+use crate::http::reply::Reply;
+use crate::http::request::Input;
+use crate::platform::db::Connection;
+use crate::platform::error::{Error, Result};
+use crate::trading::orders::state::OrderStatus;
+use crate::users::portal::sign_in::{Form, error_page};
+use rampart_types::{OrderId, ReturnUrl, UserId};
+
+const PATH: &str = "/checks/{token}/{check}";
+const TITLE: &str = "One more step for your order";
+/// Time after which a page that waits for a provider is loaded again, in seconds.
+const WAIT_SECONDS: &str = "2";
+
+/// Shows the check.
+pub struct Show;
+
+impl Endpoint for Show {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = PATH;
+    const ERRORS: &'static [crate::platform::error::Code] = &[];
+    type Caller = Anyone;
+    type Request = Link;
+    type Response = Reply;
+
+    fn read(input: &Input, _: &Anyone) -> Result<Link> {
+        Ok(Link::read(input))
+    }
+
+    async fn call(core: &Core, _: Anyone, link: Link) -> Result<Reply> {
+        match link.visit(core).await? {
+            Some(visit) => Box::pin(visit.show(core, StatusCode::OK, &html! {})).await,
+            None => Ok(not_found()),
+        }
+    }
+}
+
+/// Takes what clears the check.
+pub struct Submit;
+
+impl Endpoint for Submit {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = PATH;
+    const ERRORS: &'static [crate::platform::error::Code] = &[];
+    const BODY: Body = Body::Form;
+    type Caller = Anyone;
+    type Request = (Link, Form);
+    type Response = Reply;
+
+    fn read(input: &Input, _: &Anyone) -> Result<(Link, Form)> {
+        Ok((Link::read(input), Form::read(&input.body)))
+    }
+
+    async fn call(core: &Core, _: Anyone, (link, form): (Link, Form)) -> Result<Reply> {
+        let Some(visit) = link.visit(core).await? else { return Ok(not_found()) };
+        let (status, note) = match Box::pin(visit.submit(core, &form)).await {
+            Ok(note) => {
+                (if note.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK }, note)
+            }
+            Err(error @ Error::Refused(_)) => {
+                let mut shown = None;
+                let mut reply = error_page(error, |status, note| {
+                    shown = Some((status, note.clone()));
+                    Reply::empty(status)
+                })?;
+                if let Some((status, note)) = shown {
+                    let page = Box::pin(visit.show(core, status, &note)).await?;
+                    (reply.status, reply.body) = (page.status, page.body);
+                    reply.headers.extend(page.headers);
+                }
+                return Ok(reply);
+            }
+            Err(error) => return Err(error),
+        };
+        let note = note.map(|note| html! { p.note role="alert" { (note) } });
+        Box::pin(visit.show(core, status, &note.unwrap_or_else(|| html! {}))).await
+    }
+}
+
+/// The URL parameters of the page.
+#[derive(Debug)]
+pub struct Link {
+    token: String,
+    check: String,
+    request_id: String,
+}
+
+impl Link {
+    fn read(input: &Input) -> Self {
+        let param = |name| input.param(name).to_owned();
+        let request_id = input.head.request_id.clone();
+        Self { token: param("token"), check: param("check"), request_id }
+    }
+
+    /// The order and the check that the link names; `None` if it is not ours.
+    async fn visit(&self, core: &Core) -> Result<Option<Visit>> {
+        let hold = Hold::from_name(&self.check).filter(|hold| hold.is_users());
+        let (Some(hold), Some((client, order))) = (hold, link::open(core, &self.token)?) else {
+            return Ok(None);
+        };
+        let Some(client) = Client::for_page(core, client, &self.request_id) else {
+            return Ok(None);
+        };
+        let row = sqlx::query!(
+            r#"
+            select status as "status: OrderStatus", user_id, wallet_address, crypto_currency,
+                return_url
+            from buy_order where client_id = $1 and order_id = $2
+            "#,
+            client.id().uuid(),
+            order.number(),
+        )
+        .fetch_optional(&core.db)
+        .await?;
+        Ok(row.map(|row| Visit {
+            client,
+            order,
+            hold,
+            is_final: row.status.is_final(),
+            user: row.user_id.map(UserId::from),
+            wallet_address: row.wallet_address,
+            asset: row.crypto_currency,
+            // Validated at confirm, and again before it becomes a link on our page.
+            return_url: row.return_url.and_then(|url| url.parse().ok()),
+        }))
+    }
+}
+
+/// A visit of the page of one check of one order.
+struct Visit {
+    client: Client,
+    order: OrderId,
+    hold: Hold,
+    is_final: bool,
+    /// The order's user; `None` for a guest.
+    user: Option<UserId>,
+    wallet_address: String,
+    asset: String,
+    return_url: Option<ReturnUrl>,
+}
+
+/// Body of a page.
+struct Content {
+    body: Markup,
+    /// True if a provider's answer is awaited.
+    waits: bool,
+}
+
+impl From<Markup> for Content {
+    fn from(body: Markup) -> Self {
+        Self { body, waits: false }
+    }
+}
+
+impl Visit {
+    /// The page, below a note about what was sent; of a check that is passed, the ones that are left.
+    async fn show(&self, core: &Core, status: StatusCode, note: &Markup) -> Result<Reply> {
+        let mut tx = core.db.begin().await?;
+        let open = match self.is_final {
+            true => Vec::new(),
+            false => Hold::of_order(&mut tx, (self.client.id(), self.order)).await?,
+        };
+        let content = match (open.contains(&self.hold), self.user) {
+            (false, _) => self.passed(core, &open)?.into(),
+            (true, user) => self.content(&mut tx, core, user).await?,
+        };
+        tx.commit().await?;
+        let body = html! {
+            @if self.client.tenant.is_test() {
+                p.note { "This is a test. No money is moved and no coins are sent." }
+            }
+            h1 { (TITLE) }
+            (note)
+            (content.body)
+            @if let Some(url) = &self.return_url {
+                p { a.button href=(url) rel="noreferrer" { "Back to " (self.client.tenant.name) } }
+            }
+        };
+        let mut reply = render_page(status, TITLE, &body, self.return_url.as_ref());
+        if content.waits {
+            // Without a script, the page looks again by itself.
+            reply.set("refresh", WAIT_SECONDS);
+        }
+        Ok(reply)
+    }
+
+    async fn content(
+        &self,
+        tx: &mut Connection,
+        core: &Core,
+        user: Option<UserId>,
+    ) -> Result<Content> {
+        match (self.hold, user) {
+            (Hold::Wallet, _) => wallet::show(tx, core, self).await,
+            (Hold::Identity, Some(user)) => identity::show(tx, core, self, user).await,
+            (Hold::Amld5, Some(user)) => questions::show(tx, core, self, user).await,
+            (Hold::Address, _) => Ok(address::form().into()),
+            (Hold::Registration, _) => Ok(registration::form().into()),
+            (Hold::Tax, _) => Ok(tax::form().into()),
+            (Hold::Account, Some(user)) => account::show(tx, core, self, user).await,
+            _ => Ok(html! { p { (self.hold.solution()) } }.into()),
+        }
+    }
+
+    /// Takes a form, and commits what it has changed. A note if it has cleared nothing.
+    ///
+    /// # Errors
+    /// A refusal that can be shown, or an internal error.
+    async fn submit(&self, core: &Core, form: &Form) -> Result<Option<&'static str>> {
+        let mut tx = core.db.begin().await?;
+        if self.is_final
+            || !Hold::of_order(&mut tx, (self.client.id(), self.order)).await?.contains(&self.hold)
+        {
+            return Ok(None);
+        }
+        let note = match (self.hold, self.user) {
+            (Hold::Wallet, _) => wallet::submit(&mut tx, core, self, form).await?,
+            (Hold::Identity, Some(user)) => {
+                identity::submit(&mut tx, core, self, user, form).await?
+            }
+            (Hold::Amld5, Some(user)) => questions::submit(&mut tx, core, self, user, form).await?,
+            (Hold::Address, Some(user)) => address::submit(&mut tx, core, self, user, form).await?,
+            (Hold::Registration, Some(user)) => {
+                registration::submit(&mut tx, core, self, user, form).await?
+            }
+            (Hold::Tax, Some(user)) => tax::submit(&mut tx, core, self, user, form).await?,
+            (Hold::Account, Some(user)) => {
+                // The card's verification is a transaction of its own.
+                drop(tx);
+                return account::submit(core, self, user, form).await;
+            }
+            _ => None,
+        };
+        if note.is_none() {
+            tx.commit().await?;
+        }
+        Ok(note)
+    }
+
+    /// Links to the checks that are left.
+    fn passed(&self, core: &Core, open: &[Hold]) -> Result<Markup> {
+        let mut links = Vec::new();
+        for hold in open {
+            if let Some(url) = link::url(core, (self.client.id(), self.order), *hold)? {
+                links.push((url, hold.solution()));
+            }
+        }
+        Ok(html! {
+            p { "Thank you, nothing is left to do here." }
+            @if !links.is_empty() {
+                h2 { "Still to do" }
+                ul { @for (url, solution) in links { li { a href=(url) { (solution) } } } }
+            }
+        })
+    }
+}
+
+/// The page of a forged link, or of a check that nobody passes on a page.
+fn not_found() -> Reply {
+    dead_link("Please open it again from the shop that you bought at.")
+}

@@ -1,0 +1,69 @@
+//! The account that pays, which must be known to be the user's.
+
+use maud::html;
+
+use super::{Content, Visit};
+use crate::Core;
+use crate::platform::db::Connection;
+use crate::platform::error::Result;
+use crate::users::accounts::{self, Kind, PaymentAccount};
+use crate::users::portal::sign_in::Form;
+use crate::users::verification::card;
+use rampart_types::UserId;
+
+/// A card is verified by a button, any other account by a person.
+pub(super) async fn show(
+    conn: &mut Connection,
+    core: &Core,
+    visit: &Visit,
+    user: UserId,
+) -> Result<Content> {
+    let account = of_order(conn, core, visit, user).await?;
+    let is_card =
+        account.is_some_and(|account| account.kind == Kind::CreditCard && !account.disabled);
+    let body = html! {
+        @if is_card {
+            p { "Please have your card's issuer confirm that the card is yours." }
+            form method="post" {
+                button.main type="submit" name="action" value="verify" { "Verify the card" }
+            }
+        } @else {
+            p { "We have to see that the account which pays is yours, and look at what you send us." }
+            p { a href="/support" { "Send proof to support" } }
+        }
+    };
+    Ok(body.into())
+}
+
+/// Has the card verified.
+pub(super) async fn submit(
+    core: &Core,
+    visit: &Visit,
+    user: UserId,
+    _: &Form,
+) -> Result<Option<&'static str>> {
+    let mut conn = core.db.acquire().await?;
+    let account = of_order(&mut conn, core, visit, user).await?;
+    drop(conn);
+    if let Some(account) = account.filter(|account| account.kind == Kind::CreditCard) {
+        card::verify(core, (&visit.client, user), &account.details.identifier).await?;
+    }
+    Ok(None)
+}
+
+async fn of_order(
+    conn: &mut Connection,
+    core: &Core,
+    visit: &Visit,
+    user: UserId,
+) -> Result<Option<PaymentAccount>> {
+    let named = sqlx::query_scalar!(
+        "select account_id from buy_order where client_id = $1 and order_id = $2",
+        visit.client.id().uuid(),
+        visit.order.number(),
+    )
+    .fetch_one(&mut *conn)
+    .await?;
+    let accounts = accounts::list(conn, core, visit.client.id(), user).await?;
+    Ok(accounts.into_iter().find(|account| Some(account.id) == named))
+}

@@ -1,0 +1,63 @@
+//! The identity check, at the provider that its connector names. In the sandbox two buttons end it.
+
+use maud::html;
+
+use super::{Content, Visit};
+use crate::Core;
+use crate::money::connectors::identity::{IdentityCheck, set_identity, start};
+use crate::platform::db::Connection;
+use crate::platform::error::Result;
+use crate::trading::checks::{Hold, link};
+use crate::users::portal::sign_in::Form;
+use rampart_types::UserId;
+
+/// The way to the provider. The first visit commands the check.
+pub(super) async fn show(
+    conn: &mut Connection,
+    core: &Core,
+    visit: &Visit,
+    user: UserId,
+) -> Result<Content> {
+    let page = link::url(core, (visit.client.id(), visit.order), Hold::Identity)?;
+    let page = page.unwrap_or_default();
+    match start(conn, core, (&visit.client.tenant, user), &page).await? {
+        IdentityCheck::At(url) => Ok(html! {
+            p { "You show an identity document at our provider, and come back here." }
+            p { a.button href=(url) rel="noreferrer" { "Verify your identity" } }
+        }
+        .into()),
+        IdentityCheck::Waits => Ok(Content {
+            body: html! { p { "Your identity check is being prepared. This page goes on by itself." } },
+            waits: true,
+        }),
+        IdentityCheck::NoProvider if visit.client.tenant.is_test() => Ok(html! {
+            p { "Choose how this test of your identity ends." }
+            form method="post" {
+                button.main type="submit" name="outcome" value="verified" { "Pass" }
+                button type="submit" name="outcome" value="failed" { "Fail" }
+            }
+        }
+        .into()),
+        IdentityCheck::NoProvider => Ok(html! {
+            p { "Your identity is verified by documents, which your shop takes." }
+            p { a href="/support" { "Ask support" } " if you have sent them." }
+        }
+        .into()),
+    }
+}
+
+/// Ends a simulated check. One that has failed may be made again.
+pub(super) async fn submit(
+    conn: &mut Connection,
+    core: &Core,
+    visit: &Visit,
+    user: UserId,
+    form: &Form,
+) -> Result<Option<&'static str>> {
+    if !visit.client.tenant.is_test() {
+        return Ok(None);
+    }
+    let is_verified = form.get("outcome") == "verified";
+    set_identity(conn, core, (visit.client.id(), user), is_verified).await?;
+    Ok(None)
+}

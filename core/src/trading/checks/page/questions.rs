@@ -1,0 +1,75 @@
+//! The AMLD5 questions that the user has not answered yet.
+
+use std::collections::BTreeMap;
+
+use maud::html;
+
+use super::{Content, Visit};
+use crate::Core;
+use crate::platform::db::Connection;
+use crate::platform::error::{Code, Result};
+use crate::users::account::Account;
+use crate::users::answers;
+use crate::users::portal::sign_in::Form;
+use crate::users::verification::questions::{QUESTIONS, find_option, unanswered};
+use rampart_types::{Language, UserId};
+
+const MISSING: &str = "Please answer every question.";
+
+/// The form with the open questions. What was answered before is not shown.
+pub(super) async fn show(
+    conn: &mut Connection,
+    core: &Core,
+    visit: &Visit,
+    user: UserId,
+) -> Result<Content> {
+    let account = Account::load(conn, core, visit.client.id(), user).await?;
+    let account = account.ok_or(Code::UserNotFound)?;
+    let region = account.region.as_deref().and_then(|region| region.get(..2)?.parse().ok());
+    let language: Language = region.unwrap_or_default();
+    let open: Vec<_> = unanswered(account.is_business, &account.personal.amld5_answers).collect();
+    if open.is_empty() {
+        return Ok(
+            html! { p { "You have answered every question. We look at your answers." } }.into()
+        );
+    }
+    let body = html! {
+        p { "Law wants us to ask these questions." }
+        form method="post" {
+            @for question in open {
+                label {
+                    (question.label(language))
+                    select name=(question.key) required {
+                        option value="" { "…" }
+                        @for option in question.options(language) {
+                            option value=(option) { (option) }
+                        }
+                    }
+                }
+            }
+            button.main type="submit" { "Send the answers" }
+        }
+    };
+    Ok(body.into())
+}
+
+/// Takes the answers.
+pub(super) async fn submit(
+    conn: &mut Connection,
+    core: &Core,
+    visit: &Visit,
+    user: UserId,
+    form: &Form,
+) -> Result<Option<&'static str>> {
+    let mut given = BTreeMap::new();
+    for question in QUESTIONS {
+        if let Some(option) = find_option(question.key, form.get(question.key)) {
+            given.insert(question.key.to_owned(), option.to_owned());
+        }
+    }
+    if given.is_empty() {
+        return Ok(Some(MISSING));
+    }
+    answers::add(conn, core, (&visit.client, user), given).await?;
+    Ok(None)
+}

@@ -1,0 +1,48 @@
+//! The DAC8 declaration: the country in which the user is resident for tax.
+
+use maud::{Markup, html};
+
+use super::Visit;
+use crate::Core;
+use crate::platform::db::Connection;
+use crate::platform::error::Result;
+use crate::users::portal::sign_in::Form;
+use crate::users::tax_residency::{self, NUMBER_CHARS_MAX};
+use rampart_types::{Country, UserId, plain_text};
+
+const WRONG: &str =
+    "Please give the country in two letters, and the number as your tax office writes it.";
+
+/// The form.
+pub(super) fn form() -> Markup {
+    html! {
+        p { "Law wants us to know where you pay taxes." }
+        form method="post" {
+            label {
+                "Country of tax residency (two letters)"
+                input name="country" autocomplete="country" required pattern="[A-Za-z]{2}"
+                    maxlength="2";
+            }
+            label {
+                "Tax identification number"
+                input name="number" autocomplete="off" required maxlength=(NUMBER_CHARS_MAX);
+            }
+            button.main type="submit" { "Send the declaration" }
+        }
+    }
+}
+
+/// Takes the declaration.
+pub(super) async fn submit(
+    conn: &mut Connection,
+    core: &Core,
+    visit: &Visit,
+    user: UserId,
+    form: &Form,
+) -> Result<Option<&'static str>> {
+    let country: Option<Country> = form.get("country").trim().to_ascii_uppercase().parse().ok();
+    let number = plain_text(form.get("number").trim(), NUMBER_CHARS_MAX);
+    let (Some(country), Some(number)) = (country, number) else { return Ok(Some(WRONG)) };
+    tax_residency::declare(conn, core, (visit.client.id(), user), (country, number)).await?;
+    Ok(None)
+}

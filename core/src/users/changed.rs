@@ -1,0 +1,33 @@
+//! Consequences of a change of a user, in its transaction.
+
+use super::account::Account;
+use crate::Core;
+use crate::auth::caller::Client;
+use crate::money::connectors::payouts::command_payouts_of;
+use crate::money::connectors::screening::{Person, screen_person};
+use crate::platform::db::Connection;
+use crate::platform::error::Result;
+
+/// Screens a user whose name has changed, and commands the payouts that waited for the change.
+///
+/// # Errors
+/// When the database cannot be written.
+pub(super) async fn follow(
+    conn: &mut Connection,
+    core: &Core,
+    client: &Client,
+    (account, is_renamed): (&Account, bool),
+) -> Result<()> {
+    let personal = &account.personal;
+    if let (true, Some(last_name)) = (is_renamed, personal.last_name.as_deref()) {
+        let person = Person {
+            user: account.user,
+            first_name: personal.first_name.as_deref(),
+            last_name,
+            date_of_birth: personal.date_of_birth,
+            country: account.country.as_deref(),
+        };
+        screen_person(conn, core, &client.tenant, person).await?;
+    }
+    command_payouts_of(conn, core, (client.id(), account.user)).await
+}

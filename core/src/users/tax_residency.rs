@@ -1,0 +1,45 @@
+//! The DAC8 declaration of tax residency (Directive (EU) 2023/2226), as the user gives it on a page.
+
+use super::account::{self, Account};
+use super::personal_data::{self, PersonalData};
+use crate::Core;
+use crate::money::connectors::payouts::command_payouts_of;
+use crate::platform::db::Connection;
+use crate::platform::error::{Code, Result};
+use rampart_types::{ClientId, Country, UserId};
+
+/// Longest tax identification number, in characters.
+pub(crate) const NUMBER_CHARS_MAX: usize = 32;
+
+/// Stores the declaration in the caller's transaction, sealed, and commands what waited for it.
+///
+/// # Errors
+/// ER709 when the user is deleted.
+pub(crate) async fn declare(
+    conn: &mut Connection,
+    core: &Core,
+    (client, user): (ClientId, UserId),
+    (country, number): (Country, String),
+) -> Result<()> {
+    if !account::lock(conn, client, user).await? {
+        return Err(Code::UserNotFound.into());
+    }
+    let known = Account::load(conn, core, client, user).await?.ok_or(Code::UserNotFound)?;
+    let mut personal = known.personal;
+    personal.merge(PersonalData {
+        tax_country: Some(country),
+        tax_number: Some(number),
+        ..PersonalData::default()
+    });
+    let key = personal_data::load_key(conn, core, client, user).await?;
+    sqlx::query!(
+        "update end_user set personal = $3, dac8_status = 'present' \
+         where client_id = $1 and user_id = $2",
+        client.uuid(),
+        user.uuid(),
+        personal_data::seal(&key, core, &personal)?,
+    )
+    .execute(&mut *conn)
+    .await?;
+    command_payouts_of(conn, core, (client, user)).await
+}

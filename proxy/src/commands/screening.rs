@@ -1,0 +1,70 @@
+//! `rampart screening list|show|decide`.
+
+use clap::{Subcommand, ValueEnum};
+use http::Method;
+use serde_json::json;
+
+use super::Target;
+use crate::operator::Body;
+use crate::startup_error::StartupError;
+
+/// Screenings of wallets and persons.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Screening {
+    /// List those that wait for an operator, oldest first.
+    List {
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Show one with the provider's reasons.
+    Show {
+        /// Its id.
+        id: String,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Let the coins leave that wait for it, or hold them.
+    Decide {
+        /// Its id.
+        id: String,
+        decision: Decision,
+        /// For the audit.
+        #[arg(long)]
+        reason: String,
+        #[command(flatten)]
+        target: Target,
+    },
+}
+
+/// An operator's decision.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Decision {
+    /// Nothing is held against it.
+    Clear,
+    /// Coins must not leave.
+    Block,
+}
+
+impl Screening {
+    /// Does it.
+    ///
+    /// # Errors
+    /// One sentence for the operator.
+    pub(crate) fn run(self) -> Result<(), StartupError> {
+        match self {
+            Self::List { target } => target.run(async |o| o.get("screenings?state=review").await),
+            Self::Show { id, target } => {
+                target.run(async |o| o.get(&format!("screenings/{id}")).await)
+            }
+            Self::Decide { id, decision, reason, target } => {
+                let decision = match decision {
+                    Decision::Clear => "clear",
+                    Decision::Block => "block",
+                };
+                let body = Body::Json(json!({ "decision": decision, "reason": reason }));
+                let path = format!("screenings/{id}/decision");
+                target.run(async |o| o.call(Method::POST, &path, body).await)
+            }
+        }
+    }
+}

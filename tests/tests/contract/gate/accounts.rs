@@ -1,0 +1,77 @@
+//! Accounts that connectors verify while a request waits for the answer.
+
+use super::*;
+
+/// A live partner's user, with a wait of a second, and the connector of cards.
+async fn user() -> (TestContext, Connector, User) {
+    let context = TestContext::with(|settings| settings.connectors.answer_seconds = 1).await;
+    let connector = Connector::of_live(&context).await;
+    let body = json!({"slug": "acme", "name": "Acme", "mode": "live"});
+    let ada = context.partner_of(body).await.user("ada").await;
+    (context, connector, ada)
+}
+
+/// Waits for the command and answers it.
+async fn answer(connector: &Connector, kind: &str, outcome: &str, result: Value) -> Value {
+    let wait = json!({"max": 1, "waitSeconds": 30, "leaseSeconds": 60, "kinds": [kind]});
+    let leased = connector.call(Method::POST, "/connectors/v1/commands/lease", wait).await;
+    let command = leased.assert_status(200).json()[0].take();
+    connector.report(&command, outcome, result).await.assert_status(200);
+    command
+}
+
+fn session(name: &str) -> Value {
+    json!({"sessionIdentifier": name, "cardHolderName": "Ada Lovelace", "currencyCode": "EUR"})
+}
+
+const REGISTER: &str = "/api/v2/user/accounts/cards/processor";
+const VERIFY: &str = "/api/v1/user/verify/card";
+
+#[tokio::test]
+async fn a_card_is_registered_and_verified_by_its_connectors_answers() {
+    let (_context, connector, ada) = user().await;
+    let card = json!({"accountIdentifier": "411111******1234", "token": "tok"});
+    let entered = session("s-1");
+    let (added, command) = futures::join!(
+        ada.post(REGISTER, &entered),
+        answer(&connector, "card.verify", "done", card),
+    );
+    assert_eq!(command["body"]["sessionIdentifier"], "s-1");
+    assert_eq!(added.assert_status(200).json()["accountIdentifier"], "411111******1234");
+    ada.post(REGISTER, &entered).await.assert_status(200);
+    let named = json!({"accountIdentifier": "411111******1234"});
+    let (refused, _) = futures::join!(
+        ada.post(VERIFY, &named),
+        answer(&connector, "card.verify", "rejected", Value::Null),
+    );
+    refused.assert_codes(&["ER400"]);
+    let (verified, command) = futures::join!(
+        ada.post(VERIFY, &named),
+        answer(&connector, "card.verify", "done", json!({})),
+    );
+    assert_eq!(command["body"]["token"], "tok");
+    assert_eq!(verified.assert_status(200).json()["status"], "initiated");
+    ada.post(VERIFY, &named).await.assert_codes(&["ER398"]);
+}
+
+#[tokio::test]
+async fn an_answer_that_comes_late_counts() {
+    let (_context, connector, ada) = user().await;
+    ada.post(REGISTER, &session("late")).await.assert_codes(&["ER401"]);
+    let card = json!({"accountIdentifier": "411111******1234"});
+    answer(&connector, "card.verify", "done", card).await;
+    ada.post(REGISTER, &session("late")).await.assert_status(200);
+    let named = json!({"accountIdentifier": "411111******1234"});
+    ada.post(VERIFY, &named).await.assert_codes(&["ER400"]);
+    answer(&connector, "card.verify", "done", json!({})).await;
+    ada.post(VERIFY, &named).await.assert_codes(&["ER398"]);
+
+    let token = json!({"access_token": "A21AAF"});
+    let path = "/api/v1/user/verify/payprovider";
+    ada.post(path, &token).await.assert_status(503).assert_codes(&["ER999"]);
+    let payer = json!({"accountIdentifier": "payer-1"});
+    answer(&connector, "wallet-provider.verify", "done", payer).await;
+    assert_eq!(ada.post(path, &token).await.assert_status(200).json()["status"], "initiated");
+    let limits = ada.get("/api/v2/user/limit").await.assert_status(200).json();
+    assert_eq!(limits["accounts"]["payer-1"]["verified"], true);
+}

@@ -1,0 +1,114 @@
+//! Screening of wallets and persons.
+
+use rampart_tests::wallet::Wallet;
+
+use super::*;
+
+impl Shop {
+    async fn screener(&self) -> Connector {
+        Connector::new(&self.context, "screener", &["screening.check"]).await
+    }
+
+    /// The screening that waits for an operator.
+    async fn review(&self) -> String {
+        let path = "/admin/v1/screenings?state=review&partner=acme";
+        let waiting = self.context.admin(Method::GET, path, json!({})).await;
+        waiting.assert_status(200).json()[0]["id"].as_str().unwrap().to_owned()
+    }
+}
+
+fn decision(decision: &str) -> Value {
+    json!({"decision": decision, "reasons": ["exposure to a mixer"]})
+}
+
+#[tokio::test]
+async fn a_clear_wallet_frees_the_coins_in_the_transaction_of_its_result() {
+    let shop = Shop::open().await;
+    let screener = shop.screener().await;
+    let wallet = Wallet::new(7).address();
+    let order = shop.paid(100, &wallet).await;
+    let reason = shop.reasons(order).await.remove(0);
+    assert_eq!((&reason["code"], &reason["url"]), (&json!("022"), &Value::Null));
+    assert_eq!(reason["userActionRequired"], false);
+    let check = screener.lease(10).await.remove(0);
+    assert_eq!(
+        (&check["kind"], &check["body"]["subject"]),
+        (&json!("screening.check"), &json!("wallet"))
+    );
+    assert_eq!(
+        (&check["body"]["address"], &check["body"]["asset"]),
+        (&json!(wallet), &json!("ETH"))
+    );
+    assert_eq!(shop.payouts(order).await, 0);
+    screener.report(&check, "done", decision("clear")).await.assert_status(200);
+    assert_eq!((shop.payouts(order).await, shop.reasons(order).await.len()), (1, 0));
+}
+
+#[tokio::test]
+async fn what_is_not_clear_waits_for_an_operator() {
+    let shop = Shop::open().await;
+    let screener = shop.screener().await;
+    let cases = [
+        ("done", decision("review")),
+        ("done", json!({"decision": "?"})),
+        ("rejected", Value::Null),
+    ];
+    for (outcome, result) in cases {
+        let order = shop.paid(100, &Wallet::new(7).address()).await;
+        let check = screener.lease(10).await.remove(0);
+        screener.report(&check, outcome, result).await.assert_status(200);
+        shop.context.core().command_payouts().await.unwrap();
+        assert_eq!(
+            (shop.payouts(order).await, shop.codes(order).await),
+            (0, vec!["023".to_owned()])
+        );
+        let id = shop.review().await;
+        let path = format!("/admin/v1/screenings/{id}/decision");
+        shop.decide(&path, json!({"decision": "clear"})).await.assert_status(422);
+        let block = json!({"decision": "block", "reason": "a mixer"});
+        shop.decide(&path, block.clone()).await.assert_status(200);
+        shop.decide(&path, block).await.assert_status(409);
+        assert_eq!(shop.payouts(order).await, 0);
+        let clear = json!({"decision": "clear", "reason": "not the same wallet"});
+        let decided = shop.decide(&path, clear).await.assert_status(200).json();
+        assert_eq!((&decided["state"], &decided["orderId"]), (&json!("clear"), &json!(order)));
+        assert_eq!(shop.payouts(order).await, 1);
+        for payout in shop.connector.lease(10).await {
+            let sent = json!({"transactionId": order.to_string()});
+            shop.connector.report(&payout, "done", sent).await.assert_status(200);
+        }
+    }
+    let read = "/admin/v1/screenings?limit=1";
+    let first = shop.context.admin(Method::GET, read, json!({})).await.json();
+    let path = format!("/admin/v1/screenings/{}", first[0]["id"].as_str().unwrap());
+    let shown = shop.context.admin(Method::GET, &path, json!({})).await.assert_status(200).json();
+    assert_eq!(shown["reasons"], json!(["exposure to a mixer"]));
+}
+
+#[tokio::test]
+async fn a_person_is_screened_at_registration_and_under_another_name_again() {
+    let shop = Shop::open().await;
+    let screener = shop.screener().await;
+    let bob = shop.partner.user("bob").await;
+    let check = screener.lease(10).await.remove(0);
+    assert_eq!(
+        (&check["body"]["subject"], &check["body"]["lastName"]),
+        (&json!("person"), &json!("Lovelace"))
+    );
+    screener.report(&check, "done", decision("clear")).await.assert_status(200);
+    bob.patch("/api/v2/user", &json!({"newsletterSubscription": true})).await.assert_status(200);
+    assert!(screener.lease(10).await.is_empty(), "the name is the same");
+    bob.patch("/api/v2/user", &json!({"lastName": "King"})).await.assert_status(200);
+    let again = screener.lease(10).await.remove(0);
+    assert_eq!(again["body"]["lastName"], "King");
+    let order = order_of(&bob, 100, &Wallet::new(7).address()).await;
+    let codes: Vec<_> = reasons_of(&bob, order).await.iter().map(|r| r["code"].clone()).collect();
+    assert_eq!(codes, ["011", "012", "022"]);
+}
+
+#[tokio::test]
+async fn without_a_connector_that_screens_nothing_waits_for_it() {
+    let shop = Shop::open().await;
+    let order = shop.paid(100, &Wallet::new(7).address()).await;
+    assert_eq!((shop.payouts(order).await, shop.reasons(order).await.len()), (1, 0));
+}
