@@ -9,6 +9,7 @@
 
 mod bank;
 mod browser;
+mod cards;
 mod client_address;
 mod codes;
 mod conformance;
