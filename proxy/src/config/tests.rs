@@ -226,6 +226,7 @@ fn defaults_of_the_reference_are_those_of_the_types() {
 fn keys_read(table: &str) -> BTreeSet<String> {
     let inside = match table {
         "edge.tls.certificates[]" => "edge.tls.certificates = [{ none = 1 }]\n".to_owned(),
+        "prices.sources.<name>[]" => "prices.sources.'BTC-EUR' = [{ none = 1 }]\n".to_owned(),
         "" => "none = 1\n".to_owned(),
         _ => assignment(&format!("{table}.none"), "1"),
     };

@@ -9,7 +9,7 @@ use rampart_core::platform::clock::Clock;
 use crate::output;
 
 /// Steps of a whole demo.
-const TOTAL: u32 = 18;
+const TOTAL: u32 = 19;
 /// Redraw interval of the running step, on a terminal.
 const TICK: Duration = Duration::from_millis(100);
 

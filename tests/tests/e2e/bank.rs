@@ -139,7 +139,7 @@ async fn money_of_sales_leaves_by_files_and_comes_back_by_statements() {
     let sale = market.sale().await;
     let (id, _) = market.transfer(sale, &[]).await;
     let returned = entry(("CRDT", &amount), "bank-3", &transfer(&id, Some("AC04")));
-    market.bank.deliver("2.xml", &[returned.clone()]);
+    market.bank.deliver("2.xml", std::slice::from_ref(&returned));
     market.reaches(sale, "blocked").await;
     market.bank.deliver("3.xml", &[returned]);
     until("both statements are read", WITHIN, async || {
@@ -196,7 +196,7 @@ async fn a_bank_transfer_is_announced_received_once_and_given_back() {
     assert_eq!(element(&text, "InstdAmt"), "100.00");
     assert_eq!(element(&text, "IBAN"), "NL58ABNA0000000001", "to the account that it came from");
     let refunded = entry(("DBIT", "100.00"), "bank-3", &transfer(&id, None));
-    market.bank.deliver("3.xml", &[refunded.clone()]);
+    market.bank.deliver("3.xml", std::slice::from_ref(&refunded));
     market.bank.deliver("bad.xml", &["<Ntry><Amt Ccy=\"EUR\">1</Amt>".to_owned()]);
     reads(3).await;
 

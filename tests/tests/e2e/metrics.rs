@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use futures::future::join_all;
 use http::Method;
 use rampart_core::api::{ENDPOINTS, PAGES};
+use rampart_core::money::connectors::commands::CommandKind;
 use rampart_tests::caller::Protocol;
 use rampart_tests::deadline::{SOON, until};
 use rampart_tests::edge::Edge;
@@ -38,6 +39,11 @@ fn values<'a>(text: &'a str, label: &str) -> BTreeSet<&'a str> {
     let mark = format!("{label}=\"");
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     lines.filter_map(|line| line.split_once(&mark)?.1.split('"').next()).collect()
+}
+
+/// The lines of the families whose names begin so.
+fn of_families(text: &str, prefix: &str) -> String {
+    text.lines().filter(|line| line.starts_with(prefix)).collect::<Vec<_>>().join("\n")
 }
 
 #[tokio::test]
@@ -80,8 +86,14 @@ async fn every_family_is_shown_and_no_caller_can_add_a_label() {
         assert!(route == "none" || routes.contains(route), "{route}");
     }
     assert_eq!(values(&text, "partner"), BTreeSet::from(["", "watched"]));
-    assert!(values(&text, "kind").is_subset(&BTreeSet::from(["fee", "method-order", "signature"])));
-    assert_eq!(values(&text, "state"), BTreeSet::from(["busy", "idle"]));
+    let policies = of_families(&text, "rampart_policy");
+    let kinds = BTreeSet::from(["fee", "method-order", "signature"]);
+    assert!(values(&policies, "kind").is_subset(&kinds));
+    let commands: BTreeSet<_> = CommandKind::ALL.iter().map(|kind| kind.as_str()).collect();
+    let queued = of_families(&text, "rampart_command");
+    assert!(values(&queued, "kind").is_subset(&commands));
+    let pools = of_families(&text, "rampart_db");
+    assert_eq!(values(&pools, "state"), BTreeSet::from(["busy", "idle"]));
     assert_eq!(values(&text, "event"), BTreeSet::from(["confirmed", "payment-denied"]));
     for series in ["unknown", "BREW"] {
         assert!(!text.contains(series), "{series} is in the metrics");
@@ -192,7 +204,8 @@ async fn partners_beyond_the_bound_share_no_memory() {
     let text = edge.ops("/metrics").await.text().to_owned();
     assert_eq!(values(&text, "partner"), BTreeSet::from(["two", "three"]));
     assert_eq!(value(&text, "rampart_partner_series_dropped_total"), 1);
-    assert_eq!(values(&text, "partner_class"), BTreeSet::from(["test"]));
+    let requests = of_families(&text, "rampart_request");
+    assert_eq!(values(&requests, "partner_class"), BTreeSet::from(["test"]));
 }
 
 #[tokio::test]
