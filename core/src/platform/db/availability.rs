@@ -22,9 +22,7 @@ const LOOK: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(super) struct Availability {
     clock: Clock,
-    /// Longest time from the begin of an outage for which anybody waits for its end.
-    patience_max: Duration,
-    /// Monotonic nanoseconds since which Postgres has not answered; `None` while it does.
+    /// Monotonic nanoseconds at which Postgres went away; `None` while it answers.
     away_since: watch::Sender<Option<u64>>,
     /// Monotonic nanoseconds at which it last came back; 0 if it never was away.
     back_since: AtomicU64,
@@ -41,9 +39,8 @@ pub(super) enum GivenUp {
 
 impl Availability {
     /// Available until the probe says otherwise.
-    pub(super) fn new(clock: Clock, patience_max: Duration) -> Self {
-        let (away_since, back_since) = (watch::Sender::new(None), AtomicU64::new(0));
-        Self { clock, patience_max, away_since, back_since }
+    pub(super) fn new(clock: Clock) -> Self {
+        Self { clock, away_since: watch::Sender::new(None), back_since: AtomicU64::new(0) }
     }
 
     /// True while Postgres does not answer.
@@ -51,12 +48,11 @@ impl Availability {
         self.away_since.borrow().is_some()
     }
 
-    /// Waits until Postgres answers; `false` when it has not within `patience`, or the longest one,
-    /// from the moment since which it is silent. An outage that is older costs no request any time.
+    /// Waits until Postgres answers; `false` when it has not within `patience` from the moment it
+    /// went away. An outage that is older costs no request any time.
     pub(super) async fn wait(&self, patience: Duration) -> bool {
         let Some(since) = *self.away_since.borrow() else { return true };
         let away = Duration::from_nanos(self.clock.monotonic_ns().saturating_sub(since));
-        let patience = patience.min(self.patience_max);
         let mut state = self.away_since.subscribe();
         let back = timeout(patience.saturating_sub(away), state.wait_for(Option::is_none)).await;
         back.is_ok()
@@ -110,9 +106,8 @@ impl Availability {
         back > 0 && age >= Duration::from_nanos(since)
     }
 
-    /// Records what a probe saw that asked at `asked`, in monotonic nanoseconds: who has not answered
-    /// was silent all the while.
-    pub(super) fn record(&self, answers: bool, asked: u64) {
+    /// Records what the probe saw.
+    pub(super) fn record(&self, answers: bool) {
         let now = self.clock.monotonic_ns();
         self.away_since.send_if_modified(|away_since| {
             let changed = away_since.is_some() == answers;
@@ -124,7 +119,7 @@ impl Availability {
                 tracing::error!("Postgres does not answer");
             }
             if changed {
-                *away_since = (!answers).then_some(asked);
+                *away_since = (!answers).then_some(now);
             }
             changed
         });
@@ -202,7 +197,7 @@ mod tests {
     use super::*;
 
     fn availability() -> Availability {
-        Availability::new(Clock::system(), Duration::from_secs(60))
+        Availability::new(Clock::system())
     }
 
     #[tokio::test]
@@ -221,30 +216,19 @@ mod tests {
     async fn an_outage_ends_what_runs_and_lets_nothing_wait_for_long() {
         let availability = availability();
         let running = availability.limit(Duration::from_secs(600), pending::<()>());
-        let (ended, ()) =
-            tokio::join!(running, async { availability.record(false, availability.now_ns()) });
+        let (ended, ()) = tokio::join!(running, async { availability.record(false) });
         assert_eq!(ended, Err(GivenUp::Away));
         assert!(!availability.wait(Duration::from_secs(1)).await);
-        availability.record(true, availability.now_ns());
+        availability.record(true);
         assert!(availability.wait(Duration::ZERO).await);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn the_time_that_the_probe_waited_counts() {
-        let availability = Availability::new(Clock::system(), Duration::from_millis(1));
-        let asked = availability.now_ns();
-        while availability.since(asked) < Duration::from_millis(2) {}
-        availability.record(false, asked);
-        let waited = timeout(Duration::from_secs(1), availability.wait(Duration::MAX)).await;
-        assert_eq!(waited, Ok(false), "nobody waits for what has been silent for long");
     }
 
     #[tokio::test]
     async fn connections_from_before_an_outage_are_told_from_later_ones() {
         let availability = availability();
         assert!(!availability.has_outlived_outage(Duration::from_secs(600)));
-        availability.record(false, availability.now_ns());
-        availability.record(true, availability.now_ns());
+        availability.record(false);
+        availability.record(true);
         assert!(availability.has_outlived_outage(Duration::from_secs(600)));
         assert!(!availability.has_outlived_outage(Duration::ZERO));
     }

@@ -39,10 +39,6 @@ const PROBE_INTERVAL: Duration = Duration::from_millis(250);
 /// denominator. The requests that wait at the same time are answered before they run into it.
 const PROBE_PART: (u32, u32) = (3, 5);
 
-/// Part of a request's statement timeout for which a request waits for the end of an outage, from its
-/// begin: a restart of Postgres is over by then, and who waited through a hang does not wait again.
-const PATIENCE_PART: u32 = 2;
-
 /// The connections of an edge. Cheap to clone; clones share them.
 #[derive(Clone, Debug)]
 pub struct Pool(Arc<Shared>);
@@ -74,8 +70,7 @@ impl Pool {
         clock: &Clock,
         connect: impl Fn(Lane) -> (PgConnectOptions, Session),
     ) -> Self {
-        let patience = Lane::Requests.statement_timeout(settings) / PATIENCE_PART;
-        let availability = Arc::new(Availability::new(clock.clone(), patience));
+        let availability = Arc::new(Availability::new(clock.clone()));
         let acquire_timeout = Duration::from_millis(settings.acquire_timeout_ms);
         let lanes = Lane::ALL.map(|lane| {
             let limit = lane.statement_timeout(settings);
@@ -216,10 +211,8 @@ impl Pool {
     }
 
     async fn probe(&self) {
-        let mut probe = self.0.probe.lock().await;
-        let asked = self.now_ns();
-        let answers = probe.answers().await;
-        self.0.availability.record(answers, asked);
+        let answers = self.0.probe.lock().await.answers().await;
+        self.0.availability.record(answers);
     }
 
     /// True while Postgres does not answer, as far as [`Pool::watch`] knows.
