@@ -24,7 +24,7 @@ use crate::http::request::Input;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 use crate::trading::orders::state::OrderStatus;
-use crate::users::portal::sign_in::{Form, error_page};
+use crate::users::portal::sign_in::{Form, refusal_note};
 use rampart_types::{OrderId, ReturnUrl, UserId};
 
 const PATH: &str = "/checks/{token}/{check}";
@@ -77,17 +77,10 @@ impl Endpoint for Submit {
             Ok(note) => {
                 (if note.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK }, note)
             }
-            Err(error @ Error::Refused(_)) => {
-                let mut shown = None;
-                let mut reply = error_page(error, |status, note| {
-                    shown = Some((status, note.clone()));
-                    Reply::empty(status)
-                })?;
-                if let Some((status, note)) = shown {
-                    let page = Box::pin(visit.show(core, status, &note)).await?;
-                    (reply.status, reply.body) = (page.status, page.body);
-                    reply.headers.extend(page.headers);
-                }
+            Err(Error::Refused(refusal)) => {
+                let (status, note) = refusal_note(&refusal);
+                let mut reply = Box::pin(visit.show(core, status, &note)).await?;
+                refusal.set_headers(&mut reply);
                 return Ok(reply);
             }
             Err(error) => return Err(error),

@@ -12,7 +12,7 @@ use crate::Core;
 use crate::auth::caller::Client;
 use crate::http::fields::Fields;
 use crate::http::reply::Reply;
-use crate::platform::error::{Code, Error, Result};
+use crate::platform::error::{Code, Error, Refusal, Result};
 use crate::users::link_identifier::link;
 use crate::users::register::register_on_page;
 use crate::users::session::{Login, verify_login};
@@ -97,6 +97,14 @@ pub(crate) fn error_page(
     page: impl FnOnce(StatusCode, &Markup) -> Reply,
 ) -> Result<Reply> {
     let Error::Refused(refusal) = error else { return Err(error) };
+    let (status, note) = refusal_note(&refusal);
+    let mut reply = page(status, &note);
+    refusal.set_headers(&mut reply);
+    Ok(reply)
+}
+
+/// The status and the message of a refusal that a page shows.
+pub(crate) fn refusal_note(refusal: &Refusal) -> (StatusCode, Markup) {
     let status = match refusal.has(Code::RateLimited) {
         true => StatusCode::TOO_MANY_REQUESTS,
         false => StatusCode::BAD_REQUEST,
@@ -106,9 +114,7 @@ pub(crate) fn error_page(
             @for code in refusal.codes() { p { (code.message()) " " (code.solution()) } }
         }
     };
-    let mut reply = page(status, &note);
-    refusal.set_headers(&mut reply);
-    Ok(reply)
+    (status, note)
 }
 
 /// The login form.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::types::Json as JsonColumn;
 
-use super::NAME;
+use super::{NAME, hold_known};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
@@ -15,7 +15,6 @@ use crate::http::fields::strict;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::money::connectors::card_element::CardElement;
-use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Denial, Result};
@@ -63,14 +62,7 @@ impl Endpoint for PutCardElement {
         operator: &Operator,
         (name, _): &(String, CardForm),
     ) -> Result<Option<Reply>> {
-        let known = sqlx::query_scalar!(
-            r#"select exists (select from connector where name = $1) as "known!""#,
-            name,
-        );
-        if !known.fetch_one(&core.db).await? {
-            return Err(Denial::not_found("connector").into());
-        }
-        approvals::hold::<Self>(core, input, operator).await
+        hold_known::<Self>(core, input, operator, name).await
     }
 
     async fn call(
