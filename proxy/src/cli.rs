@@ -9,19 +9,30 @@ use crate::commands::archive::Archive;
 use crate::commands::audit::Audit;
 use crate::commands::config::ConfigCommand;
 use crate::commands::connector::Connector;
+use crate::commands::delivery::Delivery;
 use crate::commands::doctor::Doctor;
 use crate::commands::key::Key;
 use crate::commands::keys::Keys;
 use crate::commands::ledger::Ledger;
+use crate::commands::mail::Mail;
 use crate::commands::migrate::Migrate;
+use crate::commands::offer::Offer;
 use crate::commands::operator::Operator;
 use crate::commands::order::Order;
+use crate::commands::pair::Pair;
 use crate::commands::partner::Partner;
 use crate::commands::payment::Payment;
+use crate::commands::payment_method::PaymentMethod;
 use crate::commands::policy::Policy;
 use crate::commands::price::Price;
+use crate::commands::reconciliation::Reconciliation;
 use crate::commands::route::Route;
+use crate::commands::savings_plan::SavingsPlan;
 use crate::commands::screening::Screening;
+use crate::commands::secret::Secret;
+use crate::commands::shell::{Completions, Man};
+use crate::commands::user::User;
+use crate::commands::verification_key::VerificationKey;
 use crate::config::Config;
 use crate::demo::Demo;
 use crate::logging;
@@ -79,6 +90,30 @@ pub(crate) enum Command {
     Audit(Audit),
     #[command(subcommand)]
     Ledger(Ledger),
+    #[command(subcommand)]
+    Delivery(Delivery),
+    #[command(subcommand)]
+    Mail(Mail),
+    #[command(subcommand)]
+    Offer(Offer),
+    #[command(subcommand)]
+    Pair(Pair),
+    #[command(subcommand)]
+    PaymentMethod(PaymentMethod),
+    #[command(subcommand)]
+    Reconciliation(Reconciliation),
+    #[command(subcommand)]
+    SavingsPlan(SavingsPlan),
+    #[command(subcommand)]
+    Secret(Secret),
+    #[command(subcommand)]
+    User(User),
+    #[command(subcommand)]
+    VerificationKey(VerificationKey),
+    /// Print the completions of a shell: `rampart completions bash > /etc/bash_completion.d/rampart`.
+    Completions(Completions),
+    /// Write the manual's pages to a folder.
+    Man(Man),
 }
 
 impl Command {
@@ -114,6 +149,21 @@ impl Command {
             Self::Approval(command) => command.run(),
             Self::Audit(command) => command.run(),
             Self::Ledger(command) => command.run(),
+            Self::Delivery(command) => command.run(),
+            Self::Mail(command) => command.run(),
+            Self::Offer(command) => command.run(),
+            Self::Pair(command) => command.run(),
+            Self::PaymentMethod(command) => command.run(),
+            Self::Reconciliation(command) => command.run(),
+            Self::SavingsPlan(command) => command.run(),
+            Self::Secret(command) => command.run(),
+            Self::User(command) => command.run(),
+            Self::VerificationKey(command) => command.run(),
+            Self::Completions(command) => {
+                command.run();
+                Ok(())
+            }
+            Self::Man(command) => command.run(),
         }
     }
 }

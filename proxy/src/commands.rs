@@ -6,22 +6,38 @@ pub(crate) mod archive;
 pub(crate) mod audit;
 pub(crate) mod config;
 pub(crate) mod connector;
+pub(crate) mod delivery;
 pub(crate) mod doctor;
 pub(crate) mod key;
 pub(crate) mod keys;
 pub(crate) mod ledger;
+pub(crate) mod mail;
+mod members;
 pub(crate) mod migrate;
+pub(crate) mod offer;
 pub(crate) mod operator;
 pub(crate) mod order;
+pub(crate) mod pair;
+#[cfg(test)]
+mod parity;
 pub(crate) mod partner;
 pub(crate) mod payment;
+pub(crate) mod payment_method;
 pub(crate) mod policy;
 pub(crate) mod price;
+mod query;
+pub(crate) mod reconciliation;
 pub(crate) mod route;
+pub(crate) mod savings_plan;
 pub(crate) mod screening;
+pub(crate) mod secret;
+pub(crate) mod shell;
 mod table;
+pub(crate) mod user;
+pub(crate) mod verification_key;
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::Value;
@@ -63,6 +79,24 @@ impl Target {
     {
         let operator = Operator::of(&self.load()?)?;
         server::runtime(1)?.block_on(work(operator))
+    }
+
+    /// Runs `work` against the listener and writes what it answers to a file.
+    ///
+    /// # Errors
+    /// One sentence for the operator.
+    pub(crate) fn save<F>(
+        &self,
+        file: &Path,
+        work: impl FnOnce(Operator) -> F,
+    ) -> Result<(), StartupError>
+    where
+        F: Future<Output = Result<Vec<u8>, StartupError>>,
+    {
+        let operator = Operator::of(&self.load()?)?;
+        let bytes = server::runtime(1)?.block_on(work(operator))?;
+        let unwritable = format!("'{}' cannot be written", file.display());
+        fs::write(file, bytes).map_err(|e| StartupError::new(&unwritable, &e))
     }
 
     /// The configuration, without what only an edge needs.

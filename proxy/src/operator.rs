@@ -29,6 +29,8 @@ pub(crate) enum Body {
     Json(Value),
     /// A policy's component.
     Component(Vec<u8>),
+    /// A file with its content type.
+    File(&'static str, Vec<u8>),
 }
 
 impl Operator {
@@ -80,21 +82,38 @@ impl Operator {
         path: &str,
         body: Body,
     ) -> Result<Value, StartupError> {
+        let bytes = self.download(method, path, body).await?;
+        Ok(serde_json::from_slice(&bytes).unwrap_or(Value::Null))
+    }
+
+    /// One call whose answer is no JSON: an image, an export.
+    ///
+    /// # Errors
+    /// As [`Operator::call`].
+    pub(crate) async fn download(
+        &self,
+        method: Method,
+        path: &str,
+        body: Body,
+    ) -> Result<Vec<u8>, StartupError> {
         let url = format!("{}/admin/v1/{path}", self.base);
         let mut request = self.http.request(method, url).bearer_auth(&self.token);
         request = match body {
             Body::None => request,
             Body::Json(value) => request.json(&value),
             Body::Component(wasm) => request.header("content-type", "application/wasm").body(wasm),
+            Body::File(content_type, file) => {
+                request.header("content-type", content_type).body(file)
+            }
         };
         let unreachable = |e| StartupError::new("the admin listener does not answer", &e);
         let answer = request.send().await.map_err(unreachable)?;
         let status = answer.status();
         let bytes = answer.bytes().await.map_err(unreachable)?;
-        let value: Value = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
         if status.is_success() {
-            return Ok(value);
+            return Ok(bytes.into());
         }
+        let value: Value = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
         let reason = value["error"].as_str().unwrap_or("no reason was given");
         Err(StartupError::from(format!("{path}: {reason} ({})", status.as_u16())))
     }

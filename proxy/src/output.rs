@@ -10,7 +10,12 @@ pub(crate) fn line(text: impl Display) {
 
 /// Prints a text that ends its own lines.
 pub(crate) fn text(text: &str) {
-    _ = stdout().write_all(text.as_bytes());
+    bytes(text.as_bytes());
+}
+
+/// Prints bytes as they are.
+pub(crate) fn bytes(bytes: &[u8]) {
+    _ = stdout().write_all(bytes);
 }
 
 /// Prints the sentence with which a command fails.

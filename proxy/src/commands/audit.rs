@@ -1,10 +1,10 @@
 //! `rampart audit list|verify`.
 
 use clap::Subcommand;
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
 use super::Target;
+use super::query::query;
 use crate::operator::Operator;
 use crate::startup_error::StartupError;
 
@@ -37,10 +37,8 @@ impl Audit {
     pub(crate) fn run(self) -> Result<(), StartupError> {
         match self {
             Self::List { of, target } => {
-                let query = of.map_or_else(String::new, |of| {
-                    format!("?target={}", utf8_percent_encode(&of, NON_ALPHANUMERIC))
-                });
-                target.run(async |o| o.get(&format!("audit{query}")).await)
+                let path = format!("audit{}", query([("target", of)]));
+                target.run(async |o| o.get(&path).await)
             }
             Self::Verify { after, target } => target.run(async |o| verify(&o, after).await),
         }

@@ -1,11 +1,35 @@
-//! `rampart ledger check`.
+//! `rampart ledger check|balances|entries|export`.
 
-use clap::Subcommand;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use http::Method;
 use serde_json::{Value, json};
 
 use super::Target;
-use crate::operator::Operator;
+use super::query::query;
+use super::table::Listing;
+use crate::operator::{Body, Operator};
 use crate::startup_error::StartupError;
+
+/// Columns of a table of balances: their heads, and members.
+const BALANCES: &[(&str, &str)] = &[
+    ("PARTNER", "partner"),
+    ("KIND", "kind"),
+    ("HOLDER", "holder"),
+    ("CURRENCY", "currency"),
+    ("BALANCE", "balance"),
+    ("ACCOUNT", "accountId"),
+];
+/// Columns of a table of entries: their heads, and members.
+const ENTRIES: &[(&str, &str)] = &[
+    ("OCCURRED", "occurredAt"),
+    ("ID", "id"),
+    ("PARTNER", "partner"),
+    ("KIND", "kind"),
+    ("ORDER", "orderId"),
+    ("PAYMENT", "paymentId"),
+];
 
 /// The books: double entry, one book per client and currency.
 #[derive(Debug, Subcommand)]
@@ -17,6 +41,97 @@ pub(crate) enum Ledger {
         #[command(flatten)]
         target: Target,
     },
+    /// List accounts with their balances, debit positive.
+    Balances {
+        /// The partner's slug; house for nobody's.
+        #[arg(long)]
+        partner: Option<String>,
+        /// A currency's or asset's code.
+        #[arg(long)]
+        currency: Option<String>,
+        /// Time of the balances, such as 2026-03-01T12:00:00Z; now if not given.
+        #[arg(long, value_name = "TIME")]
+        at: Option<String>,
+        #[command(flatten)]
+        listing: Listing,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// List entries; as JSON with their postings.
+    Entries(Box<Entries>),
+    /// Write entries to a file that other programs read.
+    Export {
+        /// The file's form.
+        #[arg(long, default_value = "beancount")]
+        format: Format,
+        /// Earliest time.
+        #[arg(long, value_name = "TIME")]
+        from: Option<String>,
+        /// Time before which they happened.
+        #[arg(long, value_name = "TIME")]
+        to: Option<String>,
+        /// The file that is written.
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+        #[command(flatten)]
+        target: Target,
+    },
+}
+
+/// The form of an export.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Format {
+    /// The text format of beancount.
+    Beancount,
+    /// One line a posting.
+    Csv,
+}
+
+/// Criteria of a list of entries.
+#[derive(Debug, Args)]
+pub(crate) struct Entries {
+    /// The partner's slug; house for nobody's.
+    #[arg(long)]
+    partner: Option<String>,
+    /// The order's number.
+    #[arg(long)]
+    order: Option<String>,
+    /// The account's id.
+    #[arg(long)]
+    account: Option<String>,
+    /// Earliest time.
+    #[arg(long, value_name = "TIME")]
+    from: Option<String>,
+    /// Time before which they happened.
+    #[arg(long, value_name = "TIME")]
+    to: Option<String>,
+    /// The last id of the page before.
+    #[arg(long, value_name = "ID")]
+    after: Option<String>,
+    /// Most entries of a page.
+    #[arg(long)]
+    limit: Option<u16>,
+    #[command(flatten)]
+    listing: Listing,
+    #[command(flatten)]
+    target: Target,
+}
+
+impl Entries {
+    fn run(self) -> Result<(), StartupError> {
+        let criteria = query([
+            ("partner", self.partner),
+            ("order", self.order),
+            ("account", self.account),
+            ("from", self.from),
+            ("to", self.to),
+            ("after", self.after),
+            ("limit", self.limit.map(|limit| limit.to_string())),
+        ]);
+        let found = self.target.ask(async |o| o.get(&format!("ledger/entries{criteria}")).await)?;
+        self.listing.print(&found, &found, ENTRIES);
+        Ok(())
+    }
 }
 
 impl Ledger {
@@ -25,8 +140,27 @@ impl Ledger {
     /// # Errors
     /// One sentence for the operator, or one line for everything that is off.
     pub(crate) fn run(self) -> Result<(), StartupError> {
-        let Self::Check { target } = self;
-        target.run(async |operator| check(&operator).await)
+        match self {
+            Self::Check { target } => target.run(async |operator| check(&operator).await),
+            Self::Balances { partner, currency, at, listing, target } => {
+                let criteria = query([("partner", partner), ("currency", currency), ("at", at)]);
+                let path = format!("ledger/balances{criteria}");
+                let found = target.ask(async |o| o.get(&path).await)?;
+                listing.print(&found, &found, BALANCES);
+                Ok(())
+            }
+            Self::Entries(entries) => entries.run(),
+            Self::Export { format, from, to, out, target } => {
+                let format = match format {
+                    Format::Beancount => "beancount",
+                    Format::Csv => "csv",
+                };
+                let criteria =
+                    query([("format", Some(format.to_owned())), ("from", from), ("to", to)]);
+                let path = format!("ledger/export{criteria}");
+                target.save(&out, async |o| o.download(Method::GET, &path, Body::None).await)
+            }
+        }
     }
 }
 

@@ -1,16 +1,32 @@
-//! `rampart order show|replay|event|prove-wallet`.
+//! `rampart order list|show|replay|event|prove-wallet`.
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use http::Method;
 use serde_json::{Map, Value, json};
 
 use super::Target;
+use super::query::query;
+use super::table::Listing;
 use crate::operator::Body;
 use crate::startup_error::StartupError;
+
+/// Columns of a table of orders: their heads, and members.
+const COLUMNS: &[(&str, &str)] = &[
+    ("DATE", "date"),
+    ("ID", "id"),
+    ("PARTNER", "partner"),
+    ("SIDE", "side"),
+    ("STATUS", "status"),
+    ("PAIR", "currencyPair"),
+    ("FIAT", "fiatAmount"),
+    ("IDENTIFIER", "partnerOrderIdentifier"),
+];
 
 /// Orders.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Order {
+    /// List orders that meet every criterion, newest first.
+    List(Box<Search>),
     /// Show an order with its timeline.
     Show {
         /// Its id.
@@ -50,6 +66,65 @@ pub(crate) enum Order {
     },
 }
 
+/// Criteria of a list of orders.
+#[derive(Debug, Args)]
+pub(crate) struct Search {
+    /// The partner's slug.
+    #[arg(long)]
+    partner: Option<String>,
+    /// buy or sell.
+    #[arg(long)]
+    side: Option<String>,
+    /// Its status, such as pending or completed.
+    #[arg(long)]
+    status: Option<String>,
+    /// The partner's own name for the order.
+    #[arg(long, value_name = "TEXT")]
+    partner_order_identifier: Option<String>,
+    /// The wallet that the coins go to.
+    #[arg(long, value_name = "ADDRESS")]
+    wallet_address: Option<String>,
+    /// The transaction that sent the coins.
+    #[arg(long, value_name = "ID")]
+    transaction_id: Option<String>,
+    /// Earliest time, such as 2026-03-01T12:00:00Z.
+    #[arg(long, value_name = "TIME")]
+    from: Option<String>,
+    /// Time before which they were made.
+    #[arg(long, value_name = "TIME")]
+    to: Option<String>,
+    /// The last id of the page before.
+    #[arg(long, value_name = "ID")]
+    after: Option<String>,
+    /// Most orders of a page.
+    #[arg(long)]
+    limit: Option<u16>,
+    #[command(flatten)]
+    listing: Listing,
+    #[command(flatten)]
+    target: Target,
+}
+
+impl Search {
+    fn run(self) -> Result<(), StartupError> {
+        let criteria = query([
+            ("partner", self.partner),
+            ("side", self.side),
+            ("status", self.status),
+            ("partnerOrderIdentifier", self.partner_order_identifier),
+            ("walletAddress", self.wallet_address),
+            ("transactionId", self.transaction_id),
+            ("from", self.from),
+            ("to", self.to),
+            ("after", self.after),
+            ("limit", self.limit.map(|limit| limit.to_string())),
+        ]);
+        let found = self.target.ask(async |o| o.get(&format!("orders{criteria}")).await)?;
+        self.listing.print(&found, &found, COLUMNS);
+        Ok(())
+    }
+}
+
 impl Order {
     /// Does it.
     ///
@@ -57,6 +132,7 @@ impl Order {
     /// One sentence for the operator.
     pub(crate) fn run(self) -> Result<(), StartupError> {
         match self {
+            Self::List(search) => search.run(),
             Self::Show { id, target } => target.run(async |o| o.get(&format!("orders/{id}")).await),
             Self::Replay { id, target } => {
                 let path = format!("orders/{id}/replay");

@@ -5,6 +5,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::Target;
+use super::members::Members;
 use crate::operator::{Body, Operator};
 use crate::startup_error::StartupError;
 
@@ -33,6 +34,15 @@ pub(crate) enum Partner {
     Show {
         /// Its short name.
         slug: String,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Change a partner's settings: `mode=live`, `complianceGate=none`, `rateLimits.client="50/s"`.
+    Set {
+        /// Its short name.
+        slug: String,
+        #[command(flatten)]
+        members: Members,
         #[command(flatten)]
         target: Target,
     },
@@ -67,6 +77,10 @@ impl Partner {
             Self::List { target } => target.run(async |o| o.get("partners").await),
             Self::Show { slug, target } => {
                 target.run(async |o| o.get(&format!("partners/{slug}")).await)
+            }
+            Self::Set { slug, members, target } => {
+                let (path, body) = (format!("partners/{slug}"), members.body()?);
+                target.run(async |o| o.call(Method::PATCH, &path, body).await)
             }
             Self::Suspend { slug, target } => {
                 target.run(async |o| set_status(&o, &slug, "suspended").await)

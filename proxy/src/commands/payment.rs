@@ -2,10 +2,10 @@
 
 use clap::{Args, Subcommand};
 use http::Method;
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
 use super::Target;
+use super::query::query;
 use super::table::Listing;
 use crate::operator::Body;
 use crate::startup_error::StartupError;
@@ -173,26 +173,5 @@ impl Payment {
             Self::Create(seen) => ("payments".to_owned(), seen.body(), seen.target),
         };
         target.run(async |o| o.call(Method::POST, &path, Body::Json(body)).await)
-    }
-}
-
-/// The query of what is given, with its question mark.
-fn query<const N: usize>(criteria: [(&str, Option<String>); N]) -> String {
-    let given = criteria.into_iter().filter_map(|(name, value)| {
-        Some(format!("{name}={}", utf8_percent_encode(&value?, NON_ALPHANUMERIC)))
-    });
-    let given: Vec<String> = given.collect();
-    if given.is_empty() { String::new() } else { format!("?{}", given.join("&")) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_query_has_what_is_given_and_nothing_else() {
-        let some = |text: &str| Some(text.to_owned());
-        assert_eq!(query([("a", None), ("b", None)]), "");
-        assert_eq!(query([("a", some("x&y")), ("b", None), ("c", some("1"))]), "?a=x%26y&c=1");
     }
 }

@@ -12,6 +12,7 @@ mod browser;
 mod cards;
 mod client_address;
 mod codes;
+mod commands;
 mod conformance;
 mod connectors;
 mod evm;

@@ -7,7 +7,6 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use clap::{Args, Subcommand};
 use http::Method;
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use rampart_core::policies::manifest::{self, ManifestContent};
 use rampart_core::policies::statement::ChangeStatement;
 use serde_json::{Map, Value, json};
@@ -15,6 +14,7 @@ use serde_json::{Map, Value, json};
 use super::read;
 use super::signing::{Signer, Signing};
 use crate::commands::Target;
+use crate::commands::query::query;
 use crate::operator::{Body, Operator};
 use crate::startup_error::StartupError;
 
@@ -294,16 +294,12 @@ async fn at_once(
         let path = format!("{path}/config");
         return operator.call(Method::PUT, &path, beside.why.body(body)).await;
     };
-    let parameters = [
+    let parameters = query([
         ("config", config.map(|config| Value::Object(config).to_string())),
         ("failClosed", beside.fail_closed.map(|flag| flag.to_string())),
         ("reason", beside.why.reason.clone()),
-    ];
-    let set = parameters.into_iter().filter_map(|(name, value)| {
-        Some(format!("{name}={}", utf8_percent_encode(&value?, NON_ALPHANUMERIC)))
-    });
-    let query = set.collect::<Vec<_>>().join("&");
-    let path = if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") };
+    ]);
+    let path = format!("{path}{parameters}");
     operator.call(Method::PUT, &path, Body::Component(component)).await
 }
 

@@ -1,0 +1,33 @@
+//! `rampart offer expire`.
+
+use clap::Subcommand;
+use http::Method;
+
+use super::Target;
+use super::query::segment;
+use crate::operator::Body;
+use crate::startup_error::StartupError;
+
+/// Offers.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Offer {
+    /// End an offer now.
+    Expire {
+        /// The offer's uuid.
+        uuid: String,
+        #[command(flatten)]
+        target: Target,
+    },
+}
+
+impl Offer {
+    /// Does it.
+    ///
+    /// # Errors
+    /// One sentence for the operator.
+    pub(crate) fn run(self) -> Result<(), StartupError> {
+        let Self::Expire { uuid, target } = self;
+        let path = format!("offers/{}/expire", segment(&uuid));
+        target.run(async |o| o.call(Method::POST, &path, Body::None).await)
+    }
+}

@@ -1,0 +1,55 @@
+//! `rampart pair list|set`.
+
+use clap::Subcommand;
+use http::Method;
+
+use super::Target;
+use super::members::Members;
+use super::query::segment;
+use super::table::Listing;
+use crate::startup_error::StartupError;
+
+/// Columns of a table of pairs: their heads, and members.
+const COLUMNS: &[(&str, &str)] =
+    &[("PAIR", "pair"), ("PRICE", "price"), ("BUY", "buy"), ("SELL", "sell")];
+
+/// Currency pairs.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Pair {
+    /// List pairs with their prices and directions.
+    List {
+        #[command(flatten)]
+        listing: Listing,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Change a pair: `buy.enabled=false`, `spreadPercentage=1.5`, `quoteLifetimeSeconds=60`.
+    Set {
+        /// The pair, such as BTC-EUR.
+        pair: String,
+        #[command(flatten)]
+        members: Members,
+        #[command(flatten)]
+        target: Target,
+    },
+}
+
+impl Pair {
+    /// Does it.
+    ///
+    /// # Errors
+    /// One sentence for the operator.
+    pub(crate) fn run(self) -> Result<(), StartupError> {
+        match self {
+            Self::List { listing, target } => {
+                let found = target.ask(async |o| o.get("pairs").await)?;
+                listing.print(&found, &found, COLUMNS);
+                Ok(())
+            }
+            Self::Set { pair, members, target } => {
+                let (path, body) = (format!("pairs/{}", segment(&pair)), members.body()?);
+                target.run(async |o| o.call(Method::PATCH, &path, body).await)
+            }
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Every call of the operators' API has a command.
+
+use std::collections::BTreeSet;
+
+use clap::Parser as _;
+use serde_json::Value;
+
+use crate::cli::Cli;
+
+/// The operators' document, as it was reviewed.
+const DOCUMENT: &str = include_str!("../../../tests/fixtures/openapi-operators.json");
+
+/// Calls below `/admin/v1/`, each with a command line that makes it.
+const COMMANDS: &[(&str, &str)] = &[
+    ("POST partners", "partner add acme --name Acme"),
+    ("GET partners", "partner list"),
+    ("GET partners/{slug}", "partner show acme"),
+    ("PATCH partners/{slug}", "partner set acme mode=live"),
+    ("POST partners/{slug}/api-keys", "key issue acme"),
+    ("DELETE partners/{slug}/api-keys/{id}", "key revoke acme 1"),
+    ("POST partners/{slug}/secrets/rotate", "secret rotate acme webhook --overlap-seconds 60"),
+    ("PUT partners/{slug}/verification-keys/{name}", "verification-key set acme k key=a"),
+    ("DELETE partners/{slug}/verification-keys/{name}", "verification-key remove acme k"),
+    ("GET partners/{slug}/policies/{kind}", "policy show acme fee"),
+    ("PUT partners/{slug}/policies/{kind}", "policy push acme fee a.wasm"),
+    ("DELETE partners/{slug}/policies/{kind}", "policy delete acme fee"),
+    ("PUT partners/{slug}/policies/{kind}/config", "policy configure acme fee --settings a.json"),
+    ("POST partners/{slug}/policies/{kind}/rollback", "policy rollback acme fee"),
+    ("POST partners/{slug}/policies/{kind}/dry-run", "policy dry-run acme fee --recorded"),
+    ("POST partners/{slug}/policies/{kind}/versions", "policy push acme fee a.wasm --stage"),
+    (
+        "POST partners/{slug}/policies/{kind}/versions/{version}/activate",
+        "policy activate acme fee 2 --percentage 10",
+    ),
+    ("POST partners/{slug}/policies/{kind}/versions/{version}/shadow", "policy shadow acme fee 2"),
+    ("GET partners/{slug}/policies/{kind}/trial", "policy trial acme fee"),
+    ("DELETE partners/{slug}/policies/{kind}/trial", "policy end-trial acme fee"),
+    ("GET operator-keys", "policy signer list"),
+    ("PUT operator-keys/{name}", "policy signer add ada ada.pub"),
+    ("DELETE operator-keys/{name}", "policy signer remove ada"),
+    ("POST keys/rotation", "keys rotate"),
+    ("GET keys/rotation", "keys status"),
+    ("GET pairs", "pair list"),
+    ("PATCH pairs/{pair}", "pair set BTC-EUR spreadPercentage=1.5"),
+    ("GET prices", "price list"),
+    ("PUT prices/{pair}", "price set BTC-EUR 50000"),
+    ("PATCH payment-methods/{code}", "payment-method set creditCard enabled=false"),
+    ("GET orders", "order list --status pending --json"),
+    ("GET orders/{id}", "order show 1"),
+    ("POST orders/{id}/events", "order event 1 hold reason=look"),
+    ("POST orders/{id}/replay", "order replay 1"),
+    ("POST orders/{id}/wallet-proof", "order prove-wallet 1 --reason seen"),
+    ("POST offers/{uuid}/expire", "offer expire 1"),
+    ("GET payments", "payment list --state suspense"),
+    ("POST payments", "payment create received 10 EUR --reference r --reason seen"),
+    ("GET payments/{id}", "payment show 1"),
+    ("POST payments/{id}/match", "payment match 1 2"),
+    ("POST payments/{id}/refund", "payment refund 1 --reason late"),
+    ("GET ledger/balances", "ledger balances --currency EUR"),
+    ("GET ledger/entries", "ledger entries --order 1"),
+    ("GET ledger/export", "ledger export --format csv --out books.csv"),
+    ("GET ledger/check", "ledger check"),
+    ("POST reconciliations", "reconciliation create a.xml --connector bank"),
+    ("GET reconciliations/{id}", "reconciliation show 1"),
+    ("GET users/{uuid}", "user show 1"),
+    ("PATCH users/{uuid}", "user set 1 verification.identity=verified"),
+    ("GET users/{uuid}/accounts", "user accounts 1"),
+    ("POST users/{uuid}/accounts", "user open-account 1 type=bankTransfer identifier=NL58"),
+    ("PATCH users/{uuid}/accounts/{accountIdentifier}", "user set-account 1 2 verified=true"),
+    ("GET users/{uuid}/proofs/{id}", "user proof 1 2 --out a.png"),
+    ("GET users/{uuid}/documents/{id}", "user document 1 2 --out a.png"),
+    ("POST users/{uuid}/retained-record", "user retained-record 1 --reason asked"),
+    (
+        "POST users/{uuid}/retained-record/documents/{id}",
+        "user retained-document 1 2 --out a.png --reason asked",
+    ),
+    ("GET mail", "mail list --partner acme"),
+    ("GET screenings", "screening list"),
+    ("GET screenings/{id}", "screening show 1"),
+    ("POST screenings/{id}/decision", "screening decide 1 clear --reason seen"),
+    ("POST users/{uuid}/dca-codes", "savings-plan open 1 cryptoCurrency=BTC"),
+    ("POST dca-codes/{code}/deposits", "savings-plan deposit c 50 EUR --reference r"),
+    ("GET deliveries", "delivery list --state pending"),
+    ("POST deliveries/{id}/redeliver", "delivery redeliver 1"),
+    ("GET connectors", "connector list"),
+    ("POST connectors", "connector add cards --capability payment.create"),
+    ("GET connectors/{name}", "connector show cards"),
+    ("POST connectors/{name}/rotate", "connector rotate cards"),
+    ("PUT connectors/{name}/card-element", "connector card-element cards"),
+    ("GET routes", "route list"),
+    ("PUT routes", "route set routes.json"),
+    ("GET operators", "operator list"),
+    ("POST operators", "operator add ada --role viewer"),
+    ("PATCH operators/{name}", "operator roles ada viewer"),
+    ("POST operators/{name}/tokens", "operator token ada"),
+    ("DELETE operators/{name}/tokens/{id}", "operator revoke ada 1"),
+    ("GET approvals", "approval list"),
+    ("POST approvals/{id}/grant", "approval grant 1"),
+    ("POST approvals/{id}/refuse", "approval refuse 1"),
+    ("GET audit", "audit list"),
+    ("GET audit/verification", "audit verify"),
+];
+
+/// Calls that deliberately have no command.
+const WITHOUT: &[&str] = &[
+    // The document itself: for programs.
+    "GET openapi.json",
+];
+
+/// The operations of the document.
+fn operations() -> BTreeSet<String> {
+    let document: Value = serde_json::from_str(DOCUMENT).unwrap();
+    let paths = document["paths"].as_object().unwrap();
+    let operations = paths.iter().flat_map(|(path, item)| {
+        let path = path.strip_prefix("/admin/v1/").unwrap();
+        let methods = item.as_object().unwrap().keys();
+        methods.map(move |method| format!("{} {path}", method.to_ascii_uppercase()))
+    });
+    operations.collect()
+}
+
+#[test]
+fn every_call_of_the_operators_api_has_a_command() {
+    let known = COMMANDS.iter().map(|(call, _)| *call).chain(WITHOUT.iter().copied());
+    let known: BTreeSet<String> = known.map(str::to_owned).collect();
+    let operations = operations();
+    let without: Vec<_> = operations.difference(&known).collect();
+    assert!(without.is_empty(), "no command: {without:?}");
+    let gone: Vec<_> = known.difference(&operations).collect();
+    assert!(gone.is_empty(), "no such call: {gone:?}");
+}
+
+#[test]
+fn every_command_line_is_understood() {
+    for (call, line) in COMMANDS {
+        let arguments = ["rampart"].into_iter().chain(line.split(' '));
+        if let Err(error) = Cli::try_parse_from(arguments) {
+            panic!("{call}: rampart {line}: {error}");
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! `rampart reconciliation create|show`.
+
+use std::fs;
+use std::path::PathBuf;
+
+use clap::{Subcommand, ValueEnum};
+use http::Method;
+
+use super::Target;
+use super::query::{query, segment};
+use crate::operator::Body;
+use crate::startup_error::StartupError;
+
+/// Statements of accounts beside the books.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Reconciliation {
+    /// Lay a statement beside the books: what matches, what is new, what differs.
+    Create {
+        /// The statement.
+        file: PathBuf,
+        /// The connector whose account it is of.
+        #[arg(long)]
+        connector: String,
+        /// The statement's form; by the file's extension if not given.
+        #[arg(long)]
+        format: Option<Format>,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Show a reconciliation with its differences.
+    Show {
+        /// Its id.
+        id: String,
+        #[command(flatten)]
+        target: Target,
+    },
+}
+
+/// A statement's form.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Format {
+    /// ISO 20022 camt.053, XML.
+    Camt053,
+    /// Lines with named columns.
+    Csv,
+}
+
+impl Reconciliation {
+    /// Does it.
+    ///
+    /// # Errors
+    /// One sentence for the operator.
+    pub(crate) fn run(self) -> Result<(), StartupError> {
+        match self {
+            Self::Create { file, connector, format, target } => {
+                let unreadable = format!("'{}' cannot be read", file.display());
+                let text = fs::read(&file).map_err(|e| StartupError::new(&unreadable, &e))?;
+                let by_name = file.extension().is_some_and(|name| name.eq_ignore_ascii_case("csv"));
+                let content_type = match format {
+                    Some(Format::Csv) => "text/csv",
+                    None if by_name => "text/csv",
+                    Some(Format::Camt053) | None => "application/xml",
+                };
+                let path = format!("reconciliations{}", query([("connector", Some(connector))]));
+                let body = Body::File(content_type, text);
+                target.run(async |o| o.call(Method::POST, &path, body).await)
+            }
+            Self::Show { id, target } => {
+                let path = format!("reconciliations/{}", segment(&id));
+                target.run(async |o| o.get(&path).await)
+            }
+        }
+    }
+}

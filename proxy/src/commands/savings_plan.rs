@@ -1,0 +1,59 @@
+//! `rampart savings-plan open|deposit`.
+
+use clap::Subcommand;
+use http::Method;
+use serde_json::json;
+
+use super::Target;
+use super::members::Members;
+use super::query::segment;
+use crate::operator::Body;
+use crate::startup_error::StartupError;
+
+/// Savings plans: codes to which users deposit.
+#[derive(Debug, Subcommand)]
+pub(crate) enum SavingsPlan {
+    /// Open a savings plan: `cryptoCurrency=BTC walletAddress=bc1q…`.
+    Open {
+        /// The user's uuid.
+        uuid: String,
+        #[command(flatten)]
+        members: Members,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Report a deposit that has arrived: the same reference is the same deposit.
+    Deposit {
+        /// The plan's code.
+        code: String,
+        /// Above zero.
+        amount: serde_json::Number,
+        /// The currency's code.
+        currency: String,
+        /// The bank's own name for it.
+        #[arg(long)]
+        reference: String,
+        #[command(flatten)]
+        target: Target,
+    },
+}
+
+impl SavingsPlan {
+    /// Does it.
+    ///
+    /// # Errors
+    /// One sentence for the operator.
+    pub(crate) fn run(self) -> Result<(), StartupError> {
+        let (path, body, target) = match self {
+            Self::Open { uuid, members, target } => {
+                (format!("users/{}/dca-codes", segment(&uuid)), members.body()?, target)
+            }
+            Self::Deposit { code, amount, currency, reference, target } => {
+                let body =
+                    json!({"amount": amount, "currencyCode": currency, "reference": reference});
+                (format!("dca-codes/{}/deposits", segment(&code)), Body::Json(body), target)
+            }
+        };
+        target.run(async |o| o.call(Method::POST, &path, body).await)
+    }
+}

@@ -1,0 +1,43 @@
+//! `rampart secret rotate`.
+
+use clap::Subcommand;
+use http::Method;
+use serde_json::json;
+
+use super::Target;
+use super::query::segment;
+use crate::operator::Body;
+use crate::startup_error::StartupError;
+
+/// Secrets of a partner.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Secret {
+    /// Rotate a secret and print the new one, once; the earlier one ends with the overlap.
+    Rotate {
+        /// The partner's short name.
+        slug: String,
+        /// password, signing or webhook.
+        kind: String,
+        /// Seconds for which the earlier one is still good.
+        #[arg(long, value_name = "SECONDS")]
+        overlap_seconds: Option<u32>,
+        #[command(flatten)]
+        target: Target,
+    },
+}
+
+impl Secret {
+    /// Does it.
+    ///
+    /// # Errors
+    /// One sentence for the operator.
+    pub(crate) fn run(self) -> Result<(), StartupError> {
+        let Self::Rotate { slug, kind, overlap_seconds, target } = self;
+        let mut body = json!({ "kind": kind });
+        if let Some(seconds) = overlap_seconds {
+            body["overlapSeconds"] = seconds.into();
+        }
+        let path = format!("partners/{}/secrets/rotate", segment(&slug));
+        target.run(async |o| o.call(Method::POST, &path, Body::Json(body)).await)
+    }
+}

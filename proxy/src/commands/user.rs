@@ -1,0 +1,164 @@
+//! `rampart user show|set|accounts|open-account|set-account|proof|document|retained-record|retained-document`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use http::Method;
+use serde_json::json;
+
+use super::Target;
+use super::members::Members;
+use super::query::segment;
+use super::table::Listing;
+use crate::operator::Body;
+use crate::startup_error::StartupError;
+
+/// Columns of a table of accounts: their heads, and members.
+const ACCOUNTS: &[(&str, &str)] = &[
+    ("ID", "accountId"),
+    ("TYPE", "type"),
+    ("NAME", "name"),
+    ("VERIFIED", "verified"),
+    ("DISABLED", "disabled"),
+    ("LIMIT", "limit"),
+    ("IDENTIFIER", "accountIdentifier"),
+];
+
+/// Users, their accounts and documents. Every look at personal data stands in the audit.
+#[derive(Debug, Subcommand)]
+pub(crate) enum User {
+    /// Show a user.
+    Show(Of),
+    /// Change a user's checks, level, limits or documents, disable or erase the user.
+    Set {
+        /// The user's uuid.
+        uuid: String,
+        #[command(flatten)]
+        members: Members,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// List a user's bank accounts, cards and wallets.
+    Accounts {
+        /// The user's uuid.
+        uuid: String,
+        #[command(flatten)]
+        listing: Listing,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Open an account for a user: `type=bankTransfer identifier=NL58…`.
+    OpenAccount {
+        /// The user's uuid.
+        uuid: String,
+        #[command(flatten)]
+        members: Members,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Change an account: `verified=true`, `disabled=true`, `limit.daily=500`.
+    SetAccount {
+        /// The user's uuid.
+        uuid: String,
+        /// The account's identifier, as `accounts` lists it.
+        account: String,
+        #[command(flatten)]
+        members: Members,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Write the image of a proof of ownership to a file.
+    Proof(Image),
+    /// Write the image of a side of an identity document to a file.
+    Document(Image),
+    /// Open what is kept of an erased user.
+    RetainedRecord {
+        #[command(flatten)]
+        of: Of,
+        /// For the audit.
+        #[arg(long)]
+        reason: String,
+    },
+    /// Write an image that is kept of an erased user to a file.
+    RetainedDocument {
+        #[command(flatten)]
+        image: Image,
+        /// For the audit.
+        #[arg(long)]
+        reason: String,
+    },
+}
+
+/// One user.
+#[derive(Debug, Args)]
+pub(crate) struct Of {
+    /// The user's uuid.
+    uuid: String,
+    #[command(flatten)]
+    target: Target,
+}
+
+/// An image of a user, and the file for it.
+#[derive(Debug, Args)]
+pub(crate) struct Image {
+    /// The user's uuid.
+    uuid: String,
+    /// The image's id.
+    id: String,
+    /// The file that is written.
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    #[command(flatten)]
+    target: Target,
+}
+
+impl Image {
+    /// Asks for the image and writes it.
+    fn save(&self, folder: &str, method: Method, body: Body) -> Result<(), StartupError> {
+        let path = format!("users/{}/{folder}/{}", segment(&self.uuid), segment(&self.id));
+        self.target.save(&self.out, async |o| o.download(method, &path, body).await)
+    }
+}
+
+impl User {
+    /// Does it.
+    ///
+    /// # Errors
+    /// One sentence for the operator.
+    pub(crate) fn run(self) -> Result<(), StartupError> {
+        let (method, path, members, target) = match self {
+            Self::Show(of) => return of.target.run(async |o| o.get(&path(&of.uuid)).await),
+            Self::Accounts { uuid, listing, target } => {
+                let path = format!("{}/accounts", path(&uuid));
+                let found = target.ask(async |o| o.get(&path).await)?;
+                listing.print(&found, &found, ACCOUNTS);
+                return Ok(());
+            }
+            Self::Proof(image) => return image.save("proofs", Method::GET, Body::None),
+            Self::Document(image) => return image.save("documents", Method::GET, Body::None),
+            Self::RetainedRecord { of, reason } => {
+                let path = format!("{}/retained-record", path(&of.uuid));
+                let body = Body::Json(json!({ "reason": reason }));
+                return of.target.run(async |o| o.call(Method::POST, &path, body).await);
+            }
+            Self::RetainedDocument { image, reason } => {
+                let body = Body::Json(json!({ "reason": reason }));
+                return image.save("retained-record/documents", Method::POST, body);
+            }
+            Self::Set { uuid, members, target } => (Method::PATCH, path(&uuid), members, target),
+            Self::OpenAccount { uuid, members, target } => {
+                (Method::POST, format!("{}/accounts", path(&uuid)), members, target)
+            }
+            Self::SetAccount { uuid, account, members, target } => {
+                let path = format!("{}/accounts/{}", path(&uuid), segment(&account));
+                (Method::PATCH, path, members, target)
+            }
+        };
+        let body = members.body()?;
+        target.run(async |o| o.call(method, &path, body).await)
+    }
+}
+
+fn path(uuid: &str) -> String {
+    format!("users/{}", segment(uuid))
+}

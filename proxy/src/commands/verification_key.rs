@@ -1,0 +1,52 @@
+//! `rampart verification-key set|remove`.
+
+use clap::Subcommand;
+use http::Method;
+
+use super::Target;
+use super::members::Members;
+use super::query::segment;
+use crate::operator::Body;
+use crate::startup_error::StartupError;
+
+/// Keys by which a partner's policy verifies signed requests.
+#[derive(Debug, Subcommand)]
+pub(crate) enum VerificationKey {
+    /// Set a key: `algorithm=hmac-sha256 key=…`, with `notAfter` and a signature where it needs them.
+    Set {
+        /// The partner's short name.
+        slug: String,
+        /// The key's name.
+        name: String,
+        #[command(flatten)]
+        members: Members,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Remove a key.
+    Remove {
+        /// The partner's short name.
+        slug: String,
+        /// The key's name.
+        name: String,
+        #[command(flatten)]
+        target: Target,
+    },
+}
+
+impl VerificationKey {
+    /// Does it.
+    ///
+    /// # Errors
+    /// One sentence for the operator.
+    pub(crate) fn run(self) -> Result<(), StartupError> {
+        let (method, slug, name, body, target) = match self {
+            Self::Set { slug, name, members, target } => {
+                (Method::PUT, slug, name, members.body()?, target)
+            }
+            Self::Remove { slug, name, target } => (Method::DELETE, slug, name, Body::None, target),
+        };
+        let path = format!("partners/{}/verification-keys/{}", segment(&slug), segment(&name));
+        target.run(async |o| o.call(method, &path, body).await)
+    }
+}

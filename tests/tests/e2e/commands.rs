@@ -1,0 +1,137 @@
+//! Operators' work by command: users, orders, deliveries, settings and books, without a browser.
+
+use std::fs;
+use std::process::{Command, Output};
+
+use rampart_tests::edge::{ADMIN_TOKEN, Edge};
+use rampart_tests::process::binary;
+use rampart_tests::user::registration;
+use serde_json::{Value, json};
+
+use crate::buyer::{confirm, order_of, quote};
+
+async fn run(edge: &Edge, arguments: &[&str]) -> Output {
+    let mut command = Command::new(binary());
+    command.env_clear().args(arguments);
+    command.env("RAMPART__ADMIN__LISTEN", edge.admin.to_string());
+    command.env("RAMPART__ADMIN__TOKEN", ADMIN_TOKEN);
+    tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
+}
+
+/// Text that a command printed; it must have succeeded.
+fn text(output: &Output) -> &str {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    std::str::from_utf8(&output.stdout).unwrap()
+}
+
+/// JSON that a command printed; null when it printed nothing.
+fn printed(output: &Output) -> Value {
+    match text(output) {
+        "" => Value::Null,
+        text => serde_json::from_str(text).unwrap(),
+    }
+}
+
+/// Runs a command and reads what it prints.
+async fn command(edge: &Edge, line: &str) -> Value {
+    let arguments: Vec<&str> = line.split(' ').collect();
+    printed(&run(edge, &arguments).await)
+}
+
+/// Runs a command that must fail, and reads its sentence.
+async fn refusal(edge: &Edge, line: &str) -> String {
+    let arguments: Vec<&str> = line.split(' ').collect();
+    let output = run(edge, &arguments).await;
+    assert_eq!(output.status.code(), Some(2), "{line}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[tokio::test]
+async fn a_user_is_looked_after_by_command() {
+    let edge = Edge::start().await;
+    let partner = edge.partner("shop").await;
+    let body = registration("ada");
+    partner.post("/api/v2/user", body.clone()).await.assert_status(200);
+    let login = json!({"emailAddress": body["email"], "password": body["password"]});
+    let session = partner.post("/api/v1/user/login", login).await.assert_status(200).json();
+    let uuid = session["uuid"].as_str().unwrap();
+
+    assert_eq!(command(&edge, &format!("user show {uuid}")).await["partner"], "shop");
+    let checks = "verification.identity=verified limitOverrides=null";
+    let _: Value = command(&edge, &format!("user set {uuid} {checks}")).await;
+    let open = "type=bankTransfer identifier=NL58ABNA0000000001 name=Ada verified=true";
+    let account = command(&edge, &format!("user open-account {uuid} {open}")).await;
+    let account = account["accountIdentifier"].as_str().unwrap().to_owned();
+    let disabled = format!("user set-account {uuid} {account} disabled=true");
+    assert_eq!(command(&edge, &disabled).await["disabled"], true);
+    let accounts = command(&edge, &format!("user accounts {uuid} --json")).await;
+    assert_eq!(accounts[0]["accountIdentifier"], account.as_str());
+    let mail = command(&edge, "mail list --partner shop").await;
+    assert!(mail.as_array().is_some(), "{mail}");
+
+    let file = edge.setup().folder().join("proof.png");
+    let nothing = format!("user proof {uuid} {uuid} --out {}", file.display());
+    assert!(refusal(&edge, &nothing).await.contains("(404)") && !file.exists());
+    assert!(refusal(&edge, "user set x level").await.contains("'level' is not MEMBER=VALUE"));
+}
+
+#[tokio::test]
+async fn orders_settings_and_books_are_worked_on_by_command() {
+    let edge = Edge::start().await;
+    let partner = edge.partner("shop").await.authenticated().await;
+    let quoted = quote(&partner).await;
+    let confirmed = confirm(&partner, quoted["quote"].as_str().unwrap()).send().await;
+    let order = order_of(&confirmed);
+
+    let listed = command(&edge, "order list --partner shop --side buy").await;
+    assert_eq!(listed[0]["id"], order);
+    let table = run(&edge, &["order", "list", "--table"]).await;
+    let table = text(&table);
+    assert!(table.starts_with("DATE") && table.contains(&order.to_string()), "{table}");
+    assert_eq!(command(&edge, "delivery list --partner shop").await, json!([]));
+
+    let set = command(&edge, "partner set shop feeCapPercentage=2.5").await;
+    assert_eq!(set["feeCapPercentage"], json!(2.5));
+    let pair = command(&edge, "pair set BTC-EUR quoteLifetimeSeconds=45").await;
+    assert_eq!(pair["quoteLifetimeSeconds"], 45);
+    let method = command(&edge, "payment-method set creditCard enabled=false").await;
+    assert_eq!(method["enabled"], false);
+    let rotated = command(&edge, "secret rotate shop webhook --overlap-seconds 60").await;
+    assert!(rotated["secret"].is_string() && rotated["previousValidUntil"].is_string());
+
+    let pay = format!("order event {order} payment-received amount=100 reference=wire-1");
+    let _: Value = command(&edge, &pay).await;
+    let entries = command(&edge, &format!("ledger entries --order {order}")).await;
+    assert_eq!(entries.as_array().unwrap().iter().filter(|e| e["kind"] == "received").count(), 1);
+    let balances = command(&edge, "ledger balances --partner shop --currency EUR").await;
+    assert!(balances.as_array().is_some_and(|accounts| !accounts.is_empty()), "{balances}");
+    let books = edge.setup().folder().join("books.csv");
+    let export = format!("ledger export --format csv --out {}", books.display());
+    assert_eq!(command(&edge, &export).await, Value::Null);
+    assert!(fs::read_to_string(&books).unwrap().contains(&order.to_string()));
+
+    let statement = edge.setup().folder().join("statement.csv");
+    let lines = "date,amount,currency,reference,providerReference,name,iban\n\
+        2026-03-01,12.50,EUR,unknown,tx-1,Ada,NL58ABNA0000000001\n";
+    fs::write(&statement, lines).unwrap();
+    let _: Value = command(&edge, "connector add bank --capability transfer.send").await;
+    let create = format!("reconciliation create {} --connector bank", statement.display());
+    let made = command(&edge, &create).await;
+    let show = format!("reconciliation show {}", made["id"].as_str().unwrap());
+    assert_eq!(command(&edge, &show).await["recorded"], made["recorded"]);
+}
+
+#[tokio::test]
+async fn shells_and_man_know_the_commands() {
+    let edge = Edge::start().await;
+    for shell in ["bash", "zsh", "fish"] {
+        let script = run(&edge, &["completions", shell]).await;
+        let script = text(&script);
+        assert!(script.contains("savings-plan") && script.contains("redeliver"), "{shell}");
+    }
+    let folder = edge.setup().folder().join("man");
+    let pages = folder.display().to_string();
+    assert_eq!(printed(&run(&edge, &["man", &pages]).await), Value::Null);
+    let page = fs::read_to_string(folder.join("rampart-order-list.1")).unwrap();
+    assert!(page.contains("List orders that meet every criterion"), "{page}");
+}
