@@ -8,7 +8,7 @@ export PATH := $(CACHE)/tools/bin:$(PATH)
 GUESTS := plugins/guests/Cargo.toml
 CONNECTORS := plugins/connectors/Cargo.toml
 
-.PHONY: help demo test payouts conformance attack chaos fuzz release deb bench profile check prepare openapi setup
+.PHONY: help demo test live payouts conformance attack chaos fuzz release deb bench profile check prepare openapi setup
 
 help: ## This list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 13
@@ -23,6 +23,12 @@ test: ## Every test: unit, contract, end to end, browser, policies (ARGS: a filt
 	cargo build --locked --bin rampart
 	cargo test --workspace --locked --no-fail-fast $(ARGS)
 	plugins/connectors/build --test
+
+live: ## A live partner with a chain, cards and a bank: a purchase and a sale, step by step, and the books
+	@deploy/setup --test
+	plugins/connectors/build
+	cargo build --locked --bin rampart
+	cargo test --workspace --locked --test e2e a_live_partner_buys_and_sells -- --nocapture
 
 payouts: ## Payouts on a real chain, the connector killed, the chain reorganised: each once (ARGS: how many, 200)
 	@deploy/setup --test

@@ -1,7 +1,7 @@
 //! A partner whose coins go over a real chain: an edge, anvil, and the connector for Ethereum
 //! between them. The cards are the test's.
 
-use std::path::PathBuf;
+use std::net::SocketAddr;
 use std::process::Command;
 use std::time::Duration;
 
@@ -9,10 +9,11 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::anvil::{Anvil, CHAIN_ID, TREASURY_KEY};
+use crate::bank;
 use crate::caller::{Caller, Protocol};
 use crate::deadline::until;
 use crate::edge::{Edge, Folder};
-use crate::process::{Process, binary};
+use crate::process::Process;
 
 /// Blocks with which a transaction is final in these tests.
 pub const CONFIRMATIONS: u64 = 3;
@@ -34,7 +35,7 @@ pub struct ChainShop {
     /// The partner.
     pub partner: Caller,
     cards: String,
-    folder: Folder,
+    chain: ChainConnector,
 }
 
 impl ChainShop {
@@ -61,43 +62,18 @@ impl ChainShop {
         }
         let put = edge.admin(Method::PUT, "/admin/v1/routes", json!({ "routes": routes })).await;
         put.assert_status(200);
-        let folder = Folder::make();
-        let shop = Self { edge, anvil, token, partner, cards, folder };
-        shop.write("token", &chain);
-        shop.write("key", TREASURY_KEY);
-        shop.write("seed", SEED);
-        shop.configure("evm", "key = { file = \"$FOLDER/key\" }");
-        shop
+        let chain = ChainConnector::new(&edge, (&anvil, &token), &chain);
+        Self { edge, anvil, token, partner, cards, chain }
     }
 
     /// Writes a configuration with this key.
     pub fn configure(&self, name: &str, key: &str) {
-        let text = format!(
-            r#"{key}
-state_folder = "$FOLDER/state"
-edge = {{ url = "http://{}", token = {{ file = "$FOLDER/token" }} }}
-chain = {{ rpc_url = "{}", id = {CHAIN_ID}, poll_milliseconds = 100 }}
-payouts = {{ lease_seconds = {LEASE_SECONDS}, stuck_seconds = 5, resend_seconds = 1 }}
-assets.ETH = {{ decimals = 18, confirmations = {CONFIRMATIONS} }}
-assets.USDC = {{ contract = "{}", decimals = 6, confirmations = {CONFIRMATIONS}, native_price = "0.0003" }}
-deposits.keys.seed.file = "$FOLDER/seed"
-"#,
-            self.edge.connectors, self.anvil.url, self.token,
-        );
-        let folder = self.folder.path().display().to_string();
-        self.write(&format!("{name}.toml"), &text.replace("$FOLDER", &folder));
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        std::fs::write(self.folder.path().join(name), text).unwrap();
+        self.chain.configure(name, key);
     }
 
     /// The connector with the configuration of this name, and these arguments.
     pub fn connector(&self, name: &str, arguments: &[&str]) -> Process {
-        let mut command = Command::new(program());
-        command.env_clear().args(arguments).arg("--config");
-        command.arg(self.folder.path().join(format!("{name}.toml")));
-        Process::spawn(command)
+        self.chain.spawn(name, arguments)
     }
 
     /// Confirms a purchase of so many EUR; its order.
@@ -169,11 +145,55 @@ async fn add(edge: &Edge, name: &str, capabilities: &[&str]) -> String {
     made.assert_status(201).json()["token"].as_str().unwrap().to_owned()
 }
 
-/// The connector as `plugins/connectors/build` built it.
-fn program() -> PathBuf {
-    let binary = binary();
-    let target = binary.parent().and_then(|profile| profile.parent()).unwrap();
-    let program = target.join("connectors/debug/rampart-connector-evm");
-    assert!(program.is_file(), "{} is missing: run plugins/connectors/build", program.display());
-    program
+/// The settings of the connector for Ethereum, and a folder for them.
+pub struct ChainConnector {
+    edge: SocketAddr,
+    rpc_url: String,
+    /// Address of the token that is sold as USDC.
+    token: String,
+    folder: Folder,
+}
+
+impl ChainConnector {
+    /// The connector of a chain with this token of USDC, which has `secret` at the edge. It pays from
+    /// the treasury, by the configuration `evm`.
+    pub fn new(edge: &Edge, (anvil, token): (&Anvil, &str), secret: &str) -> Self {
+        let (rpc_url, token) = (anvil.url.clone(), token.to_owned());
+        let connector = Self { edge: edge.connectors, rpc_url, token, folder: Folder::make() };
+        connector.write("token", secret);
+        connector.write("key", TREASURY_KEY);
+        connector.write("seed", SEED);
+        connector.configure("evm", "key = { file = \"$FOLDER/key\" }");
+        connector
+    }
+
+    /// Writes a configuration with this key.
+    pub fn configure(&self, name: &str, key: &str) {
+        let text = format!(
+            r#"{key}
+state_folder = "$FOLDER/state"
+edge = {{ url = "http://{}", token = {{ file = "$FOLDER/token" }} }}
+chain = {{ rpc_url = "{}", id = {CHAIN_ID}, poll_milliseconds = 100 }}
+payouts = {{ lease_seconds = {LEASE_SECONDS}, stuck_seconds = 5, resend_seconds = 1 }}
+assets.ETH = {{ decimals = 18, confirmations = {CONFIRMATIONS} }}
+assets.USDC = {{ contract = "{}", decimals = 6, confirmations = {CONFIRMATIONS}, native_price = "0.0003" }}
+deposits.keys.seed.file = "$FOLDER/seed"
+"#,
+            self.edge, self.rpc_url, self.token,
+        );
+        let folder = self.folder.path().display().to_string();
+        self.write(&format!("{name}.toml"), &text.replace("$FOLDER", &folder));
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.folder.path().join(name), text).unwrap();
+    }
+
+    /// Starts it with the configuration of this name, and these arguments.
+    pub fn spawn(&self, name: &str, arguments: &[&str]) -> Process {
+        let mut command = Command::new(bank::connector("evm"));
+        command.env_clear().args(arguments).arg("--config");
+        command.arg(self.folder.path().join(format!("{name}.toml")));
+        Process::spawn(command)
+    }
 }

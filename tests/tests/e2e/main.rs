@@ -22,6 +22,7 @@ mod guide;
 mod kill;
 mod lifecycle;
 mod limits;
+mod live;
 mod metrics;
 mod migrations;
 mod oidc;

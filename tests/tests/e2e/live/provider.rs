@@ -1,0 +1,46 @@
+//! A sandboxed provider of identity checks and screenings, which the test plays over the connectors'
+//! listener; its page is where the browser is sent.
+
+use rampart_tests::browser::Browser;
+use rampart_tests::edge::Edge;
+use rampart_tests::receiver::Receiver;
+use rampart_tests::remote_connector::RemoteConnector;
+use serde_json::json;
+
+/// The provider.
+pub(super) struct IdentityProvider {
+    connector: RemoteConnector,
+    page: Receiver,
+}
+
+impl IdentityProvider {
+    /// One that an edge commands.
+    pub(super) async fn start(edge: &Edge) -> Self {
+        let kinds = ["identity.start", "screening.check"];
+        let connector = RemoteConnector::add(edge, "identity", &kinds).await;
+        Self { connector, page: Receiver::start().await }
+    }
+
+    /// Finds nothing against the next wallet or person that is screened.
+    pub(super) async fn clear(&self, subject: &str) {
+        let check = self.connector.next("screening.check").await;
+        assert_eq!(check["body"]["subject"], subject);
+        self.connector.done(&check, json!({"decision": "clear", "reasons": []})).await;
+    }
+
+    /// Takes the check that the page at hand begins, has the browser come over by the page's link, and
+    /// reports that the person is known.
+    pub(super) async fn verify(&self, browser: &Browser) {
+        let start = self.connector.next("identity.start").await;
+        let check = self.page.url("/check");
+        self.connector.done(&start, json!({ "url": check })).await;
+        browser.shows("Verify your identity").await;
+        browser.click(&format!("a[href=\"{check}\"]")).await;
+        browser.reaches(&check).await;
+        let event = json!({"id": "identity-1", "kind": "identity.completed",
+            "occurredAt": "2026-03-01T12:00:00Z", "commandId": start["id"],
+            "outcome": "verified"});
+        self.connector.call("events", event).await;
+        browser.open(start["body"]["returnUrl"].as_str().unwrap()).await;
+    }
+}
