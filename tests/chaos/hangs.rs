@@ -24,7 +24,8 @@ const WORST_MAX: Duration = Duration::from_secs(5);
 const CACHED_MAX: Duration = Duration::from_millis(250);
 /// Longest time from the end of the hang to the next acknowledgement.
 const RECOVERY_MAX: Duration = Duration::from_secs(5);
-/// Figures of the short form, on a machine shared with other tests, are so many times these.
+/// Figures of the short form, on a machine shared with other tests, are so many times these, but for
+/// the time of confirms.
 const SHORT_SLACK: u32 = 3;
 
 /// Every process of Postgres is stopped.
@@ -68,13 +69,14 @@ async fn hang(scale: Scale, set: impl Fn(&Fleet, bool)) -> Report {
     let (p99, worst) = (journal.p99(), journal.worst());
     let mut report = journal.reconcile(&fleet.pool().await, &fault).await;
     for (what, time, most) in [
+        // It has to hold on a busy machine as well.
         ("p99 of confirms", p99, ANSWER_MAX),
-        ("the slowest confirm", worst, WORST_MAX),
-        ("p99 of reads from memory", cached.p99(), CACHED_MAX),
-        ("the next order after the hang", fault.recovery, RECOVERY_MAX),
+        ("the slowest confirm", worst, WORST_MAX * slack),
+        ("p99 of reads from memory", cached.p99(), CACHED_MAX * slack),
+        ("the next order after the hang", fault.recovery, RECOVERY_MAX * slack),
     ] {
-        report.require(time <= most * slack, || {
-            format!("{what}: {} ms, at most {}", time.as_millis(), (most * slack).as_millis())
+        report.require(time <= most, || {
+            format!("{what}: {} ms, at most {}", time.as_millis(), most.as_millis())
         });
     }
     report.require(cached.failed.is_empty(), || {

@@ -22,6 +22,8 @@ const LOOK: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(super) struct Availability {
     clock: Clock,
+    /// Longest time from the begin of an outage for which anybody waits for its end.
+    patience_max: Duration,
     /// Monotonic nanoseconds at which Postgres went away; `None` while it answers.
     away_since: watch::Sender<Option<u64>>,
     /// Monotonic nanoseconds at which it last came back; 0 if it never was away.
@@ -39,8 +41,9 @@ pub(super) enum GivenUp {
 
 impl Availability {
     /// Available until the probe says otherwise.
-    pub(super) fn new(clock: Clock) -> Self {
-        Self { clock, away_since: watch::Sender::new(None), back_since: AtomicU64::new(0) }
+    pub(super) fn new(clock: Clock, patience_max: Duration) -> Self {
+        let (away_since, back_since) = (watch::Sender::new(None), AtomicU64::new(0));
+        Self { clock, patience_max, away_since, back_since }
     }
 
     /// True while Postgres does not answer.
@@ -48,11 +51,12 @@ impl Availability {
         self.away_since.borrow().is_some()
     }
 
-    /// Waits until Postgres answers; `false` when it has not within `patience` from the moment it
-    /// went away. An outage that is older costs no request any time.
+    /// Waits until Postgres answers; `false` when it has not within `patience`, or the longest one,
+    /// from the moment it went away. An outage that is older costs no request any time.
     pub(super) async fn wait(&self, patience: Duration) -> bool {
         let Some(since) = *self.away_since.borrow() else { return true };
         let away = Duration::from_nanos(self.clock.monotonic_ns().saturating_sub(since));
+        let patience = patience.min(self.patience_max);
         let mut state = self.away_since.subscribe();
         let back = timeout(patience.saturating_sub(away), state.wait_for(Option::is_none)).await;
         back.is_ok()
@@ -197,7 +201,7 @@ mod tests {
     use super::*;
 
     fn availability() -> Availability {
-        Availability::new(Clock::system())
+        Availability::new(Clock::system(), Duration::from_secs(60))
     }
 
     #[tokio::test]
@@ -221,6 +225,14 @@ mod tests {
         assert!(!availability.wait(Duration::from_secs(1)).await);
         availability.record(true);
         assert!(availability.wait(Duration::ZERO).await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_waits_longer_than_the_longest_patience() {
+        let availability = Availability::new(Clock::system(), Duration::from_millis(1));
+        availability.record(false);
+        let waited = timeout(Duration::from_secs(1), availability.wait(Duration::MAX)).await;
+        assert_eq!(waited, Ok(false));
     }
 
     #[tokio::test]

@@ -39,6 +39,11 @@ const PROBE_INTERVAL: Duration = Duration::from_millis(250);
 /// denominator. The requests that wait at the same time are answered before they run into it.
 const PROBE_PART: (u32, u32) = (3, 5);
 
+/// Part of a request's statement timeout that a request waits for the end of an outage, from the moment
+/// the probe saw it. With the probe's own part and interval that stays below one statement timeout:
+/// nobody waits longer beside a server that hangs than beside one that is slow.
+const PATIENCE_PART: (u32, u32) = (1, 5);
+
 /// The connections of an edge. Cheap to clone; clones share them.
 #[derive(Clone, Debug)]
 pub struct Pool(Arc<Shared>);
@@ -70,7 +75,9 @@ impl Pool {
         clock: &Clock,
         connect: impl Fn(Lane) -> (PgConnectOptions, Session),
     ) -> Self {
-        let availability = Arc::new(Availability::new(clock.clone()));
+        let limit = Lane::Requests.statement_timeout(settings);
+        let patience = limit * PATIENCE_PART.0 / PATIENCE_PART.1;
+        let availability = Arc::new(Availability::new(clock.clone(), patience));
         let acquire_timeout = Duration::from_millis(settings.acquire_timeout_ms);
         let lanes = Lane::ALL.map(|lane| {
             let limit = lane.statement_timeout(settings);
@@ -82,7 +89,6 @@ impl Pool {
             let shares = shares.map(|most| Arc::new(PartnerShares::new(most)));
             LanePool { pool, session, deadline: limit + SERVER_GRACE, shares }
         });
-        let limit = Lane::Requests.statement_timeout(settings);
         let probe = Probe::new(
             connect(Lane::Requests).0,
             clock.clone(),
