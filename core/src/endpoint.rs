@@ -126,8 +126,6 @@ pub enum Body {
     Form,
     /// JSON of the operators' API: an unknown member is refused, an empty body is an empty object.
     StrictJson,
-    /// Bytes of this media type: operators' API.
-    Binary(&'static str),
     /// Any bytes, in one of these media types.
     OneOf(&'static [&'static str]),
 }
@@ -146,7 +144,7 @@ impl Body {
         match self {
             Self::Json | Self::JsonWithImage(_) => fields::parse(body),
             Self::StrictJson => strict::parse(body),
-            Self::None | Self::Form | Self::Binary(_) | Self::OneOf(_) => Ok(Value::Null),
+            Self::None | Self::Form | Self::OneOf(_) => Ok(Value::Null),
         }
     }
 

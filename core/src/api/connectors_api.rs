@@ -21,6 +21,7 @@ pub const CONNECTORS: Api = Api {
     surface: Surface::Connectors,
     info,
     endpoints: CONNECTOR_ENDPOINTS,
+    operation_ids: &[],
     domains: DOMAINS,
     webhooks: None,
 };

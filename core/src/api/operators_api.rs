@@ -11,6 +11,7 @@ pub const OPERATORS: Api = Api {
     surface: Surface::Operators,
     info,
     endpoints: OPERATOR_ENDPOINTS,
+    operation_ids: &[],
     domains: DOMAINS,
     webhooks: None,
 };

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::operation_ids::OPERATION_IDS;
 use super::{ENDPOINTS, domain};
 use crate::endpoint::openapi::{Api, Domain};
 use crate::http::Surface;
@@ -12,6 +13,7 @@ pub const PARTNERS: Api = Api {
     surface: Surface::Partners,
     info,
     endpoints: ENDPOINTS,
+    operation_ids: OPERATION_IDS,
     domains: DOMAINS,
     webhooks: Some(webhooks::openapi),
 };
@@ -71,5 +73,7 @@ fn info() -> Value {
         "version": "1",
         "summary": "Crypto trading for partners, versions 1 and 2",
         "description": INTRODUCTION,
+        "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
+        "contact": { "name": "The operator of this service" },
     })
 }

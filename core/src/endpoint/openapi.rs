@@ -10,10 +10,12 @@ mod connectors;
 pub mod doc;
 mod operation;
 mod operators;
+mod plain_form;
 mod security;
 
 use schemars::SchemaGenerator;
 use schemars::generate::{Contract, SchemaSettings};
+use schemars::transform::ReplaceBoolSchemas;
 use serde_json::{Map, Value, json};
 
 use crate::endpoint::Route;
@@ -28,6 +30,8 @@ pub struct Api {
     pub info: fn() -> Value,
     /// The endpoints.
     pub endpoints: &'static [Route],
+    /// Names of operations by method and path; any other is named after its endpoint's type.
+    pub operation_ids: &'static [(&'static str, &'static str)],
     /// The domains, in the order in which they are listed.
     pub domains: &'static [Domain],
     /// Requests that go out, as the document's `webhooks`.
@@ -58,6 +62,8 @@ impl Api {
 struct Schemas {
     answers: SchemaGenerator,
     requests: SchemaGenerator,
+    /// Bodies of requests that are members of the declaration, not a type.
+    bodies: Map<String, Value>,
 }
 
 impl Schemas {
@@ -67,9 +73,25 @@ impl Schemas {
             settings.contract = contract;
             settings.definitions_path = "/components/schemas".into();
             settings.meta_schema = None;
-            SchemaGenerator::new(settings)
+            let mut any = ReplaceBoolSchemas::default();
+            any.skip_additional_properties = true;
+            SchemaGenerator::new(settings.with_transform(any))
         };
-        Self { answers: generator(Contract::Serialize), requests: generator(Contract::Deserialize) }
+        Self {
+            answers: generator(Contract::Serialize),
+            requests: generator(Contract::Deserialize),
+            bodies: Map::new(),
+        }
+    }
+
+    /// A reference to a body, which is kept under the name unless it has one already.
+    fn named(&mut self, name: String, body: Value) -> Value {
+        if body["$ref"].is_string() {
+            return body;
+        }
+        let reference = json!({ "$ref": format!("#/components/schemas/{name}") });
+        self.bodies.insert(name, body);
+        reference
     }
 
     /// `true` if the schema, or the one that it refers to, requires a member.
@@ -83,6 +105,7 @@ impl Schemas {
     fn into_definitions(mut self) -> Map<String, Value> {
         let mut definitions = self.requests.take_definitions(true);
         definitions.extend(self.answers.take_definitions(true));
+        definitions.extend(self.bodies);
         definitions
     }
 }
@@ -97,7 +120,8 @@ pub fn document(api: &Api) -> Value {
         used.extend(domain.map(|domain| domain.module));
         let path = paths.entry(route.path).or_insert_with(|| json!({}));
         let tag = domain.map_or_else(|| (route.type_name)(), |domain| domain.name);
-        path[route.method.as_str().to_lowercase()] = operation::write(route, tag, &mut schemas);
+        path[route.method.as_str().to_lowercase()] =
+            operation::write(api, route, tag, &mut schemas);
     }
     let tags: Vec<_> = api
         .domains
@@ -113,10 +137,23 @@ pub fn document(api: &Api) -> Value {
         "paths": paths,
     });
     if let Some(webhooks) = api.webhooks {
-        document["webhooks"] = webhooks();
+        document["webhooks"] = name_bodies(webhooks(), &mut schemas);
     }
     document["components"] = components(api.surface, schemas);
+    plain_form::rewrite(&mut document);
     document
+}
+
+/// The webhooks with a named schema for what each brings.
+fn name_bodies(mut webhooks: Value, schemas: &mut Schemas) -> Value {
+    for (name, webhook) in webhooks.as_object_mut().into_iter().flatten() {
+        let body = "/post/requestBody/content/application~1json/schema";
+        if let Some(schema) = webhook.pointer_mut(body) {
+            let name = name[..1].to_uppercase() + &name[1..] + "Webhook";
+            *schema = schemas.named(name, schema.take());
+        }
+    }
+    webhooks
 }
 
 fn components(surface: Surface, schemas: Schemas) -> Value {

@@ -78,6 +78,7 @@ impl<T: JsonSchema + Serialize + Send> Respond for Created<T> {
 
 /// An empty object: what was asked for is done, and there is nothing to tell about it.
 #[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "EmptyAnswer")]
 pub struct Done {}
 
 /// 204.

@@ -126,7 +126,7 @@ pub struct NewEvent {
 
 /// An event in the log.
 #[derive(Debug, JsonSchema, Serialize)]
-#[schemars(rename = "Logged")]
+#[schemars(rename = "LoggedEvent")]
 pub struct LoggedEvent {
     /// Also the `webhook-id` of its deliveries.
     id: EventId,

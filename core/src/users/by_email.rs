@@ -57,6 +57,7 @@ impl Endpoint for ExistsV1 {
 
 /// The result: 200 if the address is registered, else 404.
 #[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "EmailAddressCheck")]
 pub struct Existence {
     exists: bool,
 }

@@ -75,6 +75,7 @@ impl Endpoint for V1 {
 /// A user's profile.
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "UserProfile")]
 pub struct Profile {
     email_address: Option<EmailAddress>,
     first_name: Option<String>,

@@ -104,6 +104,7 @@ pub(crate) async fn verify_login(core: &Core, client: &Client, login: Login) -> 
 
 /// A user's token pair.
 #[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "UserSession")]
 pub struct Session {
     uuid: UserId,
     #[serde(flatten)]

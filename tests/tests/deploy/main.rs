@@ -4,6 +4,7 @@
 
 mod compose;
 mod dashboards;
+mod generators;
 mod image;
 mod kubernetes;
 mod package;

@@ -39,13 +39,16 @@ async fn the_pages_work_in_a_browser_and_load_nothing_from_elsewhere() {
 
 async fn docs(browser: &Browser, edge: &Edge) {
     browser.open(&edge.url("/docs")).await;
-    let articles = browser.run("return document.querySelectorAll('main h3').length").await;
-    assert!(articles.as_u64().unwrap() > ENDPOINTS.len() as u64, "{articles}");
+    let rows = browser.run("return document.querySelectorAll('#index li').length").await;
+    assert!(rows.as_u64().unwrap() > ENDPOINTS.len() as u64, "{rows}");
     // The policy lets the one style in.
     let display = browser.run("return getComputedStyle(document.body).display").await;
     assert_eq!(display, "grid");
-    browser.click("nav a[href='#postV1BuyQuote']").await;
-    browser.reaches(&edge.url("/docs#postV1BuyQuote")).await;
+    // And the one script: the index is searched where it stands.
+    browser.enter("#search", "ER006").await;
+    browser.shows("1 found").await;
+    browser.click("nav a[href='/docs/quoteBuy']").await;
+    browser.reaches(&edge.url("/docs/quoteBuy")).await;
     browser.shows("Quote a purchase").await;
 }
 

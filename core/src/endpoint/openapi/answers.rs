@@ -34,7 +34,7 @@ const SHARED: [(u16, &str, Code, &str); 7] = [
 ];
 
 /// Headers by the name of their component: name on the wire, whether numeric, meaning.
-const HEADERS: [(&str, &str, bool, &str); 8] = [
+const HEADERS: [(&str, &str, bool, &str); 7] = [
     ("RequestId", "X-Request-Id", false, "The request's own if it is well formed, else a new one."),
     ("RateLimitPolicy", "RateLimit-Policy", false, "The rates that apply."),
     ("RateLimit", "RateLimit", false, "What is left of them."),
@@ -47,26 +47,25 @@ const HEADERS: [(&str, &str, bool, &str); 8] = [
     ),
     ("CatalogVersion", "X-Catalog-Version", false, "Version of the catalogue that this shows."),
     ("IdempotencyReplayed", "Idempotency-Replayed", false, "`true` on an answer given before."),
-    ("Allow", "Allow", false, "The methods that the path knows."),
 ];
 
 /// The envelope and what is in it.
 pub(super) fn schemas() -> Map<String, Value> {
-    let codes: Vec<_> = Code::ALL
-        .iter()
-        .map(|code| {
-            json!({
-                "const": code.as_str(), "title": code.message(), "description": code.solution()
-            })
-        })
-        .collect();
+    let codes: Vec<_> = Code::ALL.iter().map(|code| code.as_str()).collect();
+    let meanings: Vec<_> =
+        Code::ALL.iter().map(|code| format!("{} {}", code.message(), code.solution())).collect();
     let text = |about: &str| json!({ "type": "string", "description": about });
     let schemas = json!({
-        "Code": { "type": "string", "oneOf": codes },
+        "ErrorCode": {
+            "type": "string",
+            "description": "What happened, as a code that never changes its meaning.",
+            "enum": codes,
+            "x-enum-descriptions": meanings,
+        },
         "Error": {
             "type": "object",
             "properties": {
-                "code": { "$ref": "#/components/schemas/Code" },
+                "code": { "$ref": "#/components/schemas/ErrorCode" },
                 "message": text("What happened. The same for every request with this code."),
                 "solution": text("What to do; it may name the member or the bound."),
                 "field": text("The member of the request that violates the rule, if it is one."),

@@ -170,7 +170,7 @@ impl Kind {
             Self::DecimalOrText => json!({ "type": ["number", "string"] }),
             Self::Integer(min, max) => json!({ "type": "integer", "minimum": min, "maximum": max }),
             Self::Boolean => json!({ "type": "boolean" }),
-            Self::Flag => json!({ "enum": [true, false, 1, 0] }),
+            Self::Flag => json!({ "type": ["boolean", "integer"], "minimum": 0, "maximum": 1 }),
             Self::Tag => json!({ "type": ["string", "integer"] }),
             Self::List(item) => json!({ "type": "array", "items": item.schema() }),
             Self::Map(value) => {
@@ -202,8 +202,9 @@ fn property(member: &Member) -> Value {
 }
 
 fn allow_null(schema: &mut Value) {
-    if let Some(texts) = schema.get_mut("enum").and_then(Value::as_array_mut) {
-        texts.push(Value::Null);
+    if schema.get("enum").is_some() {
+        *schema = json!({ "anyOf": [schema.clone(), { "type": "null" }] });
+        return;
     }
     match schema.get_mut("type") {
         Some(Value::Array(types)) => types.push(json!("null")),

@@ -5,52 +5,46 @@ use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 
 use super::doc::{Doc, Kind, Member};
-use super::{Schemas, answers, connectors, operators, security};
+use super::{Api, Schemas, answers, connectors, operators, security};
 use crate::endpoint::{Body, Cache, Route, Success};
 use crate::http::Surface;
 
-pub(super) fn write(route: &Route, tag: &str, schemas: &mut Schemas) -> Value {
+pub(super) fn write(api: &Api, route: &Route, tag: &str, schemas: &mut Schemas) -> Value {
     let doc = &route.doc;
-    let mut operation = json!({
-        "operationId": operation_id(route),
-        "tags": [tag],
-        "summary": doc.summary,
-    });
-    if !doc.details.is_empty() {
-        operation["description"] = json!(doc.details);
-    }
+    let id = operation_id(api, route);
+    let mut operation = json!({ "operationId": id, "tags": [tag], "summary": doc.summary });
+    operation["description"] = match doc.details {
+        "" => json!(format!("{}.", doc.summary)),
+        details => json!(details),
+    };
     operation["security"] = match route.surface {
-        Surface::Partners => security::alternatives(route),
+        Surface::Partners => security::simplest(route),
         Surface::Operators => operators::alternatives(),
         Surface::Connectors => connectors::alternatives(),
     };
+    if route.surface == Surface::Partners && route.client {
+        operation["x-credentials"] = security::alternatives(route);
+    }
     let parameters = parameters(route);
     if !parameters.is_empty() {
         operation["parameters"] = Value::Array(parameters);
     }
-    if let Some(body) = request_body(route, schemas) {
+    if let Some(body) = request_body(&id, route, schemas) {
         operation["requestBody"] = body;
     }
     operation["responses"] = Value::Object(responses(route, &mut schemas.answers));
     operation
 }
 
-/// `getV2BuyOrdersId`: method, version, path. Of the other APIs the type's name: `readOrder`.
-fn operation_id(route: &Route) -> String {
-    if route.surface != Surface::Partners {
-        let name = (route.type_name)().rsplit("::").next().unwrap_or_default();
-        let (first, rest) = name.split_at_checked(1).unwrap_or((name, ""));
-        return first.to_lowercase() + rest;
+/// The name that the API gives the operation, or the type's: `readOrder`.
+fn operation_id(api: &Api, route: &Route) -> String {
+    let label = format!("{} {}", route.method, route.path);
+    if let Some((_, id)) = api.operation_ids.iter().find(|(known, _)| *known == label) {
+        return (*id).to_owned();
     }
-    let path = route.path.trim_start_matches("/api");
-    let words = path.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-    let mut id = route.method.as_str().to_lowercase();
-    for word in words {
-        let (first, rest) = word.split_at(1);
-        id.push_str(&first.to_uppercase());
-        id.push_str(rest);
-    }
-    id
+    let name = (route.type_name)().rsplit("::").next().unwrap_or_default();
+    let (first, rest) = name.split_at_checked(1).unwrap_or((name, ""));
+    first.to_lowercase() + rest
 }
 
 fn parameters(route: &Route) -> Vec<Value> {
@@ -92,7 +86,7 @@ fn parameter(place: &str, required: bool, member: &Member) -> Value {
     })
 }
 
-fn request_body(route: &Route, schemas: &mut Schemas) -> Option<Value> {
+fn request_body(id: &str, route: &Route, schemas: &mut Schemas) -> Option<Value> {
     let (media_type, required) = match route.body {
         Body::None | Body::Form => return None,
         Body::Json | Body::JsonWithImage(_) => ("application/json", true),
@@ -104,15 +98,11 @@ fn request_body(route: &Route, schemas: &mut Schemas) -> Option<Value> {
             let content: Map<String, Value> = forms.collect();
             return Some(json!({ "required": true, "content": content }));
         }
-        Body::Binary(media_type) => {
-            let content =
-                json!({ media_type: { "schema": { "type": "string", "format": "binary" } } });
-            return Some(json!({ "required": true, "content": content }));
-        }
     };
     let schema = route.doc.body.schema(&mut schemas.requests).unwrap_or_else(|| json!({}));
     let required = required || schemas.requires_members(&schema);
-    let content = with_example(schema, route.doc.request);
+    let name = id[..1].to_uppercase() + &id[1..] + "Request";
+    let content = with_example(schemas.named(name, schema), route.doc.request);
     Some(json!({ "required": required, "content": { media_type: content } }))
 }
 

@@ -15,7 +15,9 @@ pub(super) fn schemes() -> Value {
             "type": "http",
             "scheme": "bearer",
             "bearerFormat": "JWT",
-            "description": "The `token` of `POST /api/v1/authenticate`. It lives an hour.",
+            "description": "The `token` of `POST /api/v1/authenticate`, which lives an hour. Every \
+                            operation that lists it in `x-credentials` takes it in place of an \
+                            API key; exactly one of both per request.",
         },
         "ApiKey": {
             "type": "apiKey",
@@ -27,7 +29,8 @@ pub(super) fn schemes() -> Value {
             "type": "apiKey",
             "in": "header",
             "name": "User-Authorization",
-            "description": "`Bearer ` and the `token` of a user's login. It lives an hour.",
+            "description": "`Bearer ` and the `token` of a user's login, which lives an hour. It proves \
+                            a user in place of an identifier.",
         },
         "UserIdentifier": {
             "type": "apiKey",
@@ -39,7 +42,25 @@ pub(super) fn schemes() -> Value {
     })
 }
 
-/// The alternatives of an endpoint.
+/// The combination that a client sends who knows no other, and what a user adds to it. Programs
+/// that send whatever a document lists would send two credentials of one party otherwise, which is
+/// refused.
+pub(super) fn simplest(route: &Route) -> Value {
+    if !route.client {
+        return json!([]);
+    }
+    match route.user {
+        UserProof::None => json!([{ "ApiKey": [] }]),
+        UserProof::Optional => json!([{ "ApiKey": [] }, { "ApiKey": [], "UserIdentifier": [] }]),
+        UserProof::WithApiKey => {
+            json!([{ "ApiKey": [], "UserIdentifier": [] }, { "ClientToken": [] }])
+        }
+        UserProof::Required => json!([{ "ApiKey": [], "UserIdentifier": [] }]),
+        UserProof::Token => json!([{ "ApiKey": [], "UserToken": [] }]),
+    }
+}
+
+/// All combinations that an endpoint takes.
 pub(super) fn alternatives(route: &Route) -> Value {
     if !route.client {
         return json!([]);

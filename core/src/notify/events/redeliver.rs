@@ -106,6 +106,7 @@ async fn count_pending(tx: &mut Connection, client: ClientId, event: EventId) ->
 
 /// The event and the number of its deliveries.
 #[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "EventRedelivery")]
 pub struct Redelivered {
     #[serde(flatten)]
     event: LoggedEvent,

@@ -28,6 +28,7 @@ pub(crate) fn openapi() -> Value {
     };
     json!({ "event": { "post": {
         "operationId": "receiveEvent",
+        "tags": ["Webhooks"],
         "summary": "Receive an event",
         "description": DETAILS,
         "security": [],

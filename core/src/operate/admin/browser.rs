@@ -32,8 +32,7 @@ pub(super) fn check_origin(head: &Head) -> Result<()> {
 /// # Errors
 /// 415, which names the media type.
 pub(super) fn check_media_type(route: &Route, head: &Head, body: &[u8]) -> Result<()> {
-    let wanted = match &route.body {
-        Body::Binary(media_type) => std::slice::from_ref(media_type),
+    let wanted: &[&str] = match route.body {
         Body::OneOf(media_types) => media_types,
         _ => &["application/json"],
     };

@@ -52,7 +52,7 @@ impl Endpoint for V2 {
 /// A scenario of an order.
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "Scenario")]
+#[schemars(rename = "SandboxScenario")]
 pub struct ListedScenario {
     /// Its name.
     name: &'static str,

@@ -220,7 +220,7 @@ impl CheckoutRow {
 /// The stored checkout.
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "CheckoutCreated")]
+#[schemars(rename = "CreatedCheckout")]
 pub struct Created {
     /// URL to send the user to, unchanged.
     checkout_url: String,

@@ -85,6 +85,7 @@ pub struct SystemInfo {
 
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "WebsiteUrls")]
 struct Urls {
     support: LocalPages,
     faq: LocalPages,
@@ -94,6 +95,7 @@ struct Urls {
 /// Opened with the `token` and `uuid` of a login token as query parameters.
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "SecuredPageUrls")]
 struct PrivateUrls {
     verify_bank_account: LocalPages,
     dca: LocalPages,
@@ -101,6 +103,7 @@ struct PrivateUrls {
 
 /// A page's URL by website locale (`nl-be`).
 #[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "LocalizedPages")]
 struct LocalPages(BTreeMap<String, String>);
 
 impl LocalPages {

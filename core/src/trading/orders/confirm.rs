@@ -194,6 +194,7 @@ impl Confirmed {
 /// The answer of version 1.
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "ConfirmedBuyV1")]
 pub struct ConfirmedV1 {
     order_id: OrderId,
     payment_url: String,
@@ -210,6 +211,7 @@ impl From<Confirmed> for ConfirmedV1 {
 /// The answer of version 2.
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "ConfirmedBuy")]
 pub struct ConfirmedV2 {
     order_id: OrderId,
     payment_url: String,

@@ -166,6 +166,7 @@ impl Endpoint for V2 {
 /// An order in version 1.
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "BuyOrderV1")]
 pub struct OrderV1 {
     id: OrderId,
     date: Timestamp,
@@ -257,6 +258,7 @@ impl From<Order> for OrderV1 {
 /// An order in version 2.
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "BuyOrder")]
 pub struct OrderV2 {
     id: OrderId,
     date: Timestamp,

@@ -217,6 +217,7 @@ pub struct View {
     spread_fee: JsonDecimal,
     single_coin_estimate: JsonDecimal,
     is_estimated_quote: bool,
+    #[schemars(extend("format" = "date-time"))]
     expiry_date: String,
     quote_unconfirmable_reasons: Vec<Reason>,
     source_currency: Arc<Preserialized<CurrencyDetails>>,

@@ -141,7 +141,7 @@ impl Confirm {
 
 /// A sale that stands, now or since an earlier confirm.
 #[derive(Debug, JsonSchema, Serialize)]
-#[schemars(rename = "SellConfirmed")]
+#[schemars(rename = "ConfirmedSell")]
 #[serde(rename_all = "camelCase")]
 pub struct Confirmed {
     order_id: OrderId,

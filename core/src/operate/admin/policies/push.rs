@@ -27,7 +27,7 @@ impl Endpoint for PushPolicy {
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
     const ROLES: &'static [Role] = &[Role::Platform];
     const APPROVAL: bool = true;
-    const BODY: Body = Body::Binary("application/wasm");
+    const BODY: Body = Body::OneOf(&["application/wasm", "application/octet-stream"]);
     const DOC: Doc = Doc {
         summary: "Upload a policy and activate it",
         details: "The body is the component. It is validated with its configuration and activated \
