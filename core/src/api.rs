@@ -3,6 +3,7 @@
 //! over every endpoint read them.
 
 mod connectors_api;
+mod operation_ids;
 mod operators_api;
 mod partners_api;
 
@@ -111,6 +112,8 @@ pub const PAGES: &[Route] = &[
     route::<operate::system::help::Support>(),
     route::<operate::system::help::Faq>(),
     route::<operate::system::docs::Show>(),
+    route::<operate::system::docs::ShowPage>(),
+    route::<operate::system::docs::Llms>(),
 ];
 
 /// Every endpoint of the operators' API.

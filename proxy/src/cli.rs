@@ -36,6 +36,7 @@ use crate::commands::verification_key::VerificationKey;
 use crate::config::Config;
 use crate::demo::Demo;
 use crate::logging;
+use crate::mock::Mock;
 use crate::server;
 use crate::startup_error::StartupError;
 
@@ -60,6 +61,7 @@ pub(crate) enum Command {
     Demo(Demo),
     /// Look for what would stop an edge here.
     Doctor(Doctor),
+    Mock(Mock),
     #[command(subcommand)]
     Config(ConfigCommand),
     #[command(subcommand)]
@@ -134,6 +136,7 @@ impl Command {
             Self::Archive(command) => command.run(),
             Self::Demo(command) => command.run(),
             Self::Doctor(command) => command.run(),
+            Self::Mock(command) => command.run(),
             Self::Config(command) => command.run(),
             Self::Partner(command) => command.run(),
             Self::Key(command) => command.run(),

@@ -10,6 +10,7 @@ mod config;
 mod demo;
 mod gateway;
 mod logging;
+mod mock;
 mod operator;
 mod output;
 mod server;

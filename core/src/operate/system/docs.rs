@@ -1,19 +1,20 @@
-//! `GET /docs`: the OpenAPI document as an HTML page, rendered here, without scripts or external
-//! resources.
+//! The documentation at `/docs`: guides, a page for each operation, errors, models, and files for
+//! tools. Everything is made once, from the OpenAPI document and the guides beside this file.
 
 mod curl;
-mod page;
+mod guides;
+mod layout;
+mod postman;
+mod reference;
+mod samples;
 mod schema;
-mod walk;
+mod site;
 
-use std::sync::{LazyLock, OnceLock};
+use std::sync::OnceLock;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use bytes::Bytes;
 use http::{Method, StatusCode};
-use ring::digest;
 
+use self::site::Site;
 use crate::Core;
 use crate::auth::caller::Anyone;
 use crate::endpoint::{Cache, Endpoint};
@@ -21,7 +22,7 @@ use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
 
-/// The page. It has no version: the operations that it describes have.
+/// The start page.
 pub struct Show;
 
 impl Endpoint for Show {
@@ -38,65 +39,138 @@ impl Endpoint for Show {
     }
 
     async fn call(core: &Core, _: Anyone, (): ()) -> Result<Reply> {
-        static PAGE: OnceLock<Bytes> = OnceLock::new();
-        let document = core.partners_api.document();
-        let page = PAGE.get_or_init(|| page::render(document).into_string().into());
-        let media_type = "text/html; charset=utf-8";
-        let mut reply = Reply::with_body(StatusCode::OK, media_type, page.clone());
-        reply.set("content-security-policy", &POLICY);
-        reply.set("referrer-policy", "no-referrer");
-        reply.set("x-content-type-options", "nosniff");
-        reply.set("x-frame-options", "DENY");
-        Ok(reply)
+        answer(core, "")
     }
 }
 
-/// The content security policy: no scripts, no loading, one inline style by its digest.
-static POLICY: LazyLock<String> = LazyLock::new(|| {
-    let style = STANDARD.encode(digest::digest(&digest::SHA256, page::STYLE.as_bytes()));
-    format!(
-        "default-src 'none'; style-src 'sha256-{style}'; form-action 'none'; base-uri 'none'; \
-         frame-ancestors 'none'"
-    )
-});
+/// Any other page or file.
+pub struct ShowPage;
+
+impl Endpoint for ShowPage {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/docs/{page}";
+    const ERRORS: &'static [Code] = &[];
+    const CACHE: Cache = Cache::Revalidate;
+    type Caller = Anyone;
+    type Request = String;
+    type Response = Reply;
+
+    fn read(input: &Input, _: &Anyone) -> Result<String> {
+        Ok(input.param("page").to_owned())
+    }
+
+    async fn call(core: &Core, _: Anyone, page: String) -> Result<Reply> {
+        answer(core, &page)
+    }
+}
+
+/// The documentation as a text for language models.
+pub struct Llms;
+
+impl Endpoint for Llms {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/llms.txt";
+    const ERRORS: &'static [Code] = &[];
+    const CACHE: Cache = Cache::Revalidate;
+    type Caller = Anyone;
+    type Request = ();
+    type Response = Reply;
+
+    fn read(_: &Input, _: &Anyone) -> Result<()> {
+        Ok(())
+    }
+
+    async fn call(core: &Core, _: Anyone, (): ()) -> Result<Reply> {
+        answer(core, "llms.txt")
+    }
+}
+
+fn answer(core: &Core, name: &str) -> Result<Reply> {
+    static SITE: OnceLock<Site> = OnceLock::new();
+    let site = SITE.get_or_init(|| Site::new(core.partners_api));
+    let (media_type, content) = site.file(name).ok_or(Code::RouteNotFound)?;
+    let mut reply = Reply::with_body(StatusCode::OK, media_type, content);
+    reply.set("content-security-policy", &layout::POLICY);
+    reply.set("referrer-policy", "no-referrer");
+    reply.set("x-content-type-options", "nosniff");
+    reply.set("x-frame-options", "DENY");
+    Ok(reply)
+}
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::api::{ENDPOINTS, PARTNERS_API};
 
-    fn text() -> String {
-        page::render(PARTNERS_API.document()).into_string()
+    /// Largest page, in bytes before compression: a page of text shrinks to a fifth or less.
+    const PAGE_BYTES_MAX: usize = 400 * 1024;
+
+    fn pages() -> BTreeMap<String, String> {
+        let site = Site::new(&PARTNERS_API);
+        let text = |content: &[u8]| String::from_utf8(content.to_vec()).unwrap();
+        site.files().map(|(name, (_, content))| (name.clone(), text(content))).collect()
     }
 
     #[test]
-    fn every_endpoint_has_its_place() {
-        let page = text();
+    fn every_endpoint_has_a_page_with_six_languages() {
+        let pages = pages();
         for route in ENDPOINTS {
-            let heading = format!("<code>{}</code>", route.path);
-            assert!(page.contains(&heading), "{route:?}");
+            let path = format!("<code>{}</code>", route.path);
+            let found = pages.values().find(|page| {
+                page.contains(&format!(
+                    "<span class=\"method\">{}</span>{path}",
+                    route.method.as_str().to_lowercase()
+                ))
+            });
+            let page = found.unwrap_or_else(|| panic!("{route:?} has no page"));
+            for language in ["curl", "Python", "TypeScript", "Go", "Rust", "PHP"] {
+                assert!(page.contains(&format!("<summary>{language}</summary>")), "{route:?}");
+            }
         }
     }
 
     #[test]
-    fn every_link_leads_to_a_place_on_the_page() {
-        let page = text();
+    fn every_link_leads_to_a_page_and_a_place_on_it() {
+        let pages = pages();
         let mut links = 0;
-        for target in page.split("href=\"#").skip(1).filter_map(|rest| rest.split('"').next()) {
-            assert!(page.contains(&format!("id=\"{target}\"")), "#{target}");
-            links += 1;
+        for (name, page) in &pages {
+            let targets = page.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next());
+            for target in targets.filter(|target| !matches!(*target, "/openapi.json" | "/llms.txt"))
+            {
+                let (path, place) = target.split_once('#').unwrap_or((target, ""));
+                let linked = path.strip_prefix("/docs").map(|rest| rest.trim_start_matches('/'));
+                let linked = linked.and_then(|linked| pages.get(linked));
+                let linked = linked.unwrap_or_else(|| panic!("{name}: {target}"));
+                assert!(
+                    place.is_empty() || linked.contains(&format!("id=\"{place}\"")),
+                    "{target}"
+                );
+                links += 1;
+            }
         }
-        assert!(links > ENDPOINTS.len());
+        assert!(links > 50 * ENDPOINTS.len());
     }
 
     #[test]
-    fn nothing_runs_or_is_loaded() {
-        let page = text();
-        for forbidden in ["<script", "src=", "style=", "@import", "url("] {
-            assert!(!page.contains(forbidden), "{forbidden}");
+    fn every_code_has_a_place_on_the_start_page_and_among_the_errors() {
+        let pages = pages();
+        for code in Code::ALL {
+            for page in ["", "errors"] {
+                assert!(pages[page].contains(&format!("id=\"{}\"", code.as_str())), "{code:?}");
+            }
         }
-        let style = page.split("<style>").nth(1).unwrap().split("</style>").next().unwrap();
-        let digest = STANDARD.encode(digest::digest(&digest::SHA256, style.as_bytes()));
-        assert!(POLICY.contains(&format!("style-src 'sha256-{digest}'")));
+    }
+
+    #[test]
+    fn pages_are_small_and_load_nothing() {
+        for (name, page) in pages() {
+            assert!(page.len() <= PAGE_BYTES_MAX, "{name} has {} bytes", page.len());
+            for forbidden in [" src=", " style=", "@import", "url("] {
+                let is_page = page.starts_with("<!DOCTYPE");
+                assert!(!is_page || !page.contains(forbidden), "{name}: {forbidden}");
+            }
+        }
     }
 }

@@ -8,7 +8,7 @@ const COMPONENTS: &str = "#/components/schemas/";
 /// A schema's type, enumerated values and bounds, in a few words; components are links.
 pub(super) fn kind(schema: &Value) -> Markup {
     if let Some(name) = schema["$ref"].as_str().and_then(|target| target.strip_prefix(COMPONENTS)) {
-        return html! { a href={ "#schema-" (name) } { (name) } };
+        return html! { a href={ "/docs/models#" (name) } { (name) } };
     }
     if let Some(values) = schema["enum"].as_array() {
         return html! {
@@ -32,8 +32,8 @@ pub(super) fn kind(schema: &Value) -> Markup {
     if schema["items"].is_object() {
         return html! { "list of " (kind(&schema["items"])) };
     }
-    let values = schema["patternProperties"].as_object().and_then(|by| by.values().next());
-    if let Some(values) = values.or_else(|| schema.get("additionalProperties")) {
+    let values = schema.get("additionalProperties").filter(|values| values.is_object());
+    if let Some(values) = values.filter(|_| !schema["properties"].is_object()) {
         return html! { "object by name of " (kind(values)) };
     }
     html! { (types(schema)) (bounds(schema)) (known(schema)) }
@@ -95,7 +95,7 @@ pub(super) fn table(schema: &Value) -> Markup {
                             (kind(member))
                             @if !required.iter().any(|known| known == name) { i { ", optional" } }
                         }
-                        td { (super::page::text(&member["description"])) }
+                        td { (super::reference::text(&member["description"])) }
                     }
                     @if member["properties"].is_object() {
                         tr { td {} td colspan="2" { (table(member)) } }
@@ -113,8 +113,8 @@ pub(super) fn table(schema: &Value) -> Markup {
                 @for choice in choices {
                     tr {
                         th scope="row" { code { (plain(&choice["const"])) } }
-                        td { (super::page::text(&choice["title"])) }
-                        td { (super::page::text(&choice["description"])) }
+                        td { (super::reference::text(&choice["title"])) }
+                        td { (super::reference::text(&choice["description"])) }
                     }
                 }
             }

@@ -1,0 +1,223 @@
+//! Requests of an operation in the languages that partners write.
+
+use serde_json::Value;
+
+use super::curl;
+
+/// A request as every language needs it.
+struct Call<'a> {
+    method: String,
+    /// Path and query, with `{name}` for what only the reader knows.
+    target: String,
+    headers: Vec<(&'static str, &'static str)>,
+    body: Option<&'a Value>,
+}
+
+/// The operation's request by language: name, and code.
+pub(super) fn all(method: &str, path: &str, operation: &Value) -> Vec<(&'static str, String)> {
+    let body = &operation["requestBody"]["content"]["application/json"]["example"];
+    let call = Call {
+        method: method.to_uppercase(),
+        target: format!("{path}{}", query(operation)),
+        headers: credentials(operation),
+        body: Some(body).filter(|body| !body.is_null()),
+    };
+    vec![
+        ("curl", curl::command(method, path, operation)),
+        ("Python", python(&call)),
+        ("TypeScript", typescript(&call)),
+        ("Go", go(&call)),
+        ("Rust", rust(&call)),
+        ("PHP", php(&call)),
+    ]
+}
+
+/// Required parameters of the query.
+fn query(operation: &Value) -> String {
+    let parameters = operation["parameters"].as_array().into_iter().flatten();
+    let required = parameters.filter(|p| p["in"] == "query" && p["required"] == true);
+    let pairs: Vec<_> = required
+        .filter_map(|parameter| parameter["name"].as_str())
+        .map(|name| format!("{name}={{{name}}}"))
+        .collect();
+    if pairs.is_empty() { String::new() } else { format!("?{}", pairs.join("&")) }
+}
+
+/// Headers with the environment variables that hold them.
+fn credentials(operation: &Value) -> Vec<(&'static str, &'static str)> {
+    let ways = operation["security"].as_array().into_iter().flatten();
+    let last = ways.filter_map(Value::as_object).rfind(|way| way.contains_key("ApiKey"));
+    let names = last.into_iter().flat_map(|way| way.keys());
+    names
+        .filter_map(|name| match name.as_str() {
+            "ApiKey" => Some(("X-Api-Key", "API_KEY")),
+            "UserToken" => Some(("User-Authorization", "USER_AUTHORIZATION")),
+            "UserIdentifier" => Some(("User-Identifier", "USER_IDENTIFIER")),
+            _ => None,
+        })
+        .collect()
+}
+
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default()
+}
+
+/// The names in braces of a target.
+fn placeholders(target: &str) -> Vec<&str> {
+    target.split('{').skip(1).filter_map(|rest| rest.split('}').next()).collect()
+}
+
+fn snake(name: &str) -> String {
+    let mut text = String::new();
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() {
+            text.push('_');
+        }
+        text.push(letter.to_ascii_lowercase());
+    }
+    text
+}
+
+fn python(call: &Call<'_>) -> String {
+    let mut target = call.target.clone();
+    for name in placeholders(&call.target) {
+        target = target.replace(&format!("{{{name}}}"), &format!("{{{}}}", snake(name)));
+    }
+    let headers: Vec<_> = call
+        .headers
+        .iter()
+        .map(|(name, variable)| format!("\"{name}\": os.environ[\"{variable}\"]"))
+        .collect();
+    let mut code = String::from("import os, json\nimport requests\n\n");
+    code += &format!("answer = requests.request(\n    \"{}\",\n", call.method);
+    code += &format!("    f\"{{os.environ['BASE']}}{target}\",\n");
+    code += &format!("    headers={{{}}},\n", headers.join(", "));
+    if let Some(body) = call.body {
+        let body = pretty(body).replace("\\", "\\\\").replace("\"\"\"", "\\\"\\\"\\\"");
+        code += &format!("    json=json.loads(\"\"\"{body}\"\"\"),\n");
+    }
+    code + "    timeout=30,\n)\nanswer.raise_for_status()\nprint(answer.text)"
+}
+
+fn typescript(call: &Call<'_>) -> String {
+    let target = call.target.replace('{', "${");
+    let mut headers: Vec<_> = call
+        .headers
+        .iter()
+        .map(|(name, variable)| format!("    \"{name}\": process.env.{variable}!,\n"))
+        .collect();
+    let mut body = String::new();
+    if let Some(value) = call.body {
+        headers.push("    \"Content-Type\": \"application/json\",\n".to_owned());
+        body = format!("  body: JSON.stringify({}),\n", pretty(value).replace('\n', "\n  "));
+    }
+    format!(
+        "const answer = await fetch(`${{process.env.BASE}}{target}`, {{\n  method: \"{}\",\n  \
+         headers: {{\n{}  }},\n{body}}});\nif (!answer.ok) throw new Error(await answer.text());\n\
+         console.log(await answer.json());",
+        call.method,
+        headers.concat(),
+    )
+}
+
+fn go(call: &Call<'_>) -> String {
+    let mut target = format!("\"{}\"", call.target);
+    for name in placeholders(&call.target) {
+        target = target.replace(&format!("{{{name}}}"), &format!("\" + {name} + \""));
+    }
+    let target = target.replace(" + \"\"", "");
+    let body = call.body.map_or("nil".to_owned(), |body| {
+        format!("strings.NewReader(`{}`)", pretty(body).replace('`', "\\u0060"))
+    });
+    let mut code = format!(
+        "request, err := http.NewRequest(\"{}\", os.Getenv(\"BASE\") + {target}, {body})\n\
+         if err != nil {{\n\treturn err\n}}\n",
+        call.method
+    );
+    for (name, variable) in &call.headers {
+        code += &format!("request.Header.Set(\"{name}\", os.Getenv(\"{variable}\"))\n");
+    }
+    if call.body.is_some() {
+        code += "request.Header.Set(\"Content-Type\", \"application/json\")\n";
+    }
+    code + "answer, err := http.DefaultClient.Do(request)\nif err != nil {\n\treturn err\n}\n\
+            defer answer.Body.Close()\n_, err = io.Copy(os.Stdout, answer.Body)\nreturn err"
+}
+
+fn rust(call: &Call<'_>) -> String {
+    let mut target = call.target.clone();
+    for name in placeholders(&call.target) {
+        target = target.replace(&format!("{{{name}}}"), &format!("{{{}}}", snake(name)));
+    }
+    let mut code = format!(
+        "let base = std::env::var(\"BASE\")?;\nlet answer = reqwest::Client::new()\n    \
+         .request(reqwest::Method::{}, format!(\"{{base}}{target}\"))\n",
+        call.method
+    );
+    for (name, variable) in &call.headers {
+        code += &format!("    .header(\"{name}\", std::env::var(\"{variable}\")?)\n");
+    }
+    if let Some(body) = call.body {
+        let body = pretty(body).replace('\n', "\n    ");
+        code += &format!("    .json(&serde_json::json!({body}))\n");
+    }
+    code + "    .send()\n    .await?\n    .error_for_status()?;\nprintln!(\"{}\", answer.text().await?);"
+}
+
+fn php(call: &Call<'_>) -> String {
+    let target = call.target.replace('{', "{$");
+    let mut headers: Vec<_> = call
+        .headers
+        .iter()
+        .map(|(name, variable)| format!("        '{name}: ' . getenv('{variable}'),\n"))
+        .collect();
+    let mut body = String::new();
+    if let Some(value) = call.body {
+        headers.push("        'Content-Type: application/json',\n".to_owned());
+        body = format!("    CURLOPT_POSTFIELDS => <<<'JSON'\n{}\nJSON,\n", pretty(value));
+    }
+    format!(
+        "$request = curl_init(getenv('BASE') . \"{target}\");\ncurl_setopt_array($request, [\n    \
+         CURLOPT_CUSTOMREQUEST => '{}',\n    CURLOPT_RETURNTRANSFER => true,\n    \
+         CURLOPT_HTTPHEADER => [\n{}    ],\n{body}]);\n$answer = curl_exec($request);\n\
+         if (curl_getinfo($request, CURLINFO_RESPONSE_CODE) >= 400) {{ throw new Exception($answer); }}\n\
+         print_r(json_decode($answer, true));",
+        call.method,
+        headers.concat(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_language_says_method_path_credentials_and_body() {
+        let operation = json!({
+            "security": [{ "ApiKey": [], "UserIdentifier": [] }],
+            "parameters": [{ "in": "query", "name": "emailAddress", "required": true }],
+            "requestBody": { "content": { "application/json": { "example": { "name": "Ada" } } } },
+        });
+        let samples = all("patch", "/plans/{code}", &operation);
+        assert_eq!(samples.len(), 6);
+        for (language, code) in samples {
+            for part in ["PATCH", "/plans/", "X-Api-Key", "User-Identifier", "Ada"] {
+                assert!(code.contains(part), "{language} lacks {part}: {code}");
+            }
+        }
+    }
+
+    #[test]
+    fn placeholders_become_variables() {
+        let operation = json!({ "security": [] });
+        let samples = all("get", "/plans/{planCode}/days", &operation);
+        let code = |language| &samples.iter().find(|(name, _)| *name == language).unwrap().1;
+        assert!(code("Python").contains("/plans/{plan_code}/days"));
+        assert!(code("TypeScript").contains("/plans/${planCode}/days"));
+        assert!(code("Go").contains("\"/plans/\" + planCode + \"/days\""));
+        assert!(code("Rust").contains("/plans/{plan_code}/days"));
+        assert!(code("PHP").contains("/plans/{$planCode}/days"));
+    }
+}
