@@ -6,6 +6,7 @@ pub mod openapi;
 pub(crate) mod private_api;
 mod respond;
 pub mod router;
+mod text_amounts;
 
 use std::sync::Arc;
 

@@ -56,7 +56,8 @@ token in `Authorization: Bearer`. Where a user is concerned it proves the user t
 own linked identifier in `User-Identifier`, or the token of a login in `User-Authorization: Bearer`. \
 Each operation lists the combinations that it takes; a credential that is missing or wrong is \
 refused with status 400 and a code of the ER700s (user) or ER800s (client).\n\n\
-Amounts are JSON numbers to be read as exact decimals, never through a binary float. Times are \
+Amounts are JSON numbers to be read as exact decimals, never through a binary float; with \
+`Prefer: money=string` they are strings, and the answer says `Preference-Applied: money=string`. Times are \
 RFC 3339 in UTC. Unknown members of a request are ignored. Errors come in one envelope keyed by \
 code; a request that is wrong in several ways is told all of them at once. Every answer carries \
 `X-Request-Id`: name it when you ask for support.\n\n\

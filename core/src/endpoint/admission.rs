@@ -10,7 +10,7 @@ use crate::Core;
 use crate::auth::caller::{Client, Credential};
 use crate::auth::client_credentials;
 use crate::endpoint::router::Found;
-use crate::endpoint::{Body, Bucket, Cache, Route};
+use crate::endpoint::{Body, Bucket, Cache, Route, text_amounts};
 use crate::http::reply::{Reply, entity_tag};
 use crate::http::request::BODY_BYTES_MAX;
 use crate::http::request::{Entity, Head, Input};
@@ -121,6 +121,7 @@ impl Core {
     ) -> Reply {
         let request_id = head.request_id.clone();
         let if_none_match = head.headers.get(IF_NONE_MATCH).cloned();
+        let spells_amounts = text_amounts::wanted(&head.headers);
         let (body, upload) = match body.into() {
             Entity::Bytes(bytes) => (bytes, None),
             Entity::Upload(upload) => (upload.text.clone(), Some(upload)),
@@ -141,6 +142,9 @@ impl Core {
         let mut reply = result.unwrap_or_else(|error| error.reply(&request_id));
         for code in reply.codes.iter().filter(|code| !admission.route.declares(**code)) {
             tracing::error!(route = ?admission.route, code = code.as_str(), "undeclared code");
+        }
+        if spells_amounts {
+            text_amounts::apply(self.partners_api, admission.route, &mut reply);
         }
         if admission.route.cache == Cache::Revalidate && reply.status == StatusCode::OK {
             let asked = if_none_match.as_ref().and_then(|value| value.to_str().ok());

@@ -296,3 +296,26 @@ async fn every_quote_is_another_token() {
     let (one, two) = (bought(&acme, json!({})).await, bought(&acme, json!({})).await);
     assert_ne!(one["quote"], two["quote"]);
 }
+
+#[tokio::test]
+async fn amounts_are_strings_for_whoever_prefers_it() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let prices = acme.get("/api/v2/prices").await;
+    let asked = acme.request(http::Method::GET, "/api/v2/prices").header("prefer", "money=string");
+    let spelt = asked.send().await;
+    assert_eq!(spelt.assert_status(200).header("preference-applied"), Some("money=string"));
+    assert_eq!(spelt.header("vary"), Some("Prefer"));
+    assert_ne!(spelt.header("etag"), prices.header("etag"));
+    assert!(prices.header("preference-applied").is_none());
+    let (plain, spelt) = (prices.json(), spelt.json());
+    let mut amounts = 0;
+    for (pair, sides) in plain.as_object().unwrap() {
+        for (name, amount) in sides.as_object().unwrap().iter().filter(|(_, it)| it.is_number()) {
+            let text = spelt[pair][name].as_str().unwrap_or_else(|| panic!("{pair} {name}"));
+            assert_eq!(text, amount.to_string(), "{pair} {name}");
+            amounts += 1;
+        }
+    }
+    assert!(amounts > 0);
+}
