@@ -31,6 +31,7 @@ th{font-weight:600}\
 tbody th,tr th[scope]{font-weight:normal}\
 summary{cursor:pointer;padding:.25rem 0}\
 label{display:grid;gap:.25rem}\
+[hidden]{display:none}\
 input{font:inherit;padding:.5rem;border:1px solid;border-radius:.375rem;background:transparent;color:inherit}\
 .quiet{font-size:.9rem;opacity:.85}\
 .method{font-weight:bold;text-transform:uppercase;margin-right:.5rem}\
