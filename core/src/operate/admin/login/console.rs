@@ -12,7 +12,7 @@ use super::session::{Session, cookie, set_cookie};
 use super::{Attempt, permitted, refused};
 use crate::Core;
 use crate::auth::oidc::{LoginState, PendingLogin, Provider, Refusal};
-use crate::http::html::render_page;
+use crate::http::html::shell::Shell;
 use crate::http::reply::Reply;
 use crate::http::request::Head;
 use crate::operate::admin::browser::check_origin;
@@ -91,11 +91,11 @@ async fn finish(core: &Core, provider: &Provider, head: &Head) -> Result<Reply> 
     permitted(core, &person).await?;
     let session = Session::begin(core, &person, provider.session_seconds()).await?;
     let page = html! {
-        h1 { "You are logged in" }
         p { "As " strong { (person.name) } "." }
         p { a.button href="/console/session" { "Go on" } }
     };
-    let mut reply = render_page(StatusCode::OK, "You are logged in", &page, None);
+    let shell = Shell { name: "Console", navigation: &[], current: "/console", account: html! {} };
+    let mut reply = shell.render(StatusCode::OK, "You are logged in", &page);
     reply.headers.append(SET_COOKIE, session);
     reply.headers.append(SET_COOKIE, set_cookie(core, (PENDING, ""), FOLDER, ("Lax", 0))?);
     Ok(reply)
