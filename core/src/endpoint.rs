@@ -1,6 +1,7 @@
 //! The declaration of an endpoint, and the run of one request through it.
 
 pub mod admission;
+pub mod fault;
 mod idempotency;
 pub mod openapi;
 pub(crate) mod private_api;
@@ -27,7 +28,7 @@ use crate::http::Surface;
 use crate::http::fields::{self, strict};
 use crate::http::reply::Reply;
 use crate::http::request::{BODY_BYTES_MAX, Input};
-use crate::platform::error::{Code, Result};
+use crate::platform::error::{Code, Error, Result};
 use crate::tenancy::tenants::Scope;
 
 /// One method and path of one API version, of the partners' API or the operators'.
@@ -214,7 +215,8 @@ pub struct Route {
     handle: Handle,
 }
 
-type Handle = fn(Arc<Core>, Option<Client>, Input) -> BoxFuture<'static, Result<Reply>>;
+type Handle =
+    fn(Arc<Core>, Option<Client>, Input, Option<Error>) -> BoxFuture<'static, Result<Reply>>;
 
 impl std::fmt::Debug for Route {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -297,7 +299,8 @@ impl Route {
         client: Option<Client>,
         input: Input,
     ) -> BoxFuture<'static, Result<Reply>> {
-        (self.handle)(core, client, input)
+        let fault = fault::wanted(self, client.as_ref(), &input.head.headers);
+        (self.handle)(core, client, input, fault)
     }
 }
 
@@ -327,8 +330,8 @@ pub const fn route<E: Endpoint>() -> Route {
         doc: E::DOC,
         successes: E::Response::successes,
         type_name: std::any::type_name::<E>,
-        handle: |core, client, input| {
-            Box::pin(async move { respond::<E>(&core, client, input).await })
+        handle: |core, client, input, fault| {
+            Box::pin(async move { respond::<E>(&core, client, input, fault).await })
         },
     }
 }
@@ -337,6 +340,7 @@ async fn respond<E: Endpoint>(
     core: &Core,
     client: Option<Client>,
     mut input: Input,
+    fault: Option<Error>,
 ) -> Result<Reply> {
     input.document = E::BODY.parse(&input.body)?;
     let claimant = client.as_ref().map(Client::id);
@@ -352,18 +356,25 @@ async fn respond<E: Endpoint>(
         Claim::Claimed(key) => Some(key),
         Claim::Answered(reply) => return Ok(reply),
     };
-    let result = match E::read(&input, &caller) {
-        Ok(request) => match E::hold(core, &input, &caller, &request).await {
-            Ok(None) => E::call_with_key(core, caller, request, key.as_ref())
-                .await
-                .and_then(Respond::respond),
-            Ok(Some(reply)) => Ok(reply),
-            Err(error) => Err(error),
-        },
-        Err(error) => Err(error),
-    };
+    let result = carry_out::<E>(core, (&input, caller), key.as_ref(), fault).await;
     match key {
         Some(key) => key.settle(core, result, &input.head.request_id).await,
         None => result,
     }
+}
+
+async fn carry_out<E: Endpoint>(
+    core: &Core,
+    (input, caller): (&Input, E::Caller),
+    key: Option<&ClaimedKey>,
+    fault: Option<Error>,
+) -> Result<Reply> {
+    let request = E::read(input, &caller)?;
+    if let Some(fault) = fault {
+        return Err(fault);
+    }
+    if let Some(reply) = E::hold(core, input, &caller, &request).await? {
+        return Ok(reply);
+    }
+    E::call_with_key(core, caller, request, key).await.and_then(Respond::respond)
 }

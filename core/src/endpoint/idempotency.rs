@@ -176,9 +176,7 @@ impl ClaimedKey {
             Ok(reply) if self.saved.load(Ordering::Relaxed) => return Ok(reply),
             Err(_) if self.lost.load(Ordering::Relaxed) => return self.find_answer(core).await,
             Ok(reply) => reply,
-            Err(error @ Error::Refused(_)) if !error.is(Code::RateLimited) => {
-                error.reply(request_id)
-            }
+            Err(error) if error.is_final() => error.reply(request_id),
             Err(error) => {
                 self.release(core).await;
                 return Err(error);

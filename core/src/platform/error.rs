@@ -179,6 +179,16 @@ impl Error {
         refusal.into()
     }
 
+    /// A refusal that the sandbox simulates, with the seconds to wait where its status has them.
+    pub(crate) fn simulated(code: Code, status: StatusCode) -> Self {
+        let mut refusal = Refusal::new();
+        refusal.add(code, Some("simulated".into()));
+        refusal.status = Some(status);
+        let can_wait = matches!(status.as_u16(), 429 | 503);
+        refusal.retry_after_seconds = can_wait.then_some(UNAVAILABLE_RETRY_SECONDS);
+        refusal.into()
+    }
+
     /// Code 920 with the limit that ran out, by the name of its bucket, and the seconds to wait.
     pub fn rate_limited(bucket: &'static str, decision: Decision) -> Self {
         let mut refusal = Refusal::new();
@@ -206,6 +216,12 @@ impl Error {
     /// True if a dependency is down or overloaded.
     pub fn is_unavailable(&self) -> bool {
         matches!(self, Self::Failed(failure) if failure.unavailable)
+    }
+
+    /// True for a refusal that the same request would meet again: no rate, and no fault of ours.
+    pub(crate) fn is_final(&self) -> bool {
+        let Self::Refused(refusal) = self else { return false };
+        !refusal.has(Code::RateLimited) && !refusal.status().is_server_error()
     }
 
     /// True if a lock was not free in time.

@@ -9,16 +9,16 @@ use jsonschema::Validator;
 use rampart_core::api::PARTNERS_API;
 use rampart_core::auth::caller::UserProof;
 use rampart_core::endpoint::Route;
+use rampart_core::endpoint::fault::{self, SCENARIO};
 use rampart_core::endpoint::router::Found;
 use rampart_core::http::reply::Reply;
 use rampart_core::platform::error::{Code, Error};
+use rampart_core::trading::orders::status::OrderStatus;
 use serde_json::{Value, json};
 use url::form_urlencoded;
 
 use crate::startup_error::StartupError;
 
-/// Header by which a request asks for an error, such as `ER008`.
-const SCENARIO: &str = "x-rampart-scenario";
 /// Violations of a body that an answer names.
 const VIOLATIONS_MAX: usize = 8;
 /// Seconds after which a client may try again, in answers that say so.
@@ -77,7 +77,7 @@ impl Contract {
             Found::Nothing => return refused(Code::RouteNotFound.into()),
         };
         if let Some(scenario) = head.headers.get(SCENARIO) {
-            return play(route, scenario.to_str().unwrap_or_default());
+            return play(route, operation, scenario.to_str().unwrap_or_default());
         }
         if let Err(error) = check_credentials(route, &head.headers) {
             return refused(error);
@@ -136,6 +136,14 @@ impl Operation {
         if violations.is_empty() { Ok(()) } else { Err(malformed(violations.join("; "))) }
     }
 
+    /// The success with an order in this state; `None` if the answer is no order.
+    fn in_state(&self, status: OrderStatus) -> Option<Reply> {
+        let mut example: Value = serde_json::from_slice(self.answer.as_ref()?).ok()?;
+        OrderStatus::from_name(example.get("status")?.as_str()?)?;
+        example["status"] = status.as_str().into();
+        Some(Reply::with_body(self.status, "application/json", example.to_string().into()))
+    }
+
     fn success(&self) -> Reply {
         match &self.answer {
             Some(body) => Reply::with_body(self.status, "application/json", body.clone()),
@@ -188,17 +196,20 @@ fn validator(document: &Value, schema: &Value) -> Result<Validator, StartupError
         .map_err(|e| StartupError::new("the document has a broken schema", &e))
 }
 
-/// The error that a scenario asks for, with the status that the operation declares for it.
-fn play(route: &Route, scenario: &str) -> Reply {
-    let Some(code) = Code::ALL.iter().find(|code| code.as_str() == scenario) else {
-        let detail = "X-Rampart-Scenario: a code such as ER008";
+/// The error that a scenario asks for, with the status that it names or that the operation declares
+/// for it; or the order in the state that it asks for.
+fn play(route: &Route, operation: &Operation, scenario: &str) -> Reply {
+    if let Some(reply) = OrderStatus::from_name(scenario).and_then(|to| operation.in_state(to)) {
+        return reply;
+    }
+    let Some((code, named)) = fault::parse(scenario) else {
+        let detail = "X-Rampart-Scenario: a code such as ER008, or an order's state";
         return refused(Error::with_detail(Code::RequestMalformed, detail));
     };
-    let mut reply = refused((*code).into());
-    let declared = route.doc.also.iter().find(|(_, also)| also == code);
-    if let Some(status) = declared.and_then(|(status, _)| StatusCode::from_u16(*status).ok()) {
-        reply.status = status;
-    }
+    let mut reply = refused(code.into());
+    let declared = route.doc.also.iter().find(|(_, also)| *also == code);
+    let declared = declared.and_then(|(status, _)| StatusCode::from_u16(*status).ok());
+    reply.status = declared.filter(|_| !scenario.contains(' ')).unwrap_or(named);
     if matches!(reply.status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
         reply.set("retry-after", RETRY_AFTER_SECONDS);
     }
@@ -326,13 +337,21 @@ mod tests {
     #[test]
     fn a_scenario_is_answered_with_its_code_and_status() {
         for known in Code::ALL {
-            let scenario = (SCENARIO, known.as_str());
+            let scenario = ("x-rampart-scenario", known.as_str());
             let reply = ask("GET", "/api/v2/prices", &[KEY, scenario], "");
             assert_eq!(code(&reply), known.as_str());
             assert_eq!(reply.status.as_u16(), known.status());
         }
-        let unknown = ask("GET", "/api/v2/prices", &[KEY, (SCENARIO, "ER000")], "");
-        assert_eq!(code(&unknown), "ER048");
+        let ask =
+            |path, scenario| ask("GET", path, &[KEY, USER, ("x-rampart-scenario", scenario)], "");
+        assert_eq!(code(&ask("/api/v2/prices", "ER000")), "ER048");
+        assert_eq!(ask("/api/v2/prices", "ER999 503").status, StatusCode::SERVICE_UNAVAILABLE);
+        for status in OrderStatus::ALL {
+            let reply = ask("/api/v2/buy/orders/7", status.as_str());
+            let order: Value = serde_json::from_slice(&reply.body).unwrap();
+            assert_eq!((reply.status, &order["status"]), (StatusCode::OK, &json!(status.as_str())));
+            assert_eq!(code(&ask("/api/v2/prices", status.as_str())), "ER048");
+        }
     }
 
     #[test]
