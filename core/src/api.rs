@@ -82,6 +82,7 @@ pub const ENDPOINTS: &[Route] = &[
     route::<notify::webhooks::remove::V2>(),
     route::<operate::sandbox::order_event::V2>(),
     route::<operate::sandbox::sell_order_event::V2>(),
+    route::<operate::sandbox::user_event::V2>(),
     route::<operate::sandbox::scenarios::V2>(),
     route::<operate::sandbox::signature::V2>(),
     // The service itself

@@ -11,7 +11,7 @@ mod attempts;
 mod birth_date;
 pub mod by_email;
 mod chamber_of_commerce;
-mod changed;
+pub(crate) mod changed;
 pub(crate) mod consent;
 mod details;
 pub(crate) mod documents;

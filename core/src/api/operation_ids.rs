@@ -69,6 +69,7 @@ pub(super) const OPERATION_IDS: &[(&str, &str)] = &[
     ("DELETE /api/v2/webhooks/{id}", "removeWebhook"),
     ("POST /api/v2/sandbox/orders/{id}/{event}", "simulateOrderEvent"),
     ("POST /api/v2/sandbox/sell/orders/{id}/{event}", "simulateSellOrderEvent"),
+    ("POST /api/v2/sandbox/user/events", "simulateUserEvent"),
     ("GET /api/v2/sandbox/scenarios", "listScenarios"),
     ("POST /api/v2/sandbox/signature", "explainSignature"),
     // The service itself

@@ -43,7 +43,7 @@ const DOMAINS: &[Domain] = &[
     domain("dca", "Savings plans", "Deposits that buy at regular intervals."),
     domain("webhooks", "Webhooks", "Being told what happens, at an address of the partner's."),
     domain("events", "Events", "What happened, to be looked up and told again."),
-    domain("sandbox", "Sandbox", "For test clients: making things happen to an order."),
+    domain("sandbox", "Sandbox", "For test clients: making things happen to orders and users."),
     domain("system", "The service", "What the service says about itself."),
 ];
 
@@ -66,7 +66,8 @@ the first answer again, another body gets 422. `RateLimit` says how much of the 
 left; 429 and 503 say in `Retry-After` when to try again.\n\n\
 The host is the same for test and live clients; what a client is, its operator has decided. For test \
 clients no money moves: payments, coins and checks are simulated, and magic values reach every \
-outcome. `GET /api/v2/sandbox/scenarios` lists them for orders; operations name theirs.";
+outcome. `GET /api/v2/sandbox/scenarios` lists one scenario or more for every error code and every \
+state, as requests that a program can run.";
 
 fn info() -> Value {
     json!({

@@ -2,9 +2,9 @@
 //! live one does on the reports of the payment provider and the chain.
 //!
 //! - `trading::sandbox` is its model: steps, magic values; [`settle`] runs a step when it is due
-//! - [`scenarios`] lists the magic values
-//! - [`order_event`], [`sell_order_event`]: endpoints that simulate an event; `apply_event` applies
-//!   it
+//! - [`scenarios`] lists a scenario for every code and every state
+//! - [`order_event`], [`sell_order_event`], [`user_event`]: endpoints that simulate an event;
+//!   `apply_event` applies one of an order
 //! - [`signature`] explains why a signature is invalid
 //!
 //! Simulated events go through the same state machine as an operator's: a real event in between
@@ -16,6 +16,7 @@ pub mod scenarios;
 pub mod sell_order_event;
 pub mod settle;
 pub mod signature;
+pub mod user_event;
 
 use crate::auth::caller::Client;
 use crate::platform::clock::{Clock, NoEntropy};

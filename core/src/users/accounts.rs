@@ -362,3 +362,26 @@ pub(crate) async fn verify(
     .await?;
     Ok(done.rows_affected() == 1)
 }
+
+/// Disables an account.
+///
+/// # Errors
+/// When the database cannot be written.
+pub(crate) async fn disable(
+    conn: &mut Connection,
+    core: &Core,
+    (client, user): (ClientId, UserId),
+    account: Uuid,
+) -> Result<()> {
+    sqlx::query!(
+        "update payment_account set disabled_at = coalesce(disabled_at, $4) \
+         where client_id = $1 and user_id = $2 and account_id = $3",
+        client.uuid(),
+        user.uuid(),
+        account,
+        core.clock.now(),
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}

@@ -1,31 +1,25 @@
 //! Applies a simulated event to a test order.
 
-use chrono::TimeDelta;
-
 use super::{ACTOR, transaction_id};
 use crate::Core;
 use crate::platform::error::{Error, Result};
-use crate::trading::orders::status::{Applied, NotApplied, OrderEvent, apply};
+use crate::trading::orders::status::{Applied, NotApplied, OrderEvent, apply, apply_in};
 use crate::trading::sandbox::SimulatedEvent;
 use rampart_types::{ClientId, OrderId};
 
 /// Applies `simulated` to an order of `client`, as the sandbox.
 ///
 /// # Errors
-/// As [`apply`].
+/// As [`apply_in`].
 pub(super) async fn apply_event(
     core: &Core,
     client: ClientId,
     order: OrderId,
     simulated: SimulatedEvent,
 ) -> Result<Applied, NotApplied> {
-    if simulated == SimulatedEvent::Expire {
-        make_overdue(core, client, order).await?;
-    }
+    let exact = || OrderEvent::PaymentReceived { amount: None, reference: None };
     let event = match simulated {
-        SimulatedEvent::PaymentReceived => {
-            OrderEvent::PaymentReceived { amount: None, reference: None }
-        }
+        SimulatedEvent::PaymentReceived | SimulatedEvent::PaymentLate => exact(),
         SimulatedEvent::PaymentAmountWrong => double_payment(core, client, order).await?,
         SimulatedEvent::PaymentDenied => OrderEvent::PaymentDenied { reason: None },
         SimulatedEvent::Expire => OrderEvent::Expire,
@@ -38,21 +32,34 @@ pub(super) async fn apply_event(
         SimulatedEvent::Release => OrderEvent::Release,
         SimulatedEvent::Refund => OrderEvent::Refund { reason: None },
     };
+    if matches!(simulated, SimulatedEvent::Expire | SimulatedEvent::PaymentLate) {
+        return apply_overdue(core, client, order, &event).await;
+    }
     apply(core, client, order, &event, ACTOR).await
 }
 
-/// Makes a pending order overdue in the database, so that every edge's expiry sweep agrees.
-async fn make_overdue(core: &Core, client: ClientId, order: OrderId) -> Result<()> {
+/// Makes a pending order overdue and applies an event to it, in one transaction, so that no sweep
+/// comes between.
+async fn apply_overdue(
+    core: &Core,
+    client: ClientId,
+    order: OrderId,
+    event: &OrderEvent,
+) -> Result<Applied, NotApplied> {
+    let mut tx = core.db.begin().await.map_err(Error::from)?;
     sqlx::query!(
-        "update buy_order set expires_at = $3 \
+        "update buy_order set expires_at = rampart_now() - interval '1 millisecond' \
          where client_id = $1 and order_id = $2 and status = 'pending'",
         client.uuid(),
         order.number(),
-        core.clock.now() - TimeDelta::milliseconds(1),
     )
-    .execute(&core.db)
-    .await?;
-    Ok(())
+    .execute(&mut *tx)
+    .await
+    .map_err(Error::from)?;
+    let applied = apply_in(&mut tx, core, client, order, event, ACTOR).await?;
+    tx.commit().await.map_err(Error::from)?;
+    core.metrics.orders.with_label_values(&[applied.cause.as_str()]).inc();
+    Ok(applied)
 }
 
 async fn double_payment(

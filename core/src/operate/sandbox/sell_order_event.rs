@@ -1,7 +1,6 @@
 //! `POST /api/v2/sandbox/sell/orders/{id}/{event}`: simulates an event of a test tenant's sale that
 //! a chain, a bank or an operator would report of a live one.
 
-use chrono::TimeDelta;
 use http::{Method, StatusCode};
 use rust_decimal::Decimal;
 
@@ -14,7 +13,9 @@ use crate::http::request::Input;
 use crate::platform::error::{Code, Error, Result};
 use crate::tenancy::tenants::Scope;
 use crate::trading::orders::lookup::OrderName;
-use crate::trading::orders::status::{NotApplied, apply};
+#[cfg(test)]
+use crate::trading::orders::status::Cause;
+use crate::trading::orders::status::{Applied, NotApplied, apply, apply_in};
 use crate::trading::sell::Sale;
 use crate::trading::sell::orders::{EXAMPLE, SaleV1, find, view};
 use crate::trading::sell::status::SaleEvent;
@@ -27,6 +28,8 @@ pub enum SimulatedSaleEvent {
     DepositReceived,
     /// Twice the amount arrives.
     DepositAmountWrong,
+    /// The exact amount of coins arrives after the time to deposit.
+    DepositLate,
     /// The payout arrives.
     PaidOut,
     /// The time to deposit ends.
@@ -42,9 +45,10 @@ pub enum SimulatedSaleEvent {
 }
 
 impl SimulatedSaleEvent {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::DepositReceived,
         Self::DepositAmountWrong,
+        Self::DepositLate,
         Self::PaidOut,
         Self::Expire,
         Self::Hold,
@@ -54,8 +58,8 @@ impl SimulatedSaleEvent {
     ];
 
     /// Every name.
-    const NAMES: [&'static str; 8] = {
-        let (mut names, mut index) = ([""; 8], 0);
+    const NAMES: [&'static str; 9] = {
+        let (mut names, mut index) = ([""; 9], 0);
         while index < names.len() {
             names[index] = Self::ALL[index].as_str();
             index += 1;
@@ -64,10 +68,11 @@ impl SimulatedSaleEvent {
     };
 
     /// Name in paths.
-    const fn as_str(self) -> &'static str {
+    pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::DepositReceived => "deposit-received",
             Self::DepositAmountWrong => "deposit-amount-wrong",
+            Self::DepositLate => "deposit-late",
             Self::PaidOut => "paid-out",
             Self::Expire => "expire",
             Self::Hold => "hold",
@@ -79,6 +84,22 @@ impl SimulatedSaleEvent {
 
     fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|event| event.as_str() == name)
+    }
+
+    /// The cause that it is classified as.
+    #[cfg(test)]
+    pub(super) const fn cause(self) -> Cause {
+        match self {
+            Self::DepositReceived => Cause::PaymentReceived,
+            Self::DepositAmountWrong => Cause::PaymentAmountWrong,
+            Self::DepositLate => Cause::PaymentLate,
+            Self::PaidOut => Cause::PaidOut,
+            Self::Expire => Cause::Expired,
+            Self::Hold => Cause::Held,
+            Self::Release => Cause::Released,
+            Self::Refund => Cause::Refunded,
+            Self::Cancel => Cause::Cancelled,
+        }
     }
 }
 
@@ -93,8 +114,10 @@ impl Endpoint for V2 {
         &[Code::OrderIdMissing, Code::OrderIdMalformed, Code::OrderNotFound];
     const DOC: Doc = Doc {
         summary: "Simulate an event of a test sell order",
-        details: "After a deposit the payout follows by itself within seconds. 409 when the \
-                  order's state forbids the event; for live clients there is no such route.",
+        details: "After a deposit the payout follows by itself within seconds; a sale with the \
+                  `partnerOrderIdentifier` `sandbox-held` is held instead, one with \
+                  `sandbox-returned` gets its coins back. 409 when the order's state forbids the \
+                  event; for live clients there is no such route.",
         path: &[
             required("id", Kind::Text, "The order's number, or your own identifier."),
             required("event", Kind::OneOf(&SimulatedSaleEvent::NAMES), "The simulated event."),
@@ -122,8 +145,7 @@ impl Endpoint for V2 {
         (name, simulated): (OrderName, SimulatedSaleEvent),
     ) -> Result<Json<SaleV1>> {
         let sale = find(core, &client, None, &name).await?;
-        let event = sale_event(core, client.id(), &sale, simulated).await?;
-        match apply(core, client.id(), sale.id, &event, ACTOR).await {
+        match apply_event(core, client.id(), &sale, simulated).await {
             Ok(_) => {
                 let sale = find(core, &client, None, &name).await?;
                 Ok(Json(view(core, &client, sale).await?))
@@ -141,18 +163,27 @@ impl Endpoint for V2 {
     }
 }
 
-async fn sale_event(
+/// Applies `simulated` to a sale of `client`, as the sandbox.
+async fn apply_event(
     core: &Core,
     client: ClientId,
     sale: &Sale,
     simulated: SimulatedSaleEvent,
-) -> Result<SaleEvent> {
+) -> Result<Applied, NotApplied> {
+    let event = sale_event(core, sale, simulated)?;
+    if matches!(simulated, SimulatedSaleEvent::Expire | SimulatedSaleEvent::DepositLate) {
+        return apply_overdue(core, client, sale, &event).await;
+    }
+    apply(core, client, sale.id, &event, ACTOR).await
+}
+
+fn sale_event(core: &Core, sale: &Sale, simulated: SimulatedSaleEvent) -> Result<SaleEvent> {
     let deposit = |amount: Option<Decimal>| -> Result<SaleEvent> {
         let transaction_id = Some(transaction_id(&core.clock)?);
         Ok(SaleEvent::DepositReceived { amount, transaction_id })
     };
     Ok(match simulated {
-        SimulatedSaleEvent::DepositReceived => deposit(None)?,
+        SimulatedSaleEvent::DepositReceived | SimulatedSaleEvent::DepositLate => deposit(None)?,
         SimulatedSaleEvent::DepositAmountWrong => {
             let twice = sale.crypto.amount.checked_add(sale.crypto.amount);
             deposit(Some(twice.ok_or_else(|| Error::broken("double a sale's amount"))?))?
@@ -162,23 +193,30 @@ async fn sale_event(
         SimulatedSaleEvent::Release => SaleEvent::Release,
         SimulatedSaleEvent::Refund => SaleEvent::Refund { reason: None },
         SimulatedSaleEvent::Cancel => SaleEvent::Cancel { reason: None },
-        SimulatedSaleEvent::Expire => {
-            make_overdue(core, client, sale).await?;
-            SaleEvent::Expire
-        }
+        SimulatedSaleEvent::Expire => SaleEvent::Expire,
     })
 }
 
-/// Makes a pending sale overdue in the database, so that every edge's expiry sweep agrees.
-async fn make_overdue(core: &Core, client: ClientId, sale: &Sale) -> Result<()> {
+/// Makes a pending sale overdue and applies an event to it, in one transaction, so that no sweep
+/// comes between.
+async fn apply_overdue(
+    core: &Core,
+    client: ClientId,
+    sale: &Sale,
+    event: &SaleEvent,
+) -> Result<Applied, NotApplied> {
+    let mut tx = core.db.begin().await.map_err(Error::from)?;
     sqlx::query!(
-        "update sell_order set expires_at = $3 \
+        "update sell_order set expires_at = rampart_now() - interval '1 millisecond' \
          where client_id = $1 and order_id = $2 and status = 'pending'",
         client.uuid(),
         sale.id.number(),
-        core.clock.now() - TimeDelta::milliseconds(1),
     )
-    .execute(&core.db)
-    .await?;
-    Ok(())
+    .execute(&mut *tx)
+    .await
+    .map_err(Error::from)?;
+    let applied = apply_in(&mut tx, core, client, sale.id, event, ACTOR).await?;
+    tx.commit().await.map_err(Error::from)?;
+    core.metrics.orders.with_label_values(&[applied.cause.as_str()]).inc();
+    Ok(applied)
 }

@@ -25,11 +25,13 @@ pub(crate) enum Scenario {
     Blocked,
     Refunded,
     Held,
+    Late,
+    Returned,
 }
 
 impl Scenario {
     /// Every scenario; its position decides its amount.
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Completed,
         Self::Denied,
         Self::Expired,
@@ -37,18 +39,21 @@ impl Scenario {
         Self::Blocked,
         Self::Refunded,
         Self::Held,
+        Self::Late,
+        Self::Returned,
     ];
 
     /// The scenario of an order with this partner reference and this fiat amount. The reference
     /// has precedence.
     pub(crate) fn detect(reference: Option<&str>, fiat: Decimal) -> Option<Self> {
-        let named = reference.and_then(|text| text.strip_prefix(REFERENCE_PREFIX));
-        let named = named.and_then(|text| text.split('-').next());
-        let by_name = |scenario: &Self| named == Some(scenario.name());
-        Self::ALL
-            .into_iter()
-            .find(by_name)
+        Self::named(reference)
             .or_else(|| Self::ALL.into_iter().find(|scenario| scenario.amount() == fiat))
+    }
+
+    /// The scenario that this partner reference names.
+    pub(crate) fn named(reference: Option<&str>) -> Option<Self> {
+        let name = reference?.strip_prefix(REFERENCE_PREFIX)?.split('-').next();
+        Self::ALL.into_iter().find(|scenario| name == Some(scenario.name()))
     }
 
     pub(crate) const fn name(self) -> &'static str {
@@ -60,6 +65,8 @@ impl Scenario {
             Self::Blocked => "blocked",
             Self::Refunded => "refunded",
             Self::Held => "held",
+            Self::Late => "late",
+            Self::Returned => "returned",
         }
     }
 
@@ -81,8 +88,8 @@ impl Scenario {
         match self {
             Self::Completed => OrderStatus::Completed,
             Self::Denied | Self::Expired | Self::Cancelled => OrderStatus::Cancelled,
-            Self::Blocked | Self::Held => OrderStatus::Blocked,
-            Self::Refunded => OrderStatus::Refunded,
+            Self::Blocked | Self::Held | Self::Late => OrderStatus::Blocked,
+            Self::Refunded | Self::Returned => OrderStatus::Refunded,
         }
     }
 
@@ -96,6 +103,10 @@ impl Scenario {
             Self::Blocked => "Twice the amount arrives: the order waits for the operator.",
             Self::Refunded => "Twice the amount arrives and is given back in full.",
             Self::Held => "The payment arrives; then the order is held for compliance.",
+            Self::Late => {
+                "The payment arrives after the time to pay: the order waits for the operator."
+            }
+            Self::Returned => "The payment arrives and is given back before coins are sent.",
         }
     }
 
@@ -117,15 +128,22 @@ pub(crate) fn next(
     cause: Cause,
     coins_sent: bool,
 ) -> Option<SimulatedEvent> {
-    use Scenario::{Blocked, Cancelled, Completed, Denied, Expired, Held, Refunded};
+    use Scenario::{
+        Blocked, Cancelled, Completed, Denied, Expired, Held, Late, Refunded, Returned,
+    };
     match (cause, scenario) {
-        (Cause::Confirmed, Some(Completed | Held)) => Some(SimulatedEvent::PaymentReceived),
+        (Cause::Confirmed, Some(Completed | Held | Returned)) => {
+            Some(SimulatedEvent::PaymentReceived)
+        }
+        (Cause::Confirmed, Some(Late)) => Some(SimulatedEvent::PaymentLate),
         (Cause::Confirmed, Some(Denied)) => Some(SimulatedEvent::PaymentDenied),
         (Cause::Confirmed, Some(Expired)) => Some(SimulatedEvent::Expire),
         (Cause::Confirmed, Some(Cancelled)) => Some(SimulatedEvent::Cancel),
         (Cause::Confirmed, Some(Blocked | Refunded)) => Some(SimulatedEvent::PaymentAmountWrong),
         (Cause::PaymentReceived, Some(Held)) => Some(SimulatedEvent::Hold),
-        (Cause::PaymentAmountWrong, Some(Refunded)) => Some(SimulatedEvent::Refund),
+        (Cause::PaymentAmountWrong, Some(Refunded)) | (Cause::PaymentReceived, Some(Returned)) => {
+            Some(SimulatedEvent::Refund)
+        }
         (Cause::CoinsSent, _) => Some(SimulatedEvent::ConfirmedOnChain),
         (Cause::Released, _) if coins_sent => Some(SimulatedEvent::ConfirmedOnChain),
         (Cause::PaymentReceived | Cause::Released, _) => Some(SimulatedEvent::CoinsSent),

@@ -9,6 +9,8 @@ pub enum SimulatedEvent {
     PaymentReceived,
     /// Twice the amount arrives.
     PaymentAmountWrong,
+    /// The exact amount arrives after the time to pay.
+    PaymentLate,
     /// The payment is denied.
     PaymentDenied,
     /// The time to pay ends.
@@ -28,9 +30,10 @@ pub enum SimulatedEvent {
 }
 
 impl SimulatedEvent {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::PaymentReceived,
         Self::PaymentAmountWrong,
+        Self::PaymentLate,
         Self::PaymentDenied,
         Self::Expire,
         Self::Cancel,
@@ -42,8 +45,8 @@ impl SimulatedEvent {
     ];
 
     /// Every name.
-    pub(crate) const NAMES: [&'static str; 10] = {
-        let (mut names, mut index) = ([""; 10], 0);
+    pub(crate) const NAMES: [&'static str; 11] = {
+        let (mut names, mut index) = ([""; 11], 0);
         while index < names.len() {
             names[index] = Self::ALL[index].as_str();
             index += 1;
@@ -56,6 +59,7 @@ impl SimulatedEvent {
         match self {
             Self::PaymentReceived => "payment-received",
             Self::PaymentAmountWrong => "payment-amount-wrong",
+            Self::PaymentLate => "payment-late",
             Self::PaymentDenied => "payment-denied",
             Self::Expire => "expire",
             Self::Cancel => "cancel",
@@ -76,6 +80,7 @@ impl SimulatedEvent {
         match self {
             Self::PaymentReceived => Cause::PaymentReceived,
             Self::PaymentAmountWrong => Cause::PaymentAmountWrong,
+            Self::PaymentLate => Cause::PaymentLate,
             Self::PaymentDenied => Cause::PaymentDenied,
             Self::Expire => Cause::Expired,
             Self::Cancel => Cause::Cancelled,

@@ -1,11 +1,12 @@
-//! Due events of sales: those without a deposit expire, and the sandbox pays out.
+//! Due events of sales: those without a deposit expire, and the sandbox settles its own.
 
 use std::collections::HashSet;
 
 use super::status::SaleEvent;
 use crate::Core;
 use crate::platform::error::{Error, Result};
-use crate::trading::orders::status::{NotApplied, apply};
+use crate::trading::orders::status::{Cause, NotApplied, apply};
+use crate::trading::sandbox::Scenario;
 use rampart_types::{ClientId, OrderId};
 
 /// Sales of each kind in one run, the longest overdue first.
@@ -29,9 +30,9 @@ impl Core {
         )
         .fetch_all(&self.db)
         .await?;
-        let paid_out = sqlx::query!(
-            "select client_id, order_id from sell_order \
-             where settles_at <= rampart_now() order by settles_at limit $1 \
+        let in_sandbox = sqlx::query!(
+            "select client_id, order_id, partner_reference, status_cause as \"cause: Cause\" \
+             from sell_order where settles_at <= rampart_now() order by settles_at limit $1 \
              for update skip locked",
             BATCH_SALES,
         )
@@ -39,12 +40,14 @@ impl Core {
         .await?;
         let overdue = overdue.into_iter().map(|row| (row.client_id, row.order_id));
         let overdue = overdue.map(|sale| (sale, SaleEvent::Expire, "edge"));
-        let paid_out = paid_out.into_iter().map(|row| (row.client_id, row.order_id));
-        let paid_out = paid_out.map(|sale| (sale, SaleEvent::PaidOut, "sandbox"));
+        let in_sandbox = in_sandbox.into_iter().map(|row| {
+            let event = simulated(row.partner_reference.as_deref(), row.cause);
+            ((row.client_id, row.order_id), event, "sandbox")
+        });
         let mut changed = 0;
         // Clients whose rows somebody holds: one wait for each is enough.
         let mut held = HashSet::new();
-        for ((client, number), event, actor) in overdue.chain(paid_out) {
+        for ((client, number), event, actor) in overdue.chain(in_sandbox) {
             if held.contains(&client) {
                 continue;
             }
@@ -76,5 +79,16 @@ impl Core {
             ) => Ok(false),
             Err(NotApplied::Failed(error)) => Err(error),
         }
+    }
+}
+
+/// The sandbox's event for a sale in progress: the payout, unless its reference names another end
+/// of a deposit.
+fn simulated(reference: Option<&str>, cause: Cause) -> SaleEvent {
+    let scenario = Scenario::named(reference).filter(|_| cause == Cause::PaymentReceived);
+    match scenario {
+        Some(Scenario::Held) => SaleEvent::Hold { reason: None },
+        Some(Scenario::Returned) => SaleEvent::Refund { reason: None },
+        _ => SaleEvent::PaidOut,
     }
 }

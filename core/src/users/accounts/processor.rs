@@ -13,6 +13,7 @@ use crate::trading::catalogue::{Direction, Leg};
 const NOT_INSTANT: &str = "sandbox-not-instant";
 const REFUSED: &str = "sandbox-refused";
 const UNVERIFIABLE: &str = "sandbox-unverifiable";
+const DISABLED: &str = "sandbox-disabled";
 
 /// A card processor.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +29,8 @@ pub(crate) struct Card {
     pub(crate) masked: String,
     /// The processor's token of the card.
     pub(crate) token: String,
+    /// True if its account is disabled from the start.
+    pub(crate) disabled: bool,
 }
 
 /// The reason a session provides no card.
@@ -65,7 +68,7 @@ impl Processor {
                 for byte in digest_of(session).iter().take(4) {
                     let _ = write!(masked, "{}", byte % 10);
                 }
-                Ok(Card { masked, token: session.to_owned() })
+                Ok(Card { masked, token: session.to_owned(), disabled: session == DISABLED })
             }
         }
     }

@@ -44,9 +44,9 @@ impl Endpoint for V2 {
         details: "Adding the same card again answers the same account. A processor that refuses the \
                   session, or does not answer within seconds, is ER401; an answer that comes later \
                   counts all the same. In the sandbox \
-                  `sandbox-not-instant` is ER188, `sandbox-refused` is ER401, and \
-                  `sandbox-unverifiable` is a card whose verification cannot be started; any other \
-                  session is a card that works.",
+                  `sandbox-not-instant` is ER188, `sandbox-refused` is ER401, \
+                  `sandbox-unverifiable` is a card whose verification cannot be started, and \
+                  `sandbox-disabled` one that is disabled; any other session is a card that works.",
         body: Shape::Members(&[
             required("sessionIdentifier", Member::Text, "Of the session that took the card."),
             required("cardHolderName", Member::Text, "The name on the card."),
@@ -116,13 +116,18 @@ impl Endpoint for V2 {
             verified: false,
         };
         let mut tx = core.db.begin().await?;
-        let opened = super::open(&mut tx, core, (caller.client.id(), caller.user), account).await?;
-        let AccountDetails { identifier, holder, .. } = match opened {
+        let owner = (caller.client.id(), caller.user);
+        let opened = super::open(&mut tx, core, owner, account).await?;
+        let account = match opened {
             OpenOutcome::Created(account) | OpenOutcome::Existing(account) if !account.disabled => {
-                account.details
+                account
             }
             _ => return Err(Code::PaymentAccountFailed.into()),
         };
+        if card.disabled {
+            super::disable(&mut tx, core, owner, account.id).await?;
+        }
+        let AccountDetails { identifier, holder, .. } = account.details;
         let added = Added { account_identifier: identifier, account_holder_name: holder };
         save_answer(key, core, &mut tx, &added).await?;
         tx.commit().await?;

@@ -23,6 +23,8 @@ use crate::users::accounts::{
 use crate::users::personal_data;
 use rampart_types::{Iban, UserId, plain_text};
 
+/// Suffix of account numbers that are disabled in the sandbox (ER086).
+const DISABLED: &str = "0000000086";
 /// Suffix of account numbers that are unknown to the sandbox's bank (ER087).
 const UNKNOWN_TO_BANK: &str = "0000000087";
 /// Suffix of account numbers that are verified instantly in the sandbox.
@@ -54,8 +56,9 @@ impl Endpoint for V1 {
     const DOC: Doc = Doc {
         summary: "Verify a bank account by a photo",
         details: "The account counts as verified once an operator has seen the proof. In the \
-                  sandbox an IBAN that ends in 0000000001 is verified at once, and one that ends \
-                  in 0000000087 is unknown to its bank (ER087).",
+                  sandbox an IBAN that ends in 0000000001 is verified at once, one that ends in \
+                  0000000086 is disabled (ER086), and one that ends in 0000000087 is unknown to \
+                  its bank (ER087).",
         body: Shape::Members(&[
             required("name", Form::Text, "The account's holder."),
             required("iban", Form::Text, "In either case, with or without blanks."),
@@ -93,9 +96,8 @@ impl Endpoint for V1 {
         key: Option<&ClaimedKey>,
     ) -> Result<Json<Started>> {
         count_upload(core, &caller.client, caller.user)?;
-        let sandbox = caller.client.tenant.is_test();
-        if sandbox && request.iban.as_str().ends_with(UNKNOWN_TO_BANK) {
-            return Err(Code::IbanAccountUnknown.into());
+        if caller.client.tenant.is_test() {
+            refuse_magic_number(&request.iban)?;
         }
         let verified = is_verified_instantly(&caller.client.tenant, &request.iban);
         let started = Started::initiated("photo");
@@ -113,6 +115,16 @@ fn count_upload(core: &Core, client: &Client, user: UserId) -> Result<()> {
     }
     core.metrics.rate_limited("uploads", &client.tenant.slug);
     Err(Error::rate_limited("uploads", decision))
+}
+
+/// Refuses the sandbox's account numbers that no user can have verified.
+fn refuse_magic_number(iban: &Iban) -> Result<()> {
+    let refused =
+        [(DISABLED, Code::IbanAccountDisabled), (UNKNOWN_TO_BANK, Code::IbanAccountUnknown)];
+    match refused.into_iter().find(|(suffix, _)| iban.as_str().ends_with(suffix)) {
+        Some((_, code)) => Err(code.into()),
+        None => Ok(()),
+    }
 }
 
 /// True if a bank account needs no review: in the sandbox, by the end of its IBAN.

@@ -48,6 +48,7 @@ async fn every_state_can_be_reached() {
         (&["expire"][..], "cancelled"),
         (&["deposit-received", "paid-out"], "completed"),
         (&["deposit-amount-wrong"], "blocked"),
+        (&["deposit-late"], "blocked"),
         (&["deposit-amount-wrong", "release"], "in progress"),
         (&["deposit-amount-wrong", "refund"], "refunded"),
     ] {
@@ -59,6 +60,7 @@ async fn every_state_can_be_reached() {
         assert_eq!(shown["status"], status, "{events:?}");
         let reasons = shown["orderNotCompletedReasons"].as_array().unwrap();
         match status {
+            "blocked" if events == ["deposit-late"] => assert_eq!(reasons[0]["code"], "031"),
             "blocked" => assert_eq!(reasons[0]["code"], "032"),
             _ => assert!(reasons.is_empty(), "{reasons:?}"),
         }
@@ -68,6 +70,31 @@ async fn every_state_can_be_reached() {
         ann.happen(&sale, event).await.assert_status(409);
     }
     ann.happen(&sale, "explode").await.assert_status(404).assert_codes(&["ER998"]);
+}
+
+#[tokio::test]
+async fn the_reference_of_a_sale_names_the_end_of_its_deposit() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ann = Seller::of(&context, &acme, "ann").await;
+    for (reference, status, end) in [
+        ("sandbox-held", "blocked", "completed"),
+        ("sandbox-returned-7", "refunded", "refunded"),
+        ("sandbox-unheard-of", "completed", "completed"),
+    ] {
+        let sale = ann.sale(|body| body["partnerOrderIdentifier"] = json!(reference)).await;
+        ann.happen(&sale, "deposit-received").await.assert_status(200);
+        context.clock().advance(TimeDelta::seconds(1));
+        assert_eq!(context.core().settle_sales().await.unwrap(), 1);
+        assert_eq!(ann.read(&sale).await["status"], status, "{reference}");
+        if status == "blocked" {
+            // Released, it is not held again.
+            ann.happen(&sale, "release").await.assert_status(200);
+            context.clock().advance(TimeDelta::seconds(1));
+            assert_eq!(context.core().settle_sales().await.unwrap(), 1);
+        }
+        assert_eq!(ann.read(&sale).await["status"], end, "{reference}");
+    }
 }
 
 #[tokio::test]

@@ -158,6 +158,7 @@ pub(crate) fn row(route: &Route) -> Row {
         ("POST", "/api/v2/sandbox/sell/orders/{id}/{event}") => {
             Row::Names(&[(Thing::Sale, Client), (Thing::SaleReference, Client)])
         }
+        ("POST", "/api/v2/sandbox/user/events") => sends(|_| json!({"event": "enable"})),
         ("GET", "/api/v2/sandbox/scenarios") => PUBLIC,
         ("POST", "/api/v2/sandbox/signature") => sends(|_| json!({"returnUrl": "app:x"})),
         _ => panic!("{route:?} has no row: say in tenants/rows.rs whose resources it can name"),

@@ -17,13 +17,13 @@ use crate::http::fields::strict;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::money::connectors::payouts::command_payouts_of;
-use crate::notify::events::{self, EventType, NewEvent};
 use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::platform::audit::{self, Entry};
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Denial, Error, Result};
 use crate::users::account::{self, Account};
+use crate::users::changed;
 use crate::users::erase::erase;
 use crate::users::user_update::UserUpdate;
 use rampart_types::{ClientId, EmailAddress, UserId};
@@ -88,7 +88,7 @@ impl Endpoint for UpdateUser {
             write_document(&mut tx, (client, user), document).await?;
         }
         let after = Account::load(&mut tx, core, client, user).await?.ok_or_else(unknown)?;
-        record_events(&mut tx, core, &before, &after).await?;
+        changed::record_events(&mut tx, core, &before, &after).await?;
         if change.deleted == Some(true) {
             erase(&mut tx, core, client, user).await?;
         }
@@ -190,24 +190,6 @@ async fn write_document(
     .await?;
     if written.rows_affected() == 0 {
         return Err(Denial::unprocessable("documents: the user has sent no such side").into());
-    }
-    Ok(())
-}
-
-/// Records the events of the partner's log that follow from the change.
-async fn record_events(
-    conn: &mut Connection,
-    core: &Core,
-    before: &Account,
-    after: &Account,
-) -> Result<()> {
-    let disabled = before.disabled_at.is_none() && after.disabled_at.is_some();
-    let verified = !before.statuses.is_verified() && after.statuses.is_verified();
-    let events = [(disabled, EventType::UserDisabled), (verified, EventType::UserVerified)];
-    for (_, kind) in events.into_iter().filter(|(is_due, _)| *is_due) {
-        let payload = json!({ "uuid": after.user });
-        let event = NewEvent { kind, order_id: None, payload };
-        events::record(conn, core, after.client, event, None).await?;
     }
     Ok(())
 }

@@ -1,0 +1,216 @@
+//! `POST /api/v2/sandbox/user/events`: simulates what an operator or a provider of identity checks
+//! would decide about a test tenant's user.
+
+use http::Method;
+
+use super::only_for_tests;
+use crate::Core;
+use crate::auth::caller::ClientAndUser;
+use crate::endpoint::openapi::doc::{Doc, Kind, Shape, required};
+use crate::endpoint::{Body, Endpoint, NoContent};
+use crate::http::fields::Fields;
+use crate::http::request::Input;
+use crate::money::connectors::payouts::command_payouts_of;
+use crate::platform::db::Connection;
+use crate::platform::error::{Code, Result};
+use crate::tenancy::tenants::Scope;
+use crate::users::account::{self, Account};
+use crate::users::changed;
+use crate::users::erase::erase;
+use rampart_types::{ClientId, UserId};
+
+/// A simulated event of a user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SimulatedUserEvent {
+    /// Everything that is asked of the user is verified.
+    Verified,
+    /// The identity check is passed.
+    IdentityVerified,
+    /// The identity check is failed.
+    IdentityFailed,
+    /// The identity check has to be made.
+    IdentityPending,
+    /// The operator refuses the identity for good.
+    IdentityBlocked,
+    /// The operator disables the user.
+    Disable,
+    /// The operator enables the user again.
+    Enable,
+    /// The operator erases the user.
+    Delete,
+}
+
+/// Columns of the user that an event sets; `None` leaves one as it is.
+#[derive(Default)]
+struct Change {
+    identity: Option<&'static str>,
+    disabled: Option<bool>,
+    /// Verifies every check.
+    all_verified: bool,
+}
+
+impl SimulatedUserEvent {
+    const ALL: [Self; 8] = [
+        Self::Verified,
+        Self::IdentityVerified,
+        Self::IdentityFailed,
+        Self::IdentityPending,
+        Self::IdentityBlocked,
+        Self::Disable,
+        Self::Enable,
+        Self::Delete,
+    ];
+
+    /// Every name.
+    const NAMES: [&'static str; 8] = {
+        let (mut names, mut index) = ([""; 8], 0);
+        while index < names.len() {
+            names[index] = Self::ALL[index].as_str();
+            index += 1;
+        }
+        names
+    };
+
+    /// Name in requests.
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Verified => "verified",
+            Self::IdentityVerified => "identity-verified",
+            Self::IdentityFailed => "identity-failed",
+            Self::IdentityPending => "identity-pending",
+            Self::IdentityBlocked => "identity-blocked",
+            Self::Disable => "disable",
+            Self::Enable => "enable",
+            Self::Delete => "delete",
+        }
+    }
+
+    fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|event| event.as_str() == name)
+    }
+
+    fn change(self) -> Change {
+        match self {
+            Self::Verified => Change { all_verified: true, ..Change::default() },
+            Self::IdentityVerified => Change::of_identity("verified"),
+            Self::IdentityFailed => Change::of_identity("failed"),
+            Self::IdentityPending => Change::of_identity("pending"),
+            Self::IdentityBlocked => Change::of_identity("blocked"),
+            Self::Disable => Change { disabled: Some(true), ..Change::default() },
+            Self::Enable => Change { disabled: Some(false), ..Change::default() },
+            Self::Delete => Change::default(),
+        }
+    }
+}
+
+impl Change {
+    fn of_identity(status: &'static str) -> Self {
+        Self { identity: Some(status), ..Self::default() }
+    }
+}
+
+/// Version 2, the only one.
+pub struct V2;
+
+impl Endpoint for V2 {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/api/v2/sandbox/user/events";
+    const SCOPE: Option<Scope> = Some(Scope::UsersWrite);
+    const ERRORS: &'static [Code] = &[Code::RequestMalformed];
+    const BODY: Body = Body::Json;
+    const DOC: Doc = Doc {
+        summary: "Simulate an event of a test user",
+        details: "What an operator or an identity check decides of a live user. `verified` passes \
+                  every check, `delete` erases the user for good. For live clients there is no \
+                  such route.",
+        body: Shape::Members(&[required(
+            "event",
+            Kind::OneOf(&SimulatedUserEvent::NAMES),
+            "The simulated event.",
+        )]),
+        request: r#"{"event": "identity-verified"}"#,
+        also: &[(404, Code::RouteNotFound)],
+        ..Doc::NONE
+    };
+    type Caller = ClientAndUser;
+    type Request = SimulatedUserEvent;
+    type Response = NoContent;
+
+    fn read(input: &Input, caller: &ClientAndUser) -> Result<SimulatedUserEvent> {
+        only_for_tests(&caller.client)?;
+        let mut fields = Fields::of(&input.document)?;
+        let event = fields.required("event", Code::RequestMalformed, |name| {
+            SimulatedUserEvent::from_name(name.as_str()?)
+        });
+        fields.finish(event)
+    }
+
+    async fn call(
+        core: &Core,
+        caller: ClientAndUser,
+        event: SimulatedUserEvent,
+    ) -> Result<NoContent> {
+        let (client, user) = (caller.client.id(), caller.user);
+        let mut tx = core.db.begin().await?;
+        if !account::lock(&mut tx, client, user).await? {
+            return Err(Code::UserNotFound.into());
+        }
+        let before = Account::load(&mut tx, core, client, user).await?;
+        write(&mut tx, core, (client, user), &event.change()).await?;
+        let after = Account::load(&mut tx, core, client, user).await?;
+        let (before, after) = before.zip(after).ok_or(Code::UserNotFound)?;
+        changed::record_events(&mut tx, core, &before, &after).await?;
+        if event == SimulatedUserEvent::Delete {
+            erase(&mut tx, core, client, user).await?;
+        }
+        command_payouts_of(&mut tx, core, (client, user)).await?;
+        tx.commit().await?;
+        Ok(NoContent)
+    }
+}
+
+async fn write(
+    conn: &mut Connection,
+    core: &Core,
+    (client, user): (ClientId, UserId),
+    change: &Change,
+) -> Result<()> {
+    sqlx::query!(
+        "update end_user set \
+             disabled_at = case when $3::boolean is null then disabled_at \
+                 when $3 then coalesce(disabled_at, $6) end, \
+             identity_status = case when $5 then 'verified' \
+                 else coalesce($4, identity_status) end, \
+             email_status = case when $5 then 'verified' else email_status end, \
+             activated_at = case when $5 then coalesce(activated_at, $6) else activated_at end, \
+             amld5_status = case when $5 then 'verified' else amld5_status end, \
+             privacy_agreement_status = case when $5 then 'verified' \
+                 else privacy_agreement_status end, \
+             residential_address_status = case when $5 then 'verified' \
+                 else residential_address_status end, \
+             dac8_status = case when $5 then 'present' else dac8_status end \
+         where client_id = $1 and user_id = $2",
+        client.uuid(),
+        user.uuid(),
+        change.disabled,
+        change.identity,
+        change.all_verified,
+        core.clock.now(),
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_found_by_its_own_name_alone() {
+        for event in SimulatedUserEvent::ALL {
+            assert_eq!(SimulatedUserEvent::from_name(event.as_str()), Some(event));
+        }
+        assert_eq!(SimulatedUserEvent::from_name("Delete"), None);
+    }
+}

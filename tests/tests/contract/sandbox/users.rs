@@ -1,0 +1,101 @@
+//! Events that a partner triggers for its test users.
+
+use rampart_tests::test_context::TestContext;
+use rampart_tests::user::User;
+use serde_json::{Value, json};
+
+const EVENTS: &str = "/api/v2/sandbox/user/events";
+
+async fn happens(user: &User, event: &str) -> u16 {
+    user.post(EVENTS, &json!({ "event": event })).await.status()
+}
+
+async fn status(user: &User) -> Value {
+    user.get("/api/v1/user/info").await.assert_status(200).json()["status"].clone()
+}
+
+/// Types of the partner's events, in order.
+async fn told(context: &TestContext) -> Vec<String> {
+    let types = "select type from event order by created_at, event_id";
+    sqlx::query_scalar(types).fetch_all(context.db()).await.unwrap()
+}
+
+#[tokio::test]
+async fn an_identity_check_ends_as_the_partner_says() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ann = acme.user("ann").await;
+    for outcome in ["failed", "pending", "blocked", "verified"] {
+        assert_eq!(happens(&ann, &format!("identity-{outcome}")).await, 204);
+        let shown = status(&ann).await;
+        assert_eq!(shown["details"]["identityVerificationStatus"], *outcome);
+    }
+    assert_eq!(told(&context).await, ["user.created", "identifier.linked"]);
+}
+
+#[tokio::test]
+async fn a_user_who_is_verified_has_nothing_left_to_show() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ann = acme.user("ann").await;
+    for _ in 0..2 {
+        assert_eq!(happens(&ann, "verified").await, 204);
+    }
+    let open = ann.get("/api/v2/user/verification-status").await.assert_status(200).json();
+    assert_eq!(open, json!([]));
+    assert_eq!(told(&context).await, ["user.created", "identifier.linked", "user.verified"]);
+}
+
+#[tokio::test]
+async fn a_user_is_disabled_enabled_and_erased() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ann = acme.user("ann").await;
+    let session = ann.log_in().await;
+    for event in ["disable", "disable", "enable"] {
+        assert_eq!(happens(&ann, event).await, 204);
+    }
+    assert_eq!(told(&context).await, ["user.created", "identifier.linked", "user.disabled"]);
+    assert_eq!(happens(&ann, "delete").await, 204);
+    ann.get("/api/v1/user/info").await.assert_codes(&["ER705"]);
+    let token = format!("Bearer {}", session["token"].as_str().unwrap());
+    let gone = acme.request(http::Method::GET, "/api/v1/user/info");
+    gone.header("user-authorization", &token).send().await.assert_codes(&["ER709"]);
+    let left: i64 = sqlx::query_scalar("select count(*) from personal_key")
+        .fetch_one(context.db())
+        .await
+        .unwrap();
+    assert_eq!(left, 0, "the key is destroyed");
+}
+
+#[tokio::test]
+async fn nobody_else_and_no_live_client_can_do_so() {
+    let context = TestContext::start().await;
+    let (acme, other) = (context.partner("acme").await, context.partner("other").await);
+    let ann = acme.user("ann").await;
+    let theirs = User { partner: other, ..ann.clone() };
+    let refused = theirs.post(EVENTS, &json!({"event": "delete"})).await;
+    refused.assert_codes(&["ER705"]);
+    let unknown = ann.post(EVENTS, &json!({"event": "explode"})).await;
+    unknown.assert_status(400).assert_codes(&["ER048"]);
+    let live = context.partner_of(json!({"slug": "live", "name": "Live", "mode": "live"})).await;
+    let lea = live.user("lea").await;
+    let refused = lea.post(EVENTS, &json!({"event": "identity-verified"})).await;
+    refused.assert_status(404).assert_codes(&["ER998"]);
+    assert_eq!(status(&lea).await["details"]["identityVerificationStatus"], "pending");
+}
+
+#[tokio::test]
+async fn a_card_that_the_sandbox_disables_is_disabled_everywhere() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ann = acme.user("ann").await;
+    let session = json!({"sessionIdentifier": "sandbox-disabled", "cardHolderName": "Ann",
+        "currencyCode": "EUR"});
+    let added = ann.post("/api/v2/user/accounts/cards/processor", &session).await;
+    let card = added.assert_status(200).json()["accountIdentifier"].clone();
+    let verify = json!({ "accountIdentifier": card });
+    ann.post("/api/v1/user/verify/card", &verify).await.assert_codes(&["ER397"]);
+    let again = ann.post("/api/v2/user/accounts/cards/processor", &session).await;
+    again.assert_codes(&["ER401"]);
+}
