@@ -1,5 +1,8 @@
 //! Events that a partner triggers for its test orders, magic values, and the signature debugger.
 
+mod faults;
+mod users;
+
 use chrono::TimeDelta;
 use rampart_tests::order_fixture::OrderFixture;
 use rampart_tests::partner::Partner;
@@ -23,6 +26,7 @@ async fn every_state_can_be_reached() {
         (&["payment-denied"], "cancelled"),
         (&["payment-received"], "in progress"),
         (&["payment-amount-wrong"], "blocked"),
+        (&["payment-late"], "blocked"),
         (&["payment-amount-wrong", "refund"], "refunded"),
         (&["payment-received", "hold", "release"], "in progress"),
         (&["payment-received", "coins-sent", "confirmed-on-chain"], "completed"),
@@ -75,8 +79,10 @@ async fn every_listed_scenario_is_followed_to_its_end() {
     let acme = context.partner("acme").await;
     let token = acme.token().await;
     let listed = acme.get(SCENARIOS).await.assert_status(200).json();
-    assert!(listed.as_array().unwrap().len() >= 7);
-    for scenario in listed.as_array().unwrap() {
+    let listed = listed.as_array().unwrap().iter();
+    let listed: Vec<_> = listed.filter(|one| one["steps"] != json!([])).collect();
+    assert_eq!(listed.len(), 9);
+    for scenario in listed {
         let (name, reference) = (&scenario["name"], &scenario["partnerOrderIdentifier"]);
         let with_suffix = format!("{}-7", reference.as_str().unwrap());
         let orders = [

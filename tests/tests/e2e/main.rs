@@ -34,6 +34,7 @@ mod privacy;
 mod purchase;
 mod race;
 mod readme;
+mod scenarios;
 mod slow_readers;
 mod tls;
 mod traces;

@@ -38,6 +38,6 @@ pub(super) const GUIDES: [Guide; 9] = [
 /// The guide as HTML. Its text is this binary's own.
 pub(super) fn render(guide: &Guide) -> Markup {
     let mut page = String::new();
-    html::push_html(&mut page, Parser::new_ext(guide.text, Options::empty()));
+    html::push_html(&mut page, Parser::new_ext(guide.text, Options::ENABLE_TABLES));
     PreEscaped(page)
 }

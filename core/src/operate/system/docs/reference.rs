@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::samples;
 use super::schema::{kind, table};
 use crate::endpoint::Route;
+use crate::operate::sandbox::scenarios::provoking;
 use crate::platform::error::Code;
 
 /// An operation with its method and path.
@@ -173,6 +174,9 @@ pub(super) fn errors(document: &Value, endpoints: &[Route]) -> Markup {
                         @if index == 0 { " Answered by " } @else { ", " }
                         (link(&operations, route))
                     }
+                }
+                @for (mistake, request) in provoking(*code) {
+                    p.quiet { "In the sandbox: " (words(mistake)) " " code { (request) } }
                 }
             }
         }
