@@ -227,6 +227,24 @@ async fn an_operator_gets_the_operators_document() {
     stranger.assert_status(401);
 }
 
+/// A generated client sends every credential that an operation lists and that it has a value for, of
+/// whichever alternative.
+#[test]
+fn whatever_is_listed_is_one_credential_of_each_party() {
+    let schemes = PARTNERS.value()["components"]["securitySchemes"].as_object().unwrap();
+    let users = ["UserToken", "UserIdentifier"];
+    let clients: Vec<_> = schemes.keys().filter(|name| !users.contains(&name.as_str())).collect();
+    assert_eq!(clients, ["ApiKey"]);
+    for (pointer, operation) in operations(&PARTNERS) {
+        let ways = operation["security"].as_array().unwrap().iter();
+        let sent: BTreeSet<_> = ways.flat_map(|way| way.as_object().unwrap().keys()).collect();
+        assert!(sent.iter().all(|name| schemes.contains_key(*name)), "{pointer}: {sent:?}");
+        let of_user = sent.iter().filter(|name| users.contains(&name.as_str())).count();
+        assert!(of_user <= 1, "{pointer}: {sent:?}");
+        assert_eq!(sent.is_empty(), operation["x-credentials"].is_null(), "{pointer}");
+    }
+}
+
 /// The rules of Spectral's and Redocly's recommended sets that the other tests do not cover.
 #[test]
 fn the_operators_document_is_as_linters_recommend() {

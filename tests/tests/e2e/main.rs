@@ -11,6 +11,7 @@ mod bank;
 mod browser;
 mod cards;
 mod client_address;
+mod clients;
 mod codes;
 mod commands;
 mod conformance;

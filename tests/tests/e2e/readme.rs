@@ -19,7 +19,15 @@ const SECTION: &str = "## A user, an order, a webhook";
 async fn a_developer_walks_the_readme() {
     let folder = Folder::make();
     let demo = Process::spawn(demo(&folder));
-    let exports = until("the demo serves", SOON * 2, async || {
+    let exports = exports(&demo).await;
+    for protocol in [Protocol::Http1, Protocol::Http2] {
+        walk(&folder, &exports, protocol).await;
+    }
+}
+
+/// The `export` lines with which the demo ends what it prints, once it serves.
+pub(crate) async fn exports(demo: &Process) -> String {
+    until("the demo serves", SOON * 2, async || {
         assert!(demo.status().is_none(), "{:?} {:?}", demo.out(), demo.err());
         let lines = demo.out();
         // The last line of what it prints.
@@ -27,10 +35,7 @@ async fn a_developer_walks_the_readme() {
         let exports = lines.into_iter().filter(|line| line.starts_with("export "));
         Some(exports.collect::<Vec<_>>().join("\n"))
     })
-    .await;
-    for protocol in [Protocol::Http1, Protocol::Http2] {
-        walk(&folder, &exports, protocol).await;
-    }
+    .await
 }
 
 /// One walk. Afterwards the receiver has been told of everything in it.
@@ -78,7 +83,8 @@ fn lines() -> String {
     lines.expect("the section has lines").to_owned()
 }
 
-fn demo(folder: &Folder) -> Command {
+/// The demo, whose state is in this folder.
+pub(crate) fn demo(folder: &Folder) -> Command {
     let mut command = Command::new(binary());
     command.arg("demo").arg("--state").arg(folder.path());
     command.arg("--guests").arg(guests::folder());

@@ -8,22 +8,18 @@ use crate::endpoint::Route;
 const CLIENT: [&str; 2] = ["ClientToken", "ApiKey"];
 const USER: [&str; 2] = ["UserToken", "UserIdentifier"];
 
-/// Every credential of the partners' API.
+/// The credentials that a client sends who knows no other. The client's token is none of them:
+/// generated clients send every scheme that they have a value for, and two are refused.
 pub(super) fn schemes() -> Value {
     json!({
-        "ClientToken": {
-            "type": "http",
-            "scheme": "bearer",
-            "bearerFormat": "JWT",
-            "description": "The `token` of `POST /api/v1/authenticate`, which lives an hour. Every \
-                            operation that lists it in `x-credentials` takes it in place of an \
-                            API key; exactly one of both per request.",
-        },
         "ApiKey": {
             "type": "apiKey",
             "in": "header",
             "name": "X-Api-Key",
-            "description": "A key issued by the operator. Exactly one client credential per request.",
+            "description": "A key issued by the operator. The `token` of `POST /api/v1/authenticate` in \
+                            `Authorization: Bearer` takes its place in every operation, and lets \
+                            it read all of the client's users where `x-credentials` says so; \
+                            exactly one of both per request.",
         },
         "UserToken": {
             "type": "apiKey",
@@ -42,9 +38,8 @@ pub(super) fn schemes() -> Value {
     })
 }
 
-/// The combination that a client sends who knows no other, and what a user adds to it. Programs
-/// that send whatever a document lists would send two credentials of one party otherwise, which is
-/// refused.
+/// The combination of [`schemes`] that the endpoint takes, and what a user adds to it where that is
+/// optional: one credential of each party.
 pub(super) fn simplest(route: &Route) -> Value {
     if !route.client {
         return json!([]);
@@ -52,15 +47,14 @@ pub(super) fn simplest(route: &Route) -> Value {
     match route.user {
         UserProof::None => json!([{ "ApiKey": [] }]),
         UserProof::Optional => json!([{ "ApiKey": [] }, { "ApiKey": [], "UserIdentifier": [] }]),
-        UserProof::WithApiKey => {
-            json!([{ "ApiKey": [], "UserIdentifier": [] }, { "ClientToken": [] }])
+        UserProof::WithApiKey | UserProof::Required => {
+            json!([{ "ApiKey": [], "UserIdentifier": [] }])
         }
-        UserProof::Required => json!([{ "ApiKey": [], "UserIdentifier": [] }]),
         UserProof::Token => json!([{ "ApiKey": [], "UserToken": [] }]),
     }
 }
 
-/// All combinations that an endpoint takes.
+/// All combinations that an endpoint takes, the client's token (`ClientToken`) included.
 pub(super) fn alternatives(route: &Route) -> Value {
     if !route.client {
         return json!([]);

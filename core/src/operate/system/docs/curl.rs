@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn a_read_names_what_the_reader_has() {
         let operation = json!({
-            "security": [{ "ClientToken": [] }, { "ApiKey": [], "UserToken": [] }],
+            "security": [{ "ApiKey": [], "UserToken": [] }],
             "parameters": [
                 { "in": "query", "name": "emailAddress", "required": true },
                 { "in": "query", "name": "limit", "required": false },

@@ -1,0 +1,57 @@
+//! The README's purchase through the packed client libraries: what their generators make of the
+//! OpenAPI document sends the right credentials, and reads every answer.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rampart_tests::deadline::SOON;
+use rampart_tests::edge::Folder;
+use rampart_tests::process::Process;
+
+use crate::readme::{demo, exports};
+
+/// Packs the libraries, and installs them as a partner would, without a network.
+const INSTALL: &str = r#"
+CARGO_TARGET_DIR=$PWD "$ROOT/deploy/clients"
+"$ROOT/deploy/generators" python -m pip install --quiet --disable-pip-version-check --no-deps \
+    --target python clients/python/*.whl
+mkdir typescript && cp "$ROOT/tests/clients/purchase.ts" typescript
+cd typescript
+echo '{"private": true, "type": "module"}' >package.json
+npm install --silent --offline --no-audit --no-fund ../clients/typescript/*.tgz
+"$ROOT/deploy/generators" tsc --strict --target es2023 --module nodenext \
+    --lib es2023,dom,dom.iterable purchase.ts
+"#;
+/// The purchases, with the demo's `export` lines in front.
+const BUY: [&str; 2] = [
+    r#"PYTHONPATH=python "$ROOT/deploy/generators" python "$ROOT/tests/clients/purchase.py""#,
+    r#"NODE_EXTRA_CA_CERTS=$CURL_CA_BUNDLE node typescript/purchase.js"#,
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_path_buf()
+}
+
+/// Runs lines for the shell in the folder; gives what they print.
+async fn run(folder: &Folder, lines: &str) -> Vec<String> {
+    let mut bash = Command::new("bash");
+    bash.current_dir(folder.path()).env("ROOT", root());
+    bash.args(["-euo", "pipefail", "-c", lines]);
+    let bash = Process::spawn(bash);
+    let status = bash.ended_within(SOON * 4).await;
+    assert!(status.success(), "{lines}: {:?}\n{:?}", bash.out(), bash.err());
+    bash.out()
+}
+
+#[tokio::test]
+async fn a_purchase_is_made_with_each_packed_client() {
+    let folder = Folder::make();
+    run(&folder, INSTALL).await;
+    let state = Folder::make();
+    let demo = Process::spawn(demo(&state));
+    let exports = exports(&demo).await;
+    for line in BUY {
+        let out = run(&folder, &format!("{exports}\n{line}")).await;
+        assert_eq!(out.last().map(String::as_str), Some("completed"), "{line}: {out:?}");
+    }
+}
