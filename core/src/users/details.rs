@@ -41,7 +41,7 @@ pub struct Details {
     pub(super) email_code: Option<String>,
     pub(super) password: Option<Secret>,
     /// Proves that a change of password or address is the user's.
-    pub(super) current_password: Option<Secret>,
+    pub(super) old_password: Option<Secret>,
     pub(super) region: Option<WebsiteLocale>,
     pub(super) is_business: Option<bool>,
     pub(super) privacy_agreement: Option<bool>,
@@ -115,12 +115,10 @@ pub(super) fn read(
         identifier: identifier(fields, form),
         email_code: fields.optional("emailCode", Code::EmailCodeInvalid, crate::http::fields::text),
         password: password(fields),
-        current_password: match form {
-            FormKind::Change => {
-                fields.optional("currentPassword", Code::PasswordMissing, |value| {
-                    value.as_str().filter(|text| !text.is_empty()).map(Secret::new)
-                })
-            }
+        old_password: match form {
+            FormKind::Change => fields.optional("oldPassword", Code::PasswordMissing, |value| {
+                value.as_str().filter(|text| !text.is_empty()).map(Secret::new)
+            }),
             FormKind::Registration | FormKind::Page => None,
         },
         region: region(fields, client),

@@ -12,7 +12,7 @@ pub(super) static REGISTRATION: [Member; COUNT] = members(FormKind::Registration
 pub(super) static CHANGE: [Member; COUNT] = members(FormKind::Change);
 /// Members of `PATCH /api/v2/user` alone.
 pub(super) const CHANGE_ALONE: &[Member] = &[optional(
-    "currentPassword",
+    "oldPassword",
     Kind::Text,
     "The password until now: for a new `password` or `email`, unless `emailCode` proves the address \
      known.",

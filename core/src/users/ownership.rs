@@ -32,7 +32,7 @@ impl Ownership {
         details: &mut Details,
     ) -> Result<Self> {
         let (client, named) = (&caller.client, details.personal.email.as_ref());
-        let current = details.current_password.take();
+        let current = details.old_password.take();
         let code = details.email_code.as_deref();
         let mut proven =
             Self { email_proof: EmailProof::Missing, email: None, password_hash: None };
@@ -57,7 +57,7 @@ impl Ownership {
             }
             proven.password_hash = hash;
         } else if is_sensitive && proven.email_proof == EmailProof::Missing {
-            let detail = "currentPassword, or an emailCode that was mailed to the address known";
+            let detail = "oldPassword, or an emailCode that was mailed to the address known";
             return Err(Error::with_detail(Code::PasswordMissing, detail));
         }
         Ok(proven)

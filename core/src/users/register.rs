@@ -125,7 +125,7 @@ impl Endpoint for UpdateV2 {
         summary: "Change what is known of the user",
         details: "What is absent or null stays. `email` with the address known, and no code, mails \
                   a new code. A changed name or birth date takes the identity check back. A new \
-                  `password` or `email` wants `currentPassword`, or an `emailCode` that was mailed \
+                  `password` or `email` wants `oldPassword`, or an `emailCode` that was mailed \
                   to the address known, and ends every session of the user.",
         body: Shape::Joined(&[&member_docs::CHANGE, member_docs::CHANGE_ALONE]),
         request: r#"{"emailCode": "000000"}"#,

@@ -71,12 +71,12 @@ async fn a_new_address_is_proven_anew_and_is_nobody_elses() {
     let acme = context.partner("acme").await;
     let (ada, bob) = (acme.user("ada").await, acme.user("bob").await);
     ada.patch(PATH, &json!({"emailCode": "000000"})).await.assert_status(200);
-    let taken = json!({"email": bob.email, "currentPassword": ada.password});
+    let taken = json!({"email": bob.email, "oldPassword": ada.password});
     ada.patch(PATH, &taken).await.assert_codes(&["ER002"]);
     let other = json!({"identifier": bob.identifier, "firstName": "Eve"});
     ada.patch(PATH, &other).await.assert_codes(&["ER706"]);
     assert_eq!(ada.get(INFO).await.json()["firstName"], "Ada");
-    let named = json!({"email": "new@mail.example.com", "currentPassword": ada.password});
+    let named = json!({"email": "new@mail.example.com", "oldPassword": ada.password});
     ada.patch(PATH, &named).await.assert_status(200);
     let profile = ada.get(INFO).await.json();
     assert_eq!(profile["emailAddress"], "new@mail.example.com");

@@ -55,8 +55,8 @@ async fn a_session_alone_changes_neither_password_nor_address() {
     for change in changes {
         for (proof, code) in [
             (json!({}), "ER004"),
-            (json!({"currentPassword": ""}), "ER004"),
-            (json!({"currentPassword": "a-wrong-password"}), "ER005"),
+            (json!({"oldPassword": ""}), "ER004"),
+            (json!({"oldPassword": "a-wrong-password"}), "ER005"),
             (json!({"emailCode": "111111"}), "ER090"),
         ] {
             let mut body = change.clone();
@@ -74,7 +74,7 @@ async fn a_new_password_ends_every_session() {
     let context = TestContext::start().await;
     let mut ada = context.partner("acme").await.user("ada").await;
     let opened = Opened::of(&ada).await;
-    let body = json!({"password": "another-password", "currentPassword": ada.password});
+    let body = json!({"password": "another-password", "oldPassword": ada.password});
     ada.patch(PATH, &body).await.assert_status(200);
     opened.assert_ended(&ada.partner).await;
     log_in(&ada.partner, &ada.email, &ada.password).await.assert_codes(&["ER005"]);
@@ -100,7 +100,7 @@ async fn a_new_address_ends_every_session() {
     let ada = context.partner("acme").await.user("ada").await;
     let opened = Opened::of(&ada).await;
     let email = "new@mail.example.com";
-    let body = json!({"email": email, "currentPassword": ada.password});
+    let body = json!({"email": email, "oldPassword": ada.password});
     ada.patch(PATH, &body).await.assert_status(200);
     opened.assert_ended(&ada.partner).await;
     assert!(outbox::newest(&context, email).await.text.contains("Your code is"));
