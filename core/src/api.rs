@@ -43,6 +43,7 @@ pub const ENDPOINTS: &[Route] = &[
     // Quotes
     route::<trading::quotes::create::BuyV1>(),
     route::<trading::quotes::create::SellV1>(),
+    route::<trading::quotes::matrix::V2>(),
     // Offers and checkouts
     route::<trading::offers::create::V2>(),
     route::<trading::checkout::create::V2>(),
@@ -53,7 +54,9 @@ pub const ENDPOINTS: &[Route] = &[
     route::<trading::orders::read::V2>(),
     route::<trading::orders::list::V2>(),
     route::<trading::orders::timeline::V2>(),
+    route::<trading::orders::receipt::V2>(),
     route::<trading::orders::wallet_proof::V2>(),
+    route::<trading::orders::wallet_check::V2>(),
     // Users
     route::<users::register::RegisterV2>(),
     route::<users::register::UpdateV2>(),
@@ -72,6 +75,7 @@ pub const ENDPOINTS: &[Route] = &[
     route::<trading::sell::confirm::V1>(),
     route::<trading::sell::orders::ListV1>(),
     route::<trading::sell::orders::ReadV1>(),
+    route::<trading::sell::timeline::V2>(),
     route::<trading::sell::onboarding::CreateV2>(),
     route::<trading::sell::onboarding::VerifyV2>(),
     // Webhooks and the sandbox
@@ -87,6 +91,7 @@ pub const ENDPOINTS: &[Route] = &[
     route::<operate::sandbox::signature::V2>(),
     // The service itself
     route::<operate::system::errors::V2>(),
+    route::<operate::system::signing_keys::Any>(),
     route::<operate::system::openapi::Any>(),
 ];
 
@@ -148,6 +153,8 @@ pub const OPERATOR_ENDPOINTS: &[Route] = &[
     route::<admin::keys::signing::RemoveOperatorKey>(),
     route::<admin::keys::rotation::StartRotation>(),
     route::<admin::keys::rotation::ReadRotation>(),
+    route::<admin::keys::receipts::ListReceiptKeys>(),
+    route::<admin::keys::receipts::RotateReceiptKey>(),
     // The market
     route::<admin::market::pairs::ListPairs>(),
     route::<admin::market::pairs::UpdatePair>(),

@@ -1,6 +1,7 @@
 //! The declaration of an endpoint, and the run of one request through it.
 
 pub mod admission;
+mod deprecation;
 pub mod fault;
 mod idempotency;
 pub mod openapi;
@@ -16,6 +17,7 @@ use http::{Method, StatusCode};
 use schemars::SchemaGenerator;
 use serde_json::Value;
 
+pub use self::deprecation::Deprecation;
 use self::idempotency::Claim;
 pub use self::idempotency::{ClaimedKey, KeyClaims};
 pub(crate) use self::idempotency::{SavedAnswer, key_lost, save_answer};
@@ -67,6 +69,8 @@ pub trait Endpoint: 'static {
     const IDEMPOTENT: bool = false;
     /// A bucket besides the client's.
     const BUCKET: Option<Bucket> = None;
+    /// The operation that replaces this one, which is served until its sunset.
+    const DEPRECATION: Option<Deprecation> = None;
     /// Words, members and examples for the document. Everything else in it is known from the other
     /// declarations and from the types.
     const DOC: Doc = Doc::NONE;
@@ -204,6 +208,8 @@ pub struct Route {
     pub bucket: Option<Bucket>,
     /// `true` if `Idempotency-Key` is honoured.
     pub idempotent: bool,
+    /// The operation that replaces it, if one does.
+    pub deprecation: Option<Deprecation>,
     /// The user credential that is wanted.
     pub user: UserProof,
     /// Words, members and examples for the document.
@@ -326,6 +332,7 @@ pub const fn route<E: Endpoint>() -> Route {
         cache: E::CACHE,
         bucket: E::BUCKET,
         idempotent: E::IDEMPOTENT,
+        deprecation: E::DEPRECATION,
         user: <E::Caller as Caller>::USER,
         doc: E::DOC,
         successes: E::Response::successes,

@@ -13,6 +13,7 @@ pub mod pay;
 pub mod payment_methods;
 pub mod pricing;
 pub mod quotes;
+pub mod receipt_keys;
 pub(crate) mod routing;
 pub mod sandbox;
 pub mod sell;

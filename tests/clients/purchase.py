@@ -8,7 +8,13 @@ import time
 
 import httpx
 from rampart_client import AuthenticatedClient
-from rampart_client.api.orders import confirm_buy_v1, list_orders, read_order, read_order_timeline
+from rampart_client.api.orders import (
+    confirm_buy_v1,
+    list_orders,
+    read_order,
+    read_order_timeline,
+    read_receipt,
+)
 from rampart_client.api.quotes import quote_buy
 from rampart_client.api.users import link_identifier, log_in, register_user
 from rampart_client.api.verification import read_verification_status, verify_iban_by_photo
@@ -117,4 +123,6 @@ while (bought := granted(read_order.sync_detailed(order, client=mine))).status !
 steps = granted(read_order_timeline.sync_detailed(order, client=mine))
 assert [step.cause for step in steps][0] == "confirmed"
 assert [one.id for one in granted(list_orders.sync_detailed(client=mine))] == [bought.id]
+signed = granted(read_receipt.sync_detailed(order, client=mine))
+assert signed.receipt.order_id == bought.id and signed.jws.count(".") == 2
 print(bought.status)

@@ -9,6 +9,7 @@ import {
   quoteBuy,
   readOrder,
   readOrderTimeline,
+  readReceipt,
   readVerificationStatus,
   registerUser,
   verifyIbanByPhoto,
@@ -102,4 +103,6 @@ const steps = await granted(readOrderTimeline({ path }));
 expect(steps[0]?.cause === "confirmed", steps);
 const orders = await granted(listOrders());
 expect(orders.length === 1 && orders[0]?.id === order.id, orders);
+const signed = await granted(readReceipt({ path }));
+expect(signed.receipt.orderId === order.id && signed.jws.split(".").length === 3, signed);
 console.log(order.status);

@@ -119,19 +119,24 @@ BODIES = {
     "POST /api/v1/sell/confirm": sale,
     "POST /api/v2/sell/onboarding/verify": onboarding,
     "POST /api/v2/buy/orders/{id}/wallet-proof": wallet_proof,
+    "POST /api/v2/wallets/check": lambda: {"currencyPair": "BTC-EUR", "walletAddress": WALLET},
 }
 PATHS = {
     "GET /api/v1/user/buy/orders/{id}": lambda: {"id": PLANTED["order"]},
     "GET /api/v2/buy/orders/{id}": lambda: {"id": PLANTED["order"]},
     "GET /api/v2/buy/orders/{id}/timeline": lambda: {"id": PLANTED["order"]},
+    "GET /api/v2/buy/orders/{id}/receipt": lambda: {"id": PLANTED["completedOrder"]},
     "POST /api/v2/buy/orders/{id}/wallet-proof": lambda: {"id": PLANTED["order"]},
     "GET /api/v1/user/sell/orders/{id}": lambda: {"id": PLANTED["sellOrder"]},
+    "GET /api/v2/sell/orders/{id}/timeline": lambda: {"id": PLANTED["sellOrder"]},
     "PATCH /api/v2/user/dca-codes/{code}": lambda: {"code": PLANTED["plan"]},
     "POST /api/v2/sandbox/orders/{id}/{event}": lambda: {"id": order()},
     "POST /api/v2/sandbox/sell/orders/{id}/{event}": lambda: {"id": sell_order()},
     "POST /api/v2/events/{id}/redeliver": lambda: {"id": event()},
     "DELETE /api/v2/webhooks/{id}": lambda: {"id": webhook()},
 }
+
+QUERIES = {"GET /api/v2/quotes/matrix": {"fiatAmount": "100", "currency": "EUR"}}
 
 
 def session():
@@ -181,6 +186,8 @@ def plant(case, label):
         case.body = BODIES[label]()
     if label in HEADERS:
         case.headers.update(HEADERS[label]())
+    if label in QUERIES:
+        case.query = QUERIES[label]
     if label in PATHS:
         planted = {name: str(value) for name, value in PATHS[label]().items()}
         case.path_parameters = case.path_parameters | planted

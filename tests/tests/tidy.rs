@@ -22,7 +22,7 @@ const MAY_SLEEP: [&str; 1] = ["tests/src/deadline.rs"];
 const MAY_FLOAT: [&str; 2] = ["core/src/platform/metrics.rs", "core/src/platform/metrics/"];
 
 /// Tables that belong to no tenant. In every other one `client_id` comes first in the primary key.
-const GLOBAL_TABLES: [&str; 31] = [
+const GLOBAL_TABLES: [&str; 32] = [
     "approval",
     "attempt_bucket",
     "audit",
@@ -49,6 +49,7 @@ const GLOBAL_TABLES: [&str; 31] = [
     "policy_component",
     "price",
     "price_reading",
+    "receipt_key",
     "reconciliation",
     "route",
     "signed_change",

@@ -10,7 +10,7 @@ use crate::Core;
 use crate::auth::caller::{Client, Credential};
 use crate::auth::client_credentials;
 use crate::endpoint::router::Found;
-use crate::endpoint::{Body, Bucket, Cache, Route, text_amounts};
+use crate::endpoint::{Body, Bucket, Cache, Deprecation, Route, text_amounts};
 use crate::http::reply::{Reply, entity_tag};
 use crate::http::request::BODY_BYTES_MAX;
 use crate::http::request::{Entity, Head, Input};
@@ -30,6 +30,8 @@ pub struct Admission {
     rates: Vec<(&'static str, Decision)>,
     /// Version of the catalogue that the answer shows, if it shows one.
     revision: Option<i64>,
+    /// The `Link` to what replaces a deprecated operation.
+    successor: Option<String>,
 }
 
 impl Admission {
@@ -71,19 +73,20 @@ impl Core {
             Found::Nothing => return Err(self.finished(head, &Code::RouteNotFound.into())),
         };
         let (rates, revision) = (Vec::new(), None);
-        let mut admission = Admission { route, client: None, params, rates, revision };
+        let successor = route.deprecation.map(|deprecation| deprecation.link(&params));
+        let mut admission = Admission { route, client: None, params, rates, revision, successor };
         if route.client {
-            let client =
-                client_credentials::client(self, head).map_err(|e| self.finished(head, &e))?;
+            let client = match client_credentials::client(self, head) {
+                Ok(client) => client,
+                Err(error) => return Err(self.refused(head, &error, &admission)),
+            };
             let admitted = self
                 .take_rates(route, &client, &mut admission.rates)
                 .and_then(|()| require_scope(route, &client));
             admission.revision = route.shows_catalogue().then_some(client.catalogue.revision);
             admission.client = Some(client);
             if let Err(error) = admitted {
-                let mut reply = error.reply(&head.request_id);
-                self.finish(&mut reply, &head.request_id, Some(&admission));
-                return Err(Box::new(reply));
+                return Err(self.refused(head, &error, &admission));
             }
             for (_, decision) in &mut admission.rates {
                 *decision = address.map_or(*decision, |address| decision.within(&address));
@@ -225,6 +228,13 @@ impl Core {
         reply
     }
 
+    /// The answer to a request that is not admitted although its route is known.
+    fn refused(&self, head: &Head, error: &Error, admission: &Admission) -> Box<Reply> {
+        let mut reply = error.reply(&head.request_id);
+        self.finish(&mut reply, &head.request_id, Some(admission));
+        Box::new(reply)
+    }
+
     fn finished(&self, head: &Head, error: &Error) -> Box<Reply> {
         let mut reply = error.reply(&head.request_id);
         self.finish(&mut reply, &head.request_id, None);
@@ -262,6 +272,9 @@ impl Core {
         let Some(admission) = admission else { return };
         if let Some(revision) = admission.revision {
             headers.insert(CATALOG_VERSION, revision.into());
+        }
+        if let Some(link) = &admission.successor {
+            Deprecation::write(reply, link);
         }
         if !admission.rates.is_empty() && !reply.has_rate_limits() {
             reply.set_rate_limits(&admission.rates);

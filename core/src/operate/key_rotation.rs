@@ -17,6 +17,7 @@ use crate::platform::mail;
 use crate::policies::runtime::verification_keys::seal_context;
 use crate::tenancy::tenants::load::secret_context;
 use crate::trading::checkout::create::share_token_context;
+use crate::trading::receipt_keys;
 use crate::users::retained_record;
 
 /// Rows of one transaction.
@@ -46,7 +47,7 @@ const NIL: &str = "00000000-0000-0000-0000-000000000000";
 
 /// Every such column, but for values that live for a day or less. Its order is stored with a rotation
 /// that is under way: add at the end.
-const COLUMNS: [SealedColumn; 11] = [
+const COLUMNS: [SealedColumn; 12] = [
     SealedColumn {
         table: "client_secret",
         client: CLIENT,
@@ -144,6 +145,14 @@ const COLUMNS: [SealedColumn; 11] = [
             let user = UserId::from(id.parse::<Uuid>().ok()?);
             Some(retained_record::key_context(ClientId::from(client), user))
         },
+    },
+    SealedColumn {
+        table: "receipt_key",
+        client: NO_CLIENT,
+        id: ("key_id", "text"),
+        first_id: "",
+        column: "sealed",
+        context: |_, id| Some(receipt_keys::seal_context(id)),
     },
 ];
 

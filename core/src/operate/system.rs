@@ -1,7 +1,8 @@
-//! The service's self-description: documentation, error codes and the OpenAPI document.
+//! The service's self-description: documentation, error codes, the OpenAPI document, public keys.
 
 pub mod design;
 pub mod docs;
 pub mod errors;
 pub mod help;
 pub mod openapi;
+pub mod signing_keys;

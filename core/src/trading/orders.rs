@@ -10,10 +10,12 @@ pub(crate) mod not_completed;
 pub mod payment_link;
 pub(crate) mod quoted;
 pub mod read;
+pub mod receipt;
 pub(crate) mod row;
 pub(crate) mod state;
 pub mod status;
 pub mod timeline;
+pub mod wallet_check;
 pub mod wallet_proof;
 
 use schemars::JsonSchema;

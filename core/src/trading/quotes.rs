@@ -5,6 +5,8 @@ mod claims;
 pub mod create;
 mod fees;
 pub(crate) mod limits;
+mod market;
+pub mod matrix;
 mod policy_user;
 mod request;
 pub mod token;

@@ -3,7 +3,7 @@
 //! - [`onboarding`] prepares a user for selling, on the page in [`onboarding_page`]
 //! - [`confirm`] turns a quote into a sale; `status` has its events, [`settle`] applies those that
 //!   are due
-//! - [`orders`] lists and reads a user's sales
+//! - [`orders`] lists and reads a user's sales, [`timeline`] shows what happened to one
 
 pub mod confirm;
 mod deposit;
@@ -14,6 +14,7 @@ pub mod orders;
 mod row;
 pub mod settle;
 pub(crate) mod status;
+pub mod timeline;
 
 use std::sync::Arc;
 

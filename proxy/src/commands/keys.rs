@@ -1,4 +1,4 @@
-//! `rampart keys rotate|status`.
+//! `rampart keys rotate|status|receipts|rotate-receipts`.
 
 use std::time::Duration;
 
@@ -15,7 +15,10 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// The call's path.
 const PATH: &str = "keys/rotation";
 
-/// The ring of master keys.
+/// The path of the keys of receipts.
+const RECEIPTS: &str = "receipt-keys";
+
+/// The ring of master keys, and the keys that sign receipts.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Keys {
     /// Seal everything again under the first key of `keys.master`, in the background.
@@ -31,6 +34,16 @@ pub(crate) enum Keys {
         #[command(flatten)]
         target: Target,
     },
+    /// List the keys that sign receipts, newest first.
+    Receipts {
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Sign receipts with a new key, five minutes after it is published. Earlier ones stay published.
+    RotateReceipts {
+        #[command(flatten)]
+        target: Target,
+    },
 }
 
 impl Keys {
@@ -41,6 +54,11 @@ impl Keys {
     pub(crate) fn run(self) -> Result<(), StartupError> {
         match self {
             Self::Status { target } => target.run(async |o| o.get(PATH).await),
+            Self::Receipts { target } => target.run(async |o| o.get(RECEIPTS).await),
+            Self::RotateReceipts { target } => {
+                let path = format!("{RECEIPTS}/rotate");
+                target.run(async |o| o.call(Method::POST, &path, Body::None).await)
+            }
             Self::Rotate { wait: false, target } => {
                 target.run(async |o| o.call(Method::POST, PATH, Body::None).await)
             }

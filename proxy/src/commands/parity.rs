@@ -40,6 +40,8 @@ const COMMANDS: &[(&str, &str)] = &[
     ("DELETE operator-keys/{name}", "policy signer remove ada"),
     ("POST keys/rotation", "keys rotate"),
     ("GET keys/rotation", "keys status"),
+    ("GET receipt-keys", "keys receipts"),
+    ("POST receipt-keys/rotate", "keys rotate-receipts"),
     ("GET pairs", "pair list"),
     ("PATCH pairs/{pair}", "pair set BTC-EUR spreadPercentage=1.5"),
     ("GET prices", "price list"),

@@ -8,9 +8,11 @@ mod day_limit;
 mod locked_rows;
 mod offers;
 mod read;
+mod receipt;
 mod status;
 mod together;
 mod void_quotes;
+mod wallet_check;
 
 use http::Method;
 use rampart_core::platform::crypto::Purpose;

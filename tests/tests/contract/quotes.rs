@@ -2,6 +2,7 @@
 
 mod confirmed;
 mod market;
+mod matrix;
 
 use rampart_tests::answer::Answer;
 use rampart_tests::partner::Partner;

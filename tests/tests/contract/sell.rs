@@ -5,6 +5,7 @@ mod onboarding;
 mod onboarding_page;
 mod operators;
 mod orders;
+mod timeline;
 
 use http::Method;
 use rampart_tests::answer::Answer;

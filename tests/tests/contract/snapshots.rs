@@ -17,7 +17,7 @@ use rampart_tests::answer::Answer;
 use serde_json::{Value, json};
 
 use self::normal::normal;
-use crate::tenants::{Cast, Named, Owner, Row, row};
+use crate::tenants::{Cast, Named, Owner, Row, row, target};
 
 /// With this variable set, the files are written instead of compared.
 const ACCEPT: &str = "RAMPART_ACCEPT";
@@ -42,7 +42,9 @@ fn family(route: &Route) -> &'static str {
         ("/events", "webhooks"),
         ("/webhooks", "webhooks"),
         ("/user", "users"),
+        ("/wallets/", "buying"),
         ("/api/", "market"),
+        ("/.well-known/", "market"),
     ];
     let found = families.into_iter().find(|(part, _)| path.contains(part));
     found.unwrap_or_else(|| panic!("{route:?} is of no family")).1
@@ -60,7 +62,7 @@ async fn asked(cast: &Cast, route: &Route) -> Named {
         }
         _ => match row(route) {
             Row::Names(resources) => cast.name(route, resources[0].0, Owner::Ann, &cast.acme).await,
-            row => named(row.body(cast)),
+            row => Named { path: target(route), body: row.body(cast) },
         },
     }
 }

@@ -1,5 +1,6 @@
 //! Loops over the table of endpoints: what holds for all holds for the next one too.
 
+mod deprecated;
 mod scopes;
 
 use bytes::Bytes;

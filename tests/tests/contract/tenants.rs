@@ -18,12 +18,13 @@ use rampart_tests::partner::Request;
 use self::callers::{Caller, Standing};
 pub(crate) use self::resources::{Cast, Named, Owner};
 use self::resources::{Scope, Thing};
-pub(crate) use self::rows::{Row, row};
+pub(crate) use self::rows::{Row, row, target};
 use self::traces::Traces;
 
 /// An answer without what differs from one request to the next.
 fn bytes(answer: &Answer) -> (u16, Vec<(String, String)>, String) {
-    let differs = ["x-request-id", "date", "ratelimit"];
+    // The link to the successor of a deprecated call names what was asked for.
+    let differs = ["x-request-id", "date", "ratelimit", "link"];
     let headers = answer.headers().filter(|(name, _)| !differs.contains(name));
     let mut headers: Vec<_> = headers.map(|(a, b)| (a.to_owned(), b.to_owned())).collect();
     headers.sort();
@@ -56,7 +57,7 @@ async fn everything(cast: &Cast, route: &Route) -> Vec<Named> {
                 all.push(cast.name(route, resources[0].0, owner, &cast.acme).await);
             }
         }
-        row => all.push(Named { path: route.path.to_owned(), body: row.body(cast) }),
+        row => all.push(Named { path: target(route), body: row.body(cast) }),
     }
     all
 }
@@ -93,7 +94,7 @@ async fn asks_for(
 /// changes nothing of anybody else's.
 async fn asks(cast: &Cast, (caller, standing): (&Caller, &Standing), route: &Route) {
     let row = row(route);
-    let named = Named { path: route.path.to_owned(), body: row.body(cast) };
+    let named = Named { path: target(route), body: row.body(cast) };
     let before = Traces::of(cast).await;
     let answer = request(cast, caller, route, &named).send().await;
     let case = format!("{route:?} by {caller:?}: {}", answer.text());

@@ -83,7 +83,16 @@ async fn plant(edge: &Edge) -> Value {
     let identifier = ann["identifier"].as_str().unwrap();
     let buy = json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 100});
     let confirm = json!({"walletAddress": wallet, "returnUrl": "https://shop.example/back"});
-    let order = trade(&partner, identifier, ("buy", buy), confirm).await;
+    let order = trade(&partner, identifier, ("buy", buy.clone()), confirm.clone()).await;
+    let completed = trade(&partner, identifier, ("buy", buy), confirm).await;
+    for event in [
+        json!({"event": "payment-received"}),
+        json!({"event": "coins-sent", "transactionId": "ab".repeat(32)}),
+        json!({"event": "confirmed-on-chain"}),
+    ] {
+        let path = format!("/admin/v1/orders/{completed}/events");
+        edge.admin(Method::POST, &path, event).await.assert_status(200);
+    }
     let sell = json!({"currencyPair": "BTC-EUR", "cryptoAmount": 0.01});
     let sell_order = trade(&partner, identifier, ("sell", sell), json!({})).await;
     json!({
@@ -96,6 +105,7 @@ async fn plant(edge: &Edge) -> Value {
         "loginPassword": bob["password"],
         "plan": plan["code"],
         "order": order,
+        "completedOrder": completed,
         "sellOrder": sell_order,
     })
 }

@@ -34,7 +34,7 @@ const SHARED: [(u16, &str, Code, &str); 7] = [
 ];
 
 /// Headers by the name of their component: name on the wire, whether numeric, meaning.
-const HEADERS: [(&str, &str, bool, &str); 7] = [
+const HEADERS: [(&str, &str, bool, &str); 10] = [
     ("RequestId", "X-Request-Id", false, "The request's own if it is well formed, else a new one."),
     ("RateLimitPolicy", "RateLimit-Policy", false, "The rates that apply."),
     ("RateLimit", "RateLimit", false, "What is left of them."),
@@ -47,6 +47,14 @@ const HEADERS: [(&str, &str, bool, &str); 7] = [
     ),
     ("CatalogVersion", "X-Catalog-Version", false, "Version of the catalogue that this shows."),
     ("IdempotencyReplayed", "Idempotency-Replayed", false, "`true` on an answer given before."),
+    (
+        "Deprecation",
+        "Deprecation",
+        false,
+        "Since when it is deprecated: `@` and seconds since 1970.",
+    ),
+    ("Sunset", "Sunset", false, "Until when it is served, as an HTTP date."),
+    ("Successor", "Link", false, "What replaces it, as `successor-version`."),
 ];
 
 /// The envelope and what is in it.
@@ -95,6 +103,9 @@ pub(super) fn schemas() -> Map<String, Value> {
         _ => Map::new(),
     }
 }
+
+/// Headers of a deprecated operation.
+const DEPRECATED: [&str; 3] = ["Deprecation", "Sunset", "Successor"];
 
 /// Components that answers refer to.
 pub(super) fn headers() -> Value {
@@ -181,6 +192,9 @@ pub(super) fn errors(route: &Route) -> BTreeMap<u16, Value> {
     if route.client {
         headers.extend(["RateLimitPolicy", "RateLimit"]);
     }
+    if route.deprecation.is_some() {
+        headers.extend(DEPRECATED);
+    }
     let mut answers = BTreeMap::new();
     for (status, mut codes) in by_status {
         codes.sort_unstable();
@@ -224,6 +238,9 @@ pub(super) fn of_success(route: &Route) -> Value {
     }
     if route.idempotent {
         headers.push("IdempotencyReplayed");
+    }
+    if route.deprecation.is_some() {
+        headers.extend(DEPRECATED);
     }
     refer(&headers)
 }

@@ -17,6 +17,11 @@ pub(super) fn write(api: &Api, route: &Route, tag: &str, schemas: &mut Schemas) 
         "" => json!(format!("{}.", doc.summary)),
         details => json!(details),
     };
+    if let Some(deprecation) = route.deprecation {
+        let description = operation["description"].as_str().unwrap_or_default();
+        operation["description"] = format!("{description}\n\n{}", deprecation.describe()).into();
+        operation["deprecated"] = true.into();
+    }
     operation["security"] = match route.surface {
         Surface::Partners => security::simplest(route),
         Surface::Operators => operators::alternatives(),

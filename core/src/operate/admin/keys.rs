@@ -1,5 +1,7 @@
-//! The ring of master keys, and public keys: of partners, which their policies may name, and of operators, which sign manifests.
+//! The ring of master keys, and public keys: of partners, which their policies may name, and of operators, which sign
+//! manifests; keys of receipts.
 
+pub mod receipts;
 pub mod rotation;
 pub mod signing;
 pub mod verification;

@@ -18,7 +18,7 @@ use serde::Serialize;
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::endpoint::openapi::doc::{Doc, Kind, Member, optional};
-use crate::endpoint::{Cache, Endpoint, Json};
+use crate::endpoint::{Cache, Deprecation, Endpoint, Json};
 use crate::http::fields::Fields;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
@@ -54,6 +54,7 @@ impl Endpoint for V1 {
     const SCOPE: Option<Scope> = Some(Scope::QuotesRead);
     const ERRORS: &'static [Code] = &[Code::FeeOutOfBounds];
     const CACHE: Cache = Cache::Revalidate;
+    const DEPRECATION: Option<Deprecation> = Some(Deprecation { successor: V2::PATH });
     const DOC: Doc = Doc {
         summary: "List prices by side",
         details: DETAILS,

@@ -30,7 +30,7 @@ use super::payment_link::payment_url;
 use crate::Core;
 use crate::auth::caller::Reader;
 use crate::endpoint::openapi::doc::{Doc, Shape};
-use crate::endpoint::{Body, ClaimedKey, Endpoint, Json, Respond};
+use crate::endpoint::{Body, ClaimedKey, Deprecation, Endpoint, Json, Respond};
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result, joined};
 use crate::tenancy::tenants::Scope;
@@ -86,6 +86,7 @@ impl Endpoint for V1 {
     const ERRORS: &'static [Code] = &ERRORS;
     const BODY: Body = Body::Json;
     const IDEMPOTENT: bool = true;
+    const DEPRECATION: Option<Deprecation> = Some(Deprecation { successor: V2::PATH });
     const DOC: Doc = Doc {
         summary: "Confirm a buy quote",
         details: DETAILS,

@@ -14,7 +14,7 @@ use super::{BlockchainInfo, Order};
 use crate::Core;
 use crate::auth::caller::{ClientAndUser, Reader};
 use crate::endpoint::openapi::doc::Doc;
-use crate::endpoint::{Endpoint, Json};
+use crate::endpoint::{Deprecation, Endpoint, Json};
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
 use crate::tenancy::tenants::Scope;
@@ -75,6 +75,7 @@ impl Endpoint for V1 {
     const SCOPE: Option<Scope> = Some(Scope::OrdersRead);
     const ERRORS: &'static [Code] =
         &[Code::OrderIdMissing, Code::OrderIdMalformed, Code::OrderNotFound];
+    const DEPRECATION: Option<Deprecation> = Some(Deprecation { successor: V2::PATH });
     const DOC: Doc = Doc {
         summary: "Read a user's order",
         details: "With what keeps it from completing, and where the user can act on it.",
@@ -283,7 +284,7 @@ pub struct OrderV2 {
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "OrderFees")]
 #[serde(rename_all = "camelCase")]
-struct Fees {
+pub(super) struct Fees {
     partner_fee: Amount,
     payment_method_fee: Amount,
     network_fee: Amount,
@@ -293,9 +294,26 @@ struct Fees {
     partner_fee_percentage: Option<JsonDecimal>,
 }
 
+impl Fees {
+    /// Those of an order.
+    pub(super) fn of(order: &Order) -> Self {
+        let amount = |value| Amount::new(value, order.fiat.currency);
+        let fees = &order.fees;
+        Self {
+            partner_fee: amount(fees.partner),
+            payment_method_fee: amount(fees.payment_method),
+            network_fee: amount(fees.network),
+            provider_fee: amount(fees.provider),
+            spread_fee: amount(fees.spread),
+            affiliate_fee: amount(fees.affiliate),
+            partner_fee_percentage: order.partner_fee_percentage.map(JsonDecimal),
+        }
+    }
+}
+
 impl From<Order> for OrderV2 {
     fn from(order: Order) -> Self {
-        let blockchain_info = order.blockchain_info();
+        let (blockchain_info, fees) = (order.blockchain_info(), Fees::of(&order));
         let Order {
             id,
             created_at,
@@ -312,14 +330,13 @@ impl From<Order> for OrderV2 {
             fiat,
             crypto,
             fee_total: _,
-            fees,
-            partner_fee_percentage,
+            fees: _,
+            partner_fee_percentage: _,
             is_dca,
             is_estimated,
             transaction_id: _,
             expires_at,
         } = order;
-        let amount = |value| Amount::new(value, fiat.currency);
         Self {
             id,
             date: Timestamp(created_at),
@@ -333,15 +350,7 @@ impl From<Order> for OrderV2 {
             is_estimated_quote: is_estimated,
             fiat_amount: fiat,
             crypto_amount: crypto,
-            fees: Fees {
-                partner_fee: amount(fees.partner),
-                payment_method_fee: amount(fees.payment_method),
-                network_fee: amount(fees.network),
-                provider_fee: amount(fees.provider),
-                spread_fee: amount(fees.spread),
-                affiliate_fee: amount(fees.affiliate),
-                partner_fee_percentage: partner_fee_percentage.map(JsonDecimal),
-            },
+            fees,
             blockchain_info,
             expires_at: expires_at.map(Timestamp),
             source_currency: Arc::clone(&fiat_currency.details),

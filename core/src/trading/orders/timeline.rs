@@ -68,15 +68,15 @@ impl Endpoint for V2 {
 
 /// Most steps of a response. Only an operator who holds and releases an order many times can
 /// exceed it.
-const STEPS_MAX: i64 = 1_000;
+pub(crate) const STEPS_MAX: i64 = 1_000;
 
 /// One change of state; both states are the same for an event that keeps it.
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "TimelineStep")]
 pub struct Step {
-    time: DateTime<Utc>,
-    from: Option<String>,
-    to: String,
-    cause: String,
-    reason: Option<String>,
+    pub(crate) time: DateTime<Utc>,
+    pub(crate) from: Option<String>,
+    pub(crate) to: String,
+    pub(crate) cause: String,
+    pub(crate) reason: Option<String>,
 }

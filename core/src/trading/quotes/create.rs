@@ -10,22 +10,23 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::fees::Fees;
-use super::limits::{self, Reason};
+use super::limits::{self, Reason, UserStanding};
+use super::market::open_market;
+use super::policy_user::PolicyUser;
 pub use super::request::Request;
 use super::request::{BUY_MEMBERS, MEMBERS, SELL_MEMBERS};
 use super::token::{self, Token};
 use super::{QUOTE_LIFETIME_SECONDS_MAX, Quote, Side};
 use crate::Core;
-use crate::auth::caller::{Client, ClientMaybeUser};
+use crate::auth::caller::ClientMaybeUser;
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Bucket, Endpoint, Json};
 use crate::http::request::Input;
-use crate::platform::error::{Code, Error, Refusal, Result};
+use crate::platform::error::{Code, Error, Result};
 use crate::tenancy::tenants::Scope;
-use crate::trading::catalogue::PairStatus;
 use crate::trading::market::prices::rounded;
+use crate::trading::payment_methods::families::Family;
 use crate::trading::pricing::{Priced, Terms};
-use crate::trading::routing;
 use crate::users::accounts;
 use rampart_types::{CurrencyDetails, JsonDecimal, PairCode, Preserialized};
 
@@ -242,7 +243,10 @@ pub(crate) async fn create(
     let pair = &request.pair;
     let amounts = (quote.fiat, quote.crypto);
     let mut reasons = limits::reasons(side, pair, &request.method, amounts);
-    reasons.extend(limits::reasons_of_user(core, caller, &quote).await?);
+    let kind = Family::kind_of(&quote.payment_method).filter(|_| side == Side::Buy);
+    if let Some(user) = UserStanding::of(core, caller, kind.as_slice()).await? {
+        reasons.extend(user.reasons(core, &caller.client.catalogue, &quote));
+    }
     View::new(&request, quote, sealed, reasons)
 }
 
@@ -257,8 +261,23 @@ pub(crate) async fn quote(
     request: &Request,
 ) -> Result<Quote> {
     let price = open_market(core, &caller.client, side, request)?;
+    let facts = PolicyUser::of(core, caller).await?;
+    quote_at(core, caller, side, request, (price, facts.as_ref())).await
+}
+
+/// Quotes the request at this price, whether or not it is offered. `facts` are the user's.
+///
+/// # Errors
+/// When the amount has no price.
+pub(super) async fn quote_at(
+    core: &Core,
+    caller: &ClientMaybeUser,
+    side: Side,
+    request: &Request,
+    (price, facts): (Decimal, Option<&PolicyUser>),
+) -> Result<Quote> {
     let pair = &request.pair;
-    let fees = Fees::evaluate(core, caller, side, request, price).await?;
+    let fees = Fees::evaluate(core, caller, side, request, (price, facts)).await?;
     let terms = Terms {
         side,
         price,
@@ -274,29 +293,6 @@ pub(crate) async fn quote(
         policy_decisions: fees.decisions(core, caller, &priced),
         ..build(core, caller, side, request, price, &priced)?
     })
-}
-
-/// The mid price, if pair and method are open now.
-///
-/// # Errors
-/// ER008 or ER016, and ER055.
-fn open_market(core: &Core, client: &Client, side: Side, request: &Request) -> Result<Decimal> {
-    let mut refusal = Refusal::new();
-    let (catalogue, tenant) = (&client.catalogue, &client.tenant);
-    let price = routing::price(tenant, &request.pair, core.clock.now());
-    let asset = request.pair.base.code().to_string();
-    let in_maintenance = side.terms(&request.pair).status != PairStatus::Enabled
-        || !routing::offers_asset(catalogue, tenant, side, &asset);
-    if in_maintenance && side == Side::Sell {
-        refusal.add(Code::SellingInMaintenance, None);
-    } else if in_maintenance || price.is_none() {
-        refusal.add(Code::CurrencyInMaintenance, None);
-    }
-    let method = &request.method;
-    if !method.enabled || !routing::offers_method(catalogue, tenant, side, &method.code) {
-        refusal.add(Code::PaymentMethodUnavailable, None);
-    }
-    price.filter(|_| refusal.is_empty()).ok_or_else(|| refusal.into())
 }
 
 fn build(
@@ -378,6 +374,6 @@ impl View {
 
 /// Price of one coin in this quote, fees included: `fiatAmount / cryptoAmount`, rounded as by the
 /// prices endpoint. `None` when it does not fit.
-fn single_coin((fiat, crypto): (Decimal, Decimal), exponent: u32) -> Option<Decimal> {
+pub(super) fn single_coin((fiat, crypto): (Decimal, Decimal), exponent: u32) -> Option<Decimal> {
     rounded(fiat.checked_div(crypto)?, exponent)
 }

@@ -34,7 +34,7 @@ impl Fees {
     /// Evaluates the partner's policy, or takes the built-in rules if there is none or it fails:
     /// the requested percentage or the tenant's default, the method's fees, the pair's spread. A
     /// policy replaces all of these, the request's `fee` included; only the method's fees stay if
-    /// its schedule has no line for them.
+    /// its schedule has no line for them. `facts` are the user's.
     ///
     /// # Errors
     /// ER328 when a policy fails that is set to fail closed; ER011 or ER012 for an amount whose
@@ -44,7 +44,7 @@ impl Fees {
         caller: &ClientMaybeUser,
         side: Side,
         request: &Request,
-        price: Decimal,
+        (price, facts): (Decimal, Option<&PolicyUser>),
     ) -> Result<Self> {
         let tenant = &caller.client.tenant;
         let bounds = Bounds {
@@ -54,11 +54,7 @@ impl Fees {
         let policy = match tenant.policies.has(PolicyKind::Fee) {
             true => {
                 let (client, user) = (&caller.client, caller.user);
-                let facts = match user {
-                    Some(user) => Some(PolicyUser::read(core, client.id(), user).await?),
-                    None => None,
-                };
-                let volume = facts.as_ref().and_then(|user| {
+                let volume = facts.and_then(|user| {
                     let (pays, _) = paid_and_received(side, request);
                     user.volume_in(pays, &client.catalogue, core.clock.now())
                 });
@@ -151,13 +147,13 @@ fn policy_input(
     side: Side,
     request: &Request,
     price: Decimal,
-    (user, volume): (Option<PolicyUser>, Option<Decimal>),
+    (user, volume): (Option<&PolicyUser>, Option<Decimal>),
 ) -> Option<FeeRequest> {
     let pair = &request.pair;
     let exponent = pair.quote.scale();
     let (pays, receives) = paid_and_received(side, request);
     let country = request.country.map(|country| country.as_str().to_owned());
-    let (user_country, tier) = user.map(|user| (user.country, user.tier)).unzip();
+    let (user_country, tier) = user.map(|user| (user.country.clone(), user.tier.clone())).unzip();
     let pay = match (side, request.given) {
         (Side::Buy, Given::Fiat(fiat)) => fiat,
         (Side::Buy, Given::Crypto(crypto)) => fiat_value(crypto, price, exponent)?,

@@ -9,10 +9,11 @@ use super::{Quote, Side};
 use crate::Core;
 use crate::auth::caller::ClientMaybeUser;
 use crate::platform::error::{Code, Result};
-use crate::trading::catalogue::{Pair, PaymentMethod};
-use crate::trading::limits;
+use crate::trading::catalogue::{Catalogue, Pair, PaymentMethod};
+use crate::trading::limits::limit_rules::Spent;
+use crate::trading::limits::{self, Trader};
 use crate::trading::payment_methods::families::Family;
-use crate::users::accounts;
+use crate::users::accounts::{self, Kind};
 
 /// A reason of `quoteUnconfirmableReasons`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
@@ -51,35 +52,55 @@ pub(super) fn reasons(
     all.into_iter().filter_map(|(holds, reason)| holds.then_some(reason)).collect()
 }
 
-/// Reasons by the user, if there is one.
-///
-/// # Errors
-/// When the database cannot be read.
-pub(super) async fn reasons_of_user(
-    core: &Core,
-    caller: &ClientMaybeUser,
-    quote: &Quote,
-) -> Result<Vec<Reason>> {
-    let Some(user) = caller.user else { return Ok(Vec::new()) };
-    // Boxed: it would enlarge the future of every quote, and most have no user.
-    let standing = Box::pin(limits::standing(core, caller.client.id(), user)).await?;
-    let (trader, spent) = standing.ok_or(Code::UserNotFound)?;
-    let amount = limits::limit_amount(core, &caller.client.catalogue, quote);
-    let remaining = trader.rules.remaining(quote.side, &spent);
-    let above = amount.is_none_or(|amount| amount > remaining);
-    let open = !trader.statuses.is_verified();
-    // A quote of a sale says so in a member of its own.
-    let disabled = match Family::kind_of(&quote.payment_method) {
-        Some(kind) if quote.side == Side::Buy => {
+/// What the caller's user may still trade.
+pub(super) struct UserStanding {
+    trader: Trader,
+    spent: Spent,
+    /// Kinds of which the user has accounts, and all of them are disabled.
+    disabled: Vec<Kind>,
+}
+
+impl UserStanding {
+    /// Reads the caller's user, if there is one, with its accounts of these kinds.
+    ///
+    /// # Errors
+    /// ER709 for a user who is gone; when the database cannot be read.
+    pub(super) async fn of(
+        core: &Core,
+        caller: &ClientMaybeUser,
+        kinds: &[Kind],
+    ) -> Result<Option<Self>> {
+        let Some(user) = caller.user else { return Ok(None) };
+        let client = caller.client.id();
+        // Boxed: it would enlarge the future of every quote, and most have no user.
+        let standing = Box::pin(limits::standing(core, client, user)).await?;
+        let (trader, spent) = standing.ok_or(Code::UserNotFound)?;
+        let mut disabled = Vec::new();
+        if !kinds.is_empty() {
             let mut conn = core.db.acquire().await?;
-            Box::pin(accounts::all_disabled(&mut conn, (caller.client.id(), user), kind)).await?
+            for kind in kinds {
+                if Box::pin(accounts::all_disabled(&mut conn, (client, user), *kind)).await? {
+                    disabled.push(*kind);
+                }
+            }
         }
-        _ => false,
-    };
-    let all = [
-        (disabled, Reason::PaymentMethodDisabled),
-        (above, Reason::UserLimitExceeded),
-        (open, Reason::UserRegistrationNotCompleted),
-    ];
-    Ok(all.into_iter().filter_map(|(holds, reason)| holds.then_some(reason)).collect())
+        Ok(Some(Self { trader, spent, disabled }))
+    }
+
+    /// Reasons by the user.
+    pub(super) fn reasons(&self, core: &Core, catalogue: &Catalogue, quote: &Quote) -> Vec<Reason> {
+        let amount = limits::limit_amount(core, catalogue, quote);
+        let remaining = self.trader.rules.remaining(quote.side, &self.spent);
+        let above = amount.is_none_or(|amount| amount > remaining);
+        let open = !self.trader.statuses.is_verified();
+        let kind = Family::kind_of(&quote.payment_method);
+        // A quote of a sale says so in a member of its own.
+        let disabled = quote.side == Side::Buy && kind.is_some_and(|k| self.disabled.contains(&k));
+        let all = [
+            (disabled, Reason::PaymentMethodDisabled),
+            (above, Reason::UserLimitExceeded),
+            (open, Reason::UserRegistrationNotCompleted),
+        ];
+        all.into_iter().filter_map(|(holds, reason)| holds.then_some(reason)).collect()
+    }
 }

@@ -1,9 +1,11 @@
 //! The facts about a user that a fee policy is told.
 
 use chrono::{DateTime, Utc};
+use rampart_plugins::contract::PolicyKind;
 use rust_decimal::Decimal;
 
 use crate::Core;
+use crate::auth::caller::ClientMaybeUser;
 use crate::platform::error::{Code, Result};
 use crate::trading::catalogue::{Catalogue, Currency};
 use rampart_types::{ClientId, CurrencyCode, UserId};
@@ -20,11 +22,22 @@ pub(super) struct PolicyUser {
 }
 
 impl PolicyUser {
+    /// Reads the caller's user, if it has one and its partner a fee policy.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub(super) async fn of(core: &Core, caller: &ClientMaybeUser) -> Result<Option<Self>> {
+        match caller.user.filter(|_| caller.client.tenant.policies.has(PolicyKind::Fee)) {
+            Some(user) => Self::read(core, caller.client.id(), user).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
     /// Reads the user in one statement.
     ///
     /// # Errors
     /// ER709 for one that is gone; when the database cannot be read.
-    pub(super) async fn read(core: &Core, client: ClientId, user: UserId) -> Result<Self> {
+    async fn read(core: &Core, client: ClientId, user: UserId) -> Result<Self> {
         let rows = sqlx::query!(
             r#"
             select u.level as "level!", u.country as "country?",

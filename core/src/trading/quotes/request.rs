@@ -24,7 +24,7 @@ use rampart_types::{Country, DestinationTag, InvalidTag, TagKind, WalletAddress}
 const PAYOUT_METHOD_DEFAULT: AccountKind = AccountKind::BankTransfer;
 
 /// Longest promotion code, in bytes.
-const PROMO_CODE_BYTES_MAX: usize = 64;
+pub(super) const PROMO_CODE_BYTES_MAX: usize = 64;
 
 /// Members of both sides.
 pub(super) const MEMBERS: &[Member] = &[
@@ -159,7 +159,7 @@ impl Request {
 }
 
 /// Visible ASCII; an empty code is none.
-fn promo_code(value: &Value) -> Option<Option<String>> {
+pub(super) fn promo_code(value: &Value) -> Option<Option<String>> {
     match value.as_str()? {
         "" => Some(None),
         code if code.len() > PROMO_CODE_BYTES_MAX => None,
@@ -167,7 +167,7 @@ fn promo_code(value: &Value) -> Option<Option<String>> {
     }
 }
 
-fn parsed<T: FromStr>(value: &Value) -> Option<T> {
+pub(super) fn parsed<T: FromStr>(value: &Value) -> Option<T> {
     value.as_str()?.parse().ok()
 }
 
@@ -247,7 +247,7 @@ fn given(fields: &mut Fields<'_>, pair: Option<&Pair>) -> Option<Given> {
 }
 
 /// A positive number with at most `decimals`, which are unknown without a pair.
-fn amount(
+pub(super) fn amount(
     fields: &mut Fields<'_>,
     name: &'static str,
     code: Code,
@@ -270,7 +270,7 @@ fn amount(
 }
 
 /// The partner's fee in percent; null and an empty string are the tenant's default.
-fn fee(fields: &mut Fields<'_>, client: &Client) -> Option<Decimal> {
+pub(super) fn fee(fields: &mut Fields<'_>, client: &Client) -> Option<Decimal> {
     fields
         .optional("fee", Code::FeeOutOfBounds, |value| {
             if value.as_str() == Some("") {

@@ -25,7 +25,8 @@ async fn sealed_by(context: &TestContext, key: &str) -> i64 {
     sqlx::query_scalar(
         "select count(*) from (select sealed from client_secret union all \
          select sealed from verification_key union all select sealed from personal_key union all \
-         select sealed from mail_outbox union all select sealed from lasting_key) v (sealed) \
+         select sealed from mail_outbox union all select sealed from lasting_key union all \
+         select sealed from receipt_key) v (sealed) \
          where encode(substring(sealed from 1 for 7), 'hex') = $1",
     )
     .bind(prefix(key))
@@ -42,6 +43,8 @@ async fn a_rotation_seals_everything_again_and_loses_nothing() {
     let key = json!({"algorithm": "hmac-sha256", "key": STANDARD.encode([1; 32])});
     let path = "/admin/v1/partners/acme/verification-keys/main";
     context.admin(Method::PUT, path, key).await.assert_status(200);
+    let path = "/admin/v1/receipt-keys";
+    context.admin(Method::GET, path, Value::Null).await.assert_status(200);
     // As values were sealed before they carried the id of their key.
     let strip = "update personal_key set sealed = substring(sealed from 8)";
     sqlx::query(strip).execute(context.db()).await.unwrap();

@@ -4,6 +4,8 @@ use serde_json::{Map, Value};
 
 /// Members whose value is always the same, however random it looks.
 const FIXED: [&str; 3] = ["caip19", "message", "solution"];
+/// The member that is a time in seconds since 1970.
+const SECONDS: &str = "iat";
 /// Shortest text that is taken for a secret or a name that was drawn.
 const DRAWN_MIN: usize = 20;
 /// Shortest text that is taken for one although it has no capital or no digit in it.
@@ -27,7 +29,12 @@ pub(super) fn normal(value: &Value) -> Value {
             let members = members.iter().map(|(name, value)| {
                 let fixed = FIXED.contains(&name.as_str());
                 let name = if name.contains(MASK) { normal_part(name) } else { name.clone() };
-                (name, if fixed { value.clone() } else { normal(value) })
+                let value = match value {
+                    value if fixed => value.clone(),
+                    _ if name == SECONDS => "<time>".into(),
+                    value => normal(value),
+                };
+                (name, value)
             });
             Value::Object(members.collect::<Map<_, _>>())
         }

@@ -58,6 +58,8 @@ pub(crate) enum Scope {
 pub(crate) enum Thing {
     Order,
     OrderReference,
+    /// An order whose coins have arrived.
+    CompletedOrder,
     /// An order whose wallet the caller's client asserts to be the user's.
     Wallet,
     Sale,
@@ -249,7 +251,7 @@ impl Cast {
         let id = "019c1f5e-7c0a-7d52-9d3f-2b8a4e6f1c70";
         let nobody = "nobody@mail.example.com";
         match thing {
-            Thing::Order | Thing::Sale => at(route, "1742980455013377"),
+            Thing::Order | Thing::CompletedOrder | Thing::Sale => at(route, "1742980455013377"),
             Thing::OrderReference | Thing::SaleReference => at(route, "of-Nobody"),
             Thing::Wallet => proof(route, 1_742_980_455_013_377, by),
             Thing::Plan => at(route, "7K2M9QXT4B8D"),
@@ -280,6 +282,9 @@ impl Cast {
         let reference = format!("{owner:?}-{}", self.next());
         match thing {
             Thing::Order => at(route, &self.order(owner, &reference).await.to_string()),
+            Thing::CompletedOrder => {
+                at(route, &self.completed(owner, &reference).await.to_string())
+            }
             Thing::Sale => at(route, &self.sale(owner, &reference).await.to_string()),
             Thing::Wallet => proof(route, self.order(owner, &reference).await, by),
             Thing::OrderReference => {

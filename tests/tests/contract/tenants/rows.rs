@@ -46,6 +46,16 @@ impl Row {
     }
 }
 
+/// The path of a route that names nothing, with what its query must have.
+pub(crate) fn target(route: &Route) -> String {
+    match route.path {
+        path @ "/api/v2/quotes/matrix" => {
+            format!("{path}?fiatAmount=100&currency=EUR&currencyPair=XRP-EUR")
+        }
+        path => path.to_owned(),
+    }
+}
+
 const fn reads(of_each: Thing) -> Row {
     Row::Shows { body: |_| Value::Null, of_each: Some(of_each) }
 }
@@ -58,6 +68,15 @@ const PUBLIC: Row = Row::Shows { body: |_| Value::Null, of_each: None };
 
 fn purchase(_: &Cast) -> Value {
     json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 100})
+}
+
+fn sale(_: &Cast) -> Value {
+    json!({"currencyPair": "BTC-EUR", "cryptoAmount": 0.01})
+}
+
+fn wallet(_: &Cast) -> Value {
+    json!({"currencyPair": "BTC-EUR",
+        "walletAddress": "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"})
 }
 
 fn person(cast: &Cast) -> Value {
@@ -108,9 +127,7 @@ pub(crate) fn row(route: &Route) -> Row {
         ("GET", "/api/v1/prices" | "/api/v2/prices" | "/api/v2/client/info") => PUBLIC,
         ("GET", "/api/v2/buy/payment-methods" | "/api/v2/system/errors") => PUBLIC,
         ("POST", "/api/v1/buy/quote") => sends(purchase),
-        ("POST", "/api/v1/sell/quote") => {
-            sends(|_| json!({"currencyPair": "BTC-EUR", "cryptoAmount": 0.01}))
-        }
+        ("POST", "/api/v1/sell/quote") => sends(sale),
         ("POST", "/api/v2/buy/offer" | "/api/v2/buy/checkout") => {
             Row::Names(&[(Thing::LoginToken, Client)])
         }
@@ -127,10 +144,13 @@ pub(crate) fn row(route: &Route) -> Row {
         | ("GET", "/api/v2/buy/orders/{id}" | "/api/v2/buy/orders/{id}/timeline") => {
             Row::Names(&[(Thing::Order, User), (Thing::OrderReference, User)])
         }
+        ("GET", "/api/v2/buy/orders/{id}/receipt") => Row::Names(&[(Thing::CompletedOrder, User)]),
+        ("GET", "/api/v2/quotes/matrix" | "/.well-known/jwks.json") => PUBLIC,
         ("POST", "/api/v2/buy/orders/{id}/wallet-proof") => Row::Names(&[(Thing::Wallet, User)]),
+        ("POST", "/api/v2/wallets/check") => sends(wallet),
         ("GET", "/api/v2/buy/orders") => reads(Thing::Order),
         ("GET", "/api/v1/user/sell/orders") => reads(Thing::Sale),
-        ("GET", "/api/v1/user/sell/orders/{id}") => {
+        ("GET", "/api/v1/user/sell/orders/{id}") | ("GET", "/api/v2/sell/orders/{id}/timeline") => {
             Row::Names(&[(Thing::Sale, User), (Thing::SaleReference, User)])
         }
         ("POST", "/api/v2/user") => sends(person),

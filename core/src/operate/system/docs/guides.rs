@@ -15,7 +15,7 @@ const fn guide(name: &'static str, title: &'static str, text: &'static str) -> G
 }
 
 /// Every guide, in the order in which a partner's developer reads them.
-pub(super) const GUIDES: [Guide; 9] = [
+pub(super) const GUIDES: [Guide; 10] = [
     guide("start", "Start in five minutes", include_str!("guides/five-minutes.md")),
     guide("authentication", "Authentication", include_str!("guides/authentication.md")),
     guide("quote-to-order", "Quote to order", include_str!("guides/quote-to-order.md")),
@@ -24,6 +24,7 @@ pub(super) const GUIDES: [Guide; 9] = [
         "Offers and signatures",
         include_str!("guides/offers-and-signatures.md"),
     ),
+    guide("receipts", "Receipts", include_str!("guides/receipts.md")),
     guide("webhooks", "Webhooks", include_str!("guides/webhooks.md")),
     guide(
         "idempotency-and-retries",

@@ -10,36 +10,44 @@ use super::account::NamedAccount;
 use super::request::Confirm;
 use crate::Core;
 use crate::platform::error::{Code, Refusal, Result};
-use crate::trading::catalogue::Catalogue;
+use crate::trading::catalogue::{Catalogue, Crypto};
 use crate::trading::quotes::Quote;
 use rampart_types::{
     ClientId, DestinationTag, InvalidTag, OfferId, PartnerReference, TagKind, UserId, WalletAddress,
 };
 
 /// The destination wallet: address and tag.
-pub(super) struct Destination {
+pub(crate) struct Destination {
     pub(super) address: WalletAddress,
     pub(super) tag: Option<DestinationTag>,
 }
 
 impl Destination {
-    /// Reads address and tag by the rules of the chain of what is bought.
+    /// Reads address and tag of a confirm by the rules of the chain of what is bought.
     ///
     /// # Errors
-    /// ER014, and ER015 or ER044, together; ER008 for a currency that is not traded any more.
+    /// As [`Self::parse`]; ER008 for a currency that is not traded any more.
     pub(super) fn read(request: &Confirm, quote: &Quote, catalogue: &Catalogue) -> Result<Self> {
         let crypto = catalogue
             .currencies
             .get(&quote.crypto_currency())
             .and_then(|currency| currency.crypto.as_ref())
             .ok_or(Code::CurrencyInMaintenance)?;
+        Self::parse(crypto, &request.wallet_address, &request.tag)
+    }
+
+    /// Reads address and tag by the rules of the currency's chain.
+    ///
+    /// # Errors
+    /// ER014, and ER015 or ER044, together.
+    pub(crate) fn parse(crypto: &Crypto, address: &str, tag: &Value) -> Result<Self> {
         let mut refusal = Refusal::new();
-        let address = WalletAddress::parse(crypto.chain, &request.wallet_address);
+        let address = WalletAddress::parse(crypto.chain, address);
         if address.is_err() {
             refusal.add(Code::WalletAddressInvalid, Some("walletAddress".into()));
         }
         let kind = if crypto.supports_tag { crypto.chain.tag_kind() } else { TagKind::None };
-        let tag = DestinationTag::read(kind, &request.tag);
+        let tag = DestinationTag::read(kind, tag);
         match tag {
             Err(InvalidTag::Unsupported) => refusal.add(Code::DestinationTagUnsupported, None),
             Err(InvalidTag::Malformed) => refusal.add(Code::DestinationTagInvalid, None),

@@ -64,6 +64,20 @@ impl Cast {
         self.sold_or_bought(owner, "/api/v1/buy/confirm", body).await
     }
 
+    /// An order whose coins have arrived.
+    pub(super) async fn completed(&self, owner: Owner, reference: &str) -> i64 {
+        let order = self.order(owner, reference).await;
+        let path = format!("/admin/v1/orders/{order}/events");
+        for event in [
+            json!({"event": "payment-received"}),
+            json!({"event": "coins-sent", "transactionId": "ab".repeat(32)}),
+            json!({"event": "confirmed-on-chain"}),
+        ] {
+            self.context.admin(Method::POST, &path, event).await.assert_status(200);
+        }
+        order
+    }
+
     pub(super) async fn sale(&self, owner: Owner, reference: &str) -> i64 {
         let quote = self.sell_quote(owner).await;
         let body = json!({"quote": quote, "partnerOrderIdentifier": reference});

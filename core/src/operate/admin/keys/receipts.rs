@@ -1,0 +1,106 @@
+//! `GET /admin/v1/receipt-keys` and `POST /admin/v1/receipt-keys/rotate`
+
+use chrono::{DateTime, Utc};
+use http::Method;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::json;
+
+use crate::Core;
+use crate::auth::roles::Role;
+use crate::endpoint::openapi::doc::Doc;
+use crate::endpoint::{Endpoint, Json};
+use crate::http::request::Input;
+use crate::operate::admin::operator::Operator;
+use crate::platform::audit::{self, Entry};
+use crate::platform::error::Result;
+use crate::trading::receipt_keys::{self, PublishedKey};
+
+/// A key in use, for the OpenAPI document.
+const EXAMPLE: &str = r#"[{"keyId": "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k",
+    "signs": true, "signsFrom": "2026-03-01T12:00:00Z", "createdAt": "2026-03-01T12:00:00Z"}]"#;
+
+/// `GET /admin/v1/receipt-keys`
+pub struct ListReceiptKeys;
+
+impl Endpoint for ListReceiptKeys {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/admin/v1/receipt-keys";
+    const ROLES: &'static [Role] = &[Role::Platform];
+    const DOC: Doc = Doc {
+        summary: "List the keys that sign receipts",
+        details: "Newest first. All of them are published at `/.well-known/jwks.json`.",
+        answer: EXAMPLE,
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = ();
+    type Response = Json<Vec<ReceiptKey>>;
+
+    fn read(_: &Input, _: &Operator) -> Result<()> {
+        Ok(())
+    }
+
+    async fn call(core: &Core, _: Operator, (): ()) -> Result<Self::Response> {
+        Ok(Json(listed(core).await?))
+    }
+}
+
+/// `POST /admin/v1/receipt-keys/rotate`
+pub struct RotateReceiptKey;
+
+impl Endpoint for RotateReceiptKey {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/admin/v1/receipt-keys/rotate";
+    const ROLES: &'static [Role] = &[Role::Platform];
+    const DOC: Doc = Doc {
+        summary: "Sign receipts with a new key",
+        details: "The new key is published at once and signs five minutes later, when nobody \
+                  keeps a list without it. Earlier keys stay published: what they have signed can \
+                  be verified for good.",
+        answer: EXAMPLE,
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = ();
+    type Response = Json<Vec<ReceiptKey>>;
+
+    fn read(_: &Input, _: &Operator) -> Result<()> {
+        Ok(())
+    }
+
+    async fn call(core: &Core, operator: Operator, (): ()) -> Result<Self::Response> {
+        // A key signs until the new one does, the first one too.
+        receipt_keys::signing(core).await?;
+        let mut tx = core.db.begin().await?;
+        receipt_keys::rotate(&mut tx, core).await?;
+        let (actor, detail) = (operator.actor(), json!({}));
+        let entry = Entry { actor, action: "receipt-keys.rotate", target: "receipt-keys", detail };
+        audit::record(&mut tx, core, entry).await?;
+        tx.commit().await?;
+        Ok(Json(listed(core).await?))
+    }
+}
+
+/// A key that signs receipts, or has.
+#[derive(Debug, JsonSchema, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReceiptKey {
+    /// Its `kid`.
+    key_id: String,
+    /// True for the one that signs now.
+    signs: bool,
+    /// Time from which it signs, until a later one does.
+    signs_from: DateTime<Utc>,
+    created_at: DateTime<Utc>,
+}
+
+async fn listed(core: &Core) -> Result<Vec<ReceiptKey>> {
+    let keys = receipt_keys::published(core).await?;
+    let signing = receipt_keys::signing(core).await?;
+    let listed = keys.into_iter().map(|key| {
+        let PublishedKey { key_id, signs_from, created_at, .. } = key;
+        ReceiptKey { signs: key_id == signing.id(), key_id, signs_from, created_at }
+    });
+    Ok(listed.collect())
+}
