@@ -1,9 +1,10 @@
-//! Operation: the operators' API, the sandbox, documentation, readiness.
+//! Operation: the operators' API, the portal of partners' staff, the sandbox, documentation, readiness.
 
 pub mod admin;
 mod going_live;
 mod key_rotation;
 mod money_metrics;
+pub mod portal;
 mod queues;
 pub mod readiness;
 pub mod sandbox;

@@ -1,8 +1,10 @@
 //! Login of API clients: a user name and a password for a token pair, and a refresh token for the
-//! next one. Both endpoints are public, so attempts are counted before anything is hashed.
+//! next one. Both endpoints are public, so attempts are counted before anything is hashed. [`staff`]
+//! are the people of a partner, who sign in to the portal.
 
 pub mod authenticate;
 pub mod refresh;
+pub mod staff;
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;

@@ -1,6 +1,10 @@
 //! HTML pages under a content security policy that lets nothing else run or load. They work without
 //! scripts, but for a form for cards, which is a provider's script.
 
+pub(crate) mod brand;
+pub(crate) mod components;
+pub(crate) mod shell;
+
 use std::sync::LazyLock;
 
 use base64::Engine as _;
@@ -13,25 +17,10 @@ use url::Url;
 use crate::http::reply::Reply;
 use rampart_types::ReturnUrl;
 
-/// The style sheet of every page; its digest is in the content security policy.
-const STYLE: &str = "\
-:root{color-scheme:light dark;font:1.0625rem/1.5 system-ui,sans-serif}\
-body{margin:0;display:grid;place-items:center;min-height:100vh}\
-main{box-sizing:border-box;width:100%;max-width:30rem;padding:2rem 1.25rem}\
-h1{font-size:1.5rem;line-height:1.25;margin:0 0 1rem}\
-h2{font-size:1.125rem;margin:2rem 0 1rem}\
-dl{display:grid;grid-template-columns:auto 1fr;gap:.4rem 1.25rem;margin:1.5rem 0}\
-dt{opacity:.75}\
-dd{margin:0;overflow-wrap:anywhere}\
-form,label{display:grid;gap:.75rem}\
-label.tick{grid-template-columns:auto 1fr;align-items:center}\
-input{font:inherit;padding:.75rem;border:1px solid;border-radius:.5rem}\
-.element{padding:.75rem;border:1px solid;border-radius:.5rem}\
-button,a.button{font:inherit;padding:.75rem 1rem;border:1px solid;border-radius:.5rem;\
-background:transparent;color:inherit;text-align:center;text-decoration:none;cursor:pointer}\
-button.main,a.button{background:#0b57d0;border-color:#0b57d0;color:#fff}\
-:focus-visible{outline:3px solid #f9ab00;outline-offset:2px}\
-.note{border-left:4px solid #f9ab00;padding:.25rem 0 .25rem .75rem;margin:1rem 0}";
+/// The style sheet of every page, tokens first; its digest is in the content security policy.
+const STYLE: &str = concat!(include_str!("html/tokens.css"), include_str!("html/components.css"));
+/// Our script of pages that are better with one: times in the reader's zone, copying, countdowns.
+pub(crate) const PAGE_SCRIPT: &str = include_str!("html/page.js");
 
 static STYLE_SOURCE: LazyLock<String> = LazyLock::new(|| source_digest(STYLE));
 
@@ -52,25 +41,47 @@ pub(crate) fn render_page(
     render_page_with(status, title, body, (return_url, None))
 }
 
-/// Scripts of a page that cannot do without: a provider's, and our own that uses it.
+/// Scripts of a page.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct PageScripts<'a> {
-    /// URL of the provider's script.
-    pub(crate) provider: &'a str,
-    /// Origins that the page lets in, the first of them the provider's script's. Each is a valid
-    /// source of a content security policy.
-    pub(crate) sources: &'a [String],
-    /// Text of our own script, which runs once the provider's has.
-    pub(crate) own: &'static str,
+pub(crate) enum PageScripts<'a> {
+    /// Our own alone.
+    Own(&'static str),
+    /// A payment provider's, and our own that uses it.
+    Provider {
+        /// URL of the provider's script.
+        url: &'a str,
+        /// Origins that the page lets in, the first of them the provider's script's. Each is a valid
+        /// source of a content security policy.
+        sources: &'a [String],
+        /// Text of our own script, which runs once the provider's has.
+        own: &'static str,
+    },
 }
 
 impl PageScripts<'_> {
     /// The directives that let in these scripts, and what the provider's calls and frames.
     fn policy(&self) -> String {
-        let all = self.sources.join(" ");
-        let script = self.sources.first().map_or("'none'", String::as_str);
-        let own = source_digest(self.own);
-        format!("script-src {own} {script}; connect-src {all}; frame-src {all}; ")
+        match self {
+            Self::Own(own) => format!("script-src {}; ", source_digest(own)),
+            Self::Provider { sources, own, .. } => {
+                let all = sources.join(" ");
+                let script = sources.first().map_or("'none'", String::as_str);
+                let own = source_digest(own);
+                format!("script-src {own} {script}; connect-src {all}; frame-src {all}; ")
+            }
+        }
+    }
+
+    fn markup(&self) -> Markup {
+        html! {
+            @match self {
+                Self::Own(own) => script { (PreEscaped(own)) },
+                Self::Provider { url, own, .. } => {
+                    script src=(url) {}
+                    script { (PreEscaped(own)) }
+                }
+            }
+        }
     }
 }
 
@@ -80,6 +91,19 @@ pub(crate) fn render_page_with(
     title: &str,
     body: &Markup,
     (return_url, scripts): (Option<&ReturnUrl>, Option<PageScripts<'_>>),
+) -> Reply {
+    let form_action =
+        return_url.and_then(form_source).map_or_else(String::new, |s| format!(" {s}"));
+    render_document(status, title, &html! { main.card { (body) } }, (&form_action, scripts))
+}
+
+/// Renders a whole document: head, layout, scripts, and the policy that lets in just these.
+/// `form_action` is where forms may lead besides this service, with a space before it, or empty.
+fn render_document(
+    status: StatusCode,
+    title: &str,
+    layout: &Markup,
+    (form_action, scripts): (&str, Option<PageScripts<'_>>),
 ) -> Reply {
     let document = html! {
         (DOCTYPE)
@@ -92,16 +116,11 @@ pub(crate) fn render_page_with(
                 style { (PreEscaped(STYLE)) }
             }
             body {
-                main { (body) }
-                @if let Some(scripts) = scripts {
-                    script src=(scripts.provider) {}
-                    script { (PreEscaped(scripts.own)) }
-                }
+                (layout)
+                @if let Some(scripts) = scripts { (scripts.markup()) }
             }
         }
     };
-    let form_action =
-        return_url.and_then(form_source).map_or_else(String::new, |s| format!(" {s}"));
     let style = &*STYLE_SOURCE;
     let policy = format!(
         "default-src 'none'; style-src {style}; {}form-action 'self'{form_action}; \
@@ -115,6 +134,13 @@ pub(crate) fn render_page_with(
     reply.set("x-frame-options", "DENY");
     reply.set("cache-control", "no-store");
     reply
+}
+
+/// Lets a page in pictures of one place, a URL that ends with a slash.
+pub(crate) fn allow_images(reply: &mut Reply, place: &str) {
+    let policy = reply.headers.get("content-security-policy").and_then(|value| value.to_str().ok());
+    let policy = format!("img-src {place}; {}", policy.unwrap_or_default());
+    reply.set("content-security-policy", &policy);
 }
 
 /// The page of a link that is used, expired or invalid, without telling which. `hint` explains how
@@ -170,8 +196,8 @@ mod tests {
     #[test]
     fn a_page_lets_in_its_own_scripts_and_no_other() {
         let sources = ["https://js.example".to_owned(), "https://api.example".to_owned()];
-        let (provider, own) = ("https://js.example/v3/", "start();");
-        let scripts = PageScripts { provider, sources: &sources, own };
+        let (url, own) = ("https://js.example/v3/", "start();");
+        let scripts = PageScripts::Provider { url, sources: &sources, own };
         let reply = render_page_with(StatusCode::OK, "Title", &html! {}, (None, Some(scripts)));
         let policy = reply.headers["content-security-policy"].to_str().unwrap();
         let own = source_digest(own);

@@ -3,4 +3,5 @@
 pub mod docs;
 pub mod errors;
 pub mod help;
+pub mod logo;
 pub mod openapi;

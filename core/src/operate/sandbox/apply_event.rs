@@ -13,7 +13,7 @@ use rampart_types::{ClientId, OrderId};
 ///
 /// # Errors
 /// As [`apply`].
-pub(super) async fn apply_event(
+pub(in crate::operate) async fn apply_event(
     core: &Core,
     client: ClientId,
     order: OrderId,

@@ -18,13 +18,14 @@ use super::{Hold, link};
 use crate::Core;
 use crate::auth::caller::{Anyone, Client};
 use crate::endpoint::{Body, Endpoint};
+use crate::http::form::Form;
 use crate::http::html::{dead_link, render_page};
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 use crate::trading::orders::state::OrderStatus;
-use crate::users::portal::sign_in::{Form, refusal_note};
+use crate::users::account_pages::sign_in::refusal_note;
 use rampart_types::{OrderId, ReturnUrl, UserId};
 
 const PATH: &str = "/checks/{token}/{check}";

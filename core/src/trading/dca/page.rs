@@ -12,7 +12,7 @@ use crate::http::html::{dead_link, render_page};
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
-use crate::users::portal::verify_bank_account::Link;
+use crate::users::account_pages::verify_bank_account::Link;
 
 /// Most plans of the page, newest first.
 const PLANS_MAX: i64 = 100;

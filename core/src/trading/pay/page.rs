@@ -41,7 +41,8 @@ pub(super) fn show(status: StatusCode, payment: &Payment) -> Reply {
     };
     let scripts = match &payment.state {
         PaymentState::AtProvider(ProviderForm::Card(form)) => {
-            Some(PageScripts { provider: &form.script_url, sources: &form.sources, own: CARD_FORM })
+            let (url, sources) = (&form.script_url, &form.sources);
+            Some(PageScripts::Provider { url, sources, own: CARD_FORM })
         }
         _ => None,
     };
