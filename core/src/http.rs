@@ -5,6 +5,7 @@ mod error_envelope;
 pub mod fields;
 pub(crate) mod html;
 pub mod images;
+pub(crate) mod language;
 pub(crate) mod plain_error;
 pub mod reply;
 pub mod request;

@@ -61,6 +61,7 @@ impl TestContext {
         settings.database.statement_timeout_ms = 20_000;
         settings.keys.master = Some(Secret::new(MASTER_KEY));
         settings.callbacks.allow_loopback = true;
+        settings.pages.gallery = true;
         settings.admin_token = Some(Secret::new(ADMIN_TOKEN));
         settings.public_url = "https://pay.example.com".to_owned();
         // A server that is not there: nothing is sent unless a test runs the worker.

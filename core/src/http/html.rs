@@ -1,6 +1,9 @@
 //! HTML pages under a content security policy that lets nothing else run or load. They work without
 //! scripts, but for a form for cards, which is a provider's script.
 
+pub(crate) mod components;
+pub(crate) mod shell;
+
 use std::sync::LazyLock;
 
 use base64::Engine as _;
@@ -10,28 +13,15 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use ring::digest;
 use url::Url;
 
+use crate::http::language::{Language, Texts};
 use crate::http::reply::Reply;
+use crate::platform::settings::Pages;
 use rampart_types::ReturnUrl;
 
-/// The style sheet of every page; its digest is in the content security policy.
-const STYLE: &str = "\
-:root{color-scheme:light dark;font:1.0625rem/1.5 system-ui,sans-serif}\
-body{margin:0;display:grid;place-items:center;min-height:100vh}\
-main{box-sizing:border-box;width:100%;max-width:30rem;padding:2rem 1.25rem}\
-h1{font-size:1.5rem;line-height:1.25;margin:0 0 1rem}\
-h2{font-size:1.125rem;margin:2rem 0 1rem}\
-dl{display:grid;grid-template-columns:auto 1fr;gap:.4rem 1.25rem;margin:1.5rem 0}\
-dt{opacity:.75}\
-dd{margin:0;overflow-wrap:anywhere}\
-form,label{display:grid;gap:.75rem}\
-label.tick{grid-template-columns:auto 1fr;align-items:center}\
-input{font:inherit;padding:.75rem;border:1px solid;border-radius:.5rem}\
-.element{padding:.75rem;border:1px solid;border-radius:.5rem}\
-button,a.button{font:inherit;padding:.75rem 1rem;border:1px solid;border-radius:.5rem;\
-background:transparent;color:inherit;text-align:center;text-decoration:none;cursor:pointer}\
-button.main,a.button{background:#0b57d0;border-color:#0b57d0;color:#fff}\
-:focus-visible{outline:3px solid #f9ab00;outline-offset:2px}\
-.note{border-left:4px solid #f9ab00;padding:.25rem 0 .25rem .75rem;margin:1rem 0}";
+/// The style sheet of every page, tokens first; its digest is in the content security policy.
+const STYLE: &str = concat!(include_str!("html/tokens.css"), include_str!("html/components.css"));
+/// Our script of pages that are better with one: times in the reader's zone, copying, countdowns.
+pub(crate) const PAGE_SCRIPT: &str = include_str!("html/page.js");
 
 static STYLE_SOURCE: LazyLock<String> = LazyLock::new(|| source_digest(STYLE));
 
@@ -41,49 +31,124 @@ fn source_digest(text: &str) -> String {
     format!("'sha256-{}'", STANDARD.encode(digest))
 }
 
-/// Renders a page with its content security policy. A form may submit to this service and redirect
-/// to the partner, nowhere else.
-pub(crate) fn render_page(
-    status: StatusCode,
-    title: &str,
-    body: &Markup,
-    return_url: Option<&ReturnUrl>,
-) -> Reply {
-    render_page_with(status, title, body, (return_url, None))
-}
-
-/// Scripts of a page that cannot do without: a provider's, and our own that uses it.
+/// Scripts of a page.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct PageScripts<'a> {
-    /// URL of the provider's script.
-    pub(crate) provider: &'a str,
-    /// Origins that the page lets in, the first of them the provider's script's. Each is a valid
-    /// source of a content security policy.
-    pub(crate) sources: &'a [String],
-    /// Text of our own script, which runs once the provider's has.
-    pub(crate) own: &'static str,
+pub(crate) enum PageScripts<'a> {
+    /// Our own alone.
+    Own(&'static str),
+    /// A payment provider's, and our own that uses it.
+    Provider {
+        /// URL of the provider's script.
+        url: &'a str,
+        /// Origins that the page lets in, the first of them the provider's script's. Each is a valid
+        /// source of a content security policy.
+        sources: &'a [String],
+        /// Text of our own script, which runs once the provider's has.
+        own: &'static str,
+    },
 }
 
 impl PageScripts<'_> {
     /// The directives that let in these scripts, and what the provider's calls and frames.
     fn policy(&self) -> String {
-        let all = self.sources.join(" ");
-        let script = self.sources.first().map_or("'none'", String::as_str);
-        let own = source_digest(self.own);
-        format!("script-src {own} {script}; connect-src {all}; frame-src {all}; ")
+        match self {
+            Self::Own(own) => format!("script-src {}; ", source_digest(own)),
+            Self::Provider { sources, own, .. } => {
+                let all = sources.join(" ");
+                let script = sources.first().map_or("'none'", String::as_str);
+                let own = source_digest(own);
+                format!("script-src {own} {script}; connect-src {all}; frame-src {all}; ")
+            }
+        }
+    }
+
+    fn markup(&self) -> Markup {
+        html! {
+            @match self {
+                Self::Own(own) => script { (PreEscaped(own)) },
+                Self::Provider { url, own, .. } => {
+                    script src=(url) {}
+                    script { (PreEscaped(own)) }
+                }
+            }
+        }
     }
 }
 
-/// Renders a page as [`render_page`] does, with scripts where it has some.
-pub(crate) fn render_page_with(
-    status: StatusCode,
-    title: &str,
-    body: &Markup,
-    (return_url, scripts): (Option<&ReturnUrl>, Option<PageScripts<'_>>),
+/// A page for shoppers: narrow, in the reader's language. A form may submit to this service and
+/// redirect to the partner, nowhere else.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Page<'a> {
+    pub(crate) texts: Texts,
+    pub(crate) settings: &'a Pages,
+    /// Title and heading.
+    pub(crate) title: &'a str,
+    /// True if money is only simulated, which the page says first.
+    pub(crate) is_test: bool,
+    /// Where forms may redirect to.
+    pub(crate) return_url: Option<&'a ReturnUrl>,
+    pub(crate) scripts: Option<PageScripts<'a>>,
+}
+
+impl<'a> Page<'a> {
+    /// A page without a way back and without scripts.
+    pub(crate) const fn new(texts: Texts, settings: &'a Pages, title: &'a str) -> Self {
+        Self { texts, settings, title, is_test: false, return_url: None, scripts: None }
+    }
+
+    /// Renders the page with its heading above the body.
+    pub(crate) fn render(&self, status: StatusCode, body: &Markup) -> Reply {
+        let texts = self.texts;
+        let layout = html! {
+            main.card {
+                @if self.is_test { p.note { (texts.get("test-note")) } }
+                h1 { (self.title) }
+                (body)
+            }
+            (self.foot())
+        };
+        let form_action =
+            self.return_url.and_then(form_source).map_or_else(String::new, |s| format!(" {s}"));
+        let language = texts.language();
+        render_document((status, language, self.title), &layout, (&form_action, self.scripts))
+    }
+
+    /// The operator of the service, and its legal pages. Nothing if the settings name none.
+    fn foot(&self) -> Markup {
+        let texts = self.texts;
+        let links = [
+            (&self.settings.imprint_url, texts.get("footer-imprint")),
+            (&self.settings.privacy_url, texts.get("footer-privacy")),
+            (&self.settings.terms_url, texts.get("footer-terms")),
+        ];
+        let entity = self.settings.legal_entity.as_deref();
+        html! {
+            @if entity.is_some() || links.iter().any(|(url, _)| url.is_some()) {
+                footer {
+                    @if let Some(entity) = entity {
+                        p { (texts.with("footer-operated-by", &[("entity", entity)])) }
+                    }
+                    p {
+                        @for (url, label) in links {
+                            @if let Some(url) = url { a href=(url) rel="noreferrer" { (label) } " " }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Renders a whole document: head, layout, scripts, and the policy that lets in just these.
+/// `form_action` is where forms may lead besides this service, with a space before it, or empty.
+fn render_document(
+    (status, language, title): (StatusCode, Language, &str),
+    layout: &Markup,
+    (form_action, scripts): (&str, Option<PageScripts<'_>>),
 ) -> Reply {
     let document = html! {
         (DOCTYPE)
-        html lang="en" {
+        html lang=(language.code()) {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
@@ -92,16 +157,11 @@ pub(crate) fn render_page_with(
                 style { (PreEscaped(STYLE)) }
             }
             body {
-                main { (body) }
-                @if let Some(scripts) = scripts {
-                    script src=(scripts.provider) {}
-                    script { (PreEscaped(scripts.own)) }
-                }
+                (layout)
+                @if let Some(scripts) = scripts { (scripts.markup()) }
             }
         }
     };
-    let form_action =
-        return_url.and_then(form_source).map_or_else(String::new, |s| format!(" {s}"));
     let style = &*STYLE_SOURCE;
     let policy = format!(
         "default-src 'none'; style-src {style}; {}form-action 'self'{form_action}; \
@@ -117,11 +177,23 @@ pub(crate) fn render_page_with(
     reply
 }
 
-/// The page of a link that is used, expired or invalid, without telling which. `hint` explains how
-/// to get a new one.
-pub(crate) fn dead_link(hint: &str) -> Reply {
-    const TITLE: &str = "This link does not work any more";
-    render_page(StatusCode::NOT_FOUND, TITLE, &html! { h1 { (TITLE) } p { (hint) } }, None)
+/// The page of a link that is used, expired or invalid, without telling which. `hint` is the message
+/// that explains how to get a new one.
+pub(crate) fn dead_link(texts: Texts, settings: &Pages, hint: &'static str) -> Reply {
+    let title = texts.get("dead-link-title");
+    let body = html! { p { (texts.get(hint)) } };
+    Page::new(texts, settings, &title).render(StatusCode::NOT_FOUND, &body)
+}
+
+/// The link back to the partner.
+pub(crate) fn back_link(texts: Texts, return_url: &ReturnUrl, partner: &str) -> Markup {
+    html! {
+        p {
+            a.button href=(return_url) rel="noreferrer" {
+                (texts.with("back-to", &[("shop", partner)]))
+            }
+        }
+    }
 }
 
 /// Redirects the browser to the partner. 303 makes it a GET, so that a reload repeats nothing.
@@ -170,9 +242,11 @@ mod tests {
     #[test]
     fn a_page_lets_in_its_own_scripts_and_no_other() {
         let sources = ["https://js.example".to_owned(), "https://api.example".to_owned()];
-        let (provider, own) = ("https://js.example/v3/", "start();");
-        let scripts = PageScripts { provider, sources: &sources, own };
-        let reply = render_page_with(StatusCode::OK, "Title", &html! {}, (None, Some(scripts)));
+        let (url, own) = ("https://js.example/v3/", "start();");
+        let scripts = PageScripts::Provider { url, sources: &sources, own };
+        let settings = Pages::default();
+        let plain = Page::new(Language::English.texts(), &settings, "Title");
+        let reply = Page { scripts: Some(scripts), ..plain }.render(StatusCode::OK, &html! {});
         let policy = reply.headers["content-security-policy"].to_str().unwrap();
         let own = source_digest(own);
         for part in [
@@ -183,13 +257,22 @@ mod tests {
             assert!(policy.contains(&part), "{part} in {policy}");
         }
         assert!(text(&reply).contains("<script>start();</script>"));
-        let plain = render_page(StatusCode::OK, "Title", &html! {}, None);
+        let plain = plain.render(StatusCode::OK, &html! {});
         assert!(!plain.headers["content-security-policy"].to_str().unwrap().contains("script"));
     }
 
     #[test]
     fn the_policy_allows_the_style_of_the_page() {
-        let reply = render_page(StatusCode::OK, "Title", &html! { h1 { "Title" } }, None);
+        let settings = Pages {
+            legal_entity: Some("<Acme>".to_owned()),
+            privacy_url: "https://legal.example/".to_owned().try_into().ok(),
+            ..Pages::default()
+        };
+        let page = Page::new(Language::Dutch.texts(), &settings, "Title");
+        let reply = page.render(StatusCode::OK, &html! {});
+        assert!(text(&reply).contains("<html lang=\"nl\">"));
+        assert!(text(&reply).contains("&lt;Acme&gt;"));
+        assert!(text(&reply).contains("href=\"https://legal.example/\""));
         let style = text(&reply).split("<style>").nth(1).unwrap().split("</style>").next().unwrap();
         let digest = STANDARD.encode(digest::digest(&digest::SHA256, style.as_bytes()));
         let policy = reply.headers["content-security-policy"].to_str().unwrap();

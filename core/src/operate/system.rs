@@ -1,5 +1,6 @@
 //! The service's self-description: documentation, error codes and the OpenAPI document.
 
+pub mod design;
 pub mod docs;
 pub mod errors;
 pub mod help;

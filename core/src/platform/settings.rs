@@ -5,6 +5,7 @@
 mod compliance;
 mod connectors;
 mod operators;
+mod pages;
 mod payments;
 mod policy;
 mod prices;
@@ -19,6 +20,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 pub use self::compliance::{Compliance, Gate};
 pub use self::connectors::Connectors;
 pub use self::operators::{Names, Oidc, Operators};
+pub use self::pages::{PageUrl, Pages};
 pub use self::payments::{Payments, Quotes, Unexpected};
 pub use self::policy::{COMPILER_ARGUMENTS, Policy};
 pub use self::prices::{HttpPrice, PriceSource, Prices};
@@ -77,6 +79,8 @@ pub struct Settings {
     /// `https://pay.example.com`. Set from `edge.public_url`.
     #[serde(skip)]
     pub public_url: String,
+    /// Our pages for people.
+    pub pages: Pages,
     /// Payments that orders do not want.
     pub payments: Payments,
     /// Quotes whose rate is fixed when they are paid.

@@ -18,6 +18,7 @@ use self::provider::{ProviderForm, ProviderPayment};
 use crate::Core;
 use crate::auth::caller::Anyone;
 use crate::endpoint::{Body, Endpoint};
+use crate::http::language::{Language, Texts};
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
@@ -39,30 +40,31 @@ impl Endpoint for Show {
     const PATH: &'static str = "/pay/{token}";
     const ERRORS: &'static [Code] = &[];
     type Caller = Anyone;
-    type Request = (String, bool);
+    type Request = (Link, bool);
     type Response = Reply;
 
-    fn read(input: &Input, _: &Anyone) -> Result<(String, bool)> {
+    fn read(input: &Input, _: &Anyone) -> Result<(Link, bool)> {
         // The form for cards comes back like this, before the provider has told of the payment.
         let query = input.head.query.as_deref().unwrap_or_default();
         let made = form_urlencoded::parse(query.as_bytes()).any(|member| member == MADE);
-        Ok((input.param("token").to_owned(), made))
+        Ok((Link::read(input), made))
     }
 
-    async fn call(core: &Core, _: Anyone, (token, made): (String, bool)) -> Result<Reply> {
-        let Some(mut payment) = Payment::find(core, &token).await? else {
-            return Ok(page::not_found());
+    async fn call(core: &Core, _: Anyone, (link, made): (Link, bool)) -> Result<Reply> {
+        let look = (link.texts, &core.settings.pages);
+        let Some(mut payment) = Payment::find(core, &link.token).await? else {
+            return Ok(page::not_found(look));
         };
         match (made, &payment.state) {
             (true, PaymentState::AtProvider(_)) => payment.state = PaymentState::Confirming,
             (true, PaymentState::Moved(OrderStatus::InProgress | OrderStatus::Completed, _))
                 if payment.return_url.is_some() =>
             {
-                return Ok(page::redirect(&token, payment.return_url.as_ref()));
+                return Ok(page::redirect(&link.token, payment.return_url.as_ref()));
             }
             _ => {}
         }
-        Ok(page::show(StatusCode::OK, &payment))
+        Ok(page::show(look, StatusCode::OK, &payment))
     }
 }
 
@@ -75,42 +77,52 @@ impl Endpoint for Act {
     const ERRORS: &'static [Code] = &[];
     const BODY: Body = Body::Form;
     type Caller = Anyone;
-    type Request = (String, Option<Action>);
+    type Request = (Link, Option<Action>);
     type Response = Reply;
 
-    fn read(input: &Input, _: &Anyone) -> Result<(String, Option<Action>)> {
+    fn read(input: &Input, _: &Anyone) -> Result<(Link, Option<Action>)> {
         let mut members = form_urlencoded::parse(&input.body);
         let action = members.find(|(name, _)| name == "action");
         let action = action.and_then(|(_, value)| Action::from_name(&value));
-        Ok((input.param("token").to_owned(), action))
+        Ok((Link::read(input), action))
     }
 
-    async fn call(
-        core: &Core,
-        _: Anyone,
-        (token, action): (String, Option<Action>),
-    ) -> Result<Reply> {
-        let Some(payment) = Payment::find(core, &token).await? else {
-            return Ok(page::not_found());
+    async fn call(core: &Core, _: Anyone, (link, action): (Link, Option<Action>)) -> Result<Reply> {
+        let look = (link.texts, &core.settings.pages);
+        let Some(payment) = Payment::find(core, &link.token).await? else {
+            return Ok(page::not_found(look));
         };
         let Some(action) = action else {
-            return Ok(page::show(StatusCode::BAD_REQUEST, &payment));
+            return Ok(page::show(look, StatusCode::BAD_REQUEST, &payment));
         };
         if payment.state != PaymentState::Payable {
-            return Ok(page::show(StatusCode::CONFLICT, &payment));
+            return Ok(page::show(look, StatusCode::CONFLICT, &payment));
         }
         match apply(core, payment.client, payment.order, &action.event(), ACTOR).await {
-            Ok(_) => Ok(page::redirect(&token, payment.return_url.as_ref())),
+            Ok(_) => Ok(page::redirect(&link.token, payment.return_url.as_ref())),
             // Another event came first: show the current state.
             Err(
                 NotApplied::Forbidden { .. } | NotApplied::Refused(_) | NotApplied::NoSuchOrder,
-            ) => {
-                let payment = Payment::find(core, &token).await?;
-                let show = |payment: &_| page::show(StatusCode::CONFLICT, payment);
-                Ok(payment.as_ref().map_or_else(page::not_found, show))
-            }
+            ) => Ok(match Payment::find(core, &link.token).await? {
+                Some(payment) => page::show(look, StatusCode::CONFLICT, &payment),
+                None => page::not_found(look),
+            }),
             Err(NotApplied::Failed(error)) => Err(error),
         }
+    }
+}
+
+/// The page's link, and the reader's language.
+#[derive(Debug)]
+pub struct Link {
+    token: String,
+    texts: Texts,
+}
+
+impl Link {
+    fn read(input: &Input) -> Self {
+        let texts = Language::of(input).texts();
+        Self { token: input.param("token").to_owned(), texts }
     }
 }
 

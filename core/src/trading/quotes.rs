@@ -4,7 +4,7 @@
 mod claims;
 pub mod create;
 mod fees;
-mod limits;
+pub(crate) mod limits;
 mod policy_user;
 mod request;
 pub mod token;

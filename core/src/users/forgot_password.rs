@@ -10,14 +10,15 @@ use crate::Core;
 use crate::auth::caller::{Anyone, Client};
 use crate::endpoint::{Body, Endpoint};
 use crate::http::fields::Fields;
-use crate::http::html::{dead_link, render_page};
+use crate::http::html::components::{Tone, toast};
+use crate::http::html::{Page, dead_link};
+use crate::http::language::{Language, Texts};
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Error, Result};
 use rampart_types::EmailAddress;
 
 const PATH: &str = "/{region}/forgot-password";
-const TITLE: &str = "Forgotten your password?";
 
 /// Shows the form.
 pub struct Show;
@@ -36,8 +37,8 @@ impl Endpoint for Show {
 
     async fn call(core: &Core, _: Anyone, link: Link) -> Result<Reply> {
         Ok(match link.client(core) {
-            Some(client) => form(StatusCode::OK, &client, None),
-            None => unknown(),
+            Some(client) => link.form(core, StatusCode::OK, &client, None),
+            None => link.unknown(core),
         })
     }
 }
@@ -65,17 +66,17 @@ impl Endpoint for Submit {
         _: Anyone,
         (link, email): (Link, Option<EmailAddress>),
     ) -> Result<Reply> {
-        let Some(client) = link.client(core) else { return Ok(unknown()) };
+        let Some(client) = link.client(core) else { return Ok(link.unknown(core)) };
         let Some(email) = email else {
-            let hint = "Enter the e-mail address of your account.";
-            return Ok(form(StatusCode::BAD_REQUEST, &client, Some(hint)));
+            let hint = Some("forgot-missing");
+            return Ok(link.form(core, StatusCode::BAD_REQUEST, &client, hint));
         };
         match mail_reset_link(core, &client, email).await {
-            Ok(()) => Ok(sent()),
+            Ok(()) => Ok(link.sent(core)),
             Err(error @ Error::Failed(_)) => Err(error),
             Err(_) => {
-                let hint = "Too many links were asked for. Try again in an hour.";
-                Ok(form(StatusCode::TOO_MANY_REQUESTS, &client, Some(hint)))
+                let hint = Some("forgot-too-many");
+                Ok(link.form(core, StatusCode::TOO_MANY_REQUESTS, &client, hint))
             }
         }
     }
@@ -87,6 +88,7 @@ pub struct Link {
     region: String,
     slug: String,
     request_id: String,
+    texts: Texts,
 }
 
 impl Link {
@@ -97,6 +99,7 @@ impl Link {
             region: input.param("region").to_owned(),
             slug: slug.to_owned(),
             request_id: input.head.request_id.clone(),
+            texts: Language::of(input).texts(),
         }
     }
 
@@ -106,32 +109,37 @@ impl Link {
         let tenant = snapshot.tenants.values().find(|tenant| *tenant.slug == *self.slug)?;
         served.then(|| Client::for_page(core, tenant.id, &self.request_id))?
     }
-}
 
-fn form(status: StatusCode, client: &Client, hint: Option<&str>) -> Reply {
-    let body = html! {
-        h1 { (TITLE) }
-        p { "We mail you a link to set a new one for " (client.tenant.name) "." }
-        @if let Some(hint) = hint { p.note role="alert" { (hint) } }
-        form method="post" {
-            label {
-                "E-mail address"
-                input type="email" name="email" autocomplete="email" required;
+    fn form(
+        &self,
+        core: &Core,
+        status: StatusCode,
+        client: &Client,
+        hint: Option<&'static str>,
+    ) -> Reply {
+        let texts = self.texts;
+        let title = texts.get("forgot-title");
+        let body = html! {
+            p { (texts.with("forgot-intro", &[("shop", &client.tenant.name)])) }
+            @if let Some(hint) = hint { (toast(Tone::Bad, &texts.get(hint))) }
+            form method="post" {
+                label {
+                    (texts.get("email"))
+                    input type="email" name="email" autocomplete="email" required;
+                }
+                button.main type="submit" { (texts.get("forgot-send")) }
             }
-            button.main type="submit" { "Mail me a link" }
-        }
-    };
-    render_page(status, TITLE, &body, None)
-}
+        };
+        Page::new(texts, &core.settings.pages, &title).render(status, &body)
+    }
 
-fn sent() -> Reply {
-    let body = html! {
-        h1 { "Look into your mail" }
-        p { "If there is an account with this address, a link is on its way. It works for an hour." }
-    };
-    render_page(StatusCode::OK, TITLE, &body, None)
-}
+    fn sent(&self, core: &Core) -> Reply {
+        let title = self.texts.get("forgot-sent-title");
+        let body = html! { p { (self.texts.get("forgot-sent")) } };
+        Page::new(self.texts, &core.settings.pages, &title).render(StatusCode::OK, &body)
+    }
 
-fn unknown() -> Reply {
-    dead_link("Please open it again from the shop that you came from.")
+    fn unknown(&self, core: &Core) -> Reply {
+        dead_link(self.texts, &core.settings.pages, "dead-link-shop")
+    }
 }

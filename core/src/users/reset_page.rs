@@ -13,7 +13,9 @@ use super::session;
 use crate::Core;
 use crate::auth::caller::Anyone;
 use crate::endpoint::{Body, Endpoint};
-use crate::http::html::{dead_link, render_page};
+use crate::http::html::components::{Tone, toast};
+use crate::http::html::{Page, dead_link};
+use crate::http::language::{Language, Texts};
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::crypto::Secret;
@@ -29,16 +31,19 @@ impl Endpoint for Show {
     const PATH: &'static str = PATH;
     const ERRORS: &'static [Code] = &[];
     type Caller = Anyone;
-    type Request = String;
+    type Request = (Texts, String);
     type Response = Reply;
 
-    fn read(input: &Input, _: &Anyone) -> Result<String> {
-        Ok(input.param("token").to_owned())
+    fn read(input: &Input, _: &Anyone) -> Result<(Texts, String)> {
+        Ok((Language::of(input).texts(), input.param("token").to_owned()))
     }
 
-    async fn call(core: &Core, _: Anyone, token: String) -> Result<Reply> {
+    async fn call(core: &Core, _: Anyone, (texts, token): (Texts, String)) -> Result<Reply> {
         let live = one_time_token::holder(core, Purpose::ResetPassword, &token).await?.is_some();
-        Ok(if live { form(StatusCode::OK, None) } else { dead_link_page() })
+        Ok(match live {
+            true => form(core, (StatusCode::OK, texts), None),
+            false => dead_link_page(core, texts),
+        })
     }
 }
 
@@ -48,6 +53,7 @@ pub struct Submit;
 /// A submitted form.
 #[derive(Debug)]
 pub struct NewPassword {
+    texts: Texts,
     token: String,
     /// `None` when it is too short or too long.
     password: Option<Secret>,
@@ -67,26 +73,28 @@ impl Endpoint for Submit {
         let password = members.find(|(name, _)| name == "password").map(|(_, value)| value);
         let fits = |text: &str| PASSWORD_CHARS.contains(&text.chars().count());
         let password = password.filter(|text| fits(text)).map(Secret::new);
-        Ok(NewPassword { token: input.param("token").to_owned(), password })
+        let texts = Language::of(input).texts();
+        Ok(NewPassword { texts, token: input.param("token").to_owned(), password })
     }
 
     async fn call(
         core: &Core,
         _: Anyone,
-        NewPassword { token, password }: NewPassword,
+        NewPassword { texts, token, password }: NewPassword,
     ) -> Result<Reply> {
         // A password is hashed only for a valid token.
         if one_time_token::holder(core, Purpose::ResetPassword, &token).await?.is_none() {
-            return Ok(dead_link_page());
+            return Ok(dead_link_page(core, texts));
         }
         let Some(password) = password else {
-            let hint = "A password has 8 to 64 characters.";
-            return Ok(form(StatusCode::BAD_REQUEST, Some(hint)));
+            return Ok(form(core, (StatusCode::BAD_REQUEST, texts), Some("reset-hint")));
         };
         let hash = core.passwords.hash(password).await?;
         let mut tx = core.db.begin().await?;
         let redeemed = one_time_token::redeem(&mut tx, Purpose::ResetPassword, &token).await?;
-        let Some((client, user)) = redeemed else { return Ok(dead_link_page()) };
+        let Some((client, user)) = redeemed else {
+            return Ok(dead_link_page(core, texts));
+        };
         sqlx::query!(
             "update end_user set password_hash = $3 \
              where client_id = $1 and user_id = $2 and deleted_at is null",
@@ -98,35 +106,33 @@ impl Endpoint for Submit {
         .await?;
         session::end_all(&mut tx, core, client, user).await?;
         tx.commit().await?;
-        Ok(done())
+        Ok(done(core, texts))
     }
 }
 
-fn form(status: StatusCode, hint: Option<&str>) -> Reply {
+fn form(core: &Core, (status, texts): (StatusCode, Texts), hint: Option<&'static str>) -> Reply {
     let (min, max) = (PASSWORD_CHARS.start(), PASSWORD_CHARS.end());
+    let title = texts.get("reset-title");
     let body = html! {
-        h1 { "Choose a new password" }
-        @if let Some(hint) = hint { p.note role="alert" { (hint) } }
+        @if let Some(hint) = hint { (toast(Tone::Bad, &texts.get(hint))) }
         form method="post" {
             label {
-                "New password"
+                (texts.get("reset-new"))
                 input type="password" name="password" autocomplete="new-password" required
                     minlength=(min) maxlength=(max);
             }
-            button.main type="submit" { "Set the password" }
+            button.main type="submit" { (texts.get("reset-set")) }
         }
     };
-    render_page(status, "Choose a new password", &body, None)
+    Page::new(texts, &core.settings.pages, &title).render(status, &body)
 }
 
-fn done() -> Reply {
-    let body = html! {
-        h1 { "Your password is set" }
-        p { "You can log in with it now. Everywhere else you have been logged out." }
-    };
-    render_page(StatusCode::OK, "Your password is set", &body, None)
+fn done(core: &Core, texts: Texts) -> Reply {
+    let title = texts.get("reset-done-title");
+    let body = html! { p { (texts.get("reset-done")) } };
+    Page::new(texts, &core.settings.pages, &title).render(StatusCode::OK, &body)
 }
 
-fn dead_link_page() -> Reply {
-    dead_link("Ask for a new one where you log in.")
+fn dead_link_page(core: &Core, texts: Texts) -> Reply {
+    dead_link(texts, &core.settings.pages, "dead-link-reset")
 }

@@ -54,6 +54,7 @@ impl Environment {
         config.core.documents.folder = Some(state.join("documents"));
         // The demo's receiver of webhooks is a process on this machine.
         config.core.callbacks.allow_loopback = true;
+        config.core.pages.gallery = true;
         config.core.policy.cache_folder = Some(state.join("policies"));
         let settings = state.join("rampart.toml");
         write_private(&settings, &settings_text(&config))?;

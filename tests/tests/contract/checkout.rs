@@ -1,5 +1,7 @@
 //! Checkouts: terms like an offer's, a page, and an identifier that travels sealed.
 
+mod purchase;
+
 use chrono::TimeDelta;
 use http::Method;
 use rampart_core::users::identifiers;
@@ -202,7 +204,7 @@ async fn a_repeated_key_gets_the_same_checkout() {
 }
 
 #[tokio::test]
-async fn the_page_shows_the_terms_and_runs_nothing() {
+async fn the_page_shows_the_terms_and_runs_nothing_but_our_script() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
     let made = made(
@@ -223,7 +225,8 @@ async fn the_page_shows_the_terms_and_runs_nothing() {
         assert!(shown.text().contains(text), "{text}: {}", shown.text());
     }
     let policy = shown.header("content-security-policy").unwrap();
-    assert!(policy.starts_with("default-src 'none'") && !shown.text().contains("<script"));
+    assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"), "{policy}");
+    assert!(policy.contains("script-src 'sha256-") && !shown.text().contains("<script src"));
     assert_eq!(shown.header("referrer-policy"), Some("no-referrer"));
 }
 

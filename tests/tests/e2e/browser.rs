@@ -89,6 +89,16 @@ async fn checks_out(browser: &Browser, partner: &Caller, shop: &Receiver) {
     browser.shows("100.00 EUR").await;
     browser.click("a.button").await;
     browser.reaches(&back).await;
+    // The shopper may come again by the same link, and buys.
+    browser.open(made["checkoutUrl"].as_str().unwrap()).await;
+    browser.enter("input[name=wallet]", WALLET).await;
+    browser.click("button[value=quote]").await;
+    browser.shows("Check and confirm").await;
+    browser.click("input[name=consent]").await;
+    browser.click("button[value=confirm]").await;
+    browser.shows("Choose how this test payment ends.").await;
+    browser.click("button[value=pay]").await;
+    browser.reaches(&back).await;
 }
 
 /// On the page that a partner sends its users to.

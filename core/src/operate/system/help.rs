@@ -6,7 +6,8 @@ use maud::{Markup, html};
 use crate::Core;
 use crate::auth::caller::Anyone;
 use crate::endpoint::Endpoint;
-use crate::http::html::{dead_link, render_page};
+use crate::http::html::{Page, dead_link};
+use crate::http::language::{Language, Texts};
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
@@ -27,7 +28,7 @@ impl Endpoint for Support {
     }
 
     async fn call(core: &Core, _: Anyone, region: String) -> Result<Reply> {
-        Ok(page(core, &region, "Support", &support()))
+        Ok(page(core, &region, "support-title", support))
     }
 }
 
@@ -47,51 +48,44 @@ impl Endpoint for Faq {
     }
 
     async fn call(core: &Core, _: Anyone, region: String) -> Result<Reply> {
-        Ok(page(core, &region, "Frequently asked questions", &faq(&region)))
+        Ok(page(core, &region, "faq-title", |texts| faq(texts, &region)))
     }
 }
 
-fn page(core: &Core, region: &String, title: &str, body: &Markup) -> Reply {
+fn page(
+    core: &Core,
+    region: &String,
+    title: &'static str,
+    body: impl Fn(Texts) -> Markup,
+) -> Reply {
+    let texts = Language::from_tag(region).unwrap_or(Language::English).texts();
+    let settings = &core.settings.pages;
     if !core.snapshots.current().catalogue.regions.contains(region) {
-        return dead_link("Please open it again from the shop that you came from.");
+        return dead_link(texts, settings, "dead-link-shop");
     }
-    render_page(StatusCode::OK, title, &html! { h1 { (title) } (body) }, None)
+    Page::new(texts, settings, &texts.get(title)).render(StatusCode::OK, &body(texts))
 }
 
-fn support() -> Markup {
+fn support(texts: Texts) -> Markup {
     html! {
-        p { "The shop or app in which you ordered knows your account and answers your questions." }
-        p { "Tell it the number of your order. It is on the payment page and in your mails." }
-        p.note { "Nobody who helps you asks for your password or for the key of your wallet." }
+        p { (texts.get("support-shop")) }
+        p { (texts.get("support-number")) }
+        p.note { (texts.get("support-warning")) }
     }
 }
 
-fn faq(region: &str) -> Markup {
+fn faq(texts: Texts, region: &str) -> Markup {
     let questions = [
-        (
-            "When do my coins arrive?",
-            "As soon as your payment has arrived and your details are verified: within minutes \
-             by card, within a day or two by bank transfer. The payment page shows each step.",
-        ),
-        (
-            "What does it cost?",
-            "The quote that you confirm names every fee. What you confirmed is what you get.",
-        ),
-        (
-            "Why must I prove who I am?",
-            "The law wants those who sell and buy crypto assets to know their customers.",
-        ),
-        (
-            "Can an order be cancelled?",
-            "Until it is paid: an order that nobody pays ends by itself. Coins that were sent \
-             cannot be called back.",
-        ),
+        ("faq-when", "faq-when-answer"),
+        ("faq-cost", "faq-cost-answer"),
+        ("faq-identity", "faq-identity-answer"),
+        ("faq-cancel", "faq-cancel-answer"),
     ];
     html! {
         @for (question, answer) in questions {
-            h2 { (question) }
-            p { (answer) }
+            h2 { (texts.get(question)) }
+            p { (texts.get(answer)) }
         }
-        p { a href={ "/" (region) "/support" } { "Support" } }
+        p { a href={ "/" (region) "/support" } { (texts.get("support-title")) } }
     }
 }

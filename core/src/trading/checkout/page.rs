@@ -1,60 +1,348 @@
-//! HTML of the checkout page.
+//! HTML of the checkout's page, step by step.
 
 use http::StatusCode;
 use maud::{Markup, html};
 
-use super::show::Checkout;
-use crate::http::html::render_page;
+use super::purchase::buys_at_once;
+use super::shopper::Shopper;
+use super::stored::Checkout;
+use crate::http::html::components::{
+    Field, Step, Tone, address, countdown, dialog, error_summary, field, money, note, stepper,
+    tick, time,
+};
+use crate::http::html::{PAGE_SCRIPT, Page, PageScripts, back_link};
+use crate::http::language::Texts;
 use crate::http::reply::Reply;
+use crate::platform::error::Refusal;
+use crate::platform::settings::Pages;
+use crate::trading::catalogue::Crypto;
+use crate::trading::quotes::create::View;
+use crate::trading::quotes::limits::Reason;
+use crate::users::portal::sign_in::{Form, forms, login_form, refusal_text};
+use rampart_types::TagKind;
 
-/// The page with the checkout's terms.
-pub(super) fn show(status: StatusCode, checkout: &Checkout) -> Reply {
-    let (heading, text) = if checkout.is_open {
-        ("Your purchase", "This is what the shop proposes.")
-    } else {
-        ("This checkout has ended", "Please start again at the shop.")
-    };
-    let body = html! {
-        @if checkout.is_test {
-            p.note { "This is a test. No money is moved and no coins are sent." }
-        }
-        h1 { (heading) }
-        p { (text) }
-        (terms(checkout))
-        @if let Some(url) = &checkout.return_url {
-            p { a.button href=(url) rel="noreferrer" { "Back to " (checkout.partner) } }
-        }
-    };
-    render_page(status, heading, &body, checkout.return_url.as_ref())
+/// The reader's language, and the settings of pages.
+#[derive(Clone, Copy)]
+pub(super) struct Look<'a> {
+    pub(super) texts: Texts,
+    pub(super) settings: &'a Pages,
 }
 
-fn terms(checkout: &Checkout) -> Markup {
+/// Steps after which the shopper stands at one of these.
+#[derive(Clone, Copy)]
+enum At {
+    Account,
+    Details,
+    Confirm,
+}
+
+/// Links the errors of the forms to their inputs.
+const INPUTS: [(&str, &str); 5] = [
+    ("fiatAmount", "amount"),
+    ("cryptoAmount", "amount"),
+    ("walletAddress", "wallet"),
+    ("destinationTag", "tag"),
+    ("walletAddressTag", "tag"),
+];
+
+/// The first step: the shopper signs in or registers.
+pub(super) fn account(
+    look: Look<'_>,
+    status: StatusCode,
+    checkout: &Checkout,
+    note: &Markup,
+) -> Reply {
+    let texts = look.texts;
+    let body = html! {
+        (steps(texts, At::Account))
+        (terms(texts, checkout))
+        p { (texts.get("checkout-account-intro")) }
+        (note)
+        (forms(texts))
+    };
+    render(look, status, checkout, "checkout-title", &body)
+}
+
+/// The second step: amount and wallet, as far as the partner has left them open.
+pub(super) fn details(
+    look: Look<'_>,
+    status: StatusCode,
+    (checkout, shopper, sealed): (&Checkout, Shopper, &str),
+    form: &Form,
+    note: &Markup,
+) -> Reply {
+    let texts = look.texts;
+    let at_once = buys_at_once(checkout, shopper);
+    let button = if at_once { "checkout-buy-now" } else { "checkout-continue" };
+    let body = html! {
+        (steps(texts, At::Details))
+        p { (texts.get("checkout-intro")) }
+        (note)
+        (terms(texts, checkout))
+        form method="post" {
+            input type="hidden" name="shopper" value=(sealed);
+            (amount_input(texts, checkout, form))
+            (wallet_inputs(texts, checkout, form))
+            @if at_once {
+                (tick("consent", false, &html! { (texts.get("checkout-consent")) }))
+            }
+            button.main type="submit" name="action" value="quote" { (texts.get(button)) }
+        }
+        @if shopper == Shopper::Guest {
+            (dialog(&texts.get("checkout-have-account"), &login_form(texts)))
+        }
+    };
+    render(look, status, checkout, "checkout-title", &body)
+}
+
+/// The third step: the quote with its fees.
+pub(super) fn confirmation(
+    look: Look<'_>,
+    (checkout, sealed): (&Checkout, &str),
+    form: &Form,
+    (quote, note): (&View, &Markup),
+) -> Reply {
+    let texts = look.texts;
+    let refused = quote.quote_unconfirmable_reasons.iter().any(|reason| !is_hint(*reason));
+    let body = html! {
+        (steps(texts, At::Confirm))
+        (note)
+        (reasons(texts, &quote.quote_unconfirmable_reasons))
+        (price(texts, checkout, form, quote))
+        form method="post" {
+            input type="hidden" name="shopper" value=(sealed);
+            input type="hidden" name="quote" value=(quote.token());
+            @for name in ["amount", "wallet", "tag"] {
+                input type="hidden" name=(name) value=(form.get(name));
+            }
+            @if !refused {
+                (tick("consent", false, &html! { (texts.get("checkout-consent")) }))
+                button.main type="submit" name="action" value="confirm" {
+                    (texts.get("checkout-confirm"))
+                }
+            }
+        }
+        form method="post" {
+            input type="hidden" name="shopper" value=(sealed);
+            @for name in ["amount", "wallet", "tag"] {
+                input type="hidden" name=(name) value=(form.get(name));
+            }
+            button type="submit" name="action" value="change" { (texts.get("checkout-change")) }
+        }
+    };
+    render(look, StatusCode::OK, checkout, "checkout-confirm-title", &body)
+}
+
+/// The page of a checkout that was confirmed or has expired.
+pub(super) fn ended(look: Look<'_>, status: StatusCode, checkout: &Checkout) -> Reply {
+    let body = html! {
+        p { (look.texts.get("checkout-ended")) }
+        (terms(look.texts, checkout))
+    };
+    render(look, status, checkout, "checkout-ended-title", &body)
+}
+
+/// The page for an invalid link; the same for every reason.
+pub(super) fn not_found(look: Look<'_>) -> Reply {
+    let title = look.texts.get("checkout-unknown-title");
+    let body = html! { p { (look.texts.get("checkout-unknown")) } };
+    Page::new(look.texts, look.settings, &title).render(StatusCode::NOT_FOUND, &body)
+}
+
+/// The way to the payment page. 303 makes it a GET, so that a reload repeats nothing.
+pub(super) fn to_payment(payment_url: &str) -> Reply {
+    let mut reply = Reply::empty(StatusCode::SEE_OTHER);
+    reply.set("location", payment_url);
+    reply.set("referrer-policy", "no-referrer");
+    reply
+}
+
+/// The violations, each with a link to its input where it has one.
+pub(super) fn refusal(texts: Texts, refusal: &Refusal) -> Markup {
+    let errors: Vec<_> = refusal
+        .violations()
+        .iter()
+        .map(|violation| {
+            let member = violation.field.or(violation.detail.as_deref());
+            let input = INPUTS.iter().find(|(name, _)| Some(*name) == member);
+            (input.map_or("", |(_, input)| *input), refusal_text(texts, violation.code))
+        })
+        .collect();
+    let errors: Vec<_> = errors.iter().map(|(input, text)| (*input, text.as_str())).collect();
+    error_summary(&texts.get("error-summary"), &errors)
+}
+
+fn render(
+    look: Look<'_>,
+    status: StatusCode,
+    checkout: &Checkout,
+    title: &'static str,
+    body: &Markup,
+) -> Reply {
+    let tenant = &checkout.client.tenant;
+    let body = html! {
+        (body)
+        @if let Some(url) = &checkout.return_url { (back_link(look.texts, url, &tenant.name)) }
+    };
+    let title = look.texts.get(title);
+    let page = Page::new(look.texts, look.settings, &title);
+    Page {
+        is_test: tenant.is_test(),
+        return_url: checkout.return_url.as_ref(),
+        scripts: Some(PageScripts::Own(PAGE_SCRIPT)),
+        ..page
+    }
+    .render(status, &body)
+}
+
+fn steps(texts: Texts, at: At) -> Markup {
+    use Step::{Ahead, Current, Done};
+    let steps = match at {
+        At::Account => [Current, Ahead, Ahead, Ahead],
+        At::Details => [Done, Current, Ahead, Ahead],
+        At::Confirm => [Done, Done, Current, Ahead],
+    };
+    let names = [
+        "checkout-step-account",
+        "checkout-step-details",
+        "checkout-step-confirm",
+        "checkout-step-pay",
+    ];
+    let names = names.map(|id| texts.get(id));
+    let steps: Vec<_> = names.iter().map(String::as_str).zip(steps).collect();
+    stepper(&steps)
+}
+
+/// What the partner proposes.
+fn terms(texts: Texts, checkout: &Checkout) -> Markup {
+    let catalogue = &checkout.client.catalogue;
+    let text = |value, code: &String| match value {
+        Some(value) => texts.amount(&catalogue.format_amount(value, code)),
+        None => code.clone(),
+    };
+    let shown = checkout.wallet_address.as_deref().filter(|_| checkout.show_wallet_address);
     html! {
         dl {
-            dt { "Shop" } dd { (checkout.partner) }
-            dt { "You pay" } dd { strong { (checkout.pays) } }
-            dt { "You get" } dd { (checkout.gets) }
-            dt { "Payment method" } dd { (checkout.method) }
-            @if let Some(address) = &checkout.wallet_address {
-                dt { "Wallet" } dd { (address) }
+            dt { (texts.get("term-shop")) } dd { (checkout.client.tenant.name) }
+            dt { (texts.get("term-pays")) }
+            dd { strong { (money(&text(checkout.quote_amount, &checkout.quote))) } }
+            dt { (texts.get("term-gets")) }
+            dd { (money(&text(checkout.base_amount, &checkout.base))) }
+            dt { (texts.get("term-method")) } dd { (checkout.method_label()) }
+            @if let Some(wallet) = shown {
+                dt { (texts.get("term-wallet")) } dd { (address(wallet)) }
             }
             @if checkout.is_open {
-                dt { "Open until" }
-                dd {
-                    time datetime=(checkout.expires_at.to_rfc3339()) {
-                        (checkout.expires_at.format("%-d %B %Y, %H:%M UTC"))
-                    }
-                }
+                dt { (texts.get("term-open-until")) } dd { (time(checkout.expires_at)) }
             }
         }
     }
 }
 
-/// The page for an invalid link; the same for every reason.
-pub(super) fn not_found() -> Reply {
-    let body = html! {
-        h1 { "There is no such checkout" }
-        p { "Please open the link again from the shop." }
+fn amount_input(texts: Texts, checkout: &Checkout, form: &Form) -> Markup {
+    let proposed = checkout.amount().map(|amount| texts.number(amount)).unwrap_or_default();
+    let typed = form.get("amount");
+    let currency = checkout.amount_currency();
+    let label = texts.with("checkout-amount", &[("currency", currency)]);
+    let value = if typed.is_empty() { proposed.as_str() } else { typed };
+    html! {
+        @if !checkout.fixed_amount {
+            (field(&Field { value, ..Field::text("amount", &label) }))
+        }
+    }
+}
+
+fn wallet_inputs(texts: Texts, checkout: &Checkout, form: &Form) -> Markup {
+    let crypto = crypto(checkout);
+    let network = network(checkout);
+    let has_tag = crypto.is_some_and(|crypto| {
+        crypto.supports_tag && !matches!(crypto.chain.tag_kind(), TagKind::None)
+    });
+    let label = texts.with("checkout-wallet", &[("network", &network)]);
+    let (hint, tag) = (texts.get("checkout-wallet-hint"), texts.get("checkout-tag"));
+    let tag_hint = texts.get("checkout-tag-hint");
+    html! {
+        @if checkout.wallet_address.is_none() {
+            (field(&Field {
+                value: form.get("wallet"), hint: Some(&hint), ..Field::text("wallet", &label)
+            }))
+            @if has_tag {
+                (field(&Field {
+                    value: form.get("tag"),
+                    hint: Some(&tag_hint),
+                    required: false,
+                    ..Field::text("tag", &tag)
+                }))
+            }
+        } @else if !checkout.show_wallet_address {
+            p.hint { (texts.get("checkout-wallet-of-shop")) }
+        }
+    }
+}
+
+fn crypto(checkout: &Checkout) -> Option<&Crypto> {
+    let code = checkout.base.parse().ok()?;
+    checkout.client.catalogue.currencies.get(&code)?.crypto.as_ref()
+}
+
+/// Name of the network that the coins move on.
+fn network(checkout: &Checkout) -> String {
+    let named = crypto(checkout).and_then(|crypto| crypto.chain_name.clone());
+    let code = checkout.base.parse().ok();
+    let currency = code.and_then(|code| checkout.client.catalogue.currencies.get(&code));
+    named.or_else(|| currency.map(|currency| currency.details.name.to_string())).unwrap_or_default()
+}
+
+fn price(texts: Texts, checkout: &Checkout, form: &Form, quote: &View) -> Markup {
+    let catalogue = &checkout.client.catalogue;
+    let fiat = |value: rust_decimal::Decimal| {
+        money(&texts.amount(&catalogue.format_amount(value, &checkout.quote)))
     };
-    render_page(StatusCode::NOT_FOUND, "There is no such checkout", &body, None)
+    let crypto = catalogue.format_amount(quote.crypto_amount.into(), &checkout.base);
+    let shop = &checkout.client.tenant.name;
+    let wallet = checkout.wallet_address.as_deref().filter(|_| checkout.show_wallet_address);
+    let wallet = if checkout.wallet_address.is_none() { Some(form.get("wallet")) } else { wallet };
+    html! {
+        dl {
+            dt { (texts.get("term-pays")) } dd { strong { (fiat(quote.fiat_amount.into())) } }
+            dt { (texts.get("term-gets")) } dd { strong { (money(&texts.amount(&crypto))) } }
+            dt { (texts.get("term-price")) } dd { (fiat(quote.price.into())) }
+            dt { (texts.get("checkout-fee-method")) }
+            dd { (fiat(quote.payment_method_cost.into())) }
+            dt { (texts.get("checkout-fee-network")) } dd { (fiat(quote.network_fee_cost.into())) }
+            dt { (texts.get("checkout-fee-service")) } dd { (fiat(quote.provider_fee.into())) }
+            dt { (texts.with("checkout-fee-shop", &[("shop", shop)])) }
+            dd { (fiat(quote.partner_fee.into())) }
+            dt { (texts.get("checkout-fee-spread")) } dd { (fiat(quote.spread_fee.into())) }
+            dt { (texts.get("term-method")) } dd { (checkout.method_label()) }
+            dt { (texts.get("term-network")) } dd { (network(checkout)) }
+            @if let Some(wallet) = wallet {
+                dt { (texts.get("term-wallet")) } dd { code { (wallet) } }
+            }
+            dt { (texts.get("checkout-valid")) }
+            dd { (time(quote.expires_at)) " " (countdown(quote.expires_at)) }
+        }
+        @if quote.is_estimated_quote { p.hint { (texts.get("checkout-estimated")) } }
+    }
+}
+
+/// True for a reason that does not refuse the confirm.
+const fn is_hint(reason: Reason) -> bool {
+    matches!(reason, Reason::UserRegistrationNotCompleted)
+}
+
+fn reasons(texts: Texts, reasons: &[Reason]) -> Markup {
+    let message = |reason| match reason {
+        Reason::CurrencyLimitExceeded => "checkout-reason-currency",
+        Reason::PaymentMethodLimitExceeded => "checkout-reason-method",
+        Reason::PaymentMethodDisabled => "checkout-reason-method-disabled",
+        Reason::UserLimitExceeded => "checkout-reason-user",
+        Reason::UserRegistrationNotCompleted => "checkout-reason-registration",
+    };
+    html! {
+        @for reason in reasons {
+            @let tone = if is_hint(*reason) { Tone::Info } else { Tone::Bad };
+            (note(tone, &html! { p { (texts.get(message(*reason))) } }))
+        }
+    }
 }

@@ -1,113 +1,170 @@
-//! `GET /checkout/{session}`: the terms of the purchase. The link is the permission to read them.
+//! `GET` and `POST /checkout/{session}`: the page on which a shopper buys. The link is the
+//! permission to read the terms and to buy at them; an account is the shopper's own.
+//!
+//! The steps are account (if the partner wants one), details, confirmation; the payment page
+//! follows. A step is the answer to a form, so that each can be reloaded, and the link begins anew.
 
-use chrono::{DateTime, Utc};
 use http::{Method, StatusCode};
-use rust_decimal::Decimal;
+use maud::{Markup, html};
 
-use super::{page, session};
+use super::page::{self, Look};
+use super::purchase::{self, Outcome};
+use super::shopper::Shopper;
+use super::stored::Checkout;
 use crate::Core;
 use crate::auth::caller::Anyone;
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Body, Endpoint};
 use crate::http::fields::Fields;
+use crate::http::html::components::{Tone, toast};
+use crate::http::language::{Language, Texts};
 use crate::http::reply::Reply;
 use crate::http::request::Input;
-use crate::platform::error::{Code, Result};
-use crate::users::identifiers;
-use rampart_types::ReturnUrl;
+use crate::platform::error::{Code, Error, Result};
+use crate::users::portal::sign_in::{Form, error_page, sign_in_or_register};
 
-/// The page.
+const PATH: &str = "/checkout/{session}";
+
+/// Shows the first step.
 pub struct Show;
 
 impl Endpoint for Show {
     const METHOD: Method = Method::GET;
-    const PATH: &'static str = "/checkout/{session}";
+    const PATH: &'static str = PATH;
     const ERRORS: &'static [Code] = &[];
     type Caller = Anyone;
     type Request = Link;
     type Response = Reply;
 
     fn read(input: &Input, _: &Anyone) -> Result<Link> {
-        let query = Fields::of_query(input.head.query.as_deref());
-        let identifier = query.value("identifier").and_then(|value| value.as_str());
-        let identifier = identifier.map(str::to_owned);
-        Ok(Link { session: input.param("session").to_owned(), identifier })
+        Ok(Link::read(input))
     }
 
     async fn call(core: &Core, _: Anyone, link: Link) -> Result<Reply> {
-        Ok(match Checkout::find(core, &link).await? {
-            Some(checkout) => page::show(StatusCode::OK, &checkout),
-            None => page::not_found(),
-        })
+        let look = Look { texts: link.texts, settings: &core.settings.pages };
+        let Some(checkout) = link.checkout(core).await? else { return Ok(page::not_found(look)) };
+        let shopper = Shopper::initial(&checkout);
+        link.first_step(core, &checkout, shopper, &Form::read(&[]), (StatusCode::OK, &html! {}))
     }
 }
 
-/// The link's parameters.
+/// Takes a step.
+pub struct Act;
+
+impl Endpoint for Act {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = PATH;
+    const ERRORS: &'static [Code] = &[];
+    const BODY: Body = Body::Form;
+    type Caller = Anyone;
+    type Request = (Link, Form);
+    type Response = Reply;
+
+    fn read(input: &Input, _: &Anyone) -> Result<(Link, Form)> {
+        Ok((Link::read(input), Form::read(&input.body)))
+    }
+
+    async fn call(core: &Core, _: Anyone, (link, form): (Link, Form)) -> Result<Reply> {
+        let look = Look { texts: link.texts, settings: &core.settings.pages };
+        let Some(checkout) = link.checkout(core).await? else { return Ok(page::not_found(look)) };
+        if !checkout.is_open {
+            return Ok(page::ended(look, StatusCode::CONFLICT, &checkout));
+        }
+        match form.get("action") {
+            "quote" | "confirm" => link.buy(core, &checkout, &form).await,
+            "change" => {
+                let shopper = Shopper::open(core, &checkout, form.get("shopper"));
+                link.first_step(core, &checkout, shopper, &form, (StatusCode::OK, &html! {}))
+            }
+            _ => link.sign_in(core, &checkout, &form).await,
+        }
+    }
+}
+
+/// The link's parameters, and the reader's language.
 #[derive(Debug)]
 pub struct Link {
     session: String,
     identifier: Option<String>,
+    request_id: String,
+    texts: Texts,
 }
 
-/// A checkout as shown to its user.
-#[derive(Debug)]
-pub(super) struct Checkout {
-    pub(super) partner: String,
-    /// `100.00 EUR`, or the currency alone if the user chooses the amount.
-    pub(super) pays: String,
-    /// Likewise.
-    pub(super) gets: String,
-    pub(super) method: String,
-    /// `None` if the user chooses it, or the partner hides it.
-    pub(super) wallet_address: Option<String>,
-    pub(super) expires_at: DateTime<Utc>,
-    /// True if money is only simulated.
-    pub(super) is_test: bool,
-    /// True if it is neither confirmed nor expired.
-    pub(super) is_open: bool,
-    pub(super) return_url: Option<ReturnUrl>,
-}
-
-impl Checkout {
-    /// The checkout of a link; `None` if the link, or the identifier in it, is invalid.
-    async fn find(core: &Core, link: &Link) -> Result<Option<Self>> {
-        let Some((client, offer)) = session::open(core, &link.session)? else { return Ok(None) };
-        let sealed = link.identifier.as_deref();
-        if sealed.is_some_and(|text| identifiers::open(core, client, text).is_none()) {
-            return Ok(None);
+impl Link {
+    fn read(input: &Input) -> Self {
+        let query = Fields::of_query(input.head.query.as_deref());
+        let identifier = query.value("identifier").and_then(|value| value.as_str());
+        Self {
+            session: input.param("session").to_owned(),
+            identifier: identifier.map(str::to_owned),
+            request_id: input.head.request_id.clone(),
+            texts: Language::of(input).texts(),
         }
-        let snapshot = core.snapshots.current();
-        let Some(tenant) = snapshot.tenants.get(&client) else { return Ok(None) };
-        let row = sqlx::query!(
-            "select base_currency, quote_currency, payment_method, base_amount, quote_amount, \
-             wallet_address, show_wallet_address, return_url, expires_at, confirmed_at \
-             from offer where client_id = $1 and offer_id = $2 \
-             and exists (select from checkout where client_id = $1 and offer_id = $2)",
-            client.uuid(),
-            offer.uuid(),
-        )
-        .fetch_optional(&core.db)
-        .await?;
-        let Some(row) = row else { return Ok(None) };
-        let catalogue = &snapshot.catalogue;
-        let text = |value: Option<Decimal>, code: String| match value {
-            Some(value) => catalogue.format_amount(value, &code),
-            None => code,
-        };
-        let method = row.payment_method.unwrap_or_default();
-        let label = catalogue.payment_method(&method).map(|method| method.label.clone());
-        let is_open =
-            row.confirmed_at.is_none() && core.clock.now() < row.expires_at && !tenant.suspended;
-        Ok(Some(Self {
-            partner: tenant.name.clone(),
-            pays: text(row.quote_amount, row.quote_currency),
-            gets: text(row.base_amount, row.base_currency),
-            method: label.unwrap_or(method),
-            wallet_address: row.wallet_address.filter(|_| row.show_wallet_address),
-            expires_at: row.expires_at,
-            is_test: tenant.is_test(),
-            is_open,
-            // Validated when it was stored, and again before it becomes a link on our page.
-            return_url: row.return_url.and_then(|url| url.parse().ok()),
-        }))
+    }
+
+    async fn checkout(&self, core: &Core) -> Result<Option<Checkout>> {
+        let link = (self.session.as_str(), self.identifier.as_deref());
+        Checkout::find(core, link, &self.request_id).await
+    }
+
+    /// The account if it is missing, else the details, as far as the form has them.
+    fn first_step(
+        &self,
+        core: &Core,
+        checkout: &Checkout,
+        shopper: Shopper,
+        form: &Form,
+        (status, note): (StatusCode, &Markup),
+    ) -> Result<Reply> {
+        let look = Look { texts: self.texts, settings: &core.settings.pages };
+        if !checkout.is_open {
+            return Ok(page::ended(look, status, checkout));
+        }
+        Ok(match shopper {
+            Shopper::Unknown => page::account(look, status, checkout, note),
+            _ => {
+                let sealed = shopper.seal(core, checkout)?;
+                page::details(look, status, (checkout, shopper, &sealed), form, note)
+            }
+        })
+    }
+
+    async fn sign_in(&self, core: &Core, checkout: &Checkout, form: &Form) -> Result<Reply> {
+        let to = (checkout.identifier.as_ref(), None);
+        match sign_in_or_register(core, &checkout.client, form, to).await {
+            Ok(user) => {
+                let shopper = Shopper::User(user);
+                self.first_step(core, checkout, shopper, form, (StatusCode::OK, &html! {}))
+            }
+            Err(error) => error_page(self.texts, error, |status, note| {
+                let look = Look { texts: self.texts, settings: &core.settings.pages };
+                page::account(look, status, checkout, note)
+            }),
+        }
+    }
+
+    async fn buy(&self, core: &Core, checkout: &Checkout, form: &Form) -> Result<Reply> {
+        let look = Look { texts: self.texts, settings: &core.settings.pages };
+        let shopper = Shopper::open(core, checkout, form.get("shopper"));
+        if shopper == Shopper::Unknown {
+            let note = toast(Tone::Bad, &self.texts.get("checkout-signed-out"));
+            return Ok(page::account(look, StatusCode::BAD_REQUEST, checkout, &note));
+        }
+        match Box::pin(purchase::step(core, checkout, shopper, form)).await {
+            Ok(Outcome::Quoted { quote, note }) => {
+                let sealed = shopper.seal(core, checkout)?;
+                let note = note.map(|id| toast(Tone::Warning, &self.texts.get(id)));
+                let note = note.unwrap_or_else(|| html! {});
+                Ok(page::confirmation(look, (checkout, &sealed), form, (&quote, &note)))
+            }
+            Ok(Outcome::Bought { payment_url }) => Ok(page::to_payment(&payment_url)),
+            Err(Error::Refused(refusal)) => {
+                let note = page::refusal(self.texts, &refusal);
+                let status = StatusCode::BAD_REQUEST;
+                let mut reply = self.first_step(core, checkout, shopper, form, (status, &note))?;
+                refusal.set_headers(&mut reply);
+                Ok(reply)
+            }
+            Err(error) => Err(error),
+        }
     }
 }

@@ -18,7 +18,9 @@ use super::{Hold, link};
 use crate::Core;
 use crate::auth::caller::{Anyone, Client};
 use crate::endpoint::{Body, Endpoint};
-use crate::http::html::{dead_link, render_page};
+use crate::http::html::components::{Tone, toast};
+use crate::http::html::{Page, back_link, dead_link};
+use crate::http::language::{Language, Texts};
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::db::Connection;
@@ -28,7 +30,6 @@ use crate::users::portal::sign_in::{Form, refusal_note};
 use rampart_types::{OrderId, ReturnUrl, UserId};
 
 const PATH: &str = "/checks/{token}/{check}";
-const TITLE: &str = "One more step for your order";
 /// Time after which a page that waits for a provider is loaded again, in seconds.
 const WAIT_SECONDS: &str = "2";
 
@@ -50,7 +51,7 @@ impl Endpoint for Show {
     async fn call(core: &Core, _: Anyone, link: Link) -> Result<Reply> {
         match link.visit(core).await? {
             Some(visit) => Box::pin(visit.show(core, StatusCode::OK, &html! {})).await,
-            None => Ok(not_found()),
+            None => Ok(link.not_found(core)),
         }
     }
 }
@@ -72,20 +73,22 @@ impl Endpoint for Submit {
     }
 
     async fn call(core: &Core, _: Anyone, (link, form): (Link, Form)) -> Result<Reply> {
-        let Some(visit) = link.visit(core).await? else { return Ok(not_found()) };
+        let Some(visit) = link.visit(core).await? else {
+            return Ok(link.not_found(core));
+        };
         let (status, note) = match Box::pin(visit.submit(core, &form)).await {
             Ok(note) => {
                 (if note.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK }, note)
             }
             Err(Error::Refused(refusal)) => {
-                let (status, note) = refusal_note(&refusal);
+                let (status, note) = refusal_note(link.texts, &refusal);
                 let mut reply = Box::pin(visit.show(core, status, &note)).await?;
                 refusal.set_headers(&mut reply);
                 return Ok(reply);
             }
             Err(error) => return Err(error),
         };
-        let note = note.map(|note| html! { p.note role="alert" { (note) } });
+        let note = note.map(|note| toast(Tone::Bad, &link.texts.get(note)));
         Box::pin(visit.show(core, status, &note.unwrap_or_else(|| html! {}))).await
     }
 }
@@ -96,13 +99,20 @@ pub struct Link {
     token: String,
     check: String,
     request_id: String,
+    texts: Texts,
 }
 
 impl Link {
     fn read(input: &Input) -> Self {
         let param = |name| input.param(name).to_owned();
         let request_id = input.head.request_id.clone();
-        Self { token: param("token"), check: param("check"), request_id }
+        let texts = Language::of(input).texts();
+        Self { token: param("token"), check: param("check"), request_id, texts }
+    }
+
+    /// The page of a forged link, or of a check that nobody passes on a page.
+    fn not_found(&self, core: &Core) -> Reply {
+        dead_link(self.texts, &core.settings.pages, "dead-link-shop")
     }
 
     /// The order and the check that the link names; `None` if it is not ours.
@@ -126,6 +136,7 @@ impl Link {
         .fetch_optional(&core.db)
         .await?;
         Ok(row.map(|row| Visit {
+            texts: self.texts,
             client,
             order,
             hold,
@@ -141,6 +152,7 @@ impl Link {
 
 /// A visit of the page of one check of one order.
 struct Visit {
+    texts: Texts,
     client: Client,
     order: OrderId,
     hold: Hold,
@@ -178,23 +190,34 @@ impl Visit {
             (true, user) => self.content(&mut tx, core, user).await?,
         };
         tx.commit().await?;
+        let (tenant, texts) = (&self.client.tenant, self.texts);
         let body = html! {
-            @if self.client.tenant.is_test() {
-                p.note { "This is a test. No money is moved and no coins are sent." }
-            }
-            h1 { (TITLE) }
             (note)
             (content.body)
-            @if let Some(url) = &self.return_url {
-                p { a.button href=(url) rel="noreferrer" { "Back to " (self.client.tenant.name) } }
-            }
+            @if let Some(url) = &self.return_url { (back_link(texts, url, &tenant.name)) }
         };
-        let mut reply = render_page(status, TITLE, &body, self.return_url.as_ref());
+        let title = texts.get("check-title");
+        let page = Page::new(texts, &core.settings.pages, &title);
+        let mut reply =
+            Page { is_test: tenant.is_test(), return_url: self.return_url.as_ref(), ..page }
+                .render(status, &body);
         if content.waits {
             // Without a script, the page looks again by itself.
             reply.set("refresh", WAIT_SECONDS);
         }
         Ok(reply)
+    }
+
+    /// The link to the help page in the reader's language; none where no region speaks it.
+    fn support_link(&self, label: &'static str) -> Markup {
+        let language = self.texts.language();
+        let regions = &self.client.catalogue.regions;
+        let region = regions.iter().find(|region| Language::from_tag(region) == Some(language));
+        html! {
+            @if let Some(region) = region.or(regions.first()) {
+                a href={ "/" (region) "/support" } { (self.texts.get(label)) }
+            }
+        }
     }
 
     async fn content(
@@ -207,15 +230,15 @@ impl Visit {
             (Hold::Wallet, _) => wallet::show(tx, core, self).await,
             (Hold::Identity, Some(user)) => identity::show(tx, core, self, user).await,
             (Hold::Amld5, Some(user)) => questions::show(tx, core, self, user).await,
-            (Hold::Address, _) => Ok(address::form().into()),
-            (Hold::Registration, _) => Ok(registration::form().into()),
-            (Hold::Tax, _) => Ok(tax::form().into()),
+            (Hold::Address, _) => Ok(address::form(self.texts).into()),
+            (Hold::Registration, _) => Ok(registration::form(self.texts).into()),
+            (Hold::Tax, _) => Ok(tax::form(self.texts).into()),
             (Hold::Account, Some(user)) => account::show(tx, core, self, user).await,
-            _ => Ok(html! { p { (self.hold.solution()) } }.into()),
+            _ => Ok(html! { p { (self.texts.get(message(self.hold))) } }.into()),
         }
     }
 
-    /// Takes a form, and commits what it has changed. A note if it has cleared nothing.
+    /// Takes a form, and commits what it has changed. A message if it has cleared nothing.
     ///
     /// # Errors
     /// A refusal that can be shown, or an internal error.
@@ -255,20 +278,30 @@ impl Visit {
         let mut links = Vec::new();
         for hold in open {
             if let Some(url) = link::url(core, (self.client.id(), self.order), *hold)? {
-                links.push((url, hold.solution()));
+                links.push((url, self.texts.get(message(*hold))));
             }
         }
         Ok(html! {
-            p { "Thank you, nothing is left to do here." }
+            p { (self.texts.get("check-passed")) }
             @if !links.is_empty() {
-                h2 { "Still to do" }
-                ul { @for (url, solution) in links { li { a href=(url) { (solution) } } } }
+                h2 { (self.texts.get("check-left")) }
+                ul { @for (url, label) in links { li { a href=(url) { (label) } } } }
             }
         })
     }
 }
 
-/// The page of a forged link, or of a check that nobody passes on a page.
-fn not_found() -> Reply {
-    dead_link("Please open it again from the shop that you bought at.")
+/// The message with what passes a check.
+const fn message(hold: Hold) -> &'static str {
+    match hold {
+        Hold::Registration => "check-registration",
+        Hold::User => "check-user",
+        Hold::Identity => "check-identity",
+        Hold::Amld5 => "check-amld5",
+        Hold::Tax => "check-tax",
+        Hold::Address => "check-address",
+        Hold::Account => "check-account",
+        Hold::Wallet => "check-wallet",
+        Hold::Screening | Hold::ScreeningReview => "check-waiting",
+    }
 }

@@ -8,7 +8,9 @@ use super::{Plan, plans};
 use crate::Core;
 use crate::auth::caller::Anyone;
 use crate::endpoint::Endpoint;
-use crate::http::html::{dead_link, render_page};
+use crate::http::html::Page;
+use crate::http::html::components::address;
+use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
@@ -16,7 +18,6 @@ use crate::users::portal::verify_bank_account::Link;
 
 /// Most plans of the page, newest first.
 const PLANS_MAX: i64 = 100;
-const TITLE: &str = "Your savings plans";
 
 /// Shows the plans that are not hidden.
 pub struct Show;
@@ -35,7 +36,7 @@ impl Endpoint for Show {
 
     async fn call(core: &Core, _: Anyone, link: Link) -> Result<Reply> {
         let Some((client, user)) = link.open(core).await? else {
-            return Ok(dead_link("Please open it again from the shop that you came from."));
+            return Ok(link.not_found(core));
         };
         let rows = plans!(
             "select",
@@ -49,24 +50,25 @@ impl Endpoint for Show {
         .await?;
         let plans = rows.into_iter().map(|row| row.plan(&client.catalogue, &client.tenant.name));
         let plans: Vec<Plan> = plans.collect::<Result<_>>()?;
+        let texts = link.texts;
         let body = html! {
-            h1 { (TITLE) }
-            @if plans.is_empty() { p { "You have none." } }
-            @for plan in &plans { (section(plan)) }
+            @if plans.is_empty() { p { (texts.get("plans-none")) } }
+            @for plan in &plans { (section(texts, plan)) }
         };
-        Ok(render_page(StatusCode::OK, TITLE, &body, None))
+        let title = texts.get("plans-title");
+        Ok(Page::new(texts, &core.settings.pages, &title).render(StatusCode::OK, &body))
     }
 }
 
-fn section(plan: &Plan) -> Markup {
+fn section(texts: Texts, plan: &Plan) -> Markup {
     html! {
         h2 { (plan.name.as_deref().unwrap_or(&plan.code)) }
-        p { "Transfer any amount to this account and name the code: it buys at once." }
+        p { (texts.get("plans-how")) }
         dl {
-            dt { "Code" } dd { (plan.code) }
-            dt { "Buys" } dd { (plan.crypto_currency) }
-            dt { "Sent to" } dd { (plan.wallet_address) }
-            dt { "Bank" } dd { (plan.bank_name) }
+            dt { (texts.get("plans-code")) } dd { (plan.code) }
+            dt { (texts.get("plans-buys")) } dd { (plan.crypto_currency) }
+            dt { (texts.get("plans-sent-to")) } dd { (address(&plan.wallet_address)) }
+            dt { (texts.get("plans-bank")) } dd { (plan.bank_name) }
             dt { "IBAN" } dd { (plan.bank_iban) }
             dt { "BIC" } dd { (plan.bank_bic) }
         }

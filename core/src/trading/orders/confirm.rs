@@ -19,6 +19,7 @@ use chrono::{DateTime, Utc};
 use http::Method;
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::Value;
 
 use self::account::NamedAccount;
 use self::context::{ConfirmContext, Standing};
@@ -224,6 +225,21 @@ impl From<Confirmed> for ConfirmedV2 {
     fn from(Confirmed { order_id, payment_url, expires_at }: Confirmed) -> Self {
         Self { order_id, payment_url, expires_at }
     }
+}
+
+/// Confirms a quote under an offer on a page of ours, in the members of version 2, and returns the URL
+/// of the order's payment page.
+///
+/// # Errors
+/// Those of version 2.
+pub(crate) async fn confirm_on_page(
+    core: &Core,
+    caller: Reader,
+    document: &Value,
+) -> Result<String> {
+    let request = Confirm::read_v2(document, &caller.client)?;
+    let Json(confirmed): Json<ConfirmedV2> = confirm(core, caller, request, None).await?;
+    Ok(confirmed.payment_url)
 }
 
 /// Confirms a quote. The answer is saved under the key in the statement that makes the order.

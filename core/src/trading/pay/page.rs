@@ -5,77 +5,118 @@ use maud::{Markup, html};
 
 use super::provider::{CardForm, ProviderForm};
 use super::{Action, Payment, PaymentState};
-use crate::http::html::{PageScripts, render_page, render_page_with};
+use crate::http::html::components::{
+    Step, address, countdown, money, short_address, stepper, time,
+};
+use crate::http::html::{PAGE_SCRIPT, Page, PageScripts, back_link};
+use crate::http::language::Texts;
 use crate::http::reply::Reply;
+use crate::platform::settings::Pages;
 use crate::trading::orders::status::{Cause, OrderStatus};
 use rampart_types::ReturnUrl;
 
 /// Time after which a page that waits for the payment provider is loaded again, in seconds.
 const REFRESH_SECONDS: &str = "2";
+/// The same for one that waits for coins.
+const REFRESH_PAID_SECONDS: &str = "5";
 /// Our script of the page with a form for cards.
 const CARD_FORM: &str = include_str!("card_form.js");
 
 /// The page of an order, with the buttons that apply.
-pub(super) fn show(status: StatusCode, payment: &Payment) -> Reply {
+pub(super) fn show(
+    (texts, settings): (Texts, &Pages),
+    status: StatusCode,
+    payment: &Payment,
+) -> Reply {
     let (heading, text) = heading_and_text(payment);
     let body = html! {
-        @if payment.is_test {
-            p.note { "This is a test. No money is moved and no coins are sent." }
-        }
-        h1 { (heading) }
-        p { (text) }
-        (terms(payment))
+        p { (texts.get(text)) }
+        (progress(texts, &payment.state))
+        (terms(texts, payment))
         @match (&payment.state, &payment.return_url) {
-            (PaymentState::Payable, _) => (buttons()),
+            (PaymentState::Payable, _) => (buttons(texts)),
             (PaymentState::AtProvider(ProviderForm::Page(url)), _) => {
-                p { a.button href=(url) rel="noreferrer" { "Pay now" } }
+                p { a.button href=(url) rel="noreferrer" { (texts.get("pay-now")) } }
             }
-            (PaymentState::AtProvider(ProviderForm::Card(form)), _) => (card_form(form, payment)),
+            (PaymentState::AtProvider(ProviderForm::Card(form)), _) => {
+                (card_form(texts, form, payment))
+            }
             // As a query alone, the link leads to this page without one.
-            (PaymentState::Confirming, _) => p { a href="?" { "I have not paid yet" } },
-            (_, Some(url)) => {
-                p { a.button href=(url) rel="noreferrer" { "Back to " (payment.partner) } }
-            }
+            (PaymentState::Confirming, _) => p { a href="?" { (texts.get("pay-not-yet")) } },
+            (_, Some(url)) => (back_link(texts, url, &payment.partner)),
             (_, None) => {}
         }
     };
     let scripts = match &payment.state {
         PaymentState::AtProvider(ProviderForm::Card(form)) => {
-            Some(PageScripts { provider: &form.script_url, sources: &form.sources, own: CARD_FORM })
+            let (url, sources) = (&form.script_url, &form.sources);
+            PageScripts::Provider { url, sources, own: CARD_FORM }
         }
-        _ => None,
+        _ => PageScripts::Own(PAGE_SCRIPT),
     };
-    let mut reply =
-        render_page_with(status, heading, &body, (payment.return_url.as_ref(), scripts));
-    if matches!(payment.state, PaymentState::Preparing | PaymentState::Confirming) {
-        // Without a script, the page looks again by itself.
-        reply.set("refresh", REFRESH_SECONDS);
+    let title = texts.get(heading);
+    let mut reply = Page {
+        is_test: payment.is_test,
+        return_url: payment.return_url.as_ref(),
+        scripts: Some(scripts),
+        ..Page::new(texts, settings, &title)
+    }
+    .render(status, &body);
+    // Without a script, the page looks again by itself.
+    match &payment.state {
+        PaymentState::Preparing | PaymentState::Confirming => reply.set("refresh", REFRESH_SECONDS),
+        PaymentState::Moved(OrderStatus::InProgress, _) => {
+            reply.set("refresh", REFRESH_PAID_SECONDS);
+        }
+        _ => {}
     }
     reply
 }
 
+/// The steps of an order, from the payment to the coins.
+fn progress(texts: Texts, state: &PaymentState) -> Markup {
+    use Step::{Ahead, Current, Done, Failed};
+    let steps = match state {
+        PaymentState::Closed => [Failed, Ahead, Ahead, Ahead],
+        PaymentState::Moved(status, _) => match status {
+            OrderStatus::Pending => [Current, Ahead, Ahead, Ahead],
+            OrderStatus::Blocked => [Done, Current, Ahead, Ahead],
+            OrderStatus::InProgress => [Done, Done, Current, Ahead],
+            OrderStatus::Completed => [Done; 4],
+            OrderStatus::Cancelled => [Failed, Ahead, Ahead, Ahead],
+            OrderStatus::Refunded => [Done, Failed, Ahead, Ahead],
+        },
+        _ => [Current, Ahead, Ahead, Ahead],
+    };
+    let names = ["pay-step-payment", "pay-step-checks", "pay-step-sending", "pay-step-done"];
+    let names = names.map(|id| texts.get(id));
+    let steps: Vec<_> = names.iter().map(String::as_str).zip(steps).collect();
+    stepper(&steps)
+}
+
 /// The provider's form for cards, which its script fills in. The button works once that has run.
-fn card_form(form: &CardForm, payment: &Payment) -> Markup {
+fn card_form(texts: Texts, form: &CardForm, payment: &Payment) -> Markup {
+    let amount = texts.amount(&payment.fiat);
     html! {
         form #card-form method="post" data-public-key=(form.public_key)
             data-client-token=(form.client_token)
-            data-refused="Nothing was charged. Please try again, or use another card."
-            data-unavailable="The form for cards could not be loaded. Please load this page again." {
+            data-refused=(texts.get("pay-card-refused"))
+            data-unavailable=(texts.get("pay-card-unavailable")) {
             div #card-element.element {}
             p #card-notice.note role="alert" hidden {}
-            button.main type="submit" disabled { "Pay " (payment.fiat) }
+            button.main type="submit" disabled {
+                (texts.with("pay-amount", &[("amount", &amount)]))
+            }
         }
-        noscript { p.note { "Cards are taken by our payment provider's script: please allow it." } }
+        noscript { p.note { (texts.get("pay-card-script")) } }
     }
 }
 
 /// The page for an invalid link; the same for every reason.
-pub(super) fn not_found() -> Reply {
-    let body = html! {
-        h1 { "There is no such payment" }
-        p { "Please open the link again from the shop that you bought at." }
-    };
-    render_page(StatusCode::NOT_FOUND, "There is no such payment", &body, None)
+pub(super) fn not_found((texts, settings): (Texts, &Pages)) -> Reply {
+    let title = texts.get("pay-unknown-title");
+    let body = html! { p { (texts.get("pay-unknown")) } };
+    Page::new(texts, settings, &title).render(StatusCode::NOT_FOUND, &body)
 }
 
 /// The redirect after a button: back to the partner, or to this page. 303 makes it a GET, so that a
@@ -90,82 +131,62 @@ pub(super) fn redirect(token: &str, return_url: Option<&ReturnUrl>) -> Reply {
     reply
 }
 
+/// The messages of the heading and of the sentence below it.
 fn heading_and_text(payment: &Payment) -> (&'static str, &'static str) {
     match &payment.state {
-        PaymentState::Payable => ("Pay for your order", "Choose how this test payment ends."),
-        PaymentState::Preparing => {
-            ("Your payment is being prepared", "This page goes on by itself in a moment.")
-        }
-        PaymentState::AtProvider(ProviderForm::Card(_)) => {
-            ("Pay for your order", "Your card is charged by our payment provider.")
-        }
-        PaymentState::AtProvider(ProviderForm::Page(_)) => {
-            ("Pay for your order", "You pay at our payment provider and come back here.")
-        }
-        PaymentState::AtProvider(ProviderForm::Elsewhere) => {
-            ("Pay for your order", "Please pay as you have agreed with the shop.")
-        }
-        PaymentState::Confirming => {
-            ("Your payment is being confirmed", "This page goes on by itself in a moment.")
-        }
-        PaymentState::NoProvider => (
-            "This order cannot be paid here yet",
-            "The payment provider is not configured. Please contact the shop.",
-        ),
-        PaymentState::Closed => {
-            ("This order can no longer be paid", "Nothing was charged. Please order again.")
-        }
+        PaymentState::Payable => ("pay-title", "pay-choose"),
+        PaymentState::Preparing => ("pay-preparing-title", "pay-goes-on"),
+        PaymentState::AtProvider(ProviderForm::Card(_)) => ("pay-title", "pay-card"),
+        PaymentState::AtProvider(ProviderForm::Page(_)) => ("pay-title", "pay-at-provider"),
+        PaymentState::AtProvider(ProviderForm::Elsewhere) => ("pay-title", "pay-elsewhere"),
+        PaymentState::Confirming => ("pay-confirming-title", "pay-goes-on"),
+        PaymentState::NoProvider => ("pay-no-provider-title", "pay-no-provider"),
+        PaymentState::Closed => ("pay-closed-title", "pay-closed"),
         PaymentState::Moved(status, cause) => moved(*status, *cause),
     }
 }
 
 const fn moved(status: OrderStatus, cause: Cause) -> (&'static str, &'static str) {
     match (status, cause) {
-        (OrderStatus::Completed, _) => {
-            ("Your order is complete", "The coins have arrived at your wallet.")
-        }
-        (OrderStatus::Cancelled, Cause::PaymentDenied) => {
-            ("The payment was denied", "Nothing was charged. You may order again.")
-        }
-        (OrderStatus::Cancelled, Cause::Expired) => {
-            ("This order has expired", "It was not paid in time. You may order again.")
-        }
-        (OrderStatus::Cancelled, _) => ("The order is cancelled", "Nothing was charged."),
-        (OrderStatus::Refunded, _) => ("The payment was given back", "The order has ended."),
-        (OrderStatus::Blocked, _) => {
-            ("Your order is being looked at", "The payment has arrived. Please wait for the shop.")
-        }
+        (OrderStatus::Completed, _) => ("pay-completed-title", "pay-completed"),
+        (OrderStatus::Cancelled, Cause::PaymentDenied) => ("pay-denied-title", "pay-denied"),
+        (OrderStatus::Cancelled, Cause::Expired) => ("pay-expired-title", "pay-expired"),
+        (OrderStatus::Cancelled, _) => ("pay-cancelled-title", "pay-cancelled"),
+        (OrderStatus::Refunded, _) => ("pay-refunded-title", "pay-refunded"),
+        (OrderStatus::Blocked, _) => ("pay-blocked-title", "pay-blocked"),
         (OrderStatus::InProgress | OrderStatus::Pending, _) => {
-            ("Thank you, the payment has arrived", "The coins are on their way to your wallet.")
+            ("pay-received-title", "pay-received")
         }
     }
 }
 
-fn terms(payment: &Payment) -> Markup {
+fn terms(texts: Texts, payment: &Payment) -> Markup {
     let waits = !matches!(payment.state, PaymentState::Closed | PaymentState::Moved(..));
     html! {
         dl {
-            dt { "Shop" } dd { (payment.partner) }
-            dt { "You pay" } dd { strong { (payment.fiat) } }
-            dt { "You get" } dd { (payment.crypto) }
-            dt { "Payment method" } dd { (payment.method) }
-            dt { "Wallet" } dd { (payment.wallet_address) }
-            dt { "Order" } dd { (payment.order) }
+            dt { (texts.get("term-shop")) } dd { (payment.partner) }
+            dt { (texts.get("term-pays")) }
+            dd { strong { (money(&texts.amount(&payment.fiat))) } }
+            dt { (texts.get("term-gets")) } dd { (money(&texts.amount(&payment.crypto))) }
+            dt { (texts.get("term-method")) } dd { (payment.method) }
+            dt { (texts.get("term-wallet")) }
+            dd {
+                @if waits { (address(&payment.wallet_address)) }
+                @else { (short_address(&payment.wallet_address)) }
+            }
+            dt { (texts.get("term-order")) } dd { (payment.order) }
             @if let (true, Some(end)) = (waits, payment.expires_at) {
-                dt { "Pay before" }
-                dd {
-                    time datetime=(end.to_rfc3339()) { (end.format("%-d %B %Y, %H:%M UTC")) }
-                }
+                dt { (texts.get("term-pay-before")) } dd { (time(end)) " " (countdown(end)) }
             }
         }
     }
 }
 
-fn buttons() -> Markup {
+fn buttons(texts: Texts) -> Markup {
     let label = |action| match action {
-        Action::Pay => "Pay",
-        Action::Deny => "Deny the payment",
-        Action::Cancel => "Cancel the order",
+        Action::Pay => texts.get("pay-action-pay"),
+        Action::Deny => texts.get("pay-action-deny"),
+        Action::Cancel => texts.get("pay-action-cancel"),
     };
     html! {
         form method="post" {
@@ -180,6 +201,7 @@ fn buttons() -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::language::Language;
     use rampart_types::{ClientId, OrderId};
 
     fn payment(state: PaymentState, return_url: &str) -> Payment {
@@ -212,6 +234,10 @@ mod tests {
         }))
     }
 
+    fn show(status: StatusCode, payment: &Payment) -> Reply {
+        super::show((Language::English.texts(), &Pages::default()), status, payment)
+    }
+
     fn text(reply: &Reply) -> &str {
         std::str::from_utf8(&reply.body).unwrap()
     }
@@ -220,7 +246,7 @@ mod tests {
     fn names_are_text_and_never_markup() {
         let page = show(StatusCode::OK, &payment(PaymentState::Payable, ""));
         assert!(text(&page).contains("&lt;b&gt;Acme") && !text(&page).contains("<b>"));
-        assert!(!text(&page).contains("<script"));
+        assert!(!text(&page).contains("<script src"));
     }
 
     #[test]
@@ -249,7 +275,8 @@ mod tests {
         assert!(text(&card).contains("<script src=\"https://js.psp.example/v3/\">"));
         for state in [PaymentState::Payable, PaymentState::Confirming, at_page()] {
             let page = show(StatusCode::OK, &payment(state, ""));
-            assert!(!policy(&page).contains("script-src") && !text(&page).contains("<script"));
+            assert!(policy(&page).contains("script-src 'sha256-"), "{}", policy(&page));
+            assert!(!policy(&page).contains("psp.example") && !text(&page).contains("<script src"));
         }
     }
 
@@ -267,7 +294,7 @@ mod tests {
             (moved, 0),
         ] {
             let page = show(StatusCode::OK, &payment(state.clone(), "https://shop.example/"));
-            assert_eq!(text(&page).matches("<button").count(), buttons, "{state:?}");
+            assert_eq!(text(&page).matches("type=\"submit\"").count(), buttons, "{state:?}");
             assert_eq!(text(&page).contains("href="), buttons == 0, "{state:?}");
         }
     }

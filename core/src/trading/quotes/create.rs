@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use chrono::{SecondsFormat, SubsecRound, TimeDelta};
+use chrono::{DateTime, SecondsFormat, SubsecRound, TimeDelta, Utc};
 use http::Method;
 use rust_decimal::Decimal;
 use schemars::JsonSchema;
@@ -204,28 +204,34 @@ pub struct SellQuote {
 pub struct View {
     quote: Token,
     currency_pair: PairCode,
-    fiat_amount: JsonDecimal,
-    crypto_amount: JsonDecimal,
-    price: JsonDecimal,
+    pub(crate) fiat_amount: JsonDecimal,
+    pub(crate) crypto_amount: JsonDecimal,
+    pub(crate) price: JsonDecimal,
     payment_method: String,
-    payment_method_cost: JsonDecimal,
-    network_fee_cost: JsonDecimal,
-    provider_fee: JsonDecimal,
+    pub(crate) payment_method_cost: JsonDecimal,
+    pub(crate) network_fee_cost: JsonDecimal,
+    pub(crate) provider_fee: JsonDecimal,
     provider_fee_percentage: JsonDecimal,
-    partner_fee: JsonDecimal,
+    pub(crate) partner_fee: JsonDecimal,
     partner_fee_percentage: JsonDecimal,
-    spread_fee: JsonDecimal,
+    pub(crate) spread_fee: JsonDecimal,
     single_coin_estimate: JsonDecimal,
-    is_estimated_quote: bool,
+    pub(crate) is_estimated_quote: bool,
     #[schemars(extend("format" = "date-time"))]
     expiry_date: String,
-    quote_unconfirmable_reasons: Vec<Reason>,
+    /// The same.
+    #[serde(skip)]
+    pub(crate) expires_at: DateTime<Utc>,
+    pub(crate) quote_unconfirmable_reasons: Vec<Reason>,
     source_currency: Arc<Preserialized<CurrencyDetails>>,
     target_currency: Arc<Preserialized<CurrencyDetails>>,
 }
 
 /// Prices the request and seals the quote.
-async fn create(
+///
+/// # Errors
+/// Those of [`quote`], and when the user or its limits cannot be read.
+pub(crate) async fn create(
     core: &Core,
     caller: &ClientMaybeUser,
     side: Side,
@@ -332,6 +338,11 @@ fn build(
 }
 
 impl View {
+    /// The sealed quote, to be confirmed unchanged.
+    pub(crate) fn token(&self) -> &str {
+        self.quote.as_str()
+    }
+
     fn new(request: &Request, quote: Quote, sealed: Token, reasons: Vec<Reason>) -> Result<Self> {
         let pair = &request.pair;
         let single = single_coin((quote.fiat, quote.crypto), pair.quote.scale())
@@ -356,6 +367,7 @@ impl View {
             single_coin_estimate: single.into(),
             is_estimated_quote: quote.is_estimated,
             expiry_date: quote.expires_at.to_rfc3339_opts(SecondsFormat::Millis, true),
+            expires_at: quote.expires_at,
             quote_unconfirmable_reasons: reasons,
             payment_method: quote.payment_method,
             source_currency: Arc::clone(&source.details),

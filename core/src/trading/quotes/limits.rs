@@ -18,7 +18,7 @@ use crate::users::accounts;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[schemars(rename = "QuoteUnconfirmableReason")]
 #[serde(rename_all = "camelCase")]
-pub(super) enum Reason {
+pub(crate) enum Reason {
     /// The amount is outside the pair's bounds.
     CurrencyLimitExceeded,
     /// The amount is above the payment method's limit.

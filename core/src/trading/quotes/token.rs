@@ -31,6 +31,13 @@ pub struct Token(String);
 
 rampart_types::inline_schema!(Token, {"type": "string"});
 
+impl Token {
+    /// The text.
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
 impl From<Token> for String {
     fn from(token: Token) -> Self {
         token.0

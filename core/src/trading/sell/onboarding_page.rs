@@ -13,7 +13,9 @@ use crate::Core;
 use crate::auth::caller::{Anyone, Client};
 use crate::endpoint::{Body, Endpoint};
 use crate::http::fields::Fields;
-use crate::http::html::render_page;
+use crate::http::html::components::{Tone, toast};
+use crate::http::html::{Page, back_link};
+use crate::http::language::{Language, Texts};
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::db::Connection;
@@ -24,8 +26,6 @@ use crate::users::identifiers;
 use crate::users::portal::bank_account::{add, redeem, section};
 use crate::users::portal::sign_in::{Form, error_page, forms, sign_in_or_register};
 use rampart_types::{ReturnUrl, UserId, UserIdentifier};
-
-const TITLE: &str = "Get ready to sell";
 
 /// Shows the forms.
 pub struct Show;
@@ -44,8 +44,8 @@ impl Endpoint for Show {
 
     async fn call(core: &Core, _: Anyone, signed_url: SignedUrl) -> Result<Reply> {
         Ok(match VerifiedUrl::open(core, &signed_url) {
-            Some(url) => url.sign_in_page(StatusCode::OK, &html! {}),
-            None => not_genuine(),
+            Some(url) => url.sign_in_page(core, StatusCode::OK, &html! {}),
+            None => signed_url.not_genuine(core),
         })
     }
 }
@@ -67,7 +67,9 @@ impl Endpoint for Act {
     }
 
     async fn call(core: &Core, _: Anyone, (signed_url, form): (SignedUrl, Form)) -> Result<Reply> {
-        let Some(url) = VerifiedUrl::open(core, &signed_url) else { return Ok(not_genuine()) };
+        let Some(url) = VerifiedUrl::open(core, &signed_url) else {
+            return Ok(signed_url.not_genuine(core));
+        };
         if form.get("action") == "account" {
             return url.add_account(core, &form).await;
         }
@@ -76,7 +78,9 @@ impl Endpoint for Act {
                 let mut conn = core.db.acquire().await?;
                 url.accounts_page(&mut conn, core, user, &html! {}).await
             }
-            Err(error) => error_page(error, |status, note| url.sign_in_page(status, note)),
+            Err(error) => {
+                error_page(url.texts, error, |status, note| url.sign_in_page(core, status, note))
+            }
         }
     }
 }
@@ -86,12 +90,29 @@ impl Endpoint for Act {
 pub struct SignedUrl {
     query: String,
     request_id: String,
+    texts: Texts,
 }
 
 impl SignedUrl {
     fn read(input: &Input) -> Self {
         let query = input.head.query.clone().unwrap_or_default();
-        Self { query, request_id: input.head.request_id.clone() }
+        let (request_id, texts) =
+            (input.head.request_id.clone(), SignedUrl::language(&query, input).texts());
+        Self { query, request_id, texts }
+    }
+
+    /// The language of the URL's `locale`, else the browser's.
+    fn language(query: &str, input: &Input) -> Language {
+        let query = Fields::of_query(Some(query));
+        let locale = query.value("locale").and_then(|locale| locale.as_str());
+        locale.and_then(Language::from_tag).unwrap_or_else(|| Language::of(input))
+    }
+
+    /// The page for an invalid signature. It has no link back, which may be the forged part.
+    fn not_genuine(&self, core: &Core) -> Reply {
+        let title = self.texts.get("sell-forged-title");
+        let body = html! { p { (self.texts.get("dead-link-shop")) } };
+        Page::new(self.texts, &core.settings.pages, &title).render(StatusCode::NOT_FOUND, &body)
     }
 }
 
@@ -103,6 +124,7 @@ struct VerifiedUrl {
     /// Offered payout methods.
     methods: Vec<Kind>,
     return_url: ReturnUrl,
+    texts: Texts,
 }
 
 impl VerifiedUrl {
@@ -128,33 +150,27 @@ impl VerifiedUrl {
             methods: Kind::ALL.into_iter().filter(offered).collect(),
             return_url: text("returnUrl")?.parse().ok()?,
             client,
+            texts: signed_url.texts,
         })
     }
 
-    fn page(&self, status: StatusCode, body: &Markup) -> Reply {
-        let tenant = &self.client.tenant;
-        let body = html! {
-            @if tenant.is_test() {
-                p.note { "This is a test. No money is moved and no coins are taken." }
-            }
-            h1 { (TITLE) }
-            (body)
-            p { a.button href=(self.return_url) rel="noreferrer" { "Back to " (tenant.name) } }
-        };
-        render_page(status, TITLE, &body, Some(&self.return_url))
+    fn page(&self, core: &Core, status: StatusCode, body: &Markup) -> Reply {
+        let (tenant, texts) = (&self.client.tenant, self.texts);
+        let body = html! { (body) (back_link(texts, &self.return_url, &tenant.name)) };
+        let title = texts.get("sell-title");
+        let page = Page::new(texts, &core.settings.pages, &title);
+        Page { is_test: tenant.is_test(), return_url: Some(&self.return_url), ..page }
+            .render(status, &body)
     }
 
     /// The page with the forms to sign in or register.
-    fn sign_in_page(&self, status: StatusCode, note: &Markup) -> Reply {
+    fn sign_in_page(&self, core: &Core, status: StatusCode, note: &Markup) -> Reply {
         let body = html! {
-            p {
-                (self.client.tenant.name) " sends you here to get an account ready that your sales \
-                are paid out to. Nothing is sold yet."
-            }
+            p { (self.texts.with("sell-intro", &[("shop", &self.client.tenant.name)])) }
             (note)
-            (forms())
+            (forms(self.texts))
         };
-        self.page(status, &body)
+        self.page(core, status, &body)
     }
 
     /// The page with the user's accounts.
@@ -165,8 +181,9 @@ impl VerifiedUrl {
         user: UserId,
         note: &Markup,
     ) -> Result<Reply> {
-        let section = section(conn, core, (self.client.id(), user), &self.methods).await?;
-        Ok(self.page(StatusCode::OK, &html! { (note) (section) }))
+        let section =
+            section(conn, core, (self.client.id(), user), (self.texts, &self.methods)).await?;
+        Ok(self.page(core, StatusCode::OK, &html! { (note) (section) }))
     }
 
     /// Adds the bank account that the form names to the user of its token.
@@ -176,21 +193,12 @@ impl VerifiedUrl {
         let user = user.filter(|(client, _)| *client == self.client.id()).map(|(_, user)| user);
         let offered = self.methods.contains(&Kind::BankTransfer);
         let Some(user) = user.filter(|_| offered) else {
-            let note = html! { p.note role="alert" { "Please sign in again." } };
-            return Ok(self.sign_in_page(StatusCode::BAD_REQUEST, &note));
+            let note = toast(Tone::Bad, &self.texts.get("checkout-signed-out"));
+            return Ok(self.sign_in_page(core, StatusCode::BAD_REQUEST, &note));
         };
-        let note = add(&mut tx, core, (&self.client, user), form).await?;
+        let note = add(&mut tx, core, (&self.client, user), (self.texts, form)).await?;
         let reply = self.accounts_page(&mut tx, core, user, &note).await?;
         tx.commit().await?;
         Ok(reply)
     }
-}
-
-/// The page for an invalid signature. It has no link back, which may be the forged part.
-fn not_genuine() -> Reply {
-    let body = html! {
-        h1 { "This link is not genuine" }
-        p { "Please open it again from the shop that you came from." }
-    };
-    render_page(StatusCode::NOT_FOUND, "This link is not genuine", &body, None)
 }

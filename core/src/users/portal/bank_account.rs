@@ -9,6 +9,8 @@ use maud::{Markup, html};
 use super::sign_in::Form;
 use crate::Core;
 use crate::auth::caller::Client;
+use crate::http::html::components::{Tone, toast};
+use crate::http::language::Texts;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::users::accounts::{
@@ -37,17 +39,17 @@ pub(crate) async fn add(
     conn: &mut Connection,
     core: &Core,
     (client, user): (&Client, UserId),
-    form: &Form,
+    (texts, form): (Texts, &Form),
 ) -> Result<Markup> {
     let message = match read(client, form) {
-        None => "Please enter the IBAN and the holder's name as your bank writes them.",
+        None => "bank-wrong",
         Some(account) => match accounts::open(conn, core, (client.id(), user), account).await? {
-            OpenOutcome::Created(_) => "The account is added.",
-            OpenOutcome::Existing(_) => "You have added this account before.",
-            OpenOutcome::LimitReached => "You have as many accounts as one may have.",
+            OpenOutcome::Created(_) => "bank-added",
+            OpenOutcome::Existing(_) => "bank-existing",
+            OpenOutcome::LimitReached => "bank-limit",
         },
     };
-    Ok(html! { p.note role="status" { (message) } })
+    Ok(toast(Tone::Info, &texts.get(message)))
 }
 
 fn read(client: &Client, form: &Form) -> Option<NewAccount> {
@@ -69,7 +71,7 @@ pub(crate) async fn section(
     conn: &mut Connection,
     core: &Core,
     (client, user): (ClientId, UserId),
-    kinds: &[Kind],
+    (texts, kinds): (Texts, &[Kind]),
 ) -> Result<Markup> {
     let mut accounts = accounts::list(conn, core, client, user).await?;
     accounts.retain(|account| !account.disabled && kinds.contains(&account.kind));
@@ -77,20 +79,21 @@ pub(crate) async fn section(
     let lifetime = TimeDelta::seconds(core.settings.lifetimes.login_token_seconds.into());
     token.store(conn, core, (Purpose::Login, user), lifetime).await?;
     Ok(html! {
-        h2 { "Your accounts" }
-        (list(&accounts))
-        @if kinds.contains(&Kind::BankTransfer) { (form(&token.text)) }
+        h2 { (texts.get("bank-accounts")) }
+        (list(texts, &accounts))
+        @if kinds.contains(&Kind::BankTransfer) { (form(texts, &token.text)) }
     })
 }
 
-fn list(accounts: &[PaymentAccount]) -> Markup {
+fn list(texts: Texts, accounts: &[PaymentAccount]) -> Markup {
     html! {
-        @if accounts.is_empty() { p { "You have none yet." } }
+        @if accounts.is_empty() { p { (texts.get("account-none")) } }
         ul {
             @for account in accounts {
                 li {
-                    (account.label())
-                    @if account.verified { ", ready" } @else { ", waits for our check" }
+                    (account.label()) ", "
+                    @if account.verified { (texts.get("account-ready")) }
+                    @else { (texts.get("account-waits")) }
                 }
             }
         }
@@ -98,17 +101,17 @@ fn list(accounts: &[PaymentAccount]) -> Markup {
 }
 
 /// The form, for the user of this token.
-pub(crate) fn form(token: &str) -> Markup {
+pub(crate) fn form(texts: Texts, token: &str) -> Markup {
     html! {
-        h2 { "Add a bank account" }
+        h2 { (texts.get("bank-add-title")) }
         form method="post" {
             input type="hidden" name="token" value=(token);
             label { "IBAN" input name="iban" autocomplete="off" required maxlength="42"; }
             label {
-                "Name of the holder"
+                (texts.get("bank-holder"))
                 input name="holder" autocomplete="name" required maxlength=(HOLDER_CHARS_MAX);
             }
-            button.main type="submit" name="action" value="account" { "Add the account" }
+            button.main type="submit" name="action" value="account" { (texts.get("bank-add")) }
         }
     }
 }

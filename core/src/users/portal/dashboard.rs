@@ -4,14 +4,17 @@
 use http::{Method, StatusCode};
 use maud::{Markup, html};
 
-use super::invitation::{Invitation, Link, not_found};
+use super::invitation::{Invitation, Link};
 use super::sign_in::{Form, error_page, log_in, login_form};
 use crate::Core;
 use crate::auth::caller::{Anyone, Client};
 use crate::endpoint::{Body, Endpoint};
-use crate::http::html::render_page;
+use crate::http::html::components::{Column, empty_state, money, table};
+use crate::http::html::{Page, back_link};
+use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
+use crate::platform::db::Connection;
 use crate::platform::error::{Code, Result};
 use crate::users::account::Account;
 use crate::users::accounts;
@@ -19,7 +22,6 @@ use crate::users::identifier::linked_user;
 use rampart_types::UserId;
 
 const PATH: &str = "/{region}/dashboard/{session}";
-const TITLE: &str = "Your account";
 /// Most orders shown, newest first.
 const ORDERS_MAX: i64 = 10;
 
@@ -40,7 +42,7 @@ impl Endpoint for Show {
 
     async fn call(core: &Core, _: Anyone, link: Link) -> Result<Reply> {
         Ok(link.page(core, |client, invitation| {
-            login_page(StatusCode::OK, client, invitation, &html! {})
+            login_page(core, (StatusCode::OK, link.texts), (client, invitation), &html! {})
         }))
     }
 }
@@ -62,12 +64,12 @@ impl Endpoint for Submit {
     }
 
     async fn call(core: &Core, _: Anyone, (link, form): (Link, Form)) -> Result<Reply> {
-        let Some((client, invitation)) = link.open(core) else { return Ok(not_found()) };
+        let Some((client, invitation)) = link.open(core) else { return Ok(link.not_found(core)) };
         match sign_in(core, &client, &invitation, &form).await {
-            Ok(user) => show(core, &client, &invitation, user).await,
-            Err(error) => {
-                error_page(error, |status, note| login_page(status, &client, &invitation, note))
-            }
+            Ok(user) => show(core, link.texts, (&client, &invitation), user).await,
+            Err(error) => error_page(link.texts, error, |status, note| {
+                login_page(core, (status, link.texts), (&client, &invitation), note)
+            }),
         }
     }
 }
@@ -89,32 +91,69 @@ async fn sign_in(
 }
 
 fn login_page(
-    status: StatusCode,
-    client: &Client,
-    invitation: &Invitation,
+    core: &Core,
+    (status, texts): (StatusCode, Texts),
+    (client, invitation): (&Client, &Invitation),
     note: &Markup,
 ) -> Reply {
+    let title = texts.get("account-title");
     let body = html! {
-        h1 { (TITLE) }
-        p { "You are connected with " (client.tenant.name) ". Sign in to see your account." }
+        p { (texts.with("account-intro", &[("shop", &client.tenant.name)])) }
         (note)
-        (login_form())
-        (back_link(client, invitation))
+        (login_form(texts))
+        (back_link(texts, &invitation.return_url, &client.tenant.name))
     };
-    render_page(status, TITLE, &body, Some(&invitation.return_url))
+    let page = Page::new(texts, &core.settings.pages, &title);
+    Page { return_url: Some(&invitation.return_url), ..page }.render(status, &body)
 }
 
 async fn show(
     core: &Core,
-    client: &Client,
-    invitation: &Invitation,
+    texts: Texts,
+    (client, invitation): (&Client, &Invitation),
     user: UserId,
 ) -> Result<Reply> {
     let mut conn = core.db.acquire().await?;
     let account =
         Account::load(&mut conn, core, client.id(), user).await?.ok_or(Code::UserNotFound)?;
     let accounts = accounts::list(&mut conn, core, client.id(), user).await?;
-    let orders = sqlx::query!(
+    let level = account.level.to_string();
+    let verified = match account.statuses.is_verified() {
+        true => texts.with("account-verified", &[("level", &level)]),
+        false => texts.with("account-unverified", &[("level", &level)]),
+    };
+    let title = texts.get("account-title");
+    let body = html! {
+        dl {
+            dt { (texts.get("email")) }
+            dd { (account.personal.email.as_ref().map_or("", |email| email.as_str())) }
+            dt { (texts.get("account-verification")) } dd { (verified) }
+        }
+        h2 { (texts.get("account-payment-accounts")) }
+        ul {
+            @for account in accounts.iter().filter(|account| !account.disabled) {
+                li {
+                    (account.label()) ", "
+                    @if account.verified { (texts.get("account-ready")) }
+                    @else { (texts.get("account-waits")) }
+                }
+            }
+        }
+        (orders(&mut conn, texts, client, user).await?)
+        (back_link(texts, &invitation.return_url, &client.tenant.name))
+    };
+    let page = Page::new(texts, &core.settings.pages, &title);
+    Ok(Page { return_url: Some(&invitation.return_url), ..page }.render(StatusCode::OK, &body))
+}
+
+/// The user's latest orders.
+async fn orders(
+    conn: &mut Connection,
+    texts: Texts,
+    client: &Client,
+    user: UserId,
+) -> Result<Markup> {
+    let rows = sqlx::query!(
         r#"
         select order_id, status, crypto_amount, crypto_currency, fiat_amount, fiat_currency
         from buy_order where client_id = $1 and user_id = $2
@@ -124,48 +163,41 @@ async fn show(
         user.uuid(),
         ORDERS_MAX,
     )
-    .fetch_all(&mut *conn)
+    .fetch_all(conn)
     .await?;
-    let catalogue = &client.catalogue;
-    let verified = if account.statuses.is_verified() { "complete" } else { "not complete yet" };
-    let body = html! {
-        h1 { (TITLE) }
-        dl {
-            dt { "E-mail address" }
-            dd { (account.personal.email.as_ref().map_or("", |email| email.as_str())) }
-            dt { "Verification" } dd { (verified) " (level " (account.level) ")" }
-        }
-        h2 { "Payment accounts" }
-        ul {
-            @for account in accounts.iter().filter(|account| !account.disabled) {
-                li {
-                    (account.label())
-                    @if account.verified { ", verified" } @else { ", not verified yet" }
-                }
-            }
-        }
-        h2 { "Latest purchases" }
-        ul {
-            @for order in orders {
-                li {
-                    (order.order_id) ": "
-                    (catalogue.format_amount(order.crypto_amount, &order.crypto_currency)) " for "
-                    (catalogue.format_amount(order.fiat_amount, &order.fiat_currency)) ", "
-                    (order.status)
-                }
-            }
-        }
-        (back_link(client, invitation))
-    };
-    Ok(render_page(StatusCode::OK, TITLE, &body, Some(&invitation.return_url)))
+    let title = texts.get("account-orders");
+    if rows.is_empty() {
+        return Ok(empty_state(&title, &texts.get("account-no-orders")));
+    }
+    let amount = |value, code: &str| texts.amount(&client.catalogue.format_amount(value, code));
+    let rows: Vec<_> = rows
+        .iter()
+        .map(|row| {
+            vec![
+                html! { (row.order_id) },
+                html! { (texts.get(status_message(&row.status))) },
+                money(&amount(row.crypto_amount, &row.crypto_currency)),
+                money(&amount(row.fiat_amount, &row.fiat_currency)),
+            ]
+        })
+        .collect();
+    let names = ["term-order", "account-status", "term-gets", "term-pays"].map(|id| texts.get(id));
+    let columns = [
+        Column::Text(&names[0]),
+        Column::Text(&names[1]),
+        Column::Amount(&names[2]),
+        Column::Amount(&names[3]),
+    ];
+    Ok(table(&title, &columns, &rows))
 }
 
-fn back_link(client: &Client, invitation: &Invitation) -> Markup {
-    html! {
-        p {
-            a.button href=(invitation.return_url) rel="noreferrer" {
-                "Back to " (client.tenant.name)
-            }
-        }
+fn status_message(status: &str) -> &'static str {
+    match status {
+        "pending" => "status-pending",
+        "in progress" => "status-in-progress",
+        "blocked" => "status-blocked",
+        "completed" => "status-completed",
+        "cancelled" => "status-cancelled",
+        _ => "status-refunded",
     }
 }

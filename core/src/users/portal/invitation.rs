@@ -10,6 +10,7 @@ use uuid::Uuid;
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::http::html::dead_link;
+use crate::http::language::{Language, Texts};
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::crypto::Purpose;
@@ -85,6 +86,7 @@ pub struct Link {
     region: String,
     session: String,
     request_id: String,
+    pub(super) texts: Texts,
 }
 
 impl Link {
@@ -92,7 +94,8 @@ impl Link {
     pub(super) fn read(input: &Input) -> Self {
         let param = |name| input.param(name).to_owned();
         let request_id = input.head.request_id.clone();
-        Self { region: param("region"), session: param("session"), request_id }
+        let texts = Language::of(input).texts();
+        Self { region: param("region"), session: param("session"), request_id, texts }
     }
 
     /// Opens the invitation; `None` when it is invalid or the region is not served.
@@ -107,16 +110,19 @@ impl Link {
         core: &Core,
         show: impl FnOnce(&Client, &Invitation) -> Reply,
     ) -> Reply {
-        self.open(core).map_or_else(not_found, |(client, invitation)| show(&client, &invitation))
+        match self.open(core) {
+            Some((client, invitation)) => show(&client, &invitation),
+            None => self.not_found(core),
+        }
     }
 
     /// The page's website locale.
     pub(super) fn region(&self) -> &str {
         &self.region
     }
-}
 
-/// The page of an expired or forged link.
-pub(super) fn not_found() -> Reply {
-    dead_link("Please open it again from the shop that you came from.")
+    /// The page of an expired or forged link.
+    pub(super) fn not_found(&self, core: &Core) -> Reply {
+        dead_link(self.texts, &core.settings.pages, "dead-link-shop")
+    }
 }

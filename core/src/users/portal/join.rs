@@ -4,12 +4,13 @@
 use http::{Method, StatusCode};
 use maud::{Markup, html};
 
-use super::invitation::{Invitation, Link, not_found};
+use super::invitation::{Invitation, Link};
 use super::sign_in::{Form, error_page, forms, sign_in_or_register};
 use crate::Core;
 use crate::auth::caller::{Anyone, Client};
 use crate::endpoint::{Body, Endpoint};
-use crate::http::html::{redirect, render_page};
+use crate::http::html::{Page, back_link, redirect};
+use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
@@ -32,8 +33,9 @@ impl Endpoint for Show {
     }
 
     async fn call(core: &Core, _: Anyone, link: Link) -> Result<Reply> {
-        Ok(link
-            .page(core, |client, invitation| show(StatusCode::OK, client, invitation, &html! {})))
+        Ok(link.page(core, |client, invitation| {
+            show(core, (StatusCode::OK, link.texts), (client, invitation), &html! {})
+        }))
     }
 }
 
@@ -54,26 +56,31 @@ impl Endpoint for Submit {
     }
 
     async fn call(core: &Core, _: Anyone, (link, form): (Link, Form)) -> Result<Reply> {
-        let Some((client, invitation)) = link.open(core) else { return Ok(not_found()) };
+        let Some((client, invitation)) = link.open(core) else { return Ok(link.not_found(core)) };
         let to = (Some(&invitation.identifier), Some(link.region()));
         match sign_in_or_register(core, &client, &form, to).await {
             Ok(_) => Ok(redirect(&invitation.return_url)),
-            Err(error) => {
-                error_page(error, |status, note| show(status, &client, &invitation, note))
-            }
+            Err(error) => error_page(link.texts, error, |status, note| {
+                show(core, (status, link.texts), (&client, &invitation), note)
+            }),
         }
     }
 }
 
-fn show(status: StatusCode, client: &Client, invitation: &Invitation, note: &Markup) -> Reply {
+fn show(
+    core: &Core,
+    (status, texts): (StatusCode, Texts),
+    (client, invitation): (&Client, &Invitation),
+    note: &Markup,
+) -> Reply {
     let partner = &client.tenant.name;
-    let title = "Sign in or register";
+    let title = texts.get("join-title");
     let body = html! {
-        h1 { (title) }
-        p { (partner) " asks to be connected with your account here." }
+        p { (texts.with("join-intro", &[("shop", partner)])) }
         (note)
-        (forms())
-        p { a.button href=(invitation.return_url) rel="noreferrer" { "Back to " (partner) } }
+        (forms(texts))
+        (back_link(texts, &invitation.return_url, partner))
     };
-    render_page(status, title, &body, Some(&invitation.return_url))
+    let page = Page::new(texts, &core.settings.pages, &title);
+    Page { return_url: Some(&invitation.return_url), ..page }.render(status, &body)
 }

@@ -11,6 +11,7 @@ use url::form_urlencoded;
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::http::fields::Fields;
+use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::platform::error::{Code, Error, Refusal, Result};
 use crate::users::link_identifier::link;
@@ -88,74 +89,100 @@ pub(crate) async fn log_in(core: &Core, client: &Client, form: &Form) -> Result<
     verify_login(core, client, Login::read(Fields::of(&document)?)?).await
 }
 
-/// Renders the page again with an error message.
+/// Renders the page again with an error message in the reader's language.
 ///
 /// # Errors
 /// The internal error, if it is one.
 pub(crate) fn error_page(
+    texts: Texts,
     error: Error,
     page: impl FnOnce(StatusCode, &Markup) -> Reply,
 ) -> Result<Reply> {
     let Error::Refused(refusal) = error else { return Err(error) };
-    let (status, note) = refusal_note(&refusal);
+    let (status, note) = refusal_note(texts, &refusal);
     let mut reply = page(status, &note);
     refusal.set_headers(&mut reply);
     Ok(reply)
 }
 
 /// The status and the message of a refusal that a page shows.
-pub(crate) fn refusal_note(refusal: &Refusal) -> (StatusCode, Markup) {
+pub(crate) fn refusal_note(texts: Texts, refusal: &Refusal) -> (StatusCode, Markup) {
     let status = match refusal.has(Code::RateLimited) {
         true => StatusCode::TOO_MANY_REQUESTS,
         false => StatusCode::BAD_REQUEST,
     };
     let note = html! {
-        div.note role="alert" {
-            @for code in refusal.codes() { p { (code.message()) " " (code.solution()) } }
+        div.note.bad role="alert" {
+            @for code in refusal.codes() { p { (refusal_text(texts, code)) } }
         }
     };
     (status, note)
 }
 
+/// A code in the reader's language: what people can put right on a page. Any other is as in the
+/// catalogue.
+pub(crate) fn refusal_text(texts: Texts, code: Code) -> String {
+    let id = match code {
+        Code::LoginInvalid => "error-login",
+        Code::RateLimited => "error-too-many",
+        Code::EmailInvalid | Code::EmailMissing => "error-email",
+        Code::EmailTaken => "error-email-taken",
+        Code::PasswordTooShort | Code::PasswordTooLong | Code::PasswordMissing => "error-password",
+        Code::CountryMissing | Code::CountryCodeInvalid | Code::CountryUnknown => "error-country",
+        Code::FiatAmountInvalid | Code::CryptoAmountInvalid | Code::AmountMissing => "error-amount",
+        Code::WalletAddressInvalid => "error-wallet",
+        Code::DestinationTagInvalid | Code::DestinationTagUnsupported => "error-tag",
+        Code::CurrencyInMaintenance => "error-maintenance",
+        Code::PaymentMethodUnavailable | Code::PaymentMethodUnknown => "error-method",
+        Code::UserDisabled => "error-user-disabled",
+        Code::OfferExpired | Code::OfferAlreadyConfirmed | Code::OfferNotFound => {
+            "error-offer-ended"
+        }
+        Code::UserCredentialMissing => "error-sign-in",
+        _ => return format!("{} {}", code.message(), code.solution()),
+    };
+    texts.get(id)
+}
+
 /// The login form.
-pub(crate) fn login_form() -> Markup {
+pub(crate) fn login_form(texts: Texts) -> Markup {
     html! {
         form method="post" {
-            (email_and_password("current-password"))
-            button.main type="submit" name="action" value="log-in" { "Sign in" }
+            (email_and_password(texts, "current-password"))
+            button.main type="submit" name="action" value="log-in" { (texts.get("sign-in")) }
         }
     }
 }
 
 /// The login form and the registration form.
-pub(crate) fn forms() -> Markup {
+pub(crate) fn forms(texts: Texts) -> Markup {
     html! {
-        (login_form())
-        h2 { "New here?" }
+        (login_form(texts))
+        h2 { (texts.get("new-here")) }
         form method="post" {
-            (email_and_password("new-password"))
+            (email_and_password(texts, "new-password"))
             label {
-                "Country (two letters)"
+                (texts.get("country-code"))
                 input name="country" autocomplete="country" required pattern="[A-Za-z]{2}"
                     maxlength="2";
             }
             label.tick {
                 input type="checkbox" name="privacy" value="yes" required;
-                "I agree to the privacy statement"
+                (texts.get("agree-privacy"))
             }
-            button.main type="submit" name="action" value="register" { "Register" }
+            button.main type="submit" name="action" value="register" { (texts.get("register")) }
         }
     }
 }
 
-fn email_and_password(autocomplete: &str) -> Markup {
+fn email_and_password(texts: Texts, autocomplete: &str) -> Markup {
     html! {
         label {
-            "E-mail address"
+            (texts.get("email"))
             input type="email" name="email" autocomplete="username" required maxlength="254";
         }
         label {
-            "Password"
+            (texts.get("password"))
             input type="password" name="password" autocomplete=(autocomplete) required
                 minlength="8" maxlength="64";
         }

@@ -5,13 +5,13 @@ use http::{Method, StatusCode};
 use maud::{Markup, html};
 
 use super::bank_account::{add, form, redeem, section};
-use super::invitation::not_found;
 use super::sign_in::Form;
 use crate::Core;
 use crate::auth::caller::{Anyone, Client};
 use crate::endpoint::{Body, Endpoint};
 use crate::http::fields::Fields;
-use crate::http::html::render_page;
+use crate::http::html::{Page, dead_link};
+use crate::http::language::{Language, Texts};
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
@@ -20,7 +20,6 @@ use crate::users::one_time_token::{self, Purpose};
 use rampart_types::UserId;
 
 const PATH: &str = "/{region}/account/verify-bank-account";
-const TITLE: &str = "Your bank account";
 
 /// Shows the form, without redeeming the token.
 pub struct Show;
@@ -39,7 +38,10 @@ impl Endpoint for Show {
 
     async fn call(core: &Core, _: Anyone, link: Link) -> Result<Reply> {
         let opened = link.open(core).await?;
-        Ok(if opened.is_some() { page(&form(&link.token)) } else { not_found() })
+        Ok(match opened {
+            Some(_) => link.page(core, &form(link.texts, &link.token)),
+            None => link.not_found(core),
+        })
     }
 }
 
@@ -62,25 +64,25 @@ impl Endpoint for Submit {
     /// A refusal leaves the token valid, because nothing is committed.
     async fn call(core: &Core, _: Anyone, (link, form): (Link, Form)) -> Result<Reply> {
         if !link.is_served(core) {
-            return Ok(not_found());
+            return Ok(link.not_found(core));
         }
         // The transaction begins as its client's.
         if one_time_token::parse_client(form.get("token")).is_none() {
-            return Ok(not_found());
+            return Ok(link.not_found(core));
         }
         let mut tx = core.db.begin().await?;
         let redeemed = redeem(&mut tx, &form).await?;
         let Some((client, user)) = redeemed.filter(|(_, user)| link.user == Some(*user)) else {
-            return Ok(not_found());
+            return Ok(link.not_found(core));
         };
         let Some(client) = Client::for_page(core, client, &link.request_id) else {
-            return Ok(not_found());
+            return Ok(link.not_found(core));
         };
-        let note = add(&mut tx, core, (&client, user), &form).await?;
+        let note = add(&mut tx, core, (&client, user), (link.texts, &form)).await?;
         let kinds = [Kind::BankTransfer];
-        let section = section(&mut tx, core, (client.id(), user), &kinds).await?;
+        let section = section(&mut tx, core, (client.id(), user), (link.texts, &kinds)).await?;
         tx.commit().await?;
-        Ok(page(&html! { (note) (section) }))
+        Ok(link.page(core, &html! { (note) (section) }))
     }
 }
 
@@ -91,6 +93,7 @@ pub struct Link {
     token: String,
     user: Option<UserId>,
     request_id: String,
+    pub(crate) texts: Texts,
 }
 
 impl Link {
@@ -102,6 +105,7 @@ impl Link {
             token: text("token").to_owned(),
             user: text("uuid").parse().ok(),
             request_id: input.head.request_id.clone(),
+            texts: Language::of(input).texts(),
         }
     }
 
@@ -120,11 +124,17 @@ impl Link {
         }))
     }
 
+    /// The page of a link that opens nothing.
+    pub(crate) fn not_found(&self, core: &Core) -> Reply {
+        dead_link(self.texts, &core.settings.pages, "dead-link-shop")
+    }
+
+    fn page(&self, core: &Core, body: &Markup) -> Reply {
+        let title = self.texts.get("bank-title");
+        Page::new(self.texts, &core.settings.pages, &title).render(StatusCode::OK, body)
+    }
+
     fn is_served(&self, core: &Core) -> bool {
         core.snapshots.current().catalogue.regions.contains(&self.region)
     }
-}
-
-fn page(body: &Markup) -> Reply {
-    render_page(StatusCode::OK, TITLE, &html! { h1 { (TITLE) } (body) }, None)
 }

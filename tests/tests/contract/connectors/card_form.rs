@@ -86,8 +86,8 @@ async fn the_page_lets_in_the_allowed_script_and_nothing_else() {
     // Without the operator's word a connector's token shows nothing.
     put(&context, CONNECTOR, Value::Null).await.assert_status(200);
     let plain = page(&order.pay_path).await;
-    assert!(!plain.text().contains("pi_1_secret_2") && !plain.text().contains("<script"));
-    assert!(!plain.header("content-security-policy").unwrap().contains("script-src"));
+    assert!(!plain.text().contains("pi_1_secret_2") && !plain.text().contains("<script src"));
+    assert!(!plain.header("content-security-policy").unwrap().contains("psp.example"));
 }
 
 #[tokio::test]
@@ -97,7 +97,7 @@ async fn after_the_card_the_page_waits_for_the_provider_and_leads_back() {
     let made = format!("{}?payment=made", order.pay_path);
     let page = async |path: &str| acme.anonymous(Method::GET, path).send().await;
     let waits = page(&made).await;
-    assert!(waits.text().contains("being confirmed") && !waits.text().contains("<script"));
+    assert!(waits.text().contains("being confirmed") && !waits.text().contains("<script src"));
     assert_eq!(waits.header("refresh"), Some("2"));
     let event = json!({"id": "e", "kind": "payment.received", "partner": "acme",
         "occurredAt": "2026-03-01T12:00:00Z", "orderId": order.id, "providerReference": "pi_1",

@@ -46,14 +46,14 @@ async fn a_user_registers_adds_a_bank_account_and_goes_back() {
     let form = "action=register&email=ada%40mail.example.com&password=password-of-ada&country=NL\
                 &privacy=yes";
     let entered = submit(&acme, &link, form).await;
-    assert!(entered.assert_status(200).text().contains("You have none yet"));
+    assert!(entered.assert_status(200).text().contains("Je hebt er nog geen"));
     let add = |token: &str, iban: &str| {
         format!("action=account&token={token}&iban={iban}&holder=Ada+Lovelace")
     };
     let wrong = submit(&acme, &link, &add(&token(&entered), "NL91ABNA0417164301")).await;
-    assert!(wrong.assert_status(200).text().contains("Please enter the IBAN"));
+    assert!(wrong.assert_status(200).text().contains("Vul de IBAN"));
     let added = submit(&acme, &link, &add(&token(&wrong), "NL91+ABNA+0417+1643+00")).await;
-    assert!(added.assert_status(200).text().contains("4300, waits for our check"));
+    assert!(added.assert_status(200).text().contains("4300, wacht op onze controle"));
     assert!(added.text().contains(&format!("href=\"{RETURN_URL}\"")));
     let profile = acme.request(Method::GET, "/api/v1/user/info");
     let profile = profile.header("user-identifier", IDENTIFIER).send().await.json();

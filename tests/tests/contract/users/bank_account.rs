@@ -34,7 +34,7 @@ async fn a_login_token_opens_the_page_and_adds_one_account() {
     // Looking uses nothing up.
     assert_eq!((show(&ada, &link).await, show(&ada, &link).await), (200, 200));
     let added = submit(&ada, &link, &token, "NL91+ABNA+0417+1643+00").await;
-    assert!(added.assert_status(200).text().contains("4300, waits for our check"));
+    assert!(added.assert_status(200).text().contains("4300, wacht op onze controle"));
     let accounts = ada.get("/api/v1/user/info").await.json()["enabledIbanAccounts"].clone();
     let account = json!([{"number": "NL91ABNA0417164300", "holder": "Ada Lovelace",
         "verified": false}]);

@@ -114,7 +114,7 @@ async fn a_user_registers_on_the_page_and_is_linked() {
     let wrong = "action=register&email=ada&password=short&country=XQ1";
     let complaint = submit(&acme, &path, wrong).await;
     complaint.assert_status(400);
-    assert!(complaint.text().contains("role=\"alert\"") && complaint.text().contains("8 to 64"));
+    assert!(complaint.text().contains("role=\"alert\"") && complaint.text().contains("8 tot 64"));
     let form = "action=register&email=ada%40mail.example.com&password=password-of-ada&country=nl\
                 &privacy=yes";
     let left = submit(&acme, &path, form).await;
@@ -166,7 +166,7 @@ async fn the_account_is_shown_to_its_own_user_alone() {
     let form = "email=ada%40mail.example.com&password=password-of-ada";
     let shown = submit(&acme, &path, form).await;
     let text = shown.assert_status(200).text();
-    assert!(text.contains("ada@mail.example.com") && text.contains("level bronze"), "{text}");
+    assert!(text.contains("ada@mail.example.com") && text.contains("niveau bronze"), "{text}");
     assert!(text.contains(&format!("href=\"{RETURN_URL}\"")), "{text}");
     assert_eq!(shown.header("cache-control"), Some("no-store"));
 }

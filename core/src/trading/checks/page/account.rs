@@ -21,15 +21,18 @@ pub(super) async fn show(
     let account = of_order(conn, core, visit, user).await?;
     let is_card =
         account.is_some_and(|account| account.kind == Kind::CreditCard && !account.disabled);
+    let texts = visit.texts;
     let body = html! {
         @if is_card {
-            p { "Please have your card's issuer confirm that the card is yours." }
+            p { (texts.get("check-account-card")) }
             form method="post" {
-                button.main type="submit" name="action" value="verify" { "Verify the card" }
+                button.main type="submit" name="action" value="verify" {
+                    (texts.get("check-account-verify"))
+                }
             }
         } @else {
-            p { "We have to see that the account which pays is yours, and look at what you send us." }
-            p { a href="/support" { "Send proof to support" } }
+            p { (texts.get("check-account-proof")) }
+            p { (visit.support_link("check-support")) }
         }
     };
     Ok(body.into())

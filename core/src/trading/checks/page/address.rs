@@ -6,32 +6,33 @@ use serde_json::json;
 use super::Visit;
 use crate::Core;
 use crate::http::fields::Fields;
+use crate::http::language::Texts;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::users::portal::sign_in::Form;
 use crate::users::residence;
 use rampart_types::UserId;
 
-/// Members of the form, in the API's names, and what browsers fill in.
+/// Members of the form in the API's names, their labels' messages, and what browsers fill in.
 const MEMBERS: [(&str, &str, &str); 4] = [
-    ("address", "Street", "address-line1"),
-    ("addressNo", "House number", "off"),
-    ("postalCode", "Postal code", "postal-code"),
-    ("city", "City", "address-level2"),
+    ("address", "check-address-street", "address-line1"),
+    ("addressNo", "check-address-number", "off"),
+    ("postalCode", "check-address-postal-code", "postal-code"),
+    ("city", "check-address-city", "address-level2"),
 ];
 
 /// The form.
-pub(super) fn form() -> Markup {
+pub(super) fn form(texts: Texts) -> Markup {
     html! {
-        p { "Please tell us where you live." }
+        p { (texts.get("check-address-intro")) }
         form method="post" {
             @for (name, label, autocomplete) in MEMBERS {
                 label {
-                    (label)
+                    (texts.get(label))
                     input name=(name) autocomplete=(autocomplete) required maxlength="100";
                 }
             }
-            button.main type="submit" { "Send the address" }
+            button.main type="submit" { (texts.get("check-send")) }
         }
     }
 }

@@ -20,27 +20,32 @@ pub(super) async fn show(
 ) -> Result<Content> {
     let page = link::url(core, (visit.client.id(), visit.order), Hold::Identity)?;
     let page = page.unwrap_or_default();
+    let texts = visit.texts;
     match start(conn, core, (&visit.client.tenant, user), &page).await? {
         IdentityCheck::At(url) => Ok(html! {
-            p { "You show an identity document at our provider, and come back here." }
-            p { a.button href=(url) rel="noreferrer" { "Verify your identity" } }
+            p { (texts.get("check-identity-provider")) }
+            p { a.button href=(url) rel="noreferrer" { (texts.get("check-identity")) } }
         }
         .into()),
         IdentityCheck::Waits => Ok(Content {
-            body: html! { p { "Your identity check is being prepared. This page goes on by itself." } },
+            body: html! { p { (texts.get("check-identity-prepared")) } },
             waits: true,
         }),
         IdentityCheck::NoProvider if visit.client.tenant.is_test() => Ok(html! {
-            p { "Choose how this test of your identity ends." }
+            p { (texts.get("check-identity-test")) }
             form method="post" {
-                button.main type="submit" name="outcome" value="verified" { "Pass" }
-                button type="submit" name="outcome" value="failed" { "Fail" }
+                button.main type="submit" name="outcome" value="verified" {
+                    (texts.get("check-identity-pass"))
+                }
+                button type="submit" name="outcome" value="failed" {
+                    (texts.get("check-identity-fail"))
+                }
             }
         }
         .into()),
         IdentityCheck::NoProvider => Ok(html! {
-            p { "Your identity is verified by documents, which your shop takes." }
-            p { a href="/support" { "Ask support" } " if you have sent them." }
+            p { (texts.get("check-identity-documents")) }
+            p { (visit.support_link("support-link")) }
         }
         .into()),
     }

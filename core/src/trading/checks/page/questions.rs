@@ -14,7 +14,7 @@ use crate::users::portal::sign_in::Form;
 use crate::users::verification::questions::{QUESTIONS, find_option, unanswered};
 use rampart_types::{Language, UserId};
 
-const MISSING: &str = "Please answer every question.";
+const MISSING: &str = "check-questions-missing";
 
 /// The form with the open questions. What was answered before is not shown.
 pub(super) async fn show(
@@ -29,12 +29,10 @@ pub(super) async fn show(
     let language: Language = region.unwrap_or_default();
     let open: Vec<_> = unanswered(account.is_business, &account.personal.amld5_answers).collect();
     if open.is_empty() {
-        return Ok(
-            html! { p { "You have answered every question. We look at your answers." } }.into()
-        );
+        return Ok(html! { p { (visit.texts.get("check-questions-answered")) } }.into());
     }
     let body = html! {
-        p { "Law wants us to ask these questions." }
+        p { (visit.texts.get("check-questions-intro")) }
         form method="post" {
             @for question in open {
                 label {
@@ -47,7 +45,7 @@ pub(super) async fn show(
                     }
                 }
             }
-            button.main type="submit" { "Send the answers" }
+            button.main type="submit" { (visit.texts.get("check-send")) }
         }
     };
     Ok(body.into())

@@ -4,24 +4,25 @@ use maud::{Markup, html};
 
 use super::Visit;
 use crate::Core;
+use crate::http::language::Texts;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::users::consent;
 use crate::users::portal::sign_in::Form;
 use rampart_types::UserId;
 
-const MISSING: &str = "Your order can go on once you agree.";
+const MISSING: &str = "check-registration-missing";
 
 /// The form.
-pub(super) fn form() -> Markup {
+pub(super) fn form(texts: Texts) -> Markup {
     html! {
-        p { "Your registration is not complete yet." }
+        p { (texts.get("check-registration-intro")) }
         form method="post" {
             label.tick {
                 input type="checkbox" name="privacy" value="yes" required;
-                "I agree to the privacy statement"
+                (texts.get("agree-privacy"))
             }
-            button.main type="submit" { "Complete the registration" }
+            button.main type="submit" { (texts.get("check-registration-complete")) }
         }
     }
 }

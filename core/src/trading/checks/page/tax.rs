@@ -4,30 +4,30 @@ use maud::{Markup, html};
 
 use super::Visit;
 use crate::Core;
+use crate::http::language::Texts;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::users::portal::sign_in::Form;
 use crate::users::tax_residency::{self, NUMBER_CHARS_MAX};
 use rampart_types::{Country, UserId, plain_text};
 
-const WRONG: &str =
-    "Please give the country in two letters, and the number as your tax office writes it.";
+const WRONG: &str = "check-tax-wrong";
 
 /// The form.
-pub(super) fn form() -> Markup {
+pub(super) fn form(texts: Texts) -> Markup {
     html! {
-        p { "Law wants us to know where you pay taxes." }
+        p { (texts.get("check-tax-intro")) }
         form method="post" {
             label {
-                "Country of tax residency (two letters)"
+                (texts.get("check-tax-country"))
                 input name="country" autocomplete="country" required pattern="[A-Za-z]{2}"
                     maxlength="2";
             }
             label {
-                "Tax identification number"
+                (texts.get("check-tax-number"))
                 input name="number" autocomplete="off" required maxlength=(NUMBER_CHARS_MAX);
             }
-            button.main type="submit" { "Send the declaration" }
+            button.main type="submit" { (texts.get("check-send")) }
         }
     }
 }

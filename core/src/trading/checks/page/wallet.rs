@@ -11,42 +11,45 @@ use crate::trading::wallet_proof::{self, Proof, signature};
 use crate::users::portal::sign_in::Form;
 use rampart_types::{Chain, CurrencyCode, WalletAddress};
 
-const EXPIRED: &str = "The message was used or has expired. Please sign the new one.";
-const WRONG: &str = "This is not a signature of the message by the wallet's key.";
+const EXPIRED: &str = "check-wallet-expired";
+const WRONG: &str = "check-wallet-wrong";
 
 /// The message to sign, and the form for the signature.
 pub(super) async fn show(conn: &mut Connection, core: &Core, visit: &Visit) -> Result<Content> {
     let (wallet, order) = (wallet(visit)?, (visit.client.id(), visit.order));
+    let texts = visit.texts;
     if !signature::is_supported(wallet.chain()) {
         let body = html! {
-            p { "Wallets of this coin cannot sign a message that we can check." }
-            p { a href="/support" { "Ask support" } " to look at other proof." }
+            p { (texts.get("check-wallet-unsupported")) }
+            p { (visit.support_link("support-link")) }
         };
         return Ok(body.into());
     }
     let challenge = Challenge::current(conn, core, order, (visit.user, wallet.as_str())).await?;
     let how = match wallet.chain() {
-        Chain::Ethereum => "Sign it with your wallet (personal_sign), and paste the signature.",
-        Chain::Bitcoin => {
-            "Sign it with your wallet (BIP-322 or the older form), and paste the signature."
-        }
-        _ => "Sign it with your wallet, and paste the signature.",
+        Chain::Ethereum => "check-wallet-how-evm",
+        Chain::Bitcoin => "check-wallet-how-bitcoin",
+        _ => "check-wallet-how",
     };
+    let until = challenge.expires_at.format("%H:%M UTC").to_string();
     let body = html! {
-        p { "Please prove that the wallet is yours: sign this message, exactly as it is." }
+        p { (texts.get("check-wallet-intro")) }
         dl {
-            dt { "Wallet" } dd { (wallet.as_str()) }
-            dt { "Message" } dd { code { (challenge.message) } }
+            dt { (texts.get("term-wallet")) } dd { (wallet.as_str()) }
+            dt { (texts.get("check-wallet-message")) } dd { code { (challenge.message) } }
         }
-        p { (how) " The message is good until " (challenge.expires_at.format("%H:%M UTC")) "." }
+        p {
+            (texts.get(how)) " "
+            (texts.with("check-wallet-until", &[("time", &until)]))
+        }
         form method="post" {
             input type="hidden" name="nonce" value=(challenge.nonce);
             label {
-                "Signature"
+                (texts.get("check-wallet-signature"))
                 input name="signature" autocomplete="off" required
                     maxlength=(signature::SIGNATURE_BYTES_MAX);
             }
-            button.main type="submit" { "Prove it" }
+            button.main type="submit" { (texts.get("check-wallet-prove")) }
         }
     };
     Ok(body.into())

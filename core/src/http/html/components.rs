@@ -1,0 +1,318 @@
+//! Components of our pages. Each is a function from what it shows to markup; all of them stand in
+//! every state on the gallery (`/_design`, in demos only).
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use maud::{Markup, html};
+
+/// Meaning of a badge or a note, which its colour repeats and never says alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tone {
+    /// No judgement.
+    Neutral,
+    /// Done, healthy.
+    Good,
+    /// Needs attention.
+    Warning,
+    /// Failed, refused.
+    Bad,
+    /// Worth knowing.
+    Info,
+}
+
+impl Tone {
+    const fn class(self) -> &'static str {
+        match self {
+            Self::Neutral => "neutral",
+            Self::Good => "good",
+            Self::Warning => "warning",
+            Self::Bad => "bad",
+            Self::Info => "info",
+        }
+    }
+}
+
+/// A short state, such as an order's status.
+pub(crate) fn badge(tone: Tone, text: &str) -> Markup {
+    html! { span.badge.(tone.class()) { (text) } }
+}
+
+/// A sentence that stands out. One that reports what has just happened is read aloud.
+pub(crate) fn note(tone: Tone, body: &Markup) -> Markup {
+    html! { div.note.(tone.class()) { (body) } }
+}
+
+/// The result of an action, read aloud when the page opens.
+pub(crate) fn toast(tone: Tone, text: &str) -> Markup {
+    let role = if tone == Tone::Bad { "alert" } else { "status" };
+    html! { p.note.(tone.class()) role=(role) { (text) } }
+}
+
+/// Input of a form with its label, and its error if it was refused.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Field<'a> {
+    /// Name in the form; the element's id is `field-` and this.
+    pub(crate) name: &'a str,
+    pub(crate) label: &'a str,
+    /// `type` of the element, such as `email`; `textarea` is one of its own.
+    pub(crate) kind: &'a str,
+    /// Shown again after a refusal. Never that of a password.
+    pub(crate) value: &'a str,
+    /// A sentence under the label.
+    pub(crate) hint: Option<&'a str>,
+    pub(crate) error: Option<&'a str>,
+    pub(crate) required: bool,
+    /// `autocomplete` of the element; `off` says none.
+    pub(crate) autocomplete: &'a str,
+}
+
+impl<'a> Field<'a> {
+    /// A required line of text.
+    pub(crate) const fn text(name: &'a str, label: &'a str) -> Self {
+        Self {
+            name,
+            label,
+            kind: "text",
+            value: "",
+            hint: None,
+            error: None,
+            required: true,
+            autocomplete: "off",
+        }
+    }
+}
+
+/// The markup of a field.
+pub(crate) fn field(field: &Field<'_>) -> Markup {
+    let id = format!("field-{}", field.name);
+    let about = format!("{id}-about");
+    let described = (field.hint.is_some() || field.error.is_some()).then_some(&about);
+    let invalid = field.error.map(|_| "true");
+    let value = if field.kind == "password" { "" } else { field.value };
+    html! {
+        label for=(id) {
+            span { (field.label)  }
+            @if described.is_some() {
+                span #(about) {
+                    @if let Some(hint) = field.hint { span.hint { (hint) } " " }
+                    @if let Some(error) = field.error { span.field-error { (error) } }
+                }
+            }
+            @if field.kind == "textarea" {
+                textarea #(id) name=(field.name) rows="4" required[field.required]
+                    aria-describedby=[described] aria-invalid=[invalid] { (value) }
+            } @else {
+                input #(id) type=(field.kind) name=(field.name) value=(value)
+                    required[field.required] autocomplete=(field.autocomplete)
+                    aria-describedby=[described] aria-invalid=[invalid];
+            }
+        }
+    }
+}
+
+/// A choice of one of some values, as pairs of value and label.
+pub(crate) fn select(name: &str, label: &str, chosen: &str, options: &[(&str, &str)]) -> Markup {
+    let id = format!("field-{name}");
+    html! {
+        label for=(id) {
+            span { (label) }
+            select #(id) name=(name) {
+                @for (value, text) in options {
+                    option value=(value) selected[*value == chosen] { (text) }
+                }
+            }
+        }
+    }
+}
+
+/// A box to tick.
+pub(crate) fn tick(name: &str, ticked: bool, label: &Markup) -> Markup {
+    html! {
+        label.tick {
+            input type="checkbox" name=(name) value="yes" checked[ticked];
+            span { (label) }
+        }
+    }
+}
+
+/// The errors of a form on top of it, each a link to its field. Nothing if there are none.
+pub(crate) fn error_summary(title: &str, errors: &[(&str, &str)]) -> Markup {
+    html! {
+        @if !errors.is_empty() {
+            div.errors role="alert" tabindex="-1" {
+                h2 { (title) }
+                ul {
+                    @for (name, text) in errors { li { a href={ "#field-" (name) } { (text) } } }
+                }
+            }
+        }
+    }
+}
+
+/// A column of a table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Column<'a> {
+    /// Left-aligned.
+    Text(&'a str),
+    /// Right-aligned, digits of one width.
+    Amount(&'a str),
+}
+
+/// A table that scrolls by itself where it is wider than the page.
+pub(crate) fn table(caption: &str, columns: &[Column<'_>], rows: &[Vec<Markup>]) -> Markup {
+    let class = |index: usize| match columns.get(index) {
+        Some(Column::Amount(_)) => Some("amount"),
+        _ => None,
+    };
+    html! {
+        div.scroll tabindex="0" role="region" aria-label=(caption) {
+            table {
+                caption { (caption) }
+                thead {
+                    tr {
+                        @for (index, column) in columns.iter().enumerate() {
+                            @let (Column::Text(name) | Column::Amount(name)) = column;
+                            th scope="col" class=[class(index)] { (name) }
+                        }
+                    }
+                }
+                tbody {
+                    @for row in rows {
+                        tr {
+                            @for (index, cell) in row.iter().enumerate() {
+                                td class=[class(index)] { (cell) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A fact in a timeline.
+#[derive(Clone, Debug)]
+pub(crate) struct Fact {
+    pub(crate) at: DateTime<Utc>,
+    pub(crate) title: String,
+    /// Author, amount, reason.
+    pub(crate) detail: Option<String>,
+}
+
+/// Facts in the order that they happened in.
+pub(crate) fn timeline(facts: &[Fact]) -> Markup {
+    html! {
+        ol.timeline {
+            @for fact in facts {
+                li {
+                    strong { (fact.title) } " "
+                    @if let Some(detail) = &fact.detail { span { (detail) } }
+                    span.hint { (time(fact.at)) }
+                }
+            }
+        }
+    }
+}
+
+/// A time: UTC without a script, else the reader's with UTC as its title.
+pub(crate) fn time(at: DateTime<Utc>) -> Markup {
+    html! {
+        time datetime=(at.to_rfc3339_opts(SecondsFormat::Secs, true)) {
+            (at.format("%Y-%m-%d %H:%M UTC"))
+        }
+    }
+}
+
+/// The time that is left, counted down by a script; without one nothing, so say the time beside it.
+pub(crate) fn countdown(until: DateTime<Utc>) -> Markup {
+    let until = until.to_rfc3339_opts(SecondsFormat::Secs, true);
+    html! { span.money hidden data-until=(until) {} }
+}
+
+/// An amount with its currency, as it was formatted.
+pub(crate) fn money(formatted: &str) -> Markup {
+    html! { span.money { (formatted) } }
+}
+
+/// Characters of an address that are shown at either end.
+const ADDRESS_END_CHARS: usize = 8;
+
+/// An address on a chain, with a button that copies it.
+pub(crate) fn address(address: &str) -> Markup {
+    html! {
+        (short_address(address)) " "
+        button.small type="button" hidden data-copy=(address) data-done="✓" aria-label="Copy" { "⧉" }
+    }
+}
+
+/// An address on a chain, shortened in the middle, whole as its title.
+pub(crate) fn short_address(address: &str) -> Markup {
+    let chars: Vec<char> = address.chars().collect();
+    let short = match chars.len() > 2 * ADDRESS_END_CHARS + 1 {
+        true => {
+            let (head, tail) =
+                (&chars[..ADDRESS_END_CHARS], &chars[chars.len() - ADDRESS_END_CHARS..]);
+            head.iter().chain(['…'].iter()).chain(tail).collect()
+        }
+        false => address.to_owned(),
+    };
+    html! { span.address title=(address) { (short) } }
+}
+
+/// A list without entries: why, and what to do.
+pub(crate) fn empty_state(title: &str, text: &str) -> Markup {
+    html! { div.empty { b { (title) } (text) } }
+}
+
+/// State of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Behind the reader.
+    Done,
+    /// It goes on here.
+    Current,
+    /// Not begun.
+    Ahead,
+    /// It ended here.
+    Failed,
+}
+
+/// The steps of a process, the current one marked.
+pub(crate) fn stepper(steps: &[(&str, Step)]) -> Markup {
+    let class = |step| match step {
+        Step::Done => "done",
+        Step::Current => "current",
+        Step::Ahead => "ahead",
+        Step::Failed => "failed",
+    };
+    html! {
+        ol.stepper {
+            @for (index, (label, step)) in steps.iter().enumerate() {
+                li.(class(*step)) aria-current=[(*step == Step::Current).then_some("step")] {
+                    span.mark aria-hidden="true" {
+                        @match step {
+                            Step::Done => "✓",
+                            Step::Failed => "✕",
+                            Step::Current | Step::Ahead => (index + 1),
+                        }
+                    }
+                    span { (label) }
+                }
+            }
+        }
+    }
+}
+
+/// A figure with its name, and what it means.
+pub(crate) fn stat(label: &str, value: &str, meaning: Option<&str>) -> Markup {
+    html! {
+        div.stat {
+            span { (label) } b { (value) }
+            @if let Some(meaning) = meaning { span { (meaning) } }
+        }
+    }
+}
+
+/// An action that asks before it acts: it opens in place, without a script.
+pub(crate) fn dialog(label: &str, body: &Markup) -> Markup {
+    html! { details.dialog { summary { (label) } div { (body) } } }
+}

@@ -1,0 +1,47 @@
+//! The wide layout of pages for people at work: a header with navigation, the page below it.
+
+use http::StatusCode;
+use maud::{Markup, html};
+
+use super::{PAGE_SCRIPT, PageScripts, render_document};
+use crate::http::language::Language;
+use crate::http::reply::Reply;
+
+/// The frame around the pages of one room, such as the console.
+#[derive(Clone, Debug)]
+pub(crate) struct Shell<'a> {
+    /// Name of the room, which stands first in the header and last in the title.
+    pub(crate) name: &'a str,
+    /// Links to the pages, as path and label, in the order shown.
+    pub(crate) navigation: &'a [(&'a str, &'a str)],
+    /// Path of the entry that the page belongs to.
+    pub(crate) current: &'a str,
+    /// Who is signed in, and the form that signs out. Empty if nobody is.
+    pub(crate) account: Markup,
+}
+
+impl Shell<'_> {
+    /// Renders a page inside the frame. Its only script is ours; forms stay with this service.
+    pub(crate) fn render(&self, status: StatusCode, title: &str, body: &Markup) -> Reply {
+        let layout = html! {
+            a.skip href="#page" { "Skip to the page" }
+            header.shell {
+                b { (self.name) }
+                @if !self.navigation.is_empty() {
+                    nav aria-label="Pages" {
+                        @for (path, label) in self.navigation {
+                            a href=(path) aria-current=[(*path == self.current).then_some("page")] {
+                                (label)
+                            }
+                        }
+                    }
+                }
+                (self.account)
+            }
+            main #page .wide { h1 { (title) } (body) }
+        };
+        let whole = format!("{title} · {}", self.name);
+        let scripts = Some(PageScripts::Own(PAGE_SCRIPT));
+        render_document((status, Language::English, &whole), &layout, ("", scripts))
+    }
+}

@@ -1,0 +1,243 @@
+//! Languages of our pages and their texts, which are Fluent files beside this one (`texts/`): one a
+//! language, all with the same messages.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use fluent_bundle::concurrent::FluentBundle;
+use fluent_bundle::{FluentArgs, FluentResource};
+use fluent_langneg::accepted_languages;
+use rust_decimal::Decimal;
+
+use crate::http::request::Input;
+
+/// Longest `Accept-Language` that is read, in bytes; a longer one is none.
+const ACCEPT_LANGUAGE_BYTES_MAX: usize = 512;
+
+/// A language that every page has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// `en`, the default.
+    English,
+    /// `nl`
+    Dutch,
+    /// `de`
+    German,
+    /// `fr`
+    French,
+    /// `es`
+    Spanish,
+    /// `pt`
+    Portuguese,
+    /// `it`
+    Italian,
+    /// `pl`
+    Polish,
+}
+
+impl Language {
+    pub(crate) const ALL: [Self; 8] = [
+        Self::English,
+        Self::Dutch,
+        Self::German,
+        Self::French,
+        Self::Spanish,
+        Self::Portuguese,
+        Self::Italian,
+        Self::Polish,
+    ];
+
+    /// The code of ISO 639-1, for the `lang` of a page.
+    pub(crate) const fn code(self) -> &'static str {
+        match self {
+            Self::English => "en",
+            Self::Dutch => "nl",
+            Self::German => "de",
+            Self::French => "fr",
+            Self::Spanish => "es",
+            Self::Portuguese => "pt",
+            Self::Italian => "it",
+            Self::Polish => "pl",
+        }
+    }
+
+    const fn source(self) -> &'static str {
+        match self {
+            Self::English => include_str!("texts/en.ftl"),
+            Self::Dutch => include_str!("texts/nl.ftl"),
+            Self::German => include_str!("texts/de.ftl"),
+            Self::French => include_str!("texts/fr.ftl"),
+            Self::Spanish => include_str!("texts/es.ftl"),
+            Self::Portuguese => include_str!("texts/pt.ftl"),
+            Self::Italian => include_str!("texts/it.ftl"),
+            Self::Polish => include_str!("texts/pl.ftl"),
+        }
+    }
+
+    /// The reader's language: of the website locale in the path (`nl-be`), else the first of
+    /// `Accept-Language` that there is, else English.
+    pub(crate) fn of(input: &Input) -> Self {
+        Self::from_tag(input.param("region"))
+            .or_else(|| input.head.header("accept-language").and_then(Self::accepted))
+            .unwrap_or(Self::English)
+    }
+
+    /// The language of a tag such as `pt-BR`.
+    pub(crate) fn from_tag(tag: &str) -> Option<Self> {
+        let code = tag.split('-').next().unwrap_or_default();
+        Self::ALL.into_iter().find(|language| language.code().eq_ignore_ascii_case(code))
+    }
+
+    fn accepted(header: &str) -> Option<Self> {
+        let header = Some(header).filter(|text| text.len() <= ACCEPT_LANGUAGE_BYTES_MAX)?;
+        let accepted = accepted_languages::parse(header);
+        accepted.iter().find_map(|tag| Self::from_tag(tag.language.as_str()))
+    }
+
+    /// The texts in this language.
+    pub(crate) fn texts(self) -> Texts {
+        Texts(self)
+    }
+}
+
+/// The messages of one language.
+type Bundle = FluentBundle<FluentResource>;
+
+static BUNDLES: LazyLock<Vec<Bundle>> =
+    LazyLock::new(|| Language::ALL.into_iter().map(bundle).collect());
+
+/// Reads a file. A message that is not well formed is left out, which a test refuses.
+fn bundle(language: Language) -> Bundle {
+    let mut bundle = Bundle::new_concurrent(vec![language.code().parse().unwrap_or_default()]);
+    // The marks around arguments are for texts of both directions, which none of ours is.
+    bundle.set_use_isolating(false);
+    let resource = FluentResource::try_new(language.source().to_owned());
+    bundle.add_resource_overriding(resource.unwrap_or_else(|(resource, _)| resource));
+    bundle
+}
+
+/// The texts of pages in one language.
+#[derive(Clone, Copy, Debug)]
+pub struct Texts(Language);
+
+impl Texts {
+    /// The language.
+    pub(crate) const fn language(self) -> Language {
+        self.0
+    }
+
+    /// The message of this id; the id itself if there is none.
+    pub(crate) fn get(self, id: &'static str) -> String {
+        self.with(id, &[])
+    }
+
+    /// The same, with values for the placeables of these names.
+    pub(crate) fn with(self, id: &'static str, values: &[(&str, &str)]) -> String {
+        let args: FluentArgs<'_> = values.iter().map(|(n, v)| (*n, Cow::Borrowed(*v))).collect();
+        let bundle = BUNDLES.get(self.0 as usize);
+        let pattern = bundle.and_then(|bundle| Some((bundle, bundle.get_message(id)?.value()?)));
+        match pattern {
+            Some((bundle, pattern)) => {
+                bundle.format_pattern(pattern, Some(&args), &mut Vec::new()).into_owned()
+            }
+            None => id.to_owned(),
+        }
+    }
+
+    /// An amount as it was formatted for English, with the language's decimal mark.
+    pub(crate) fn amount(self, formatted: &str) -> String {
+        match self.0 {
+            Language::English => formatted.to_owned(),
+            _ => formatted.replace('.', ","),
+        }
+    }
+
+    /// A number with the language's decimal mark.
+    pub(crate) fn number(self, value: Decimal) -> String {
+        self.amount(&value.normalize().to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+    use std::path::Path;
+
+    use super::*;
+
+    /// Ids of a file, each with the names of its placeables.
+    fn messages(language: Language) -> BTreeMap<String, BTreeSet<String>> {
+        let mut found = BTreeMap::new();
+        for line in language.source().lines() {
+            let Some((id, text)) = line.split_once(" = ") else {
+                assert!(line.is_empty() || line.starts_with('#'), "{}: {line}", language.code());
+                continue;
+            };
+            let names = text.split("{ $").skip(1).filter_map(|rest| rest.split(" }").next());
+            let names = names.map(str::to_owned).collect();
+            assert!(found.insert(id.to_owned(), names).is_none(), "{id} stands twice");
+        }
+        found
+    }
+
+    fn sources(folder: &Path, found: &mut String) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                sources(&path, found);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                found.push_str(&std::fs::read_to_string(path).unwrap());
+            }
+        }
+    }
+
+    #[test]
+    fn every_language_has_every_message_with_its_values() {
+        let english = messages(Language::English);
+        for language in Language::ALL {
+            assert_eq!(messages(language), english, "{}", language.code());
+            let texts = language.texts();
+            for id in english.keys() {
+                let bundle = &BUNDLES[language as usize];
+                assert!(bundle.has_message(id), "{}: {id} is not well formed", texts.0.code());
+            }
+        }
+    }
+
+    #[test]
+    fn no_message_is_unused_and_none_is_missing() {
+        let mut text = String::new();
+        sources(Path::new(env!("CARGO_MANIFEST_DIR")).join("src").as_path(), &mut text);
+        let ids = messages(Language::English);
+        for id in ids.keys() {
+            assert!(text.contains(&format!("\"{id}\"")), "{id} is unused");
+        }
+        for part in text.split("texts.get(\"").chain(text.split("texts.with(\"")).skip(1) {
+            let id = part.split('"').next().unwrap_or_default();
+            let is_id = id.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
+            assert!(!is_id || id.is_empty() || ids.contains_key(id), "there is no message {id}");
+        }
+    }
+
+    #[test]
+    fn the_readers_language_is_the_first_that_there_is() {
+        for (header, language) in [
+            ("nl-NL,nl;q=0.9,en;q=0.8", Some(Language::Dutch)),
+            ("sv, pt-BR;q=0.5, en;q=0.1", Some(Language::Portuguese)),
+            ("sv", None),
+            ("", None),
+            (";;;=,,q", None),
+        ] {
+            assert_eq!(Language::accepted(header), language, "{header}");
+        }
+        assert_eq!(Language::accepted(&"nl,".repeat(200)), None);
+        assert_eq!(Language::from_tag("de-at"), Some(Language::German));
+        assert_eq!(Language::from_tag(""), None);
+    }
+
+    #[test]
+    fn amounts_have_the_languages_decimal_mark() {
+        assert_eq!(Language::Dutch.texts().amount("100.00 EUR"), "100,00 EUR");
+        assert_eq!(Language::English.texts().amount("100.00 EUR"), "100.00 EUR");
+    }
+}

@@ -1,0 +1,117 @@
+//! The purchase on a checkout's page: the quote and the confirm of the API, with the checkout's
+//! terms and what the shopper has typed.
+
+use serde_json::{Value, json};
+
+use super::shopper::Shopper;
+use super::stored::Checkout;
+use crate::Core;
+use crate::auth::caller::{ClientMaybeUser, Reader};
+use crate::platform::error::{Code, Result};
+use crate::trading::orders::confirm;
+use crate::trading::quotes::Side;
+use crate::trading::quotes::create::{self, Request, View};
+use crate::users::portal::sign_in::Form;
+
+/// The next step.
+pub(super) enum Outcome {
+    /// A quote to look at, and the message above it, if any.
+    Quoted { quote: Box<View>, note: Option<&'static str> },
+    /// The order stands; its payment follows.
+    Bought { payment_url: String },
+}
+
+/// Quotes, or confirms the quote of the form. A quote that has expired is made anew, to be looked at
+/// again; a shopper whom the partner knows buys at once where the partner asks for it.
+///
+/// # Errors
+/// Those of the quote and of the confirm.
+pub(super) async fn step(
+    core: &Core,
+    checkout: &Checkout,
+    shopper: Shopper,
+    form: &Form,
+) -> Result<Outcome> {
+    if form.get("action") == "confirm" {
+        if form.get("consent") != "yes" {
+            let quote = quote(core, checkout, shopper, form).await?;
+            return Ok(Outcome::Quoted { quote, note: Some("checkout-consent-missing") });
+        }
+        return match buy(core, checkout, shopper, form, form.get("quote")).await {
+            Err(error) if error.is(Code::QuoteExpired) => {
+                let quote = quote(core, checkout, shopper, form).await?;
+                Ok(Outcome::Quoted { quote, note: Some("checkout-new-price") })
+            }
+            outcome => outcome,
+        };
+    }
+    let quote = quote(core, checkout, shopper, form).await?;
+    match buys_at_once(checkout, shopper) && form.get("consent") == "yes" {
+        true => buy(core, checkout, shopper, form, quote.token()).await,
+        false => Ok(Outcome::Quoted { quote, note: None }),
+    }
+}
+
+/// True if the partner has made the checkout for a user and wants no confirmation of the quote.
+pub(super) fn buys_at_once(checkout: &Checkout, shopper: Shopper) -> bool {
+    checkout.attempt_direct_confirm && checkout.user.is_some() && shopper.user() == checkout.user
+}
+
+async fn quote(
+    core: &Core,
+    checkout: &Checkout,
+    shopper: Shopper,
+    form: &Form,
+) -> Result<Box<View>> {
+    let amount = match (checkout.fixed_amount, checkout.amount()) {
+        (true, Some(amount)) => amount.to_string(),
+        _ => form.get("amount").trim().replace(',', "."),
+    };
+    let amount_member = if checkout.is_amount_in_base() { "cryptoAmount" } else { "fiatAmount" };
+    let (address, tag) = wallet(checkout, form);
+    let mut document = json!({
+        "currencyPair": format!("{}-{}", checkout.base, checkout.quote),
+        "paymentMethod": checkout.method,
+        amount_member: amount,
+        "walletAddress": address,
+    });
+    if let Some(tag) = tag {
+        document["destinationTag"] = tag;
+    }
+    if let Some(fee) = checkout.fee_percentage {
+        document["fee"] = json!(fee.to_string());
+    }
+    let request = Request::read(Side::Buy, &document, &checkout.client)?;
+    let caller = ClientMaybeUser { client: checkout.client.clone(), user: shopper.user() };
+    Ok(Box::new(create::create(core, &caller, Side::Buy, request).await?))
+}
+
+async fn buy(
+    core: &Core,
+    checkout: &Checkout,
+    shopper: Shopper,
+    form: &Form,
+    quote: &str,
+) -> Result<Outcome> {
+    let (address, tag) = wallet(checkout, form);
+    let mut document = json!({
+        "quote": quote,
+        "walletAddress": address,
+        "offerId": checkout.offer.to_string(),
+    });
+    if let Some(tag) = tag {
+        document["walletAddressTag"] = tag;
+    }
+    let caller = Reader { client: checkout.client.clone(), user: shopper.user() };
+    let payment_url = confirm::confirm_on_page(core, caller, &document).await?;
+    Ok(Outcome::Bought { payment_url })
+}
+
+/// Address and tag: the partner's, else the shopper's. An empty tag is none.
+fn wallet<'a>(checkout: &'a Checkout, form: &'a Form) -> (&'a str, Option<Value>) {
+    let (address, tag) = match checkout.wallet_address.as_deref() {
+        Some(address) => (address, checkout.wallet_address_tag.as_deref().unwrap_or_default()),
+        None => (form.get("wallet").trim(), form.get("tag").trim()),
+    };
+    (address, (!tag.is_empty()).then(|| json!(tag)))
+}

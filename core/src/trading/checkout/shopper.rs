@@ -1,0 +1,89 @@
+//! The shopper of a checkout: signed in, or a guest. Nothing is stored in the browser: the forms
+//! carry the shopper, sealed for one checkout.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use chrono::{DateTime, TimeDelta, Utc};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::stored::Checkout;
+use crate::Core;
+use crate::platform::crypto::Purpose;
+use crate::platform::error::{Error, Result};
+use crate::tenancy::tenants::GuestOrders;
+use rampart_types::UserId;
+
+/// Time for which a sign-in on the page holds.
+const LIFETIME: TimeDelta = TimeDelta::minutes(30);
+/// Longest text that is opened, in bytes; a sealed one has some 200.
+const TEXT_BYTES_MAX: usize = 1_024;
+
+/// Who buys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shopper {
+    /// Nobody yet: the partner wants a user.
+    Unknown,
+    /// Without an account, where the partner lets guests buy.
+    Guest,
+    /// A user of the partner.
+    User(UserId),
+}
+
+/// The sealed content.
+#[derive(Deserialize, Serialize)]
+struct Claims {
+    user: Uuid,
+    #[serde(with = "chrono::serde::ts_seconds")]
+    expires_at: DateTime<Utc>,
+}
+
+impl Shopper {
+    /// The shopper before anybody signs in.
+    pub(super) fn initial(checkout: &Checkout) -> Self {
+        match (checkout.user, checkout.client.tenant.guest_orders) {
+            (Some(user), _) => Self::User(user),
+            (None, GuestOrders::Refused) => Self::Unknown,
+            (None, GuestOrders::UpTo(_) | GuestOrders::Allowed) => Self::Guest,
+        }
+    }
+
+    /// The shopper that a form carries: a signed-in one, else the initial one.
+    pub(super) fn open(core: &Core, checkout: &Checkout, text: &str) -> Self {
+        let user = read(core, checkout, text).map(Self::User);
+        user.unwrap_or_else(|| Self::initial(checkout))
+    }
+
+    /// The user, if it is one.
+    pub(super) fn user(self) -> Option<UserId> {
+        match self {
+            Self::User(user) => Some(user),
+            Self::Unknown | Self::Guest => None,
+        }
+    }
+
+    /// Seals a signed-in shopper for the forms of this checkout; empty for any other.
+    ///
+    /// # Errors
+    /// Without entropy.
+    pub(super) fn seal(self, core: &Core, checkout: &Checkout) -> Result<String> {
+        let Self::User(user) = self else { return Ok(String::new()) };
+        let claims = Claims { user: user.uuid(), expires_at: core.clock.now() + LIFETIME };
+        let plain = serde_json::to_vec(&claims)
+            .map_err(|error| Error::internal("write a shopper's session", error))?;
+        let key = core.keys.sealing_key(Purpose::Identifiers)?;
+        Ok(URL_SAFE_NO_PAD.encode(key.seal(&core.clock, &context(checkout), &plain)?))
+    }
+}
+
+fn read(core: &Core, checkout: &Checkout, text: &str) -> Option<UserId> {
+    let text = Some(text).filter(|text| text.len() <= TEXT_BYTES_MAX)?;
+    let key = core.keys.sealing_key(Purpose::Identifiers).ok()?;
+    let plain = key.open(&context(checkout), &URL_SAFE_NO_PAD.decode(text).ok()?).ok()?;
+    let claims: Claims = serde_json::from_slice(&plain).ok()?;
+    (core.clock.now() < claims.expires_at).then(|| claims.user.into())
+}
+
+fn context(checkout: &Checkout) -> String {
+    format!("checkout shopper/{}/{}", checkout.client.id(), checkout.offer)
+}

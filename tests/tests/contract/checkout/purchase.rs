@@ -1,0 +1,193 @@
+//! Buying on the checkout's page: the steps, what each refuses, and one order of each checkout.
+
+use chrono::TimeDelta;
+use http::{Method, StatusCode};
+use rampart_tests::answer::Answer;
+use rampart_tests::partner::Partner;
+use rampart_tests::test_context::TestContext;
+use serde_json::json;
+use url::form_urlencoded;
+
+use super::{ADDRESS, IDENTIFIER, link, made, page};
+
+/// Posts a form to the page.
+async fn post(partner: &Partner, link: &str, members: &[(&str, &str)]) -> Answer {
+    let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(members).finish();
+    let request = partner.anonymous(Method::POST, link);
+    request.header("content-type", "application/x-www-form-urlencoded").body(body).send().await
+}
+
+/// The value of a hidden input.
+fn hidden(page: &Answer, name: &str) -> String {
+    let mark = format!(r#"name="{name}" value=""#);
+    let (_, rest) = page.text().split_once(&mark).unwrap_or_else(|| panic!("{name} is missing"));
+    rest.split('"').next().unwrap().to_owned()
+}
+
+async fn orders(context: &TestContext) -> i64 {
+    sqlx::query_scalar("select count(*) from buy_order").fetch_one(context.db()).await.unwrap()
+}
+
+/// Quotes with these inputs, and confirms.
+async fn buy(partner: &Partner, link: &str, inputs: &[(&str, &str)]) -> Answer {
+    let quoted = post(partner, link, &[inputs, &[("action", "quote")]].concat()).await;
+    quoted.assert_status(200);
+    let (quote, shopper) = (hidden(&quoted, "quote"), hidden(&quoted, "shopper"));
+    let members = [
+        ("action", "confirm"),
+        ("quote", quote.as_str()),
+        ("shopper", shopper.as_str()),
+        ("consent", "yes"),
+    ];
+    post(partner, link, &[&members, inputs].concat()).await
+}
+
+#[tokio::test]
+async fn a_guest_buys_and_pays() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let made = made(&acme, json!({"quoteCurrencyAmount": 100})).await;
+    let inputs = [("amount", "120,50"), ("wallet", ADDRESS)];
+    let quoted = post(&acme, link(&made), &[&inputs[..], &[("action", "quote")]].concat()).await;
+    for text in ["Check and confirm", "120.50 EUR", "Fee of the network", "Bitcoin", ADDRESS] {
+        assert!(quoted.assert_status(200).text().contains(text), "{text}: {}", quoted.text());
+    }
+    let bought = buy(&acme, link(&made), &inputs).await;
+    let pay = bought.assert_status(303).header("location").unwrap().to_owned();
+    let pay = page(&acme, pay.strip_prefix("https://pay.example.com").unwrap()).await;
+    assert!(pay.assert_status(200).text().contains("120.50 EUR"), "{}", pay.text());
+    let ended = page(&acme, link(&made)).await;
+    assert!(ended.assert_status(200).text().contains("This checkout has ended"));
+    let again = post(&acme, link(&made), &[("action", "quote")]).await;
+    again.assert_status(409);
+    assert_eq!(orders(&context).await, 1);
+}
+
+#[tokio::test]
+async fn what_is_wrong_stands_at_its_input_and_nothing_typed_is_lost() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let made = made(&acme, json!({})).await;
+    let cases = [
+        ([("amount", "100"), ("wallet", "0xabc")], "#field-wallet", "value=\"100\""),
+        ([("amount", "-1"), ("wallet", ADDRESS)], "#field-amount", ADDRESS),
+        ([("amount", ""), ("wallet", ADDRESS)], "role=\"alert\"", ADDRESS),
+        ([("amount", "<b>"), ("wallet", ADDRESS)], "#field-amount", "&lt;b&gt;"),
+    ];
+    for (inputs, error, kept) in cases {
+        let answer =
+            post(&acme, link(&made), &[&inputs[..], &[("action", "quote")]].concat()).await;
+        let text = answer.assert_status(400).text();
+        assert!(text.contains(error) && text.contains(kept), "{inputs:?}: {text}");
+    }
+    // Beyond what the pair takes, a quote is shown that cannot be confirmed.
+    let inputs = [("amount", "9999999"), ("wallet", ADDRESS), ("action", "quote")];
+    let beyond = post(&acme, link(&made), &inputs).await;
+    let text = beyond.assert_status(200).text();
+    assert!(text.contains("outside the limits") && !text.contains("value=\"confirm\""), "{text}");
+    // What nobody confirms is no order, and consent is no matter of the browser alone.
+    let quoted =
+        post(&acme, link(&made), &[("amount", "50"), ("wallet", ADDRESS), ("action", "quote")])
+            .await;
+    let quote = hidden(&quoted, "quote");
+    let members =
+        [("action", "confirm"), ("quote", quote.as_str()), ("amount", "50"), ("wallet", ADDRESS)];
+    let refused = post(&acme, link(&made), &members).await;
+    assert!(refused.assert_status(200).text().contains("agree to the terms"));
+    let forged = [("action", "confirm"), ("quote", "e30"), ("wallet", ADDRESS), ("consent", "yes")];
+    post(&acme, link(&made), &forged).await.assert_status(400);
+    assert_eq!(orders(&context).await, 0);
+}
+
+#[tokio::test]
+async fn a_price_that_has_expired_is_shown_anew() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let made = made(&acme, json!({"quoteCurrencyAmount": 100, "fixedAmount": true})).await;
+    let quoted = post(&acme, link(&made), &[("wallet", ADDRESS), ("action", "quote")]).await;
+    let quote = hidden(&quoted, "quote");
+    context.clock().advance(TimeDelta::minutes(30));
+    let members =
+        [("action", "confirm"), ("quote", quote.as_str()), ("wallet", ADDRESS), ("consent", "yes")];
+    let anew = post(&acme, link(&made), &members).await;
+    let text = anew.assert_status(200).text();
+    assert!(text.contains("The price has changed") && text.contains("value=\"confirm\""), "{text}");
+    assert_ne!(hidden(&anew, "quote"), quote);
+    buy(&acme, link(&made), &[("wallet", ADDRESS)]).await.assert_status(303);
+    assert_eq!(orders(&context).await, 1);
+}
+
+#[tokio::test]
+async fn a_shopper_registers_where_the_partner_wants_a_user() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let guests = json!({"guestOrders": {"allowed": false}});
+    let path = format!("/admin/v1/partners/{}", acme.slug);
+    context.admin(Method::PATCH, &path, guests).await.assert_status(200);
+    let members = json!({"quoteCurrencyAmount": 80, "identifier": IDENTIFIER});
+    let (first, second) = (made(&acme, members.clone()).await, made(&acme, members).await);
+    let asked = page(&acme, link(&first)).await;
+    assert!(asked.assert_status(200).text().contains("value=\"register\""), "{}", asked.text());
+    let unknown =
+        post(&acme, link(&first), &[("action", "quote"), ("amount", "80"), ("wallet", ADDRESS)])
+            .await;
+    assert!(unknown.assert_status(400).text().contains("value=\"register\""));
+    let registration = [
+        ("action", "register"),
+        ("email", "shopper@mail.example.com"),
+        ("password", "password-of-shopper"),
+        ("country", "NL"),
+        ("privacy", "yes"),
+    ];
+    let known = post(&acme, link(&first), &registration).await;
+    let shopper = hidden(known.assert_status(200), "shopper");
+    // A shopper of one checkout is nobody at another.
+    let foreign =
+        [("action", "quote"), ("shopper", shopper.as_str()), ("amount", "80"), ("wallet", ADDRESS)];
+    post(&acme, link(&second), &foreign).await.assert_status(400);
+    let inputs = [("amount", "80"), ("wallet", ADDRESS), ("shopper", shopper.as_str())];
+    buy(&acme, link(&first), &inputs).await.assert_status(303);
+    let linked: i64 = sqlx::query_scalar(
+        "select count(*) from buy_order join user_identifier using (client_id, user_id)",
+    )
+    .fetch_one(context.db())
+    .await
+    .unwrap();
+    assert_eq!(linked, 1);
+    let signed_in = [
+        ("action", "log-in"),
+        ("email", "shopper@mail.example.com"),
+        ("password", "wrong-password"),
+    ];
+    let refused = post(&acme, link(&second), &signed_in).await;
+    assert!(refused.assert_status(400).text().contains("is wrong"), "{}", refused.text());
+}
+
+#[tokio::test]
+async fn a_checkout_becomes_one_order() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let made = made(&acme, json!({"quoteCurrencyAmount": 100, "walletAddress": ADDRESS})).await;
+    let tries = (0..8).map(|_| buy(&acme, link(&made), &[("amount", "100")]));
+    let answers = futures::future::join_all(tries).await;
+    let bought = answers.iter().filter(|answer| answer.status() == StatusCode::SEE_OTHER);
+    assert_eq!(bought.count(), 1);
+    assert_eq!(orders(&context).await, 1);
+}
+
+#[tokio::test]
+async fn the_page_speaks_the_readers_language() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let made = made(&acme, json!({"quoteCurrencyAmount": 100})).await;
+    for (accepted, lang, amount) in [
+        ("nl-NL,nl;q=0.9,en;q=0.5", "nl", "100,00 EUR"),
+        ("sv,pl;q=0.3", "pl", "100,00 EUR"),
+        ("sv", "en", "100.00 EUR"),
+    ] {
+        let request = acme.anonymous(Method::GET, link(&made)).header("accept-language", accepted);
+        let text = request.send().await.assert_status(200).text().to_owned();
+        assert!(text.contains(&format!("<html lang=\"{lang}\">")), "{text}");
+        assert!(text.contains(amount), "{text}");
+    }
+}
