@@ -8,9 +8,11 @@ use uuid::Uuid;
 
 use super::report::PaymentKind;
 use super::reprice::{Units, reprice};
+use super::sent::Sent;
 use super::store::{NewPayment, connector_of, store};
 use super::terms::OrderTerms;
 use crate::Core;
+use crate::money::connectors::payouts::withdraw_payout;
 use crate::money::ledger::AccountKind::{
     Customer, Dispute, PayoutPayable, RefundPayable, Suspense, Treasury,
 };
@@ -52,6 +54,11 @@ pub(crate) enum Booked {
     KnownReference,
     /// The order cannot have the amount that arrived: the transaction must be given up.
     NotPriceable,
+    /// A connector may be sending what the order was to pay out before its payment changed: the
+    /// transaction must be given up.
+    PayoutUnderWay,
+    /// A part of the payout has not left: the transaction must be given up.
+    PayoutOwed,
 }
 
 impl Booking<'_> {
@@ -155,6 +162,9 @@ impl Booking<'_> {
         let (due, currency) = terms.amounts.paid();
         if position.is_executed(&terms.amounts.crypto_currency) {
             return Ok(Booked::Done);
+        }
+        if self.cause == Cause::Released && withdraw_payout(conn, self.client, self.order).await? {
+            return Ok(Booked::PayoutUnderWay);
         }
         let arrived = position.owed(Customer, currency);
         let price = self.live_price.filter(|_| terms.is_estimated);
@@ -274,16 +284,25 @@ impl Booking<'_> {
                 self.payment(conn, kind, payout, from).await?
             }
         };
-        if payment.is_none() {
-            return Ok(Booked::KnownReference);
+        let Some(payment) = payment else { return Ok(Booked::KnownReference) };
+        if Sent::of(conn, (self.client, self.order), payment).await?.has_moved() {
+            let position = Position::of(conn, self.client, Some(self.order.number())).await?;
+            let (amount, currency) = payout;
+            let due = position.owed(PayoutPayable, currency).min(amount);
+            let is_coins = self.side == Side::Buy;
+            let postings = [
+                Posting::new(PayoutPayable, currency, due),
+                Posting::new(Suspense, currency, amount - due),
+                holding(is_coins, connector, currency, -amount),
+            ];
+            post(conn, self.core, kind.as_str(), &self.subject(Some(payment)), &postings).await?;
         }
         let position = Position::of(conn, self.client, Some(self.order.number())).await?;
-        if position.owed(PayoutPayable, payout.1) >= payout.0 {
-            let postings = terms.amounts.sending(connector);
-            let subject = self.subject(payment);
-            post(conn, self.core, kind.as_str(), &subject, &postings).await?;
+        let is_end = kind != PaymentKind::PayoutSent;
+        match is_end && position.owed(PayoutPayable, payout.1) > Decimal::ZERO {
+            true => Ok(Booked::PayoutOwed),
+            false => Ok(Booked::Done),
         }
-        Ok(Booked::Done)
     }
 
     /// Everything that has arrived for the order was given back.
@@ -348,10 +367,12 @@ pub(crate) async fn unwind(
         return Ok(());
     }
     let (payout, currency) = amounts.payout();
-    if position.owed(PayoutPayable, currency) < payout {
-        let from = position.providers_below(currency).unwrap_or("manual");
-        let postings = reversed(amounts.sending(from));
-        post(conn, core, "payout-returned", subject, &postings).await?;
-    }
+    let sent = payout - position.owed(PayoutPayable, currency);
+    let from = position.providers_below(currency).unwrap_or("manual");
+    let postings = [
+        Posting::new(PayoutPayable, currency, -sent),
+        holding(amounts.side == Side::Buy, from, currency, sent),
+    ];
+    post(conn, core, "payout-returned", subject, &postings).await?;
     post(conn, core, "execution-reversed", subject, &reversed(amounts.execution())).await
 }
