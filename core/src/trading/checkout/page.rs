@@ -28,7 +28,7 @@ pub(super) struct Look<'a> {
     pub(super) settings: &'a Pages,
 }
 
-/// Steps after which the shopper stands at one of these.
+/// The step that the shopper is at.
 #[derive(Clone, Copy)]
 enum At {
     Account,
@@ -36,7 +36,7 @@ enum At {
     Confirm,
 }
 
-/// Links the errors of the forms to their inputs.
+/// Members that a violation names, each with its input in the forms.
 const INPUTS: [(&str, &str); 5] = [
     ("fiatAmount", "amount"),
     ("cryptoAmount", "amount"),
