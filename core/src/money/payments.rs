@@ -8,13 +8,14 @@
 
 mod amounts;
 pub(crate) mod bookings;
+pub(crate) mod catch_up;
 pub(crate) mod matching;
 pub(crate) mod record;
 mod recording;
 pub(crate) mod refunds;
 pub(crate) mod report;
 pub(crate) mod reprice;
-pub(crate) mod sent;
+mod sent;
 pub(crate) mod store;
 pub(crate) mod terms;
 mod timeline;

@@ -2,8 +2,10 @@
 
 mod books;
 mod interleavings;
+mod payouts;
 mod statements;
 mod told;
+mod unknown_orders;
 mod watched;
 
 use http::Method;

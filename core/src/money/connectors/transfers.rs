@@ -5,6 +5,8 @@ use serde_json::json;
 
 use super::commands::{Command, CommandKind, Target, enqueue};
 use crate::Core;
+use crate::money::ledger::AccountKind::PayoutPayable;
+use crate::money::ledger::Position;
 use crate::platform::db::{Connection, retrying_statement};
 use crate::platform::error::{Error, Result};
 use crate::trading::catalogue::Direction;
@@ -28,6 +30,12 @@ impl Core {
                 and not exists (select from command c where c.client_id = o.client_id
                     and c.order_id = o.order_id and c.kind = 'transfer.send'
                     and c.state <> 'rejected')
+                and o.fiat_amount <= (select coalesce(-sum(l.amount), 0) from ledger_entry e
+                    join ledger_posting l on l.client_id = e.client_id and l.entry_id = e.entry_id
+                    join ledger_account a
+                        on a.client_id = l.client_id and a.account_id = l.account_id
+                    where e.client_id = o.client_id and e.order_id = o.order_id
+                        and a.kind = 'payout_payable' and a.currency = o.fiat_currency)
             order by o.updated_at limit $1
             "#,
             BATCH_SALES,
@@ -73,6 +81,11 @@ async fn command_transfer(
     .fetch_optional(&mut *conn)
     .await?;
     let Some(row) = row else { return Ok(()) };
+    // What was sent by hand is not sent again.
+    let position = Position::of(conn, client, Some(sale.number())).await?;
+    if position.owed(PayoutPayable, &row.fiat_currency) < row.fiat_amount {
+        return Ok(());
+    }
     let account = match (row.user_id, row.account_id) {
         (Some(user), Some(id)) => {
             let all = accounts::list(conn, core, client, UserId::from(user)).await?;

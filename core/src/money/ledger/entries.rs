@@ -68,15 +68,6 @@ impl OrderAmounts {
         postings.extend(fees.map(of));
         postings
     }
-
-    /// The payout through this connector: it is owed no more, and leaves us.
-    pub(crate) fn sending(&self, connector: &str) -> Vec<Posting> {
-        let (payout, currency) = self.payout();
-        vec![
-            Posting::new(PayoutPayable, currency, payout),
-            holding(self.side == Side::Buy, connector, currency, -payout),
-        ]
-    }
 }
 
 /// A posting to where an amount is held: coins in the treasury, fiat at the connector's provider.

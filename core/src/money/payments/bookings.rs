@@ -8,9 +8,11 @@ use uuid::Uuid;
 
 use super::report::PaymentKind;
 use super::reprice::{Units, reprice};
+use super::sent::Sent;
 use super::store::{NewPayment, connector_of, store};
 use super::terms::OrderTerms;
 use crate::Core;
+use crate::money::connectors::payouts::withdraw_payout;
 use crate::money::ledger::AccountKind::{
     Customer, Dispute, PayoutPayable, RefundPayable, Suspense, Treasury,
 };
@@ -52,6 +54,11 @@ pub(crate) enum Booked {
     KnownReference,
     /// The order cannot have the amount that arrived: the transaction must be given up.
     NotPriceable,
+    /// A connector may be sending what the order was to pay out before its payment changed: the
+    /// transaction must be given up.
+    PayoutUnderWay,
+    /// A part of the payout has not left: the transaction must be given up.
+    PayoutOwed,
 }
 
 impl Booking<'_> {
@@ -155,6 +162,9 @@ impl Booking<'_> {
         let (due, currency) = terms.amounts.paid();
         if position.is_executed(&terms.amounts.crypto_currency) {
             return Ok(Booked::Done);
+        }
+        if self.cause == Cause::Released && withdraw_payout(conn, self.client, self.order).await? {
+            return Ok(Booked::PayoutUnderWay);
         }
         let arrived = position.owed(Customer, currency);
         let price = self.live_price.filter(|_| terms.is_estimated);
@@ -260,30 +270,35 @@ impl Booking<'_> {
         events::record(conn, self.core, self.client, event, None).await
     }
 
-    /// Coins or fiat left for the user, or have arrived there: whichever is reported first.
+    /// Coins or fiat left for the user, or have arrived there: whichever is reported first. An event
+    /// names no amount: it tells of what is still owed, or, if nothing is, of the whole payout.
     async fn send(&self, conn: &mut Connection, kind: PaymentKind) -> Result<Booked, sqlx::Error> {
-        let terms = self.terms(conn).await?;
-        let payout = terms.amounts.payout();
-        let connector = connector_of(self.actor);
-        let payment = match self.payment {
+        if self.payment.is_some() {
             // What is recorded is booked.
-            Some(_) => return Ok(Booked::Done),
-            None => {
-                let reference = self.reference.map(|id| format!("{}/{id}", self.order));
-                let from = (connector, reference.as_deref());
-                self.payment(conn, kind, payout, from).await?
-            }
-        };
-        if payment.is_none() {
+            return Ok(Booked::Done);
+        }
+        let terms = self.terms(conn).await?;
+        let (payout, currency) = terms.amounts.payout();
+        let order = Some(self.order.number());
+        let owed = Position::of(conn, self.client, order).await?.owed(PayoutPayable, currency);
+        let amount = if owed.is_zero() { payout } else { owed };
+        let connector = connector_of(self.actor);
+        let reference = self.reference.map(|id| format!("{}/{id}", self.order));
+        let from = (connector, reference.as_deref());
+        let Some(payment) = self.payment(conn, kind, (amount, currency), from).await? else {
             return Ok(Booked::KnownReference);
+        };
+        if Sent::of(conn, (self.client, self.order), payment).await?.has_moved() {
+            let postings = [
+                Posting::new(PayoutPayable, currency, owed),
+                Posting::new(Suspense, currency, amount - owed),
+                holding(self.side == Side::Buy, connector, currency, -amount),
+            ];
+            post(conn, self.core, kind.as_str(), &self.subject(Some(payment)), &postings).await?;
         }
-        let position = Position::of(conn, self.client, Some(self.order.number())).await?;
-        if position.owed(PayoutPayable, payout.1) >= payout.0 {
-            let postings = terms.amounts.sending(connector);
-            let subject = self.subject(payment);
-            post(conn, self.core, kind.as_str(), &subject, &postings).await?;
-        }
-        Ok(Booked::Done)
+        let owed = Position::of(conn, self.client, order).await?.owed(PayoutPayable, currency);
+        let is_end = kind != PaymentKind::PayoutSent;
+        Ok(if is_end && owed > Decimal::ZERO { Booked::PayoutOwed } else { Booked::Done })
     }
 
     /// Everything that has arrived for the order was given back.
@@ -348,10 +363,12 @@ pub(crate) async fn unwind(
         return Ok(());
     }
     let (payout, currency) = amounts.payout();
-    if position.owed(PayoutPayable, currency) < payout {
-        let from = position.providers_below(currency).unwrap_or("manual");
-        let postings = reversed(amounts.sending(from));
-        post(conn, core, "payout-returned", subject, &postings).await?;
-    }
+    let sent = payout - position.owed(PayoutPayable, currency);
+    let from = position.providers_below(currency).unwrap_or("manual");
+    let postings = [
+        Posting::new(PayoutPayable, currency, -sent),
+        holding(amounts.side == Side::Buy, from, currency, sent),
+    ];
+    post(conn, core, "payout-returned", subject, &postings).await?;
     post(conn, core, "execution-reversed", subject, &reversed(amounts.execution())).await
 }

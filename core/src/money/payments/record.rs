@@ -3,8 +3,8 @@
 use uuid::Uuid;
 
 use super::recording::Recording;
-use super::report::{PaymentState, RAW_BYTES_MAX, Recorded, Report, house};
-use super::store::{NewPayment, currency_of, store};
+use super::report::{PaymentKind, PaymentState, RAW_BYTES_MAX, Recorded, Report, house};
+use super::store::{NewPayment, currency_of, hold_book, store};
 use super::terms::OrderTerms;
 use super::timeline;
 use crate::Core;
@@ -25,6 +25,10 @@ pub async fn record(conn: &mut Connection, core: &Core, report: &Report) -> Resu
     let client = named.or(report.client).or(of_original).unwrap_or_else(house);
     let wanted = order.as_ref().is_some_and(|order| order.wants(report.kind, &currency));
     let number = report.order.or(order.as_ref().map(|order| order.order));
+    if order.is_none() && report.kind == PaymentKind::Refunded {
+        // Of two that are given back at once, each takes what the other has left.
+        hold_book(conn, client).await?;
+    }
     let payment = NewPayment {
         client,
         connector: &report.connector,
@@ -106,10 +110,15 @@ async fn known(conn: &mut Connection, report: &Report, currency: &str) -> Result
     let row = sqlx::query!(
         r#"
         select p.client_id, p.payment_id, p.amount, p.currency, p.order_id, p.suspense,
-            m.payment_id is not null as "matched!"
+            m.payment_id is not null as "matched!",
+            p.order_id is not null and (
+                exists (select from buy_order o
+                    where o.client_id = p.client_id and o.order_id = p.order_id)
+                or exists (select from sell_order o
+                    where o.client_id = p.client_id and o.order_id = p.order_id)) as "has_order!"
         from payment p
         left join payment_match m on m.client_id = p.client_id and m.payment_id = p.payment_id
-        where connector = $1 and kind = $2 and provider_reference = $3
+        where p.connector = $1 and p.kind = $2 and p.provider_reference = $3
         "#,
         report.connector,
         report.kind.as_str(),
@@ -119,11 +128,11 @@ async fn known(conn: &mut Connection, report: &Report, currency: &str) -> Result
     .await?;
     let row = row.ok_or_else(|| Error::broken("find the payment of a known reference"))?;
     let other_order = report.order.is_some_and(|order| row.order_id != Some(order.number()));
-    let state = match (row.order_id, row.suspense) {
+    let state = match (row.has_order, row.suspense) {
         _ if row.matched => PaymentState::Matched,
-        (None, _) => PaymentState::Unmatched,
-        (Some(_), true) => PaymentState::Suspense,
-        (Some(_), false) => PaymentState::Matched,
+        (false, _) => PaymentState::Unmatched,
+        (true, true) => PaymentState::Suspense,
+        (true, false) => PaymentState::Matched,
     };
     Ok(Recorded {
         payment: row.payment_id,

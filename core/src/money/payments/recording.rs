@@ -5,15 +5,17 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::bookings::unwind;
+use super::catch_up::catch_up;
 use super::refunds::{self, Refund};
 use super::report::{PaymentKind, Report};
-use super::sent::{Sent, catch_up};
+use super::sent::Sent;
 use super::terms::OrderTerms;
 use crate::Core;
+use crate::money::connectors::payouts::withdraw_payout;
 use crate::money::ledger::AccountKind::{
     self, Customer, Dispute, PayoutPayable, RefundPayable, Suspense,
 };
-use crate::money::ledger::entries::{holding, reversed};
+use crate::money::ledger::entries::holding;
 use crate::money::ledger::{Position, Posting, Subject, post};
 use crate::notify::events::{self, EventType, NewEvent};
 use crate::platform::db::Connection;
@@ -139,21 +141,22 @@ impl Recording<'_> {
     pub(super) async fn follow_arrival(&mut self, conn: &mut Connection) -> Result<()> {
         let Some(order) = &self.order else { return Ok(()) };
         let amount = Some(self.report.amount);
+        let at = (order.client, order.order, order.amounts.side);
         match order.amounts.side {
             Side::Buy => {
                 let reference = Some(self.report.provider_reference.clone());
-                let at = (order.client, order.order);
                 self.apply(conn, OrderEvent::PaymentReceived { amount, reference }).await?;
-                match catch_up(conn, self.core, at, &self.report.actor).await {
-                    Ok(None) => Ok(()),
-                    Ok(Some(applied)) => self.follow(Ok(applied.cause)),
-                    Err(error) => self.follow(Err(error)),
-                }
             }
             Side::Sell => {
                 let transaction_id = self.report.transaction_id.clone();
-                self.apply_sale(conn, SaleEvent::DepositReceived { amount, transaction_id }).await
+                let deposit = SaleEvent::DepositReceived { amount, transaction_id };
+                self.apply_sale(conn, deposit).await?;
             }
+        }
+        match catch_up(conn, self.core, at, &self.report.actor).await {
+            Ok(None) => Ok(()),
+            Ok(Some(applied)) => self.follow(Ok(applied.cause)),
+            Err(error) => self.follow(Err(error)),
         }
     }
 
@@ -213,19 +216,19 @@ impl Recording<'_> {
         let Some(order) = self.order.clone() else {
             return self.post(conn, &[self.line(Suspense, amount), self.held(-amount)]).await;
         };
-        let position = self.position(conn).await?;
-        let payable = position.owed(PayoutPayable, &self.currency);
-        let is_end = matches!(
-            self.report.kind,
-            PaymentKind::PayoutConfirmed | PaymentKind::TransferCompleted
-        );
+        let at = (order.client, order.order);
         // A payout is told twice, by its begin and by its end: whichever is first has moved it.
-        let sent = Sent::of(conn, &order).await?;
-        if sent.tells_of_another(is_end) || payable >= amount {
+        let has_moved = Sent::of(conn, at, self.payment).await?.has_moved();
+        if has_moved {
+            let payable = self.position(conn).await?.owed(PayoutPayable, &self.currency);
             let due = payable.min(amount);
             let excess = self.line(Suspense, amount - due);
             let postings = [self.line(PayoutPayable, due), excess, self.held(-amount)];
             self.post(conn, &postings).await?;
+        }
+        if has_moved && self.report.kind == PaymentKind::TransferSent {
+            // Money that was sent by hand is not sent by command as well.
+            withdraw_payout(conn, order.client, order.order).await?;
         }
         let transaction_id = self.report.transaction_id.clone();
         let transaction_id =
@@ -239,10 +242,16 @@ impl Recording<'_> {
                 if self.report.transaction_id.is_some() {
                     self.apply(conn, OrderEvent::CoinsSent { transaction_id }).await?;
                 }
-                self.apply(conn, OrderEvent::ConfirmedOnChain).await
+                if Sent::has_arrived(conn, &order).await? {
+                    self.apply(conn, OrderEvent::ConfirmedOnChain).await?;
+                }
+                Ok(())
             }
             (PaymentKind::TransferCompleted, Side::Sell) => {
-                self.apply_sale(conn, SaleEvent::PaidOut).await
+                if Sent::has_arrived(conn, &order).await? {
+                    self.apply_sale(conn, SaleEvent::PaidOut).await?;
+                }
+                Ok(())
             }
             _ => Ok(()),
         }
@@ -254,19 +263,14 @@ impl Recording<'_> {
             let amount = self.report.amount;
             return self.post(conn, &[self.held(amount), self.line(Suspense, -amount)]).await;
         };
-        let position = self.position(conn).await?;
-        let (payout, gets) = order.amounts.payout();
-        let amount = self.report.amount;
         let waits = matches!(order.status, OrderStatus::InProgress | OrderStatus::Blocked);
-        let twice = position.sum(Suspense, gets) >= amount;
-        let executed = position.is_executed(&order.amounts.crypto_currency);
-        let came_back = Sent::of(conn, &order).await?.is_out();
-        if waits && executed && !twice && position.owed(PayoutPayable, gets) < payout {
-            let postings = reversed(order.amounts.sending(&self.report.connector));
-            self.post(conn, &postings).await?;
-        } else if came_back && (twice || !waits) {
-            self.post(conn, &[self.held(amount), self.line(Suspense, -amount)]).await?;
-            return Ok(());
+        let at = (order.client, order.order);
+        if Sent::of(conn, at, self.payment).await?.has_moved() {
+            let owed_again = self.take_back(conn, &order).await?;
+            // It has what it pays out all the same, or is over.
+            if !waits || owed_again.is_zero() {
+                return Ok(());
+            }
         }
         if order.amounts.side == Side::Buy {
             // They may be sent again.
@@ -284,6 +288,27 @@ impl Recording<'_> {
             Side::Buy => self.apply(conn, OrderEvent::Hold { reason }).await,
             Side::Sell => self.apply_sale(conn, SaleEvent::Hold { reason }).await,
         }
+    }
+
+    /// Books a payout that came back: first what had left beyond what was owed. What is owed again of
+    /// it is the answer.
+    async fn take_back(&self, conn: &mut Connection, order: &OrderTerms) -> Result<Decimal> {
+        let position = self.position(conn).await?;
+        let (payout, gets) = order.amounts.payout();
+        let amount = self.report.amount;
+        let waits = matches!(order.status, OrderStatus::InProgress | OrderStatus::Blocked);
+        let is_owed = waits && position.is_executed(&order.amounts.crypto_currency);
+        let owed_again = if is_owed && self.currency == gets {
+            let excess = position.sum(Suspense, gets).max(Decimal::ZERO);
+            let sent = payout - position.owed(PayoutPayable, gets);
+            (amount - excess).max(Decimal::ZERO).min(sent)
+        } else {
+            Decimal::ZERO
+        };
+        let rest = self.line(Suspense, owed_again - amount);
+        let postings = [self.held(amount), self.line(PayoutPayable, -owed_again), rest];
+        self.post(conn, &postings).await?;
+        Ok(owed_again)
     }
 
     /// The provider took the payment back. Coins that have left are lost; others stay.

@@ -1,56 +1,168 @@
 //! The payouts of an order, by the reports of them.
 
+use rust_decimal::Decimal;
+use uuid::Uuid;
+
 use super::terms::OrderTerms;
-use crate::Core;
 use crate::money::ledger::AccountKind::PayoutPayable;
 use crate::money::ledger::Position;
 use crate::platform::db::Connection;
-use crate::trading::orders::state::OrderStatus;
-use crate::trading::orders::status::{Applied, NotApplied, OrderEvent, apply_recorded};
-use crate::trading::quotes::Side;
 use rampart_types::{ClientId, OrderId};
 
-/// Counts of an order's payouts by the reports of their begins and of their ends, the report at hand
-/// included, and of those that have come back before.
+/// Kind of the entry of an order that is older than the books.
+const OPENING: &str = "opening";
+
+/// The reporter of a payout and its name for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Name {
+    connector: String,
+    /// `None`: the reporter has given none.
+    reference: Option<String>,
+}
+
+impl Name {
+    /// True if the other report may be of the same payout under another name: a transaction that was
+    /// replaced, or a report without a name.
+    fn may_be(&self, other: &Self) -> bool {
+        self.connector == other.connector || self.reference.is_none() || other.reference.is_none()
+    }
+
+    fn is(&self, other: &Self) -> bool {
+        self.reference.is_some() && self.reference == other.reference
+    }
+}
+
+/// A payout that has left: by the report of its begin, that of its end, or both.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Payout {
+    /// As the first report has it, by which it is booked.
+    amount: Decimal,
+    begin: Option<Name>,
+    end: Option<Name>,
+}
+
+impl Payout {
+    fn names(&self) -> impl Iterator<Item = &Name> {
+        self.begin.iter().chain(&self.end)
+    }
+}
+
+/// A report about a payout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Told {
+    Begin,
+    End,
+    Return,
+}
+
+impl Told {
+    fn from_kind(kind: &str) -> Self {
+        match kind {
+            "payout-sent" | "transfer-sent" | OPENING => Self::Begin,
+            "payout-confirmed" | "transfer-completed" => Self::End,
+            _ => Self::Return,
+        }
+    }
+}
+
+/// The payouts of an order that are on their way or have arrived.
+#[derive(Debug, Default)]
 pub(super) struct Sent {
-    begun: i64,
-    ended: i64,
-    returned: i64,
+    out: Vec<Payout>,
+    /// The last report has moved coins or money that no earlier one told of.
+    has_moved: bool,
 }
 
 impl Sent {
-    /// Counts them.
+    /// Reads them. `report` is the payment at hand, which comes last.
     ///
     /// # Errors
     /// The database's.
-    pub(super) async fn of(conn: &mut Connection, order: &OrderTerms) -> Result<Self, sqlx::Error> {
-        sqlx::query_as!(
-            Self,
+    pub(super) async fn of(
+        conn: &mut Connection,
+        (client, order): (ClientId, OrderId),
+        report: Uuid,
+    ) -> Result<Self, sqlx::Error> {
+        let rows = sqlx::query!(
             r#"
-            select
-                count(*) filter (where kind in ('payout-sent', 'transfer-sent')) as "begun!",
-                count(*) filter (where kind in ('payout-confirmed', 'transfer-completed'))
-                    as "ended!",
-                (select count(*) from ledger_entry where client_id = $1 and order_id = $2
-                    and kind in ('payout-failed', 'transfer-returned', 'payout-returned')) as "returned!"
-            from payment where client_id = $1 and order_id = $2
+            select payment_id as "id!", kind as "kind!", amount as "amount!",
+                connector as "connector!",
+                nullif(provider_reference, payment_id::text) as reference
+            from payment where client_id = $1 and order_id = $2 and kind in ('payout-sent',
+                'payout-confirmed', 'payout-failed', 'transfer-sent', 'transfer-completed',
+                'transfer-returned')
+            union all
+            select entry_id, kind, 0, '', null from ledger_entry
+            where client_id = $1 and order_id = $2 and kind = 'payout-returned'
+            union all
+            select e.entry_id, e.kind, -l.amount, '', null from ledger_entry e
+            join ledger_posting l on l.client_id = e.client_id and l.entry_id = e.entry_id
+            join ledger_account a on a.client_id = l.client_id and a.account_id = l.account_id
+            where e.client_id = $1 and e.order_id = $2 and e.kind = 'opening' and l.amount < 0
+                and a.kind in ('treasury', 'provider')
+            order by 1
             "#,
-            order.client.uuid(),
-            order.order.number(),
+            client.uuid(),
+            order.number(),
         )
-        .fetch_one(conn)
-        .await
+        .fetch_all(conn)
+        .await?;
+        let (last, mut rows): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.id == report);
+        // What had left before there were books has an entry alone, whose id tells no time.
+        rows.sort_by_key(|row| row.kind != OPENING);
+        rows.extend(last);
+        let (mut sent, by_hand) = (Self::default(), format!("{order}/"));
+        for row in rows {
+            // An event of the order has its number before the name.
+            let plain = |name: String| name.strip_prefix(&by_hand).unwrap_or(&name).to_owned();
+            let reference = row.reference.map(plain);
+            let name = Name { connector: row.connector, reference };
+            sent.tell(Told::from_kind(&row.kind), name, row.amount);
+        }
+        Ok(sent)
     }
 
-    /// True if the report at hand, a begin or an end, is of a payout that no other one tells of.
-    pub(super) const fn tells_of_another(&self, is_end: bool) -> bool {
-        let begun = self.begun - self.returned;
-        if is_end { self.ended > begun } else { begun > self.ended }
+    fn tell(&mut self, told: Told, name: Name, amount: Decimal) {
+        let known = self.find(told, &name);
+        self.has_moved = (told == Told::Return) == known.is_some();
+        match (told, known) {
+            (Told::Begin, Some(known)) => self.out[known].begin = Some(name),
+            (Told::End, Some(known)) => self.out[known].end = Some(name),
+            (Told::Return, Some(known)) => drop(self.out.remove(known)),
+            (Told::Begin, None) => {
+                self.out.push(Payout { amount, begin: Some(name), end: None });
+            }
+            (Told::End, None) => {
+                self.out.push(Payout { amount, begin: None, end: Some(name) });
+            }
+            (Told::Return, None) => {}
+        }
     }
 
-    /// True if a payout is with its recipient, as far as anybody knows.
-    pub(super) const fn is_out(&self) -> bool {
-        self.begun > self.returned || self.ended > self.returned
+    /// The payout that a report is about: the one of its name, else one that may be meant.
+    fn find(&self, told: Told, name: &Name) -> Option<usize> {
+        let is_open = |payout: &Payout| match told {
+            Told::Begin => payout.begin.is_none(),
+            Told::End => payout.end.is_none(),
+            Told::Return => true,
+        };
+        let mut named = self.out.iter();
+        let named = named.position(|one| is_open(one) && one.names().any(|known| known.is(name)));
+        let may_be = |one: &Payout| is_open(one) && one.names().any(|known| known.may_be(name));
+        match told {
+            Told::Begin | Told::End => named.or_else(|| self.out.iter().position(may_be)),
+            // What has not arrived is more likely to come back.
+            Told::Return => named
+                .or_else(|| self.out.iter().rposition(|one| one.end.is_none() && may_be(one)))
+                .or_else(|| self.out.iter().rposition(may_be))
+                .or(self.out.len().checked_sub(1)),
+        }
+    }
+
+    /// True if the last report has moved coins or money: the first one of its payout, or one of a
+    /// payout that has come back.
+    pub(super) const fn has_moved(&self) -> bool {
+        self.has_moved
     }
 
     /// True if the order is exchanged, and all that it pays out has arrived at its recipient.
@@ -61,48 +173,66 @@ impl Sent {
         conn: &mut Connection,
         order: &OrderTerms,
     ) -> Result<bool, sqlx::Error> {
-        let (_, currency) = order.amounts.payout();
+        let (payout, currency) = order.amounts.payout();
         let position = Position::of(&mut *conn, order.client, Some(order.order.number())).await?;
         if !position.is_executed(&order.amounts.crypto_currency)
             || !position.sum(PayoutPayable, currency).is_zero()
         {
             return Ok(false);
         }
-        let sent = Self::of(conn, order).await?;
-        Ok(sent.ended > sent.returned)
+        let sent = Self::of(conn, (order.client, order.order), Uuid::nil()).await?;
+        let arrived = sent.out.iter().filter(|payout| payout.end.is_some());
+        Ok(arrived.map(|payout| payout.amount).sum::<Decimal>() >= payout)
     }
 }
 
-/// Completes a purchase that goes on after its coins have arrived: their report came while it was
-/// not paid, or waited.
-///
-/// # Errors
-/// As an event's; an order that cannot be completed stays as it is.
-pub(crate) async fn catch_up(
-    conn: &mut Connection,
-    core: &Core,
-    (client, order): (ClientId, OrderId),
-    actor: &str,
-) -> Result<Option<Applied>, NotApplied> {
-    let failed = |error: sqlx::Error| NotApplied::Failed(error.into());
-    let terms = OrderTerms::lock(conn, (client, order, Side::Buy)).await.map_err(failed)?;
-    let Some(terms) = terms else { return Ok(None) };
-    if terms.status != OrderStatus::InProgress
-        || !Sent::has_arrived(conn, &terms).await.map_err(failed)?
-    {
-        return Ok(None);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(reports: &[(Told, &str, &str)]) -> Vec<bool> {
+        let mut sent = Sent::default();
+        let moved = reports.iter().map(|(told, connector, reference)| {
+            let reference = Some((*reference).to_owned()).filter(|name| !name.is_empty());
+            let name = Name { connector: (*connector).to_owned(), reference };
+            sent.tell(*told, name, Decimal::ONE);
+            sent.has_moved()
+        });
+        moved.collect()
     }
-    let report = sqlx::query_scalar!(
-        "select payment_id from payment \
-         where client_id = $1 and order_id = $2 and kind = 'payout-confirmed' \
-         order by recorded_at desc, payment_id desc limit 1",
-        client.uuid(),
-        order.number(),
-    )
-    .fetch_optional(&mut *conn)
-    .await
-    .map_err(failed)?;
-    let Some(payment) = report else { return Ok(None) };
-    let event = OrderEvent::ConfirmedOnChain;
-    Box::pin(apply_recorded(conn, core, (client, order, payment), &event, actor)).await.map(Some)
+
+    #[test]
+    fn a_payout_moves_once_whichever_report_of_it_is_first() {
+        use Told::{Begin, End, Return};
+        for (reports, moved) in [
+            (&[(Begin, "chain", "a"), (End, "chain", "a")][..], &[true, false][..]),
+            (&[(End, "chain", "a"), (Begin, "chain", "a")], &[true, false]),
+            // Replaced on its way, or told by somebody who names nothing.
+            (&[(Begin, "chain", "a"), (End, "chain", "b")], &[true, false]),
+            (&[(Begin, "chain", "a"), (End, "manual", "")], &[true, false]),
+            (&[(Begin, "chain", "a"), (End, "manual", "b")], &[true, true]),
+            (
+                &[(Begin, "chain", "a"), (Begin, "chain", "b"), (End, "chain", "b")],
+                &[true, true, false],
+            ),
+            (
+                &[(Begin, "chain", "a"), (Return, "chain", "?"), (Return, "chain", "a")],
+                &[true, true, false],
+            ),
+            // It had arrived, and the chain has forgotten it.
+            (
+                &[
+                    (Begin, "chain", "a"),
+                    (End, "chain", "a"),
+                    (Return, "chain", "a"),
+                    (Begin, "chain", "b"),
+                    (End, "chain", "b"),
+                ],
+                &[true, false, true, true, false],
+            ),
+            (&[(Return, "chain", "a"), (Begin, "chain", "b")], &[false, true]),
+        ] {
+            assert_eq!(told(reports), moved, "{reports:?}");
+        }
+    }
 }

@@ -140,6 +140,21 @@ async fn sums(
     Ok(rows.into_iter().map(|row| (row.amount, row.currency)).collect())
 }
 
+/// Holds the book of a client for what has no order: others who decide about that wait until the
+/// transaction ends.
+///
+/// # Errors
+/// The database's.
+pub(crate) async fn hold_book(conn: &mut Connection, client: ClientId) -> Result<(), sqlx::Error> {
+    sqlx::query_scalar!(
+        "select client_id from client where client_id = $1 for no key update",
+        client.uuid()
+    )
+    .fetch_optional(conn)
+    .await?;
+    Ok(())
+}
+
 /// A payment as stored, and what has become of it.
 #[derive(Debug)]
 pub(crate) struct StoredPayment {
@@ -149,6 +164,7 @@ pub(crate) struct StoredPayment {
     pub(crate) kind: PaymentKind,
     pub(crate) amount: Decimal,
     pub(crate) currency: String,
+    /// The order that it names, if its client has such an order: it is booked there.
     pub(crate) order: Option<i64>,
     pub(crate) suspense: bool,
     pub(crate) occurred_at: DateTime<Utc>,
@@ -164,18 +180,17 @@ impl StoredPayment {
     /// # Errors
     /// The database's.
     pub(crate) async fn hold(conn: &mut Connection, id: Uuid) -> CoreResult<Option<Self>> {
-        sqlx::query!(
-            "select client_id from client \
-             where client_id = (select client_id from payment where payment_id = $1) \
-             for no key update",
-            id,
-        )
-        .fetch_optional(&mut *conn)
-        .await?;
+        let client = sqlx::query_scalar!("select client_id from payment where payment_id = $1", id);
+        let Some(client) = client.fetch_optional(&mut *conn).await? else { return Ok(None) };
+        hold_book(conn, client.into()).await?;
         let row = sqlx::query!(
             r#"
             select p.client_id, p.connector, p.provider_reference, p.kind, p.amount, p.currency,
-                p.order_id, p.suspense, p.occurred_at, m.to_client_id as "to_client_id?",
+                coalesce((select o.order_id from buy_order o
+                        where o.client_id = p.client_id and o.order_id = p.order_id),
+                    (select o.order_id from sell_order o
+                        where o.client_id = p.client_id and o.order_id = p.order_id)) as order_id,
+                p.suspense, p.occurred_at, m.to_client_id as "to_client_id?",
                 m.order_id as "matched_order?",
                 coalesce((select sum(r.amount) from payment_refund r
                     where r.client_id = p.client_id and r.payment_id = p.payment_id), 0)

@@ -101,7 +101,11 @@ impl Wanted {
                     p.amount, p.currency, p.order_id, m.order_id as matched_order, p.actor, p.reason,
                     p.occurred_at, p.recorded_at,
                     case when m.payment_id is not null then 'matched'
-                        when p.order_id is null then 'unmatched'
+                        when not exists (select from buy_order o
+                                where o.client_id = p.client_id and o.order_id = p.order_id)
+                            and not exists (select from sell_order o
+                                where o.client_id = p.client_id and o.order_id = p.order_id)
+                            then 'unmatched'
                         when p.suspense then 'suspense' else 'matched' end as state
                 from payment p
                 join client c on c.client_id = p.client_id

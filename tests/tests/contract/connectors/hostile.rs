@@ -132,3 +132,26 @@ async fn a_held_order_sends_its_coins_once_it_is_released() {
     connector.event(confirmed).await.assert_status(200);
     assert_eq!(status(&context, &order).await, "completed");
 }
+
+#[tokio::test]
+async fn a_smaller_order_is_not_released_while_the_coins_of_the_larger_one_may_be_leaving() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let (order, payout) = with_payout(&context, (&acme, &connector)).await;
+    // The provider has given a half back by itself.
+    let refunded = json!({"id": "back-1", "kind": "payment.refunded", "partner": "acme",
+        "occurredAt": "2026-03-01T12:00:00Z", "orderId": order.id, "providerReference": "back-1",
+        "amount": 50, "currency": "EUR"});
+    connector.event(refunded).await.assert_status(200);
+    assert_eq!(status(&context, &order).await, "blocked");
+    order.event(&context, "release").await.assert_status(409);
+    connector.report(&payout, "retry", Value::Null).await.assert_status(200);
+    order.event(&context, "release").await.assert_status(200);
+    sqlx::query("update command set due_at = now()").execute(context.db()).await.unwrap();
+    let payouts = connector.lease(10).await;
+    assert_eq!(payouts.len(), 1, "{payouts:?}");
+    let amount = |payout: &Value| -> rust_decimal::Decimal {
+        payout["body"]["amount"].to_string().parse().unwrap()
+    };
+    assert!(amount(&payouts[0]) < amount(&payout), "{payouts:?}");
+}

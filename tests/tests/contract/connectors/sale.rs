@@ -64,3 +64,83 @@ async fn a_sale_takes_an_address_of_the_pool_and_its_money_goes_out() {
     let seen = context.admin(Method::GET, &path, json!({})).await.assert_status(200).json();
     assert_eq!(seen["status"], "completed");
 }
+
+/// A live partner's sale whose coins have arrived.
+async fn deposited(context: &TestContext) -> (Connector, Value) {
+    let connector = Connector::of_live(context).await;
+    let live = json!({"slug": "acme", "name": "Acme", "mode": "live"});
+    let acme = context.partner_of(live).await;
+    context.core().fill_deposit_pools().await.unwrap();
+    for command in connector.lease(100).await {
+        if command["body"]["asset"] == "ETH" {
+            let made = json!([{"address": ADDRESSES[0]}, {"address": ADDRESSES[1]}]);
+            connector.report(&command, "done", made).await.assert_status(200);
+        }
+    }
+    let sale = sell(&acme).await.assert_status(200).json();
+    let deposit = json!({"id": "d-1", "kind": "deposit.received", "asset": "ETH", "amount": 0.1,
+        "occurredAt": "2026-03-01T12:00:00Z", "providerReference": "0xdead",
+        "address": sale["walletAddress"], "transactionId": "0xdead", "confirmations": 12});
+    connector.event(deposit).await.assert_status(200);
+    (connector, sale)
+}
+
+/// The transfers that are commanded, leased.
+async fn transfers(context: &TestContext, connector: &Connector) -> Vec<Value> {
+    context.core().command_transfers().await.unwrap();
+    let only = json!({"kinds": ["transfer.send"], "max": 10});
+    let path = "/connectors/v1/commands/lease";
+    connector.call(Method::POST, path, only).await.json().as_array().unwrap().clone()
+}
+
+async fn proceeds(context: &TestContext) -> rust_decimal::Decimal {
+    sqlx::query_scalar("select fiat_amount from sell_order").fetch_one(context.db()).await.unwrap()
+}
+
+/// A transfer that an operator has made.
+async fn by_hand(context: &TestContext, sale: &Value, kind: &str) {
+    let amount: Value = serde_json::from_str(&proceeds(context).await.to_string()).unwrap();
+    let body = json!({"partner": "acme", "kind": kind, "amount": amount, "currency": "EUR",
+        "providerReference": "by-hand", "orderId": sale["orderId"], "reason": "by hand"});
+    context.admin(Method::POST, "/admin/v1/payments", body).await.assert_status(201);
+}
+
+#[tokio::test]
+async fn money_that_was_sent_by_hand_is_not_sent_by_command() {
+    let context = TestContext::start().await;
+    let (connector, sale) = deposited(&context).await;
+    by_hand(&context, &sale, "transfer-sent").await;
+    assert!(transfers(&context, &connector).await.is_empty());
+    by_hand(&context, &sale, "transfer-returned").await;
+    let path = format!("/admin/v1/orders/{}/events", sale["orderId"]);
+    let release = json!({"event": "release"});
+    context.admin(Method::POST, &path, release).await.assert_status(200);
+    assert_eq!(transfers(&context, &connector).await.len(), 1, "it came back");
+}
+
+#[tokio::test]
+async fn a_commanded_transfer_is_taken_back_once_it_is_made_by_hand() {
+    let context = TestContext::start().await;
+    let (connector, sale) = deposited(&context).await;
+    context.core().command_transfers().await.unwrap();
+    by_hand(&context, &sale, "transfer-sent").await;
+    assert!(transfers(&context, &connector).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_sale_whose_money_arrives_while_it_waits_is_completed_by_its_release() {
+    let context = TestContext::start().await;
+    let (connector, sale) = deposited(&context).await;
+    let transfer = transfers(&context, &connector).await.remove(0);
+    let sent = json!({"providerReference": "sepa-1"});
+    connector.report(&transfer, "done", sent).await.assert_status(200);
+    let path = format!("/admin/v1/orders/{}/events", sale["orderId"]);
+    let hold = json!({"event": "hold", "reason": "looked at"});
+    context.admin(Method::POST, &path, hold).await.assert_status(200);
+    let completed = json!({"id": "t-1", "kind": "transfer.completed", "commandId": transfer["id"],
+        "occurredAt": "2026-03-01T13:00:00Z", "providerReference": "sepa-1"});
+    connector.event(completed).await.assert_status(200);
+    let release = json!({"event": "release"});
+    let released = context.admin(Method::POST, &path, release).await.assert_status(200).json();
+    assert_eq!(released["status"], "completed");
+}

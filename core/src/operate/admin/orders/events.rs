@@ -15,7 +15,7 @@ use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
-use crate::money::payments::sent::catch_up;
+use crate::money::payments::catch_up::catch_up;
 use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::platform::audit::{self, Entry};
@@ -121,7 +121,7 @@ struct NewEvent {
     reason: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[schemars(rename = "OrderEventName")]
 #[serde(rename_all = "kebab-case")]
 enum Name {
@@ -213,23 +213,23 @@ async fn apply(
     event: NewEvent,
     actor: &str,
 ) -> Result<Applied> {
+    let is_release = event.event == Name::Release;
     let applied = match side {
         Side::Buy => {
             let event = event.into_order_event()?;
-            let applied = apply_in(conn, core, client, order, &event, actor).await;
-            match (applied, &event) {
-                (Ok(released), OrderEvent::Release) => {
-                    catch_up(conn, core, (client, order), actor).await.map(|done| {
-                        done.map_or(released, |done| Applied { from: released.from, ..done })
-                    })
-                }
-                (applied, _) => applied,
-            }
+            apply_in(conn, core, client, order, &event, actor).await
         }
         Side::Sell => {
             let event = event.into_sale_event()?;
             apply_in(conn, core, client, order, &event, actor).await
         }
+    };
+    let applied = match applied {
+        Ok(released) if is_release => {
+            let done = catch_up(conn, core, (client, order, side), actor).await;
+            done.map(|done| done.map_or(released, |done| Applied { from: released.from, ..done }))
+        }
+        applied => applied,
     };
     applied.map_err(|error| match error {
         NotApplied::NoSuchOrder => Denial::not_found("order").into(),

@@ -27,6 +27,7 @@ const PRICE_MOVED: &str = "the price has moved by more than it may before the pa
 /// Reasons that a change is refused although the order's state permits it.
 const KNOWN_REFERENCE: &str = "a payment with this reference is recorded already";
 const PAYOUT_UNDER_WAY: &str = "its payout is under way: wait for the connector's result";
+const PAYOUT_OWED: &str = "a part of its payout has not left";
 const NOT_PRICEABLE: &str =
     "the order cannot have what has arrived, by its price and its limits: give it back";
 
@@ -216,6 +217,8 @@ impl<'a> Change<'a> {
         match change.book(tx, event, (&facts, transition.cause)).await? {
             Booked::Done => {}
             Booked::KnownReference => return Ok(Err(NotApplied::Refused(KNOWN_REFERENCE))),
+            Booked::PayoutUnderWay => return Ok(Err(NotApplied::Refused(PAYOUT_UNDER_WAY))),
+            Booked::PayoutOwed => return Ok(Err(NotApplied::Refused(PAYOUT_OWED))),
             Booked::NotPriceable => return Ok(Err(NotApplied::Refused(NOT_PRICEABLE))),
         }
         change.notify(tx, (transition, E::SIDE), &columns).await?;

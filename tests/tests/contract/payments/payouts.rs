@@ -1,0 +1,114 @@
+//! Payouts that fail, come back, leave in parts or by hand: what has left is booked once, and an order
+//! that has it all is completed.
+
+use super::*;
+
+/// Reports of one order: kind, reference, amount.
+async fn tell(context: &TestContext, order: &OrderFixture, reports: &[(&str, &str, f64)]) {
+    for (kind, reference, amount) in reports {
+        let coins = json!({"orderId": order.id, "kind": kind, "amount": amount, "currency": "BTC"});
+        pay(context, reference, coins).await.assert_status(201);
+        assert_eq!(problems(context).await, [Value::Null; 0], "after {kind} {reference}");
+    }
+}
+
+/// A paid order.
+async fn paid(context: &TestContext) -> OrderFixture {
+    let acme = context.partner("acme").await;
+    let order = OrderFixture::order(context, &acme, None, None).await;
+    pay(context, "bank-1", json!({"orderId": order.id})).await.assert_status(201);
+    order
+}
+
+/// The coins that have left, by the books.
+async fn left(context: &TestContext) -> String {
+    let balances = balances(context).await;
+    let treasury = balances.iter().find_map(|line| line.strip_prefix("treasury BTC: "));
+    treasury.unwrap_or("0").to_owned()
+}
+
+#[tokio::test]
+async fn coins_that_had_arrived_and_came_back_are_sent_again_and_booked_once() {
+    let context = TestContext::start().await;
+    let order = paid(&context).await;
+    tell(&context, &order, &[("payout-sent", "a", 0.002)]).await;
+    order.event(&context, "hold").await.assert_status(200);
+    // The chain forgets a block.
+    tell(&context, &order, &[("payout-confirmed", "a", 0.002), ("payout-failed", "a", 0.002)])
+        .await;
+    assert_eq!(left(&context).await, "0");
+    order.event(&context, "release").await.assert_status(200);
+    tell(&context, &order, &[("payout-sent", "b", 0.002), ("payout-confirmed", "b", 0.002)]).await;
+    assert_eq!(
+        (left(&context).await.as_str(), &*status(&context, &order).await),
+        ("-0.002", "completed")
+    );
+}
+
+#[tokio::test]
+async fn an_order_whose_second_payout_arrives_while_it_waits_is_completed_by_its_release() {
+    let context = TestContext::start().await;
+    let order = paid(&context).await;
+    tell(&context, &order, &[("payout-sent", "a", 0.002), ("payout-failed", "a", 0.002)]).await;
+    order.event(&context, "release").await.assert_status(200);
+    tell(&context, &order, &[("payout-sent", "b", 0.002)]).await;
+    order.event(&context, "hold").await.assert_status(200);
+    tell(&context, &order, &[("payout-confirmed", "b", 0.002)]).await;
+    assert_eq!(status(&context, &order).await, "blocked");
+    order.event(&context, "release").await.assert_status(200);
+    assert_eq!(status(&context, &order).await, "completed");
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn a_part_is_booked_once_and_comes_back_as_a_part() {
+    let context = TestContext::start().await;
+    let order = paid(&context).await;
+    tell(&context, &order, &[("payout-sent", "a", 0.001), ("payout-sent", "b", 0.0005)]).await;
+    assert_eq!(left(&context).await, "-0.0015");
+    order.event(&context, "hold").await.assert_status(200);
+    tell(&context, &order, &[("payout-confirmed", "a", 0.001)]).await;
+    assert_eq!(left(&context).await, "-0.0015");
+    tell(&context, &order, &[("payout-failed", "b", 0.0005)]).await;
+    assert_eq!(left(&context).await, "-0.001");
+    assert!(balances(&context).await.contains(&"payout_payable BTC: -0.001".to_owned()));
+}
+
+#[tokio::test]
+async fn a_refund_takes_back_the_part_that_has_left() {
+    let context = TestContext::start().await;
+    let order = paid(&context).await;
+    tell(&context, &order, &[("payout-sent", "a", 0.001)]).await;
+    order.event(&context, "hold").await.assert_status(200);
+    order.event(&context, "refund").await.assert_status(200);
+    assert_eq!(status(&context, &order).await, "refunded");
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+    assert_eq!(balances(&context).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn an_order_of_which_a_part_has_arrived_is_completed_by_the_rest() {
+    let context = TestContext::start().await;
+    let order = paid(&context).await;
+    tell(&context, &order, &[("payout-sent", "a", 0.001)]).await;
+    // Somebody says that all has arrived, and the books know of a part that never left.
+    order.event(&context, "confirmed-on-chain").await.assert_status(409);
+    tell(&context, &order, &[("payout-confirmed", "a", 0.001)]).await;
+    assert_eq!(status(&context, &order).await, "in progress");
+    tell(&context, &order, &[("payout-sent", "b", 0.001)]).await;
+    assert_eq!(status(&context, &order).await, "in progress");
+    tell(&context, &order, &[("payout-confirmed", "b", 0.001)]).await;
+    assert_eq!(status(&context, &order).await, "completed");
+    assert_eq!(left(&context).await, "-0.002");
+}
+
+#[tokio::test]
+async fn an_event_without_a_reference_tells_of_the_part_that_is_still_owed() {
+    let context = TestContext::start().await;
+    let order = paid(&context).await;
+    tell(&context, &order, &[("payout-sent", "a", 0.001), ("payout-confirmed", "a", 0.001)]).await;
+    order.event(&context, "confirmed-on-chain").await.assert_status(200);
+    assert_eq!(status(&context, &order).await, "completed");
+    assert_eq!(left(&context).await, "-0.002");
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
