@@ -288,7 +288,8 @@ impl Booking<'_> {
         let Some(payment) = self.payment(conn, kind, (amount, currency), from).await? else {
             return Ok(Booked::KnownReference);
         };
-        if Sent::of(conn, (self.client, self.order), payment).await?.has_moved() {
+        let at = (self.client, self.order);
+        if Sent::of(conn, at, (currency, payment)).await?.has_moved() {
             let postings = [
                 Posting::new(PayoutPayable, currency, owed),
                 Posting::new(Suspense, currency, amount - owed),

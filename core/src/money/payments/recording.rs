@@ -161,10 +161,13 @@ impl Recording<'_> {
     }
 
     /// Money or coins were given back: what was to be refunded, else what is not executed, else what
-    /// nobody wants. More than all of that is a loss.
+    /// nobody wants. More than all of that is a loss. The order follows what is given back of its own
+    /// currency alone.
     async fn refund(&mut self, conn: &mut Connection) -> Result<()> {
         let amount = self.report.amount;
-        if let Some(order) = self.order.clone() {
+        let is_paid_in = |order: &OrderTerms| order.amounts.paid().1 == self.currency;
+        let order = self.order.clone().filter(is_paid_in);
+        if let Some(order) = &order {
             let before = self.position(conn).await?;
             let open = before.owed(RefundPayable, &self.currency)
                 + before.owed(Suspense, &self.currency)
@@ -172,7 +175,7 @@ impl Recording<'_> {
             let unpaid = matches!(order.status, OrderStatus::InProgress | OrderStatus::Blocked);
             let payout = order.amounts.payout();
             if amount > open && unpaid && before.owed(PayoutPayable, payout.1) >= payout.0 {
-                unwind(conn, self.core, &order, &self.subject()).await?;
+                unwind(conn, self.core, order, &self.subject()).await?;
             }
         }
         let position = self.position(conn).await?;
@@ -186,7 +189,7 @@ impl Recording<'_> {
         let excess = if self.order.is_some() { Dispute } else { Suspense };
         postings.push(self.line(excess, rest));
         self.post(conn, &postings).await?;
-        let Some(order) = &self.order else { return Ok(()) };
+        let Some(order) = order else { return Ok(()) };
         let after = self.position(conn).await?;
         let owed = after.owed(Customer, &self.currency) + after.owed(RefundPayable, &self.currency);
         let executed = after.is_executed(&order.amounts.crypto_currency);
@@ -218,13 +221,16 @@ impl Recording<'_> {
         };
         let at = (order.client, order.order);
         // A payout is told twice, by its begin and by its end: whichever is first has moved it.
-        let has_moved = Sent::of(conn, at, self.payment).await?.has_moved();
+        let has_moved = Sent::of(conn, at, (&self.currency, self.payment)).await?.has_moved();
         if has_moved {
             let payable = self.position(conn).await?.owed(PayoutPayable, &self.currency);
             let due = payable.min(amount);
             let excess = self.line(Suspense, amount - due);
             let postings = [self.line(PayoutPayable, due), excess, self.held(-amount)];
             self.post(conn, &postings).await?;
+        }
+        if self.currency != order.amounts.payout().1 {
+            return Ok(());
         }
         if has_moved && self.report.kind == PaymentKind::TransferSent {
             // Money that was sent by hand is not sent by command as well.
@@ -265,12 +271,15 @@ impl Recording<'_> {
         };
         let waits = matches!(order.status, OrderStatus::InProgress | OrderStatus::Blocked);
         let at = (order.client, order.order);
-        if Sent::of(conn, at, self.payment).await?.has_moved() {
+        if Sent::of(conn, at, (&self.currency, self.payment)).await?.has_moved() {
             let owed_again = self.take_back(conn, &order).await?;
             // It has what it pays out all the same, or is over.
             if !waits || owed_again.is_zero() {
                 return Ok(());
             }
+        }
+        if self.currency != order.amounts.payout().1 {
+            return Ok(());
         }
         if order.amounts.side == Side::Buy {
             // They may be sent again.

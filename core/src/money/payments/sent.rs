@@ -65,7 +65,7 @@ impl Told {
     }
 }
 
-/// The payouts of an order that are on their way or have arrived.
+/// The payouts of an order in one currency that are on their way or have arrived.
 #[derive(Debug, Default)]
 pub(super) struct Sent {
     out: Vec<Payout>,
@@ -74,36 +74,42 @@ pub(super) struct Sent {
 }
 
 impl Sent {
-    /// Reads them. `report` is the payment at hand, which comes last.
+    /// Reads those of a currency. `report` is the payment at hand, which comes last.
     ///
     /// # Errors
     /// The database's.
     pub(super) async fn of(
         conn: &mut Connection,
         (client, order): (ClientId, OrderId),
-        report: Uuid,
+        (currency, report): (&str, Uuid),
     ) -> Result<Self, sqlx::Error> {
         let rows = sqlx::query!(
             r#"
             select payment_id as "id!", kind as "kind!", amount as "amount!",
                 connector as "connector!",
                 nullif(provider_reference, payment_id::text) as reference
-            from payment where client_id = $1 and order_id = $2 and kind in ('payout-sent',
-                'payout-confirmed', 'payout-failed', 'transfer-sent', 'transfer-completed',
-                'transfer-returned')
+            from payment where client_id = $1 and order_id = $2 and currency = $3
+                and kind in ('payout-sent', 'payout-confirmed', 'payout-failed', 'transfer-sent',
+                    'transfer-completed', 'transfer-returned')
             union all
-            select entry_id, kind, 0, '', null from ledger_entry
-            where client_id = $1 and order_id = $2 and kind = 'payout-returned'
+            select e.entry_id, e.kind, 0, '', null from ledger_entry e
+            where e.client_id = $1 and e.order_id = $2 and e.kind = 'payout-returned'
+                and exists (select from ledger_posting l
+                    join ledger_account a
+                        on a.client_id = l.client_id and a.account_id = l.account_id
+                    where l.client_id = e.client_id and l.entry_id = e.entry_id
+                        and a.currency = $3)
             union all
             select e.entry_id, e.kind, -l.amount, '', null from ledger_entry e
             join ledger_posting l on l.client_id = e.client_id and l.entry_id = e.entry_id
             join ledger_account a on a.client_id = l.client_id and a.account_id = l.account_id
             where e.client_id = $1 and e.order_id = $2 and e.kind = 'opening' and l.amount < 0
-                and a.kind in ('treasury', 'provider')
+                and a.kind in ('treasury', 'provider') and a.currency = $3
             order by 1
             "#,
             client.uuid(),
             order.number(),
+            currency,
         )
         .fetch_all(conn)
         .await?;
@@ -180,7 +186,8 @@ impl Sent {
         {
             return Ok(false);
         }
-        let sent = Self::of(conn, (order.client, order.order), Uuid::nil()).await?;
+        let at = (order.client, order.order);
+        let sent = Self::of(conn, at, (currency, Uuid::nil())).await?;
         let arrived = sent.out.iter().filter(|payout| payout.end.is_some());
         Ok(arrived.map(|payout| payout.amount).sum::<Decimal>() >= payout)
     }

@@ -5,6 +5,7 @@ use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use super::report::PaymentKind;
+use super::terms::OrderTerms;
 use crate::Core;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result as CoreResult};
@@ -174,8 +175,9 @@ pub(crate) struct StoredPayment {
 }
 
 impl StoredPayment {
-    /// The payment of this id. Other decisions on payments of its client wait until the transaction
-    /// ends: a payment's own row is never locked, because nobody may change it.
+    /// The payment of this id. Other decisions on payments of its client, and reports of its order,
+    /// wait until the transaction ends: a payment's own row is never locked, because nobody may change
+    /// it.
     ///
     /// # Errors
     /// The database's.
@@ -201,9 +203,12 @@ impl StoredPayment {
             "#,
             id,
         )
-        .fetch_optional(conn)
+        .fetch_optional(&mut *conn)
         .await?;
         let Some(row) = row else { return Ok(None) };
+        if let Some(order) = row.order_id.and_then(OrderId::new) {
+            OrderTerms::find(conn, Some(row.client_id.into()), order).await?;
+        }
         let kind = PaymentKind::from_name(&row.kind);
         Ok(Some(Self {
             client: row.client_id.into(),

@@ -112,3 +112,24 @@ async fn an_event_without_a_reference_tells_of_the_part_that_is_still_owed() {
     assert_eq!(left(&context).await, "-0.002");
     assert_eq!(problems(&context).await, [Value::Null; 0]);
 }
+
+#[tokio::test]
+async fn what_left_in_another_currency_is_no_payout_of_the_order() {
+    let context = TestContext::start().await;
+    let order = paid(&context).await;
+    let other = json!({"orderId": order.id, "kind": "payout-sent", "amount": 5, "currency": "EUR"});
+    pay(&context, "typo", other).await.assert_status(201);
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+    let transaction: Option<String> =
+        sqlx::query_scalar("select transaction_id from buy_order where order_id = $1")
+            .bind(order.id)
+            .fetch_one(context.db())
+            .await
+            .unwrap();
+    assert_eq!(transaction, None);
+    tell(&context, &order, &[("payout-confirmed", "a", 0.002)]).await;
+    assert_eq!(
+        (left(&context).await.as_str(), &*status(&context, &order).await),
+        ("-0.002", "completed")
+    );
+}

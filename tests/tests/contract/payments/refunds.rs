@@ -1,0 +1,69 @@
+//! Money that is given back: it ends an order only if it is the order's own.
+
+use rampart_core::platform::settings::Unexpected;
+
+use super::*;
+
+#[tokio::test]
+async fn money_of_another_currency_is_given_back_and_the_order_keeps_its_own() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    let of = |members: Value| {
+        let mut named = json!({"orderId": order.id});
+        named.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        named
+    };
+    pay(&context, "bank-1", of(json!({"amount": 60}))).await.assert_status(201);
+    pay(&context, "bank-2", of(json!({"currency": "USD"}))).await.assert_status(201);
+    assert!(balances(&context).await.contains(&"refund_payable USD: -100".to_owned()));
+    let back = of(json!({"kind": "refunded", "currency": "USD"}));
+    pay(&context, "bank-3", back).await.assert_status(201);
+    assert_eq!(status(&context, &order).await, "blocked");
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+    assert_eq!(balances(&context).await, ["customer EUR: -60", "provider EUR: 60"]);
+    let back = of(json!({"kind": "refunded", "amount": 60}));
+    pay(&context, "bank-4", back).await.assert_status(201);
+    assert_eq!(status(&context, &order).await, "refunded");
+    assert_eq!(balances(&context).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_refund_of_money_that_never_came_is_a_loss_and_the_order_goes_on() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    pay(&context, "bank-1", json!({"orderId": order.id})).await.assert_status(201);
+    let back = json!({"orderId": order.id, "kind": "refunded", "currency": "USD"});
+    pay(&context, "bank-2", back).await.assert_status(201);
+    assert_eq!(status(&context, &order).await, "in progress");
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+    let balances = balances(&context).await;
+    for line in ["dispute USD: 100", "payout_payable BTC: -0.002"] {
+        assert!(balances.contains(&line.to_owned()), "{line}: {balances:?}");
+    }
+}
+
+#[tokio::test]
+async fn of_a_refund_that_is_asked_for_and_one_that_is_told_one_takes_what_the_other_has_left() {
+    let context =
+        TestContext::with(|settings| settings.payments.unexpected = Unexpected::Hold).await;
+    let acme = context.partner("acme").await;
+    for number in 0..12 {
+        let order = OrderFixture::order(&context, &acme, None, None).await;
+        order.event(&context, "cancel").await.assert_status(200);
+        let named = json!({"orderId": order.id});
+        let late = pay(&context, &format!("bank-{number}"), named).await.assert_status(201).json();
+        assert_eq!((&late["state"], &late["refundRequested"]), (&json!("suspense"), &json!(0)));
+        let path = format!("{PAYMENTS}/{}/refund", late["id"].as_str().unwrap());
+        let back = json!({"orderId": order.id, "kind": "refunded"});
+        let reference = format!("back-{number}");
+        let (asked, told) = tokio::join!(
+            context.admin(Method::POST, &path, json!({"reason": "late"})),
+            pay(&context, &reference, back),
+        );
+        assert!([200, 409].contains(&asked.status()), "{}", asked.json());
+        told.assert_status(201);
+        assert_eq!(balances(&context).await, [""; 0]);
+    }
+}
