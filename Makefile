@@ -8,7 +8,7 @@ export PATH := $(CACHE)/tools/bin:$(PATH)
 GUESTS := plugins/guests/Cargo.toml
 CONNECTORS := plugins/connectors/Cargo.toml
 
-.PHONY: help demo test live clients payouts conformance attack chaos fuzz release deb bench profile check prepare openapi setup
+.PHONY: help demo test live clients payouts simulate conformance attack chaos fuzz release deb bench profile check prepare openapi setup
 
 help: ## This list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 13
@@ -36,6 +36,11 @@ payouts: ## Payouts on a real chain, the connector killed, the chain reorganised
 	cargo build --locked --bin rampart
 	RAMPART_PAYOUTS=$(or $(ARGS),200) cargo test --workspace --locked --test e2e \
 	    every_payout_is_on_the_chain_once -- --nocapture
+
+simulate: ## Money under a million random calls and faults, the books checked after each round (ARGS: how many)
+	@deploy/setup --test
+	RAMPART_STEPS=$(or $(ARGS),1000000) cargo test --workspace --locked --test simulation \
+	    any_interleaving_of_reports_commands_and_acts_keeps_the_books -- --nocapture
 
 clients: ## Client libraries for Python and TypeScript from the OpenAPI document (target/clients)
 	@deploy/clients

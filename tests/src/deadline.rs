@@ -25,3 +25,9 @@ pub async fn until<T>(what: &str, time: Duration, mut look: impl AsyncFnMut() ->
         Err(_) => panic!("not within {time:?}: {what}"),
     }
 }
+
+/// Returns after `time`: for a fault that comes at a moment of its own.
+#[expect(clippy::disallowed_methods, reason = "as above: the pause is what is wanted")]
+pub async fn after(time: Duration) {
+    tokio::time::sleep(time).await;
+}

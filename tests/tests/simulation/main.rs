@@ -16,6 +16,7 @@ mod codes;
 mod deliveries;
 mod history;
 mod logins;
+mod money;
 mod orders;
 mod purchases;
 mod script;

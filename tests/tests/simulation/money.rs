@@ -1,0 +1,163 @@
+//! Money under random interleavings: reports of providers, commands of connectors, acts of operators,
+//! workers, time and faults, over production code and a real Postgres.
+//!
+//! A seed decides the acts on every order and the conduct of every provider; the machine decides how
+//! they interleave. After each round `rampart ledger check` and an account of the test's own (`model`)
+//! look at everything. A failure prints its seed, the acts on the first order that is wrong with its
+//! trace, and the shortest prefix of them that is wrong when it is played alone.
+//!
+//! `RAMPART_STEPS` is the number of calls of production code, seed after seed; without it one seed is
+//! played, with fewer orders. `RAMPART_SEED` is the first seed.
+
+mod act;
+mod books;
+mod desk;
+mod dice;
+mod model;
+mod mutations;
+mod providers;
+mod replay;
+mod run;
+mod trace;
+mod trade;
+mod truth;
+mod world;
+
+use std::future::Future;
+use std::sync::Arc;
+
+use rampart_tests::test_context::TestContext;
+
+use self::dice::Dice;
+use self::replay::{Recorded, differences};
+use self::run::{Failure, alone, fill_pools, generation, steps};
+use self::world::World;
+
+/// Seed of the short form, so that it fails for the change at hand.
+const SHORT_SEED: u64 = 1;
+
+/// The extent of what is done with one database: its checks take longer with each order.
+struct Extent {
+    generations: u64,
+    /// Orders of a generation.
+    orders: u64,
+    /// Replays of the facts, besides the one in their own order.
+    replays: u64,
+}
+
+/// The extent as `make test` has it.
+const SHORT: Extent = Extent { generations: 1, orders: 16, replays: 1 };
+/// The extent of each seed of `make simulate`.
+const FULL: Extent = Extent { generations: 4, orders: 48, replays: 2 };
+/// Orders whose books are broken on purpose: some of each state.
+const MUTATED_ORDERS: u64 = 32;
+/// Stack of a thread: unoptimised, the calls of a round want more than the default.
+const STACK_BYTES: usize = 16 << 20;
+
+#[expect(clippy::disallowed_methods, reason = "a test has no configuration to read it from")]
+fn setting(name: &str) -> Option<usize> {
+    std::env::var(name).ok().map(|text| text.parse().unwrap())
+}
+
+/// Runs to the end on threads with stacks of their own.
+fn run<F: Future<Output = ()>>(test: impl FnOnce() -> F + Send) {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
+        let running = thread.spawn_scoped(scope, || {
+            let runtime = tokio::runtime::Builder::new_multi_thread()
+                .worker_threads(2)
+                .thread_stack_size(STACK_BYTES)
+                .enable_all()
+                .build()
+                .unwrap();
+            runtime.block_on(test());
+        });
+        running.unwrap().join().unwrap();
+    });
+}
+
+/// Prints what is wrong, the acts on the first order that is and its trace, and the shortest prefix of
+/// those acts that is wrong alone; and fails.
+async fn fail(seed: u64, failure: Failure) -> ! {
+    let Failure { round, problems, order, trace } = failure;
+    let mut report = format!("RAMPART_SEED={seed}: after round {round}: {problems:#?}");
+    report = format!("{report}\nits trace: {trace:#?}");
+    if let Some((index, acts)) = order {
+        report = format!("{report}\norder {index} of the seed: {acts:?}");
+        report = match Box::pin(alone(seed, index)).await {
+            Some(Failure { problems, order, trace, .. }) => {
+                let acts = order.map(|(_, acts)| acts);
+                format!("{report}\nalone, after {acts:?}: {problems:#?}\nits trace: {trace:#?}")
+            }
+            None => format!("{report}\nalone, nothing is wrong: it takes the others"),
+        };
+    }
+    panic!("{report}");
+}
+
+/// The facts of a database, in other orders: the same books.
+async fn replay(world: &World, replays: u64) {
+    let recorded = Recorded::of(world.contexts[0].db()).await;
+    let (orders, compared) = recorded.counts();
+    println!("the books of {compared} of {orders} orders are compared");
+    assert!(compared > 0);
+    let (books, holdings) = recorded.replay(None).await;
+    for number in 0..replays {
+        let mut dice = Dice::named(world.seed, "replay", &[number]);
+        let (other_books, other_holdings) = recorded.replay(Some(&mut dice)).await;
+        let found = differences(&holdings, &other_holdings);
+        assert!(found.is_empty(), "RAMPART_SEED={}: holdings: {found:#?}", world.seed);
+        let found = differences(&books, &other_books);
+        assert!(found.is_empty(), "RAMPART_SEED={}: books: {found:#?}", world.seed);
+    }
+}
+
+/// Plays what follows from a seed, and checks it. Gives the calls that it took.
+async fn play(seed: u64, extent: &Extent) -> usize {
+    let world = Arc::new(Box::pin(World::start(seed)).await);
+    fill_pools(&world).await;
+    for number in 0..extent.generations {
+        if let Err(failure) = generation(&world, number * 1_000, extent.orders).await {
+            fail(seed, failure).await;
+        }
+    }
+    Box::pin(replay(&world, extent.replays)).await;
+    let truth = world.truth.lock();
+    let (cut, carried_out) = (truth.cut_before + truth.cut_after, truth.cut_after);
+    println!("of {cut} cut calls {carried_out} were carried out");
+    steps(&world)
+}
+
+#[test]
+fn any_interleaving_of_reports_commands_and_acts_keeps_the_books() {
+    run(async || {
+        let seed = setting("RAMPART_SEED").map(|seed| u64::try_from(seed).unwrap());
+        let Some(wanted) = setting("RAMPART_STEPS") else {
+            Box::pin(play(seed.unwrap_or(SHORT_SEED), &SHORT)).await;
+            return;
+        };
+        let clock = TestContext::start().await.clock().clone();
+        let mut seed = seed.unwrap_or_else(|| clock.random_u64().unwrap() >> 1);
+        let (began, mut done) = (clock.monotonic_ns(), 0);
+        while done < wanted {
+            println!("RAMPART_SEED={seed}");
+            done += Box::pin(play(seed, &FULL)).await;
+            let seconds = (clock.monotonic_ns() - began) / 1_000_000_000;
+            println!("{done} steps in {seconds} s");
+            seed += 1;
+        }
+    });
+}
+
+#[test]
+fn books_that_are_broken_on_purpose_are_found() {
+    run(async || {
+        let seed = 7;
+        let world = Arc::new(Box::pin(World::start(seed)).await);
+        fill_pools(&world).await;
+        if let Err(failure) = generation(&world, 0, MUTATED_ORDERS).await {
+            fail(seed, failure).await;
+        }
+        mutations::each_is_found(&world).await;
+    });
+}
