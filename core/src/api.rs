@@ -171,6 +171,7 @@ pub const OPERATOR_ENDPOINTS: &[Route] = &[
     route::<admin::payments::list::ListPayments>(),
     route::<admin::payments::create::RecordPayment>(),
     route::<admin::payments::read::ReadPayment>(),
+    route::<admin::payments::suggestions::SuggestOrders>(),
     route::<admin::payments::matching::MatchPayment>(),
     route::<admin::payments::refund::RefundPayment>(),
     route::<admin::ledger::balances::ReadBalances>(),
@@ -180,6 +181,7 @@ pub const OPERATOR_ENDPOINTS: &[Route] = &[
     route::<admin::reconciliations::Reconcile>(),
     route::<admin::reconciliations::ReadReconciliation>(),
     // Users
+    route::<admin::users::search::SearchUsers>(),
     route::<admin::users::read::ReadUser>(),
     route::<admin::users::update::UpdateUser>(),
     route::<admin::accounts::list::ListAccounts>(),
@@ -193,6 +195,9 @@ pub const OPERATOR_ENDPOINTS: &[Route] = &[
     route::<admin::screenings::list::ListScreenings>(),
     route::<admin::screenings::read::ReadScreening>(),
     route::<admin::screenings::decide::DecideScreening>(),
+    route::<admin::reviews::list::ListReviews>(),
+    route::<admin::reviews::claim::ClaimReview>(),
+    route::<admin::reviews::claim::ReleaseReview>(),
     // Savings plans
     route::<admin::dca::open::OpenPlan>(),
     route::<admin::dca::deposit::ReportDeposit>(),
@@ -217,6 +222,7 @@ pub const OPERATOR_ENDPOINTS: &[Route] = &[
     route::<admin::approvals::decide::GrantApproval>(),
     route::<admin::approvals::decide::RefuseApproval>(),
     // The service itself
+    route::<admin::overview::ReadOverview>(),
     route::<admin::audit::ListAudit>(),
     route::<admin::audit::verification::VerifyAudit>(),
     route::<admin::openapi::ReadOpenApi>(),

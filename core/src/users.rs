@@ -33,6 +33,7 @@ pub mod register_identifier;
 pub mod reset_page;
 pub(crate) mod residence;
 pub(crate) mod retained_record;
+pub(crate) mod search_index;
 pub mod session;
 pub(crate) mod tax_residency;
 pub(crate) mod user_update;

@@ -52,6 +52,8 @@ const DOCUMENT_REMOVAL: Duration = Duration::from_secs(60);
 const RETENTION: Duration = Duration::from_secs(10 * 60);
 /// Interval of looking for users' keys that older edges stored beside the personal data.
 const PERSONAL_KEYS: Duration = Duration::from_secs(60);
+/// Interval of indexing users of before there was a search for them.
+const USER_SEARCH: Duration = Duration::from_secs(60);
 /// Interval of making partitions of the months to come, and of archiving those that are old.
 const PARTITIONS: Duration = Duration::from_secs(60 * 60);
 /// Polling interval of the mail outbox.
@@ -104,6 +106,7 @@ impl Core {
             every("partitions", PARTITIONS).run(|| self.maintain_partitions()),
             every("retention", RETENTION).run(|| self.destroy_retained_records()),
             every("personal keys", PERSONAL_KEYS).run(|| self.move_personal_keys()),
+            every("user search", USER_SEARCH).run(|| self.index_users()),
             every("mail", MAIL).run(|| self.send_mail()),
             Arc::clone(self).deliver(stop.clone()),
         );

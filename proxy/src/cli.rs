@@ -19,6 +19,7 @@ use crate::commands::migrate::Migrate;
 use crate::commands::offer::Offer;
 use crate::commands::operator::Operator;
 use crate::commands::order::Order;
+use crate::commands::overview::Overview;
 use crate::commands::pair::Pair;
 use crate::commands::partner::Partner;
 use crate::commands::payment::Payment;
@@ -26,6 +27,7 @@ use crate::commands::payment_method::PaymentMethod;
 use crate::commands::policy::Policy;
 use crate::commands::price::Price;
 use crate::commands::reconciliation::Reconciliation;
+use crate::commands::review::Review;
 use crate::commands::route::Route;
 use crate::commands::savings_plan::SavingsPlan;
 use crate::commands::screening::Screening;
@@ -84,6 +86,9 @@ pub(crate) enum Command {
     Connector(Connector),
     #[command(subcommand)]
     Route(Route),
+    Overview(Overview),
+    #[command(subcommand)]
+    Review(Review),
     #[command(subcommand)]
     Screening(Screening),
     #[command(subcommand)]
@@ -148,6 +153,8 @@ impl Command {
             Self::Operator(command) => command.run(),
             Self::Connector(command) => command.run(),
             Self::Route(command) => command.run(),
+            Self::Overview(command) => command.run(),
+            Self::Review(command) => command.run(),
             Self::Screening(command) => command.run(),
             Self::Approval(command) => command.run(),
             Self::Audit(command) => command.run(),

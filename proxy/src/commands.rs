@@ -17,6 +17,7 @@ pub(crate) mod migrate;
 pub(crate) mod offer;
 pub(crate) mod operator;
 pub(crate) mod order;
+pub(crate) mod overview;
 pub(crate) mod pair;
 #[cfg(test)]
 mod parity;
@@ -27,6 +28,7 @@ pub(crate) mod policy;
 pub(crate) mod price;
 mod query;
 pub(crate) mod reconciliation;
+pub(crate) mod review;
 pub(crate) mod route;
 pub(crate) mod savings_plan;
 pub(crate) mod screening;

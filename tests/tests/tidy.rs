@@ -22,7 +22,7 @@ const MAY_SLEEP: [&str; 1] = ["tests/src/deadline.rs"];
 const MAY_FLOAT: [&str; 2] = ["core/src/platform/metrics.rs", "core/src/platform/metrics/"];
 
 /// Tables that belong to no tenant. In every other one `client_id` comes first in the primary key.
-const GLOBAL_TABLES: [&str; 32] = [
+const GLOBAL_TABLES: [&str; 33] = [
     "approval",
     "attempt_bucket",
     "audit",
@@ -41,6 +41,7 @@ const GLOBAL_TABLES: [&str; 32] = [
     "ledger_check",
     "nationality",
     "operator",
+    "operator_form",
     "operator_key",
     "operator_session",
     "operator_token",
@@ -54,6 +55,7 @@ const GLOBAL_TABLES: [&str; 32] = [
     "route",
     "signed_change",
     "supported_region",
+    "user_search_backfill",
     "verification_level",
 ];
 

@@ -32,6 +32,7 @@ const DOMAINS: &[Domain] = &[
     domain("reconciliations", "Reconciliations", "Statements of accounts beside the books."),
     domain("users", "Users", "End users: checks, levels, limits, images."),
     domain("screenings", "Screenings", "Screenings of wallets and persons, and decisions."),
+    domain("reviews", "Reviews", "Users and orders that wait for a person."),
     domain("accounts", "Accounts", "Payment and payout accounts of users."),
     domain("dca", "Savings plans", "Plans whose deposits buy at regular intervals."),
     domain("connectors", "Connectors", "Programs that talk to providers, and their tokens."),
@@ -44,6 +45,7 @@ const DOMAINS: &[Domain] = &[
         "People and programs that administer, their roles and tokens.",
     ),
     domain("approvals", "Approvals", "Calls that need a second person."),
+    domain("overview", "Overview", "The state of the service at a glance."),
     domain("audit", "Audit", "Changes that operators made."),
     domain("openapi", "The service", "The API itself."),
 ];

@@ -5,6 +5,7 @@ use super::details::Details;
 use super::documents;
 use super::email_code;
 use super::personal_data::{self, PersonalData, email_index};
+use super::search_index;
 use super::session;
 use crate::Core;
 use crate::auth::caller::Client;
@@ -111,6 +112,7 @@ impl<'a> UserUpdate<'a> {
         )
         .execute(&mut *conn)
         .await?;
+        search_index::write(conn, self.core, (self.client.id(), self.user), personal).await?;
         let holder = (self.client.id(), self.user, &self.personal_key);
         documents::store(conn, self.core, holder, details.documents).await
     }

@@ -31,7 +31,7 @@ pub use ids::{
 };
 pub use locale::{InvalidLocale, InvalidWebsiteLocale, Language, Locale, WebsiteLocale};
 pub use money::{Amount, FeeBreakdown};
-pub use person::{EmailAddress, InvalidEmail, InvalidPhone, PhoneNumber, plain_text};
+pub use person::{EmailAddress, InvalidEmail, InvalidPhone, PhoneNumber, folded_name, plain_text};
 pub use preserialized::Preserialized;
 pub use text::{InvalidIdentifier, InvalidReference, PartnerReference, UserIdentifier};
 pub use timestamp::Timestamp;

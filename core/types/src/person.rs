@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use unicode_normalization::UnicodeNormalization as _;
+use unicode_normalization::char::is_combining_mark;
 use unicode_properties::UnicodeEmoji as _;
 
 use super::checked_text::refusal;
@@ -138,6 +139,18 @@ pub fn plain_text(text: &str, chars_max: usize) -> Option<String> {
     (fits && normalized.chars().all(is_plain)).then_some(normalized)
 }
 
+/// A name as it is compared: words in small letters without accents and signs, in alphabetical order,
+/// so that neither spelling nor order matter. Empty for a name without letters and digits.
+#[must_use]
+pub fn folded_name(name: &str) -> String {
+    let plain: String = name.nfkd().filter(|c| !is_combining_mark(*c)).collect();
+    let small = plain.to_lowercase();
+    let mut words: Vec<_> =
+        small.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    words.sort_unstable();
+    words.join(" ")
+}
+
 fn is_plain(c: char) -> bool {
     // A variation selector and the keycap make an emoji of a plain character.
     let emoji = matches!(c, '\u{fe0f}' | '\u{20e3}')
@@ -150,6 +163,21 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn names_are_compared_without_accents_signs_and_order() {
+        for same in [
+            "Zoë van der Berg",
+            "VAN DER BERG, Zoe",
+            " berg  der van zoe ",
+            "Zoe\u{308} Van-der Berg",
+        ] {
+            assert_eq!(folded_name(same), "berg der van zoe", "{same}");
+        }
+        assert_eq!(folded_name("山田 太郎"), "太郎 山田");
+        assert_eq!((folded_name("- '"), folded_name("")), (String::new(), String::new()));
+        assert_ne!(folded_name("Ada King"), folded_name("Ada Kings"));
+    }
 
     #[test]
     fn an_address_has_a_plain_name_and_a_domain_with_a_dot() {

@@ -1,4 +1,4 @@
-//! `rampart payment list|show|match|refund|create`.
+//! `rampart payment list|show|suggestions|match|refund|create`.
 
 use clap::{Args, Subcommand};
 use http::Method;
@@ -22,6 +22,17 @@ const COLUMNS: &[(&str, &str)] = &[
     ("ORDER", "orderId"),
     ("CONNECTOR", "connector"),
     ("REFERENCE", "providerReference"),
+];
+
+/// Columns of a table of orders that a payment may be meant for: their heads, and members.
+const SUGGESTIONS: &[(&str, &str)] = &[
+    ("ORDER", "orderId"),
+    ("REASONS", "reasons"),
+    ("PARTNER", "partner"),
+    ("SIDE", "side"),
+    ("AMOUNT", "fiatAmount"),
+    ("CURRENCY", "fiatCurrency"),
+    ("CREATED", "createdAt"),
 ];
 
 /// Payments: what was reported of money and coins.
@@ -54,6 +65,15 @@ pub(crate) enum Payment {
     Show {
         /// Its id.
         id: String,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// List orders that a payment may be meant for, best first.
+    Suggestions {
+        /// The payment's id.
+        id: String,
+        #[command(flatten)]
+        listing: Listing,
         #[command(flatten)]
         target: Target,
     },
@@ -159,6 +179,12 @@ impl Payment {
             }
             Self::Show { id, target } => {
                 return target.run(async |o| o.get(&format!("payments/{id}")).await);
+            }
+            Self::Suggestions { id, listing, target } => {
+                let path = format!("payments/{id}/suggestions");
+                let found = target.ask(async |o| o.get(&path).await)?;
+                listing.print(&found, &found, SUGGESTIONS);
+                return Ok(());
             }
             Self::Match { id, order, target } => {
                 (format!("payments/{id}/match"), json!({ "orderId": order }), target)

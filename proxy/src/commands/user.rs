@@ -1,4 +1,4 @@
-//! `rampart user show|set|accounts|open-account|set-account|proof|document|retained-record|retained-document`.
+//! `rampart user list|show|set|accounts|open-account|set-account|proof|document|retained-record|retained-document`.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::Target;
 use super::members::Members;
-use super::query::segment;
+use super::query::{query, segment};
 use super::table::Listing;
 use crate::operator::Body;
 use crate::startup_error::StartupError;
@@ -24,9 +24,26 @@ const ACCOUNTS: &[(&str, &str)] = &[
     ("IDENTIFIER", "accountIdentifier"),
 ];
 
+/// Columns of a table of users: their heads, and members.
+const USERS: &[(&str, &str)] = &[
+    ("UUID", "uuid"),
+    ("PARTNER", "partner"),
+    ("EMAIL", "email"),
+    ("FIRST NAME", "firstName"),
+    ("LAST NAME", "lastName"),
+    ("BUSINESS", "businessName"),
+    ("PHONE", "phoneNumber"),
+    ("LEVEL", "level"),
+    ("IDENTITY", "identityStatus"),
+    ("CREATED", "createdAt"),
+];
+
 /// Users, their accounts and documents. Every look at personal data stands in the audit.
 #[derive(Debug, Subcommand)]
 pub(crate) enum User {
+    /// Search users by everything that is given, newest first.
+    #[command(visible_alias = "search")]
+    List(Box<Search>),
     /// Show a user.
     Show(Of),
     /// Change a user's checks, level, limits or documents, disable or erase the user.
@@ -89,6 +106,54 @@ pub(crate) enum User {
     },
 }
 
+/// A search for users.
+#[derive(Debug, Args)]
+pub(crate) struct Search {
+    /// The whole e-mail address.
+    #[arg(long)]
+    email: Option<String>,
+    /// The full name of a person or a business; accents, case and order do not matter.
+    #[arg(long)]
+    name: Option<String>,
+    /// The whole phone number, such as +31612345678.
+    #[arg(long)]
+    phone: Option<String>,
+    /// A partner's identifier of the user.
+    #[arg(long)]
+    identifier: Option<String>,
+    /// The partner's slug.
+    #[arg(long)]
+    partner: Option<String>,
+    /// The last uuid of the page before.
+    #[arg(long, value_name = "UUID")]
+    after: Option<String>,
+    /// Most users, up to 50.
+    #[arg(long)]
+    limit: Option<u8>,
+    #[command(flatten)]
+    listing: Listing,
+    #[command(flatten)]
+    target: Target,
+}
+
+impl Search {
+    fn run(self) -> Result<(), StartupError> {
+        let criteria = [
+            ("email", self.email),
+            ("name", self.name),
+            ("phone", self.phone),
+            ("identifier", self.identifier),
+            ("partner", self.partner),
+            ("after", self.after),
+            ("limit", self.limit.map(|limit| limit.to_string())),
+        ];
+        let path = format!("users{}", query(criteria));
+        let found = self.target.ask(async |o| o.get(&path).await)?;
+        self.listing.print(&found, &found, USERS);
+        Ok(())
+    }
+}
+
 /// One user.
 #[derive(Debug, Args)]
 pub(crate) struct Of {
@@ -127,6 +192,7 @@ impl User {
     /// One sentence for the operator.
     pub(crate) fn run(self) -> Result<(), StartupError> {
         let (method, path, members, target) = match self {
+            Self::List(search) => return search.run(),
             Self::Show(of) => return of.target.run(async |o| o.get(&path(&of.uuid)).await),
             Self::Accounts { uuid, listing, target } => {
                 let path = format!("{}/accounts", path(&uuid));

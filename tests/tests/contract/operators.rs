@@ -4,6 +4,7 @@ mod approvals;
 mod audit_chain;
 mod keys;
 mod logins;
+mod reviews;
 
 use bytes::Bytes;
 use http::Method;

@@ -9,6 +9,7 @@ mod operators;
 mod ownership;
 mod privacy;
 mod register;
+mod search;
 mod session;
 
 use rampart_tests::outbox;

@@ -5,6 +5,7 @@ pub mod list;
 pub mod matching;
 pub mod read;
 pub mod refund;
+pub mod suggestions;
 
 use chrono::{DateTime, Utc};
 use schemars::JsonSchema;

@@ -3,6 +3,7 @@
 pub mod images;
 pub mod read;
 pub mod retained_record;
+pub mod search;
 pub mod update;
 
 use crate::endpoint::openapi::doc::{Kind, Member, required};

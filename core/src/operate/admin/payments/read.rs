@@ -63,7 +63,7 @@ pub struct PaymentInFull {
     report: Option<Value>,
 }
 
-async fn report(core: &Core, payment: Uuid) -> Result<Option<Value>> {
+pub(super) async fn report(core: &Core, payment: Uuid) -> Result<Option<Value>> {
     let row =
         sqlx::query!("select client_id, sealed from payment_report where payment_id = $1", payment)
             .fetch_optional(&core.db)

@@ -1,0 +1,193 @@
+//! `GET /admin/v1/overview`: the state of the service at a glance.
+
+use chrono::{DateTime, Utc};
+use http::Method;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::operator::Operator;
+use crate::Core;
+use crate::auth::roles::Role;
+use crate::endpoint::openapi::doc::Doc;
+use crate::endpoint::{Endpoint, Json};
+use crate::http::request::Input;
+use crate::operate::readiness::Status;
+use crate::platform::error::Result;
+
+/// Most rows of a kind that are counted.
+const COUNTED_MAX: i64 = 10_000;
+/// Hours whose orders are counted.
+const HOURS: i32 = 24;
+
+/// `GET /admin/v1/overview`
+pub struct ReadOverview;
+
+impl Endpoint for ReadOverview {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/admin/v1/overview";
+    const ROLES: &'static [Role] = Role::ALL;
+    const DOC: Doc = Doc {
+        summary: "Read the state of the service at a glance",
+        details: "Open orders, the orders of the last 24 hours, what waits for a person, and what \
+                  this edge finds wrong. What waits is counted up to 10,000.",
+        answer: r#"{
+            "open": [{"side": "buy", "status": "in progress", "count": 3,
+                "oldest": 1234567890123456, "since": "2026-03-01T11:00:00Z"}],
+            "hours": [{"hour": "2026-03-01T11:00:00Z", "orders": 12, "completed": 9}],
+            "waiting": {"payments": 2, "approvals": 1, "deliveries": 0},
+            "problems": [{"name": "prices", "failed": false,
+                "detail": "degraded: pairs are closed: LTC-EUR: 93 s old"}]
+        }"#,
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = ();
+    type Response = Json<Overview>;
+
+    fn read(_: &Input, _: &Operator) -> Result<()> {
+        Ok(())
+    }
+
+    async fn call(core: &Core, _: Operator, (): ()) -> Result<Json<Overview>> {
+        let checks = core.readiness().await.checks.into_iter();
+        let problems = checks.filter(|check| check.status != Status::Ok).map(|check| Problem {
+            name: check.name,
+            failed: check.status == Status::Failed,
+            detail: check.detail.into_owned(),
+        });
+        Ok(Json(Overview {
+            open: open(core).await?,
+            hours: hours(core).await?,
+            waiting: waiting(core).await?,
+            problems: problems.collect(),
+        }))
+    }
+}
+
+/// The state of the service.
+#[derive(Debug, JsonSchema, Serialize)]
+pub struct Overview {
+    /// Orders that are not final, by side and status.
+    open: Vec<Open>,
+    /// The last 24 hours, oldest first; hours without an order are left out.
+    hours: Vec<Hour>,
+    waiting: Waiting,
+    /// Checks that this edge does not pass.
+    problems: Vec<Problem>,
+}
+
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "OpenOrders")]
+struct Open {
+    /// `buy` or `sell`, seen from the user.
+    side: String,
+    status: String,
+    count: i64,
+    /// The number of the one that has been in this status for longest.
+    oldest: i64,
+    /// Since when.
+    since: DateTime<Utc>,
+}
+
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "OrdersOfHour")]
+struct Hour {
+    /// Its beginning.
+    hour: DateTime<Utc>,
+    /// Orders that were made in it, of both sides.
+    orders: i64,
+    /// Those of them that are completed by now.
+    completed: i64,
+}
+
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "WaitingForOperators")]
+struct Waiting {
+    /// Payments without an order, or in suspense.
+    payments: i64,
+    /// Calls that wait for a second person.
+    approvals: i64,
+    /// Deliveries that were given up.
+    deliveries: i64,
+}
+
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "EdgeProblem")]
+struct Problem {
+    /// `database`, `prices`, `books` and so on.
+    name: &'static str,
+    /// `true` if the edge does not serve as it should.
+    failed: bool,
+    detail: String,
+}
+
+async fn open(core: &Core) -> Result<Vec<Open>> {
+    let open = sqlx::query_as!(
+        Open,
+        r#"
+        with open as (
+            (select 'buy' as side, status, order_id, updated_at from buy_order
+             where status in ('pending', 'in progress', 'blocked')
+                 and status not in ('completed', 'cancelled')
+             order by status, created_at limit $1)
+            union all
+            (select 'sell', status, order_id, updated_at from sell_order
+             where status in ('pending', 'in progress', 'blocked')
+                 and status not in ('completed', 'cancelled')
+             order by status, created_at limit $1))
+        select side as "side!", status as "status!", count(*) as "count!",
+            (array_agg(order_id order by updated_at))[1] as "oldest!",
+            min(updated_at) as "since!"
+        from open group by side, status order by side, status
+        "#,
+        COUNTED_MAX,
+    )
+    .fetch_all(&core.db)
+    .await?;
+    Ok(open)
+}
+
+async fn hours(core: &Core) -> Result<Vec<Hour>> {
+    let hours = sqlx::query_as!(
+        Hour,
+        r#"
+        with made as (
+            select created_at, status from buy_order
+            where created_at > rampart_now() - make_interval(hours => $1::int)
+            union all
+            select created_at, status from sell_order
+            where created_at > rampart_now() - make_interval(hours => $1::int))
+        select date_trunc('hour', created_at, 'UTC') as "hour!", count(*) as "orders!",
+            count(*) filter (where status = 'completed') as "completed!"
+        from made group by 1 order by 1
+        "#,
+        HOURS,
+    )
+    .fetch_all(&core.db)
+    .await?;
+    Ok(hours)
+}
+
+async fn waiting(core: &Core) -> Result<Waiting> {
+    let waiting = sqlx::query_as!(
+        Waiting,
+        r#"
+        select
+            (select count(*) from (select from payment p
+                where p.suspense and not exists (select from payment_match m
+                    where m.client_id = p.client_id and m.payment_id = p.payment_id)
+                    and p.amount > coalesce((select sum(r.amount) from payment_refund r
+                        where r.client_id = p.client_id and r.payment_id = p.payment_id), 0)
+                limit $1) payments) as "payments!",
+            (select count(*) from (select from approval where granted_by is null
+                and refused_by is null and used_at is null and expires_at > now()
+                limit $1) approvals) as "approvals!",
+            (select count(*) from (select from delivery where state = 'failed'
+                limit $1) deliveries) as "deliveries!"
+        "#,
+        COUNTED_MAX,
+    )
+    .fetch_one(&core.db)
+    .await?;
+    Ok(waiting)
+}

@@ -1,0 +1,144 @@
+//! The review queue: users and orders that wait for a person, each claimed by one operator at a time.
+
+pub mod claim;
+pub mod list;
+
+use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
+use serde::Serialize;
+use uuid::Uuid;
+
+use crate::Core;
+use crate::auth::roles::Role;
+use crate::platform::error::Result;
+use rampart_types::ClientId;
+
+/// Roles that work on the queue.
+const REVIEWERS: &[Role] = &[Role::Support, Role::Compliance];
+/// Kinds of subjects, as stored.
+const SUBJECTS: [&str; 2] = ["user", "order"];
+/// A subject as it is shown; a macro, so that `concat!` takes it.
+macro_rules! example {
+    () => {
+        r#"{"subject": "user", "id": "0199a000-0000-7000-8000-000000000005", "partner": "acme",
+            "reasons": ["document"], "waitingSince": "2026-03-01T12:00:00Z",
+            "claimedBy": null, "claimedUntil": null}"#
+    };
+}
+use example;
+
+/// A user or an order that waits for a person.
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "Review")]
+#[serde(rename_all = "camelCase")]
+pub struct Review {
+    /// `user` or `order`.
+    subject: String,
+    /// The user's uuid or the order's number.
+    id: String,
+    /// The partner's slug.
+    partner: String,
+    /// `document`, `account` or `screening` of a user; `blocked` or `screening` of an order.
+    reasons: Vec<String>,
+    waiting_since: DateTime<Utc>,
+    /// The operator who looks at it.
+    claimed_by: Option<String>,
+    claimed_until: Option<DateTime<Utc>>,
+    #[serde(skip)]
+    client: ClientId,
+}
+
+/// A search in the queue: every criterion that is there must hold.
+#[derive(Debug, Default)]
+struct Wanted {
+    subject: Option<String>,
+    partner: Option<String>,
+    /// The last one of the page before.
+    after: Option<(DateTime<Utc>, String)>,
+    /// The id of a single one.
+    id: Option<String>,
+    limit: i64,
+}
+
+impl Wanted {
+    /// Oldest first.
+    async fn find(self, core: &Core) -> Result<Vec<Review>> {
+        let (since, after) = self.after.unzip();
+        let rows = sqlx::query!(
+            r#"
+            with waiting as (
+                select client_id, 'user' as subject, user_id, user_id::text as id,
+                    'document' as reason, created_at as since
+                from user_document where status = 'pending' and media_type is not null
+                union all
+                select a.client_id, 'user', a.user_id, a.user_id::text, 'account', p.created_at
+                from ownership_proof p
+                join payment_account a using (client_id, user_id, account_id)
+                where a.verified_at is null and a.disabled_at is null and a.sealed is not null
+                union all
+                select client_id, case when user_id is null then 'order' else 'user' end,
+                    user_id, coalesce(user_id::text, order_id::text), 'screening',
+                    coalesce(decided_at, created_at)
+                from screening where state = 'review'
+                union all
+                select client_id, 'order', null, order_id::text, 'blocked', updated_at
+                from buy_order where status = 'blocked'
+                    and status not in ('completed', 'cancelled')
+                union all
+                select client_id, 'order', null, order_id::text, 'blocked', updated_at
+                from sell_order where status = 'blocked'
+                    and status not in ('completed', 'cancelled')
+            ), queue as (
+                select client_id, subject, id, min(since) as since,
+                    array_agg(distinct reason) as reasons
+                from waiting w
+                where subject = 'order' or exists (select from end_user u
+                    where u.client_id = w.client_id and u.user_id = w.user_id
+                        and u.deleted_at is null)
+                group by client_id, subject, id
+            )
+            select q.client_id as "client_id!", c.slug as "slug!", q.subject as "subject!",
+                q.id as "id!", q.since as "since!", q.reasons as "reasons!: Vec<String>",
+                r.operator as "operator?", r.expires_at as "expires_at?"
+            from queue q join client c using (client_id)
+            left join review_claim r on r.client_id = q.client_id and r.subject = q.subject
+                and r.id = q.id and r.expires_at > rampart_now()
+            where ($1::text is null or q.subject = $1) and ($2::text is null or c.slug = $2)
+                and ($3::text is null or q.id = $3)
+                and ($4::timestamptz is null or (q.since, q.id) > ($4, $5::text))
+            order by q.since, q.id limit $6
+            "#,
+            self.subject,
+            self.partner,
+            self.id,
+            since,
+            after,
+            self.limit,
+        )
+        .fetch_all(&core.db)
+        .await?;
+        let reviews = rows.into_iter().map(|row| Review {
+            subject: row.subject,
+            id: row.id,
+            partner: row.slug,
+            reasons: row.reasons,
+            waiting_since: row.since,
+            claimed_by: row.operator,
+            claimed_until: row.expires_at,
+            client: row.client_id.into(),
+        });
+        Ok(reviews.collect())
+    }
+}
+
+/// The subject of this kind and id, if it waits for a person.
+///
+/// # Errors
+/// When the database cannot be read.
+async fn find(core: &Core, subject: &str, id: &str) -> Result<Option<Review>> {
+    // An id is compared as text: another spelling of the same one is another text.
+    let id = id.parse::<Uuid>().map_or_else(|_| id.to_owned(), |uuid| uuid.to_string());
+    let (subject, id) = (Some(subject.to_owned()), Some(id));
+    let wanted = Wanted { subject, id, limit: 1, ..Wanted::default() };
+    Ok(wanted.find(core).await?.pop())
+}

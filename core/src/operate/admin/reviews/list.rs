@@ -1,0 +1,93 @@
+//! `GET /admin/v1/reviews`
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use http::Method;
+use serde::Deserialize;
+
+use super::{REVIEWERS, Review, SUBJECTS, Wanted, example};
+use crate::Core;
+use crate::auth::roles::Role;
+use crate::endpoint::Endpoint;
+use crate::endpoint::openapi::doc::{Doc, Kind, optional};
+use crate::http::fields::strict;
+use crate::http::request::Input;
+use crate::operate::admin::limit;
+use crate::operate::admin::operator::Operator;
+use crate::operate::admin::page::{ListUrl, Page};
+use crate::platform::error::{Denial, Result};
+
+/// Most subjects of one answer.
+const REVIEWS_MAX: i64 = 200;
+
+/// `GET /admin/v1/reviews`
+pub struct ListReviews;
+
+impl Endpoint for ListReviews {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/admin/v1/reviews";
+    const ROLES: &'static [Role] = REVIEWERS;
+    const DOC: Doc = Doc {
+        summary: "List users and orders that wait for a person",
+        details: "Oldest first, at most 200: users with a document, a proof of an account or a \
+                  screening to decide about, orders that are blocked or whose screening is.",
+        query: &[
+            optional("subject", Kind::OneOf(&SUBJECTS), "Users or orders alone."),
+            optional("partner", Kind::Text, "The partner's slug."),
+            optional("after", Kind::Text, "As the `Link` to the next page has it."),
+            optional("limit", Kind::Integer(1, REVIEWS_MAX), "Most subjects of the answer."),
+        ],
+        answer: concat!("[", example!(), "]"),
+        ..Doc::NONE
+    };
+    type Caller = Operator;
+    type Request = Search;
+    type Response = Page<Review>;
+
+    fn read(input: &Input, _: &Operator) -> Result<Search> {
+        let Criteria { subject, partner, after, limit: most } = strict::query(input)?;
+        if subject.as_deref().is_some_and(|subject| !SUBJECTS.contains(&subject)) {
+            return Err(Denial::unprocessable("subject: user or order").into());
+        }
+        let after = after.map(|text| cursor(&text).ok_or(text)).transpose();
+        let after = after.map_err(|_| Denial::unprocessable("after: not of a Link"))?;
+        let limit = limit(most.as_deref(), REVIEWS_MAX)?;
+        let wanted = Wanted { subject, partner, after, id: None, limit };
+        Ok(Search { wanted, url: ListUrl::of(&input.head) })
+    }
+
+    async fn call(core: &Core, _: Operator, search: Search) -> Result<Page<Review>> {
+        let Search { mut wanted, url } = search;
+        let most = usize::try_from(wanted.limit).unwrap_or_default();
+        wanted.limit += 1;
+        let mut reviews = wanted.find(core).await?;
+        let has_more = reviews.len() > most;
+        reviews.truncate(most);
+        let last = reviews.last().filter(|_| has_more).map(|last| {
+            let since = last.waiting_since.to_rfc3339_opts(SecondsFormat::Micros, true);
+            format!("{since},{}", last.id)
+        });
+        Ok(url.page(reviews, last))
+    }
+}
+
+/// A search in the queue.
+#[derive(Debug)]
+pub struct Search {
+    wanted: Wanted,
+    url: ListUrl,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Criteria {
+    subject: Option<String>,
+    partner: Option<String>,
+    after: Option<String>,
+    limit: Option<String>,
+}
+
+/// The last subject of the page before.
+fn cursor(text: &str) -> Option<(DateTime<Utc>, String)> {
+    let (since, id) = text.split_once(',')?;
+    Some((since.parse().ok()?, id.to_owned()))
+}

@@ -1,0 +1,105 @@
+//! `rampart review list|claim|release`.
+
+use clap::{Args, Subcommand, ValueEnum};
+use http::Method;
+
+use super::Target;
+use super::query::{query, segment};
+use super::table::Listing;
+use crate::operator::Body;
+use crate::startup_error::StartupError;
+
+/// Columns of a table of reviews: their heads, and members.
+const COLUMNS: &[(&str, &str)] = &[
+    ("WAITING SINCE", "waitingSince"),
+    ("SUBJECT", "subject"),
+    ("ID", "id"),
+    ("PARTNER", "partner"),
+    ("REASONS", "reasons"),
+    ("CLAIMED BY", "claimedBy"),
+    ("CLAIMED UNTIL", "claimedUntil"),
+];
+
+/// Users and orders that wait for a person.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Review {
+    /// List them, oldest first.
+    List {
+        /// Users or orders alone.
+        #[arg(long)]
+        subject: Option<Subject>,
+        /// The partner's slug.
+        #[arg(long)]
+        partner: Option<String>,
+        /// Most subjects, up to 200.
+        #[arg(long)]
+        limit: Option<u8>,
+        #[command(flatten)]
+        listing: Listing,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Claim one for half an hour, or for another one.
+    Claim(Of),
+    /// Give a claim back.
+    Release(Of),
+}
+
+/// A user or an order.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Subject {
+    /// A user.
+    User,
+    /// An order.
+    Order,
+}
+
+impl Subject {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Order => "order",
+        }
+    }
+}
+
+/// One subject of the queue.
+#[derive(Debug, Args)]
+pub(crate) struct Of {
+    subject: Subject,
+    /// The user's uuid or the order's number.
+    id: String,
+    #[command(flatten)]
+    target: Target,
+}
+
+impl Of {
+    fn call(&self, method: Method) -> Result<(), StartupError> {
+        let path = format!("reviews/{}/{}/claim", self.subject.as_str(), segment(&self.id));
+        self.target.run(async |o| o.call(method, &path, Body::None).await)
+    }
+}
+
+impl Review {
+    /// Does it.
+    ///
+    /// # Errors
+    /// One sentence for the operator.
+    pub(crate) fn run(self) -> Result<(), StartupError> {
+        match self {
+            Self::List { subject, partner, limit, listing, target } => {
+                let criteria = [
+                    ("subject", subject.map(|subject| subject.as_str().to_owned())),
+                    ("partner", partner),
+                    ("limit", limit.map(|limit| limit.to_string())),
+                ];
+                let path = format!("reviews{}", query(criteria));
+                let found = target.ask(async |o| o.get(&path).await)?;
+                listing.print(&found, &found, COLUMNS);
+                Ok(())
+            }
+            Self::Claim(of) => of.call(Method::POST),
+            Self::Release(of) => of.call(Method::DELETE),
+        }
+    }
+}
