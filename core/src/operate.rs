@@ -1,8 +1,10 @@
-//! Operation: the operators' API, the sandbox, documentation, readiness.
+//! Operation: the operators' API and console, the sandbox, documentation, readiness.
 
 pub mod admin;
+mod console;
 mod going_live;
 mod key_rotation;
+mod listener;
 mod money_metrics;
 mod queues;
 pub mod readiness;

@@ -1,13 +1,13 @@
-//! The operators' API (section 11 of the contract): its entry point and its errors.
+//! The operators' API (section 11 of the contract): the way of a call, and its errors.
 //!
-//! It is served on a listener of its own, never on the edge's. `OPERATOR_ENDPOINTS` in `api.rs` is its table;
+//! It is served on a listener of its own (`operate/listener.rs`), never on the edge's. `OPERATOR_ENDPOINTS` in `api.rs` is its table;
 //! `<subject>/<action>.rs` has an endpoint, or a few inseparable ones. Bodies and queries are read
 //! strictly ([`crate::http::fields::strict`]).
 
 pub mod accounts;
 pub mod approvals;
 pub mod audit;
-mod browser;
+pub(super) mod browser;
 pub mod connectors;
 pub mod dca;
 pub mod deliveries;
@@ -48,31 +48,25 @@ use crate::platform::error::{Denial, Result};
 /// Largest body of the operators' API in bytes: a policy's component, with room.
 pub const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-impl Core {
-    /// Answers a request of the operators' listener. Always answers.
-    pub async fn admin(self: &Arc<Self>, head: Head, body: Bytes) -> Reply {
-        let request_id = head.request_id.clone();
-        private_api::reply(&request_id, self.answer_operator(head, body)).await
+/// Answers a call of an operator who is proven.
+///
+/// # Errors
+/// The refusal.
+pub(super) async fn serve(
+    core: &Arc<Core>,
+    operator: Operator,
+    (head, body): (Head, Bytes),
+) -> Result<Reply> {
+    let found = private_api::find(core.operators_api, (&head, &body), BODY_BYTES_MAX)?;
+    let (route, params) = &found;
+    operator.check(route.roles)?;
+    browser::check_media_type(route, &head, &body)?;
+    let read = route.read_audit.map(|action| Read::new(action, &operator, params));
+    let reply = private_api::run(core, found, (head, body), operator).await;
+    if let Some(read) = read.filter(|_| reply.status.is_success()) {
+        read.record(core).await?;
     }
-
-    async fn answer_operator(self: &Arc<Self>, head: Head, body: Bytes) -> Result<Reply> {
-        if let Some(reply) = login::console::answer(self, &head).await? {
-            return Ok(reply);
-        }
-        browser::check_origin(&head)?;
-        // Before the path is looked at: a stranger learns nothing of what exists.
-        let operator = Operator::log_in(self, &head).await?;
-        let found = private_api::find(self.operators_api, (&head, &body), BODY_BYTES_MAX)?;
-        let (route, params) = &found;
-        operator.check(route.roles)?;
-        browser::check_media_type(route, &head, &body)?;
-        let read = route.read_audit.map(|action| Read::new(action, &operator, params));
-        let reply = private_api::run(self, found, (head, body), operator).await;
-        if let Some(read) = read.filter(|_| reply.status.is_success()) {
-            read.record(self).await?;
-        }
-        Ok(reply)
-    }
+    Ok(reply)
 }
 
 /// A read of personal data, for the audit.

@@ -10,6 +10,7 @@ mod broken_rows;
 mod callbacks;
 mod checkout;
 mod connectors;
+mod console;
 mod database_time;
 mod dca;
 mod deliveries;

@@ -16,6 +16,7 @@ mod codes;
 mod commands;
 mod conformance;
 mod connectors;
+mod console;
 mod evm;
 mod faults;
 mod framing;

@@ -12,7 +12,7 @@ use crate::platform::error::{Denial, Result};
 ///
 /// # Errors
 /// 403.
-pub(super) fn check_origin(head: &Head) -> Result<()> {
+pub(in crate::operate) fn check_origin(head: &Head) -> Result<()> {
     let site = head.headers.get_all("sec-fetch-site").iter();
     let mut own_site = site.map(|site| site == "same-origin" || site == "none");
     let host = head.headers.get(HOST).map(http::HeaderValue::as_bytes);

@@ -1,8 +1,9 @@
 //! Proof of an operator by a bearer token, their own or the provider's, or by a session. Failed logins
 //! are limited per address, logged and counted.
 
-pub(super) mod console;
-mod session;
+pub(in crate::operate) mod console;
+pub(in crate::operate) mod form;
+pub(in crate::operate) mod session;
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
@@ -57,7 +58,7 @@ impl Operator {
     /// # Errors
     /// 401 for a token that is missing, unknown, expired or revoked, 403 for a person without a role;
     /// 429 after too many of them.
-    pub(super) async fn log_in(core: &Core, head: &Head) -> Result<Self> {
+    pub(in crate::operate) async fn log_in(core: &Core, head: &Head) -> Result<Self> {
         let attempt = Attempt::begin(core, head)?;
         let token = head.header("authorization").and_then(bearer);
         let found = match (token, &core.oidc) {
@@ -68,8 +69,7 @@ impl Operator {
                 Some(Self::proven(&person.name, person.roles))
             }
             (Some(token), _) => Self::of_token(core, token).await?,
-            (None, Some(_)) => Session::of(core, head).await?.map(|session| session.operator),
-            (None, None) => None,
+            (None, _) => Session::of(core, head).await?.map(|session| session.operator),
         };
         match found {
             Some(operator) => {
@@ -105,7 +105,7 @@ impl Operator {
 }
 
 /// Counts and logs a use of the configuration's token, which is for emergencies.
-fn alarm(core: &Core, head: &Head) {
+pub(in crate::operate) fn alarm(core: &Core, head: &Head) {
     core.metrics.operator_break_glass.with_label_values::<&str>(&[]).inc();
     let (peer, method, request_id) = (head.peer, &head.method, &*head.request_id);
     tracing::warn!(%peer, %method, request_id, "the break-glass token was used");

@@ -38,7 +38,7 @@ impl Operator {
     }
 
     /// Their roles.
-    pub(super) fn roles(&self) -> &[Role] {
+    pub(in crate::operate) fn roles(&self) -> &[Role] {
         &self.roles
     }
 
@@ -48,7 +48,7 @@ impl Operator {
     }
 
     /// True for the holder of the token of the configuration.
-    pub(super) const fn is_break_glass(&self) -> bool {
+    pub(in crate::operate) const fn is_break_glass(&self) -> bool {
         self.is_break_glass
     }
 
@@ -68,7 +68,7 @@ impl Operator {
     ///
     /// # Errors
     /// 403, which names the roles.
-    pub(super) fn check(&self, needed: &[Role]) -> Result<()> {
+    pub(in crate::operate) fn check(&self, needed: &[Role]) -> Result<()> {
         if Role::permits(&self.roles, needed) {
             return Ok(());
         }

@@ -8,7 +8,7 @@ use http::{Method, StatusCode};
 use maud::html;
 use serde_json::json;
 
-use super::session::{Session, cookie, set_cookie};
+use super::session::{NewSession, Session, cookie, set_cookie, signed_out};
 use super::{Attempt, permitted, refused};
 use crate::Core;
 use crate::auth::oidc::{LoginState, PendingLogin, Provider, Refusal};
@@ -16,6 +16,7 @@ use crate::http::html::shell::Shell;
 use crate::http::reply::Reply;
 use crate::http::request::Head;
 use crate::operate::admin::browser::check_origin;
+use crate::operate::admin::operator::Operator;
 use crate::platform::error::{Error, Result};
 
 /// Cookie with a login that waits for its person to come back from the provider.
@@ -31,14 +32,15 @@ const CALLBACK: &str = "/console/callback";
 ///
 /// # Errors
 /// The refusal.
-pub(in crate::operate::admin) async fn answer(core: &Core, head: &Head) -> Result<Option<Reply>> {
-    let Some(provider) = &core.oidc else { return Ok(None) };
-    Ok(Some(match (&head.method, &*head.path) {
-        (&Method::GET, "/console/login") => begin(core, provider).await?,
+pub(in crate::operate) async fn answer(core: &Core, head: &Head) -> Result<Option<Reply>> {
+    Ok(Some(match (&core.oidc, &head.method, &*head.path) {
+        (Some(provider), &Method::GET, "/console/login") => begin(core, provider).await?,
         // It comes from a page of the provider's; the state in the cookie says that it may.
-        (&Method::GET, CALLBACK) => finish(core, provider, head).await?,
-        (&Method::GET, "/console/session") => show(&session(core, head).await?)?,
-        (&Method::POST, "/console/logout") => session(core, head).await?.end(core).await?,
+        (Some(provider), &Method::GET, CALLBACK) => finish(core, provider, head).await?,
+        (_, &Method::GET, "/console/session") => show(&session(core, head).await?)?,
+        (_, &Method::POST, "/console/logout") => {
+            signed_out(session(core, head).await?.end(core).await?)
+        }
         _ => return Ok(None),
     }))
 }
@@ -89,10 +91,13 @@ async fn finish(core: &Core, provider: &Provider, head: &Head) -> Result<Reply> 
         Err(refusal) => return Err(attempt.refuse(&refusal)),
     };
     permitted(core, &person).await?;
-    let session = Session::begin(core, &person, provider.session_seconds()).await?;
+    let operator = Operator::proven(&person.name, person.roles.clone());
+    let seconds = provider.session_seconds();
+    let session = NewSession { operator: &operator, token_digest: None, seconds };
+    let session = session.begin(core).await?;
     let page = html! {
         p { "As " strong { (person.name) } "." }
-        p { a.button href="/console/session" { "Go on" } }
+        p { a.button href="/console" { "Go on" } }
     };
     let shell = Shell { name: "Console", navigation: &[], current: "/console", account: html! {} };
     let mut reply = shell.render(StatusCode::OK, "You are logged in", &page);

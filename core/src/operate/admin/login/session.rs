@@ -7,10 +7,11 @@ use http::header::{COOKIE, SET_COOKIE};
 use http::{HeaderValue, Method, StatusCode};
 use ring::hmac;
 use serde_json::json;
+use uuid::Uuid;
 
 use super::super::operator::Operator;
 use crate::Core;
-use crate::auth::oidc::Person;
+use crate::auth::roles::BREAK_GLASS;
 use crate::http::reply::Reply;
 use crate::http::request::Head;
 use crate::platform::audit::{self, Entry};
@@ -21,72 +22,117 @@ use crate::platform::error::{Denial, Error, Result};
 const CSRF_HEADER: &str = "x-csrf-token";
 /// Random bytes of a session's cookie: 256 bits.
 const COOKIE_BYTES: usize = 32;
+/// Random bytes of a form's nonce: 128 bits.
+const NONCE_BYTES: usize = 16;
 /// Most sessions of one operator; the oldest one ends.
 const SESSIONS_MAX: i64 = 20;
 
 /// The session of a request's cookie.
 #[derive(Debug)]
-pub(super) struct Session {
-    pub(super) operator: Operator,
+pub(in crate::operate) struct Session {
+    pub(in crate::operate) operator: Operator,
+    id: Uuid,
     cookie: Secret,
 }
 
-impl Session {
-    /// Begins a session; its cookie.
+/// A session that begins.
+#[derive(Debug)]
+pub(super) struct NewSession<'a> {
+    pub(super) operator: &'a Operator,
+    /// SHA-256 of the token that it begins with, and ends with; none of a person whom the provider
+    /// has proven.
+    pub(super) token_digest: Option<[u8; 32]>,
+    /// Its lifetime.
+    pub(super) seconds: i32,
+}
+
+impl NewSession<'_> {
+    /// Begins it; its cookie.
     ///
     /// # Errors
     /// When the database cannot be written.
-    pub(super) async fn begin(core: &Core, person: &Person, seconds: i32) -> Result<HeaderValue> {
+    pub(super) async fn begin(&self, core: &Core) -> Result<HeaderValue> {
+        let Self { operator, token_digest, seconds } = self;
         let secret: [u8; COOKIE_BYTES] = core.clock.random_bytes()?;
         let (cookie, id) = (URL_SAFE_NO_PAD.encode(secret), core.clock.uuid()?);
-        let roles: Vec<_> = person.roles.iter().map(|role| role.as_str().to_owned()).collect();
+        let roles: Vec<_> = operator.roles().iter().map(|role| role.as_str().to_owned()).collect();
+        let actor = operator.actor();
         let mut tx = core.db.begin().await?;
         sqlx::query!(
             "delete from operator_session where expires_at <= now() or session_id in (\
                  select session_id from operator_session where name = $1 \
                  order by created_at desc offset $2)",
-            person.name,
+            actor,
             SESSIONS_MAX - 1,
         )
         .execute(&mut *tx)
         .await?;
         sqlx::query!(
             "insert into operator_session \
-             (session_id, digest, name, roles, expires_at, created_at) \
-             values ($1, $2, $3, $4, now() + make_interval(secs => $5::int), now())",
+             (session_id, digest, name, roles, token_digest, expires_at, created_at) \
+             values ($1, $2, $3, $4, $5, now() + make_interval(secs => $6::int), now())",
             id,
             &digest_of(&cookie)[..],
-            person.name,
+            actor,
             &roles,
+            token_digest.as_ref().map(|digest| &digest[..]),
             seconds,
         )
         .execute(&mut *tx)
         .await?;
         let detail = json!({ "roles": roles, "sessionId": id });
-        let target = &person.name;
-        let entry = Entry { actor: target, action: "operator.login", target, detail };
+        let entry = Entry { actor, action: "operator.login", target: actor, detail };
         audit::record(&mut tx, core, entry).await?;
         tx.commit().await?;
-        set_cookie(core, (name(core), &cookie), "/", ("Strict", seconds))
+        set_cookie(core, (name(core), &cookie), "/", ("Strict", *seconds))
     }
+}
 
+impl Session {
     /// The session of a request; `None` without one that lives.
     ///
     /// # Errors
-    /// 403 for a change without the session's token against forged requests.
-    pub(super) async fn of(core: &Core, head: &Head) -> Result<Option<Self>> {
+    /// When the database cannot be read.
+    pub(in crate::operate) async fn find(core: &Core, head: &Head) -> Result<Option<Self>> {
         let Some(cookie) = cookie(head, name(core)) else { return Ok(None) };
+        // One that began with a token has the roles that the token's operator has now.
         let found = sqlx::query!(
-            "select s.name, s.roles from operator_session s \
-             left join operator o on o.name = s.name \
-             where s.digest = $1 and s.expires_at > now() and o.disabled_at is null",
+            r#"
+            select s.session_id, s.name, s.token_digest,
+                case when t.token_id is null then s.roles else o.roles end as "roles!"
+            from operator_session s
+            left join operator o on o.name = s.name
+            left join operator_token t on t.operator_id = o.operator_id
+                and t.digest = s.token_digest and t.revoked_at is null and t.expires_at > now()
+            where s.digest = $1 and s.expires_at > now() and o.disabled_at is null
+                and (s.token_digest is null or t.token_id is not null or s.name = $2)
+            "#,
             &digest_of(cookie)[..],
+            BREAK_GLASS,
         )
         .fetch_optional(&core.db)
         .await?;
         let Some(row) = found else { return Ok(None) };
-        let operator = Operator::named(&row.name, &row.roles);
-        let session = Self { operator, cookie: Secret::new(cookie) };
+        let operator = match &row.token_digest {
+            Some(digest) if row.name == BREAK_GLASS => {
+                let configured = core.settings.admin_token.as_ref();
+                let configured = configured.map(|token| digest_of(token.expose()));
+                if configured.is_none_or(|now| !constant_time_eq(digest, &now)) {
+                    return Ok(None);
+                }
+                Operator::break_glass()
+            }
+            _ => Operator::named(&row.name, &row.roles),
+        };
+        Ok(Some(Self { operator, id: row.session_id, cookie: Secret::new(cookie) }))
+    }
+
+    /// The session of a call; `None` without one that lives.
+    ///
+    /// # Errors
+    /// 403 for a change without the session's token against forged requests.
+    pub(super) async fn of(core: &Core, head: &Head) -> Result<Option<Self>> {
+        let Some(session) = Self::find(core, head).await? else { return Ok(None) };
         let given = head.header(CSRF_HEADER).unwrap_or_default();
         let is_own = constant_time_eq(given.as_bytes(), session.csrf_token().as_bytes());
         if head.method != Method::GET && !is_own {
@@ -96,28 +142,71 @@ impl Session {
         Ok(Some(session))
     }
 
-    /// The token of its changes.
+    /// The token of its calls.
     pub(super) fn csrf_token(&self) -> String {
-        let key = hmac::Key::new(hmac::HMAC_SHA256, self.cookie.expose().as_bytes());
-        URL_SAFE_NO_PAD.encode(hmac::sign(&key, b"csrf"))
+        self.sign("csrf")
     }
 
-    /// Ends it.
+    fn sign(&self, text: &str) -> String {
+        sign(self.cookie.expose(), text)
+    }
+
+    /// A token for one form of this session.
+    ///
+    /// # Errors
+    /// Without entropy.
+    pub(in crate::operate) fn form_token(&self, core: &Core) -> Result<String> {
+        let nonce = URL_SAFE_NO_PAD.encode(core.clock.random_bytes::<NONCE_BYTES>()?);
+        let mac = self.sign(&format!("form/{nonce}"));
+        Ok(format!("{nonce}.{mac}"))
+    }
+
+    /// The nonce of a form's token; `None` if no form of this session has it.
+    pub(in crate::operate) fn nonce<'a>(&self, token: &'a str) -> Option<&'a str> {
+        let (nonce, mac) = token.split_once('.')?;
+        let own = self.sign(&format!("form/{nonce}"));
+        constant_time_eq(mac.as_bytes(), own.as_bytes()).then_some(nonce)
+    }
+
+    /// Uses a form up; `false` if it was sent before. Of two at once, one is the first.
     ///
     /// # Errors
     /// When the database cannot be written.
-    pub(super) async fn end(&self, core: &Core) -> Result<Reply> {
-        sqlx::query!(
-            "delete from operator_session where digest = $1",
-            &digest_of(self.cookie.expose())[..],
+    pub(in crate::operate) async fn use_form(&self, core: &Core, nonce: &str) -> Result<bool> {
+        let used = sqlx::query!(
+            "insert into operator_form (session_id, nonce, sent_at) values ($1, $2, now()) \
+             on conflict (session_id, nonce) do nothing",
+            self.id,
+            nonce,
         )
         .execute(&core.db)
         .await?;
-        let mut reply = Reply::empty(StatusCode::NO_CONTENT);
-        let cookie = set_cookie(core, (name(core), ""), "/", ("Strict", 0))?;
-        reply.headers.append(SET_COOKIE, cookie);
-        Ok(reply)
+        Ok(used.rows_affected() == 1)
     }
+
+    /// Ends it; the cookie that takes its own away.
+    ///
+    /// # Errors
+    /// When the database cannot be written.
+    pub(in crate::operate) async fn end(&self, core: &Core) -> Result<HeaderValue> {
+        sqlx::query!("delete from operator_session where session_id = $1", self.id)
+            .execute(&core.db)
+            .await?;
+        set_cookie(core, (name(core), ""), "/", ("Strict", 0))
+    }
+}
+
+/// The MAC of a text under a cookie's secret.
+pub(super) fn sign(secret: &str, text: &str) -> String {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
+    URL_SAFE_NO_PAD.encode(hmac::sign(&key, text.as_bytes()))
+}
+
+/// An answer that ends a session.
+pub(super) fn signed_out(cookie: HeaderValue) -> Reply {
+    let mut reply = Reply::empty(StatusCode::NO_CONTENT);
+    reply.headers.append(SET_COOKIE, cookie);
+    reply
 }
 
 /// The name of the cookie. Over TLS browsers take this prefix from this very host alone.

@@ -1,0 +1,127 @@
+//! The operators' console at `/console`: pages over the operators' API. A page reads what calls show, and
+//! a form makes one call, with the roles of the operator; nothing here reads or writes by itself.
+//!
+//! - `visit` makes the calls; `view` shows members of their answers
+//! - `list`, `form` and `action` are what pages are made of
+//! - the others are the pages: their columns, their facts, their actions
+
+mod action;
+mod approvals;
+mod form;
+mod layout;
+mod list;
+mod lists;
+mod orders;
+mod overview;
+mod partners;
+mod payments;
+mod policies;
+mod reviews;
+mod sign_in;
+mod target;
+mod users;
+mod view;
+mod visit;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Method, StatusCode};
+
+use self::form::Typed;
+use self::layout::{Page, render};
+use self::sign_in::{led_to, redirect};
+use self::target::{Target, page};
+use self::visit::{Refused, Visit};
+use crate::Core;
+use crate::http::reply::Reply;
+use crate::http::request::{BODY_BYTES_MAX, Head};
+use crate::operate::admin::browser::check_origin;
+use crate::operate::admin::login::alarm;
+use crate::operate::admin::login::session::Session;
+use crate::platform::error::Result;
+
+const ROOT: &str = "/console";
+
+/// True if a path is one of the console's.
+pub(super) fn has(path: &str) -> bool {
+    path.strip_prefix(ROOT).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Answers a request of a page.
+///
+/// # Errors
+/// When the database cannot be used.
+pub(super) async fn answer(core: &Arc<Core>, head: &Head, body: &Bytes) -> Result<Reply> {
+    check_origin(head)?;
+    let is_post = head.method == Method::POST;
+    let typed = match is_post {
+        true if body.len() > BODY_BYTES_MAX => Typed::default(),
+        true => Typed::read(body),
+        false => Typed::read(head.query.as_deref().unwrap_or_default().as_bytes()),
+    };
+    if is_post && head.path == "/console/sign-in" {
+        return sign_in::submit(core, head, &typed).await;
+    }
+    let Some(session) = Session::find(core, head).await? else {
+        let why = match (is_post, &*head.path) {
+            (false, ROOT) => (StatusCode::OK, None),
+            (false, _) => (StatusCode::UNAUTHORIZED, Some("Please sign in to see this page.")),
+            (true, _) => (
+                StatusCode::UNAUTHORIZED,
+                Some(
+                    "Your session has ended: nothing was done. Sign in, go back and send it again.",
+                ),
+            ),
+        };
+        return sign_in::show(core, head, why);
+    };
+    if session.operator.is_break_glass() {
+        alarm(core, head);
+    }
+    let visit = Visit { core, head, session: &session };
+    if is_post && head.path == "/console/sign-out" {
+        return sign_out(&visit, &typed).await;
+    }
+    // On the heap: unoptimised, the states of all pages would not fit on the stack together.
+    Box::pin(respond(&visit, typed, is_post)).await
+}
+
+async fn sign_out(visit: &Visit<'_>, typed: &Typed) -> Result<Reply> {
+    if visit.session.nonce(typed.get("csrfToken")).is_none() {
+        return Ok(redirect(ROOT));
+    }
+    Ok(led_to(ROOT, visit.session.end(visit.core).await?))
+}
+
+async fn respond(visit: &Visit<'_>, typed: Typed, is_post: bool) -> Result<Reply> {
+    let Some(target) = Target::of(&visit.head.path) else {
+        return render(visit, &Page::refused(&Refused::nothing()));
+    };
+    match target {
+        Target::Action(subject, ids, name) if is_post => {
+            action::submit(visit, subject, (&ids, &name), typed).await
+        }
+        Target::Action(subject, ids, name) => {
+            action::show(visit, subject, (&ids, &name), &typed).await
+        }
+        Target::CarryOut(id) => approvals::carry_out(visit, &id, is_post.then_some(&typed)).await,
+        Target::Users => users::search(visit, &typed, is_post).await,
+        _ if is_post || visit.head.method != Method::GET => {
+            let reason = "This page only shows something.".to_owned();
+            let refused = Refused { status: StatusCode::METHOD_NOT_ALLOWED, reason };
+            render(visit, &Page::refused(&refused))
+        }
+        Target::List(list) => match list.file(visit, &typed).await {
+            Ok(Some(file)) => Ok(file),
+            Ok(None) => shown(visit, &Target::List(list), &typed).await,
+            Err(refused) => render(visit, &Page::refused(&refused)),
+        },
+        target => shown(visit, &target, &typed).await,
+    }
+}
+
+async fn shown(visit: &Visit<'_>, target: &Target, query: &Typed) -> Result<Reply> {
+    let page = page(visit, target, query).await;
+    render(visit, &page.unwrap_or_else(|refused| Page::refused(&refused)))
+}

@@ -1,0 +1,367 @@
+//! Actions: each is a form on a page of its own that shows what it is about, and one call of the
+//! operators' API. Nothing acts without such a form, which counts once.
+
+use http::{Method, StatusCode};
+use maud::{Markup, html};
+use serde_json::Value;
+
+use super::form::{FieldError, Input, Typed, body};
+use super::layout::{Page, render};
+use super::sign_in::redirect;
+use super::view::{self, Cell};
+use super::visit::{Refused, Visit, fill, segment};
+use crate::http::html::components::{Tone, note, toast};
+use crate::http::reply::Reply;
+use crate::platform::error::Result;
+
+/// Longest answer that is shown, in bytes.
+const ANSWER_BYTES_MAX: usize = 64 * 1024;
+
+/// The method of an action's call.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Verb {
+    Post,
+    Put,
+    Patch,
+    Delete,
+}
+
+impl Verb {
+    pub(super) const fn method(self) -> Method {
+        match self {
+            Self::Post => Method::POST,
+            Self::Put => Method::PUT,
+            Self::Patch => Method::PATCH,
+            Self::Delete => Method::DELETE,
+        }
+    }
+}
+
+/// An action of a subject.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Action {
+    /// The last segment of its page's path.
+    pub(super) name: &'static str,
+    /// Its button.
+    pub(super) label: &'static str,
+    /// What it does, and whom it reaches.
+    pub(super) effect: &'static str,
+    pub(super) verb: Verb,
+    /// The call's path, as the table of endpoints has it. The page's ids fill it.
+    pub(super) call: &'static str,
+    pub(super) inputs: &'static [Input],
+    /// Members that the call always has.
+    pub(super) fixed: &'static [(&'static str, &'static str)],
+    pub(super) is_destructive: bool,
+    /// Values of the subject's `status` in which it is offered; any, if there are none.
+    pub(super) when: &'static [&'static str],
+    /// `buy` or `sell`, if it is offered for orders of that side alone.
+    pub(super) side: &'static str,
+    /// `true` if the call's answer is shown, such as a secret that is shown only once.
+    pub(super) shows_answer: bool,
+}
+
+impl Action {
+    /// A change without a form field.
+    pub(super) const fn new(
+        (name, label): (&'static str, &'static str),
+        (verb, call): (Verb, &'static str),
+        effect: &'static str,
+    ) -> Self {
+        Self {
+            name,
+            label,
+            effect,
+            verb,
+            call,
+            inputs: &[],
+            fixed: &[],
+            is_destructive: false,
+            when: &[],
+            side: "",
+            shows_answer: false,
+        }
+    }
+
+    /// The same with fields.
+    pub(super) const fn with(self, inputs: &'static [Input]) -> Self {
+        Self { inputs, ..self }
+    }
+
+    /// The same with members that are always sent.
+    pub(super) const fn fixed(self, fixed: &'static [(&'static str, &'static str)]) -> Self {
+        Self { fixed, ..self }
+    }
+
+    /// The same, marked as one that cannot be taken back.
+    pub(super) const fn destructive(self) -> Self {
+        Self { is_destructive: true, ..self }
+    }
+
+    /// The same, offered only while the subject is in one of these states.
+    pub(super) const fn when(self, when: &'static [&'static str]) -> Self {
+        Self { when, ..self }
+    }
+
+    /// The same, offered for orders of this side alone.
+    pub(super) const fn of_side(self, side: &'static str) -> Self {
+        Self { side, ..self }
+    }
+
+    fn is_offered(&self, visit: &Visit<'_>, subject: &Value) -> bool {
+        let status = view::text(subject, "/status");
+        let fits = self.when.is_empty() || self.when.contains(&&*status);
+        let is_side = self.side.is_empty() || view::text(subject, "/side") == self.side;
+        fits && is_side && visit.may(&self.verb.method(), self.call)
+    }
+
+    /// The same, whose answer is shown.
+    pub(super) const fn answering(self) -> Self {
+        Self { shows_answer: true, ..self }
+    }
+}
+
+/// A kind of thing that has a page and actions.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Subject {
+    /// A word for it.
+    pub(super) name: &'static str,
+    /// The entry in the navigation.
+    pub(super) section: &'static str,
+    /// The page's path, with `{ids}`.
+    pub(super) page: &'static str,
+    /// The call that reads it; empty if there is nothing to read.
+    pub(super) read: &'static str,
+    /// The numbers and names that an action's page shows.
+    pub(super) facts: &'static [(&'static str, Cell)],
+    pub(super) actions: &'static [Action],
+}
+
+impl Subject {
+    /// The action of this name that the operator may do.
+    fn action(&self, name: &str) -> Option<&'static Action> {
+        self.actions.iter().find(|action| action.name == name)
+    }
+
+    /// The path of its page.
+    pub(super) fn path(&self, ids: &[String]) -> String {
+        fill(self.page, ids)
+    }
+
+    /// Links to the actions that the operator may do with a subject in this state.
+    pub(super) fn actions(&self, visit: &Visit<'_>, ids: &[String], read: &Value) -> Markup {
+        let permitted = self.actions.iter().filter(|action| action.is_offered(visit, read));
+        let permitted: Vec<_> = permitted.collect();
+        let path = self.path(ids);
+        html! {
+            @if !permitted.is_empty() {
+                nav.row aria-label="Actions" {
+                    @for action in permitted {
+                        a.action href={ (path) "/" (action.name) } { (action.label) }
+                    }
+                }
+            }
+        }
+    }
+
+    async fn read(&self, visit: &Visit<'_>, ids: &[String]) -> Result<Value, Refused> {
+        if self.read.is_empty() { Ok(Value::Null) } else { visit.get(&fill(self.read, ids)).await }
+    }
+}
+
+/// The result of an action on the page that it led to.
+pub(super) fn outcome(query: &Typed, actions: &[Action]) -> Markup {
+    let done = actions.iter().find(|action| action.name == query.get("done"));
+    let waits = query.get("waits");
+    html! {
+        @if let Some(action) = done { (toast(Tone::Good, &format!("Done: {}.", action.label))) }
+        @if !waits.is_empty() {
+            (note(Tone::Warning, &html! {
+                p {
+                    "Another operator must agree first. "
+                    a href="/console/approvals" { "The call waits among the approvals" }
+                    "; once it is granted, do the same again, or carry it out from there."
+                }
+            }))
+        }
+    }
+}
+
+/// A form as it was sent, or as it is shown at first.
+struct Attempt<'a> {
+    subject: &'a Subject,
+    action: &'static Action,
+    ids: &'a [String],
+    typed: Typed,
+}
+
+/// Shows the form of an action.
+///
+/// # Errors
+/// Without entropy.
+pub(super) async fn show(
+    visit: &Visit<'_>,
+    subject: &Subject,
+    (ids, name): (&[String], &str),
+    query: &Typed,
+) -> Result<Reply> {
+    let (action, read) = match find(visit, subject, (ids, name)).await {
+        Ok(found) => found,
+        Err(refused) => return render(visit, &Page::refused(&refused)),
+    };
+    let mut typed = query.clone();
+    typed.fill(action.inputs, &read);
+    let attempt = Attempt { subject, action, ids, typed };
+    attempt.render(visit, &read, (StatusCode::OK, None, &[]))
+}
+
+async fn find(
+    visit: &Visit<'_>,
+    subject: &Subject,
+    (ids, name): (&[String], &str),
+) -> Result<(&'static Action, Value), Refused> {
+    let action = subject.action(name).ok_or_else(Refused::nothing)?;
+    if !visit.may(&action.verb.method(), action.call) {
+        let reason = format!("“{}” is not for your role.", action.label);
+        return Err(Refused { status: StatusCode::FORBIDDEN, reason });
+    }
+    Ok((action, subject.read(visit, ids).await?))
+}
+
+/// Does an action.
+///
+/// # Errors
+/// When the database cannot be used.
+pub(super) async fn submit(
+    visit: &Visit<'_>,
+    subject: &Subject,
+    (ids, name): (&[String], &str),
+    typed: Typed,
+) -> Result<Reply> {
+    let (action, read) = match find(visit, subject, (ids, name)).await {
+        Ok(found) => found,
+        Err(refused) => return render(visit, &Page::refused(&refused)),
+    };
+    let mut attempt = Attempt { subject, action, ids, typed };
+    let Some(nonce) = visit.session.nonce(attempt.typed.get("csrfToken")) else {
+        let reason = "This form is of an earlier sign-in, or not of this page: nothing was done. \
+                      What you typed is still here; check it and send it again.";
+        return attempt.render(visit, &read, (StatusCode::FORBIDDEN, Some(reason), &[]));
+    };
+    let nonce = nonce.to_owned();
+    let body = match body((action.inputs, action.fixed), &attempt.typed, &read) {
+        Ok(body) => body,
+        Err(errors) => {
+            attempt.typed.renew(action.inputs, &read);
+            let status = StatusCode::UNPROCESSABLE_ENTITY;
+            return attempt.render(visit, &read, (status, None, &errors));
+        }
+    };
+    if !visit.session.use_form(visit.core, &nonce).await? {
+        let reason = "This form was sent before, and counts once. Look at the page of what it is \
+                      about before you send it again.";
+        return attempt.render(visit, &read, (StatusCode::CONFLICT, Some(reason), &[]));
+    }
+    let reply = visit.call(action.verb.method(), &fill(action.call, ids), Some(&body)).await;
+    match Refused::of(&reply) {
+        Some(refused) => {
+            let (at_field, above) = attempt.place(refused.reason);
+            let refusal = (refused.status, above.as_deref(), &at_field[..]);
+            attempt.render(visit, &read, refusal)
+        }
+        None => attempt.succeed(visit, &reply),
+    }
+}
+
+impl Attempt<'_> {
+    /// A refusal's reason at the field that it names, or above the form.
+    fn place(&self, reason: String) -> (Vec<FieldError>, Option<String>) {
+        let named = reason.split([':', '.']).next().unwrap_or_default();
+        let input =
+            self.action.inputs.iter().find(|input| {
+                input.member == named || input.member.split('.').next() == Some(named)
+            });
+        match input {
+            Some(input) => (vec![(input.member, reason)], None),
+            None => (Vec::new(), Some(reason)),
+        }
+    }
+
+    fn succeed(&self, visit: &Visit<'_>, reply: &Reply) -> Result<Reply> {
+        let page = self.subject.path(self.ids);
+        let answer: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+        if reply.status == StatusCode::ACCEPTED {
+            let approval = segment(answer["approval"].as_str().unwrap_or_default());
+            return Ok(redirect(&format!("{page}?waits={approval}")));
+        }
+        if !self.action.shows_answer {
+            return Ok(redirect(&format!("{page}?done={}", self.action.name)));
+        }
+        let body = html! {
+            (toast(Tone::Good, &format!("Done: {}.", self.action.label)))
+            (answered(&answer))
+            p { a.button href=(page) { "Go on" } }
+        };
+        render(visit, &Page::new(self.action.label, self.subject.section, body))
+    }
+
+    /// The page of the form, with a token of its own, what was typed, and what is wrong with it.
+    fn render(
+        &self,
+        visit: &Visit<'_>,
+        subject: &Value,
+        (status, above, errors): (StatusCode, Option<&str>, &[FieldError]),
+    ) -> Result<Reply> {
+        let Self { action, typed, .. } = self;
+        let csrf_token = visit.session.form_token(visit.core)?;
+        let page = self.subject.path(self.ids);
+        let listed: Vec<_> = errors.iter().map(|(name, text)| (*name, text.as_str())).collect();
+        let class = if action.is_destructive { "danger" } else { "main" };
+        let body = html! {
+            @if let Some(above) = above { (toast(Tone::Bad, above)) }
+            @if !listed.is_empty() {
+                div.errors role="alert" tabindex="-1" {
+                    h2 { "Please correct this" }
+                    ul {
+                        @for (name, text) in &listed { li { a href={ "#field-" (name) } { (text) } } }
+                    }
+                }
+            }
+            p { (action.effect) }
+            (view::facts(subject, self.subject.facts))
+            form method="post" action={ (page) "/" (action.name) } novalidate {
+                input type="hidden" name="csrfToken" value=(csrf_token);
+                (typed.hidden())
+                @for input in action.inputs {
+                    @let error = listed.iter().find(|(name, _)| *name == input.member);
+                    (input.show(typed, error.map(|(_, text)| *text)))
+                }
+                div.row {
+                    button class=(class) { (action.label) }
+                    a href=(page) { "Back without doing it" }
+                }
+            }
+        };
+        let title = format!("{}: {} {}", action.label, self.subject.name, self.ids.join(" "));
+        let page = Page { status, ..Page::new(title, self.subject.section, body) };
+        render(visit, &page)
+    }
+}
+
+/// An answer's members, for somebody to copy.
+pub(super) fn answered(answer: &Value) -> Markup {
+    let text = format!("{answer:#}");
+    html! {
+        @match answer.as_object() {
+            Some(members) if members.values().all(|value| !value.is_object() && !value.is_array()) => {
+                p.hint { "What is shown here once is shown nowhere else." }
+                dl {
+                    @for (name, value) in members {
+                        dt { (name) } dd { code { (view::plain(value)) } }
+                    }
+                }
+            }
+            _ => pre tabindex="0" { (text.get(..ANSWER_BYTES_MAX).unwrap_or(&text)) }
+        }
+    }
+}

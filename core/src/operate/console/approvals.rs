@@ -1,0 +1,176 @@
+//! Approvals: calls that need a second person.
+
+use http::{Method, StatusCode};
+use maud::{Markup, html};
+use serde_json::Value;
+
+use super::action::{Action, Subject, Verb, answered, outcome};
+use super::form::Typed;
+use super::layout::{Page, render};
+use super::view::{Cell, facts, state, text};
+use super::visit::{Refused, Visit};
+use crate::http::html::components::{Tone, empty_state, toast};
+use crate::http::reply::Reply;
+use crate::platform::error::Result;
+
+const SECTION: &str = "/console/approvals";
+
+/// One approval.
+pub(super) const APPROVAL: Subject = Subject {
+    name: "approval",
+    section: SECTION,
+    page: "/console/approvals/{id}",
+    read: "",
+    facts: &[],
+    actions: &[
+        Action::new(
+            ("grant", "Agree"),
+            (Verb::Post, "/admin/v1/approvals/{id}/grant"),
+            "The operator who made the call can carry it out, once, within a day of when it was \
+             made.",
+        ),
+        Action::new(
+            ("refuse", "Refuse"),
+            (Verb::Post, "/admin/v1/approvals/{id}/refuse"),
+            "The call is not carried out.",
+        ),
+    ],
+};
+
+const FACTS: &[(&str, Cell)] = &[
+    ("Asked for by", Cell::Text("/requestedBy")),
+    ("Asked for", Cell::Time("/requestedAt")),
+    ("Ends", Cell::Time("/expiresAt")),
+    ("Decided by", Cell::Text("/decidedBy")),
+    ("Decided", Cell::Time("/decidedAt")),
+];
+
+/// The page of approvals: those that wait first, each with the whole call.
+///
+/// # Errors
+/// The refusal of the call.
+pub(super) async fn show(visit: &Visit<'_>, query: &Typed) -> Result<Page, Refused> {
+    let (approvals, _) = visit.rows("/admin/v1/approvals").await?;
+    let is_open =
+        |approval: &&Value| matches!(approval["state"].as_str(), Some("pending" | "granted"));
+    let (open, ended): (Vec<_>, Vec<_>) = approvals.iter().partition(is_open);
+    let body = html! {
+        (outcome(query, APPROVAL.actions))
+        @if open.is_empty() {
+            (empty_state("Nothing waits", "Calls that need a second person stand here."))
+        }
+        @for approval in open { (shown(visit, approval)) }
+        @if !ended.is_empty() { h2 { "Ended" } }
+        @for approval in ended { (shown(visit, approval)) }
+    };
+    Ok(Page::new("Approvals", SECTION, body))
+}
+
+fn shown(visit: &Visit<'_>, approval: &Value) -> Markup {
+    let (id, is_own) = (text(approval, "/id"), is_own(visit, approval));
+    let is_state = |name: &str| approval["state"] == name;
+    html! {
+        section.panel #(id) {
+            h3 {
+                code { (text(approval, "/method")) " " (text(approval, "/path")) } " "
+                (state(&text(approval, "/state")))
+            }
+            @if !approval["body"].is_null() {
+                pre tabindex="0" { (format!("{:#}", approval["body"])) }
+            }
+            (facts(approval, FACTS))
+            p.row {
+                @if is_state("pending") && !is_own {
+                    a.action href={ (SECTION) "/" (id) "/grant" } { "Agree" }
+                }
+                @if is_state("pending") || is_state("granted") {
+                    a.action href={ (SECTION) "/" (id) "/refuse" } {
+                        @if is_own { "Withdraw" } @else { "Refuse" }
+                    }
+                }
+                @if is_state("granted") && is_own {
+                    a.action href={ (SECTION) "/" (id) "/carry-out" } { "Carry out" }
+                }
+            }
+        }
+    }
+}
+
+fn is_own(visit: &Visit<'_>, approval: &Value) -> bool {
+    approval["requestedBy"].as_str() == Some(visit.session.operator.actor())
+}
+
+/// Shows the form that makes a granted call of this operator's own again, or makes it.
+///
+/// # Errors
+/// When the database cannot be used.
+pub(super) async fn carry_out(visit: &Visit<'_>, id: &str, typed: Option<&Typed>) -> Result<Reply> {
+    let approval = match granted(visit, id).await {
+        Ok(approval) => approval,
+        Err(refused) => return render(visit, &Page::refused(&refused)),
+    };
+    let Some(typed) = typed else { return ask(visit, &approval, (StatusCode::OK, None)) };
+    let Some(nonce) = visit.session.nonce(typed.get("csrfToken")) else {
+        let reason = "This form is of an earlier sign-in, or not of this page: nothing was done.";
+        return ask(visit, &approval, (StatusCode::FORBIDDEN, Some(reason)));
+    };
+    if !visit.session.use_form(visit.core, nonce).await? {
+        let reason = "This form was sent before, and counts once.";
+        return ask(visit, &approval, (StatusCode::CONFLICT, Some(reason)));
+    }
+    let method: Method = text(&approval, "/method").parse().unwrap_or_default();
+    let body = Some(&approval["body"]).filter(|body| !body.is_null());
+    let reply = visit.call(method, &text(&approval, "/path"), body).await;
+    if let Some(refused) = Refused::of(&reply) {
+        return ask(visit, &approval, (refused.status, Some(&refused.reason)));
+    }
+    if reply.status == StatusCode::ACCEPTED {
+        let reason = "The call was not made in the same words, so it waits anew: make it again \
+                      where it was made first.";
+        return ask(visit, &approval, (StatusCode::CONFLICT, Some(reason)));
+    }
+    let body = html! {
+        (toast(Tone::Good, "The call is carried out."))
+        (answered(&serde_json::from_slice(&reply.body).unwrap_or_default()))
+        p { a.button href=(SECTION) { "Go on" } }
+    };
+    render(visit, &Page::new("Carried out", SECTION, body))
+}
+
+fn ask(
+    visit: &Visit<'_>,
+    approval: &Value,
+    (status, above): (StatusCode, Option<&str>),
+) -> Result<Reply> {
+    let csrf_token = visit.session.form_token(visit.core)?;
+    let id = text(approval, "/id");
+    let body = html! {
+        @if let Some(above) = above { (toast(Tone::Bad, above)) }
+        p { "The call is made as it was agreed to:" }
+        p { code { (text(approval, "/method")) " " (text(approval, "/path")) } }
+        @if !approval["body"].is_null() {
+            pre tabindex="0" { (format!("{:#}", approval["body"])) }
+        }
+        (facts(approval, FACTS))
+        form method="post" action={ (SECTION) "/" (id) "/carry-out" } {
+            input type="hidden" name="csrfToken" value=(csrf_token);
+            div.row {
+                button.main { "Carry out" }
+                a href=(SECTION) { "Back without doing it" }
+            }
+        }
+    };
+    render(visit, &Page { status, ..Page::new("Carry out", SECTION, body) })
+}
+
+/// A granted approval of this operator's own.
+///
+/// # Errors
+/// 404 when there is none; the refusal of the call that lists them.
+async fn granted(visit: &Visit<'_>, id: &str) -> Result<Value, Refused> {
+    let (approvals, _) = visit.rows("/admin/v1/approvals").await?;
+    let found = approvals.into_iter().find(|approval| {
+        approval["id"] == id && approval["state"] == "granted" && is_own(visit, approval)
+    });
+    found.ok_or_else(Refused::nothing)
+}

@@ -1,0 +1,340 @@
+//! Fields of forms, and the bodies of calls that are made of what was typed.
+
+use std::collections::BTreeMap;
+
+use maud::{Markup, html};
+use serde_json::{Map, Number, Value};
+use url::form_urlencoded;
+
+use super::view;
+use crate::http::html::components::{self, field, select};
+
+/// Prefix of the hidden member that keeps what a field showed at first.
+const SHOWN: &str = "shown.";
+/// The choice that says nothing.
+const NO_CHOICE: (&str, &str) = ("", "–");
+
+/// A field of a form, for one member of a call's body.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Input {
+    /// The member; full stops lead into objects, and `.0.` into the only one of a list.
+    pub(super) member: &'static str,
+    pub(super) label: &'static str,
+    pub(super) kind: Kind,
+    pub(super) hint: &'static str,
+    pub(super) required: bool,
+    /// JSON pointer of the value in the subject that the form changes: what stays as it was shown is
+    /// not sent.
+    pub(super) current: Option<&'static str>,
+}
+
+/// The values that a field takes.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
+    Line,
+    Text,
+    /// A decimal number.
+    Decimal,
+    /// A whole number.
+    Integer,
+    /// Values with their labels.
+    Choice(&'static [(&'static str, &'static str)]),
+    YesNo,
+    /// Words with commas or white space between them.
+    Words,
+    /// Names with their values, `name=value` in a line each.
+    Pairs,
+}
+
+impl Input {
+    /// A line that may be left out.
+    pub(super) const fn new(member: &'static str, label: &'static str) -> Self {
+        Self { member, label, kind: Kind::Line, hint: "", required: false, current: None }
+    }
+
+    /// The operator's reason, which must be there.
+    pub(super) const REASON: Self = Self {
+        kind: Kind::Text,
+        hint: "It stands in the audit. 1 to 255 characters.",
+        required: true,
+        ..Self::new("reason", "Reason")
+    };
+
+    /// The same, required.
+    pub(super) const fn required(self) -> Self {
+        Self { required: true, ..self }
+    }
+
+    /// The same with a hint.
+    pub(super) const fn hint(self, hint: &'static str) -> Self {
+        Self { hint, ..self }
+    }
+
+    /// The same of another kind.
+    pub(super) const fn kind(self, kind: Kind) -> Self {
+        Self { kind, ..self }
+    }
+
+    /// The same for a value that the subject has.
+    pub(super) const fn of(self, current: &'static str) -> Self {
+        Self { current: Some(current), ..self }
+    }
+
+    /// The markup, with what was typed.
+    pub(super) fn show(&self, typed: &Typed, error: Option<&str>) -> Markup {
+        let value = typed.get(self.member);
+        let kind = match self.kind {
+            Kind::Choice(options) => return self.choice(options, value, error),
+            Kind::YesNo => return self.choice(&[("yes", "Yes"), ("no", "No")], value, error),
+            Kind::Text | Kind::Pairs => "textarea",
+            Kind::Line | Kind::Decimal | Kind::Integer | Kind::Words => "text",
+        };
+        field(&components::Field {
+            name: self.member,
+            label: self.label,
+            kind,
+            value,
+            hint: Some(self.hint).filter(|hint| !hint.is_empty()),
+            error,
+            required: self.required,
+            autocomplete: "off",
+        })
+    }
+
+    fn choice(
+        &self,
+        options: &[(&'static str, &'static str)],
+        value: &str,
+        error: Option<&str>,
+    ) -> Markup {
+        let none = Some(NO_CHOICE).filter(|_| !self.required);
+        let options: Vec<_> = none.into_iter().chain(options.iter().copied()).collect();
+        html! {
+            (select(self.member, self.label, value, &options))
+            @if !self.hint.is_empty() { span.hint { (self.hint) } }
+            @if let Some(error) = error { span.field-error { (error) } }
+        }
+    }
+
+    /// The value of the member.
+    fn value(&self, text: &str) -> Result<Value, &'static str> {
+        Ok(match self.kind {
+            Kind::Line | Kind::Text | Kind::Choice(_) => text.into(),
+            Kind::YesNo => (text == "yes").into(),
+            Kind::Decimal => Value::Number(decimal(text).ok_or("a number such as 12.50")?),
+            Kind::Integer => {
+                let number: i64 = text.parse().map_err(|_| "a whole number")?;
+                number.into()
+            }
+            Kind::Words => {
+                let words = text.split(|c: char| c == ',' || c.is_whitespace());
+                let words = words.filter(|word| !word.is_empty()).map(Value::from);
+                Value::Array(words.collect())
+            }
+            Kind::Pairs => {
+                let lines = text.lines().filter(|line| !line.trim().is_empty());
+                let pairs = lines.map(|line| {
+                    let (name, value) = line.split_once('=').ok_or("name=value in each line")?;
+                    Ok((name.trim().to_owned(), value.trim().into()))
+                });
+                Value::Object(pairs.collect::<Result<_, &'static str>>()?)
+            }
+        })
+    }
+}
+
+/// A decimal number as JSON has it, digit by digit.
+fn decimal(text: &str) -> Option<Number> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    plain.then(|| text.parse().ok()).flatten()
+}
+
+/// Names and values of a form, as a browser sent them or as they are shown at first.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Typed(BTreeMap<String, String>);
+
+impl Typed {
+    /// Reads a form or a query; of several values of one name the last counts.
+    pub(super) fn read(text: &[u8]) -> Self {
+        Self(form_urlencoded::parse(text).into_owned().collect())
+    }
+
+    /// A value; empty if it was not sent.
+    pub(super) fn get(&self, name: &str) -> &str {
+        self.0.get(name).map_or("", String::as_str)
+    }
+
+    /// Sets a value.
+    pub(super) fn set(&mut self, name: &str, value: String) {
+        self.0.insert(name.to_owned(), value);
+    }
+
+    /// Fills the fields of a change with what the subject has.
+    pub(super) fn fill(&mut self, inputs: &[Input], subject: &Value) {
+        for input in inputs {
+            if let Some(pointer) = input.current {
+                let value = view::text(subject, pointer);
+                self.set(&format!("{SHOWN}{}", input.member), value.clone());
+                self.set(input.member, value);
+            }
+        }
+    }
+
+    /// The hidden members that keep what the fields showed at first.
+    pub(super) fn hidden(&self) -> Markup {
+        html! {
+            @for (name, value) in self.0.iter().filter(|(name, _)| name.starts_with(SHOWN)) {
+                input type="hidden" name=(name) value=(value);
+            }
+        }
+    }
+
+    /// What the fields showed becomes what the subject has now.
+    pub(super) fn renew(&mut self, inputs: &[Input], subject: &Value) {
+        for input in inputs {
+            if let Some(pointer) = input.current {
+                self.set(&format!("{SHOWN}{}", input.member), view::text(subject, pointer));
+            }
+        }
+    }
+}
+
+/// An error at a field.
+pub(super) type FieldError = (&'static str, String);
+
+/// The body of a call: the fixed members, and what was typed. A field of a change that is as it was
+/// shown is left out; one that somebody else has changed since is an error.
+///
+/// # Errors
+/// Every field that is not as it must be.
+pub(super) fn body(
+    (inputs, fixed): (&[Input], &[(&str, &str)]),
+    typed: &Typed,
+    subject: &Value,
+) -> Result<Value, Vec<FieldError>> {
+    let (mut body, mut errors) = (Map::new(), Vec::new());
+    for (member, value) in fixed {
+        let value = match *value {
+            "true" => Value::Bool(true),
+            "false" => Value::Bool(false),
+            text => text.into(),
+        };
+        put(&mut body, member, value);
+    }
+    for input in inputs {
+        let text = typed.get(input.member).trim().replace("\r\n", "\n");
+        let shown = typed.get(&format!("{SHOWN}{}", input.member));
+        if input.required && text.is_empty() {
+            errors.push((input.member, format!("{} is missing", input.label)));
+            continue;
+        }
+        let Some(pointer) = input.current else {
+            if !text.is_empty() {
+                match input.value(&text) {
+                    Ok(value) => put(&mut body, input.member, value),
+                    Err(wanted) => {
+                        errors.push((input.member, format!("{}: {wanted}", input.label)))
+                    }
+                }
+            }
+            continue;
+        };
+        if text == shown {
+            continue;
+        }
+        let now = view::text(subject, pointer);
+        if now != shown {
+            let now = if now.is_empty() { "nothing" } else { &now };
+            errors.push((input.member, format!("{} has become {now} meanwhile", input.label)));
+            continue;
+        }
+        let is_list = matches!(input.kind, Kind::Words | Kind::Pairs);
+        let value = if text.is_empty() && !is_list { Ok(Value::Null) } else { input.value(&text) };
+        match value {
+            Ok(value) => put(&mut body, input.member, value),
+            Err(wanted) => errors.push((input.member, format!("{}: {wanted}", input.label))),
+        }
+    }
+    if errors.is_empty() { Ok(Value::Object(body)) } else { Err(errors) }
+}
+
+/// Sets a member; full stops lead into objects, and `.0.` into the only one of a list.
+fn put(body: &mut Map<String, Value>, member: &str, value: Value) {
+    let Some((outer, inner)) = member.split_once('.') else {
+        body.insert(member.to_owned(), value);
+        return;
+    };
+    let object = || Value::Object(Map::new());
+    let (held, inner) = match inner.strip_prefix("0.") {
+        Some(inner) => {
+            let list = body.entry(outer).or_insert_with(|| Value::Array(vec![object()]));
+            (list.get_mut(0), inner)
+        }
+        None => (Some(body.entry(outer).or_insert_with(object)), inner),
+    };
+    if let Some(Value::Object(held)) = held {
+        put(held, inner, value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const INPUTS: &[Input] = &[
+        Input::new("amount", "Amount").kind(Kind::Decimal),
+        Input::new("checks.identity", "Identity"),
+        Input::new("name", "Name").of("/name"),
+        Input::new("cap", "Cap").kind(Kind::Decimal).of("/cap"),
+        Input::new("countries", "Countries").kind(Kind::Words).of("/countries"),
+    ];
+
+    fn made(text: &str, subject: &Value) -> Result<Value, Vec<FieldError>> {
+        body(
+            (INPUTS, &[("event", "hold"), ("deleted", "true")]),
+            &Typed::read(text.as_bytes()),
+            subject,
+        )
+    }
+
+    #[test]
+    fn a_body_has_what_was_typed_digit_by_digit() {
+        let body = made("amount=12.50&checks.identity=verified", &json!({})).unwrap();
+        let text =
+            r#"{"event":"hold","deleted":true,"amount":12.50,"checks":{"identity":"verified"}}"#;
+        let wanted: Value = serde_json::from_str(text).unwrap();
+        assert_eq!((&body, body["amount"].to_string()), (&wanted, "12.50".to_owned()));
+        for wrong in ["1e9", "x", "1,5", "NaN", "--1", "."] {
+            let errors = made(&format!("amount={wrong}"), &json!({})).unwrap_err();
+            assert_eq!(errors[0].0, "amount", "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_member_may_be_in_a_list() {
+        let inputs =
+            &[Input::new("documents.0.type", "Type"), Input::new("documents.0.side", "Side")];
+        let typed = Typed::read(b"documents.0.type=passport&documents.0.side=front");
+        let body = body((inputs, &[]), &typed, &Value::Null).unwrap();
+        assert_eq!(body, json!({"documents": [{"type": "passport", "side": "front"}]}));
+    }
+
+    #[test]
+    fn a_change_sends_what_differs_and_overwrites_nobody() {
+        let partner = json!({"name": "Acme", "cap": 3, "countries": ["NL"]});
+        let mut typed = Typed::default();
+        typed.fill(INPUTS, &partner);
+        typed.set("name", "Acme Wallets".to_owned());
+        typed.set("cap", String::new());
+        typed.set("countries", "NL, DE\nBE".to_owned());
+        let body = body((INPUTS, &[]), &typed, &partner).unwrap();
+        let wanted = json!({"name": "Acme Wallets", "cap": null, "countries": ["NL", "DE", "BE"]});
+        assert_eq!(body, wanted);
+        let renamed = json!({"name": "Acme Pay", "cap": 3, "countries": ["NL"]});
+        let errors = super::body((INPUTS, &[]), &typed, &renamed).unwrap_err();
+        assert_eq!(errors, [("name", "Name has become Acme Pay meanwhile".to_owned())]);
+    }
+}

@@ -1,0 +1,91 @@
+//! The frame of the console: the pages that the operator's roles lead to, and who is signed in.
+
+use http::{Method, StatusCode};
+use maud::{Markup, html};
+
+use super::visit::{Refused, Visit};
+use crate::http::html::components::{Tone, toast};
+use crate::http::html::shell::Shell;
+use crate::http::reply::Reply;
+use crate::platform::error::Result;
+
+const NAME: &str = "Rampart console";
+
+/// A page, before its frame.
+#[derive(Debug)]
+pub(super) struct Page {
+    pub(super) status: StatusCode,
+    pub(super) title: String,
+    /// Path of the entry in the navigation that it belongs to.
+    pub(super) section: &'static str,
+    pub(super) body: Markup,
+}
+
+impl Page {
+    /// A page that shows what was asked for.
+    pub(super) fn new(title: impl Into<String>, section: &'static str, body: Markup) -> Self {
+        Self { status: StatusCode::OK, title: title.into(), section, body }
+    }
+
+    /// The page of a refusal.
+    pub(super) fn refused(refused: &Refused) -> Self {
+        let title = match refused.status {
+            StatusCode::NOT_FOUND => "Not found",
+            StatusCode::FORBIDDEN => "Not for your role",
+            StatusCode::CONFLICT => "Not possible now",
+            status if status.is_server_error() => "This does not work at the moment",
+            _ => "Not understood",
+        };
+        let body = html! {
+            (toast(Tone::Bad, &refused.reason))
+            p { a href="/console" { "To the overview" } }
+        };
+        Self { status: refused.status, title: title.to_owned(), section: "", body }
+    }
+}
+
+/// Entries of the navigation: path, label, and the call that the page shows.
+const ENTRIES: &[(&str, &str, &str)] = &[
+    ("/console", "Overview", "/admin/v1/overview"),
+    ("/console/orders", "Orders", "/admin/v1/orders"),
+    ("/console/reviews", "Review queue", "/admin/v1/reviews"),
+    ("/console/payments", "Payments", "/admin/v1/payments"),
+    ("/console/users", "Users", "/admin/v1/users"),
+    ("/console/partners", "Partners", "/admin/v1/partners"),
+    ("/console/market", "Market", "/admin/v1/prices"),
+    ("/console/ledger", "Ledger", "/admin/v1/ledger/balances"),
+    ("/console/deliveries", "Deliveries", "/admin/v1/deliveries"),
+    ("/console/connectors", "Connectors", "/admin/v1/connectors"),
+    ("/console/approvals", "Approvals", "/admin/v1/approvals"),
+    ("/console/operators", "Operators", "/admin/v1/operators"),
+    ("/console/audit", "Audit", "/admin/v1/audit"),
+];
+
+/// The page inside the frame.
+///
+/// # Errors
+/// Without entropy.
+pub(super) fn render(visit: &Visit<'_>, page: &Page) -> Result<Reply> {
+    let permitted = ENTRIES.iter().filter(|(_, _, call)| visit.may(&Method::GET, call));
+    let navigation: Vec<_> = permitted.map(|(path, label, _)| (*path, *label)).collect();
+    let operator = &visit.session.operator;
+    let roles: Vec<_> = operator.roles().iter().map(|role| role.as_str()).collect();
+    let csrf_token = visit.session.form_token(visit.core)?;
+    let account = html! {
+        div.row {
+            span.hint title=(roles.join(", ")) { (operator.actor()) }
+            form method="post" action="/console/sign-out" {
+                input type="hidden" name="csrfToken" value=(csrf_token);
+                button.small { "Sign out" }
+            }
+        }
+    };
+    let shell = Shell { name: NAME, navigation: &navigation, current: page.section, account };
+    Ok(shell.render(page.status, &page.title, &page.body))
+}
+
+/// A page for somebody who is not signed in.
+pub(super) fn render_signed_out(status: StatusCode, title: &str, body: &Markup) -> Reply {
+    let shell = Shell { name: NAME, navigation: &[], current: "", account: html! {} };
+    shell.render(status, title, body)
+}

@@ -1,0 +1,180 @@
+//! Lists: a search with its criteria in the URL, page after page, and the same as a file.
+
+mod file;
+
+use http::Method;
+use maud::{Markup, html};
+use serde_json::Value;
+use url::form_urlencoded;
+
+use self::file::as_file;
+use super::form::{Input, Typed};
+use super::layout::Page;
+use super::view::{Cell, rows_of, text};
+use super::visit::{Refused, Visit};
+use crate::http::html::components::{Column, Tone, empty_state, table, toast};
+use crate::http::reply::Reply;
+
+/// Rows of a page.
+const PAGE_ROWS: usize = 50;
+/// Rows of a page of a call that takes no `limit`.
+const UNLIMITED_ROWS: usize = 1_000;
+/// Parameter that asks for a file.
+const FORMAT: &str = "format";
+
+/// A list of the operators' API.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct List {
+    pub(super) title: &'static str,
+    /// The entry in the navigation.
+    pub(super) section: &'static str,
+    /// The page's path.
+    pub(super) page: &'static str,
+    /// The call.
+    pub(super) call: &'static str,
+    pub(super) criteria: &'static [Input],
+    pub(super) columns: &'static [(&'static str, Cell)],
+    /// The parameter that continues the list and the member whose last value it takes; none for a
+    /// list that has one page, or whose `Link` says it.
+    pub(super) cursor: Option<(&'static str, &'static str)>,
+    /// `true` if the call takes `limit`.
+    pub(super) is_limited: bool,
+    /// What an empty list means.
+    pub(super) empty: &'static str,
+}
+
+impl List {
+    /// The query of the call: the criteria that were given, and where the page begins.
+    fn query(&self, typed: &Typed, rows: usize) -> String {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        let paged = ["after", "before"];
+        let names = self.criteria.iter().map(|input| input.member).chain(paged);
+        for name in names {
+            let value = typed.get(name).trim();
+            if !value.is_empty() {
+                query.append_pair(name, value);
+            }
+        }
+        if self.is_limited {
+            query.append_pair("limit", &rows.to_string());
+        }
+        query.finish()
+    }
+
+    /// The query of the page behind these rows, if there may be one.
+    fn next(
+        &self,
+        rows: &[Value],
+        link: Option<String>,
+        query: &str,
+        full: usize,
+    ) -> Option<String> {
+        let Some((parameter, member)) = self.cursor else { return link };
+        let last = rows.last().filter(|_| rows.len() >= full)?;
+        let pairs = form_urlencoded::parse(query.as_bytes());
+        let mut next = form_urlencoded::Serializer::new(String::new());
+        next.extend_pairs(pairs.filter(|(name, _)| name != parameter));
+        next.append_pair(parameter, &text(last, member));
+        Some(next.finish())
+    }
+
+    /// The rows that the criteria ask for, and the query of the next page.
+    ///
+    /// # Errors
+    /// The refusal of the call.
+    pub(super) async fn rows(
+        &self,
+        visit: &Visit<'_>,
+        typed: &Typed,
+        most: usize,
+    ) -> Result<(Vec<Value>, Option<String>), Refused> {
+        let query = self.query(typed, most);
+        let url =
+            if query.is_empty() { self.call.to_owned() } else { format!("{}?{query}", self.call) };
+        let (rows, link) = visit.rows(&url).await?;
+        let full = if self.is_limited { most } else { UNLIMITED_ROWS };
+        let next = self.next(&rows, link, &query, full);
+        Ok((rows, next))
+    }
+
+    /// The page, with `above` over the criteria. A wrong criterion keeps what was typed.
+    ///
+    /// # Errors
+    /// The refusal of the call, but for one of a criterion.
+    pub(super) async fn show(
+        &self,
+        visit: &Visit<'_>,
+        typed: &Typed,
+        above: &Markup,
+    ) -> Result<Page, Refused> {
+        let (rows, next, refused) = match self.rows(visit, typed, PAGE_ROWS).await {
+            Ok((rows, next)) => (rows, next, None),
+            Err(refused) if refused.status == http::StatusCode::UNPROCESSABLE_ENTITY => {
+                (Vec::new(), None, Some(refused))
+            }
+            Err(refused) => return Err(refused),
+        };
+        let body = html! {
+            (above)
+            @if let Some(refused) = &refused { (toast(Tone::Bad, &refused.reason)) }
+            @if !self.criteria.is_empty() { (self.filter(typed)) }
+            @if refused.is_none() { (self.table(&rows)) }
+            (self.links(typed, next.as_deref(), rows.is_empty()))
+        };
+        let page = Page::new(self.title, self.section, body);
+        Ok(match refused {
+            Some(refused) => Page { status: refused.status, ..page },
+            None => page,
+        })
+    }
+
+    fn filter(&self, typed: &Typed) -> Markup {
+        html! {
+            form.filter method="get" action=(self.page) {
+                @for input in self.criteria { (input.show(typed, None)) }
+                button { "Search" }
+            }
+        }
+    }
+
+    /// The rows as a table.
+    pub(super) fn table(&self, rows: &[Value]) -> Markup {
+        let columns: Vec<_> = self.columns.iter().map(column).collect();
+        html! {
+            @if rows.is_empty() { (empty_state("Nothing here", self.empty)) }
+            @else { (table(self.title, &columns, &rows_of(rows, self.columns))) }
+        }
+    }
+
+    fn links(&self, typed: &Typed, next: Option<&str>, is_empty: bool) -> Markup {
+        let query = self.query(typed, PAGE_ROWS);
+        html! {
+            p.row {
+                @if let Some(next) = next { a.button href={ (self.page) "?" (next) } { "Next page" } }
+                @if !is_empty {
+                    a href={ (self.page) "?" (query) "&" (FORMAT) "=csv" } { "As a file (CSV)" }
+                }
+            }
+        }
+    }
+
+    /// The list as a file, if the query asks for one.
+    ///
+    /// # Errors
+    /// The refusal of the call.
+    pub(super) async fn file(
+        &self,
+        visit: &Visit<'_>,
+        typed: &Typed,
+    ) -> Result<Option<Reply>, Refused> {
+        if typed.get(FORMAT) != "csv" || !visit.may(&Method::GET, self.call) {
+            return Ok(None);
+        }
+        as_file(self, visit, typed).await.map(Some)
+    }
+}
+
+/// The head of a column.
+pub(super) fn column<'a>((name, cell): &'a (&'a str, Cell)) -> Column<'a> {
+    if cell.is_amount() { Column::Amount(name) } else { Column::Text(name) }
+}

@@ -1,0 +1,313 @@
+//! Lists whose rows have at most a few actions: deliveries, connectors, operators, audit, ledger, market.
+
+use super::action::{Action, Subject, Verb};
+use super::form::{Input, Kind};
+use super::list::List;
+use super::view::Cell;
+
+const ROLES_HINT: &str = "viewer, support, compliance, treasury, platform, owner";
+const SIDE_STATUS: Kind = Kind::Choice(&[
+    ("enabled", "enabled"),
+    ("maintenance", "maintenance"),
+    ("disabled", "disabled"),
+]);
+
+/// Deliveries of webhooks and callbacks.
+pub(super) const DELIVERIES: List = List {
+    title: "Deliveries",
+    section: "/console/deliveries",
+    page: "/console/deliveries",
+    call: "/admin/v1/deliveries",
+    criteria: &[
+        Input::new("state", "State").kind(Kind::Choice(&[
+            ("pending", "pending"),
+            ("delivered", "delivered"),
+            ("failed", "failed"),
+            ("disabled", "disabled"),
+        ])),
+        Input::new("partner", "Partner"),
+        Input::new("order", "Order"),
+    ],
+    columns: DELIVERY_COLUMNS,
+    cursor: Some(("before", "/id")),
+    is_limited: true,
+    empty: "No delivery meets these criteria.",
+};
+const DELIVERY_COLUMNS: &[(&str, Cell)] = &[
+    ("Delivery", Cell::Link("/console/deliveries/", "/id")),
+    ("State", Cell::Badge("/state")),
+    ("Partner", Cell::Text("/partner")),
+    ("Event", Cell::Text("/type")),
+    ("Order", Cell::Link("/console/orders/", "/orderId")),
+    ("Attempts", Cell::Text("/attempts")),
+    ("Last status", Cell::Text("/lastStatus")),
+    ("Last error", Cell::Text("/lastError")),
+    ("Made", Cell::Time("/createdAt")),
+];
+
+/// One delivery.
+pub(super) const DELIVERY: Subject = Subject {
+    name: "delivery",
+    section: "/console/deliveries",
+    page: "/console/deliveries/{id}",
+    read: "",
+    facts: &[],
+    actions: &[Action::new(
+        ("redeliver", "Send again"),
+        (Verb::Post, "/admin/v1/deliveries/{id}/redeliver"),
+        "The event is sent to the same address again, under the same id: a receiver that has it \
+         already knows it by that.",
+    )],
+};
+
+/// Programs that talk to providers.
+pub(super) const CONNECTORS: List = List {
+    title: "Connectors",
+    section: "/console/connectors",
+    page: "/console/connectors",
+    call: "/admin/v1/connectors",
+    criteria: &[],
+    columns: CONNECTOR_COLUMNS,
+    cursor: None,
+    is_limited: false,
+    empty: "rampart connector add makes one.",
+};
+/// A connector's state.
+pub(super) const CONNECTOR_COLUMNS: &[(&str, Cell)] = &[
+    ("Connector", Cell::Text("/name")),
+    ("Last contact", Cell::Time("/lastContactAt")),
+    ("Queue", Cell::Text("/queueLength")),
+    ("Oldest command", Cell::Time("/oldestCommandAt")),
+    ("Failures", Cell::Text("/failures")),
+    ("Capabilities", Cell::Words("/capabilities")),
+    ("Methods", Cell::Words("/methods")),
+    ("Assets", Cell::Words("/assets")),
+];
+
+/// Operators.
+pub(super) const OPERATORS: List = List {
+    title: "Operators",
+    section: "/console/operators",
+    page: "/console/operators",
+    call: "/admin/v1/operators",
+    criteria: &[],
+    columns: &[
+        ("Operator", Cell::Link("/console/operators/", "/name")),
+        ("Roles", Cell::Words("/roles")),
+        ("Disabled", Cell::Text("/disabled")),
+        ("Made by", Cell::Text("/createdBy")),
+        ("Made", Cell::Time("/createdAt")),
+    ],
+    cursor: None,
+    is_limited: false,
+    empty: "Add the first operator.",
+};
+/// What is done without an operator who is there.
+pub(super) const NEW_OPERATOR: Subject = Subject {
+    name: "operator",
+    section: "/console/operators",
+    page: "/console/operators/~",
+    read: "",
+    facts: &[],
+    actions: &[Action::new(
+        ("add", "Add an operator"),
+        (Verb::Post, "/admin/v1/operators"),
+        "A second operator must agree. The token is shown once, on the next page.",
+    )
+    .with(&[
+        Input::new("name", "Name").required(),
+        Input::new("roles", "Roles").kind(Kind::Words).hint(ROLES_HINT).required(),
+    ])
+    .answering()],
+};
+/// One operator.
+pub(super) const OPERATOR: Subject = Subject {
+    name: "operator",
+    section: "/console/operators",
+    page: "/console/operators/{name}",
+    read: "",
+    facts: &[],
+    actions: &[
+        Action::new(
+            ("roles", "Change roles"),
+            (Verb::Patch, "/admin/v1/operators/{name}"),
+            "A second operator must agree. It counts from the next call on.",
+        )
+        .with(&[Input::new("roles", "Roles").kind(Kind::Words).hint(ROLES_HINT).required()]),
+        Action::new(
+            ("disable", "Disable"),
+            (Verb::Patch, "/admin/v1/operators/{name}"),
+            "No token and no session of theirs counts from the next call on.",
+        )
+        .fixed(&[("disabled", "true")])
+        .destructive(),
+        Action::new(
+            ("token", "Issue a token"),
+            (Verb::Post, "/admin/v1/operators/{name}/tokens"),
+            "The token is shown once, on the next page; earlier ones end after the overlap.",
+        )
+        .with(&[
+            Input::new("expiresInSeconds", "Lifetime in seconds")
+                .kind(Kind::Integer)
+                .hint("90 days if left out."),
+            Input::new("overlapSeconds", "Overlap in seconds")
+                .kind(Kind::Integer)
+                .hint("A day if left out."),
+        ])
+        .answering(),
+    ],
+};
+/// A token of an operator.
+pub(super) const TOKEN: Subject = Subject {
+    name: "token",
+    section: "/console/operators",
+    page: "/console/operators/{name}/tokens/{id}",
+    read: "",
+    facts: &[],
+    actions: &[Action::new(
+        ("revoke", "Revoke"),
+        (Verb::Delete, "/admin/v1/operators/{name}/tokens/{id}"),
+        "It is refused from the next call on, and sessions that began with it end.",
+    )
+    .destructive()],
+};
+
+/// The audit.
+pub(super) const AUDIT: List = List {
+    title: "Audit",
+    section: "/console/audit",
+    page: "/console/audit",
+    call: "/admin/v1/audit",
+    criteria: &[
+        Input::new("target", "Target").hint("A partner's slug, an order's number, a user's id")
+    ],
+    columns: &[
+        ("When", Cell::Time("/at")),
+        ("Who", Cell::Text("/actor")),
+        ("What", Cell::Text("/action")),
+        ("Target", Cell::Text("/target")),
+        ("Detail", Cell::Json("/detail")),
+    ],
+    cursor: Some(("before", "/at")),
+    is_limited: true,
+    empty: "Nothing was changed.",
+};
+
+/// Balances of the books.
+pub(super) const BALANCES: List = List {
+    title: "Ledger",
+    section: "/console/ledger",
+    page: "/console/ledger",
+    call: "/admin/v1/ledger/balances",
+    criteria: &[
+        Input::new("partner", "Partner").hint("house for nobody's"),
+        Input::new("currency", "Currency or asset"),
+        Input::new("at", "At (UTC)").hint("Now if left out"),
+    ],
+    columns: &[
+        ("Partner", Cell::Text("/partner")),
+        ("Account", Cell::Text("/kind")),
+        ("Holder", Cell::Text("/holder")),
+        ("Balance", Cell::Money("/balance", "/currency")),
+    ],
+    cursor: None,
+    is_limited: false,
+    empty: "The books are empty.",
+};
+/// Entries of the books.
+pub(super) const ENTRIES: List = List {
+    title: "Entries",
+    section: "/console/ledger",
+    page: "/console/ledger/entries",
+    call: "/admin/v1/ledger/entries",
+    criteria: &[
+        Input::new("partner", "Partner").hint("house for nobody's"),
+        Input::new("order", "Order"),
+        Input::new("from", "From (UTC)"),
+        Input::new("to", "To (UTC)"),
+    ],
+    columns: &[
+        ("Happened", Cell::Time("/occurredAt")),
+        ("Entry", Cell::Text("/kind")),
+        ("Partner", Cell::Text("/partner")),
+        ("Order", Cell::Link("/console/orders/", "/orderId")),
+        ("Payment", Cell::Link("/console/payments/", "/paymentId")),
+        ("Postings", Cell::Postings("/postings")),
+    ],
+    cursor: Some(("after", "/id")),
+    is_limited: true,
+    empty: "No entry meets these criteria.",
+};
+
+/// Pairs with their prices.
+pub(super) const PAIRS: List = List {
+    title: "Market",
+    section: "/console/market",
+    page: "/console/market",
+    call: "/admin/v1/prices",
+    criteria: &[],
+    columns: &[
+        ("Pair", Cell::Link("/console/market/", "/pair")),
+        ("State", Cell::Badge("/status")),
+        ("Price", Cell::Text("/price")),
+        ("Set by hand", Cell::Text("/fixed")),
+        ("Observed", Cell::Time("/observedAt")),
+        ("Sources say instead", Cell::Text("/deviating")),
+        ("Quotes void before", Cell::Time("/quotesValidFrom")),
+    ],
+    cursor: None,
+    is_limited: false,
+    empty: "There is no pair.",
+};
+/// One pair.
+pub(super) const PAIR: Subject = Subject {
+    name: "pair",
+    section: "/console/market",
+    page: "/console/market/{pair}",
+    read: "",
+    facts: &[],
+    actions: &[
+        Action::new(
+            ("price", "Set the price"),
+            (Verb::Put, "/admin/v1/prices/{pair}"),
+            "It confirms one that deviates, and replaces the sources' until it ends. A second \
+             operator must agree.",
+        )
+        .with(&[
+            Input::new("price", "Mid price").kind(Kind::Decimal).required(),
+            Input::new("maxAgeSeconds", "Ends after seconds").kind(Kind::Integer),
+            Input::new("quotesValidFrom", "Void quotes sealed before (UTC)"),
+        ]),
+        Action::new(
+            ("sides", "Open, close, change terms"),
+            (Verb::Patch, "/admin/v1/pairs/{pair}"),
+            "Every edge follows within a second. What is left empty stays.",
+        )
+        .with(&[
+            Input::new("buy.status", "Purchases").kind(SIDE_STATUS),
+            Input::new("sell.status", "Sales").kind(SIDE_STATUS),
+            Input::new("spreadPercentage", "Spread (%)").kind(Kind::Decimal),
+            Input::new("networkFee", "Network fee").kind(Kind::Decimal),
+        ]),
+    ],
+};
+/// One payment method.
+pub(super) const METHOD: Subject = Subject {
+    name: "payment method",
+    section: "/console/market",
+    page: "/console/methods/{code}",
+    read: "",
+    facts: &[],
+    actions: &[Action::new(
+        ("change", "Change a payment method"),
+        (Verb::Patch, "/admin/v1/payment-methods/{code}"),
+        "Every edge follows within a second. What is left empty stays.",
+    )
+    .with(&[
+        Input::new("enabled", "Enabled").kind(Kind::YesNo),
+        Input::new("label", "Label"),
+        Input::new("limit", "Largest amount").kind(Kind::Decimal),
+        Input::new("fees.fixed", "Fixed fee").kind(Kind::Decimal),
+        Input::new("fees.percentage", "Fee (%)").kind(Kind::Decimal),
+    ])],
+};

@@ -1,0 +1,86 @@
+//! The overview: what is open, what waits for somebody, and what is wrong.
+
+mod chart;
+
+use http::Method;
+use maud::{Markup, html};
+use serde_json::Value;
+
+use self::chart::orders_by_hour;
+use super::layout::Page;
+use super::lists::{CONNECTOR_COLUMNS, CONNECTORS};
+use super::orders::of;
+use super::view::{Cell, text};
+use super::visit::{Refused, Visit};
+use crate::http::html::components::{Tone, empty_state, note, stat, time};
+
+const OPEN: &[(&str, Cell)] = &[
+    ("Side", Cell::Text("/side")),
+    ("Status", Cell::Badge("/status")),
+    ("Orders", Cell::Text("/count")),
+    ("Oldest", Cell::Link("/console/orders/", "/oldest")),
+    ("Since", Cell::Time("/since")),
+];
+
+/// The page.
+///
+/// # Errors
+/// The refusal of a call.
+pub(super) async fn show(visit: &Visit<'_>) -> Result<Page, Refused> {
+    let overview = visit.get("/admin/v1/overview").await?;
+    let (connectors, _) = match visit.may(&Method::GET, CONNECTORS.call) {
+        true => visit.rows(CONNECTORS.call).await?,
+        false => (Vec::new(), None),
+    };
+    let rows = |name: &str| overview[name].as_array().cloned().unwrap_or_default();
+    let (open, hours) = (rows("open"), rows("hours"));
+    let now = visit.core.clock.now();
+    let body = html! {
+        p.hint { "As of " (time(now)) }
+        (problems(&rows("problems")))
+        (figures(&overview, &hours))
+        h2 { "Orders of the last 24 hours" }
+        (orders_by_hour(&hours, now))
+        @if open.is_empty() { (empty_state("No open orders", "Every order has ended.")) }
+        (of("Open orders", &open, OPEN))
+        (of("Connectors", &connectors, CONNECTOR_COLUMNS))
+    };
+    Ok(Page::new("Overview", "/console", body))
+}
+
+/// What this edge finds wrong, worst first.
+fn problems(problems: &[Value]) -> Markup {
+    let mut problems: Vec<_> = problems.iter().collect();
+    problems.sort_by_key(|problem| problem["failed"] != true);
+    html! {
+        @for problem in problems {
+            @let tone = if problem["failed"] == true { Tone::Bad } else { Tone::Warning };
+            (note(tone, &html! { strong { (text(problem, "/name")) } ": " (text(problem, "/detail")) }))
+        }
+    }
+}
+
+fn figures(overview: &Value, hours: &[Value]) -> Markup {
+    let sum = |member: &str| hours.iter().filter_map(|hour| hour[member].as_i64()).sum::<i64>();
+    let (made, completed) = (sum("orders"), sum("completed"));
+    let conversion = match made {
+        0 => "–".to_owned(),
+        made => format!("{} %", completed * 100 / made),
+    };
+    let waiting = |member: &str| text(&overview["waiting"], member);
+    html! {
+        div.stats {
+            (stat("Orders in 24 hours", &made.to_string(), None))
+            (stat("Completed", &conversion, Some("of the orders of 24 hours, so far")))
+            a.stat href="/console/payments?state=suspense" {
+                span { "Payments that wait" } b { (waiting("/payments")) }
+            }
+            a.stat href="/console/approvals" {
+                span { "Approvals that wait" } b { (waiting("/approvals")) }
+            }
+            a.stat href="/console/deliveries?state=failed" {
+                span { "Deliveries given up" } b { (waiting("/deliveries")) }
+            }
+        }
+    }
+}

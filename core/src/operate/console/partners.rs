@@ -1,0 +1,245 @@
+//! Partners: the list, one with its settings, keys and policies, and what operators change.
+
+use maud::{Markup, html};
+use serde_json::Value;
+
+use super::action::{Action, Subject, Verb, outcome};
+use super::form::{Input, Kind, Typed};
+use super::layout::Page;
+use super::list::List;
+use super::orders::of;
+use super::view::{Cell, facts, text};
+use super::visit::{Refused, Visit, segment};
+use crate::http::html::components::{Step, stepper};
+
+const SECTION: &str = "/console/partners";
+const UPDATE: (Verb, &str) = (Verb::Patch, "/admin/v1/partners/{slug}");
+/// Kinds of policies, with their names.
+const POLICIES: [(&str, &str); 3] =
+    [("fee", "Fee"), ("method-order", "Method order"), ("signature", "Signature")];
+
+/// The list of partners.
+pub(super) const LIST: List = List {
+    title: "Partners",
+    section: SECTION,
+    page: SECTION,
+    call: "/admin/v1/partners",
+    criteria: &[],
+    columns: &[
+        ("Partner", Cell::Link("/console/partners/", "/slug")),
+        ("Name", Cell::Text("/name")),
+        ("Mode", Cell::Badge("/mode")),
+        ("Status", Cell::Badge("/status")),
+        ("Made", Cell::Time("/createdAt")),
+    ],
+    cursor: Some(("after", "/slug")),
+    is_limited: false,
+    empty: "Create the first partner.",
+};
+
+/// What is done without a partner that is there.
+pub(super) const PARTNERS: Subject = Subject {
+    name: "partner",
+    section: SECTION,
+    page: "/console/partners/~",
+    read: "",
+    facts: &[],
+    actions: &[Action::new(
+        ("create", "Create a partner"),
+        (Verb::Post, "/admin/v1/partners"),
+        "The partner gets one of every credential. They are shown once, on the next page.",
+    )
+    .with(&[
+        Input::new("slug", "Slug").hint("1 to 63 of a-z, 0-9 and -, for good.").required(),
+        Input::new("name", "Name").required(),
+        Input::new("mode", "Mode")
+            .kind(Kind::Choice(&[("test", "test: money is simulated"), ("live", "live")]))
+            .required(),
+        Input::new("allowedAddresses", "Allowed networks")
+            .kind(Kind::Words)
+            .hint("In CIDR notation; any if left empty."),
+    ])
+    .answering()],
+};
+
+const FACTS: &[(&str, Cell)] = &[
+    ("Name", Cell::Text("/name")),
+    ("Mode", Cell::Badge("/mode")),
+    ("Status", Cell::Badge("/status")),
+];
+const SETTINGS: &[(&str, Cell)] = &[
+    ("User name", Cell::Text("/username")),
+    ("Default fee (%)", Cell::Text("/defaultFeePercentage")),
+    ("Fee cap (%)", Cell::Text("/feeCapPercentage")),
+    ("Allowed countries", Cell::Words("/allowedCountries")),
+    ("Allowed networks", Cell::Words("/allowedAddresses")),
+    ("Certificate", Cell::Text("/certificateSubject")),
+    ("Rates", Cell::Text("/rateLimits")),
+    ("Offers name the wallet", Cell::Text("/walletAddressRequired")),
+    ("Compliance gate", Cell::Text("/complianceGate")),
+    ("Guests may order", Cell::Text("/guestOrders/allowed")),
+    ("Largest order of a guest", Cell::Text("/guestOrders/maxFiat")),
+    ("Policies need signatures", Cell::Text("/policySignatureRequired")),
+    ("Policies need two persons", Cell::Text("/policyApprovalRequired")),
+    ("Contact", Cell::Text("/contactEmail")),
+    ("Made", Cell::Time("/createdAt")),
+];
+const KEYS: &[(&str, Cell)] = &[
+    ("Key", Cell::Text("/name")),
+    ("Scopes", Cell::Words("/scopes")),
+    ("Networks", Cell::Words("/allowedAddresses")),
+    ("Ends", Cell::Time("/expiresAt")),
+    ("Last use", Cell::Time("/lastUsedAt")),
+];
+const SETTING_INPUTS: &[Input] = &[
+    Input::new("defaultFeePercentage", "Default fee (%)")
+        .kind(Kind::Decimal)
+        .of("/defaultFeePercentage")
+        .required(),
+    Input::new("feeCapPercentage", "Fee cap (%)")
+        .kind(Kind::Decimal)
+        .of("/feeCapPercentage")
+        .required(),
+    Input::new("allowedCountries", "Allowed countries").kind(Kind::Words).of("/allowedCountries"),
+    Input::new("allowedAddresses", "Allowed networks")
+        .kind(Kind::Words)
+        .of("/allowedAddresses")
+        .hint("In CIDR notation; any if empty."),
+    Input::new("rateLimits", "Rates")
+        .kind(Kind::Pairs)
+        .of("/rateLimits")
+        .hint("A bucket in each line, such as quotes=5/s burst 7."),
+    Input::new("walletAddressRequired", "Offers must name the wallet")
+        .kind(Kind::YesNo)
+        .of("/walletAddressRequired")
+        .required(),
+    Input::new("policyApprovalRequired", "Changes of policies need two persons")
+        .kind(Kind::YesNo)
+        .of("/policyApprovalRequired")
+        .required(),
+    Input::new("contactEmail", "Contact")
+        .of("/contactEmail")
+        .hint("Where its people are told of what needs them."),
+];
+
+/// One partner.
+pub(super) const PARTNER: Subject = Subject {
+    name: "partner",
+    section: SECTION,
+    page: "/console/partners/{slug}",
+    read: "/admin/v1/partners/{slug}",
+    facts: FACTS,
+    actions: &[
+        Action::new(("settings", "Change settings"), UPDATE, "Every edge follows within a second. What stays as it is shown is not touched.")
+            .with(SETTING_INPUTS),
+        Action::new(("guests", "Guests' orders"), UPDATE, "A second operator must agree.")
+            .with(&[
+                Input::new("guestOrders.allowed", "Guests may order").kind(Kind::YesNo).required(),
+                Input::new("guestOrders.maxFiat", "Largest order of a guest").kind(Kind::Decimal),
+            ]),
+        Action::new(("gate", "Compliance gate"), UPDATE, "When the checks of its users must be done. A second operator must agree.")
+            .with(&[Input::new("complianceGate", "Gate").kind(Kind::Choice(&[
+                ("before-payment", "before the payment"), ("before-payout", "before coins leave"), ("none", "none (test partners)"),
+            ])).required()]),
+        Action::new(("go-live", "Go live"), UPDATE, "Its orders are of real money and coins from then on, for good. A second operator must agree.")
+            .fixed(&[("mode", "live")]).destructive(),
+        Action::new(("suspend", "Suspend"), UPDATE, "None of its credentials is accepted, and none of its users can order, within a second.")
+            .fixed(&[("status", "suspended")]).destructive().when(&["active"]),
+        Action::new(("activate", "Activate"), UPDATE, "Its credentials are accepted again.")
+            .fixed(&[("status", "active")]).when(&["suspended"]),
+        Action::new(("issue-key", "Issue an API key"), (Verb::Post, "/admin/v1/partners/{slug}/api-keys"), "The key is shown once, on the next page.")
+            .with(&[
+                Input::new("name", "Name"),
+                Input::new("scopes", "Scopes").kind(Kind::Words).hint("Such as quotes:read orders:write; everything if left empty."),
+                Input::new("allowedAddresses", "Networks").kind(Kind::Words).hint("In CIDR notation; any if left empty."),
+                Input::new("expiresAt", "End (UTC, such as 2027-01-01T00:00:00Z)"),
+            ]).answering(),
+        Action::new(("rotate-secret", "Rotate a secret"), (Verb::Post, "/admin/v1/partners/{slug}/secrets/rotate"), "The new secret is shown once, on the next page; the old one stays good during the overlap.")
+            .with(&[
+                Input::new("kind", "Secret").kind(Kind::Choice(&[("signing", "signing: of its offers"), ("webhook", "webhook: of what is sent to it"), ("password", "password")])).required(),
+                Input::new("overlapSeconds", "Overlap in seconds").kind(Kind::Integer).hint("86400, a day, if left out."),
+            ]).answering().destructive(),
+    ],
+};
+
+/// One API key.
+pub(super) const KEY: Subject = Subject {
+    name: "API key",
+    section: SECTION,
+    page: "/console/partners/{slug}/keys/{id}",
+    read: "/admin/v1/partners/{slug}",
+    facts: FACTS,
+    actions: &[Action::new(
+        ("revoke", "Revoke"),
+        (Verb::Delete, "/admin/v1/partners/{slug}/api-keys/{id}"),
+        "Every edge refuses the key within a second, for good. Whoever uses it stops working.",
+    )
+    .destructive()],
+};
+
+/// The page of a partner.
+///
+/// # Errors
+/// The refusal of a call.
+pub(super) async fn show(visit: &Visit<'_>, slug: &str, query: &Typed) -> Result<Page, Refused> {
+    let ids = [slug.to_owned()];
+    let partner = visit.get(&format!("/admin/v1/partners/{}", segment(slug))).await?;
+    let deliveries = format!("/admin/v1/deliveries?partner={}&state=failed&limit=5", segment(slug));
+    let (failed, _) = visit.rows(&deliveries).await?;
+    let path = format!("{SECTION}/{}", segment(slug));
+    let body = html! {
+        (outcome(query, PARTNER.actions))
+        (outcome(query, KEY.actions))
+        (facts(&partner, FACTS))
+        (PARTNER.actions(visit, &ids, &partner))
+        @if text(&partner, "/mode") == "test" { (checklist(visit, slug)) }
+        h2 { "Settings" }
+        (facts(&partner, SETTINGS))
+        h2 { "Policies" }
+        p.row {
+            @for (kind, name) in POLICIES { a.action href={ (path) "/policies/" (kind) } { (name) } }
+        }
+        (keys(&partner, &path))
+        p.row {
+            a href={ "/console/orders?partner=" (segment(slug)) } { "Orders" }
+            a href={ "/console/deliveries?partner=" (segment(slug)) } { "Deliveries" }
+            a href={ "/console/audit?target=" (segment(slug)) } { "Audit" }
+        }
+        (of("Deliveries that were given up", &failed, &[
+            ("Delivery", Cell::Link("/console/deliveries/", "/id")),
+            ("Event", Cell::Text("/type")),
+            ("Last error", Cell::Text("/lastError")),
+            ("Made", Cell::Time("/createdAt")),
+        ]))
+    };
+    Ok(Page::new(format!("Partner {slug}"), SECTION, body))
+}
+
+/// What a live partner needs, and what of it is missing.
+fn checklist(visit: &Visit<'_>, slug: &str) -> Markup {
+    let needs = [
+        ("route", "A route for money and coins"),
+        ("live price", "A live price of a pair"),
+        ("configured master key", "The master key in the configuration"),
+        ("mail", "Mail"),
+        ("documents", "A store of documents"),
+    ];
+    let missing = visit.core.missing_for_live(Some(slug));
+    let steps = needs
+        .map(|(need, name)| (name, if missing.contains(&need) { Step::Ahead } else { Step::Done }));
+    html! { h2 { "Before it can go live" } (stepper(&steps)) }
+}
+
+fn keys(partner: &Value, path: &str) -> Markup {
+    let keys = partner["apiKeys"].as_array().cloned().unwrap_or_default();
+    html! {
+        (of("API keys", &keys, KEYS))
+        p.row {
+            @for key in &keys {
+                a.action href={ (path) "/keys/" (text(key, "/id")) "/revoke" } {
+                    "Revoke " (text(key, "/name"))
+                }
+            }
+        }
+    }
+}

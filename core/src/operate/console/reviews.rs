@@ -1,0 +1,145 @@
+//! The review queue: users and orders that wait for a person.
+
+use http::Method;
+use maud::{Markup, html};
+use serde_json::Value;
+
+use super::action::{Action, Subject, Verb, outcome};
+use super::form::{Input, Kind, Typed};
+use super::layout::Page;
+use super::list::List;
+use super::orders::of;
+use super::view::{Cell, text};
+use super::visit::{Refused, Visit, segment};
+
+const SECTION: &str = "/console/reviews";
+const PATH: &str = "/admin/v1/reviews/{subject}/{id}/claim";
+const COLUMNS: &[(&str, Cell)] = &[
+    ("Waiting since", Cell::Time("/waitingSince")),
+    ("What", Cell::Text("/subject")),
+    ("Id", Cell::LinkOfTwo("/console/reviews/", "/subject", "/id")),
+    ("Partner", Cell::Text("/partner")),
+    ("Why", Cell::Words("/reasons")),
+    ("Claimed by", Cell::Text("/claimedBy")),
+    ("Until", Cell::Time("/claimedUntil")),
+];
+
+/// The queue.
+pub(super) const LIST: List = List {
+    title: "Review queue",
+    section: SECTION,
+    page: SECTION,
+    call: "/admin/v1/reviews",
+    criteria: &[
+        Input::new("subject", "What").kind(Kind::Choice(&[("user", "users"), ("order", "orders")])),
+        Input::new("partner", "Partner"),
+    ],
+    columns: COLUMNS,
+    cursor: None,
+    is_limited: true,
+    empty: "Nobody waits for a decision.",
+};
+
+/// One user or order of it.
+pub(super) const REVIEW: Subject = Subject {
+    name: "review",
+    section: SECTION,
+    page: "/console/reviews/{subject}/{id}",
+    read: "",
+    facts: &[],
+    actions: &[
+        Action::new(
+            ("claim", "Claim"),
+            (Verb::Post, PATH),
+            "Nobody else can claim it for half an hour; you can claim it again.",
+        ),
+        Action::new(("release", "Give back"), (Verb::Delete, PATH), "Somebody else can claim it."),
+    ],
+};
+
+/// A screening that an operator decides about.
+pub(super) const SCREENING: Subject = Subject {
+    name: "screening",
+    section: SECTION,
+    page: "/console/screenings/{id}",
+    read: "/admin/v1/screenings/{id}",
+    facts: &[
+        ("State", Cell::Badge("/state")),
+        ("Partner", Cell::Text("/partner")),
+        ("Order", Cell::Link("/console/orders/", "/orderId")),
+        ("User", Cell::Link("/console/users/", "/userId")),
+        ("Provider's reasons", Cell::Words("/reasons")),
+        ("Made", Cell::Time("/createdAt")),
+        ("Decided by", Cell::Text("/decidedBy")),
+        ("Reason", Cell::Text("/decisionReason")),
+    ],
+    actions: &[Action::new(
+        ("decide", "Decide"),
+        (Verb::Post, "/admin/v1/screenings/{id}/decision"),
+        "Clear lets the coins leave that wait for it alone, at once; block holds them.",
+    )
+    .with(&[
+        Input::new("decision", "Decision")
+            .kind(Kind::Choice(&[("clear", "clear"), ("block", "block")]))
+            .required(),
+        Input::REASON,
+    ])],
+};
+
+/// The page of a user or an order in the queue: the claim, what is to be decided, and what is next.
+///
+/// # Errors
+/// The refusal of a call.
+pub(super) async fn show(
+    visit: &Visit<'_>,
+    (subject, id): (&str, &str),
+    query: &Typed,
+) -> Result<Page, Refused> {
+    let ids = [subject.to_owned(), id.to_owned()];
+    let (queue, _) = visit.rows("/admin/v1/reviews?limit=200").await?;
+    let is_this = |row: &&Value| row["subject"] == subject && row["id"] == id;
+    let review = queue.iter().find(is_this);
+    let me = visit.session.operator.actor();
+    let is_free = |row: &&Value| row["claimedBy"].as_str().is_none_or(|by| by == me);
+    let next = queue.iter().find(|row| !is_this(row) && is_free(row));
+    let screenings = match visit.may(&Method::GET, "/admin/v1/screenings") {
+        true => visit.rows("/admin/v1/screenings?state=review").await?.0,
+        false => Vec::new(),
+    };
+    let member = if subject == "user" { "/userId" } else { "/orderId" };
+    let own: Vec<_> = screenings.into_iter().filter(|one| text(one, member) == id).collect();
+    let body = html! {
+        (outcome(query, REVIEW.actions))
+        (outcome(query, SCREENING.actions))
+        @match review {
+            Some(review) => (of("Waiting", std::slice::from_ref(review), COLUMNS)),
+            None => p { "It waits for nobody any more." }
+        }
+        (REVIEW.actions(visit, &ids, &Value::Null))
+        (of("Screenings", &own, &[
+            ("Screening", Cell::Link("/console/screenings/", "/id")),
+            ("State", Cell::Badge("/state")),
+            ("Made", Cell::Time("/createdAt")),
+        ]))
+        p.row {
+            a.button href={ "/console/" (subject) "s/" (segment(id)) } { "Look at it and decide" }
+            @if let Some(next) = next { a href=(page_of(next)) { "Next in the queue" } }
+        }
+    };
+    Ok(Page::new(format!("Review of {subject} {id}"), SECTION, body))
+}
+
+fn page_of(review: &Value) -> String {
+    format!("{SECTION}/{}/{}", text(review, "/subject"), segment(&text(review, "/id")))
+}
+
+/// Links to the pages of a queue's rows.
+pub(super) fn links(rows: &[Value]) -> Markup {
+    html! {
+        p.row {
+            @if let Some(oldest) = rows.iter().find(|row| row["claimedBy"].is_null()) {
+                a.button href=(page_of(oldest)) { "Begin with the oldest" }
+            }
+        }
+    }
+}

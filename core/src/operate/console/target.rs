@@ -1,0 +1,340 @@
+//! The page that a path leads to.
+
+use http::Method;
+use maud::{Markup, html};
+use percent_encoding::percent_decode_str;
+
+use super::action::{Subject, outcome};
+use super::form::Typed;
+use super::layout::Page;
+use super::list::List;
+use super::lists::{
+    AUDIT, BALANCES, CONNECTORS, DELIVERIES, DELIVERY, ENTRIES, METHOD, NEW_OPERATOR, OPERATOR,
+    OPERATORS, PAIR, PAIRS, TOKEN,
+};
+use super::orders::of;
+use super::view::{Cell, facts, text};
+use super::visit::{Refused, Visit, fill, segment};
+use super::{approvals, orders, overview, partners, payments, policies, reviews, users};
+use crate::http::html::components::{Tone, toast};
+
+/// A page of the console.
+#[derive(Debug)]
+pub(super) enum Target {
+    Overview,
+    List(&'static List),
+    Users,
+    Approvals,
+    Verification,
+    /// The page of something.
+    Subject(&'static Subject, Vec<String>),
+    /// The form of one of its actions.
+    Action(&'static Subject, Vec<String>, String),
+    /// The form that makes an approved call.
+    CarryOut(String),
+}
+
+/// Lists, by the rest of their path.
+const LISTS: &[(&str, &List)] = &[
+    ("orders", &orders::LIST),
+    ("payments", &payments::LIST),
+    ("payments/~", &payments::LIST),
+    ("partners", &partners::LIST),
+    ("partners/~", &partners::LIST),
+    ("reviews", &reviews::LIST),
+    ("market", &PAIRS),
+    ("ledger", &BALANCES),
+    ("ledger/entries", &ENTRIES),
+    ("deliveries", &DELIVERIES),
+    ("connectors", &CONNECTORS),
+    ("operators", &OPERATORS),
+    ("operators/~", &OPERATORS),
+    ("audit", &AUDIT),
+];
+
+/// Everything that has actions.
+pub(super) const SUBJECTS: &[&Subject] = &[
+    &orders::ORDER,
+    &payments::PAYMENTS,
+    &payments::PAYMENT,
+    &partners::PARTNERS,
+    &partners::PARTNER,
+    &partners::KEY,
+    &policies::POLICY,
+    &policies::VERSION,
+    &approvals::APPROVAL,
+    &users::USER,
+    &users::ACCOUNT,
+    &reviews::REVIEW,
+    &reviews::SCREENING,
+    &DELIVERY,
+    &NEW_OPERATOR,
+    &OPERATOR,
+    &TOKEN,
+    &PAIR,
+    &METHOD,
+];
+
+impl Target {
+    /// The page of a path; `None` if there is none.
+    pub(super) fn of(path: &str) -> Option<Self> {
+        let rest = path.strip_prefix("/console")?.trim_start_matches('/');
+        match rest {
+            "" => return Some(Self::Overview),
+            "users" => return Some(Self::Users),
+            "approvals" => return Some(Self::Approvals),
+            "audit/verification" => return Some(Self::Verification),
+            _ => {}
+        }
+        if let Some((_, list)) = LISTS.iter().find(|(known, _)| *known == rest) {
+            return Some(Self::List(list));
+        }
+        if let Some(ids) = ids("/console/approvals/{id}/carry-out", path) {
+            return ids.into_iter().next().map(Self::CarryOut);
+        }
+        // What is longer and fixed comes before what a name could stand for.
+        let own = SUBJECTS.iter().find_map(|subject| Some((*subject, ids(subject.page, path)?)));
+        if let Some((subject, ids)) = own {
+            return Some(Self::Subject(subject, ids));
+        }
+        let (page, action) = path.rsplit_once('/')?;
+        let own = SUBJECTS.iter().filter(|s| s.actions.iter().any(|known| known.name == action));
+        let mut own = own.filter_map(|subject| Some((*subject, ids(subject.page, page)?)));
+        own.next().map(|(subject, ids)| Self::Action(subject, ids, action.to_owned()))
+    }
+}
+
+/// The values of a pattern's `{names}`, if the path has its form.
+fn ids(pattern: &str, path: &str) -> Option<Vec<String>> {
+    let (mut found, mut segments) = (Vec::new(), path.split('/'));
+    for expected in pattern.split('/') {
+        let segment = segments.next()?;
+        if expected.starts_with('{') {
+            let text = percent_decode_str(segment).decode_utf8().ok()?;
+            if text.is_empty() || text == "~" {
+                return None;
+            }
+            found.push(text.into_owned());
+        } else if expected != segment {
+            return None;
+        }
+    }
+    segments.next().is_none().then_some(found)
+}
+
+/// The page that is shown.
+///
+/// # Errors
+/// The refusal of a call.
+pub(super) async fn page(
+    visit: &Visit<'_>,
+    target: &Target,
+    query: &Typed,
+) -> Result<Page, Refused> {
+    match target {
+        Target::Overview => overview::show(visit).await,
+        Target::Approvals => approvals::show(visit, query).await,
+        Target::Verification => verification(visit).await,
+        Target::List(list) => {
+            let above = above(visit, list, query).await;
+            list.show(visit, query, &above).await
+        }
+        Target::Subject(subject, ids) => Box::pin(subject_page(visit, subject, ids, query)).await,
+        Target::Users | Target::Action(..) | Target::CarryOut(_) => Err(Refused::nothing()),
+    }
+}
+
+async fn subject_page(
+    visit: &Visit<'_>,
+    subject: &'static Subject,
+    ids: &[String],
+    query: &Typed,
+) -> Result<Page, Refused> {
+    match (subject.page, ids) {
+        ("/console/orders/{id}", [id]) => orders::show(visit, id, query).await,
+        ("/console/payments/{id}", [id]) => payments::show(visit, id, query).await,
+        ("/console/partners/{slug}", [slug]) => partners::show(visit, slug, query).await,
+        ("/console/partners/{slug}/policies/{kind}", [slug, kind]) => {
+            policies::show(visit, (slug, kind), query).await
+        }
+        // Things that stand on the page of another one.
+        ("/console/partners/{slug}/policies/{kind}/versions/{version}", [slug, kind, _]) => {
+            policies::show(visit, (slug, kind), query).await
+        }
+        ("/console/partners/{slug}/keys/{id}", [slug, _]) => {
+            partners::show(visit, slug, query).await
+        }
+        ("/console/users/{uuid}", [uuid])
+        | ("/console/users/{uuid}/accounts/{account}", [uuid, _]) => {
+            users::show(visit, uuid, query).await
+        }
+        ("/console/reviews/{subject}/{id}", [kind, id]) => {
+            reviews::show(visit, (kind, id), query).await
+        }
+        ("/console/approvals/{id}", _) => approvals::show(visit, query).await,
+        ("/console/operators/{name}", [name]) => operator(visit, name, query).await,
+        ("/console/operators/{name}/tokens/{id}", [name, _]) => operator(visit, name, query).await,
+        _ => plain(visit, subject, ids, query).await,
+    }
+}
+
+/// The page of something that has only facts and actions.
+async fn plain(
+    visit: &Visit<'_>,
+    subject: &'static Subject,
+    ids: &[String],
+    query: &Typed,
+) -> Result<Page, Refused> {
+    let read = match subject.read {
+        "" => serde_json::Value::Null,
+        read => visit.get(&fill(read, ids)).await?,
+    };
+    let body = html! {
+        (outcome(query, subject.actions))
+        (facts(&read, subject.facts))
+        (subject.actions(visit, ids, &read))
+    };
+    Ok(Page::new(format!("{} {}", subject.name, ids.join(" ")), subject.section, body))
+}
+
+/// The page of an operator: roles, tokens, and what they did last.
+async fn operator(visit: &Visit<'_>, name: &str, query: &Typed) -> Result<Page, Refused> {
+    let (operators, _) = visit.rows(OPERATORS.call).await?;
+    let operator = operators.into_iter().find(|operator| operator["name"] == name);
+    let operator = operator.ok_or_else(Refused::nothing)?;
+    let ids = [name.to_owned()];
+    let tokens = operator["tokens"].as_array().cloned().unwrap_or_default();
+    let body = html! {
+        (outcome(query, OPERATOR.actions))
+        (outcome(query, TOKEN.actions))
+        (facts(&operator, &[
+            ("Roles", Cell::Words("/roles")),
+            ("Disabled", Cell::Text("/disabled")),
+            ("Made by", Cell::Text("/createdBy")),
+            ("Made", Cell::Time("/createdAt")),
+        ]))
+        (OPERATOR.actions(visit, &ids, &operator))
+        (of("Tokens", &tokens, &[
+            ("Token", Cell::Address("/id")),
+            ("Made by", Cell::Text("/createdBy")),
+            ("Made", Cell::Time("/createdAt")),
+            ("Ends", Cell::Time("/expiresAt")),
+        ]))
+        p.row {
+            @for token in &tokens {
+                a.action href={ "/console/operators/" (segment(name)) "/tokens/" (text(token, "/id")) "/revoke" } {
+                    "Revoke the token of " (text(token, "/createdAt"))
+                }
+            }
+        }
+    };
+    Ok(Page::new(format!("Operator {name}"), OPERATORS.section, body))
+}
+
+/// The page that verifies the audit's chain.
+async fn verification(visit: &Visit<'_>) -> Result<Page, Refused> {
+    let verified = visit.get("/admin/v1/audit/verification").await?;
+    let intact = verified["intact"] == true;
+    let (tone, sentence) = match intact {
+        true => (Tone::Good, "No row was changed, taken out or put in."),
+        false => (Tone::Bad, "The audit is not as it was written."),
+    };
+    let body = html! {
+        (toast(tone, sentence))
+        (facts(&verified, &[
+            ("Rows looked at", Cell::Text("/rows")),
+            ("Up to position", Cell::Text("/position")),
+            ("That is all of them", Cell::Text("/complete")),
+            ("MAC of the last one", Cell::Text("/mac")),
+            ("Broken", Cell::Json("/broken")),
+        ]))
+        p.hint { "Keep position and MAC elsewhere: rampart audit verify goes on from there." }
+    };
+    Ok(Page::new("Verification of the audit", AUDIT.section, body))
+}
+
+/// What stands above a list.
+async fn above(visit: &Visit<'_>, list: &List, query: &Typed) -> Markup {
+    let subject = match list.page {
+        "/console/payments" => Some(&payments::PAYMENTS),
+        "/console/partners" => Some(&partners::PARTNERS),
+        "/console/operators" => Some(&NEW_OPERATOR),
+        _ => None,
+    };
+    let queue = match list.page {
+        "/console/reviews" => {
+            list.rows(visit, query, 50).await.map_or_else(|_| Vec::new(), |(rows, _)| rows)
+        }
+        _ => Vec::new(),
+    };
+    html! {
+        @if let Some(subject) = subject {
+            (outcome(query, subject.actions))
+            (subject.actions(visit, &[], &serde_json::Value::Null))
+        }
+        @if !queue.is_empty() { (reviews::links(&queue)) }
+        @match list.page {
+            "/console/audit" if visit.may(&Method::GET, "/admin/v1/audit/verification") => {
+                p { a.action href="/console/audit/verification" { "Verify the chain" } }
+            }
+            "/console/ledger" => p { a.action href="/console/ledger/entries" { "Entries" } },
+            "/console/ledger/entries" => p { a.action href="/console/ledger" { "Balances" } },
+            "/console/deliveries" => (outcome(query, DELIVERY.actions)),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::OPERATOR_ENDPOINTS;
+
+    #[test]
+    fn every_page_calls_what_the_operators_api_has() {
+        let has = |method: &Method, path: &str| {
+            OPERATOR_ENDPOINTS.iter().any(|route| route.method == *method && route.path == path)
+        };
+        for (_, list) in LISTS {
+            assert!(has(&Method::GET, list.call), "{}", list.call);
+        }
+        for subject in SUBJECTS {
+            let pattern = |path: &str| subject.read.is_empty() || has(&Method::GET, path);
+            assert!(pattern(subject.read), "{}", subject.read);
+            for action in subject.actions {
+                assert!(has(&action.verb.method(), action.call), "{action:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_path_leads_to_its_page() {
+        let leads = |path: &str| format!("{:?}", Target::of(path));
+        assert!(matches!(Target::of("/console"), Some(Target::Overview)));
+        assert!(matches!(Target::of("/console/orders"), Some(Target::List(_))));
+        assert!(matches!(Target::of("/console/partners/~"), Some(Target::List(_))));
+        for (path, page, name) in [
+            ("/console/orders/7/hold", "/console/orders/{id}", "hold"),
+            ("/console/partners/~/create", "/console/partners/~", "create"),
+            ("/console/partners/acme/go-live", "/console/partners/{slug}", "go-live"),
+            (
+                "/console/partners/acme/keys/1/revoke",
+                "/console/partners/{slug}/keys/{id}",
+                "revoke",
+            ),
+            ("/console/reviews/user/1/claim", "/console/reviews/{subject}/{id}", "claim"),
+        ] {
+            match Target::of(path) {
+                Some(Target::Action(subject, _, found)) => {
+                    assert_eq!((subject.page, &*found), (page, name), "{path}");
+                }
+                other => panic!("{path}: {other:?}"),
+            }
+        }
+        for nothing in
+            ["/console/nothing", "/console/orders/", "/console/orders/7/dance", "/consolex"]
+        {
+            assert!(Target::of(nothing).is_none(), "{nothing}: {}", leads(nothing));
+        }
+    }
+}

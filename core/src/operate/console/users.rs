@@ -1,0 +1,258 @@
+//! Users: the search, whose criteria never stand in a URL, and one user with documents and accounts.
+
+use http::StatusCode;
+use maud::{Markup, html};
+use serde_json::Value;
+use url::form_urlencoded;
+
+use super::action::{Action, Subject, Verb, outcome};
+use super::form::{Input, Kind, Typed};
+use super::layout::{Page, render};
+use super::orders::of;
+use super::view::{Cell, facts, text};
+use super::visit::{Refused, Visit, segment};
+use crate::http::html::components::{Tone, empty_state, toast};
+use crate::http::reply::Reply;
+use crate::platform::error::Result;
+
+const SECTION: &str = "/console/users";
+const CHECKS: Kind = Kind::Choice(&[
+    ("pending", "pending"),
+    ("verified", "verified"),
+    ("failed", "failed"),
+    ("blocked", "blocked"),
+]);
+const UPDATE: (Verb, &str) = (Verb::Patch, "/admin/v1/users/{uuid}");
+
+const CRITERIA: &[Input] = &[
+    Input::new("email", "E-mail address"),
+    Input::new("phone", "Phone number").hint("International, such as +31612345678"),
+    Input::new("name", "Full name"),
+    Input::new("identifier", "Partner's identifier"),
+    Input::new("partner", "Partner"),
+];
+const FOUND: &[(&str, Cell)] = &[
+    ("User", Cell::Link("/console/users/", "/uuid")),
+    ("Partner", Cell::Text("/partner")),
+    ("First name", Cell::Text("/firstName")),
+    ("Last name", Cell::Text("/lastName")),
+    ("Business", Cell::Text("/businessName")),
+    ("E-mail", Cell::Text("/email")),
+    ("Phone", Cell::Text("/phoneNumber")),
+    ("Level", Cell::Text("/level")),
+    ("Identity", Cell::Badge("/identityStatus")),
+    ("Made", Cell::Time("/createdAt")),
+];
+
+const FACTS: &[(&str, Cell)] = &[
+    ("Partner", Cell::Link("/console/partners/", "/partner")),
+    ("First name", Cell::Text("/personal/firstName")),
+    ("Last name", Cell::Text("/personal/lastName")),
+    ("Business", Cell::Text("/personal/businessName")),
+    ("Level", Cell::Text("/profile/verificationLevel/identifier")),
+    ("Disabled", Cell::Text("/disabled")),
+    ("Erased", Cell::Text("/deleted")),
+];
+const PERSON: &[(&str, Cell)] = &[
+    ("E-mail", Cell::Text("/personal/email")),
+    ("Phone", Cell::Text("/personal/phoneNumber")),
+    ("Born", Cell::Text("/personal/dateOfBirth")),
+    ("Nationality", Cell::Text("/personal/nationality")),
+    ("Street", Cell::Text("/personal/address")),
+    ("Number", Cell::Text("/personal/addressNo")),
+    ("Postal code", Cell::Text("/personal/postalCode")),
+    ("City", Cell::Text("/personal/city")),
+    ("Country", Cell::Text("/profile/country")),
+    ("Tax country", Cell::Text("/personal/taxCountry")),
+    ("Tax number", Cell::Text("/personal/taxNumber")),
+];
+const STATUSES: &[(&str, Cell)] = &[
+    ("E-mail", Cell::Badge("/profile/status/details/emailAddressVerificationStatus")),
+    ("Identity", Cell::Badge("/profile/status/details/identityVerificationStatus")),
+    ("AMLD5 questions", Cell::Badge("/profile/status/details/amld5VerificationStatus")),
+    (
+        "Privacy agreement",
+        Cell::Badge("/profile/status/details/privacyAgreementVerificationStatus"),
+    ),
+    ("Address", Cell::Badge("/profile/status/details/residentialAddressStatus")),
+    ("Tax residency", Cell::Badge("/profile/status/details/dac8Status")),
+    ("Own limits", Cell::Text("/limitOverrides")),
+];
+
+/// One user.
+pub(super) const USER: Subject = Subject {
+    name: "user",
+    section: SECTION,
+    page: "/console/users/{uuid}",
+    read: "/admin/v1/users/{uuid}",
+    facts: FACTS,
+    actions: &[
+        Action::new(("checks", "Decide checks"), UPDATE, "Orders that wait for these checks go on at once.")
+            .with(&[
+                Input::new("verification.identity", "Identity").kind(CHECKS),
+                Input::new("verification.email", "E-mail").kind(CHECKS),
+                Input::new("verification.amld5", "AMLD5 questions").kind(CHECKS),
+                Input::new("verification.residentialAddress", "Address").kind(CHECKS),
+            ]),
+        Action::new(("level", "Change the level"), UPDATE, "Above bronze a second operator must agree.")
+            .with(&[Input::new("level", "Level").required().kind(Kind::Choice(&[
+                ("bronze", "bronze"), ("silver", "silver"), ("gold", "gold"),
+            ]))]),
+        Action::new(("disable", "Disable"), UPDATE, "The user can neither sign in nor order.")
+            .fixed(&[("disabled", "true")]).destructive(),
+        Action::new(("enable", "Enable"), UPDATE, "The user can sign in and order again.")
+            .fixed(&[("disabled", "false")]),
+        Action::new(("document", "Decide about a document"), UPDATE, "Compare its image with the person before.")
+            .with(&[
+                Input::new("documents.0.type", "Document").required(),
+                Input::new("documents.0.side", "Side").required(),
+                Input::new("documents.0.status", "Decision").required().kind(CHECKS),
+            ]),
+        Action::new(("erase", "Erase"), UPDATE, "The user's key is destroyed and the personal data are gone, for good. Of a user who has ordered, what law demands is kept for the role compliance.")
+            .fixed(&[("deleted", "true")]).destructive(),
+    ],
+};
+
+/// An account of a user.
+pub(super) const ACCOUNT: Subject = Subject {
+    name: "account",
+    section: SECTION,
+    page: "/console/users/{uuid}/accounts/{account}",
+    read: "/admin/v1/users/{uuid}",
+    facts: FACTS,
+    actions: &[
+        Action::new(
+            ("verify", "Verify the account"),
+            (Verb::Patch, "/admin/v1/users/{uuid}/accounts/{accountIdentifier}"),
+            "The account counts as the user's. Orders that wait for it go on at once.",
+        )
+        .fixed(&[("verified", "true")]),
+        Action::new(
+            ("disable", "Disable the account"),
+            (Verb::Patch, "/admin/v1/users/{uuid}/accounts/{accountIdentifier}"),
+            "Nothing is paid from it or to it.",
+        )
+        .fixed(&[("disabled", "true")])
+        .destructive(),
+    ],
+};
+
+/// Searches, if something was typed. The form is posted, so that no personal data stand in a URL or
+/// in the browser's history.
+///
+/// # Errors
+/// Without entropy.
+pub(super) async fn search(visit: &Visit<'_>, typed: &Typed, is_sent: bool) -> Result<Reply> {
+    let is_own = visit.session.nonce(typed.get("csrfToken")).is_some();
+    let (mut status, mut above, mut found) = (StatusCode::OK, None, None);
+    if is_sent && !is_own {
+        status = StatusCode::FORBIDDEN;
+        above = Some("This form is of an earlier sign-in; send it again.".to_owned());
+    } else if is_sent {
+        match visit.rows(&url(typed)).await {
+            Ok((rows, _)) => found = Some(rows),
+            Err(refused) => (status, above) = (refused.status, Some(refused.reason)),
+        }
+    }
+    let csrf_token = visit.session.form_token(visit.core)?;
+    let body = html! {
+        @if let Some(above) = above { (toast(Tone::Bad, &above)) }
+        p.hint { "Every search stands in the audit. Without a criterion the newest 50 are shown." }
+        form.filter method="post" action=(SECTION) {
+            input type="hidden" name="csrfToken" value=(csrf_token);
+            @for input in CRITERIA { (input.show(typed, None)) }
+            button.main { "Search" }
+        }
+        @if let Some(found) = &found {
+            @if found.is_empty() { (empty_state("Nobody", "Nobody meets all of these criteria.")) }
+            (of("Users", found, FOUND))
+        }
+    };
+    render(visit, &Page { status, ..Page::new("Users", SECTION, body) })
+}
+
+fn url(typed: &Typed) -> String {
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    for input in CRITERIA {
+        let value = typed.get(input.member).trim();
+        if !value.is_empty() {
+            query.append_pair(input.member, value);
+        }
+    }
+    format!("/admin/v1/users?{}", query.finish())
+}
+
+/// The page of a user.
+///
+/// # Errors
+/// The refusal of a call.
+pub(super) async fn show(visit: &Visit<'_>, uuid: &str, query: &Typed) -> Result<Page, Refused> {
+    let ids = [uuid.to_owned()];
+    let user = visit.get(&format!("/admin/v1/users/{}", segment(uuid))).await?;
+    let (accounts, _) = visit.rows(&format!("/admin/v1/users/{}/accounts", segment(uuid))).await?;
+    let path = format!("{SECTION}/{}", segment(uuid));
+    let body = html! {
+        (outcome(query, USER.actions))
+        (outcome(query, ACCOUNT.actions))
+        (facts(&user, FACTS))
+        (USER.actions(visit, &ids, &user))
+        h2 { "Person" }
+        (facts(&user, PERSON))
+        h2 { "Checks" }
+        (facts(&user, STATUSES))
+        (documents(&user, uuid))
+        (account_list(&accounts, &path, uuid))
+    };
+    Ok(Page::new("User", SECTION, body))
+}
+
+/// Sides of documents, each with a link to its image.
+fn documents(user: &Value, uuid: &str) -> Markup {
+    let sides = user["documents"].as_array().cloned().unwrap_or_default();
+    html! {
+        (of("Documents", &sides, &[
+            ("Document", Cell::Text("/type")),
+            ("Side", Cell::Text("/side")),
+            ("Status", Cell::Badge("/status")),
+            ("Media type", Cell::Text("/mediaType")),
+            ("Sent", Cell::Time("/createdAt")),
+        ]))
+        p.row {
+            @for side in sides.iter().filter(|side| side["id"].is_string()) {
+                a.action href={ "/admin/v1/users/" (segment(uuid)) "/documents/" (text(side, "/id")) }
+                    target="_blank" rel="noreferrer" { "Image: " (text(side, "/type")) ", " (text(side, "/side")) }
+                @let named = form_urlencoded::Serializer::new(String::new())
+                    .append_pair("documents.0.type", &text(side, "/type"))
+                    .append_pair("documents.0.side", &text(side, "/side"))
+                    .finish();
+                a.action href={ (SECTION) "/" (segment(uuid)) "/document?" (named) } { "Decide" }
+            }
+        }
+    }
+}
+
+fn account_list(accounts: &[Value], path: &str, uuid: &str) -> Markup {
+    html! {
+        (of("Accounts", accounts, &[
+            ("Account", Cell::Text("/accountIdentifier")),
+            ("Type", Cell::Text("/type")),
+            ("Name", Cell::Text("/name")),
+            ("Verified", Cell::Text("/verified")),
+            ("Disabled", Cell::Text("/disabled")),
+            ("Limit", Cell::Text("/limit")),
+        ]))
+        p.row {
+            @for account in accounts {
+                @let (id, name) = (text(account, "/accountId"), text(account, "/type"));
+                @for proof in account["proofs"].as_array().into_iter().flatten() {
+                    a.action href={ "/admin/v1/users/" (segment(uuid)) "/proofs/" (text(proof, "/id")) }
+                        target="_blank" rel="noreferrer" { "Proof: " (name) }
+                }
+                @if account["verified"] != true {
+                    a.action href={ (path) "/accounts/" (id) "/verify" } { "Verify " (name) }
+                }
+                a.action href={ (path) "/accounts/" (id) "/disable" } { "Disable " (name) }
+            }
+        }
+    }
+}

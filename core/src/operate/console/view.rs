@@ -1,0 +1,181 @@
+//! Members of the API's answers as they are shown on a page, and as text for a file.
+
+use chrono::{DateTime, Utc};
+use maud::{Markup, html};
+use serde_json::Value;
+
+use super::visit::segment;
+use crate::http::html::components::{Tone, address, badge, time};
+
+/// The way a member of an answer is shown. Members are named by JSON pointers (RFC 6901).
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Cell {
+    /// Words or a number.
+    Text(&'static str),
+    /// A state.
+    Badge(&'static str),
+    Time(&'static str),
+    /// An amount, and its currency.
+    Money(&'static str, &'static str),
+    /// A link to the page of what it names, behind this path.
+    Link(&'static str, &'static str),
+    /// The same for what two members name; the second one is shown.
+    LinkOfTwo(&'static str, &'static str, &'static str),
+    /// An address or a long id, shortened.
+    Address(&'static str),
+    /// A list of words.
+    Words(&'static str),
+    /// Lines of an entry of the books.
+    Postings(&'static str),
+    /// Anything else, as JSON.
+    Json(&'static str),
+}
+
+impl Cell {
+    /// The member.
+    fn pointer(self) -> &'static str {
+        match self {
+            Self::Text(pointer)
+            | Self::Badge(pointer)
+            | Self::Time(pointer)
+            | Self::Money(pointer, _)
+            | Self::Link(_, pointer)
+            | Self::LinkOfTwo(_, _, pointer)
+            | Self::Address(pointer)
+            | Self::Words(pointer)
+            | Self::Postings(pointer)
+            | Self::Json(pointer) => pointer,
+        }
+    }
+
+    /// True for an amount, which stands on the right.
+    pub(super) const fn is_amount(self) -> bool {
+        matches!(self, Self::Money(..))
+    }
+
+    /// The markup; a dash where there is nothing.
+    pub(super) fn show(self, of: &Value) -> Markup {
+        let shown = text(of, self.pointer());
+        if shown.is_empty() {
+            return html! { span.hint { "–" } };
+        }
+        match self {
+            Self::Text(_) | Self::Words(_) => html! { (shown) },
+            Self::Postings(_) => html! {
+                @for line in self.text(of).lines() { span.money { (line) } br; }
+            },
+            Self::Badge(_) => state(&shown),
+            Self::Time(_) => moment(&shown),
+            Self::Money(..) => html! { span.money { (self.text(of)) } },
+            Self::Link(path, _) => html! { a href={ (path) (segment(&shown)) } { (shown) } },
+            Self::LinkOfTwo(path, kind, _) => {
+                html! { a href={ (path) (segment(&text(of, kind))) "/" (segment(&shown)) } { (shown) } }
+            }
+            Self::Address(_) => address(&shown),
+            Self::Json(pointer) => {
+                let value = of.pointer(pointer).unwrap_or(&Value::Null);
+                html! { code { (value) } }
+            }
+        }
+    }
+
+    /// The text for a file.
+    pub(super) fn text(self, of: &Value) -> String {
+        let shown = text(of, self.pointer());
+        match self {
+            Self::Money(_, currency) if !shown.is_empty() => {
+                format!("{shown} {}", text(of, currency)).trim_end().to_owned()
+            }
+            Self::Postings(pointer) => {
+                let postings = of.pointer(pointer).and_then(Value::as_array).into_iter().flatten();
+                let lines = postings.map(|posting| {
+                    let parts = ["/kind", "/holder", "/amount", "/currency"];
+                    let parts = parts.map(|pointer| text(posting, pointer));
+                    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+                });
+                lines.collect::<Vec<_>>().join("\n")
+            }
+            _ => shown,
+        }
+    }
+}
+
+/// A member as text; empty if there is none.
+pub(super) fn text(of: &Value, pointer: &str) -> String {
+    plain(of.pointer(pointer).unwrap_or(&Value::Null))
+}
+
+/// A value as a person writes it.
+pub(super) fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Bool(true) => "yes".to_owned(),
+        Value::Bool(false) => "no".to_owned(),
+        Value::Number(number) => number.to_string(),
+        Value::Array(values) => values.iter().map(plain).collect::<Vec<_>>().join(", "),
+        Value::Object(members) => {
+            let pairs = members.iter().map(|(name, value)| format!("{name}={}", plain(value)));
+            pairs.collect::<Vec<_>>().join("\n")
+        }
+    }
+}
+
+/// A state, in the colour of its meaning.
+pub(super) fn state(name: &str) -> Markup {
+    let tone = match name {
+        "completed" | "verified" | "active" | "delivered" | "matched" | "clear" | "granted"
+        | "live" | "used" | "open" | "enabled" => Tone::Good,
+        "blocked" | "failed" | "suspended" | "block" | "refused" | "disabled" => Tone::Bad,
+        "suspense" | "unmatched" | "review" | "refunded" | "expired" | "stale" | "deviating"
+        | "missing" | "maintenance" => Tone::Warning,
+        "pending" | "in progress" => Tone::Info,
+        _ => Tone::Neutral,
+    };
+    badge(tone, name)
+}
+
+/// A time of an answer.
+pub(super) fn moment(text: &str) -> Markup {
+    match text.parse::<DateTime<Utc>>() {
+        Ok(at) => time(at),
+        Err(_) => html! { (text) },
+    }
+}
+
+/// Names with their values; those without a value are left out.
+pub(super) fn facts(of: &Value, cells: &[(&str, Cell)]) -> Markup {
+    html! {
+        dl {
+            @for (name, cell) in cells {
+                @if !cell.text(of).is_empty() { dt { (name) } dd { (cell.show(of)) } }
+            }
+        }
+    }
+}
+
+/// The rows of a list below the names of its columns.
+pub(super) fn rows_of(rows: &[Value], columns: &[(&str, Cell)]) -> Vec<Vec<Markup>> {
+    let cells = |row: &Value| columns.iter().map(|(_, cell)| cell.show(row)).collect();
+    rows.iter().map(cells).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn members_are_shown_and_nothing_is_markup() {
+        let order: Value =
+            serde_json::from_str(r#"{"a": {"b": 1.50}, "c": "<b>", "d": ["x", "y"], "e": "EUR"}"#)
+                .unwrap();
+        assert_eq!(Cell::Money("/a/b", "/e").text(&order), "1.50 EUR");
+        assert_eq!(Cell::Text("/c").show(&order).into_string(), "&lt;b&gt;");
+        assert_eq!(Cell::Words("/d").text(&order), "x, y");
+        let link = Cell::Link("/console/users/", "/c").show(&order).into_string();
+        assert_eq!(link, r#"<a href="/console/users/%3Cb%3E">&lt;b&gt;</a>"#);
+        assert_eq!(Cell::Text("/z").text(&json!({})), "");
+    }
+}

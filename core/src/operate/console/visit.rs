@@ -1,0 +1,148 @@
+//! An operator's request of a page: the session, and calls of the operators' API with its rights.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, LINK};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::Value;
+
+use crate::Core;
+use crate::endpoint::Route;
+use crate::http::plain_error;
+use crate::http::reply::Reply;
+use crate::http::request::Head;
+use crate::operate::admin::login::session::Session;
+use crate::operate::admin::serve;
+
+/// All but the unreserved characters (RFC 3986, section 2.3).
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// A request of a page by a signed-in operator.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Visit<'a> {
+    pub(super) core: &'a Arc<Core>,
+    pub(super) head: &'a Head,
+    pub(super) session: &'a Session,
+}
+
+/// A call that was not carried out.
+#[derive(Debug)]
+pub(super) struct Refused {
+    pub(super) status: StatusCode,
+    /// In words, as the API says it.
+    pub(super) reason: String,
+}
+
+impl Refused {
+    /// Nothing is at this path.
+    pub(super) fn nothing() -> Self {
+        Self { status: StatusCode::NOT_FOUND, reason: "There is no such page.".to_owned() }
+    }
+
+    /// The refusal that an answer is; `None` for a success.
+    pub(super) fn of(reply: &Reply) -> Option<Self> {
+        if reply.status.is_success() {
+            return None;
+        }
+        let body: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+        let reason = body["error"].as_str().unwrap_or("The call failed; see the log.").to_owned();
+        Some(Self { status: reply.status, reason })
+    }
+}
+
+impl Visit<'_> {
+    /// Makes a call of the operators' API as the operator of the session: the same checks, the same
+    /// audit, the same second person.
+    pub(super) async fn call(&self, method: Method, url: &str, body: Option<&Value>) -> Reply {
+        let (path, query) = match url.split_once('?') {
+            Some((path, query)) => (path, Some(query.to_owned())),
+            None => (url, None),
+        };
+        let mut headers = HeaderMap::new();
+        let mut bytes = Bytes::new();
+        if let Some(body) = body {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            bytes = body.to_string().into();
+        }
+        let head = Head {
+            method,
+            path: path.to_owned(),
+            query,
+            headers,
+            peer: self.head.peer,
+            client_certificate: None,
+            request_id: self.head.request_id.clone(),
+        };
+        // On the heap: a page makes several calls, whose states would not fit on the stack together.
+        let served = Box::pin(serve(self.core, self.session.operator.clone(), (head, bytes))).await;
+        served.unwrap_or_else(|error| plain_error::reply(&error))
+    }
+
+    /// Reads what a call shows.
+    ///
+    /// # Errors
+    /// The refusal of the call.
+    pub(super) async fn get(&self, url: &str) -> Result<Value, Refused> {
+        let reply = self.call(Method::GET, url, None).await;
+        match Refused::of(&reply) {
+            Some(refused) => Err(refused),
+            None => Ok(serde_json::from_slice(&reply.body).unwrap_or_default()),
+        }
+    }
+
+    /// Reads a page of a list, and the query of the next one if the call names it.
+    ///
+    /// # Errors
+    /// The refusal of the call.
+    pub(super) async fn rows(&self, url: &str) -> Result<(Vec<Value>, Option<String>), Refused> {
+        let reply = self.call(Method::GET, url, None).await;
+        if let Some(refused) = Refused::of(&reply) {
+            return Err(refused);
+        }
+        let link = reply.headers.get(LINK).and_then(|link| link.to_str().ok());
+        let next = link.and_then(|link| link.split(['<', '>']).nth(1));
+        let next = next.and_then(|url| url.split_once('?')).map(|(_, query)| query.to_owned());
+        Ok((serde_json::from_slice(&reply.body).unwrap_or_default(), next))
+    }
+
+    /// True if a role of the operator lets them make this call, which is named as in the table of
+    /// endpoints.
+    pub(super) fn may(&self, method: &Method, path: &str) -> bool {
+        let route = self.route(method, path);
+        route.is_some_and(|route| self.session.operator.check(route.roles).is_ok())
+    }
+
+    fn route(&self, method: &Method, path: &str) -> Option<&Route> {
+        let mut routes = self.core.operators_api.endpoints.iter();
+        routes.find(|route| route.method == *method && route.path == path)
+    }
+}
+
+/// A segment of a path.
+pub(super) fn segment(text: &str) -> String {
+    utf8_percent_encode(text, RESERVED).to_string()
+}
+
+/// A path with the values of its `{names}`, in their order.
+pub(super) fn fill(pattern: &str, values: &[String]) -> String {
+    let mut values = values.iter();
+    let segments = pattern.split('/').map(|part| match part.starts_with('{') {
+        true => values.next().map_or_else(String::new, |value| segment(value)),
+        false => part.to_owned(),
+    });
+    segments.collect::<Vec<_>>().join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_fill_a_path_and_cannot_leave_it() {
+        let values = ["a/b".to_owned(), "ü?".to_owned()];
+        assert_eq!(fill("/x/{slug}/y/{id}/z", &values), "/x/a%2Fb/y/%C3%BC%3F/z");
+        assert_eq!(fill("/x", &values), "/x");
+    }
+}

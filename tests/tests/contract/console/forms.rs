@@ -1,0 +1,244 @@
+//! Forms: each makes one call, once, and keeps what was typed when it does not.
+
+use rampart_tests::order_fixture::OrderFixture;
+
+use super::*;
+
+/// A paid order of a partner, and the path of its page.
+async fn paid(context: &TestContext) -> (OrderFixture, String) {
+    let acme = context.partner("acme").await;
+    let order = OrderFixture::order(context, &acme, None, None).await;
+    order.event(context, "payment-received").await.assert_status(200);
+    let path = format!("/console/orders/{}", order.id);
+    (order, path)
+}
+
+#[tokio::test]
+async fn a_form_does_what_the_call_does_and_counts_once() {
+    let context = TestContext::start().await;
+    let (order, path) = paid(&context).await;
+    let ada = Browser::of(&context, "ada", &["treasury"]).await;
+    let hold = format!("{path}/hold");
+    let form = ada.get(&hold).await.assert(200, "100 EUR").csrf_token();
+    let send = async |reason: &str, csrf_token: &str| {
+        ada.post(&hold, &[("reason", reason), ("csrfToken", csrf_token)]).await
+    };
+    send("source of funds", "forged").await.assert(403, "source of funds</textarea>");
+    send("", &form).await.assert(422, "Reason is missing");
+    assert_eq!(order.seen(&context).await["status"], "in progress");
+    let done = send("source of funds", &form).await.assert(303, "");
+    assert_eq!(done.header("location"), format!("{path}?done=hold"));
+    ada.get(done.header("location")).await.assert(200, "Done: Hold.");
+    let seen = order.seen(&context).await;
+    assert_eq!(
+        (&seen["status"], &seen["statusReason"]),
+        (&json!("blocked"), &json!("source of funds"))
+    );
+    let row = audited(&context, "order.event").await;
+    assert_eq!((&row["actor"], &row["detail"]["event"]), (&json!("ada"), &json!("hold")));
+    assert_eq!(row["detail"]["reason"], "source of funds");
+    // The same form again, and another one of the same.
+    send("once more", &form)
+        .await
+        .assert(409, "was sent before")
+        .assert(409, "once more</textarea>");
+    let stale = ada.submit(&hold, &[("reason", "once more")]).await;
+    stale.assert(409, "an order that is blocked forbids it").assert(409, "once more</textarea>");
+    let timeline = order.seen(&context).await["timeline"].as_array().unwrap().len();
+    assert_eq!(timeline, 2, "payment and hold");
+}
+
+#[tokio::test]
+async fn of_two_that_send_one_form_one_is_carried_out() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    let ada = Browser::of(&context, "ada", &["platform"]).await;
+    let path = "/console/partners/acme/issue-key";
+    let csrf_token = ada.get(path).await.csrf_token();
+    let members = [("name", "office"), ("csrfToken", &*csrf_token)];
+    let sent = futures::future::join_all((0..4).map(|_| ada.post(path, &members))).await;
+    let statuses: Vec<_> = sent.iter().map(|shown| shown.status).collect();
+    assert_eq!(statuses.iter().filter(|status| **status == 200).count(), 1, "{statuses:?}");
+    assert_eq!(statuses.iter().filter(|status| **status == 409).count(), 3, "{statuses:?}");
+    let shown = sent.iter().find(|shown| shown.status == 200).unwrap();
+    assert!(shown.text.contains("rk_test_"), "{}", shown.text);
+    let partner = context.admin(Method::GET, "/admin/v1/partners/acme", Value::Null).await.json();
+    assert_eq!(partner["apiKeys"].as_array().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn a_page_of_another_origin_changes_nothing() {
+    let context = TestContext::start().await;
+    let (order, path) = paid(&context).await;
+    let ada = Browser::of(&context, "ada", &["treasury"]).await;
+    let hold = format!("{path}/hold");
+    let csrf_token = ada.get(&hold).await.csrf_token();
+    let form: Bytes = format!("reason=x&csrfToken={csrf_token}").into();
+    for foreign in [("origin", "http://evil.example"), ("sec-fetch-site", "cross-site")] {
+        let sent = ada.send(Method::POST, &hold, &[foreign], form.clone()).await;
+        assert_eq!(sent.status, 403, "{foreign:?}");
+    }
+    assert_eq!(order.seen(&context).await["status"], "in progress");
+    // The session's cookie alone makes no call of the API either.
+    let call = format!("/admin/v1/orders/{}/events", order.id);
+    let json = ("content-type", "application/json");
+    let sent = ada.send(Method::POST, &call, &[json], r#"{"event":"hold"}"#.into()).await;
+    assert_eq!(sent.status, 403);
+}
+
+#[tokio::test]
+async fn settings_change_where_they_differ_and_overwrite_nobody() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    let ada = Browser::of(&context, "ada", &["platform"]).await;
+    let path = "/console/partners/acme/settings";
+    let form = ada.get(path).await.assert(200, "name=\"shown.feeCapPercentage\"");
+    let value = |name: &str| {
+        let start = format!("name=\"{name}\" value=\"");
+        form.text.split(&start).nth(1).unwrap().split('"').next().unwrap().to_owned()
+    };
+    let (fee, cap) = (value("shown.defaultFeePercentage"), value("shown.feeCapPercentage"));
+    let rates = form.text.split("name=\"shown.rateLimits\" value=\"").nth(1).unwrap();
+    let rates = rates.split('"').next().unwrap().to_owned();
+    let members = |csrf_token: &str, fee_now: &str| {
+        let typed = [
+            ("shown.defaultFeePercentage", &*fee),
+            ("defaultFeePercentage", fee_now),
+            ("shown.feeCapPercentage", &cap),
+            ("feeCapPercentage", &cap),
+            ("shown.allowedCountries", ""),
+            ("allowedCountries", "NL, xx"),
+            ("shown.rateLimits", &rates),
+            ("rateLimits", &rates),
+            ("shown.walletAddressRequired", "no"),
+            ("walletAddressRequired", "no"),
+            ("shown.policyApprovalRequired", "no"),
+            ("policyApprovalRequired", "no"),
+            ("csrfToken", csrf_token),
+        ];
+        typed.map(|(name, value)| (name.to_owned(), value.to_owned()))
+    };
+    let send = async |members: [(String, String); 13]| {
+        let members: Vec<_> = members.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
+        ada.post(path, &members).await
+    };
+    let refused = send(members(&form.csrf_token(), "21")).await.assert(422, "0 to 20");
+    refused.assert(422, "value=\"21\"");
+    let new = ada.get(path).await.csrf_token();
+    send(members(&new, "2.5")).await.assert(422, "xx is no country");
+    let elsewhere = json!({"defaultFeePercentage": 3});
+    context.admin(Method::PATCH, "/admin/v1/partners/acme", elsewhere).await.assert_status(200);
+    let new = ada.get(path).await.csrf_token();
+    send(members(&new, "2.5")).await.assert(422, "Default fee (%) has become 3 meanwhile");
+    let partner = context.admin(Method::GET, "/admin/v1/partners/acme", Value::Null).await.json();
+    assert_eq!(partner["defaultFeePercentage"], json!(3));
+    let shown = ada.get(path).await.csrf_token();
+    let one = [
+        ("shown.defaultFeePercentage", "3"),
+        ("defaultFeePercentage", "2.5"),
+        ("shown.feeCapPercentage", &*cap),
+        ("feeCapPercentage", &*cap),
+        ("shown.rateLimits", &*rates),
+        ("rateLimits", &*rates),
+        ("shown.walletAddressRequired", "no"),
+        ("walletAddressRequired", "no"),
+        ("shown.policyApprovalRequired", "no"),
+        ("policyApprovalRequired", "no"),
+        ("csrfToken", &*shown),
+    ];
+    ada.post(path, &one).await.assert(303, "");
+    let row = audited(&context, "partner.change").await;
+    assert_eq!(
+        (&row["actor"], &row["detail"]),
+        (&json!("ada"), &json!({"defaultFeePercentage": 2.5}))
+    );
+}
+
+#[tokio::test]
+async fn a_large_payment_takes_two_persons_and_is_carried_out_from_its_approval() {
+    let context = TestContext::start().await;
+    let ada = Browser::of(&context, "ada", &["treasury"]).await;
+    let bob = Browser::of(&context, "bob", &["treasury"]).await;
+    let path = "/console/payments/~/record";
+    let payment = [
+        ("kind", "received"),
+        ("amount", "5000.00"),
+        ("currency", "EUR"),
+        ("providerReference", "2026-03-01-17"),
+        ("reason", "seen on the statement"),
+    ];
+    let waits = ada.submit(path, &payment).await.assert(303, "");
+    let waits = waits.header("location").to_owned();
+    assert!(waits.starts_with("/console/payments/~?waits="), "{waits}");
+    ada.get(&waits).await.assert(200, "Another operator must agree first");
+    let id = waits.split('=').nth(1).unwrap();
+    let shown = ada.get("/console/approvals").await.assert(200, "5000.00");
+    assert!(!shown.text.contains(&format!("{id}/grant")), "nobody agrees with themselves");
+    let (grant, carry_out) =
+        (format!("/console/approvals/{id}/grant"), format!("/console/approvals/{id}/carry-out"));
+    ada.submit(&grant, &[]).await.assert(403, "another one than the first");
+    ada.get(&carry_out).await.assert(404, "no such page");
+    bob.get("/console/approvals").await.assert(200, &format!("{id}/grant"));
+    bob.submit(&grant, &[]).await.assert(303, "");
+    bob.get(&carry_out).await.assert(404, "no such page");
+    let form = ada.get(&carry_out).await.assert(200, "5000.00").csrf_token();
+    let send = async || ada.post(&carry_out, &[("csrfToken", &form)]).await;
+    send().await.assert(200, "The call is carried out");
+    send().await.assert(404, "no such page");
+    let listed = ada.get("/console/payments?state=unmatched").await;
+    listed.assert(200, "2026-03-01-17");
+    assert_eq!(audited(&context, "payment.record").await["actor"], "ada");
+}
+
+#[tokio::test]
+async fn a_payment_without_an_order_is_matched_to_a_suggestion() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    let ada = Browser::of(&context, "ada", &["treasury"]).await;
+    let reference = format!("INVOICE {}", order.id);
+    let payment = [
+        ("kind", "received"),
+        ("amount", "100"),
+        ("currency", "EUR"),
+        ("providerReference", &*reference),
+        ("reason", "seen on the statement"),
+    ];
+    ada.submit("/console/payments/~/record", &payment).await.assert(303, "");
+    let list = ada.get("/console/payments?state=unmatched").await.assert(200, "100 EUR");
+    let id = list.text.split("href=\"/console/payments/").filter_map(|link| {
+        let id = link.split('"').next()?;
+        (id.len() == 36).then(|| id.to_owned())
+    });
+    let path = format!("/console/payments/{}", id.last().unwrap());
+    let page = ada.get(&path).await.assert(200, "Orders that it may be meant for");
+    assert!(page.text.contains("number, amount"), "{}", page.text);
+    let number = order.id.to_string();
+    ada.get(&format!("{path}/match?orderId={number}"))
+        .await
+        .assert(200, &format!("value=\"{number}\""));
+    ada.submit(&format!("{path}/match"), &[("orderId", "x")]).await.assert(422, "a whole number");
+    ada.submit(&format!("{path}/match"), &[("orderId", &number)]).await.assert(303, "");
+    assert_eq!(order.seen(&context).await["status"], "in progress");
+    assert_eq!(audited(&context, "payment.match").await["actor"], "ada");
+    let again = ada.submit(&format!("{path}/match"), &[("orderId", &number)]).await;
+    again.assert(409, "matched already");
+}
+
+#[tokio::test]
+async fn a_subject_of_the_queue_is_claimed_and_released() {
+    let context = TestContext::start().await;
+    let (order, path) = paid(&context).await;
+    let ada = Browser::of(&context, "ada", &["compliance"]).await;
+    ada.submit(&format!("{path}/hold"), &[("reason", "look")]).await.assert(303, "");
+    let review = format!("/console/reviews/order/{}", order.id);
+    ada.get("/console/reviews").await.assert(200, &format!("href=\"{review}\""));
+    ada.submit(&format!("{review}/claim"), &[]).await.assert(303, "");
+    let bob = Browser::of(&context, "bob", &["compliance"]).await;
+    bob.get(&review).await.assert(200, "ada");
+    bob.submit(&format!("{review}/claim"), &[])
+        .await
+        .assert(409, "another operator has claimed it");
+    ada.submit(&format!("{review}/release"), &[]).await.assert(303, "");
+    bob.submit(&format!("{review}/claim"), &[]).await.assert(303, "");
+}

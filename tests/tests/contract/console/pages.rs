@@ -1,0 +1,178 @@
+//! Pages: by role, under a strict policy, with filters in the URL.
+
+use rampart_core::api::OPERATOR_ENDPOINTS;
+use rampart_core::auth::roles::Role;
+use rampart_tests::order_fixture::OrderFixture;
+
+use super::*;
+
+/// Pages, each with the call that it shows.
+const PAGES: [(&str, &str); 15] = [
+    ("/console", "/admin/v1/overview"),
+    ("/console/orders", "/admin/v1/orders"),
+    ("/console/reviews", "/admin/v1/reviews"),
+    ("/console/payments", "/admin/v1/payments"),
+    ("/console/users", "/admin/v1/users"),
+    ("/console/partners", "/admin/v1/partners"),
+    ("/console/market", "/admin/v1/prices"),
+    ("/console/ledger", "/admin/v1/ledger/balances"),
+    ("/console/ledger/entries", "/admin/v1/ledger/entries"),
+    ("/console/deliveries", "/admin/v1/deliveries"),
+    ("/console/connectors", "/admin/v1/connectors"),
+    ("/console/approvals", "/admin/v1/approvals"),
+    ("/console/operators", "/admin/v1/operators"),
+    ("/console/audit", "/admin/v1/audit"),
+    ("/console/audit/verification", "/admin/v1/audit/verification"),
+];
+
+#[tokio::test]
+async fn a_page_is_for_the_roles_of_its_call() {
+    let context = TestContext::start().await;
+    for role in Role::ALL {
+        let browser = Browser::of(&context, role.as_str(), &[role.as_str()]).await;
+        let home = browser.get("/console").await.assert(200, "Overview");
+        for (page, call) in PAGES {
+            let route =
+                OPERATOR_ENDPOINTS.iter().find(|r| r.path == call && r.method == Method::GET);
+            let permitted = Role::permits(&[*role], route.unwrap().roles);
+            let shown = browser.get(page).await;
+            let wanted = if permitted { 200 } else { 403 };
+            assert_eq!(shown.status, wanted, "{page} as {role:?}: {}", shown.text);
+            let link = format!("href=\"{page}\"");
+            let is_entry =
+                !["/console/ledger/entries", "/console/audit/verification"].contains(&page);
+            assert_eq!(home.text.contains(&link), permitted && is_entry, "{page} as {role:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_page_lets_in_nothing_but_itself() {
+    let context = TestContext::start().await;
+    let browser = Browser::of(&context, "ada", &["owner"]).await;
+    let others = ["/console/nothing", "/console/orders/7", "/console/partners/~/create"];
+    for page in PAGES.map(|(page, _)| page).into_iter().chain(others) {
+        let shown = browser.get(page).await;
+        let policy = shown.header("content-security-policy");
+        assert!(policy.starts_with("default-src 'none'"), "{page}: {policy}");
+        assert!(!policy.contains("unsafe") && policy.contains("frame-ancestors 'none'"), "{page}");
+        assert_eq!(shown.header("cache-control"), "no-store", "{page}");
+        for outside in ["http://", "https://", " style=", " onclick=", "<script src"] {
+            assert!(!shown.text.contains(outside), "{outside} in {page}");
+        }
+        for form in
+            shown.text.split("<form").skip(1).filter(|form| form.contains("method=\"post\""))
+        {
+            assert!(form.contains("name=\"csrfToken\""), "{page}: {form}");
+        }
+    }
+    browser.get("/console/nothing").await.assert(404, "no such page");
+    browser.get("/console/orders/7").await.assert(404, "no such order");
+    browser.post("/console/orders", &[]).await.assert(405, "only shows");
+}
+
+#[tokio::test]
+async fn a_list_keeps_its_filters_in_the_url_and_goes_on() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let mut orders = Vec::new();
+    for _ in 0..52 {
+        orders.push(OrderFixture::order(&context, &acme, None, None).await);
+    }
+    orders[0].event(&context, "cancel").await.assert_status(200);
+    let browser = Browser::of(&context, "ada", &["viewer"]).await;
+    let rows = |shown: &Shown| shown.text.matches("href=\"/console/orders/").count();
+    let first = browser.get("/console/orders").await.assert(200, "Next page");
+    assert_eq!(rows(&first), 50);
+    let next = first.text.split("href=\"").find(|link| link.contains("after=")).unwrap();
+    let next = next.split('"').next().unwrap().replace("&amp;", "&");
+    let second = browser.get(&next).await.assert(200, "cancelled");
+    assert_eq!(rows(&second), 2);
+    let cancelled = browser.get("/console/orders?status=cancelled&partner=acme").await;
+    assert_eq!(rows(&cancelled), 1);
+    assert!(cancelled.text.contains("value=\"acme\""), "{}", cancelled.text);
+    assert!(cancelled.text.contains("<option value=\"cancelled\" selected"), "{}", cancelled.text);
+    let wrong = browser.get("/console/orders?from=yesterday&partner=acme").await;
+    let wrong = wrong.assert(422, "value=\"yesterday\"");
+    assert_eq!(rows(&wrong), 0);
+    browser
+        .get("/console/orders?partner=nobody")
+        .await
+        .assert(200, "No order meets these criteria");
+    let file = browser.get("/console/orders?partner=acme&format=csv").await;
+    let file = file.assert(200, "Order,Status,Side,Partner,Pair,Amount");
+    assert_eq!(
+        (file.text.lines().count(), file.header("content-type")),
+        (53, "text/csv; charset=utf-8")
+    );
+    assert!(file.header("content-disposition").starts_with("attachment"));
+}
+
+#[tokio::test]
+async fn an_order_shows_everything_and_what_can_be_done() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let hook = json!({"url": "https://shop.example.com/hook"});
+    acme.post("/api/v2/webhooks", hook).await;
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    order.event(&context, "payment-received").await.assert_status(200);
+    let treasury = Browser::of(&context, "ada", &["treasury"]).await;
+    let path = format!("/console/orders/{}", order.id);
+    let page = treasury.get(&path).await.assert(200, "What happened");
+    for part in [
+        "100 EUR",
+        "Price and fees",
+        "Path through the books",
+        "received",
+        "Payments",
+        "Deliveries to the partner",
+        "in progress",
+        &format!("{path}/hold"),
+    ] {
+        assert!(page.text.contains(part), "no {part:?} in {}", page.text);
+    }
+    assert!(!page.text.contains(&format!("{path}/release")), "it is not blocked");
+    let viewer = Browser::of(&context, "eve", &["viewer"]).await;
+    let page = viewer.get(&path).await.assert(200, "What happened");
+    assert!(!page.text.contains(&format!("{path}/hold")));
+    viewer.get(&format!("{path}/hold")).await.assert(403, "not for your role");
+    let post = [("reason", "x"), ("csrfToken", &*page.csrf_token())];
+    viewer.post(&format!("{path}/hold"), &post).await.assert(403, "not for your role");
+}
+
+#[tokio::test]
+async fn what_others_have_written_is_no_markup() {
+    let context = TestContext::start().await;
+    let name = "<script>alert(1)</script>";
+    let body = json!({"slug": "acme", "name": name, "mode": "test"});
+    context.admin(Method::POST, "/admin/v1/partners", body).await.assert_status(201);
+    let browser = Browser::of(&context, "ada", &["viewer"]).await;
+    for page in ["/console/partners", "/console/partners/acme"] {
+        let shown = browser.get(page).await.assert(200, "&lt;script&gt;alert(1)&lt;/script&gt;");
+        assert!(!shown.text.contains(name), "{page}");
+    }
+}
+
+#[tokio::test]
+async fn users_are_searched_without_their_data_in_a_url() {
+    let context = TestContext::start().await;
+    context.partner("acme").await.user("ada").await;
+    let browser = Browser::of(&context, "bob", &["support"]).await;
+    let criteria = [("email", "ada@mail.example.com")];
+    let found = browser.submit("/console/users", &criteria).await.assert(200, "Lovelace");
+    assert!(found.text.contains("method=\"post\" action=\"/console/users\""));
+    let link = found.text.split("href=\"/console/users/").nth(1).unwrap();
+    let path = format!("/console/users/{}", link.split('"').next().unwrap());
+    browser.get(&path).await.assert(200, "Keizersgracht");
+    assert_eq!(audited(&context, "user.read").await["actor"], "bob");
+    let kept = browser.submit("/console/users", &[("email", "not an address")]).await;
+    kept.assert(422, "value=\"not an address\"");
+    let forged = [("email", "ada@mail.example.com"), ("csrfToken", "forged")];
+    let forged = browser.post("/console/users", &forged).await.assert(403, "earlier sign-in");
+    assert!(!forged.text.contains("Lovelace"));
+    let treasury = Browser::of(&context, "eve", &["treasury"]).await;
+    let masked =
+        treasury.submit("/console/users", &criteria).await.assert(200, "a***@mail.example.com");
+    assert!(!masked.text.contains("Lovelace"));
+    treasury.get(&path).await.assert(403, "Not for your role");
+}

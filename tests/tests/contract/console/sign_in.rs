@@ -1,0 +1,99 @@
+//! Sessions that begin with an operator's token.
+
+use super::*;
+
+#[tokio::test]
+async fn an_operator_signs_in_with_a_token_and_out() {
+    let context = TestContext::start().await;
+    let token = token_of(&context, "ada", &["viewer"]).await;
+    let browser = Browser::new(&context);
+    browser.get("/console/orders").await.assert(401, "Please sign in");
+    let form = browser.get("/console").await.assert(200, "Operator token").csrf_token();
+    let send = async |token: &str, csrf_token: &str| {
+        let members = [("token", token), ("csrfToken", csrf_token)];
+        browser.post("/console/sign-in", &members).await
+    };
+    send(&token, "forged").await.assert(403, "This form is no longer good");
+    send("rop_wrong", &form).await.assert(401, "This token is wrong");
+    let done = send(&token, &form).await.assert(303, "");
+    assert_eq!(done.header("location"), "/console");
+    let cookie = done.header("set-cookie");
+    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
+    let home = browser.get("/console").await.assert(200, "ada");
+    let login = audited(&context, "operator.login").await;
+    assert_eq!((&login["actor"], &login["detail"]["roles"]), (&json!("ada"), &json!(["viewer"])));
+    let out = [("csrfToken", "forged")];
+    browser.post("/console/sign-out", &out).await.assert(303, "");
+    browser.get("/console").await.assert(200, "Sign out");
+    let csrf_token = home.csrf_token();
+    browser.post("/console/sign-out", &[("csrfToken", &csrf_token)]).await.assert(303, "");
+    browser.get("/console/orders").await.assert(401, "Please sign in");
+}
+
+#[tokio::test]
+async fn over_tls_the_cookie_is_for_this_host_alone() {
+    let context =
+        TestContext::with(|settings| settings.admin_url = "https://ops.example.com".to_owned())
+            .await;
+    let token = token_of(&context, "ada", &["viewer"]).await;
+    let done = Browser::new(&context).sign_in(&token).await.assert(303, "");
+    let cookie = done.header("set-cookie");
+    assert!(
+        cookie.starts_with("__Host-rampart_operator=") && cookie.contains("; Secure"),
+        "{cookie}"
+    );
+    assert!(cookie.contains("Path=/;") && cookie.contains("Max-Age=28800"), "{cookie}");
+}
+
+#[tokio::test]
+async fn a_session_ends_with_its_token_and_follows_its_operators_roles() {
+    let context = TestContext::start().await;
+    let ada = Browser::of(&context, "ada", &["viewer"]).await;
+    ada.get("/console/audit").await.assert(403, "Not for your role");
+    let roles = json!({"roles": ["platform"]});
+    context.admin(Method::PATCH, "/admin/v1/operators/ada", roles).await.assert_status(204);
+    ada.get("/console/audit").await.assert(200, "operator.login");
+    let list = context.admin(Method::GET, "/admin/v1/operators", Value::Null).await.json();
+    let id = list[0]["tokens"][0]["id"].as_str().unwrap();
+    let path = format!("/admin/v1/operators/ada/tokens/{id}");
+    context.admin(Method::DELETE, &path, Value::Null).await.assert_status(204);
+    ada.get("/console").await.assert(200, "Operator token");
+}
+
+#[tokio::test]
+async fn the_configured_token_signs_in_as_an_alarm() {
+    let context = TestContext::start().await;
+    let browser = Browser::new(&context);
+    browser.sign_in("operator-of-the-test").await.assert(303, "");
+    browser.get("/console/audit").await.assert(200, "operator.login");
+    let alarms = |text: String| {
+        let line =
+            text.lines().find(|line| line.starts_with("rampart_operator_break_glass_total "));
+        line.unwrap().rsplit(' ').next().unwrap().parse::<u64>().unwrap()
+    };
+    let before = alarms(context.core().metrics_text());
+    browser.get("/console").await.assert(200, "admin");
+    assert_eq!(alarms(context.core().metrics_text()), before + 1);
+    // An edge with another token does not know the session.
+    let edge = context.edge_with(|settings| settings.admin_token = None).await;
+    let other = Browser { context: &edge, cookies: browser.cookies.clone() };
+    other.get("/console/audit").await.assert(401, "Please sign in");
+}
+
+#[tokio::test]
+async fn guesses_are_limited_and_sessions_end() {
+    let quota = "10/h burst 3".parse().unwrap();
+    let context = TestContext::with(|settings| settings.ratelimit.operators = quota).await;
+    let ada = Browser::of(&context, "ada", &["viewer"]).await;
+    let stranger = Browser::new(&context);
+    for _ in 0..3 {
+        stranger.sign_in("rop_guess").await.assert(401, "wrong");
+    }
+    stranger.sign_in("rop_guess").await.assert(429, "Too many failed sign-ins");
+    ada.get("/console").await.assert(200, "Overview");
+    let end = "update operator_session set expires_at = now() - interval '1 second'";
+    sqlx::query(end).execute(context.db()).await.unwrap();
+    ada.get("/console/orders").await.assert(401, "Please sign in");
+    let hold = [("reason", "x"), ("csrfToken", "y")];
+    ada.post("/console/orders/1/hold", &hold).await.assert(401, "Your session has ended");
+}
