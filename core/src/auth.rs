@@ -6,4 +6,5 @@ pub mod oidc;
 pub mod passwords;
 pub mod roles;
 pub mod tokens;
+pub(crate) mod totp;
 pub mod user_credentials;

@@ -3,6 +3,7 @@
 
 mod error_envelope;
 pub mod fields;
+pub(crate) mod form;
 pub(crate) mod html;
 pub mod images;
 pub(crate) mod language;

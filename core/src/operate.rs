@@ -1,4 +1,5 @@
-//! Operation: the operators' API and console, the sandbox, documentation, readiness.
+//! Operation: the operators' API and console, the portal of partners' staff, the sandbox, documentation,
+//! readiness.
 
 pub mod admin;
 mod console;
@@ -6,6 +7,7 @@ mod going_live;
 mod key_rotation;
 mod listener;
 mod money_metrics;
+pub mod portal;
 mod queues;
 pub mod readiness;
 pub mod sandbox;

@@ -1,8 +1,10 @@
 //! Login of API clients: a user name and a password for a token pair, and a refresh token for the
-//! next one. Both endpoints are public, so attempts are counted before anything is hashed.
+//! next one. Both endpoints are public, so attempts are counted before anything is hashed. [`staff`]
+//! are the people of a partner, who sign in to the portal.
 
 pub mod authenticate;
 pub mod refresh;
+pub mod staff;
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
@@ -19,6 +21,8 @@ const BUCKETS_MAX: u64 = 65_536;
 /// Idle time after which a bucket is evicted; one of the longest window (an hour) is full again by
 /// then.
 const BUCKET_IDLE: Duration = Duration::from_secs(3_600);
+/// Limit of a network from which staff sign in or ask for mails.
+const STAFF_QUOTA: Quota = Quota::new(60, 60, 60);
 /// Prefix length of an IPv6 network: a provider's customer can choose the remaining bits.
 const IPV6_NETWORK_BITS: u32 = 64;
 
@@ -27,6 +31,8 @@ const IPV6_NETWORK_BITS: u32 = 64;
 enum CredentialKind {
     Password,
     RefreshToken,
+    /// Of a staff member, or a mail about it.
+    Staff,
 }
 
 /// Rate limits of client credentials per user name and per address (section 4 of the contract).
@@ -70,6 +76,16 @@ impl Attempts {
     /// Counts a refresh token that claims to be `tenant`'s.
     fn count_refresh(&self, core: &Core, peer: IpAddr, tenant: Option<&Tenant>) -> Result<()> {
         self.count_network(core, CredentialKind::RefreshToken, peer, tenant)
+    }
+
+    /// Counts an attempt of somebody who may be a partner's staff, before anything is hashed or mailed.
+    ///
+    /// # Errors
+    /// Code 920 after too many of the network.
+    pub(crate) fn count_staff(&self, core: &Core, peer: IpAddr) -> Result<()> {
+        let now = core.clock.monotonic_ns();
+        let attempt = (CredentialKind::Staff, network(peer));
+        admit(core, None, self.by_network.take(attempt, STAFF_QUOTA, now))
     }
 
     /// Counts an attempt of an address, which has one bucket for all clients. An attempt takes as

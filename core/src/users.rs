@@ -5,6 +5,7 @@
 //! in clear.
 
 pub(crate) mod account;
+pub mod account_pages;
 pub mod accounts;
 pub(crate) mod answers;
 mod attempts;
@@ -26,7 +27,6 @@ pub(crate) mod one_time_token;
 mod ownership;
 pub(crate) mod personal_data;
 mod personal_keys;
-pub mod portal;
 pub mod profile;
 pub mod register;
 pub mod register_identifier;

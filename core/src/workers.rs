@@ -118,10 +118,16 @@ impl Core {
     }
 
     async fn delete_expired_tokens(&self) -> Result<()> {
-        let (refresh_tokens, codes) =
-            tokio::join!(self.delete_expired_refresh_tokens(), self.delete_expired_codes());
+        let (refresh_tokens, codes, sessions, attempts) = tokio::join!(
+            self.delete_expired_refresh_tokens(),
+            self.delete_expired_codes(),
+            self.delete_expired_sessions_of_staff(),
+            self.delete_old_attempts(),
+        );
         refresh_tokens?;
         codes?;
+        sessions?;
+        attempts?;
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! HTML pages under a content security policy that lets nothing else run or load. They work without
 //! scripts, but for a form for cards, which is a provider's script.
 
+pub(crate) mod brand;
 pub(crate) mod components;
 pub(crate) mod shell;
 
@@ -13,6 +14,8 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use ring::digest;
 use url::Url;
 
+use self::brand::{Accent, Brand};
+use self::components::brand_line;
 use crate::http::language::{Language, Texts};
 use crate::http::reply::Reply;
 use crate::platform::settings::Pages;
@@ -83,6 +86,8 @@ pub(crate) struct Page<'a> {
     pub(crate) settings: &'a Pages,
     /// Title and heading.
     pub(crate) title: &'a str,
+    /// The name and the branding of the partner whose shopper the reader is.
+    pub(crate) partner: Option<(&'a str, &'a Brand)>,
     /// True if money is only simulated, which the page says first.
     pub(crate) is_test: bool,
     /// Where forms may redirect to.
@@ -93,7 +98,13 @@ pub(crate) struct Page<'a> {
 impl<'a> Page<'a> {
     /// A page without a way back and without scripts.
     pub(crate) const fn new(texts: Texts, settings: &'a Pages, title: &'a str) -> Self {
-        Self { texts, settings, title, is_test: false, return_url: None, scripts: None }
+        let (partner, return_url, scripts) = (None, None, None);
+        Self { texts, settings, title, partner, is_test: false, return_url, scripts }
+    }
+
+    /// The same with a partner's name and branding.
+    pub(crate) const fn branded(self, name: &'a str, brand: &'a Brand) -> Self {
+        Self { partner: Some((name, brand)), ..self }
     }
 
     /// Renders the page with its heading above the body.
@@ -101,20 +112,51 @@ impl<'a> Page<'a> {
         let texts = self.texts;
         let layout = html! {
             main.card {
+                @if let Some((name, brand)) = self.partner {
+                    (brand_line(name, brand.logo.as_deref()))
+                }
                 @if self.is_test { p.note { (texts.get("test-note")) } }
                 h1 { (self.title) }
                 (body)
             }
-            (self.foot())
+            footer { (self.partner_links()) (self.operator_links()) }
         };
         let form_action =
             self.return_url.and_then(form_source).map_or_else(String::new, |s| format!(" {s}"));
-        let language = texts.language();
-        render_document((status, language, self.title), &layout, (&form_action, self.scripts))
+        let (language, brand) = (texts.language(), self.partner.map(|(_, brand)| brand));
+        let head = (status, language, self.title);
+        let mut reply = render_document(head, &layout, (&form_action, self.scripts, brand));
+        if brand.is_some_and(|brand| brand.logo.is_some()) {
+            allow_images(&mut reply, "'self'");
+        }
+        reply
+    }
+
+    /// The partner's help, privacy statement and terms, as far as its branding names them.
+    fn partner_links(&self) -> Markup {
+        let Some((name, brand)) = self.partner else { return html! {} };
+        let links = [
+            (&brand.support_url, "footer-shop-help"),
+            (&brand.privacy_url, "footer-shop-privacy"),
+            (&brand.terms_url, "footer-shop-terms"),
+        ];
+        html! {
+            @if links.iter().any(|(url, _)| url.is_some()) {
+                p {
+                    @for (url, label) in links {
+                        @if let Some(url) = url {
+                            a href=(url) rel="noreferrer" {
+                                (self.texts.with(label, &[("shop", name)]))
+                            } " "
+                        }
+                    }
+                }
+            }
+        }
     }
 
     /// The operator of the service, and its legal pages. Nothing if the settings name none.
-    fn foot(&self) -> Markup {
+    fn operator_links(&self) -> Markup {
         let texts = self.texts;
         let links = [
             (&self.settings.imprint_url, texts.get("footer-imprint")),
@@ -123,15 +165,13 @@ impl<'a> Page<'a> {
         ];
         let entity = self.settings.legal_entity.as_deref();
         html! {
-            @if entity.is_some() || links.iter().any(|(url, _)| url.is_some()) {
-                footer {
-                    @if let Some(entity) = entity {
-                        p { (texts.with("footer-operated-by", &[("entity", entity)])) }
-                    }
-                    p {
-                        @for (url, label) in links {
-                            @if let Some(url) = url { a href=(url) rel="noreferrer" { (label) } " " }
-                        }
+            @if let Some(entity) = entity {
+                p { (texts.with("footer-operated-by", &[("entity", entity)])) }
+            }
+            @if links.iter().any(|(url, _)| url.is_some()) {
+                p {
+                    @for (url, label) in links {
+                        @if let Some(url) = url { a href=(url) rel="noreferrer" { (label) } " " }
                     }
                 }
             }
@@ -139,13 +179,15 @@ impl<'a> Page<'a> {
     }
 }
 
-/// Renders a whole document: head, layout, scripts, and the policy that lets in just these.
-/// `form_action` is where forms may lead besides this service, with a space before it, or empty.
+/// Renders a whole document: head, layout, scripts, the accent of a brand, and the policy that lets in
+/// just these. `form_action` is where forms may lead besides this service, with a space before it, or
+/// empty.
 fn render_document(
     (status, language, title): (StatusCode, Language, &str),
     layout: &Markup,
-    (form_action, scripts): (&str, Option<PageScripts<'_>>),
+    (form_action, scripts, brand): (&str, Option<PageScripts<'_>>, Option<&Brand>),
 ) -> Reply {
+    let accent = brand.and_then(|brand| brand.accent).map(Accent::style);
     let document = html! {
         (DOCTYPE)
         html lang=(language.code()) {
@@ -154,7 +196,11 @@ fn render_document(
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="robots" content="noindex";
                 title { (title) }
+                @if let Some(logo) = brand.and_then(|brand| brand.logo.as_deref()) {
+                    link rel="icon" type="image/png" href=(logo);
+                }
                 style { (PreEscaped(STYLE)) }
+                @if let Some(accent) = &accent { style { (PreEscaped(accent)) } }
             }
             body {
                 (layout)
@@ -163,8 +209,9 @@ fn render_document(
         }
     };
     let style = &*STYLE_SOURCE;
+    let accent = accent.map_or_else(String::new, |text| format!(" {}", source_digest(&text)));
     let policy = format!(
-        "default-src 'none'; style-src {style}; {}form-action 'self'{form_action}; \
+        "default-src 'none'; style-src {style}{accent}; {}form-action 'self'{form_action}; \
          base-uri 'none'; frame-ancestors 'none'",
         scripts.map_or_else(String::new, |scripts| scripts.policy()),
     );
@@ -175,6 +222,13 @@ fn render_document(
     reply.set("x-frame-options", "DENY");
     reply.set("cache-control", "no-store");
     reply
+}
+
+/// Lets pictures of one source in on a page, such as `'self'`.
+pub(crate) fn allow_images(reply: &mut Reply, source: &str) {
+    let policy = reply.headers.get("content-security-policy").and_then(|value| value.to_str().ok());
+    let policy = format!("img-src {source}; {}", policy.unwrap_or_default());
+    reply.set("content-security-policy", &policy);
 }
 
 /// The page of a link that is used, expired or invalid, without telling which. `hint` is the message
@@ -278,5 +332,36 @@ mod tests {
         let policy = reply.headers["content-security-policy"].to_str().unwrap();
         assert!(policy.contains(&format!("style-src 'sha256-{digest}'")), "{policy}");
         assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"));
+    }
+
+    #[test]
+    fn a_branded_page_has_the_partners_name_logo_colour_and_links() {
+        let brand = Brand {
+            accent: "#8a1538".parse().ok(),
+            logo: Some("/brand/acme/0123.png".to_owned()),
+            support_url: Some("mailto:help@acme.example".to_owned()),
+            privacy_url: None,
+            terms_url: Some("https://acme.example/terms?a=1&b=\"2".to_owned()),
+        };
+        let settings = Pages::default();
+        let page = Page::new(Language::German.texts(), &settings, "Title").branded("A & B", &brand);
+        let reply = page.render(StatusCode::OK, &html! {});
+        for part in [
+            "<p class=\"brand\"><img src=\"/brand/acme/0123.png\" alt=\"\"><span>A &amp; B</span></p>",
+            "href=\"mailto:help@acme.example\"",
+            "href=\"https://acme.example/terms?a=1&amp;b=&quot;2\"",
+            "AGB von A &amp; B",
+        ] {
+            assert!(text(&reply).contains(part), "{part} in {}", text(&reply));
+        }
+        let style = text(&reply).split("<style>").nth(2).unwrap().split("</style>").next().unwrap();
+        assert!(style.contains("--accent:#8a1538"), "{style}");
+        let policy = reply.headers["content-security-policy"].to_str().unwrap();
+        assert!(policy.contains(&source_digest(style)), "{policy}");
+        assert!(policy.contains("img-src 'self'") && policy.contains("default-src 'none'"));
+        let bare = Brand::default();
+        let reply = page.branded("Acme", &bare).render(StatusCode::OK, &html! {});
+        let policy = reply.headers["content-security-policy"].to_str().unwrap();
+        assert!(text(&reply).contains("Acme") && !policy.contains("img-src"), "{policy}");
     }
 }

@@ -4,6 +4,7 @@
 //! arrived. Either is a [`ReceivedImage`], and [`ReceivedImage::store`] moves it to the object store.
 
 mod image_scanner;
+pub(crate) mod logo;
 
 use std::sync::Arc;
 use std::time::Duration;

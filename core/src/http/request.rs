@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
-use http::header::HeaderMap;
+use http::header::{COOKIE, HeaderMap};
 use http::{Extensions, Method};
 
 use crate::http::upload::body::UploadedBody;
@@ -38,6 +38,13 @@ impl Head {
         let mut values = self.headers.get_all(name).iter();
         let first = values.next()?.to_str().ok()?;
         values.next().is_none().then_some(first)
+    }
+
+    /// The value of the first cookie of this name.
+    pub(crate) fn cookie(&self, name: &str) -> Option<&str> {
+        let lines = self.headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
+        let mut pairs = lines.flat_map(|line| line.split(';')).map(str::trim);
+        pairs.find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
     }
 }
 

@@ -11,6 +11,7 @@ mod lane;
 mod outbound;
 mod queue;
 mod record;
+pub(crate) mod resend;
 mod schedule;
 pub mod target;
 
@@ -57,9 +58,7 @@ impl Message {
         data: &Value,
         now: DateTime<Utc>,
     ) -> Result<Self> {
-        let body = serde_json::to_string(&Envelope { kind, timestamp: happened_at, data })
-            .map_err(|error| Error::internal("write a callback", error))?;
-        Ok(Self { id, sent_at: now.timestamp(), body })
+        Ok(Self { id, sent_at: now.timestamp(), body: body(kind, happened_at, data)? })
     }
 
     /// `webhook-signature`: one signature for each secret, so that a receiver may hold either
@@ -75,6 +74,15 @@ impl Message {
         let signatures = secrets.into_iter().map(signed).collect::<Result<Vec<_>>>()?;
         Ok((!signatures.is_empty()).then(|| signatures.join(" ")))
     }
+}
+
+/// The body of a delivery, byte for byte.
+///
+/// # Errors
+/// Never for what the database holds; the serializer's type says it could.
+pub(crate) fn body(kind: &str, happened_at: DateTime<Utc>, data: &Value) -> Result<String> {
+    serde_json::to_string(&Envelope { kind, timestamp: happened_at, data })
+        .map_err(|error| Error::internal("write a callback", error))
 }
 
 /// Signs `id.timestamp.body` as `v1,` and base64 of HMAC-SHA256 (Standard Webhooks, "Symmetric").

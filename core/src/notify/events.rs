@@ -51,11 +51,13 @@ pub enum EventType {
     IdentifierLinked,
     /// A webhook endpoint has failed for days and was disabled.
     WebhookDisabled,
+    /// Somebody tests a webhook endpoint, which alone is told of it.
+    WebhookTest,
 }
 
 impl EventType {
     /// Every type.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::OrderCreated,
         Self::OrderPaid,
         Self::OrderSent,
@@ -71,6 +73,7 @@ impl EventType {
         Self::UserDisabled,
         Self::IdentifierLinked,
         Self::WebhookDisabled,
+        Self::WebhookTest,
     ];
 
     /// The names of all types.
@@ -103,6 +106,7 @@ impl EventType {
             Self::UserDisabled => "user.disabled",
             Self::IdentifierLinked => "identifier.linked",
             Self::WebhookDisabled => "webhook.disabled",
+            Self::WebhookTest => "webhook.test",
         }
     }
 

@@ -1,7 +1,7 @@
 //! Rotation of the master key: what an earlier key of the ring has sealed is sealed again under the one
 //! in use, in the background, table after table.
 
-use rampart_types::{ClientId, OfferId, UserId};
+use rampart_types::{ClientId, OfferId, StaffId, UserId};
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
@@ -9,6 +9,8 @@ use crate::Core;
 use crate::money::connectors::commands;
 use crate::money::connectors::events::report_context;
 use crate::money::payments::record::report_context as payment_context;
+use crate::notify::webhooks::secrets;
+use crate::partners::staff;
 use crate::platform::crypto::lasting_context;
 use crate::platform::crypto::personal_data_key::key_context;
 use crate::platform::db::Connection;
@@ -47,7 +49,7 @@ const NIL: &str = "00000000-0000-0000-0000-000000000000";
 
 /// Every such column, but for values that live for a day or less. Its order is stored with a rotation
 /// that is under way: add at the end.
-const COLUMNS: [SealedColumn; 12] = [
+const COLUMNS: [SealedColumn; 15] = [
     SealedColumn {
         table: "client_secret",
         client: CLIENT,
@@ -153,6 +155,36 @@ const COLUMNS: [SealedColumn; 12] = [
         first_id: "",
         column: "sealed",
         context: |_, id| Some(receipt_keys::seal_context(id)),
+    },
+    SealedColumn {
+        table: "staff_member",
+        client: CLIENT,
+        id: ("staff_id", "uuid"),
+        first_id: NIL,
+        column: "sealed_email",
+        context: |client, id| {
+            let staff = StaffId::from(id.parse::<Uuid>().ok()?);
+            Some(staff::email_context(ClientId::from(client), staff))
+        },
+    },
+    SealedColumn {
+        table: "staff_member",
+        client: CLIENT,
+        id: ("staff_id", "uuid"),
+        first_id: NIL,
+        column: "sealed_totp",
+        context: |client, id| {
+            let staff = StaffId::from(id.parse::<Uuid>().ok()?);
+            Some(staff::totp_context(ClientId::from(client), staff))
+        },
+    },
+    SealedColumn {
+        table: "webhook_endpoint_secret",
+        client: CLIENT,
+        id: ("secret_id", "uuid"),
+        first_id: NIL,
+        column: "sealed",
+        context: |client, id| Some(secrets::secret_context(client, id.parse().ok()?)),
     },
 ];
 

@@ -10,7 +10,7 @@
 //! Simulated events go through the same state machine as an operator's: a real event in between
 //! wins.
 
-mod apply_event;
+pub(super) mod apply_event;
 pub mod order_event;
 pub mod scenarios;
 pub mod sell_order_event;

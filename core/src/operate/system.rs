@@ -4,5 +4,6 @@ pub mod design;
 pub mod docs;
 pub mod errors;
 pub mod help;
+pub mod logo;
 pub mod openapi;
 pub mod signing_keys;

@@ -25,6 +25,10 @@ pub(crate) enum Kind {
     ResetPassword,
     /// A webhook endpoint of the partner was disabled.
     WebhookDisabled,
+    /// A link that lets one of the partner's staff join.
+    StaffInvitation,
+    /// A link to set a new password of one of the partner's staff.
+    StaffPassword,
 }
 
 impl Kind {
@@ -33,6 +37,8 @@ impl Kind {
             Self::EmailCode => "email-code",
             Self::ResetPassword => "reset-password",
             Self::WebhookDisabled => "webhook-disabled",
+            Self::StaffInvitation => "staff-invitation",
+            Self::StaffPassword => "staff-password",
         }
     }
 }

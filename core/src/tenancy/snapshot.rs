@@ -165,6 +165,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::http::html::brand::Brand;
     use crate::platform::clock::Clock;
     use crate::platform::crypto::day_key::DayKey;
     use crate::platform::settings::RateLimits;
@@ -193,6 +194,7 @@ mod tests {
             slug: username.into(),
             username: username.into(),
             name: String::new(),
+            brand: Brand::default(),
             mode: Mode::Test,
             suspended: false,
             tokens_valid_from: chrono::DateTime::UNIX_EPOCH,

@@ -1,6 +1,7 @@
 //! Tenants in the snapshot: settings, secrets, keys, limits and policies.
 
 pub mod api_keys;
+pub(crate) mod branding;
 pub(crate) mod create;
 pub(crate) mod load;
 pub mod scope;
@@ -13,6 +14,7 @@ use chrono::{DateTime, Utc};
 use ipnet::IpNet;
 use rust_decimal::Decimal;
 
+use crate::http::html::brand::Brand;
 use crate::http::request::Head;
 use crate::platform::crypto::Secret;
 use crate::platform::crypto::day_key::DayKey;
@@ -40,6 +42,8 @@ pub struct Tenant {
     pub username: Arc<str>,
     /// Its display name.
     pub name: String,
+    /// Its appearance on pages for shoppers.
+    pub brand: Brand,
     /// Test or live.
     pub mode: Mode,
     /// True if all of its credentials are refused.

@@ -18,6 +18,7 @@ use self::provider::{ProviderForm, ProviderPayment};
 use crate::Core;
 use crate::auth::caller::Anyone;
 use crate::endpoint::{Body, Endpoint};
+use crate::http::html::brand::Brand;
 use crate::http::language::{Language, Texts};
 use crate::http::reply::Reply;
 use crate::http::request::Input;
@@ -167,6 +168,7 @@ struct Payment {
     client: ClientId,
     order: OrderId,
     partner: String,
+    brand: Brand,
     fiat: String,
     crypto: String,
     method: String,
@@ -236,6 +238,7 @@ impl Payment {
             client,
             order,
             partner: tenant.name.clone(),
+            brand: tenant.brand.clone(),
             fiat: catalogue.format_amount(row.fiat_amount, &row.fiat_currency),
             crypto: catalogue.format_amount(row.crypto_amount, &row.crypto_currency),
             method: method.map_or(row.payment_method, |method| method.label.clone()),

@@ -72,7 +72,7 @@ impl Endpoint for Submit {
             return Ok(link.form(core, StatusCode::BAD_REQUEST, &client, hint));
         };
         match mail_reset_link(core, &client, email).await {
-            Ok(()) => Ok(link.sent(core)),
+            Ok(()) => Ok(link.sent(core, &client)),
             Err(error @ Error::Failed(_)) => Err(error),
             Err(_) => {
                 let hint = Some("forgot-too-many");
@@ -130,13 +130,18 @@ impl Link {
                 button.main type="submit" { (texts.get("forgot-send")) }
             }
         };
-        Page::new(texts, &core.settings.pages, &title).render(status, &body)
+        let tenant = &client.tenant;
+        Page::new(texts, &core.settings.pages, &title)
+            .branded(&tenant.name, &tenant.brand)
+            .render(status, &body)
     }
 
-    fn sent(&self, core: &Core) -> Reply {
-        let title = self.texts.get("forgot-sent-title");
+    fn sent(&self, core: &Core, client: &Client) -> Reply {
+        let (title, tenant) = (self.texts.get("forgot-sent-title"), &client.tenant);
         let body = html! { p { (self.texts.get("forgot-sent")) } };
-        Page::new(self.texts, &core.settings.pages, &title).render(StatusCode::OK, &body)
+        Page::new(self.texts, &core.settings.pages, &title)
+            .branded(&tenant.name, &tenant.brand)
+            .render(StatusCode::OK, &body)
     }
 
     fn unknown(&self, core: &Core) -> Reply {

@@ -16,7 +16,7 @@ use crate::http::fields::Fields;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
 use crate::tenancy::tenants::Scope;
-use crate::users::portal::invitation::Invitation;
+use crate::users::account_pages::invitation::Invitation;
 
 /// Version 1, the only one.
 pub struct V1;

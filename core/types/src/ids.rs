@@ -82,6 +82,8 @@ uuid_ids! {
     ApiKeyId;
     /// An end user.
     UserId;
+    /// A person of a partner who works in the portal.
+    StaffId;
     /// A stored offer.
     OfferId;
     /// A quote: the `jti` inside its token.

@@ -27,7 +27,7 @@ pub use decimal::JsonDecimal;
 pub use iban::{Iban, InvalidIban};
 pub use ids::{
     ApiKeyId, CheckoutId, ClientId, DeliveryId, DocumentId, EventId, InvalidId, OfferId, OrderId,
-    PolicyVersionId, QuoteId, TokenFamilyId, UserId, WalletEntryId, WebhookEndpointId,
+    PolicyVersionId, QuoteId, StaffId, TokenFamilyId, UserId, WalletEntryId, WebhookEndpointId,
 };
 pub use locale::{InvalidLocale, InvalidWebsiteLocale, Language, Locale, WebsiteLocale};
 pub use money::{Amount, FeeBreakdown};

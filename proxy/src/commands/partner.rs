@@ -1,4 +1,4 @@
-//! `rampart partner add|list|show|suspend|resume`.
+//! `rampart partner add|list|show|set|suspend|resume|staff`.
 
 use clap::Subcommand;
 use http::Method;
@@ -60,6 +60,61 @@ pub(crate) enum Partner {
         #[command(flatten)]
         target: Target,
     },
+    /// People of a partner who sign in to its portal.
+    #[command(subcommand)]
+    Staff(Staff),
+}
+
+/// The staff of a partner.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Staff {
+    /// List people and invitations.
+    List {
+        /// The partner's short name.
+        slug: String,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Mail somebody a link to join.
+    Invite {
+        /// The partner's short name.
+        slug: String,
+        /// E-mail address.
+        email: String,
+        /// `owner`, `developer` or `support`.
+        #[arg(long)]
+        role: String,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Remove somebody, whose sessions end at once.
+    Remove {
+        /// The partner's short name.
+        slug: String,
+        /// The person's id, as `partner staff list` shows it.
+        id: String,
+        #[command(flatten)]
+        target: Target,
+    },
+}
+
+impl Staff {
+    fn run(self) -> Result<(), StartupError> {
+        match self {
+            Self::List { slug, target } => {
+                target.run(async |o| o.get(&format!("partners/{slug}/staff")).await)
+            }
+            Self::Invite { slug, email, role, target } => {
+                let body = Body::Json(json!({ "email": email, "role": role }));
+                let path = format!("partners/{slug}/staff");
+                target.run(async |o| o.call(Method::POST, &path, body).await)
+            }
+            Self::Remove { slug, id, target } => {
+                let path = format!("partners/{slug}/staff/{id}");
+                target.run(async |o| o.call(Method::DELETE, &path, Body::None).await)
+            }
+        }
+    }
 }
 
 impl Partner {
@@ -88,6 +143,7 @@ impl Partner {
             Self::Resume { slug, target } => {
                 target.run(async |o| set_status(&o, &slug, "active").await)
             }
+            Self::Staff(staff) => staff.run(),
         }
     }
 }

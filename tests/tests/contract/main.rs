@@ -28,6 +28,7 @@ mod pay;
 mod payments;
 mod policies;
 mod policy_calls;
+mod portal;
 mod quotes;
 mod readiness;
 mod sandbox;

@@ -32,6 +32,7 @@ mod operators;
 mod outage;
 mod pgbouncer;
 mod policies;
+mod portal;
 mod privacy;
 mod purchase;
 mod race;

@@ -258,6 +258,16 @@ pub(crate) fn short_address(address: &str) -> Markup {
     html! { span.address title=(address) { (short) } }
 }
 
+/// A partner's name with its logo, first on the pages that its shoppers see.
+pub(crate) fn brand_line(name: &str, logo: Option<&str>) -> Markup {
+    html! {
+        p.brand {
+            @if let Some(logo) = logo { img src=(logo) alt=""; }
+            span { (name) }
+        }
+    }
+}
+
 /// A list without entries: why, and what to do.
 pub(crate) fn empty_state(title: &str, text: &str) -> Markup {
     html! { div.empty { b { (title) } (text) } }

@@ -42,6 +42,6 @@ impl Shell<'_> {
         };
         let whole = format!("{title} · {}", self.name);
         let scripts = Some(PageScripts::Own(PAGE_SCRIPT));
-        render_document((status, Language::English, &whole), &layout, ("", scripts))
+        render_document((status, Language::English, &whole), &layout, ("", scripts, None))
     }
 }

@@ -9,6 +9,9 @@ footer-operated-by = Ein Service von { $entity }
 footer-imprint = Impressum
 footer-privacy = Datenschutz
 footer-terms = AGB
+footer-shop-help = Hilfe von { $shop }
+footer-shop-privacy = Datenschutz bei { $shop }
+footer-shop-terms = AGB von { $shop }
 
 # Terms of an order
 term-shop = Shop

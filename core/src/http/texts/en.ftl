@@ -9,6 +9,9 @@ footer-operated-by = A service of { $entity }
 footer-imprint = Imprint
 footer-privacy = Privacy
 footer-terms = Terms
+footer-shop-help = Help from { $shop }
+footer-shop-privacy = Privacy at { $shop }
+footer-shop-terms = Terms of { $shop }
 
 # Terms of an order
 term-shop = Shop

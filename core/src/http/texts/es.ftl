@@ -9,6 +9,9 @@ footer-operated-by = Un servicio de { $entity }
 footer-imprint = Aviso legal
 footer-privacy = Privacidad
 footer-terms = Condiciones
+footer-shop-help = Ayuda de { $shop }
+footer-shop-privacy = Privacidad en { $shop }
+footer-shop-terms = Condiciones de { $shop }
 
 # Terms of an order
 term-shop = Tienda

@@ -9,6 +9,9 @@ footer-operated-by = Un service fourni par { $entity }
 footer-imprint = Mentions légales
 footer-privacy = Confidentialité
 footer-terms = Conditions générales
+footer-shop-help = Aide de { $shop }
+footer-shop-privacy = Confidentialité chez { $shop }
+footer-shop-terms = Conditions générales de { $shop }
 
 # Terms of an order
 term-shop = Boutique

@@ -9,6 +9,9 @@ footer-operated-by = Un servizio di { $entity }
 footer-imprint = Note legali
 footer-privacy = Privacy
 footer-terms = Termini e condizioni
+footer-shop-help = Assistenza di { $shop }
+footer-shop-privacy = Privacy di { $shop }
+footer-shop-terms = Termini e condizioni di { $shop }
 
 # Terms of an order
 term-shop = Negozio

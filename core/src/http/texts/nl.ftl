@@ -9,6 +9,9 @@ footer-operated-by = Een dienst van { $entity }
 footer-imprint = Colofon
 footer-privacy = Privacy
 footer-terms = Voorwaarden
+footer-shop-help = Hulp van { $shop }
+footer-shop-privacy = Privacy bij { $shop }
+footer-shop-terms = Voorwaarden van { $shop }
 
 # Terms of an order
 term-shop = Winkel

@@ -9,6 +9,9 @@ footer-operated-by = Usługę świadczy { $entity }
 footer-imprint = Dane firmy
 footer-privacy = Prywatność
 footer-terms = Regulamin
+footer-shop-help = Pomoc sklepu { $shop }
+footer-shop-privacy = Prywatność w sklepie { $shop }
+footer-shop-terms = Regulamin sklepu { $shop }
 
 # Terms of an order
 term-shop = Sklep

@@ -9,6 +9,9 @@ footer-operated-by = Um serviço de { $entity }
 footer-imprint = Informação legal
 footer-privacy = Privacidade
 footer-terms = Termos e condições
+footer-shop-help = Ajuda de { $shop }
+footer-shop-privacy = Privacidade em { $shop }
+footer-shop-terms = Termos e condições de { $shop }
 
 # Terms of an order
 term-shop = Loja

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use tokio::sync::watch;
 use tokio::task::{Id, JoinSet};
 use tokio::time::{MissedTickBehavior, interval, timeout};
@@ -14,9 +15,10 @@ use super::Message;
 use super::lane::{LANE_IN_FLIGHT_MAX, Lane, LaneQueue};
 use super::outbound::{Failure, Outcome};
 use super::queue::{ClaimLimits, ClaimedDelivery, claim};
-use super::record::{AttemptResult, record};
+use super::record::{Attempt, AttemptResult, record};
 use super::target::{Reach, validate};
 use crate::Core;
+use crate::notify::webhooks::secrets;
 use crate::platform::crypto::Secret;
 use crate::platform::error::Result;
 use crate::platform::telemetry::{Span, SpanKind, TraceContext};
@@ -227,10 +229,11 @@ async fn attempt(core: &Core, claimed: &ClaimedDelivery) -> FinishedAttempt {
     let mut span = core.telemetry.resume(claimed.trace.context(), SpanKind::Client, name);
     let scope = span.as_ref().map(Span::scope).unwrap_or_default();
     let sending = send(core, claimed, span.as_ref().map(Span::context));
-    let outcome = scope.run(sending).await.unwrap_or_else(|error| {
+    let sent = scope.run(sending).await.unwrap_or_else(|error| {
         tracing::error!(%error, delivery = %claimed.delivery, "a callback was not sent");
-        Outcome::Failed(Failure::Unsigned)
+        Attempt::unsent(Outcome::Failed(Failure::Unsigned))
     });
+    let outcome = sent.outcome;
     let took = Duration::from_nanos(core.clock.monotonic_ns().saturating_sub(began));
     if let Some(span) = &mut span {
         describe(span, claimed, outcome);
@@ -238,7 +241,7 @@ async fn attempt(core: &Core, claimed: &ClaimedDelivery) -> FinishedAttempt {
     drop(span);
     let first = (claimed.attempts == 0).then(|| lag.to_std().unwrap_or_default());
     core.metrics.callback(outcome.name(), first);
-    let result = AttemptResult::new(core, claimed, outcome)
+    let result = AttemptResult::new(core, claimed, (sent, took))
         .inspect_err(|error| tracing::warn!(%error, "an attempt could not be written"));
     FinishedAttempt { outcome, took, result: result.ok() }
 }
@@ -260,30 +263,48 @@ async fn send(
     core: &Core,
     claimed: &ClaimedDelivery,
     trace: Option<&TraceContext>,
-) -> Result<Outcome> {
+) -> Result<Attempt> {
     if !claimed.wanted {
-        return Ok(Outcome::Cancelled);
+        return Ok(Attempt::unsent(Outcome::Cancelled));
     }
     let Some(tenant) = tenant(core, claimed).await? else {
-        return Ok(Outcome::Failed(Failure::Unsigned));
+        return Ok(Attempt::unsent(Outcome::Failed(Failure::Unsigned)));
     };
     let reach = match tenant.loopback_http {
         LoopbackHttp::Allowed => Reach::PublicOrLoopback,
         LoopbackHttp::Refused => Reach::Public,
     };
     let Ok(url) = validate(&claimed.url, reach) else {
-        return Ok(Outcome::Failed(Failure::Forbidden));
+        return Ok(Attempt::unsent(Outcome::Failed(Failure::Forbidden)));
     };
     let now = core.clock.now();
     let message =
         Message::new(claimed.event, &claimed.kind, claimed.happened_at, &claimed.data, now)?;
-    let live = tenant.webhook_secrets.iter().filter(|secret| secret.is_live(now));
-    let secrets = live.map(|timed| &timed.secret).collect::<Vec<&Secret>>();
-    let Some(signatures) = message.signatures(secrets)? else {
-        return Ok(Outcome::Failed(Failure::Unsigned));
+    let secrets = live_secrets(core, claimed, &tenant, now)?;
+    let Some(signatures) = message.signatures(&secrets)? else {
+        return Ok(Attempt::unsent(Outcome::Failed(Failure::Unsigned)));
     };
     let headers = trace.map(TraceContext::header_map).unwrap_or_default();
-    Ok(core.outbound.post(url, reach, message, (&signatures, headers), now).await)
+    let (outcome, answer) =
+        core.outbound.post(url, reach, message, (&signatures, headers), now).await;
+    Ok(Attempt { outcome, sent_at: Some(now), answer })
+}
+
+/// The secrets that sign a delivery: its endpoint's own, and the client's while those are in use.
+fn live_secrets(
+    core: &Core,
+    claimed: &ClaimedDelivery,
+    tenant: &Tenant,
+    now: DateTime<Utc>,
+) -> Result<Vec<Secret>> {
+    let own = claimed.own_secrets.iter();
+    let own = own.map(|(id, sealed)| secrets::open(core, claimed.lane.client, (*id, sealed)));
+    let mut live = own.collect::<Result<Vec<_>>>()?;
+    if claimed.by_client_secrets {
+        let of_client = tenant.webhook_secrets.iter().filter(|secret| secret.is_live(now));
+        live.extend(of_client.map(|timed| timed.secret.clone()));
+    }
+    Ok(live)
 }
 
 /// The tenant as it was when the delivery was claimed, or later: what is newer than the snapshot is

@@ -20,8 +20,10 @@ use crate::platform::error::{Error, Result};
 pub(super) const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(15);
 /// Timeout of connecting, as part of the attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Bytes of a response body that are read and discarded, so that the connection can be reused.
+/// Bytes of a response body that are read, so that the connection can be reused.
 const DRAIN_BYTES_MAX: usize = 16 * 1024;
+/// Bytes of it that are kept for the partner to see.
+const KEPT_BYTES_MAX: usize = 1_024;
 /// Timeout of reading the body.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 /// Most idle connections per host, and their lifetime.
@@ -151,7 +153,8 @@ impl Outbound {
         })
     }
 
-    /// Sends a message to a URL that has been checked for this reach, with these headers besides.
+    /// Sends a message to a URL that has been checked for this reach, with these headers besides. The
+    /// outcome, and the beginning of the answer's body.
     pub(super) async fn post(
         &self,
         url: Url,
@@ -159,7 +162,7 @@ impl Outbound {
         message: Message,
         (signatures, headers): (&str, HeaderMap),
         now: DateTime<Utc>,
-    ) -> Outcome {
+    ) -> (Outcome, Option<String>) {
         let client = match reach {
             Reach::Public => &self.public,
             Reach::PublicOrLoopback => &self.public_or_loopback,
@@ -178,20 +181,20 @@ impl Outbound {
                     response.headers().get(RETRY_AFTER).and_then(|text| text.to_str().ok());
                 let retry_after = retry_after.and_then(|text| parse_retry_after(text, now));
                 let outcome = Outcome::from_status(response.status(), retry_after);
-                drain(response).await;
-                outcome
+                (outcome, Some(drain(response).await))
             }
-            Err(error) => Outcome::Failed(classify(&error)),
+            Err(error) => (Outcome::Failed(classify(&error)), None),
         }
     }
 }
 
-/// Reads and discards the body of a short response.
-async fn drain(mut response: Response) {
+/// Reads the body of a short response; its beginning.
+async fn drain(mut response: Response) -> String {
+    let (mut bytes, mut kept) = (0, Vec::new());
     let read = async {
-        let mut bytes = 0;
         while let Ok(Some(chunk)) = response.chunk().await {
             bytes += chunk.len();
+            kept.extend_from_slice(&chunk[..chunk.len().min(KEPT_BYTES_MAX - kept.len())]);
             if bytes > DRAIN_BYTES_MAX {
                 break;
             }
@@ -199,6 +202,8 @@ async fn drain(mut response: Response) {
     };
     // A longer or slower response only closes the connection.
     let _ = tokio::time::timeout(DRAIN_TIMEOUT, read).await;
+    // Postgres stores no U+0000.
+    String::from_utf8_lossy(&kept).replace('\0', "\u{fffd}")
 }
 
 /// Classifies a transport error. Its text may hold the URL, so it is not logged.
@@ -255,7 +260,7 @@ mod tests {
             ("v1,", HeaderMap::new()),
             DateTime::UNIX_EPOCH,
         );
-        assert_eq!(outcome.await, Outcome::Failed(Failure::Forbidden));
+        assert_eq!(outcome.await, (Outcome::Failed(Failure::Forbidden), None));
         let pending = futures::poll!(std::pin::pin!(listener.accept()));
         assert!(pending.is_pending(), "something connected");
     }

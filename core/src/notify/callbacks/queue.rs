@@ -35,6 +35,10 @@ pub(super) struct ClaimedDelivery {
     pub(super) trace: StoredTrace,
     /// False if its endpoint has been removed or disabled.
     pub(super) wanted: bool,
+    /// Ids and sealed values of its endpoint's own secrets, the current one first.
+    pub(super) own_secrets: Vec<(Uuid, Vec<u8>)>,
+    /// True if the client's secrets sign it.
+    pub(super) by_client_secrets: bool,
     /// Attempts before this one.
     pub(super) attempts: u16,
     /// Time at which this attempt was due.
@@ -174,7 +178,24 @@ pub(super) async fn claim(core: &Core, limits: &ClaimLimits) -> Result<Vec<Claim
                 select from webhook_endpoint w
                 where w.client_id = c.client_id and w.endpoint_id = c.endpoint_id
                     and w.disabled_at is null
-            ) as "wanted!"
+            ) as "wanted!",
+            array(
+                select secret_id from webhook_endpoint_secret s
+                where s.client_id = c.client_id and s.endpoint_id = c.endpoint_id
+                    and (valid_until is null or valid_until > rampart_now())
+                order by secret_id desc
+            ) as "secret_ids!",
+            array(
+                select sealed from webhook_endpoint_secret s
+                where s.client_id = c.client_id and s.endpoint_id = c.endpoint_id
+                    and (valid_until is null or valid_until > rampart_now())
+                order by secret_id desc
+            ) as "secrets!",
+            not exists (
+                select from webhook_endpoint w
+                where w.client_id = c.client_id and w.endpoint_id = c.endpoint_id
+                    and w.client_secrets_until <= rampart_now()
+            ) as "by_client_secrets!"
         from claimed c cross join lateral (
             -- the limit keeps the planner from joining by client alone, through its whole log
             select type, payload, created_at, traceparent, tracestate from event
@@ -205,6 +226,8 @@ pub(super) async fn claim(core: &Core, limits: &ClaimLimits) -> Result<Vec<Claim
         url: row.url,
         trace: StoredTrace { traceparent: row.traceparent, tracestate: row.tracestate },
         wanted: row.wanted,
+        own_secrets: row.secret_ids.into_iter().zip(row.secrets).collect(),
+        by_client_secrets: row.by_client_secrets,
         attempts: u16::try_from(row.attempts).unwrap_or_default(),
         due_at: row.next_attempt_at,
         client_revision: row.client_revision,
@@ -249,6 +272,8 @@ impl ClaimedDelivery {
             url: String::new(),
             trace: StoredTrace::default(),
             wanted: true,
+            own_secrets: Vec::new(),
+            by_client_secrets: true,
             attempts: 0,
             due_at: DateTime::UNIX_EPOCH,
             client_revision: 0,

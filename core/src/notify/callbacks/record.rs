@@ -1,8 +1,9 @@
 //! Results of attempts, and what follows from them for a delivery and its endpoint.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use uuid::Uuid;
 
 use super::lane::Lane;
@@ -15,9 +16,35 @@ use crate::platform::db::retrying;
 use crate::platform::error::Result;
 use rampart_types::{DeliveryId, WebhookEndpointId};
 
+/// Retention of an attempt with the beginning of its answer.
+const ATTEMPT_RETENTION: TimeDelta = TimeDelta::days(7);
+/// Most attempts that one run of the worker deletes.
+const DELETED_MAX: i64 = 20_000;
+
+/// An attempt, and what came back.
+#[derive(Debug)]
+pub(super) struct Attempt {
+    pub(super) outcome: Outcome,
+    /// `None` if nothing was sent.
+    pub(super) sent_at: Option<DateTime<Utc>>,
+    /// Beginning of the answer's body, if there was one.
+    pub(super) answer: Option<String>,
+}
+
+impl Attempt {
+    /// Nothing was sent.
+    pub(super) const fn unsent(outcome: Outcome) -> Self {
+        Self { outcome, sent_at: None, answer: None }
+    }
+}
+
 /// The stored result of an attempt.
 #[derive(Debug)]
 pub(super) struct AttemptResult {
+    id: Uuid,
+    sent_at: Option<DateTime<Utc>>,
+    took_ms: i32,
+    answer: Option<String>,
     lane: Lane,
     delivery: DeliveryId,
     leased_until: DateTime<Utc>,
@@ -29,11 +56,16 @@ pub(super) struct AttemptResult {
 }
 
 impl AttemptResult {
-    /// The delivery's next state after this outcome.
+    /// The delivery's next state after this attempt, which took that long.
     ///
     /// # Errors
     /// When there is no entropy for the jitter.
-    pub(super) fn new(core: &Core, claimed: &ClaimedDelivery, outcome: Outcome) -> Result<Self> {
+    pub(super) fn new(
+        core: &Core,
+        claimed: &ClaimedDelivery,
+        (attempt, took): (Attempt, Duration),
+    ) -> Result<Self> {
+        let Attempt { outcome, sent_at, answer } = attempt;
         let now = core.clock.now();
         let failed = claimed.attempts.saturating_add(1);
         let (state, delay) = match outcome {
@@ -50,6 +82,10 @@ impl AttemptResult {
         };
         let delivered = matches!(outcome, Outcome::Delivered(_));
         Ok(Self {
+            id: core.clock.uuid()?,
+            sent_at,
+            took_ms: i32::try_from(took.as_millis()).unwrap_or(i32::MAX),
+            answer,
             lane: claimed.lane,
             delivery: claimed.delivery,
             leased_until: claimed.leased_until,
@@ -97,6 +133,15 @@ pub(super) async fn record(core: &Core, mut results: Vec<AttemptResult>) -> Resu
                     and w.disabled_at is null
                     -- most attempts change nothing
                     and (h.refused or h.delivered = (w.failing_since is not null))
+            ), attempted as (
+                insert into delivery_attempt (client_id, delivery_id, attempt_id, sent_at, took_ms,
+                    status, error, answer)
+                select client_id, delivery_id, attempt_id, sent_at, took_ms, status, error, answer
+                from unnest($1::uuid[], $2::uuid[], $11::uuid[], $12::timestamptz[], $13::int[],
+                    $7::smallint[], $8::text[], $14::text[])
+                as attempted (client_id, delivery_id, attempt_id, sent_at, took_ms, status, error,
+                    answer)
+                where sent_at is not null
             )
             update delivery d set
                 state = s.state, attempts = d.attempts + 1, next_attempt_at = s.next_attempt_at,
@@ -117,6 +162,10 @@ pub(super) async fn record(core: &Core, mut results: Vec<AttemptResult>) -> Resu
             &column.errors as &[Option<&str>],
             &column.delivered as &[Option<DateTime<Utc>>],
             now,
+            &column.ids,
+            &column.sent as &[Option<DateTime<Utc>>],
+            &column.took,
+            &column.answers as &[Option<&str>],
         )
         .execute(&core.db)
         .await
@@ -129,7 +178,11 @@ pub(super) async fn record(core: &Core, mut results: Vec<AttemptResult>) -> Resu
 
 /// The fields of several results, each as an array parameter.
 #[derive(Default)]
-struct Columns {
+struct Columns<'a> {
+    ids: Vec<Uuid>,
+    sent: Vec<Option<DateTime<Utc>>>,
+    took: Vec<i32>,
+    answers: Vec<Option<&'a str>>,
     clients: Vec<Uuid>,
     deliveries: Vec<Uuid>,
     endpoints: Vec<Option<Uuid>>,
@@ -141,10 +194,14 @@ struct Columns {
     delivered: Vec<Option<DateTime<Utc>>>,
 }
 
-impl Columns {
-    fn new(results: &[AttemptResult]) -> Self {
+impl<'a> Columns<'a> {
+    fn new(results: &'a [AttemptResult]) -> Self {
         let mut columns = Self::default();
         for result in results {
+            columns.ids.push(result.id);
+            columns.sent.push(result.sent_at);
+            columns.took.push(result.took_ms);
+            columns.answers.push(result.answer.as_deref());
             columns.clients.push(result.lane.client.uuid());
             columns.deliveries.push(result.delivery.uuid());
             columns.endpoints.push(result.lane.endpoint.map(WebhookEndpointId::uuid));
@@ -156,5 +213,25 @@ impl Columns {
             columns.delivered.push(result.delivered_at);
         }
         columns
+    }
+}
+
+impl Core {
+    /// Deletes attempts that are older than [`ATTEMPT_RETENTION`]: one run of a worker.
+    ///
+    /// # Errors
+    /// When the database cannot be written; the next run continues.
+    pub async fn delete_old_attempts(&self) -> Result<()> {
+        sqlx::query!(
+            "delete from delivery_attempt where (client_id, delivery_id, attempt_id) in ( \
+                 select client_id, delivery_id, attempt_id from delivery_attempt \
+                 where sent_at <= rampart_now() - $1::bigint * interval '1 second' \
+                 order by sent_at limit $2 for update skip locked)",
+            ATTEMPT_RETENTION.num_seconds(),
+            DELETED_MAX,
+        )
+        .execute(&self.db)
+        .await?;
+        Ok(())
     }
 }

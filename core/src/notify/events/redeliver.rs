@@ -47,26 +47,39 @@ impl Endpoint for V2 {
     /// Restarts the event's deliveries from the first attempt, and creates those to endpoints
     /// registered since. A delivery with an attempt in progress is left alone.
     async fn call(core: &Core, client: Client, id: EventId) -> Result<Json<Redelivered>> {
-        let client = client.id();
         let mut tx = core.db.begin().await?;
-        // The lock serializes concurrent redeliveries, so that the second finds the rows of the first.
-        let event = sqlx::query!(
-            "select type as kind, order_id, payload, created_at from event \
-             where client_id = $1 and event_id = $2 for no key update",
-            client.uuid(),
-            id.uuid(),
-        )
-        .fetch_optional(&mut *tx)
-        .await?
-        .ok_or_else(unknown)?;
-        restart(&mut tx, core, client, id).await?;
-        webhooks::fan_out(&mut tx, core, client, (id, &event.kind, event.order_id)).await?;
-        let deliveries = count_pending(&mut tx, client, id).await?;
+        let event = redeliver(&mut tx, core, client.id(), id).await?.ok_or_else(unknown)?;
         tx.commit().await?;
-        let event =
-            LoggedEvent { id, kind: event.kind, timestamp: event.created_at, data: event.payload };
-        Ok(Json(Redelivered { event, deliveries }))
+        Ok(Json(event))
     }
+}
+
+/// Repeats the deliveries of an event; `None` when there is none of this id.
+///
+/// # Errors
+/// When the database cannot be written.
+pub(crate) async fn redeliver(
+    conn: &mut Connection,
+    core: &Core,
+    client: ClientId,
+    id: EventId,
+) -> Result<Option<Redelivered>> {
+    // The lock serializes concurrent redeliveries, so that the second finds the rows of the first.
+    let event = sqlx::query!(
+        "select type as kind, order_id, payload, created_at from event \
+         where client_id = $1 and event_id = $2 for no key update",
+        client.uuid(),
+        id.uuid(),
+    )
+    .fetch_optional(&mut *conn)
+    .await?;
+    let Some(event) = event else { return Ok(None) };
+    restart(conn, core, client, id).await?;
+    webhooks::fan_out(conn, core, client, (id, &event.kind, event.order_id)).await?;
+    let deliveries = count_pending(conn, client, id).await?;
+    let event =
+        LoggedEvent { id, kind: event.kind, timestamp: event.created_at, data: event.payload };
+    Ok(Some(Redelivered { event, deliveries }))
 }
 
 async fn restart(tx: &mut Connection, core: &Core, client: ClientId, event: EventId) -> Result<()> {

@@ -8,8 +8,10 @@ use crate::auth::caller::Client;
 use crate::endpoint::openapi::doc::Doc;
 use crate::endpoint::{self, Json};
 use crate::http::request::Input;
+use crate::platform::db::Connection;
 use crate::platform::error::{Code, Result};
 use crate::tenancy::tenants::Scope;
+use rampart_types::ClientId;
 
 /// Version 2, the only one.
 pub struct V2;
@@ -35,17 +37,26 @@ impl endpoint::Endpoint for V2 {
     }
 
     async fn call(core: &Core, client: Client, (): ()) -> Result<Json<Vec<Endpoint>>> {
-        let endpoints = sqlx::query_as!(
-            Endpoint,
-            r#"
-            select endpoint_id as id, url, events, disabled_at is not null as "disabled!",
-                disabled_at, created_at
-            from webhook_endpoint where client_id = $1 order by endpoint_id
-            "#,
-            client.id().uuid(),
-        )
-        .fetch_all(&core.db)
-        .await?;
-        Ok(Json(endpoints))
+        let mut conn = core.db.acquire().await?;
+        Ok(Json(endpoints(&mut conn, client.id()).await?))
     }
+}
+
+/// The endpoints of a client, oldest first.
+///
+/// # Errors
+/// When the database cannot be read.
+pub(crate) async fn endpoints(conn: &mut Connection, client: ClientId) -> Result<Vec<Endpoint>> {
+    let endpoints = sqlx::query_as!(
+        Endpoint,
+        r#"
+        select endpoint_id as id, url, events, disabled_at is not null as "disabled!",
+            disabled_at, created_at
+        from webhook_endpoint where client_id = $1 order by endpoint_id
+        "#,
+        client.uuid(),
+    )
+    .fetch_all(conn)
+    .await?;
+    Ok(endpoints)
 }

@@ -11,9 +11,10 @@ use crate::endpoint::{self, Body, ClaimedKey, Json, save_answer};
 use crate::http::fields::Fields;
 use crate::http::request::Input;
 use crate::notify::events::EventType;
+use crate::platform::db::Connection;
 use crate::platform::error::{Code, Error, Result};
 use crate::tenancy::tenants::Scope;
-use rampart_types::{CallbackUrl, WebhookEndpointId};
+use rampart_types::{CallbackUrl, ClientId, WebhookEndpointId};
 
 /// Version 2, the only one.
 pub struct V2;
@@ -69,25 +70,24 @@ impl endpoint::Endpoint for V2 {
         request: NewEndpoint,
         key: Option<&ClaimedKey>,
     ) -> Result<Json<Endpoint>> {
-        // A conflict means that another request took the slot, so this terminates.
-        for _ in 0..ENDPOINTS_MAX {
-            match insert_in_free_slot(core, &client, &request, key).await? {
-                InsertOutcome::Inserted(endpoint) => return Ok(Json(endpoint)),
-                InsertOutcome::Conflict => {}
-                InsertOutcome::Full => break,
-            }
-        }
-        let detail = format!("a client has at most {ENDPOINTS_MAX} endpoints: remove one first");
-        Err(Error::with_status(Code::GeneralError, StatusCode::CONFLICT, detail))
+        let mut tx = core.db.begin().await?;
+        let Some(endpoint) = insert(&mut tx, core, client.id(), &request).await? else {
+            let detail =
+                format!("a client has at most {ENDPOINTS_MAX} endpoints: remove one first");
+            return Err(Error::with_status(Code::GeneralError, StatusCode::CONFLICT, detail));
+        };
+        save_answer(key, core, &mut tx, &endpoint).await?;
+        tx.commit().await?;
+        Ok(Json(endpoint))
     }
 }
 
 /// An endpoint about to be registered.
 #[derive(Debug)]
 pub struct NewEndpoint {
-    url: CallbackUrl,
+    pub(crate) url: CallbackUrl,
     /// `None` subscribes to every event.
-    events: Option<Vec<String>>,
+    pub(crate) events: Option<Vec<String>>,
 }
 
 /// Reads a non-empty list of known types, without duplicates.
@@ -110,13 +110,33 @@ enum InsertOutcome {
     Full,
 }
 
-async fn insert_in_free_slot(
+/// Registers an endpoint; `None` when there are [`ENDPOINTS_MAX`] already.
+///
+/// # Errors
+/// Without entropy; when the database cannot be written.
+pub(crate) async fn insert(
+    conn: &mut Connection,
     core: &Core,
-    client: &Client,
-    request: &NewEndpoint,
-    key: Option<&ClaimedKey>,
+    client: ClientId,
+    new: &NewEndpoint,
+) -> Result<Option<Endpoint>> {
+    // A conflict means that another request took the slot, so this terminates.
+    for _ in 0..ENDPOINTS_MAX {
+        match insert_in_free_slot(conn, core, client, new).await? {
+            InsertOutcome::Inserted(endpoint) => return Ok(Some(endpoint)),
+            InsertOutcome::Conflict => {}
+            InsertOutcome::Full => break,
+        }
+    }
+    Ok(None)
+}
+
+async fn insert_in_free_slot(
+    conn: &mut Connection,
+    core: &Core,
+    client: ClientId,
+    new: &NewEndpoint,
 ) -> Result<InsertOutcome> {
-    let mut tx = core.db.begin().await?;
     let (id, now) = (WebhookEndpointId::from(core.clock.uuid()?), core.clock.now());
     let row = sqlx::query!(
         r#"
@@ -134,14 +154,14 @@ async fn insert_in_free_slot(
         )
         select exists (select from free) as "was_free!", exists (select from taken) as "is_taken!"
         "#,
-        client.id().uuid(),
+        client.uuid(),
         id.uuid(),
-        request.url.as_str(),
-        request.events.as_deref(),
+        new.url.as_str(),
+        new.events.as_deref(),
         now,
         i32::try_from(ENDPOINTS_MAX).unwrap_or(i32::MAX),
     )
-    .fetch_one(&mut *tx)
+    .fetch_one(conn)
     .await?;
     match (row.was_free, row.is_taken) {
         (_, true) => {}
@@ -150,14 +170,12 @@ async fn insert_in_free_slot(
     }
     let endpoint = Endpoint {
         id,
-        url: request.url.as_str().to_owned(),
-        events: request.events.clone(),
+        url: new.url.as_str().to_owned(),
+        events: new.events.clone(),
         disabled: false,
         disabled_at: None,
         created_at: now,
     };
-    save_answer(key, core, &mut tx, &endpoint).await?;
-    tx.commit().await?;
     Ok(InsertOutcome::Inserted(endpoint))
 }
 

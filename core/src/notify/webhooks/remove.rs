@@ -8,9 +8,10 @@ use crate::auth::caller::Client;
 use crate::endpoint::openapi::doc::{Doc, Kind, required};
 use crate::endpoint::{self, Json};
 use crate::http::request::Input;
+use crate::platform::db::Connection;
 use crate::platform::error::{Code, Error, Result};
 use crate::tenancy::tenants::Scope;
-use rampart_types::WebhookEndpointId;
+use rampart_types::{ClientId, WebhookEndpointId};
 
 /// Version 2, the only one.
 pub struct V2;
@@ -38,20 +39,33 @@ impl endpoint::Endpoint for V2 {
 
     /// The endpoint as it was.
     async fn call(core: &Core, client: Client, id: WebhookEndpointId) -> Result<Json<Endpoint>> {
-        let removed = sqlx::query_as!(
-            Endpoint,
-            r#"
-            delete from webhook_endpoint where client_id = $1 and endpoint_id = $2
-            returning endpoint_id as id, url, events, disabled_at is not null as "disabled!",
-                disabled_at, created_at
-            "#,
-            client.id().uuid(),
-            id.uuid(),
-        )
-        .fetch_optional(&core.db)
-        .await?;
-        removed.map(Json).ok_or_else(unknown)
+        let mut conn = core.db.acquire().await?;
+        remove(&mut conn, client.id(), id).await?.map(Json).ok_or_else(unknown)
     }
+}
+
+/// Removes an endpoint and returns it as it was; `None` when there is none of this id.
+///
+/// # Errors
+/// When the database cannot be written.
+pub(crate) async fn remove(
+    conn: &mut Connection,
+    client: ClientId,
+    id: WebhookEndpointId,
+) -> Result<Option<Endpoint>> {
+    let removed = sqlx::query_as!(
+        Endpoint,
+        r#"
+        delete from webhook_endpoint where client_id = $1 and endpoint_id = $2
+        returning endpoint_id as id, url, events, disabled_at is not null as "disabled!",
+            disabled_at, created_at
+        "#,
+        client.uuid(),
+        id.uuid(),
+    )
+    .fetch_optional(conn)
+    .await?;
+    Ok(removed)
 }
 
 /// Somebody else's endpoint is as unknown as none.

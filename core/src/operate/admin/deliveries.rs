@@ -15,6 +15,7 @@ use crate::endpoint::openapi::doc::{Doc, Kind, optional, required};
 use crate::endpoint::{Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::request::Input;
+use crate::notify::callbacks::resend::resend;
 use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Denial, Result};
 use rampart_types::OrderId;
@@ -190,18 +191,7 @@ impl Endpoint for Redeliver {
         .fetch_optional(&mut *tx)
         .await?
         .ok_or_else(unknown)?;
-        let due = sqlx::query!(
-            "update delivery set state = 'pending', attempts = 0, next_attempt_at = $3, \
-             ready = true, leased_until = null, delivered_at = null \
-             where client_id = $1 and delivery_id = $2 \
-                 and (state <> 'pending' or leased_until is null or leased_until <= $3)",
-            row.client_id,
-            id,
-            core.clock.now(),
-        )
-        .execute(&mut *tx)
-        .await?;
-        if due.rows_affected() == 0 {
+        if !resend(&mut tx, core, row.client_id.into(), id.into()).await? {
             return Err(Denial::conflict("an attempt is under way").into());
         }
         let (target, detail) = (id.to_string(), json!({"from": row.state}));

@@ -4,6 +4,7 @@ pub mod api_keys;
 pub mod create;
 pub mod read;
 pub mod secrets;
+pub mod staff;
 pub mod update;
 
 use ipnet::IpNet;

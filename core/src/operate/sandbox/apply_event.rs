@@ -11,7 +11,7 @@ use rampart_types::{ClientId, OrderId};
 ///
 /// # Errors
 /// As [`apply_in`].
-pub(super) async fn apply_event(
+pub(in crate::operate) async fn apply_event(
     core: &Core,
     client: ClientId,
     order: OrderId,

@@ -8,8 +8,8 @@ use crate::Core;
 use crate::auth::caller::Anyone;
 use crate::endpoint::Endpoint;
 use crate::http::html::components::{
-    Column, Fact, Field, Step, Tone, address, badge, countdown, dialog, empty_state, error_summary,
-    field, money, note, select, stat, stepper, table, tick, time, timeline, toast,
+    Column, Fact, Field, Step, Tone, address, badge, brand_line, countdown, dialog, empty_state,
+    error_summary, field, money, note, select, stat, stepper, table, tick, time, timeline, toast,
 };
 use crate::http::html::dead_link;
 use crate::http::html::shell::Shell;
@@ -80,6 +80,7 @@ fn states(at: DateTime<Utc>) -> Markup {
             dt { "Address" } dd { (address(ADDRESS)) }
             dt { "Short address" } dd { (address("rDsb")) }
             dt { "Time" } dd { (time(at)) }
+            dt { "Partner" } dd { (brand_line("Acme", None)) }
             dt { "Time left" } dd { (countdown(at)) " until " (time(at)) }
         }
         h2 { "Lists" }
@@ -115,6 +116,11 @@ fn inputs() -> Markup {
                     kind: "textarea", required: false, ..Field::text("reason", "Reason")
                 }))
                 (select("country", "Country", "NL", &[("DE", "Germany"), ("NL", "Netherlands")]))
+                fieldset {
+                    legend { "Events" }
+                    (tick("events", true, &html! { "order.completed" }))
+                    (tick("others", false, &html! { "order.refunded" }))
+                }
                 (tick("terms", false, &html! { "I agree to the " a href="#terms" { "terms" } "." }))
                 div.row {
                     button.main type="submit" { "Continue" }

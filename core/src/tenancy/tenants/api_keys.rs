@@ -6,6 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
+use serde::Serialize;
+use uuid::Uuid;
 
 use super::{ApiKey, Mode, Scope};
 use crate::Core;
@@ -13,8 +16,11 @@ use crate::platform::clock::Clock;
 use crate::platform::crypto::{Secret, digest_of};
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
+use crate::platform::revision;
 use rampart_types::{ApiKeyId, ClientId};
 
+/// Most live keys of one tenant.
+pub(crate) const KEYS_MAX: i64 = 100;
 /// Random bytes of a key's secret: 256 bits.
 const SECRET_BYTES: usize = 32;
 
@@ -69,6 +75,90 @@ impl NewApiKey {
         .await?;
         Ok(())
     }
+}
+
+/// Stores a new key, unless the tenant has [`KEYS_MAX`] live ones: false.
+///
+/// # Errors
+/// When the database cannot be written.
+pub(crate) async fn issue(
+    conn: &mut Connection,
+    client: ClientId,
+    key: &NewApiKey,
+    now: DateTime<Utc>,
+) -> Result<bool> {
+    // First the counter: its row lock makes two issues at once follow each other.
+    revision::client_changed(conn, client).await?;
+    let live = sqlx::query_scalar!(
+        r#"select count(*) as "count!" from api_key where client_id = $1 and revoked_at is null"#,
+        client.uuid(),
+    )
+    .fetch_one(&mut *conn)
+    .await?;
+    if live >= KEYS_MAX {
+        return Ok(false);
+    }
+    key.insert(conn, client, now).await?;
+    Ok(true)
+}
+
+/// Revokes a live key; false when there is none of this id.
+///
+/// # Errors
+/// When the database cannot be written.
+pub(crate) async fn revoke(
+    conn: &mut Connection,
+    client: ClientId,
+    key: ApiKeyId,
+    now: DateTime<Utc>,
+) -> Result<bool> {
+    let revoked = sqlx::query!(
+        "update api_key set revoked_at = $3 \
+         where client_id = $1 and api_key_id = $2 and revoked_at is null",
+        client.uuid(),
+        key.uuid(),
+        now,
+    )
+    .execute(&mut *conn)
+    .await?;
+    if revoked.rows_affected() == 0 {
+        return Ok(false);
+    }
+    revision::client_changed(conn, client).await?;
+    Ok(true)
+}
+
+/// A live API key, without its secret.
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "ApiKey")]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct LiveApiKey {
+    pub(crate) id: Uuid,
+    pub(crate) name: String,
+    pub(crate) scopes: Vec<String>,
+    /// Networks from which it is accepted, in CIDR notation; any if empty.
+    pub(crate) allowed_addresses: Vec<String>,
+    /// Subject of the TLS client certificate that comes with it, if one is needed.
+    pub(crate) certificate_subject: Option<String>,
+    pub(crate) expires_at: Option<DateTime<Utc>>,
+    pub(crate) last_used_at: Option<DateTime<Utc>>,
+}
+
+/// The live keys of a tenant, oldest first.
+///
+/// # Errors
+/// When the database cannot be read.
+pub(crate) async fn live(conn: &mut Connection, client: ClientId) -> Result<Vec<LiveApiKey>> {
+    let keys = sqlx::query_as!(
+        LiveApiKey,
+        "select api_key_id as id, name, scopes, allowed_addresses, certificate_subject, \
+         expires_at, last_used_at \
+         from api_key where client_id = $1 and revoked_at is null order by created_at",
+        client.uuid(),
+    )
+    .fetch_all(conn)
+    .await?;
+    Ok(keys)
 }
 
 impl ApiKey {

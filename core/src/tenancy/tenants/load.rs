@@ -10,6 +10,7 @@ use rust_decimal::Decimal;
 use sqlx::types::Json;
 use uuid::Uuid;
 
+use super::branding::BrandRow;
 use super::create::SecretKind;
 use super::{AllowedSenders, ApiKey, Buckets, GuestOrders, Mode, Rates, Tenant, TimedSecret};
 use crate::Core;
@@ -52,6 +53,11 @@ struct Row {
     compliance_gate: Option<String>,
     guest_orders_allowed: Option<bool>,
     guest_orders_max: Option<Decimal>,
+    accent_color: Option<String>,
+    support_url: Option<String>,
+    privacy_url: Option<String>,
+    terms_url: Option<String>,
+    logo_digest: Option<Vec<u8>>,
 }
 
 impl ChangedTenants {
@@ -119,8 +125,16 @@ fn tenant(core: &Core, row: Row, held: Held) -> Result<Tenant> {
         false => GuestOrders::Refused,
         true => row.guest_orders_max.map_or(GuestOrders::Allowed, GuestOrders::UpTo),
     };
+    let brand = BrandRow {
+        accent_color: row.accent_color,
+        support_url: row.support_url,
+        privacy_url: row.privacy_url,
+        terms_url: row.terms_url,
+        logo_digest: row.logo_digest,
+    };
     Ok(Tenant {
         id: row.client_id.into(),
+        brand: brand.brand(&row.slug),
         compliance_gate: row.compliance_gate.as_deref().and_then(Gate::from_name),
         guest_orders,
         loopback_http,
@@ -155,7 +169,7 @@ async fn rows(core: &Core, revision: i64, broken: &mut Vec<BrokenRow>) -> Result
                 fee_cap_percentage, wallet_address_required, allowed_countries, allowed_addresses,
                 rate_limits as "rate_limits: Json<BTreeMap<String, String>>",
                 tokens_valid_from, certificate_subject, compliance_gate, guest_orders_allowed,
-                guest_orders_max
+                guest_orders_max, accent_color, support_url, privacy_url, terms_url, logo_digest
             from client
             where revision > $1 and ($2::uuid[] is null or client_id = any($2))
             "#,

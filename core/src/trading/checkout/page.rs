@@ -6,6 +6,7 @@ use maud::{Markup, html};
 use super::purchase::buys_at_once;
 use super::shopper::Shopper;
 use super::stored::Checkout;
+use crate::http::form::Form;
 use crate::http::html::components::{
     Field, Step, Tone, address, countdown, dialog, error_summary, field, money, note, stepper,
     tick, time,
@@ -18,7 +19,7 @@ use crate::platform::settings::Pages;
 use crate::trading::catalogue::Crypto;
 use crate::trading::quotes::create::View;
 use crate::trading::quotes::limits::Reason;
-use crate::users::portal::sign_in::{Form, forms, login_form, refusal_text};
+use crate::users::account_pages::sign_in::{forms, login_form, refusal_text};
 use rampart_types::TagKind;
 
 /// The reader's language, and the settings of pages.
@@ -185,7 +186,7 @@ fn render(
         @if let Some(url) = &checkout.return_url { (back_link(look.texts, url, &tenant.name)) }
     };
     let title = look.texts.get(title);
-    let page = Page::new(look.texts, look.settings, &title);
+    let page = Page::new(look.texts, look.settings, &title).branded(&tenant.name, &tenant.brand);
     Page {
         is_test: tenant.is_test(),
         return_url: checkout.return_url.as_ref(),

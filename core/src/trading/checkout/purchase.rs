@@ -7,11 +7,11 @@ use super::shopper::Shopper;
 use super::stored::Checkout;
 use crate::Core;
 use crate::auth::caller::{ClientMaybeUser, Reader};
+use crate::http::form::Form;
 use crate::platform::error::{Code, Result};
 use crate::trading::orders::confirm;
 use crate::trading::quotes::Side;
 use crate::trading::quotes::create::{self, Request, View};
-use crate::users::portal::sign_in::Form;
 
 /// The next step.
 pub(super) enum Outcome {

@@ -15,12 +15,13 @@ use crate::Core;
 use crate::auth::caller::Anyone;
 use crate::endpoint::{Body, Endpoint};
 use crate::http::fields::Fields;
+use crate::http::form::Form;
 use crate::http::html::components::{Tone, toast};
 use crate::http::language::{Language, Texts};
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Error, Result};
-use crate::users::portal::sign_in::{Form, error_page, sign_in_or_register};
+use crate::users::account_pages::sign_in::{error_page, sign_in_or_register};
 
 const PATH: &str = "/checkout/{session}";
 

@@ -18,6 +18,7 @@ use super::{Hold, link};
 use crate::Core;
 use crate::auth::caller::{Anyone, Client};
 use crate::endpoint::{Body, Endpoint};
+use crate::http::form::Form;
 use crate::http::html::components::{Tone, toast};
 use crate::http::html::{Page, back_link, dead_link};
 use crate::http::language::{Language, Texts};
@@ -26,7 +27,7 @@ use crate::http::request::Input;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 use crate::trading::orders::state::OrderStatus;
-use crate::users::portal::sign_in::{Form, refusal_note};
+use crate::users::account_pages::sign_in::refusal_note;
 use rampart_types::{OrderId, ReturnUrl, UserId};
 
 const PATH: &str = "/checks/{token}/{check}";
@@ -197,7 +198,8 @@ impl Visit {
             @if let Some(url) = &self.return_url { (back_link(texts, url, &tenant.name)) }
         };
         let title = texts.get("check-title");
-        let page = Page::new(texts, &core.settings.pages, &title);
+        let page =
+            Page::new(texts, &core.settings.pages, &title).branded(&tenant.name, &tenant.brand);
         let mut reply =
             Page { is_test: tenant.is_test(), return_url: self.return_url.as_ref(), ..page }
                 .render(status, &body);

@@ -14,7 +14,7 @@ use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
-use crate::users::portal::verify_bank_account::Link;
+use crate::users::account_pages::verify_bank_account::Link;
 
 /// Most plans of the page, newest first.
 const PLANS_MAX: i64 = 100;
@@ -56,7 +56,10 @@ impl Endpoint for Show {
             @for plan in &plans { (section(texts, plan)) }
         };
         let title = texts.get("plans-title");
-        Ok(Page::new(texts, &core.settings.pages, &title).render(StatusCode::OK, &body))
+        let tenant = &client.tenant;
+        Ok(Page::new(texts, &core.settings.pages, &title)
+            .branded(&tenant.name, &tenant.brand)
+            .render(StatusCode::OK, &body))
     }
 }
 

@@ -59,7 +59,7 @@ pub(super) fn show(
         is_test: payment.is_test,
         return_url: payment.return_url.as_ref(),
         scripts: Some(scripts),
-        ..Page::new(texts, settings, &title)
+        ..Page::new(texts, settings, &title).branded(&payment.partner, &payment.brand)
     }
     .render(status, &body);
     // Without a script, the page looks again by itself.
@@ -201,6 +201,7 @@ fn buttons(texts: Texts) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::html::brand::Brand;
     use crate::http::language::Language;
     use rampart_types::{ClientId, OrderId};
 
@@ -209,6 +210,7 @@ mod tests {
             client: ClientId::from(uuid::Uuid::nil()),
             order: OrderId::new(7).unwrap(),
             partner: "<b>Acme</b>".to_owned(),
+            brand: Brand::default(),
             fiat: "100.00 EUR".to_owned(),
             crypto: "0.5 ETH".to_owned(),
             method: "Card".to_owned(),

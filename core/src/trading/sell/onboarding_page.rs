@@ -13,6 +13,7 @@ use crate::Core;
 use crate::auth::caller::{Anyone, Client};
 use crate::endpoint::{Body, Endpoint};
 use crate::http::fields::Fields;
+use crate::http::form::Form;
 use crate::http::html::components::{Tone, toast};
 use crate::http::html::{Page, back_link};
 use crate::http::language::{Language, Texts};
@@ -21,10 +22,10 @@ use crate::http::request::Input;
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Result};
 use crate::trading::offers::signature;
+use crate::users::account_pages::bank_account::{add, redeem, section};
+use crate::users::account_pages::sign_in::{error_page, forms, sign_in_or_register};
 use crate::users::accounts::Kind;
 use crate::users::identifiers;
-use crate::users::portal::bank_account::{add, redeem, section};
-use crate::users::portal::sign_in::{Form, error_page, forms, sign_in_or_register};
 use rampart_types::{ReturnUrl, UserId, UserIdentifier};
 
 /// Shows the forms.
@@ -158,7 +159,8 @@ impl VerifiedUrl {
         let (tenant, texts) = (&self.client.tenant, self.texts);
         let body = html! { (body) (back_link(texts, &self.return_url, &tenant.name)) };
         let title = texts.get("sell-title");
-        let page = Page::new(texts, &core.settings.pages, &title);
+        let page =
+            Page::new(texts, &core.settings.pages, &title).branded(&tenant.name, &tenant.brand);
         Page { is_test: tenant.is_test(), return_url: Some(&self.return_url), ..page }
             .render(status, &body)
     }

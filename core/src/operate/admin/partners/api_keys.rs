@@ -18,11 +18,7 @@ use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
 use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Denial, Result};
-use crate::platform::revision;
-use crate::tenancy::tenants::{ApiKey, Scope};
-
-/// Most live keys of one partner.
-const KEYS_MAX: i64 = 100;
+use crate::tenancy::tenants::{ApiKey, Scope, api_keys};
 
 /// `POST /admin/v1/partners/{slug}/api-keys`
 pub struct IssueApiKey;
@@ -70,17 +66,9 @@ impl Endpoint for IssueApiKey {
         key.certificate_subject = new.certificate_subject.filter(|subject| !subject.is_empty());
         key.allowed_addresses = new.allowed_addresses.iter().map(ToString::to_string).collect();
         let mut tx = core.db.begin().await?;
-        revision::client_changed(&mut tx, client).await?;
-        let live = sqlx::query_scalar!(
-            r#"select count(*) as "count!" from api_key where client_id = $1 and revoked_at is null"#,
-            client.uuid(),
-        )
-        .fetch_one(&mut *tx)
-        .await?;
-        if live >= KEYS_MAX {
+        if !api_keys::issue(&mut tx, client, &key, core.clock.now()).await? {
             return Err(Denial::conflict("the partner has 100 live keys already").into());
         }
-        key.insert(&mut tx, client, core.clock.now()).await?;
         let detail = json!({"apiKeyId": key.id, "name": key.name});
         let actor = operator.actor();
         let entry = Entry { actor, action: "api-key.issue", target: &slug, detail };
@@ -150,19 +138,9 @@ impl Endpoint for RevokeApiKey {
         let (client, _) = find(core, &slug).await?;
         let id: Uuid = id.parse().map_err(|_| Denial::not_found("API key"))?;
         let mut tx = core.db.begin().await?;
-        let revoked = sqlx::query!(
-            "update api_key set revoked_at = $3 \
-             where client_id = $1 and api_key_id = $2 and revoked_at is null",
-            client.uuid(),
-            id,
-            core.clock.now(),
-        )
-        .execute(&mut *tx)
-        .await?;
-        if revoked.rows_affected() == 0 {
+        if !api_keys::revoke(&mut tx, client, id.into(), core.clock.now()).await? {
             return Err(Denial::not_found("API key").into());
         }
-        revision::client_changed(&mut tx, client).await?;
         let detail = json!({"apiKeyId": id});
         let actor = operator.actor();
         let entry = Entry { actor, action: "api-key.revoke", target: &slug, detail };

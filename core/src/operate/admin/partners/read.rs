@@ -5,7 +5,6 @@ use http::{Method, StatusCode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use uuid::Uuid;
 
 use super::{SLUG, SLUG_CHARS_MAX};
 use crate::Core;
@@ -16,13 +15,15 @@ use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
 use crate::platform::error::{Denial, Result};
+use crate::tenancy::tenants::api_keys::{self, LiveApiKey};
+use crate::tenancy::tenants::branding::{BrandRow, Branding};
 use rampart_types::{ClientId, JsonDecimal};
 
 /// Most partners of one answer.
 const PARTNERS_MAX: i64 = 1_000;
 
 /// A partner, for the OpenAPI document.
-pub(super) const EXAMPLE: &str = r#"{
+pub(super) const EXAMPLE: &str = r##"{
     "id": "0199a000-0000-7000-8000-000000000001", "slug": "acme", "name": "Acme Wallets",
     "mode": "test", "status": "active", "username": "acme", "defaultFeePercentage": 1.5,
     "feeCapPercentage": 3, "walletAddressRequired": false, "allowedCountries": ["NL", "DE"],
@@ -31,12 +32,16 @@ pub(super) const EXAMPLE: &str = r#"{
     "complianceGate": null, "guestOrders": {"allowed": true, "maxFiat": null},
     "policySignatureRequired": false, "policyApprovalRequired": false,
     "contactEmail": "hooks@acme.example",
+    "branding": {"accentColor": "#0b57d0",
+        "logoPath": "/brand/acme/3f1c2d3e4f5a6b7c8d9e0f1a2b3c4d5e.png",
+        "supportUrl": "mailto:help@acme.example", "privacyUrl": "https://acme.example/privacy",
+        "termsUrl": null},
     "createdAt": "2026-03-01T12:00:00Z", "apiKeys": [{
         "id": "0199a000-0000-7000-8000-000000000002", "name": "office", "scopes": [],
         "allowedAddresses": ["192.0.2.0/24"], "certificateSubject": null,
         "expiresAt": null, "lastUsedAt": null
     }]
-}"#;
+}"##;
 
 /// `GET /admin/v1/partners`
 pub struct ListPartners;
@@ -164,8 +169,10 @@ pub struct Partner {
     contact_email: Option<String>,
     /// `true` if a change of its active policies needs a second operator.
     policy_approval_required: bool,
+    /// Its appearance on pages for shoppers.
+    branding: Branding,
     created_at: DateTime<Utc>,
-    api_keys: Vec<ApiKey>,
+    api_keys: Vec<LiveApiKey>,
 }
 
 /// Orders without a user.
@@ -176,21 +183,6 @@ struct GuestOrders {
     allowed: bool,
     /// Largest one, in fiat; null if only the other limits count.
     max_fiat: Option<JsonDecimal>,
-}
-
-/// A live API key, without its secret.
-#[derive(Debug, JsonSchema, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ApiKey {
-    id: Uuid,
-    name: String,
-    scopes: Vec<String>,
-    /// Networks from which it is accepted, in CIDR notation; any if empty.
-    allowed_addresses: Vec<String>,
-    /// Subject of the TLS client certificate that comes with it, if one is needed.
-    certificate_subject: Option<String>,
-    expires_at: Option<DateTime<Utc>>,
-    last_used_at: Option<DateTime<Utc>>,
 }
 
 impl Partner {
@@ -204,22 +196,23 @@ impl Partner {
              fee_cap_percentage, wallet_address_required, allowed_countries, rate_limits, \
              policy_signature_required, policy_approval_required, allowed_addresses, \
              certificate_subject, contact_email, compliance_gate, guest_orders_allowed, \
-             guest_orders_max, created_at \
+             guest_orders_max, created_at, accent_color, support_url, privacy_url, terms_url, \
+             logo_digest \
              from client where slug = $1",
             slug,
         )
         .fetch_optional(&core.db)
         .await?
         .ok_or_else(|| Denial::not_found("partner"))?;
-        let api_keys = sqlx::query_as!(
-            ApiKey,
-            "select api_key_id as id, name, scopes, allowed_addresses, certificate_subject, \
-             expires_at, last_used_at \
-             from api_key where client_id = $1 and revoked_at is null order by created_at",
-            row.client_id,
-        )
-        .fetch_all(&core.db)
-        .await?;
+        let mut conn = core.db.acquire().await?;
+        let api_keys = api_keys::live(&mut conn, row.client_id.into()).await?;
+        let brand = BrandRow {
+            accent_color: row.accent_color,
+            support_url: row.support_url,
+            privacy_url: row.privacy_url,
+            terms_url: row.terms_url,
+            logo_digest: row.logo_digest,
+        };
         let guest_orders = GuestOrders {
             allowed: row.guest_orders_allowed.unwrap_or(row.mode == "test"),
             max_fiat: row.guest_orders_max.map(JsonDecimal),
@@ -228,6 +221,7 @@ impl Partner {
             id: row.client_id.into(),
             compliance_gate: row.compliance_gate,
             guest_orders,
+            branding: brand.brand(&row.slug).into(),
             slug: row.slug,
             name: row.name,
             mode: row.mode,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::read::{EXAMPLE, Partner};
-use super::{SLUG, check_networks, check_subject};
+use super::{NAME_CHARS_MAX, SLUG, check_networks, check_subject};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
@@ -28,6 +28,7 @@ use crate::platform::revision;
 use crate::platform::settings::Gate;
 use crate::policies::signed_change;
 use crate::policies::statement::SignedChange;
+use crate::tenancy::tenants::branding::{self, BrandingChange, BrandingMembers};
 use crate::tenancy::tenants::{Mode, RATE_BUCKETS};
 use rampart_types::{ClientId, Country, EmailAddress, JsonDecimal};
 
@@ -68,7 +69,15 @@ impl Endpoint for UpdatePartner {
             // The audit names nobody.
             *contact = "set".into();
         }
-        Ok(Update { slug: input.param("slug").to_owned(), change, detail })
+        if let Some(logo) = detail.pointer_mut("/branding/logo").filter(|logo| logo.is_string()) {
+            *logo = "set".into();
+        }
+        let branding = change.branding.as_ref().map(BrandingMembers::check).transpose();
+        let branding = branding.map_err(|(member, reason)| {
+            Denial::unprocessable(format!("branding.{member}: {reason}"))
+        })?;
+        let branding = branding.unwrap_or_default();
+        Ok(Update { slug: input.param("slug").to_owned(), change, branding, detail })
     }
 
     async fn hold(
@@ -99,14 +108,14 @@ impl Endpoint for UpdatePartner {
     }
 
     async fn call(core: &Core, operator: Operator, update: Update) -> Result<Json<Partner>> {
-        let Update { slug, change, detail } = update;
+        let Update { slug, change, branding, detail } = update;
         let networks = change.networks();
         let mut tx = core.db.begin().await?;
         let revision = revision::next_client_revision(&mut tx).await?;
         if change.policy_signature_required == Some(false) {
             waive_signature(core, &mut tx, &slug, change.signed.as_ref()).await?;
         }
-        let changed = sqlx::query!(
+        let changed = sqlx::query_scalar!(
             r#"
             update client set
                 status = coalesce($2, status),
@@ -124,8 +133,10 @@ impl Endpoint for UpdatePartner {
                 mode = coalesce($15, mode),
                 compliance_gate = coalesce($16, compliance_gate),
                 guest_orders_allowed = coalesce($17, guest_orders_allowed),
-                guest_orders_max = case when $17::boolean is null then guest_orders_max else $18 end
+                guest_orders_max = case when $17::boolean is null then guest_orders_max else $18 end,
+                name = coalesce($19, name)
             where slug = $1
+            returning client_id
             "#,
             slug,
             change.status.map(Status::as_str),
@@ -145,8 +156,9 @@ impl Endpoint for UpdatePartner {
             change.compliance_gate.map(Gate::as_str),
             change.guest_orders.as_ref().map(|guests| guests.allowed),
             change.guest_orders.as_ref().and_then(|guests| guests.max_fiat).map(|max| max.0),
+            change.name,
         )
-        .execute(&mut *tx)
+        .fetch_optional(&mut *tx)
         .await
         .map_err(|error| match error.as_database_error().and_then(|e| e.constraint()) {
             Some("client_compliance_mode_check") => {
@@ -154,9 +166,10 @@ impl Endpoint for UpdatePartner {
             }
             _ => Error::from(error),
         })?;
-        if changed.rows_affected() == 0 {
+        let Some(client) = changed.map(ClientId::from) else {
             return Err(Denial::not_found("partner").into());
-        }
+        };
+        branding::update(&mut tx, client, &branding).await?;
         let actor = operator.actor();
         let entry = Entry { actor, action: "partner.change", target: &slug, detail };
         audit::record(&mut tx, core, entry).await?;
@@ -190,6 +203,7 @@ async fn waive_signature(
 pub struct Update {
     slug: String,
     change: Change,
+    branding: BrandingChange,
     /// The body, for the audit.
     detail: Value,
 }
@@ -198,6 +212,10 @@ pub struct Update {
 #[schemars(rename = "PartnerUpdate")]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Change {
+    /// 1 to 255 characters; shoppers see it.
+    name: Option<String>,
+    /// Its appearance on pages for shoppers.
+    branding: Option<BrandingMembers>,
     status: Option<Status>,
     /// `live` for good, once nothing is missing that its first order needs.
     mode: Option<Mode>,
@@ -275,6 +293,10 @@ impl Status {
 
 impl Change {
     fn check(&self) -> Result<()> {
+        let chars = self.name.as_ref().map(|name| name.chars().count());
+        if chars.is_some_and(|chars| !(1..=NAME_CHARS_MAX).contains(&chars)) {
+            return Err(Denial::unprocessable("name: 1 to 255 characters").into());
+        }
         let cap = self.fee_cap_percentage.as_ref().map(|cap| cap.0);
         if cap.is_some_and(|cap| cap < Decimal::ZERO || cap > FEE_CAP_PERCENTAGE_MAX) {
             return Err(Denial::unprocessable("feeCapPercentage: 0 to 20").into());

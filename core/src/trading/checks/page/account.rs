@@ -4,10 +4,10 @@ use maud::html;
 
 use super::{Content, Visit};
 use crate::Core;
+use crate::http::form::Form;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::users::accounts::{self, Kind, PaymentAccount};
-use crate::users::portal::sign_in::Form;
 use crate::users::verification::card;
 use rampart_types::UserId;
 

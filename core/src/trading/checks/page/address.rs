@@ -6,10 +6,10 @@ use serde_json::json;
 use super::Visit;
 use crate::Core;
 use crate::http::fields::Fields;
+use crate::http::form::Form;
 use crate::http::language::Texts;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
-use crate::users::portal::sign_in::Form;
 use crate::users::residence;
 use rampart_types::UserId;
 

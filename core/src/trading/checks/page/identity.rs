@@ -4,11 +4,11 @@ use maud::html;
 
 use super::{Content, Visit};
 use crate::Core;
+use crate::http::form::Form;
 use crate::money::connectors::identity::{IdentityCheck, set_identity, start};
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::trading::checks::{Hold, link};
-use crate::users::portal::sign_in::Form;
 use rampart_types::UserId;
 
 /// The way to the provider. The first visit commands the check.

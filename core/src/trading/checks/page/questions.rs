@@ -6,11 +6,11 @@ use maud::html;
 
 use super::{Content, Visit};
 use crate::Core;
+use crate::http::form::Form;
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Result};
 use crate::users::account::Account;
 use crate::users::answers;
-use crate::users::portal::sign_in::Form;
 use crate::users::verification::questions::{QUESTIONS, find_option, unanswered};
 use rampart_types::{Language, UserId};
 

@@ -4,11 +4,11 @@ use maud::{Markup, html};
 
 use super::Visit;
 use crate::Core;
+use crate::http::form::Form;
 use crate::http::language::Texts;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::users::consent;
-use crate::users::portal::sign_in::Form;
 use rampart_types::UserId;
 
 const MISSING: &str = "check-registration-missing";

@@ -4,10 +4,10 @@ use maud::{Markup, html};
 
 use super::Visit;
 use crate::Core;
+use crate::http::form::Form;
 use crate::http::language::Texts;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
-use crate::users::portal::sign_in::Form;
 use crate::users::tax_residency::{self, NUMBER_CHARS_MAX};
 use rampart_types::{Country, UserId, plain_text};
 

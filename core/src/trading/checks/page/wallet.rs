@@ -4,11 +4,11 @@ use maud::html;
 
 use super::{Content, Visit};
 use crate::Core;
+use crate::http::form::Form;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 use crate::trading::wallet_proof::challenge::Challenge;
 use crate::trading::wallet_proof::{self, Proof, signature};
-use crate::users::portal::sign_in::Form;
 use rampart_types::{Chain, CurrencyCode, WalletAddress};
 
 const EXPIRED: &str = "check-wallet-expired";

@@ -74,7 +74,7 @@ pub(super) enum Terms {
 impl Confirm {
     /// # Errors
     /// Every violation: ER014, ER015, ER045, ER046, ER047, ER048, ER380.
-    pub(super) fn read_v1(document: &Value, client: &Client) -> Result<Self> {
+    pub(crate) fn read_v1(document: &Value, client: &Client) -> Result<Self> {
         let mut fields = Fields::of(document)?;
         let return_url = fields.required("returnUrl", Code::ReturnUrlInvalid, return_url);
         let callback_url = callback_url(&mut fields, client);

@@ -1,0 +1,93 @@
+//! Deliveries that are sent again, from the first attempt on and with the same `webhook-id`.
+
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use crate::Core;
+use crate::platform::db::Connection;
+use crate::platform::error::Result;
+use rampart_types::{ClientId, DeliveryId, WebhookEndpointId};
+
+/// Most deliveries that one call sends again, the oldest ones.
+pub(crate) const RESENT_MAX: i64 = 1_000;
+
+/// Sends one delivery again, in whatever state it is. False while an attempt is under way.
+///
+/// # Errors
+/// When the database cannot be written.
+pub(crate) async fn resend(
+    conn: &mut Connection,
+    core: &Core,
+    client: ClientId,
+    delivery: DeliveryId,
+) -> Result<bool> {
+    let due = sqlx::query!(
+        "update delivery set state = 'pending', attempts = 0, next_attempt_at = $3, \
+         ready = true, leased_until = null, delivered_at = null \
+         where client_id = $1 and delivery_id = $2 \
+             and (state <> 'pending' or leased_until is null or leased_until <= $3)",
+        client.uuid(),
+        delivery.uuid(),
+        core.clock.now(),
+    )
+    .execute(conn)
+    .await?;
+    Ok(due.rows_affected() > 0)
+}
+
+/// Sends every delivery to an endpoint again that was made since this time, at most [`RESENT_MAX`];
+/// the number of those sent. What is being attempted, and what waits for its first attempt, stays as
+/// it is. Zero for an endpoint that is unknown or disabled.
+///
+/// # Errors
+/// When the database cannot be written.
+pub(crate) async fn resend_since(
+    conn: &mut Connection,
+    core: &Core,
+    (client, endpoint): (ClientId, WebhookEndpointId),
+    since: DateTime<Utc>,
+) -> Result<u64> {
+    let due = sqlx::query!(
+        "update delivery set state = 'pending', attempts = 0, next_attempt_at = $4, \
+             ready = true, leased_until = null, delivered_at = null \
+         where client_id = $1 and delivery_id in ( \
+             select delivery_id from delivery d \
+             where client_id = $1 and endpoint_id = $2 and delivery_id >= $5 and created_at >= $3 \
+                 and (state <> 'pending' \
+                     or attempts > 0 and (leased_until is null or leased_until <= $4)) \
+                 and exists ( \
+                     select from webhook_endpoint w where w.client_id = $1 \
+                         and w.endpoint_id = $2 and w.disabled_at is null) \
+             order by delivery_id limit $6 for update of d skip locked)",
+        client.uuid(),
+        endpoint.uuid(),
+        since,
+        core.clock.now(),
+        first_id(since),
+        RESENT_MAX,
+    )
+    .execute(conn)
+    .await?;
+    Ok(due.rows_affected())
+}
+
+/// The least id that a row of this time or later can have (UUID version 7).
+fn first_id(at: DateTime<Utc>) -> Uuid {
+    let ms = u128::try_from(at.timestamp_millis()).unwrap_or_default();
+    Uuid::from_u128((ms & 0xffff_ffff_ffff) << 80)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::platform::clock::Clock;
+
+    #[test]
+    fn ids_of_a_time_are_not_below_its_first() {
+        let clock = Clock::system();
+        let before = clock.now();
+        let id = clock.uuid().unwrap();
+        assert!(first_id(before) <= id);
+        assert!(first_id(before + chrono::TimeDelta::seconds(1)) > id);
+    }
+}

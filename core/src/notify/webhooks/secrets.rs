@@ -1,0 +1,94 @@
+//! Secrets of single webhook endpoints. An endpoint without one is signed with the client's webhook
+//! secret, and during its first rotation with both.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use chrono::TimeDelta;
+use uuid::Uuid;
+
+use crate::Core;
+use crate::notify::callbacks::SECRET_PREFIX;
+use crate::platform::crypto::Secret;
+use crate::platform::db::Connection;
+use crate::platform::error::{Error, Result};
+use rampart_types::{ClientId, WebhookEndpointId};
+
+/// Random bytes of a secret: 256 bits.
+const SECRET_BYTES: usize = 32;
+
+/// Gives an endpoint a new secret; the one before signs beside it until the overlap ends. `None` when
+/// there is no such endpoint.
+///
+/// # Errors
+/// Without entropy; when the database cannot be written.
+pub(crate) async fn rotate(
+    conn: &mut Connection,
+    core: &Core,
+    (client, endpoint): (ClientId, WebhookEndpointId),
+    overlap: TimeDelta,
+) -> Result<Option<Secret>> {
+    let bytes: [u8; SECRET_BYTES] = core.clock.random_bytes()?;
+    let secret = Secret::new(format!("{SECRET_PREFIX}{}", STANDARD.encode(bytes)));
+    let id = core.clock.uuid()?;
+    let context = secret_context(client.uuid(), id);
+    let sealed = core.keys.seal(&core.clock, &context, secret.expose().as_bytes())?;
+    // The endpoint's row makes two rotations at once follow each other.
+    let known = sqlx::query!(
+        "update webhook_endpoint set client_secrets_until = coalesce(client_secrets_until, \
+             rampart_now() + $3::bigint * interval '1 second') \
+         where client_id = $1 and endpoint_id = $2",
+        client.uuid(),
+        endpoint.uuid(),
+        overlap.num_seconds(),
+    )
+    .execute(&mut *conn)
+    .await?;
+    if known.rows_affected() == 0 {
+        return Ok(None);
+    }
+    sqlx::query!(
+        "delete from webhook_endpoint_secret \
+         where client_id = $1 and endpoint_id = $2 and valid_until is not null",
+        client.uuid(),
+        endpoint.uuid(),
+    )
+    .execute(&mut *conn)
+    .await?;
+    sqlx::query!(
+        "update webhook_endpoint_secret \
+         set valid_until = rampart_now() + $3::bigint * interval '1 second' \
+         where client_id = $1 and endpoint_id = $2",
+        client.uuid(),
+        endpoint.uuid(),
+        overlap.num_seconds(),
+    )
+    .execute(&mut *conn)
+    .await?;
+    sqlx::query!(
+        "insert into webhook_endpoint_secret \
+             (client_id, secret_id, endpoint_id, sealed, created_at) \
+         values ($1, $2, $3, $4, rampart_now())",
+        client.uuid(),
+        id,
+        endpoint.uuid(),
+        sealed,
+    )
+    .execute(conn)
+    .await?;
+    Ok(Some(secret))
+}
+
+/// The context that a secret is sealed for.
+pub(crate) fn secret_context(client: Uuid, secret: Uuid) -> String {
+    format!("webhook_endpoint_secret/{client}/{secret}")
+}
+
+/// Opens the secret of a row.
+///
+/// # Errors
+/// When it belongs to another row or was altered.
+pub(crate) fn open(core: &Core, client: ClientId, (id, sealed): (Uuid, &[u8])) -> Result<Secret> {
+    let plain = core.keys.open(&secret_context(client.uuid(), id), sealed)?;
+    let text = String::from_utf8(plain).map_err(|_| Error::broken("read a webhook secret"))?;
+    Ok(Secret::new(text))
+}

@@ -1,0 +1,22 @@
+//! The portal of partners' staff at `/portal`, on the public listener. Its pages work without a script
+//! and see the rows of the one partner whose session a request has.
+//!
+//! `page` is the way of a request to a page: session, role, token of the form. Every other file is a
+//! page with its actions.
+
+pub mod account;
+pub mod branding;
+pub mod deliveries;
+pub mod events;
+pub mod keys;
+pub mod orders;
+pub mod overview;
+mod page;
+pub mod password;
+pub mod sandbox;
+pub mod sign_in;
+pub mod team;
+pub mod users;
+pub mod webhooks;
+
+pub use self::page::Page;

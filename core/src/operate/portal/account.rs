@@ -1,0 +1,159 @@
+//! The member's own account: `GET /portal/account`, and the second factor's `POST
+//! /portal/account/second-factor`, `…/confirm` and `…/remove`.
+
+use http::{Method, StatusCode};
+use maud::{Markup, html};
+use serde_json::json;
+
+use super::page::{FORM_ERRORS, StaffPage, Visit, done};
+use crate::http::html::components::{Field, Tone, badge, dialog, error_summary, field};
+use crate::http::reply::Reply;
+use crate::partners::staff::second_factor;
+use crate::partners::staff::sign_in::count_code;
+use crate::platform::error::Result;
+
+const PATH: &str = "/portal/account";
+const CONFIRM: &str = "/portal/account/second-factor/confirm";
+const REMOVE: &str = "/portal/account/second-factor/remove";
+const WRONG: &str = "This code is wrong, or was used before. Wait for the next one.";
+
+/// Shows the account.
+#[derive(Debug)]
+pub struct Show;
+
+impl StaffPage for Show {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = PATH;
+
+    async fn answer(visit: &Visit<'_>) -> Result<Reply> {
+        Ok(page(visit, StatusCode::OK, &state(visit, None)))
+    }
+}
+
+/// Gives the member a secret for an authenticator app, which is shown once.
+#[derive(Debug)]
+pub struct BeginSecondFactor;
+
+impl StaffPage for BeginSecondFactor {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/portal/account/second-factor";
+
+    async fn answer(visit: &Visit<'_>) -> Result<Reply> {
+        let (client, staff) = (visit.session.client.id(), visit.session.staff);
+        let Some(secret) = second_factor::begin(visit.core, client, staff).await? else {
+            return Ok(done(PATH, "factor"));
+        };
+        let uri = secret.uri(&visit.session.client.tenant.name, visit.session.email.as_str());
+        let body = html! {
+            p { "Type this key into your authenticator app. It is shown once." }
+            p { code { (secret.key()) } }
+            p { "On this device: " a href=(uri) { "open the app with the key" } }
+            (confirm_form(visit, None))
+        };
+        Ok(page(visit, StatusCode::OK, &body))
+    }
+}
+
+/// Puts the secret in use.
+#[derive(Debug)]
+pub struct ConfirmSecondFactor;
+
+impl StaffPage for ConfirmSecondFactor {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = CONFIRM;
+
+    async fn answer(visit: &Visit<'_>) -> Result<Reply> {
+        let (client, staff) = (visit.session.client.id(), visit.session.staff);
+        let code = visit.form().get("code");
+        count_code(visit.core, &visit.session.client, staff).await?;
+        if !second_factor::confirm(visit.core, client, staff, code).await? {
+            let body = confirm_form(visit, Some(WRONG));
+            return Ok(page(visit, StatusCode::BAD_REQUEST, &body));
+        }
+        record(visit, "staff.second-factor").await?;
+        Ok(done(PATH, "factor"))
+    }
+}
+
+/// Takes the second factor away.
+#[derive(Debug)]
+pub struct RemoveSecondFactor;
+
+impl StaffPage for RemoveSecondFactor {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = REMOVE;
+
+    async fn answer(visit: &Visit<'_>) -> Result<Reply> {
+        let (client, staff) = (visit.session.client.id(), visit.session.staff);
+        let code = visit.form().get("code");
+        count_code(visit.core, &visit.session.client, staff).await?;
+        if !second_factor::remove(visit.core, client, staff, code).await? {
+            let body = state(visit, Some(WRONG));
+            return Ok(page(visit, StatusCode::BAD_REQUEST, &body));
+        }
+        record(visit, "staff.no-second-factor").await?;
+        Ok(done(PATH, "no-factor"))
+    }
+}
+
+async fn record(visit: &Visit<'_>, action: &'static str) -> Result<()> {
+    let mut tx = visit.core.db.begin().await?;
+    visit.record(&mut tx, action, json!({})).await?;
+    tx.commit().await?;
+    Ok(())
+}
+
+fn code_field(error: Option<&str>) -> Markup {
+    let code = Field {
+        error,
+        hint: Some("Six digits, as the app shows them now."),
+        autocomplete: "one-time-code",
+        ..Field::text("code", "Code")
+    };
+    field(&code)
+}
+
+fn confirm_form(visit: &Visit<'_>, error: Option<&str>) -> Markup {
+    let errors: Vec<_> = error.iter().map(|error| ("code", *error)).collect();
+    html! {
+        (error_summary(FORM_ERRORS, &errors))
+        (visit.form_to(CONFIRM, &html! {
+            (code_field(error))
+            button.main type="submit" { "Use this app from now on" }
+        }))
+    }
+}
+
+/// The account's state, with the form that changes it.
+fn state(visit: &Visit<'_>, error: Option<&str>) -> Markup {
+    let errors: Vec<_> = error.iter().map(|error| ("code", *error)).collect();
+    let begin = html! { button.main type="submit" { "Set up an authenticator app" } };
+    html! {
+        @if visit.session.has_second_factor {
+            p { (badge(Tone::Good, "in use")) }
+            (error_summary(FORM_ERRORS, &errors))
+            (dialog("Remove the second factor", &visit.form_to(REMOVE, &html! {
+                p { "From then on your password alone lets you in." }
+                (code_field(error))
+                button.danger type="submit" { "Remove it" }
+            })))
+        } @else {
+            p { "Your password alone lets you in. With an authenticator app, a code of it is asked for, too." }
+            (visit.form_to("/portal/account/second-factor", &begin))
+        }
+    }
+}
+
+fn page(visit: &Visit<'_>, status: StatusCode, second_factor: &Markup) -> Reply {
+    let body = html! {
+        dl {
+            dt { "Address" } dd { (visit.session.email.as_str()) }
+            dt { "Partner" } dd { (visit.session.client.tenant.name) }
+            dt { "Role" } dd { (visit.session.role.as_str()) }
+        }
+        p { a href="/portal/forgot-password" { "Set another password" } " by a mailed link." }
+        h2 { "Second factor" }
+        (second_factor)
+    };
+    visit.page_with_status(status, PATH, "Your account", &body)
+}

@@ -1,0 +1,134 @@
+//! Branding, for owners: `GET` and `POST /portal/branding`. A logo comes as a file.
+
+use http::{Method, StatusCode};
+use maud::html;
+use serde_json::json;
+
+use super::page::{FORM_ERRORS, OWNERS, StaffPage, Visit, done};
+use crate::http::form::Form;
+use crate::http::html::allow_images;
+use crate::http::html::components::{Field, error_summary, field, tick};
+use crate::http::reply::Reply;
+use crate::partners::staff::StaffRole;
+use crate::platform::error::Result;
+use crate::platform::revision;
+use crate::tenancy::tenants::branding::{
+    self, BrandingChange, Invalid, read_accent, read_logo, read_url,
+};
+
+const PATH: &str = "/portal/branding";
+
+/// Shows the branding.
+#[derive(Debug)]
+pub struct Show;
+
+impl StaffPage for Show {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = PATH;
+    const ROLES: &'static [StaffRole] = OWNERS;
+
+    async fn answer(visit: &Visit<'_>) -> Result<Reply> {
+        Ok(page(visit, &[]))
+    }
+}
+
+/// Writes the branding.
+#[derive(Debug)]
+pub struct Save;
+
+impl StaffPage for Save {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = PATH;
+    const ROLES: &'static [StaffRole] = OWNERS;
+
+    async fn answer(visit: &Visit<'_>) -> Result<Reply> {
+        let change = match read(visit.form()) {
+            Ok(change) => change,
+            Err(errors) => return Ok(page(visit, &errors)),
+        };
+        let client = visit.session.client.id();
+        let mut tx = visit.core.db.begin().await?;
+        revision::client_changed(&mut tx, client).await?;
+        branding::update(&mut tx, client, &change).await?;
+        let detail = json!({"logo": change.logo.is_some()});
+        visit.record(&mut tx, "partner.brand", detail).await?;
+        tx.commit().await?;
+        visit.refresh().await?;
+        Ok(done(PATH, "saved"))
+    }
+}
+
+/// The change that a form asks for: an empty field takes away, no file leaves the logo as it is.
+fn read(form: &Form) -> Result<BrandingChange, Vec<Invalid>> {
+    let mut errors = Vec::new();
+    let mut text = |name: &'static str| {
+        let text = form.get(name).trim();
+        let read = match text.is_empty() {
+            true => Ok(None),
+            false => read_url(name, text).map(Some),
+        };
+        read.map_err(|error| errors.push(error)).ok()
+    };
+    let (support_url, privacy_url, terms_url) =
+        (text("supportUrl"), text("privacyUrl"), text("termsUrl"));
+    let colour = form.get("accentColor").trim();
+    let accent = match colour.is_empty() {
+        true => Some(None),
+        false => read_accent(colour).map(Some).map_err(|error| errors.push(error)).ok(),
+    };
+    let logo = match (form.file("logo"), form.get("removeLogo")) {
+        (_, "yes") => Some(None),
+        ([], _) => None,
+        (png, _) => read_logo(png).map(Some).map_err(|error| errors.push(error)).ok(),
+    };
+    match errors.is_empty() {
+        true => Ok(BrandingChange { accent, logo, support_url, privacy_url, terms_url }),
+        false => Err(errors),
+    }
+}
+
+/// The page, with the errors of a form that was refused.
+fn page(visit: &Visit<'_>, errors: &[Invalid]) -> Reply {
+    let brand = &visit.session.client.tenant.brand;
+    let public_url = &visit.core.settings.public_url;
+    let sent = visit.form();
+    let error = |name: &str| errors.iter().find(|(at, _)| *at == name).map(|(_, text)| *text);
+    let accent = brand.accent.map_or_else(String::new, |accent| accent.to_string());
+    let stored = |name: &str| match name {
+        "accentColor" => accent.as_str(),
+        "supportUrl" => brand.support_url.as_deref().unwrap_or_default(),
+        "privacyUrl" => brand.privacy_url.as_deref().unwrap_or_default(),
+        "termsUrl" => brand.terms_url.as_deref().unwrap_or_default(),
+        _ => "",
+    };
+    let input = |name: &'static str, label: &'static str, hint: &'static str| {
+        let value = if errors.is_empty() { stored(name) } else { sent.get(name) };
+        let (error, hint) = (error(name), Some(hint));
+        field(&Field { value, error, hint, required: false, ..Field::text(name, label) })
+    };
+    let logo = Field {
+        kind: "file",
+        error: error("logo"),
+        hint: Some("A PNG of at most 64 KiB and 1024 × 1024 pixels, not interlaced."),
+        required: false,
+        ..Field::text("logo", "Logo")
+    };
+    let body = html! {
+        p { "Shoppers see this on the pages where they pay and verify themselves." }
+        @if let Some(logo) = &brand.logo { p.brand { img src={ (public_url) (logo) } alt="Your logo"; } }
+        (error_summary(FORM_ERRORS, errors))
+        (visit.form_with_file_to(PATH, &html! {
+            (field(&logo))
+            @if brand.logo.is_some() { (tick("removeLogo", false, &html! { "Take the logo away" })) }
+            (input("accentColor", "Accent colour", "Of links and buttons, such as #0b57d0, in the light scheme. White text on it must be readable."))
+            (input("supportUrl", "Help", "An https: or mailto: URL."))
+            (input("privacyUrl", "Privacy statement", "An https: URL."))
+            (input("termsUrl", "Terms", "An https: URL."))
+            button.main type="submit" { "Save" }
+        }))
+    };
+    let status = if errors.is_empty() { StatusCode::OK } else { StatusCode::BAD_REQUEST };
+    let mut reply = visit.page_with_status(status, PATH, "Branding", &body);
+    allow_images(&mut reply, &format!("{public_url}/brand/"));
+    reply
+}

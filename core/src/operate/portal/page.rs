@@ -1,0 +1,347 @@
+//! The way of a request to a page of the portal: it has a session, its role may see the page, and a
+//! form was sent by a page of that session's.
+
+use std::marker::PhantomData;
+
+use http::header::SET_COOKIE;
+use http::{HeaderValue, Method, StatusCode};
+use maud::{Markup, html};
+use serde_json::Value;
+use url::form_urlencoded;
+
+use crate::Core;
+use crate::auth::caller::Anyone;
+use crate::endpoint::{Body, Endpoint};
+use crate::http::form::Form;
+use crate::http::html::components::{Tone, toast};
+use crate::http::html::shell::Shell;
+use crate::http::reply::Reply;
+use crate::http::request::{Head, Input};
+use crate::partners::staff::StaffRole;
+use crate::partners::staff::session::Session;
+use crate::platform::audit::{self, Entry};
+use crate::platform::db::{Connection, Lane};
+use crate::platform::error::{Code, Error, Result};
+
+/// The page that a request without a session is led to.
+pub(super) const SIGN_IN: &str = "/portal/sign-in";
+/// Name of the portal, in titles and headers.
+const PORTAL: &str = "Partner portal";
+
+const EVERYBODY: &[StaffRole] = &[StaffRole::Owner, StaffRole::Developer, StaffRole::Support];
+/// Roles that have keys, webhooks and the sandbox.
+pub(super) const DEVELOPERS: &[StaffRole] = &[StaffRole::Owner, StaffRole::Developer];
+/// Roles that help users.
+pub(super) const HELPERS: &[StaffRole] = &[StaffRole::Owner, StaffRole::Support];
+/// The role that administers.
+pub(super) const OWNERS: &[StaffRole] = &[StaffRole::Owner];
+
+/// Heading of the errors of a form.
+pub(super) const FORM_ERRORS: &str = "Please correct this";
+
+/// The page that test clients alone have.
+const SANDBOX: &str = "/portal/sandbox";
+
+/// Pages of the navigation: path, label, and roles that see it.
+const NAVIGATION: &[(&str, &str, &[StaffRole])] = &[
+    ("/portal", "Overview", EVERYBODY),
+    ("/portal/orders", "Orders", EVERYBODY),
+    ("/portal/users", "Users", HELPERS),
+    ("/portal/keys", "API keys", DEVELOPERS),
+    ("/portal/webhooks", "Webhooks", DEVELOPERS),
+    ("/portal/events", "Events", DEVELOPERS),
+    (SANDBOX, "Sandbox", DEVELOPERS),
+    ("/portal/branding", "Branding", OWNERS),
+    ("/portal/team", "Team", OWNERS),
+    ("/portal/account", "Your account", EVERYBODY),
+];
+
+/// A page of the portal, or an action that a form on one of them sends.
+pub trait StaffPage: 'static {
+    /// Method: `GET` of a page, `POST` of an action.
+    const METHOD: Method;
+    /// Path, with `{name}` for a segment that varies.
+    const PATH: &'static str;
+    /// Roles that may.
+    const ROLES: &'static [StaffRole] = EVERYBODY;
+
+    /// Shows the page, or carries the action out.
+    fn answer(visit: &Visit<'_>) -> impl Future<Output = Result<Reply>> + Send;
+}
+
+/// The endpoint of a page.
+#[derive(Debug)]
+pub struct Page<P>(PhantomData<P>);
+
+/// A request of a page.
+#[derive(Debug)]
+pub struct PageRequest {
+    head: Head,
+    form: Form,
+    params: Vec<(&'static str, String)>,
+}
+
+impl<P: StaffPage> Endpoint for Page<P> {
+    const METHOD: Method = P::METHOD;
+    const PATH: &'static str = P::PATH;
+    const ERRORS: &'static [Code] = &[];
+    const BODY: Body = Body::Form;
+    type Caller = Anyone;
+    type Request = PageRequest;
+    type Response = Reply;
+
+    fn read(input: &Input, _: &Anyone) -> Result<PageRequest> {
+        let form = Form::read_with_files(&input.head.headers, &input.body);
+        Ok(PageRequest { head: input.head.clone(), form, params: input.params.clone() })
+    }
+
+    async fn call(core: &Core, _: Anyone, request: PageRequest) -> Result<Reply> {
+        let cookie = request.head.cookie(session_cookie(core));
+        let session = match cookie {
+            Some(cookie) => Session::find(core, cookie, &request.head.request_id).await?,
+            None => None,
+        };
+        let Some(session) = session else { return Ok(see_other(SIGN_IN)) };
+        let visit = Visit { core, session, request };
+        if !P::ROLES.contains(&visit.session.role) {
+            return Ok(
+                visit.refusal(StatusCode::FORBIDDEN, "Your role does not include this page.")
+            );
+        }
+        let token = visit.form().get(FORM_TOKEN);
+        if P::METHOD != Method::GET && !visit.session.is_own_form(token) {
+            let reason = "This form is not one of your session. Open the page again and repeat it.";
+            return Ok(visit.refusal(StatusCode::FORBIDDEN, reason));
+        }
+        match Box::pin(P::answer(&visit)).await {
+            Ok(reply) => Ok(reply),
+            Err(error) => Ok(visit.error_page(&error)),
+        }
+    }
+}
+
+/// A request of a signed-in staff member.
+pub struct Visit<'a> {
+    pub(super) core: &'a Core,
+    pub(super) session: Session,
+    request: PageRequest,
+}
+
+impl std::fmt::Debug for Visit<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Visit(…)")
+    }
+}
+
+impl Visit<'_> {
+    /// The decoded path segment `{name}`.
+    pub(super) fn param(&self, name: &str) -> &str {
+        let params = &self.request.params;
+        params.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value)
+    }
+
+    /// The form that was sent.
+    pub(super) fn form(&self) -> &Form {
+        &self.request.form
+    }
+
+    /// A parameter of the query; empty without it.
+    pub(super) fn query(&self, name: &str) -> String {
+        let query = self.request.head.query.as_deref().unwrap_or_default();
+        let mut pairs = form_urlencoded::parse(query.as_bytes());
+        pairs.find(|(known, _)| known == name).map_or_else(String::new, |(_, v)| v.into_owned())
+    }
+
+    /// A form that sends an action of this session's, with its token.
+    pub(super) fn form_to(&self, action: &str, body: &Markup) -> Markup {
+        html! {
+            form method="post" action=(action) {
+                input type="hidden" name=(FORM_TOKEN) value=(self.session.form_token());
+                (body)
+            }
+        }
+    }
+
+    /// The same for a form with a file.
+    pub(super) fn form_with_file_to(&self, action: &str, body: &Markup) -> Markup {
+        html! {
+            form method="post" action=(action) enctype="multipart/form-data" {
+                input type="hidden" name=(FORM_TOKEN) value=(self.session.form_token());
+                (body)
+            }
+        }
+    }
+
+    /// A form that is a button alone.
+    pub(super) fn button_to(&self, action: &str, label: &str) -> Markup {
+        self.form_to(action, &html! { button.small type="submit" { (label) } })
+    }
+
+    /// Renders a page in the portal's frame. `current` is the entry of the navigation that it belongs
+    /// to.
+    pub(super) fn page(&self, current: &str, title: &str, body: &Markup) -> Reply {
+        self.page_with_status(StatusCode::OK, current, title, body)
+    }
+
+    /// Renders a page with another status, such as that of a form that is shown again.
+    pub(super) fn page_with_status(
+        &self,
+        status: StatusCode,
+        current: &str,
+        title: &str,
+        body: &Markup,
+    ) -> Reply {
+        let is_test = self.session.client.tenant.is_test();
+        let seen = NAVIGATION.iter().filter(|(path, _, roles)| {
+            roles.contains(&self.session.role) && (is_test || *path != SANDBOX)
+        });
+        let navigation: Vec<_> = seen.map(|(path, label, _)| (*path, *label)).collect();
+        let leave = html! { button.small type="submit" { "Sign out" } };
+        let account = html! {
+            div.row {
+                span.hint { (self.session.client.tenant.name) " · " (self.session.email.as_str()) }
+                (self.form_to("/portal/sign-out", &leave))
+            }
+        };
+        let shell = Shell { name: PORTAL, navigation: &navigation, current, account };
+        let done = done_sentence(&self.query(DONE));
+        let body = html! {
+            @if let Some(done) = done { (toast(Tone::Good, done)) }
+            (body)
+        };
+        shell.render(status, title, &body)
+    }
+
+    /// A page that says why something was refused.
+    pub(super) fn refusal(&self, status: StatusCode, reason: &str) -> Reply {
+        let body = html! {
+            (toast(Tone::Bad, reason))
+            p { a href="/portal" { "To the overview" } }
+        };
+        self.page_with_status(status, "", "This was refused", &body)
+    }
+
+    /// The page of something that does not exist, or is another partner's.
+    pub(super) fn not_found(&self) -> Reply {
+        self.refusal(StatusCode::NOT_FOUND, "There is nothing here that you may see.")
+    }
+
+    /// The page of an error. The cause of a failure is logged.
+    fn error_page(&self, error: &Error) -> Reply {
+        if let Error::Denied(denial) = error {
+            return self.refusal(denial.status(), denial.reason());
+        }
+        let request_id = &self.request.head.request_id;
+        let plain = error.reply(request_id);
+        let reason = match error {
+            Error::Refused(refusal) => {
+                let texts =
+                    refusal.codes().map(|code| format!("{} {}", code.message(), code.solution()));
+                texts.collect::<Vec<_>>().join(" ")
+            }
+            Error::Denied(_) | Error::Failed(_) => {
+                format!("Something went wrong on our side. Request: {request_id}")
+            }
+        };
+        let mut reply = self.refusal(plain.status, &reason);
+        if let Some(seconds) = plain.headers.get(http::header::RETRY_AFTER) {
+            reply.headers.insert(http::header::RETRY_AFTER, seconds.clone());
+        }
+        reply
+    }
+
+    /// Records what this member has changed, in the audit that operators see. It names nobody.
+    ///
+    /// # Errors
+    /// When the database cannot be written.
+    pub(super) async fn record(
+        &self,
+        conn: &mut Connection,
+        action: &'static str,
+        detail: Value,
+    ) -> Result<()> {
+        let actor = format!("staff:{}", self.session.staff);
+        let target = &self.session.client.tenant.slug;
+        audit::record(conn, self.core, Entry { actor: &actor, action, target, detail }).await
+    }
+
+    /// Takes a change of the partner over into this edge's snapshot, which is of every partner.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub(super) async fn refresh(&self) -> Result<()> {
+        Lane::Workers.run(Box::pin(self.core.refresh())).await
+    }
+}
+
+/// Name of the token in forms.
+pub(super) const FORM_TOKEN: &str = "formToken";
+/// Parameter of a page that says what was done before.
+const DONE: &str = "done";
+
+/// The sentence for a word of the parameter: no text of a URL is shown.
+fn done_sentence(word: &str) -> Option<&'static str> {
+    Some(match word {
+        "revoked" => "The key is revoked.",
+        "invited" => "The invitation is mailed.",
+        "removed" => "It is removed.",
+        "resent" => "It is on its way again.",
+        "saved" => "The branding is saved.",
+        "simulated" => "It is simulated.",
+        "tested" => "The test event is on its way.",
+        "factor" => "The second factor is in use.",
+        "no-factor" => "The second factor is removed.",
+        _ => return None,
+    })
+}
+
+/// Renders a page for somebody who is not signed in.
+pub(super) fn open_page(status: StatusCode, title: &str, body: &Markup) -> Reply {
+    let (navigation, account) = (&[], html! {});
+    Shell { name: PORTAL, navigation, current: "", account }.render(status, title, body)
+}
+
+/// Leads to a page after an action, so that a reload repeats nothing.
+pub(super) fn done(path: &str, word: &str) -> Reply {
+    see_other(&format!("{path}?{DONE}={word}"))
+}
+
+/// Leads to a path of this service.
+pub(super) fn see_other(path: &str) -> Reply {
+    let mut reply = Reply::empty(StatusCode::SEE_OTHER);
+    reply.set("location", path);
+    reply
+}
+
+/// The name of the session's cookie. Over TLS browsers take this prefix from this very host alone.
+pub(super) fn session_cookie(core: &Core) -> &'static str {
+    if is_tls(core) { "__Host-rampart_staff" } else { "rampart_staff" }
+}
+
+/// The name of the cookie of a browser without a session, which its forms are bound to.
+pub(super) fn visitor_cookie(core: &Core) -> &'static str {
+    if is_tls(core) { "__Host-rampart_visitor" } else { "rampart_visitor" }
+}
+
+fn is_tls(core: &Core) -> bool {
+    core.settings.public_url.starts_with("https://")
+}
+
+/// Sets a cookie that no script can read and no other site sends.
+///
+/// # Errors
+/// Never for values in base64; the header's type says it could.
+pub(super) fn set_cookie(
+    core: &Core,
+    reply: &mut Reply,
+    (name, value): (&str, &str),
+    seconds: i32,
+) -> Result<()> {
+    let secure = if is_tls(core) { "; Secure" } else { "" };
+    let text =
+        format!("{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}");
+    let cookie =
+        HeaderValue::try_from(text).map_err(|error| Error::internal("set a cookie", error))?;
+    reply.headers.append(SET_COOKIE, cookie);
+    Ok(())
+}

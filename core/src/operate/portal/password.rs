@@ -1,0 +1,233 @@
+//! Passwords of staff: `GET` and `POST /portal/password/{token}`, to which invitations and mails about
+//! forgotten passwords lead, and `/portal/forgot-password`, which asks for such a mail.
+
+use http::{Method, StatusCode};
+use maud::html;
+
+use super::page::{FORM_TOKEN, SIGN_IN, open_page};
+use super::sign_in::{bound_page, client_of, is_own_form};
+use crate::Core;
+use crate::auth::caller::{Anyone, Client};
+use crate::endpoint::{Body, Endpoint};
+use crate::http::form::Form;
+use crate::http::html::components::{Field, Tone, field, toast};
+use crate::http::reply::Reply;
+use crate::http::request::{Head, Input};
+use crate::partners::staff::invitation::{self, PASSWORD_CHARS};
+use crate::partners::staff::sign_in::count_mail;
+use crate::platform::crypto::Secret;
+use crate::platform::error::{Code, Error, Result};
+use rampart_types::EmailAddress;
+
+const PATH: &str = "/portal/password/{token}";
+const FORGOT: &str = "/portal/forgot-password";
+
+/// Shows the form of a mailed link.
+#[derive(Debug)]
+pub struct Show;
+
+impl Endpoint for Show {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = PATH;
+    const ERRORS: &'static [Code] = &[];
+    type Caller = Anyone;
+    type Request = String;
+    type Response = Reply;
+
+    fn read(input: &Input, _: &Anyone) -> Result<String> {
+        Ok(input.param("token").to_owned())
+    }
+
+    async fn call(core: &Core, _: Anyone, token: String) -> Result<Reply> {
+        match invitation::usable(core, &token).await? {
+            Some(_) => form(core, StatusCode::OK, None),
+            None => Ok(dead()),
+        }
+    }
+}
+
+/// Sets the password, once per link.
+#[derive(Debug)]
+pub struct Submit;
+
+impl Endpoint for Submit {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = PATH;
+    const ERRORS: &'static [Code] = &[];
+    const BODY: Body = Body::Form;
+    type Caller = Anyone;
+    type Request = (Head, String, Form);
+    type Response = Reply;
+
+    fn read(input: &Input, _: &Anyone) -> Result<(Head, String, Form)> {
+        Ok((input.head.clone(), input.param("token").to_owned(), Form::read(&input.body)))
+    }
+
+    async fn call(
+        core: &Core,
+        _: Anyone,
+        (head, token, sent): (Head, String, Form),
+    ) -> Result<Reply> {
+        // A password is hashed only for a valid link.
+        if invitation::usable(core, &token).await?.is_none() {
+            return Ok(dead());
+        }
+        if !is_own_form(core, &head, &sent) {
+            let reason = "This form was open for too long. Please send it again.";
+            return form(core, StatusCode::FORBIDDEN, Some(reason));
+        }
+        let password = sent.get("password");
+        if !PASSWORD_CHARS.contains(&password.chars().count()) {
+            let reason = "A password has 12 to 128 characters.";
+            return form(core, StatusCode::BAD_REQUEST, Some(reason));
+        }
+        match invitation::set_password(core, &token, Secret::new(password)).await? {
+            Some((client, _)) => Ok(set(Client::for_page(core, client, &head.request_id).as_ref())),
+            None => Ok(dead()),
+        }
+    }
+}
+
+fn form(core: &Core, status: StatusCode, reason: Option<&str>) -> Result<Reply> {
+    let password = Field {
+        kind: "password",
+        hint: Some("12 to 128 characters."),
+        error: reason.filter(|_| status == StatusCode::BAD_REQUEST),
+        autocomplete: "new-password",
+        ..Field::text("password", "New password")
+    };
+    bound_page(core, status, "Choose a password", |token| {
+        html! {
+            @if let Some(reason) = reason { (toast(Tone::Bad, reason)) }
+            form method="post" {
+                input type="hidden" name=(FORM_TOKEN) value=(token);
+                (field(&password))
+                button.main type="submit" { "Set the password" }
+            }
+        }
+    })
+}
+
+fn set(client: Option<&Client>) -> Reply {
+    let slug = client.map_or("", |client| &client.tenant.slug);
+    let title = "Your password is set";
+    let body = html! {
+        @if !slug.is_empty() { p { "Your partner's short name is " b { (slug) } "." } }
+        p { a.button href={ (SIGN_IN) "?partner=" (slug) } { "Sign in" } }
+    };
+    open_page(StatusCode::OK, title, &body)
+}
+
+fn dead() -> Reply {
+    let body = html! { p { "Ask for a new one: who invited you can do so again." } };
+    open_page(StatusCode::NOT_FOUND, "This link does not work any more", &body)
+}
+
+/// Shows the form that asks for a link.
+#[derive(Debug)]
+pub struct ShowForgot;
+
+impl Endpoint for ShowForgot {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = FORGOT;
+    const ERRORS: &'static [Code] = &[];
+    type Caller = Anyone;
+    type Request = ();
+    type Response = Reply;
+
+    fn read(_: &Input, _: &Anyone) -> Result<()> {
+        Ok(())
+    }
+
+    async fn call(core: &Core, _: Anyone, (): ()) -> Result<Reply> {
+        forgot_form(core, StatusCode::OK, ("", ""), None)
+    }
+}
+
+/// Mails a link. The page is the same when nobody has the address.
+#[derive(Debug)]
+pub struct SubmitForgot;
+
+impl Endpoint for SubmitForgot {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = FORGOT;
+    const ERRORS: &'static [Code] = &[];
+    const BODY: Body = Body::Form;
+    type Caller = Anyone;
+    type Request = (Head, Form);
+    type Response = Reply;
+
+    fn read(input: &Input, _: &Anyone) -> Result<(Head, Form)> {
+        Ok((input.head.clone(), Form::read(&input.body)))
+    }
+
+    async fn call(core: &Core, _: Anyone, (head, sent): (Head, Form)) -> Result<Reply> {
+        let typed = (sent.get("partner").trim(), sent.get("email").trim());
+        if !is_own_form(core, &head, &sent) {
+            let reason = "This form was open for too long. Please send it again.";
+            return forgot_form(core, StatusCode::FORBIDDEN, typed, Some(reason));
+        }
+        let Ok(email) = typed.1.parse::<EmailAddress>() else {
+            let reason = "Enter your e-mail address.";
+            return forgot_form(core, StatusCode::BAD_REQUEST, typed, Some(reason));
+        };
+        match mail_link(core, &head, (typed.0, email)).await {
+            Ok(()) => {}
+            Err(Error::Refused(refusal)) => {
+                let (status, reason) = (
+                    StatusCode::TOO_MANY_REQUESTS,
+                    "Too many links were asked for. Try again in an hour.",
+                );
+                let mut reply = forgot_form(core, status, typed, Some(reason))?;
+                refusal.set_headers(&mut reply);
+                return Ok(reply);
+            }
+            Err(error) => return Err(error),
+        }
+        let title = "Look into your mail";
+        let body = html! {
+            p { "If somebody with this address works for this partner, a link is on its way." }
+            p { a href=(SIGN_IN) { "Sign in" } }
+        };
+        Ok(open_page(StatusCode::OK, title, &body))
+    }
+}
+
+/// Mails a link, unless there is no such partner.
+async fn mail_link(core: &Core, head: &Head, (partner, email): (&str, EmailAddress)) -> Result<()> {
+    core.attempts.count_staff(core, head.peer)?;
+    let Some(client) = client_of(core, partner, &head.request_id) else { return Ok(()) };
+    count_mail(core, &client, &email).await?;
+    let mut tx = core.db.begin().await?;
+    invitation::mail_reset_link(&mut tx, core, &client.tenant, email).await?;
+    tx.commit().await?;
+    Ok(())
+}
+
+fn forgot_form(
+    core: &Core,
+    status: StatusCode,
+    (partner, email): (&str, &str),
+    reason: Option<&str>,
+) -> Result<Reply> {
+    let partner =
+        Field { value: partner, autocomplete: "organization", ..Field::text("partner", "Partner") };
+    let email = Field {
+        kind: "email",
+        value: email,
+        error: reason.filter(|_| status == StatusCode::BAD_REQUEST),
+        autocomplete: "username",
+        ..Field::text("email", "E-mail address")
+    };
+    bound_page(core, status, "Forgotten your password?", |token| {
+        html! {
+            p { "We mail you a link to set a new one." }
+            @if let Some(reason) = reason { (toast(Tone::Bad, reason)) }
+            form method="post" {
+                input type="hidden" name=(FORM_TOKEN) value=(token);
+                (field(&partner)) (field(&email))
+                button.main type="submit" { "Mail me a link" }
+            }
+        }
+    })
+}

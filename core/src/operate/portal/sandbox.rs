@@ -1,0 +1,170 @@
+//! The sandbox of test clients: `GET /portal/sandbox` lists the scenarios, `POST …/orders` makes a test
+//! order that follows one, and `POST …/orders/{id}/{event}` simulates an event of a test order.
+
+use http::Method;
+use maud::{Markup, html};
+use serde_json::{Value, json};
+
+use super::page::{DEVELOPERS, StaffPage, Visit, done, see_other};
+use crate::auth::caller::{ClientMaybeUser, Reader};
+use crate::endpoint::{Endpoint, Json};
+use crate::http::html::components::{Column, Tone, note, table};
+use crate::http::reply::Reply;
+use crate::operate::sandbox::apply_event::apply_event;
+use crate::partners::staff::StaffRole;
+use crate::platform::error::{Denial, Error, Result};
+use crate::trading::orders::confirm::{self, Confirm};
+use crate::trading::orders::status::NotApplied;
+use crate::trading::quotes::Side;
+use crate::trading::quotes::create::{BuyV1, Request};
+use crate::trading::sandbox::{Scenario, SimulatedEvent};
+use rampart_types::OrderId;
+
+const PATH: &str = "/portal/sandbox";
+/// What a test order buys, how it is paid, and where its coins go: an address of nobody's.
+const PAIR: &str = "BTC-EUR";
+const PAYMENT_METHOD: &str = "creditCard";
+const WALLET: &str = "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq";
+/// Random bytes that tell the references of test orders apart.
+const REFERENCE_BYTES: usize = 6;
+
+/// Lists the scenarios.
+#[derive(Debug)]
+pub struct Show;
+
+impl StaffPage for Show {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = PATH;
+    const ROLES: &'static [StaffRole] = DEVELOPERS;
+
+    async fn answer(visit: &Visit<'_>) -> Result<Reply> {
+        if !visit.session.client.tenant.is_test() {
+            return Ok(visit.not_found());
+        }
+        let columns = [
+            Column::Text("Scenario"),
+            Column::Text("What happens"),
+            Column::Text("partnerOrderIdentifier"),
+            Column::Amount("or fiatAmount"),
+            Column::Text("Ends as"),
+            Column::Text(""),
+        ];
+        let rows: Vec<_> = Scenario::ALL.into_iter().map(|scenario| row(visit, scenario)).collect();
+        let body = html! {
+            (note(Tone::Info, &html! {
+                "No money moves here: payments, coins and checks of a test client are simulated."
+            }))
+            (table("Scenarios", &columns, &rows))
+            p {
+                "A test order buys for one of these amounts, with the card, to a wallet of nobody's. "
+                "Its page simulates other events, and the page of a user ends identity checks."
+            }
+        };
+        Ok(visit.page(PATH, "Sandbox", &body))
+    }
+}
+
+fn row(visit: &Visit<'_>, scenario: Scenario) -> Vec<Markup> {
+    let order = html! {
+        input type="hidden" name="scenario" value=(scenario.name());
+        button.small type="submit" { "Make an order" }
+    };
+    vec![
+        html! { (scenario.name()) },
+        html! { (scenario.description()) },
+        html! { code { (scenario.reference()) } },
+        html! { (scenario.amount()) },
+        html! { (scenario.final_status().as_str()) },
+        visit.form_to("/portal/sandbox/orders", &order),
+    ]
+}
+
+/// Makes a test order that follows a scenario.
+#[derive(Debug)]
+pub struct MakeOrder;
+
+impl StaffPage for MakeOrder {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/portal/sandbox/orders";
+    const ROLES: &'static [StaffRole] = DEVELOPERS;
+
+    async fn answer(visit: &Visit<'_>) -> Result<Reply> {
+        let name = visit.form().get("scenario");
+        let scenario = Scenario::ALL.into_iter().find(|scenario| scenario.name() == name);
+        let scenario = scenario.filter(|_| visit.session.client.tenant.is_test());
+        let Some(scenario) = scenario else { return Ok(visit.not_found()) };
+        let order = make(visit, scenario).await?;
+        Ok(see_other(&format!("/portal/orders/{order}")))
+    }
+}
+
+/// Quotes and confirms, as a request of the partner's would; the order's number.
+async fn make(visit: &Visit<'_>, scenario: Scenario) -> Result<i64> {
+    let (core, client) = (visit.core, &visit.session.client);
+    let wanted = json!({
+        "currencyPair": PAIR, "paymentMethod": PAYMENT_METHOD, "fiatAmount": scenario.amount(),
+    });
+    let request = Request::read(Side::Buy, &wanted, client)?;
+    let caller = ClientMaybeUser { client: client.clone(), user: None };
+    let Json(quote) = BuyV1::call(core, caller, request).await?;
+    let quote = document(&quote)?;
+    let mark = hex::encode(core.clock.random_bytes::<REFERENCE_BYTES>()?);
+    let terms = json!({
+        "quote": quote["quote"], "walletAddress": WALLET,
+        "returnUrl": core.settings.public_url,
+        "partnerOrderIdentifier": format!("{}-{mark}", scenario.reference()),
+    });
+    let request = Confirm::read_v1(&terms, client)?;
+    let caller = Reader { client: client.clone(), user: None };
+    let Json(confirmed) = confirm::V1::call(core, caller, request).await?;
+    let number = document(&confirmed)?["orderId"].as_i64();
+    number.ok_or_else(|| Error::broken("read the number of a test order"))
+}
+
+fn document(answer: &impl serde::Serialize) -> Result<Value> {
+    let text = serde_json::to_vec(answer).and_then(|text| serde_json::from_slice(&text));
+    text.map_err(|error| Error::internal("read an answer", error))
+}
+
+/// Simulates an event of a test order.
+#[derive(Debug)]
+pub struct SimulateEvent;
+
+impl StaffPage for SimulateEvent {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/portal/sandbox/orders/{id}/{event}";
+    const ROLES: &'static [StaffRole] = DEVELOPERS;
+
+    async fn answer(visit: &Visit<'_>) -> Result<Reply> {
+        let client = &visit.session.client;
+        let event = SimulatedEvent::from_name(visit.param("event"));
+        let event = event.filter(|_| client.tenant.is_test());
+        let id = visit.param("id").parse::<OrderId>().ok();
+        let Some((id, event)) = id.zip(event) else { return Ok(visit.not_found()) };
+        match apply_event(visit.core, client.id(), id, event).await {
+            Ok(_) => Ok(done(&format!("/portal/orders/{}", id.number()), "simulated")),
+            Err(NotApplied::NoSuchOrder) => Ok(visit.not_found()),
+            Err(NotApplied::Forbidden { status }) => {
+                let reason = format!("An order that is {} does not take this.", status.as_str());
+                Err(Denial::conflict(reason).into())
+            }
+            Err(NotApplied::Refused(reason)) => Err(Denial::conflict(reason).into()),
+            Err(NotApplied::Failed(error)) => Err(error),
+        }
+    }
+}
+
+/// The simulated events of a test order, on its page.
+pub(super) fn events_form(visit: &Visit<'_>, order: OrderId) -> Markup {
+    let is_seen = visit.session.client.tenant.is_test() && DEVELOPERS.contains(&visit.session.role);
+    html! {
+        @if is_seen {
+            h2 { "Simulate an event" }
+            div.row {
+                @for name in SimulatedEvent::NAMES {
+                    (visit.button_to(&format!("{PATH}/orders/{}/{name}", order.number()), name))
+                }
+            }
+        }
+    }
+}

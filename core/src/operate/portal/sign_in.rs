@@ -1,0 +1,215 @@
+//! `GET` and `POST /portal/sign-in`, `POST /portal/sign-out`. An address is unique for a partner only,
+//! so the form asks for the partner's short name too.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use http::{Method, StatusCode};
+use maud::html;
+use url::form_urlencoded;
+
+use super::page::{
+    FORM_TOKEN, SIGN_IN, StaffPage, Visit, open_page, see_other, session_cookie, set_cookie,
+    visitor_cookie,
+};
+use crate::Core;
+use crate::auth::caller::{Anyone, Client};
+use crate::endpoint::{Body, Endpoint};
+use crate::http::form::Form;
+use crate::http::html::components::{Field, Tone, field, toast};
+use crate::http::reply::Reply;
+use crate::http::request::{Head, Input};
+use crate::partners::staff::session::{SESSION_SECONDS, form_token};
+use crate::partners::staff::sign_in::{self, SignIn};
+use crate::platform::crypto::{Secret, constant_time_eq};
+use crate::platform::error::{Code, Error, Result};
+use rampart_types::EmailAddress;
+
+/// Lifetime of the cookie that a form without a session is bound to, in seconds.
+const VISITOR_SECONDS: i32 = 3_600;
+/// Random bytes of that cookie.
+const VISITOR_BYTES: usize = 32;
+
+/// Shows the form.
+#[derive(Debug)]
+pub struct Show;
+
+impl Endpoint for Show {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = SIGN_IN;
+    const ERRORS: &'static [Code] = &[];
+    type Caller = Anyone;
+    type Request = String;
+    type Response = Reply;
+
+    fn read(input: &Input, _: &Anyone) -> Result<String> {
+        let query = input.head.query.as_deref().unwrap_or_default();
+        let mut pairs = form_urlencoded::parse(query.as_bytes());
+        let partner = pairs.find(|(name, _)| name == "partner").map(|(_, value)| value);
+        Ok(partner.unwrap_or_default().into_owned())
+    }
+
+    async fn call(core: &Core, _: Anyone, partner: String) -> Result<Reply> {
+        let typed = Typed { partner: &partner, ..Typed::default() };
+        form(core, StatusCode::OK, &typed, None)
+    }
+}
+
+/// Begins a session.
+#[derive(Debug)]
+pub struct Submit;
+
+impl Endpoint for Submit {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = SIGN_IN;
+    const ERRORS: &'static [Code] = &[];
+    const BODY: Body = Body::Form;
+    type Caller = Anyone;
+    type Request = (Head, Form);
+    type Response = Reply;
+
+    fn read(input: &Input, _: &Anyone) -> Result<(Head, Form)> {
+        Ok((input.head.clone(), Form::read(&input.body)))
+    }
+
+    async fn call(core: &Core, _: Anyone, (head, sent): (Head, Form)) -> Result<Reply> {
+        let typed = Typed::of(&sent);
+        if !is_own_form(core, &head, &sent) {
+            let reason = "This form was open for too long. Please send it again.";
+            return form(core, StatusCode::FORBIDDEN, &typed, Some(reason));
+        }
+        match begin(core, &head, &sent).await {
+            Ok(SignIn::Done(cookie)) => {
+                let mut reply = see_other("/portal");
+                set_cookie(core, &mut reply, (session_cookie(core), &cookie), SESSION_SECONDS)?;
+                set_cookie(core, &mut reply, (visitor_cookie(core), ""), 0)?;
+                Ok(reply)
+            }
+            Ok(SignIn::CodeNeeded) => {
+                let reason =
+                    "Enter the code that your authenticator app shows, and the password again.";
+                form(core, StatusCode::UNAUTHORIZED, &typed, Some(reason))
+            }
+            Ok(SignIn::Wrong) => {
+                let reason = "Partner, address, password or code is wrong.";
+                form(core, StatusCode::UNAUTHORIZED, &typed, Some(reason))
+            }
+            Err(Error::Refused(refusal)) if refusal.has(Code::RateLimited) => {
+                let reason = "Too many attempts. Wait a minute.";
+                let mut reply = form(core, StatusCode::TOO_MANY_REQUESTS, &typed, Some(reason))?;
+                refusal.set_headers(&mut reply);
+                Ok(reply)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Proves the person of a form. For an unknown partner it takes as long.
+async fn begin(core: &Core, head: &Head, sent: &Form) -> Result<SignIn> {
+    core.attempts.count_staff(core, head.peer)?;
+    let password = Secret::new(sent.get("password"));
+    let email: Option<EmailAddress> = sent.get("email").trim().parse().ok();
+    let client = client_of(core, sent.get("partner").trim(), &head.request_id);
+    let (Some(client), Some(email)) = (client, email) else {
+        core.passwords.verify(password, None).await?;
+        return Ok(SignIn::Wrong);
+    };
+    sign_in::sign_in(core, &client, &email, (password, sent.get("code"))).await
+}
+
+/// The partner of this short name, unless it is suspended. The request is of that partner from now on.
+pub(super) fn client_of(core: &Core, slug: &str, request_id: &str) -> Option<Client> {
+    let snapshot = core.snapshots.current();
+    let tenant = snapshot.tenants.values().find(|tenant| &*tenant.slug == slug)?;
+    Client::for_page(core, tenant.id, request_id)
+}
+
+/// True if the form was sent by a page that this browser got from here.
+pub(super) fn is_own_form(core: &Core, head: &Head, sent: &Form) -> bool {
+    let cookie = head.cookie(visitor_cookie(core)).filter(|cookie| !cookie.is_empty());
+    cookie.is_some_and(|cookie| {
+        constant_time_eq(form_token(cookie).as_bytes(), sent.get(FORM_TOKEN).as_bytes())
+    })
+}
+
+/// Renders a page whose form is bound to the browser by a cookie. The token goes into the form.
+///
+/// # Errors
+/// Without entropy.
+pub(super) fn bound_page(
+    core: &Core,
+    status: StatusCode,
+    title: &str,
+    body: impl FnOnce(&str) -> maud::Markup,
+) -> Result<Reply> {
+    let cookie = URL_SAFE_NO_PAD.encode(core.clock.random_bytes::<VISITOR_BYTES>()?);
+    let mut reply = open_page(status, title, &body(&form_token(&cookie)));
+    set_cookie(core, &mut reply, (visitor_cookie(core), &cookie), VISITOR_SECONDS)?;
+    Ok(reply)
+}
+
+/// The fields of a form as they are shown again.
+#[derive(Default)]
+struct Typed<'a> {
+    partner: &'a str,
+    email: &'a str,
+}
+
+impl<'a> Typed<'a> {
+    fn of(sent: &'a Form) -> Self {
+        Self { partner: sent.get("partner"), email: sent.get("email") }
+    }
+}
+
+fn form(core: &Core, status: StatusCode, typed: &Typed<'_>, reason: Option<&str>) -> Result<Reply> {
+    let partner = Field {
+        value: typed.partner,
+        hint: Some("The short name in your invitation, such as acme."),
+        autocomplete: "organization",
+        ..Field::text("partner", "Partner")
+    };
+    let email = Field {
+        kind: "email",
+        value: typed.email,
+        autocomplete: "username",
+        ..Field::text("email", "E-mail address")
+    };
+    let password = Field {
+        kind: "password",
+        autocomplete: "current-password",
+        ..Field::text("password", "Password")
+    };
+    let code = Field {
+        hint: Some("If you have set up an authenticator app."),
+        required: false,
+        autocomplete: "one-time-code",
+        ..Field::text("code", "Code")
+    };
+    bound_page(core, status, "Sign in", |token| {
+        html! {
+            @if let Some(reason) = reason { (toast(Tone::Bad, reason)) }
+            form method="post" action=(SIGN_IN) {
+                input type="hidden" name=(FORM_TOKEN) value=(token);
+                (field(&partner)) (field(&email)) (field(&password)) (field(&code))
+                button.main type="submit" { "Sign in" }
+            }
+            p { a href="/portal/forgot-password" { "Forgotten your password?" } }
+        }
+    })
+}
+
+/// Ends the session.
+#[derive(Debug)]
+pub struct SignOut;
+
+impl StaffPage for SignOut {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/portal/sign-out";
+
+    async fn answer(visit: &Visit<'_>) -> Result<Reply> {
+        visit.session.end(visit.core).await?;
+        let mut reply = see_other(SIGN_IN);
+        set_cookie(visit.core, &mut reply, (session_cookie(visit.core), ""), 0)?;
+        Ok(reply)
+    }
+}

@@ -1,0 +1,239 @@
+//! Users, for whoever helps them: `GET /portal/users` finds one by address, identifier or id, and
+//! `GET /portal/users/{id}` shows the state of an account. Personal data are masked, and each look is
+//! in the operators' audit. For test clients `POST /portal/users/{id}/identity` ends an identity check.
+
+use http::Method;
+use maud::{Markup, html};
+use serde_json::json;
+use uuid::Uuid;
+
+use super::orders::{Listed, orders_table};
+use super::page::{HELPERS, StaffPage, Visit, done, see_other};
+use crate::http::html::components::{
+    Column, Field, Tone, badge, empty_state, field, table, time, toast,
+};
+use crate::http::reply::Reply;
+use crate::money::connectors::identity::set_identity;
+use crate::partners::staff::StaffRole;
+use crate::platform::error::Result;
+use crate::users::account::Account;
+use crate::users::accounts;
+use crate::users::identifier::linked_user;
+use crate::users::personal_data::email_index;
+use rampart_types::{EmailAddress, UserId, UserIdentifier};
+
+const PATH: &str = "/portal/users";
+/// Finds a user.
+#[derive(Debug)]
+pub struct Find;
+
+impl StaffPage for Find {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = PATH;
+    const ROLES: &'static [StaffRole] = HELPERS;
+
+    /// By POST, so that no address stands in a URL.
+    async fn answer(visit: &Visit<'_>) -> Result<Reply> {
+        let name = visit.form().get("name").trim();
+        match find(visit, name).await? {
+            Some(user) => Ok(see_other(&format!("{PATH}/{user}"))),
+            None => Ok(visit.page(PATH, "Users", &search(visit, Some(name)))),
+        }
+    }
+}
+
+/// Shows the form that finds a user.
+#[derive(Debug)]
+pub struct Show;
+
+impl StaffPage for Show {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = PATH;
+    const ROLES: &'static [StaffRole] = HELPERS;
+
+    async fn answer(visit: &Visit<'_>) -> Result<Reply> {
+        Ok(visit.page(PATH, "Users", &search(visit, None)))
+    }
+}
+
+fn search(visit: &Visit<'_>, missed: Option<&str>) -> Markup {
+    let name = Field {
+        value: missed.unwrap_or_default(),
+        hint: Some("E-mail address, your identifier of the user, or the user's id."),
+        ..Field::text("name", "User")
+    };
+    html! {
+        @if missed.is_some() { (toast(Tone::Warning, "No user of yours has this name.")) }
+        (visit.form_to(PATH, &html! {
+            (field(&name))
+            button.main type="submit" { "Find" }
+        }))
+    }
+}
+
+/// The user of this name, which may be an address, an identifier or an id.
+async fn find(visit: &Visit<'_>, name: &str) -> Result<Option<Uuid>> {
+    let (core, client) = (visit.core, visit.session.client.id());
+    if let Ok(email) = name.parse::<EmailAddress>() {
+        let found = sqlx::query_scalar!(
+            "select user_id from end_user \
+             where client_id = $1 and email_index = $2 and deleted_at is null",
+            client.uuid(),
+            email_index(core, client, &email)?,
+        )
+        .fetch_optional(&core.db)
+        .await?;
+        return Ok(found);
+    }
+    if let Ok(id) = name.parse::<Uuid>() {
+        let found = sqlx::query_scalar!(
+            "select user_id from end_user where client_id = $1 and user_id = $2",
+            client.uuid(),
+            id,
+        )
+        .fetch_optional(&core.db)
+        .await?;
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    let Ok(identifier) = name.parse::<UserIdentifier>() else { return Ok(None) };
+    let mut conn = core.db.acquire().await?;
+    Ok(linked_user(&mut conn, core, client, &identifier).await?.map(UserId::uuid))
+}
+
+/// Shows the state of a user's account.
+#[derive(Debug)]
+pub struct ShowOne;
+
+impl StaffPage for ShowOne {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/portal/users/{id}";
+    const ROLES: &'static [StaffRole] = HELPERS;
+
+    async fn answer(visit: &Visit<'_>) -> Result<Reply> {
+        let Ok(id) = visit.param("id").parse::<Uuid>() else { return Ok(visit.not_found()) };
+        let (core, client) = (visit.core, visit.session.client.id());
+        let mut tx = core.db.begin().await?;
+        let Some(account) = Account::load(&mut tx, core, client, id.into()).await? else {
+            return Ok(visit.not_found());
+        };
+        let payments = accounts::list(&mut tx, core, client, id.into()).await?;
+        // Nothing is shown that does not stand in the audit.
+        visit.record(&mut tx, "user.read-masked", json!({ "user": id })).await?;
+        tx.commit().await?;
+        let orders = Listed::of_user(visit, id).await?;
+        let columns = [Column::Text("Account"), Column::Text("State")];
+        let rows: Vec<_> = payments
+            .iter()
+            .map(|account| {
+                let state = if account.verified { "verified" } else { "not verified yet" };
+                let state = if account.disabled { "disabled" } else { state };
+                vec![html! { (account.label()) }, html! { (state) }]
+            })
+            .collect();
+        let body = html! {
+            (state(&account))
+            @if visit.session.client.tenant.is_test() { (identity_form(visit, id)) }
+            h2 { "Payment accounts" }
+            @if rows.is_empty() {
+                (empty_state("No account.", "The user has registered none."))
+            } @else {
+                (table("Payment accounts", &columns, &rows))
+            }
+            h2 { "Latest orders" }
+            (orders_table(visit, &orders))
+        };
+        Ok(visit.page(PATH, "User", &body))
+    }
+}
+
+fn state(account: &Account) -> Markup {
+    let personal = &account.personal;
+    let email =
+        personal.email.as_ref().map_or_else(String::new, |email| mask_email(email.as_str()));
+    let name = [&personal.first_name, &personal.last_name];
+    let initials: String = name
+        .into_iter()
+        .flatten()
+        .filter_map(|name| name.chars().next())
+        .map(|c| format!("{c}. "))
+        .collect();
+    let statuses = &account.statuses;
+    html! {
+        dl {
+            dt { "Id" } dd { code { (account.user) } }
+            dt { "Name" } dd { (initials) }
+            dt { "E-mail address" } dd { (email) }
+            dt { "Country" } dd { (account.country.as_deref().unwrap_or("unknown")) }
+            dt { "State" }
+            dd {
+                @if account.deleted_at.is_some() { (badge(Tone::Bad, "deleted")) }
+                @else if account.disabled_at.is_some() { (badge(Tone::Bad, "disabled")) }
+                @else if statuses.is_verified() { (badge(Tone::Good, "verified")) }
+                @else { (badge(Tone::Warning, "not verified yet")) }
+            }
+            dt { "Level" } dd { (account.level) }
+            dt { "E-mail" } dd { (statuses.email) }
+            dt { "Identity" } dd { (statuses.identity) }
+            dt { "Questions" } dd { (statuses.amld5) }
+            dt { "Residence" } dd { (statuses.residential_address) }
+            dt { "Tax residence" } dd { (statuses.dac8) }
+            dt { "Registered" } dd { (time(account.created_at)) }
+        }
+    }
+}
+
+/// An address of which the first character and the ending are shown.
+fn mask_email(email: &str) -> String {
+    let Some((local, host)) = email.split_once('@') else { return "•••".to_owned() };
+    let first = local.chars().next().map_or_else(String::new, String::from);
+    let ending = host.rsplit('.').next().unwrap_or_default();
+    format!("{first}•••@•••.{ending}")
+}
+
+fn identity_form(visit: &Visit<'_>, user: Uuid) -> Markup {
+    html! {
+        h2 { "Simulated identity check" }
+        (visit.form_to(&format!("{PATH}/{user}/identity"), &html! {
+            div.row {
+                button type="submit" name="outcome" value="verified" { "Pass" }
+                button type="submit" name="outcome" value="failed" { "Fail" }
+            }
+        }))
+    }
+}
+
+/// Ends the identity check of a test client's user.
+#[derive(Debug)]
+pub struct EndIdentityCheck;
+
+impl StaffPage for EndIdentityCheck {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/portal/users/{id}/identity";
+    const ROLES: &'static [StaffRole] = HELPERS;
+
+    async fn answer(visit: &Visit<'_>) -> Result<Reply> {
+        let client = &visit.session.client;
+        let id = visit.param("id").parse::<Uuid>().ok().filter(|_| client.tenant.is_test());
+        let Some(id) = id else { return Ok(visit.not_found()) };
+        let is_verified = visit.form().get("outcome") == "verified";
+        let mut tx = visit.core.db.begin().await?;
+        set_identity(&mut tx, visit.core, (client.id(), id.into()), is_verified).await?;
+        let detail = json!({"user": id, "verified": is_verified});
+        visit.record(&mut tx, "sandbox.identity", detail).await?;
+        tx.commit().await?;
+        Ok(done(&format!("{PATH}/{id}"), "simulated"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_masked_address_names_nobody() {
+        assert_eq!(mask_email("ada@mail.example.com"), "a•••@•••.com");
+        assert_eq!(mask_email("nothing"), "•••");
+    }
+}

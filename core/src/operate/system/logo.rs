@@ -1,0 +1,54 @@
+//! `GET /brand/{slug}/{file}`: a partner's logo. Its path has the digest, so that a browser keeps it for
+//! good.
+
+use bytes::Bytes;
+use http::{Method, StatusCode};
+
+use crate::Core;
+use crate::auth::caller::{Anyone, Client};
+use crate::endpoint::Endpoint;
+use crate::http::reply::Reply;
+use crate::http::request::Input;
+use crate::platform::error::{Code, Result};
+
+/// Shows the logo.
+#[derive(Debug)]
+pub struct Show;
+
+impl Endpoint for Show {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/brand/{slug}/{file}";
+    const ERRORS: &'static [Code] = &[];
+    type Caller = Anyone;
+    type Request = (String, String, String);
+    type Response = Reply;
+
+    fn read(input: &Input, _: &Anyone) -> Result<(String, String, String)> {
+        let request_id = input.head.request_id.clone();
+        Ok((input.param("slug").to_owned(), input.head.path.clone(), request_id))
+    }
+
+    async fn call(
+        core: &Core,
+        _: Anyone,
+        (slug, path, request_id): (String, String, String),
+    ) -> Result<Reply> {
+        let snapshot = core.snapshots.current();
+        let tenant = snapshot.tenants.values().find(|tenant| *tenant.slug == *slug);
+        let tenant = tenant.filter(|tenant| tenant.brand.logo.as_deref() == Some(&*path));
+        let client = tenant.and_then(|tenant| Client::for_page(core, tenant.id, &request_id));
+        let Some(client) = client else { return Err(Code::RouteNotFound.into()) };
+        let png = sqlx::query_scalar!(
+            "select png from client_logo where client_id = $1",
+            client.id().uuid()
+        )
+        .fetch_optional(&core.db)
+        .await?;
+        let Some(png) = png else { return Err(Code::RouteNotFound.into()) };
+        let mut reply = Reply::with_body(StatusCode::OK, "image/png", Bytes::from(png));
+        reply.set("cache-control", "public, max-age=31536000, immutable");
+        reply.set("content-security-policy", "default-src 'none'");
+        reply.set("x-content-type-options", "nosniff");
+        Ok(reply)
+    }
+}

@@ -1,0 +1,174 @@
+//! The people of a partner who work in the portal. An operator or an owner of the partner invites
+//! them; a mailed link lets them set a password, and later another one.
+//!
+//! Their addresses are sealed with the master key and found by a keyed digest.
+
+pub(crate) mod invitation;
+pub(crate) mod second_factor;
+pub(crate) mod session;
+pub(crate) mod sign_in;
+
+use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Core;
+use crate::platform::crypto::Purpose;
+use crate::platform::db::Connection;
+use crate::platform::error::{Error, Result};
+use rampart_types::{ClientId, EmailAddress, StaffId};
+
+/// Most staff members of one partner.
+pub(crate) const STAFF_MAX: i64 = 100;
+
+/// The role of a staff member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum StaffRole {
+    /// Does everything, and invites and removes others.
+    Owner,
+    /// Has API keys, webhooks, events and the sandbox.
+    Developer,
+    /// Looks orders and users up.
+    Support,
+}
+
+impl StaffRole {
+    /// All of them.
+    pub(crate) const ALL: [Self; 3] = [Self::Owner, Self::Developer, Self::Support];
+
+    /// The name, in JSON and as stored.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Owner => "owner",
+            Self::Developer => "developer",
+            Self::Support => "support",
+        }
+    }
+
+    /// The role of this name.
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|role| role.as_str() == name)
+    }
+
+    /// The role of a row.
+    ///
+    /// # Errors
+    /// For a name that is none.
+    fn from_stored(name: &str) -> Result<Self> {
+        Self::from_name(name).ok_or_else(|| Error::broken("read the role of a staff member"))
+    }
+}
+
+/// A staff member, as operators and owners see it.
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "StaffMember")]
+#[serde(rename_all = "camelCase")]
+pub struct StaffMember {
+    pub(crate) id: StaffId,
+    pub(crate) email: EmailAddress,
+    pub(crate) role: StaffRole,
+    /// `false` until the invitation is accepted.
+    pub(crate) joined: bool,
+    /// `true` if a code is asked for besides the password.
+    pub(crate) second_factor: bool,
+    /// Time of the invitation.
+    pub(crate) created_at: DateTime<Utc>,
+}
+
+/// The staff of a partner, oldest first.
+///
+/// # Errors
+/// When the database cannot be read.
+pub(crate) async fn list(
+    conn: &mut Connection,
+    core: &Core,
+    client: ClientId,
+) -> Result<Vec<StaffMember>> {
+    let rows = sqlx::query!(
+        r#"
+        select staff_id, sealed_email, role, password_hash is not null as "joined!",
+            totp_confirmed_at is not null as "second_factor!", created_at
+        from staff_member where client_id = $1 order by staff_id
+        "#,
+        client.uuid(),
+    )
+    .fetch_all(conn)
+    .await?;
+    let members = rows.into_iter().map(|row| {
+        let id = StaffId::from(row.staff_id);
+        Ok(StaffMember {
+            id,
+            email: open_email(core, client, id, &row.sealed_email)?,
+            role: StaffRole::from_stored(&row.role)?,
+            joined: row.joined,
+            second_factor: row.second_factor,
+            created_at: row.created_at,
+        })
+    });
+    members.collect()
+}
+
+/// Removes a staff member with its sessions and links. `by` is the owner who asks, who cannot remove
+/// itself; `None` for an operator. False when there is none to remove.
+///
+/// # Errors
+/// When the database cannot be written.
+pub(crate) async fn remove(
+    conn: &mut Connection,
+    client: ClientId,
+    staff: StaffId,
+    by: Option<StaffId>,
+) -> Result<bool> {
+    lock_staff(conn, client).await?;
+    let removed = sqlx::query!(
+        "delete from staff_member where client_id = $1 and staff_id = $2 and ($3::uuid is null or ( \
+             staff_id <> $3 and exists ( \
+                 select from staff_member \
+                 where client_id = $1 and staff_id = $3 and role = 'owner')))",
+        client.uuid(),
+        staff.uuid(),
+        by.map(StaffId::uuid),
+    )
+    .execute(conn)
+    .await?;
+    Ok(removed.rows_affected() > 0)
+}
+
+/// Makes changes of a partner's staff follow each other until the transaction ends.
+async fn lock_staff(conn: &mut Connection, client: ClientId) -> Result<()> {
+    sqlx::query!(
+        "select client_id from client where client_id = $1 for no key update",
+        client.uuid()
+    )
+    .fetch_optional(conn)
+    .await?;
+    Ok(())
+}
+
+/// The stored form of an address: a keyed digest.
+fn email_index(core: &Core, client: ClientId, email: &EmailAddress) -> Result<Vec<u8>> {
+    let message = format!("staff/{client}/{}", email.as_str());
+    Ok(core.keys.mac(Purpose::BlindIndex, message.as_bytes())?.as_ref().to_vec())
+}
+
+/// The context that an address is sealed for.
+pub(crate) fn email_context(client: ClientId, staff: StaffId) -> String {
+    format!("staff_member/{client}/{staff}/email")
+}
+
+/// The context that the secret of a second factor is sealed for.
+pub(crate) fn totp_context(client: ClientId, staff: StaffId) -> String {
+    format!("staff_member/{client}/{staff}/totp")
+}
+
+fn open_email(
+    core: &Core,
+    client: ClientId,
+    staff: StaffId,
+    sealed: &[u8],
+) -> Result<EmailAddress> {
+    let plain = core.keys.open(&email_context(client, staff), sealed)?;
+    let text = String::from_utf8(plain).ok().and_then(|text| text.parse().ok());
+    text.ok_or_else(|| Error::broken("read the address of a staff member"))
+}

@@ -1,0 +1,263 @@
+//! Invitations of staff, and the mailed links by which a password is set, once each.
+
+use chrono::TimeDelta;
+
+use super::{STAFF_MAX, StaffRole, email_context, email_index, lock_staff};
+use crate::Core;
+use crate::platform::crypto::{Secret, digest_of};
+use crate::platform::db::{Connection, tenant};
+use crate::platform::error::Result;
+use crate::platform::mail::{Kind, Message};
+use crate::tenancy::tenants::Tenant;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use rampart_types::{ClientId, EmailAddress, StaffId};
+use uuid::Uuid;
+
+/// Lifetime of an invitation.
+const INVITATION_LIFETIME: TimeDelta = TimeDelta::days(3);
+/// Lifetime of a link for a forgotten password.
+const RESET_LIFETIME: TimeDelta = TimeDelta::hours(1);
+/// Characters of the client's id in a token: a UUID in bare hexadecimal.
+const CLIENT_CHARS: usize = 32;
+/// Random bytes of a token: 256 bits.
+const SECRET_BYTES: usize = 32;
+/// Lengths of a password, in characters.
+pub(crate) const PASSWORD_CHARS: std::ops::RangeInclusive<usize> = 12..=128;
+
+/// The outcome of an invitation.
+#[derive(Debug)]
+pub(crate) enum Invited {
+    /// Its mail is on the way.
+    Sent(StaffId),
+    /// The address belongs to a member already.
+    Joined,
+    /// The partner has [`STAFF_MAX`] members.
+    Full,
+}
+
+/// Invites an address, once more if its first invitation was not accepted. Invitations sent before
+/// are void.
+///
+/// # Errors
+/// When the database cannot be written.
+pub(crate) async fn invite(
+    conn: &mut Connection,
+    core: &Core,
+    tenant: &Tenant,
+    (email, role): (&EmailAddress, StaffRole),
+) -> Result<Invited> {
+    lock_staff(conn, tenant.id).await?;
+    let id = StaffId::from(core.clock.uuid()?);
+    let sealed =
+        core.keys.seal(&core.clock, &email_context(tenant.id, id), email.as_str().as_bytes())?;
+    let staff = sqlx::query_scalar!(
+        "insert into staff_member as m \
+             (client_id, staff_id, email_index, sealed_email, role, created_at) \
+         select $1, $2, $3, $4, $5, rampart_now() \
+         where (select count(*) from staff_member where client_id = $1) < $6 \
+             or exists (select from staff_member where client_id = $1 and email_index = $3) \
+         on conflict on constraint staff_member_email_key do update set role = excluded.role \
+             where m.password_hash is null \
+         returning staff_id",
+        tenant.id.uuid(),
+        id.uuid(),
+        email_index(core, tenant.id, email)?,
+        sealed,
+        role.as_str(),
+        STAFF_MAX,
+    )
+    .fetch_optional(&mut *conn)
+    .await?;
+    let Some(staff) = staff.map(StaffId::from) else {
+        return Ok(match is_member(conn, core, tenant.id, email).await? {
+            true => Invited::Joined,
+            false => Invited::Full,
+        });
+    };
+    let link = Link::generate(core, tenant.id)?;
+    link.store(conn, staff, INVITATION_LIFETIME).await?;
+    let text = format!(
+        "You are invited to the portal of {}, as {}. Choose a password within three days:\n{}\n\n\
+         If you did not expect this, ignore this mail.\n",
+        tenant.name,
+        role.as_str(),
+        link.url(core),
+    );
+    let subject = format!("Invitation to the portal of {}", tenant.name);
+    let message = Message { to: email.clone(), subject, text, secrets: Some(vec![link.token]) };
+    message.enqueue_to_partner(conn, core, tenant.id, Kind::StaffInvitation, true).await?;
+    Ok(Invited::Sent(staff))
+}
+
+async fn is_member(
+    conn: &mut Connection,
+    core: &Core,
+    client: ClientId,
+    email: &EmailAddress,
+) -> Result<bool> {
+    let is_member = sqlx::query_scalar!(
+        r#"select exists (
+            select from staff_member where client_id = $1 and email_index = $2
+        ) as "is_member!""#,
+        client.uuid(),
+        email_index(core, client, email)?,
+    )
+    .fetch_one(conn)
+    .await?;
+    Ok(is_member)
+}
+
+/// Mails a link to set another password. The work is the same for an unknown address: a mail is
+/// written and withheld.
+///
+/// # Errors
+/// When the database cannot be written.
+pub(crate) async fn mail_reset_link(
+    conn: &mut Connection,
+    core: &Core,
+    tenant: &Tenant,
+    email: EmailAddress,
+) -> Result<()> {
+    let staff = sqlx::query_scalar!(
+        "select staff_id from staff_member \
+         where client_id = $1 and email_index = $2 and password_hash is not null",
+        tenant.id.uuid(),
+        email_index(core, tenant.id, &email)?,
+    )
+    .fetch_optional(&mut *conn)
+    .await?;
+    let link = Link::generate(core, tenant.id)?;
+    if let Some(staff) = staff {
+        link.store(conn, staff.into(), RESET_LIFETIME).await?;
+    }
+    let text = format!(
+        "Choose a new password for the portal of {} within the next hour:\n{}\n\n\
+         If you did not ask for this, ignore this mail.\n",
+        tenant.name,
+        link.url(core),
+    );
+    let subject = format!("A new password for the portal of {}", tenant.name);
+    let message = Message { to: email, subject, text, secrets: Some(vec![link.token]) };
+    message.enqueue_to_partner(conn, core, tenant.id, Kind::StaffPassword, staff.is_some()).await
+}
+
+/// A link to set a password. Its token exists here only in clear.
+struct Link {
+    token: String,
+    client: ClientId,
+}
+
+impl Link {
+    fn generate(core: &Core, client: ClientId) -> Result<Self> {
+        let secret = URL_SAFE_NO_PAD.encode(core.clock.random_bytes::<SECRET_BYTES>()?);
+        Ok(Self { token: format!("{}{secret}", client.uuid().simple()), client })
+    }
+
+    fn url(&self, core: &Core) -> String {
+        format!("{}/portal/password/{}", core.settings.public_url, self.token)
+    }
+
+    /// Stores it in place of the member's earlier ones.
+    async fn store(
+        &self,
+        conn: &mut Connection,
+        staff: StaffId,
+        lifetime: TimeDelta,
+    ) -> Result<()> {
+        sqlx::query!(
+            "update staff_token set used_at = rampart_now() \
+             where client_id = $1 and staff_id = $2 and used_at is null",
+            self.client.uuid(),
+            staff.uuid(),
+        )
+        .execute(&mut *conn)
+        .await?;
+        sqlx::query!(
+            "insert into staff_token (client_id, token_digest, staff_id, expires_at, created_at) \
+             values ($1, $2, $3, rampart_now() + $4::bigint * interval '1 second', rampart_now())",
+            self.client.uuid(),
+            &digest_of(&self.token)[..],
+            staff.uuid(),
+            lifetime.num_seconds(),
+        )
+        .execute(conn)
+        .await?;
+        Ok(())
+    }
+}
+
+/// The client in a token's text; not verified. The request is of that client from now on.
+fn parse_client(token: &str) -> Option<ClientId> {
+    let (client, secret) = token.split_at_checked(CLIENT_CHARS)?;
+    let client = Uuid::try_parse(client).ok().filter(|_| !secret.is_empty())?;
+    tenant::enter(client.into());
+    Some(client.into())
+}
+
+/// The client of a link that can be used: it is unused and has not expired.
+///
+/// # Errors
+/// When the database cannot be read.
+pub(crate) async fn usable(core: &Core, token: &str) -> Result<Option<ClientId>> {
+    let Some(client) = parse_client(token) else { return Ok(None) };
+    let found = sqlx::query_scalar!(
+        "select staff_id from staff_token where client_id = $1 and token_digest = $2 \
+             and used_at is null and expires_at > rampart_now()",
+        client.uuid(),
+        &digest_of(token)[..],
+    )
+    .fetch_optional(&core.db)
+    .await?;
+    Ok(found.map(|_| client))
+}
+
+/// Redeems a link and sets the password: of several attempts at once, one succeeds. Every session of
+/// the member ends.
+///
+/// # Errors
+/// When the password cannot be hashed or the database cannot be written.
+pub(crate) async fn set_password(
+    core: &Core,
+    token: &str,
+    password: Secret,
+) -> Result<Option<(ClientId, StaffId)>> {
+    let Some(client) = usable(core, token).await? else { return Ok(None) };
+    let hash = core.passwords.hash(password).await?;
+    let mut tx = core.db.begin().await?;
+    let staff = sqlx::query_scalar!(
+        "with redeemed as ( \
+             update staff_token set used_at = rampart_now() \
+             where client_id = $1 and token_digest = $2 and used_at is null \
+                 and expires_at > rampart_now() \
+             returning staff_id \
+         ), ended as ( \
+             delete from staff_session \
+             where client_id = $1 and staff_id in (select staff_id from redeemed) \
+         ) \
+         update staff_member set password_hash = $3 \
+         where client_id = $1 and staff_id in (select staff_id from redeemed) \
+         returning staff_id",
+        client.uuid(),
+        &digest_of(token)[..],
+        hash,
+    )
+    .fetch_optional(&mut *tx)
+    .await?;
+    tx.commit().await?;
+    Ok(staff.map(|staff| (client, staff.into())))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_without_a_panic(text in ".*", near in "[0-9a-fé]{30,40}") {
+            let _ = (parse_client(&text), parse_client(&near));
+        }
+    }
+}

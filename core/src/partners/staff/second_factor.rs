@@ -1,0 +1,120 @@
+//! The second factor of a staff member: codes of an authenticator app, each of which counts once.
+
+use super::totp_context;
+use crate::Core;
+use crate::auth::totp::TotpSecret;
+use crate::platform::error::{Error, Result};
+use rampart_types::{ClientId, StaffId};
+
+/// Gives the member a new secret, which is not in use before its first code is shown. `None` while
+/// another one is in use.
+///
+/// # Errors
+/// Without entropy; when the database cannot be written.
+pub(crate) async fn begin(
+    core: &Core,
+    client: ClientId,
+    staff: StaffId,
+) -> Result<Option<TotpSecret>> {
+    let secret = TotpSecret::generate(&core.clock)?;
+    let sealed = core.keys.seal(&core.clock, &totp_context(client, staff), secret.bytes())?;
+    let stored = sqlx::query!(
+        "update staff_member set sealed_totp = $3, totp_step = 0 \
+         where client_id = $1 and staff_id = $2 and totp_confirmed_at is null",
+        client.uuid(),
+        staff.uuid(),
+        sealed,
+    )
+    .execute(&core.db)
+    .await?;
+    Ok((stored.rows_affected() > 0).then_some(secret))
+}
+
+/// Puts the secret in use if the code is one of its own.
+///
+/// # Errors
+/// When the database cannot be used.
+pub(crate) async fn confirm(
+    core: &Core,
+    client: ClientId,
+    staff: StaffId,
+    code: &str,
+) -> Result<bool> {
+    let sealed = sealed(core, client, staff).await?;
+    let Some(sealed) = sealed else { return Ok(false) };
+    if !redeem(core, client, (staff, &sealed), code).await? {
+        return Ok(false);
+    }
+    let confirmed = sqlx::query!(
+        "update staff_member set totp_confirmed_at = rampart_now() \
+         where client_id = $1 and staff_id = $2 and sealed_totp = $3 and totp_confirmed_at is null",
+        client.uuid(),
+        staff.uuid(),
+        sealed,
+    )
+    .execute(&core.db)
+    .await?;
+    Ok(confirmed.rows_affected() > 0)
+}
+
+/// Takes the second factor away if the code is one of its own.
+///
+/// # Errors
+/// When the database cannot be used.
+pub(crate) async fn remove(
+    core: &Core,
+    client: ClientId,
+    staff: StaffId,
+    code: &str,
+) -> Result<bool> {
+    let Some(sealed) = sealed(core, client, staff).await? else { return Ok(false) };
+    if !redeem(core, client, (staff, &sealed), code).await? {
+        return Ok(false);
+    }
+    sqlx::query!(
+        "update staff_member set sealed_totp = null, totp_confirmed_at = null, totp_step = 0 \
+         where client_id = $1 and staff_id = $2",
+        client.uuid(),
+        staff.uuid(),
+    )
+    .execute(&core.db)
+    .await?;
+    Ok(true)
+}
+
+async fn sealed(core: &Core, client: ClientId, staff: StaffId) -> Result<Option<Vec<u8>>> {
+    let sealed = sqlx::query_scalar!(
+        "select sealed_totp from staff_member where client_id = $1 and staff_id = $2",
+        client.uuid(),
+        staff.uuid(),
+    )
+    .fetch_optional(&core.db)
+    .await?;
+    Ok(sealed.flatten())
+}
+
+/// Uses a code up: of several attempts with one code, one counts.
+///
+/// # Errors
+/// When the secret cannot be read or the database cannot be written.
+pub(super) async fn redeem(
+    core: &Core,
+    client: ClientId,
+    (staff, sealed): (StaffId, &[u8]),
+    code: &str,
+) -> Result<bool> {
+    let plain = core.keys.open(&totp_context(client, staff), sealed)?;
+    let secret = TotpSecret::from_bytes(&plain)
+        .ok_or_else(|| Error::broken("read the second factor of a staff member"))?;
+    let Some(step) = secret.verify(code, core.clock.unix_seconds()) else { return Ok(false) };
+    let used = sqlx::query!(
+        "update staff_member set totp_step = $3 \
+         where client_id = $1 and staff_id = $2 and totp_step < $3",
+        client.uuid(),
+        staff.uuid(),
+        step,
+    )
+    .execute(&core.db)
+    .await?;
+    Ok(used.rows_affected() > 0)
+}

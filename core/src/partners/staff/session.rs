@@ -1,0 +1,185 @@
+//! Sessions of staff: a cookie that names the partner and holds a secret, and a row that ends it. The
+//! tokens of its forms follow from the secret.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::hmac;
+use uuid::Uuid;
+
+use super::{StaffRole, open_email};
+use crate::Core;
+use crate::auth::caller::Client;
+use crate::platform::crypto::{Secret, constant_time_eq, digest_of};
+use crate::platform::db::{Connection, tenant};
+use crate::platform::error::Result;
+use rampart_types::{ClientId, EmailAddress, StaffId};
+
+/// Lifetime of a session, in seconds: a working day.
+pub(crate) const SESSION_SECONDS: i32 = 12 * 3_600;
+/// Most sessions of one member; the oldest one ends.
+const SESSIONS_MAX: i64 = 20;
+/// Characters of the client's id in a cookie: a UUID in bare hexadecimal.
+const CLIENT_CHARS: usize = 32;
+/// Random bytes of a cookie: 256 bits.
+const SECRET_BYTES: usize = 32;
+/// Most rows of one table and client that one run of the worker deletes.
+const DELETED_MAX: i64 = 5_000;
+/// The sweep in metrics and logs.
+const SWEEP: &str = "expired tokens";
+
+/// A session whose cookie a request has shown.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) client: Client,
+    pub(crate) staff: StaffId,
+    pub(crate) email: EmailAddress,
+    pub(crate) role: StaffRole,
+    /// True if a code is asked for besides the password.
+    pub(crate) has_second_factor: bool,
+    cookie: Secret,
+}
+
+impl Session {
+    /// Begins a session; the value of its cookie.
+    ///
+    /// # Errors
+    /// When the database cannot be written.
+    pub(crate) async fn begin(
+        conn: &mut Connection,
+        core: &Core,
+        client: ClientId,
+        staff: StaffId,
+    ) -> Result<String> {
+        let secret = URL_SAFE_NO_PAD.encode(core.clock.random_bytes::<SECRET_BYTES>()?);
+        let cookie = format!("{}{secret}", client.uuid().simple());
+        sqlx::query!(
+            "delete from staff_session where client_id = $1 and session_digest in ( \
+                 select session_digest from staff_session \
+                 where client_id = $1 and staff_id = $2 order by created_at desc offset $3)",
+            client.uuid(),
+            staff.uuid(),
+            SESSIONS_MAX - 1,
+        )
+        .execute(&mut *conn)
+        .await?;
+        sqlx::query!(
+            "insert into staff_session \
+                 (client_id, session_digest, staff_id, expires_at, created_at) \
+             values ($1, $2, $3, rampart_now() + make_interval(secs => $4::int), rampart_now())",
+            client.uuid(),
+            &digest_of(&cookie)[..],
+            staff.uuid(),
+            SESSION_SECONDS,
+        )
+        .execute(conn)
+        .await?;
+        Ok(cookie)
+    }
+
+    /// The session of a cookie; `None` when it is unknown or has ended, or its partner is suspended.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub(crate) async fn find(core: &Core, cookie: &str, request_id: &str) -> Result<Option<Self>> {
+        let named = cookie.split_at_checked(CLIENT_CHARS).map(|(client, _)| client);
+        let Some(client) = named.and_then(|client| Uuid::try_parse(client).ok()) else {
+            return Ok(None);
+        };
+        tenant::enter(client.into());
+        let Some(client) = Client::for_page(core, client.into(), request_id) else {
+            return Ok(None);
+        };
+        let row = sqlx::query!(
+            r#"
+            select s.staff_id, m.role, m.sealed_email,
+                m.totp_confirmed_at is not null as "has_second_factor!"
+            from staff_session s join staff_member m using (client_id, staff_id)
+            where s.client_id = $1 and s.session_digest = $2 and s.expires_at > rampart_now()
+            "#,
+            client.id().uuid(),
+            &digest_of(cookie)[..],
+        )
+        .fetch_optional(&core.db)
+        .await?;
+        let Some(row) = row else { return Ok(None) };
+        let staff = StaffId::from(row.staff_id);
+        Ok(Some(Self {
+            email: open_email(core, client.id(), staff, &row.sealed_email)?,
+            role: StaffRole::from_stored(&row.role)?,
+            has_second_factor: row.has_second_factor,
+            client,
+            staff,
+            cookie: Secret::new(cookie),
+        }))
+    }
+
+    /// The token of its forms.
+    pub(crate) fn form_token(&self) -> String {
+        form_token(self.cookie.expose())
+    }
+
+    /// True if a form of this session's own sent this token.
+    pub(crate) fn is_own_form(&self, token: &str) -> bool {
+        constant_time_eq(token.as_bytes(), self.form_token().as_bytes())
+    }
+
+    /// Ends it.
+    ///
+    /// # Errors
+    /// When the database cannot be written.
+    pub(crate) async fn end(&self, core: &Core) -> Result<()> {
+        sqlx::query!(
+            "delete from staff_session where client_id = $1 and session_digest = $2",
+            self.client.id().uuid(),
+            &digest_of(self.cookie.expose())[..],
+        )
+        .execute(&core.db)
+        .await?;
+        Ok(())
+    }
+}
+
+/// The token of the forms that a browser with this cookie gets.
+pub(crate) fn form_token(cookie: &str) -> String {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, cookie.as_bytes());
+    URL_SAFE_NO_PAD.encode(hmac::sign(&key, b"staff form"))
+}
+
+impl Core {
+    /// Deletes the staff's sessions and links that have expired: one run of a worker.
+    ///
+    /// # Errors
+    /// When the database cannot be written; the next run continues.
+    pub async fn delete_expired_sessions_of_staff(&self) -> Result<()> {
+        for client in self.snapshots.current().tenants.keys() {
+            if let Err(error) = self.delete_expired_sessions_of(*client).await {
+                self.metrics.row_failed(SWEEP, (client.uuid(), &"staff"), error)?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn delete_expired_sessions_of(&self, client: ClientId) -> Result<()> {
+        sqlx::query!(
+            "delete from staff_session where client_id = $1 and session_digest in ( \
+                 select session_digest from staff_session \
+                 where client_id = $1 and expires_at <= rampart_now() \
+                 limit $2 for update skip locked)",
+            client.uuid(),
+            DELETED_MAX,
+        )
+        .execute(&self.db)
+        .await?;
+        sqlx::query!(
+            "delete from staff_token where client_id = $1 and token_digest in ( \
+                 select token_digest from staff_token \
+                 where client_id = $1 and expires_at <= rampart_now() \
+                 limit $2 for update skip locked)",
+            client.uuid(),
+            DELETED_MAX,
+        )
+        .execute(&self.db)
+        .await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,100 @@
+//! Proof of a staff member: address, password, and the code of a second factor if there is one.
+//! Attempts are counted as those of users are.
+
+use super::email_index;
+use super::second_factor;
+use super::session::Session;
+use crate::Core;
+use crate::auth::caller::Client;
+use crate::platform::crypto::{Secret, digest_of};
+use crate::platform::error::{Error, Result};
+use crate::platform::rate_limit::Quota;
+use crate::platform::shared_bucket;
+use rampart_types::{EmailAddress, StaffId};
+
+/// Limit of mails to one address that are asked for without a session.
+const MAIL_QUOTA: Quota = Quota::new(5, 3_600, 5);
+
+/// The outcome of an attempt.
+#[derive(Debug)]
+pub(crate) enum SignIn {
+    /// The value of the new session's cookie.
+    Done(String),
+    /// The password is right, and a code is needed besides.
+    CodeNeeded,
+    /// Something is wrong; nothing says which.
+    Wrong,
+}
+
+/// Signs a staff member in. An unknown address takes as long as a wrong password.
+///
+/// # Errors
+/// Code 920 after too many attempts for the address; when the database cannot be used.
+pub(crate) async fn sign_in(
+    core: &Core,
+    client: &Client,
+    email: &EmailAddress,
+    (password, code): (Secret, &str),
+) -> Result<SignIn> {
+    count(core, client, email.as_str(), ("login", client.tenant.rates.login)).await?;
+    let row = sqlx::query!(
+        r#"
+        select staff_id, password_hash, sealed_totp,
+            totp_confirmed_at is not null as "has_second_factor!"
+        from staff_member where client_id = $1 and email_index = $2
+        "#,
+        client.id().uuid(),
+        email_index(core, client.id(), email)?,
+    )
+    .fetch_optional(&core.db)
+    .await?;
+    let hash = row.as_ref().and_then(|row| row.password_hash.clone());
+    let verified = core.passwords.verify(password, hash).await?;
+    let Some(row) = row.filter(|_| verified) else { return Ok(SignIn::Wrong) };
+    let staff = StaffId::from(row.staff_id);
+    if row.has_second_factor {
+        if code.trim().is_empty() {
+            return Ok(SignIn::CodeNeeded);
+        }
+        let sealed = row.sealed_totp.unwrap_or_default();
+        if !second_factor::redeem(core, client.id(), (staff, &sealed), code).await? {
+            return Ok(SignIn::Wrong);
+        }
+    }
+    let mut tx = core.db.begin().await?;
+    let cookie = Session::begin(&mut tx, core, client.id(), staff).await?;
+    tx.commit().await?;
+    Ok(SignIn::Done(cookie))
+}
+
+/// Counts a mail that somebody without a session asks for.
+///
+/// # Errors
+/// Code 920 after too many for the address.
+pub(crate) async fn count_mail(core: &Core, client: &Client, email: &EmailAddress) -> Result<()> {
+    count(core, client, email.as_str(), ("mail", MAIL_QUOTA)).await
+}
+
+/// Counts a code that a member with a session shows.
+///
+/// # Errors
+/// Code 920 after too many.
+pub(crate) async fn count_code(core: &Core, client: &Client, staff: StaffId) -> Result<()> {
+    count(core, client, &staff.to_string(), ("code", client.tenant.rates.login)).await
+}
+
+/// Counts an attempt for this name on all edges together, before anything is looked up.
+async fn count(
+    core: &Core,
+    client: &Client,
+    name: &str,
+    (bucket, quota): (&'static str, Quota),
+) -> Result<()> {
+    let digest = digest_of(&format!("staff/{bucket}/{}/{name}", client.id()));
+    let decision = shared_bucket::take(core, &digest, quota).await?;
+    if decision.allowed {
+        return Ok(());
+    }
+    core.metrics.rate_limited("login", &client.tenant.slug);
+    Err(Error::rate_limited("login", decision))
+}

@@ -1,0 +1,87 @@
+//! `GET` and `POST /{region}/register/{session}`: an invited user signs in or registers, is linked to
+//! the partner's identifier, and returns to the partner.
+
+use http::{Method, StatusCode};
+use maud::{Markup, html};
+
+use super::invitation::{Invitation, Link};
+use super::sign_in::{error_page, forms, sign_in_or_register};
+use crate::Core;
+use crate::auth::caller::{Anyone, Client};
+use crate::endpoint::{Body, Endpoint};
+use crate::http::form::Form;
+use crate::http::html::{Page, back_link, redirect};
+use crate::http::language::Texts;
+use crate::http::reply::Reply;
+use crate::http::request::Input;
+use crate::platform::error::{Code, Result};
+
+const PATH: &str = "/{region}/register/{session}";
+
+/// Shows the forms.
+pub struct Show;
+
+impl Endpoint for Show {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = PATH;
+    const ERRORS: &'static [Code] = &[];
+    type Caller = Anyone;
+    type Request = Link;
+    type Response = Reply;
+
+    fn read(input: &Input, _: &Anyone) -> Result<Link> {
+        Ok(Link::read(input))
+    }
+
+    async fn call(core: &Core, _: Anyone, link: Link) -> Result<Reply> {
+        Ok(link.page(core, |client, invitation| {
+            show(core, (StatusCode::OK, link.texts), (client, invitation), &html! {})
+        }))
+    }
+}
+
+/// Signs in or registers the user.
+pub struct Submit;
+
+impl Endpoint for Submit {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = PATH;
+    const ERRORS: &'static [Code] = &[];
+    const BODY: Body = Body::Form;
+    type Caller = Anyone;
+    type Request = (Link, Form);
+    type Response = Reply;
+
+    fn read(input: &Input, _: &Anyone) -> Result<(Link, Form)> {
+        Ok((Link::read(input), Form::read(&input.body)))
+    }
+
+    async fn call(core: &Core, _: Anyone, (link, form): (Link, Form)) -> Result<Reply> {
+        let Some((client, invitation)) = link.open(core) else { return Ok(link.not_found(core)) };
+        let to = (Some(&invitation.identifier), Some(link.region()));
+        match sign_in_or_register(core, &client, &form, to).await {
+            Ok(_) => Ok(redirect(&invitation.return_url)),
+            Err(error) => error_page(link.texts, error, |status, note| {
+                show(core, (status, link.texts), (&client, &invitation), note)
+            }),
+        }
+    }
+}
+
+fn show(
+    core: &Core,
+    (status, texts): (StatusCode, Texts),
+    (client, invitation): (&Client, &Invitation),
+    note: &Markup,
+) -> Reply {
+    let (partner, brand) = (&client.tenant.name, &client.tenant.brand);
+    let title = texts.get("join-title");
+    let body = html! {
+        p { (texts.with("join-intro", &[("shop", partner)])) }
+        (note)
+        (forms(texts))
+        (back_link(texts, &invitation.return_url, partner))
+    };
+    let page = Page::new(texts, &core.settings.pages, &title).branded(partner, brand);
+    Page { return_url: Some(&invitation.return_url), ..page }.render(status, &body)
+}

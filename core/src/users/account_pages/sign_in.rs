@@ -1,0 +1,178 @@
+//! The forms to sign in or register on a page, and their actions.
+
+use http::StatusCode;
+use maud::{Markup, html};
+use serde_json::{Value, json};
+
+use crate::Core;
+use crate::auth::caller::Client;
+use crate::http::fields::Fields;
+use crate::http::form::Form;
+use crate::http::language::Texts;
+use crate::http::reply::Reply;
+use crate::platform::error::{Code, Error, Refusal, Result};
+use crate::users::link_identifier::link;
+use crate::users::register::register_on_page;
+use crate::users::session::{Login, verify_login};
+use rampart_types::{UserId, UserIdentifier, WebsiteLocale};
+
+/// The registration of a form as a request of the API.
+fn registration(form: &Form, region: Option<&str>) -> Value {
+    let locale: Option<WebsiteLocale> = region.and_then(|region| region.parse().ok());
+    json!({
+        "email": form.get("email").trim(),
+        "password": form.get("password"),
+        "country": form.get("country").trim().to_ascii_uppercase(),
+        "privacyAgreement": form.get("privacy") == "yes",
+        "websiteLanguage": locale.map(|locale| locale.language().to_owned()),
+        "websiteCountry": locale.map(|locale| locale.country().as_str()),
+    })
+}
+
+/// Signs the user in, or registers it if that button was pressed, and links the identifier, if any.
+///
+/// # Errors
+/// A refusal that [`error_page`] can show, or an internal error.
+pub(crate) async fn sign_in_or_register(
+    core: &Core,
+    client: &Client,
+    form: &Form,
+    (identifier, region): (Option<&UserIdentifier>, Option<&str>),
+) -> Result<UserId> {
+    if form.get("action") == "register" {
+        let document = registration(form, region);
+        let fields = Fields::of(&document)?;
+        return register_on_page(core, client, fields, identifier.cloned()).await;
+    }
+    let user = log_in(core, client, form).await?;
+    if let Some(identifier) = identifier {
+        link(core, client.id(), user, identifier, None).await?;
+    }
+    Ok(user)
+}
+
+/// Verifies the address and password of the form.
+///
+/// # Errors
+/// Those of [`sign_in_or_register`].
+pub(crate) async fn log_in(core: &Core, client: &Client, form: &Form) -> Result<UserId> {
+    let document =
+        json!({"emailAddress": form.get("email").trim(), "password": form.get("password")});
+    verify_login(core, client, Login::read(Fields::of(&document)?)?).await
+}
+
+/// Renders the page again with an error message in the reader's language.
+///
+/// # Errors
+/// The internal error, if it is one.
+pub(crate) fn error_page(
+    texts: Texts,
+    error: Error,
+    page: impl FnOnce(StatusCode, &Markup) -> Reply,
+) -> Result<Reply> {
+    let Error::Refused(refusal) = error else { return Err(error) };
+    let (status, note) = refusal_note(texts, &refusal);
+    let mut reply = page(status, &note);
+    refusal.set_headers(&mut reply);
+    Ok(reply)
+}
+
+/// The status and the message of a refusal that a page shows.
+pub(crate) fn refusal_note(texts: Texts, refusal: &Refusal) -> (StatusCode, Markup) {
+    let status = match refusal.has(Code::RateLimited) {
+        true => StatusCode::TOO_MANY_REQUESTS,
+        false => StatusCode::BAD_REQUEST,
+    };
+    let note = html! {
+        div.note.bad role="alert" {
+            @for code in refusal.codes() { p { (refusal_text(texts, code)) } }
+        }
+    };
+    (status, note)
+}
+
+/// A code in the reader's language: what people can put right on a page. Any other is as in the
+/// catalogue.
+pub(crate) fn refusal_text(texts: Texts, code: Code) -> String {
+    let id = match code {
+        Code::LoginInvalid => "error-login",
+        Code::RateLimited => "error-too-many",
+        Code::EmailInvalid | Code::EmailMissing => "error-email",
+        Code::EmailTaken => "error-email-taken",
+        Code::PasswordTooShort | Code::PasswordTooLong | Code::PasswordMissing => "error-password",
+        Code::CountryMissing | Code::CountryCodeInvalid | Code::CountryUnknown => "error-country",
+        Code::FiatAmountInvalid | Code::CryptoAmountInvalid | Code::AmountMissing => "error-amount",
+        Code::WalletAddressInvalid => "error-wallet",
+        Code::DestinationTagInvalid | Code::DestinationTagUnsupported => "error-tag",
+        Code::CurrencyInMaintenance => "error-maintenance",
+        Code::PaymentMethodUnavailable | Code::PaymentMethodUnknown => "error-method",
+        Code::UserDisabled => "error-user-disabled",
+        Code::OfferExpired | Code::OfferAlreadyConfirmed | Code::OfferNotFound => {
+            "error-offer-ended"
+        }
+        Code::UserCredentialMissing => "error-sign-in",
+        _ => return format!("{} {}", code.message(), code.solution()),
+    };
+    texts.get(id)
+}
+
+/// The login form.
+pub(crate) fn login_form(texts: Texts) -> Markup {
+    html! {
+        form method="post" {
+            (email_and_password(texts, "current-password"))
+            button.main type="submit" name="action" value="log-in" { (texts.get("sign-in")) }
+        }
+    }
+}
+
+/// The login form and the registration form.
+pub(crate) fn forms(texts: Texts) -> Markup {
+    html! {
+        (login_form(texts))
+        h2 { (texts.get("new-here")) }
+        form method="post" {
+            (email_and_password(texts, "new-password"))
+            label {
+                (texts.get("country-code"))
+                input name="country" autocomplete="country" required pattern="[A-Za-z]{2}"
+                    maxlength="2";
+            }
+            label.tick {
+                input type="checkbox" name="privacy" value="yes" required;
+                (texts.get("agree-privacy"))
+            }
+            button.main type="submit" name="action" value="register" { (texts.get("register")) }
+        }
+    }
+}
+
+fn email_and_password(texts: Texts, autocomplete: &str) -> Markup {
+    html! {
+        label {
+            (texts.get("email"))
+            input type="email" name="email" autocomplete="username" required maxlength="254";
+        }
+        label {
+            (texts.get("password"))
+            input type="password" name="password" autocomplete=(autocomplete) required
+                minlength="8" maxlength="64";
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_form_becomes_a_request_of_the_api() {
+        let form = Form::read(b"email=+ada%40mail.example&password=a+b&country=nl&email=x");
+        let request = registration(&form, Some("nl-be"));
+        assert_eq!(request["email"], "ada@mail.example");
+        assert_eq!(request["password"], "a b");
+        assert_eq!((&request["country"], &request["websiteCountry"]), (&json!("NL"), &json!("BE")));
+        assert_eq!(request["privacyAgreement"], json!(false));
+        assert_eq!(registration(&form, None)["websiteLanguage"], Value::Null);
+    }
+}

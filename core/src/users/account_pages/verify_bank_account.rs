@@ -1,0 +1,142 @@
+//! `GET` and `POST /{region}/account/verify-bank-account`: the secured page of `privateUrls` on which
+//! a user adds a bank account. `token` and `uuid` of a login token open it once.
+
+use http::{Method, StatusCode};
+use maud::{Markup, html};
+
+use super::bank_account::{add, form, redeem, section};
+use crate::Core;
+use crate::auth::caller::{Anyone, Client};
+use crate::endpoint::{Body, Endpoint};
+use crate::http::fields::Fields;
+use crate::http::form::Form;
+use crate::http::html::{Page, dead_link};
+use crate::http::language::{Language, Texts};
+use crate::http::reply::Reply;
+use crate::http::request::Input;
+use crate::platform::error::{Code, Result};
+use crate::users::accounts::Kind;
+use crate::users::one_time_token::{self, Purpose};
+use rampart_types::UserId;
+
+const PATH: &str = "/{region}/account/verify-bank-account";
+
+/// Shows the form, without redeeming the token.
+pub struct Show;
+
+impl Endpoint for Show {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = PATH;
+    const ERRORS: &'static [Code] = &[];
+    type Caller = Anyone;
+    type Request = Link;
+    type Response = Reply;
+
+    fn read(input: &Input, _: &Anyone) -> Result<Link> {
+        Ok(Link::read(input))
+    }
+
+    async fn call(core: &Core, _: Anyone, link: Link) -> Result<Reply> {
+        let opened = link.open(core).await?;
+        Ok(match opened {
+            Some((client, _)) => link.page(core, &client, &form(link.texts, &link.token)),
+            None => link.not_found(core),
+        })
+    }
+}
+
+/// Adds the account of the form.
+pub struct Submit;
+
+impl Endpoint for Submit {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = PATH;
+    const ERRORS: &'static [Code] = &[];
+    const BODY: Body = Body::Form;
+    type Caller = Anyone;
+    type Request = (Link, Form);
+    type Response = Reply;
+
+    fn read(input: &Input, _: &Anyone) -> Result<(Link, Form)> {
+        Ok((Link::read(input), Form::read(&input.body)))
+    }
+
+    /// A refusal leaves the token valid, because nothing is committed.
+    async fn call(core: &Core, _: Anyone, (link, form): (Link, Form)) -> Result<Reply> {
+        if !link.is_served(core) {
+            return Ok(link.not_found(core));
+        }
+        // The transaction begins as its client's.
+        if one_time_token::parse_client(form.get("token")).is_none() {
+            return Ok(link.not_found(core));
+        }
+        let mut tx = core.db.begin().await?;
+        let redeemed = redeem(&mut tx, &form).await?;
+        let Some((client, user)) = redeemed.filter(|(_, user)| link.user == Some(*user)) else {
+            return Ok(link.not_found(core));
+        };
+        let Some(client) = Client::for_page(core, client, &link.request_id) else {
+            return Ok(link.not_found(core));
+        };
+        let note = add(&mut tx, core, (&client, user), (link.texts, &form)).await?;
+        let kinds = [Kind::BankTransfer];
+        let section = section(&mut tx, core, (client.id(), user), (link.texts, &kinds)).await?;
+        tx.commit().await?;
+        Ok(link.page(core, &client, &html! { (note) (section) }))
+    }
+}
+
+/// The URL parameters of a secured page.
+#[derive(Debug)]
+pub struct Link {
+    region: String,
+    token: String,
+    user: Option<UserId>,
+    request_id: String,
+    pub(crate) texts: Texts,
+}
+
+impl Link {
+    pub(crate) fn read(input: &Input) -> Self {
+        let query = Fields::of_query(input.head.query.as_deref());
+        let text = |name| query.value(name).and_then(|value| value.as_str()).unwrap_or_default();
+        Self {
+            region: input.param("region").to_owned(),
+            token: text("token").to_owned(),
+            user: text("uuid").parse().ok(),
+            request_id: input.head.request_id.clone(),
+            texts: Language::of(input).texts(),
+        }
+    }
+
+    /// The client and the user whose page it opens; the token stays valid.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub(crate) async fn open(&self, core: &Core) -> Result<Option<(Client, UserId)>> {
+        if !self.is_served(core) {
+            return Ok(None);
+        }
+        let holder = one_time_token::holder(core, Purpose::Login, &self.token).await?;
+        let holder = holder.filter(|(_, user)| self.user == Some(*user));
+        Ok(holder.and_then(|(client, user)| {
+            Some((Client::for_page(core, client, &self.request_id)?, user))
+        }))
+    }
+
+    /// The page of a link that opens nothing.
+    pub(crate) fn not_found(&self, core: &Core) -> Reply {
+        dead_link(self.texts, &core.settings.pages, "dead-link-shop")
+    }
+
+    fn page(&self, core: &Core, client: &Client, body: &Markup) -> Reply {
+        let (title, tenant) = (self.texts.get("bank-title"), &client.tenant);
+        Page::new(self.texts, &core.settings.pages, &title)
+            .branded(&tenant.name, &tenant.brand)
+            .render(StatusCode::OK, body)
+    }
+
+    fn is_served(&self, core: &Core) -> bool {
+        core.snapshots.current().catalogue.regions.contains(&self.region)
+    }
+}

@@ -1,0 +1,150 @@
+//! The portal of partners' staff: who gets in, what each role and each partner sees, and what its
+//! forms do.
+
+mod branding;
+mod keys;
+mod second_factor;
+mod shoppers;
+mod sign_in;
+mod webhooks;
+
+use http::Method;
+use rampart_tests::staff::{PASSWORD, Staff};
+use rampart_tests::test_context::TestContext;
+use serde_json::{Value, json};
+
+const ROLES: [&str; 3] = ["owner", "developer", "support"];
+
+/// Pages and the roles that see them.
+const PAGES: &[(&str, &[&str])] = &[
+    ("/portal", &ROLES),
+    ("/portal/account", &ROLES),
+    ("/portal/keys", &["owner", "developer"]),
+    ("/portal/orders", &ROLES),
+    ("/portal/users", &["owner", "support"]),
+    ("/portal/webhooks", &["owner", "developer"]),
+    ("/portal/events", &["owner", "developer"]),
+    ("/portal/sandbox", &["owner", "developer"]),
+    ("/portal/branding", &["owner"]),
+    ("/portal/team", &["owner"]),
+];
+
+/// Actions and the roles that may send them.
+const ACTIONS: &[(&str, &[&str])] = &[
+    ("/portal/keys", &["owner", "developer"]),
+    ("/portal/keys/0199a000-0000-7000-8000-000000000001/revoke", &["owner", "developer"]),
+    ("/portal/webhooks", &["owner", "developer"]),
+    ("/portal/webhooks/0199a000-0000-7000-8000-000000000001/test", &["owner", "developer"]),
+    ("/portal/webhooks/0199a000-0000-7000-8000-000000000001/secret", &["owner", "developer"]),
+    ("/portal/webhooks/0199a000-0000-7000-8000-000000000001/resend", &["owner", "developer"]),
+    ("/portal/webhooks/0199a000-0000-7000-8000-000000000001/remove", &["owner", "developer"]),
+    ("/portal/deliveries/0199a000-0000-7000-8000-000000000001/resend", &["owner", "developer"]),
+    ("/portal/events/0199a000-0000-7000-8000-000000000001/redeliver", &["owner", "developer"]),
+    ("/portal/users", &["owner", "support"]),
+    ("/portal/users/0199a000-0000-7000-8000-000000000001/identity", &["owner", "support"]),
+    ("/portal/sandbox/orders", &["owner", "developer"]),
+    ("/portal/sandbox/orders/1234567890123456/hold", &["owner", "developer"]),
+    ("/portal/branding", &["owner"]),
+    ("/portal/team", &["owner"]),
+    ("/portal/team/0199a000-0000-7000-8000-000000000001/remove", &["owner"]),
+    ("/portal/account/second-factor", &ROLES),
+    ("/portal/account/second-factor/confirm", &ROLES),
+    ("/portal/account/second-factor/remove", &ROLES),
+    ("/portal/sign-out", &ROLES),
+];
+
+/// Actions and targets of the audit's rows by a staff member, newest first.
+async fn audited(context: &TestContext) -> Vec<(String, String)> {
+    let list = context.admin(Method::GET, "/admin/v1/audit", Value::Null).await.json();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let rows = list.as_array().unwrap().iter();
+    let rows = rows.filter(|row| row["actor"].as_str().unwrap().starts_with("staff:"));
+    rows.map(|row| (text(&row["action"]), text(&row["target"]))).collect()
+}
+
+#[tokio::test]
+async fn every_page_and_action_is_of_its_roles() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    for role in ROLES {
+        let mut staff = Staff::signed_in(&context, &acme, role).await;
+        for (path, roles) in PAGES {
+            let expected = if roles.contains(&role) { 200 } else { 403 };
+            assert_eq!(staff.get(path).await.status(), expected, "{role} {path}");
+        }
+        let overview = staff.get("/portal").await;
+        for (path, roles) in PAGES {
+            let link = format!("href=\"{path}\"");
+            assert_eq!(overview.text().contains(&link), roles.contains(&role), "{role} {path}");
+        }
+        for (path, roles) in ACTIONS {
+            let status = staff.submit(path, &[]).await.status();
+            assert_eq!(status == 403, !roles.contains(&role), "{role} {path}: {status}");
+        }
+        assert_eq!(staff.get("/portal").await.header("location"), Some("/portal/sign-in"));
+    }
+}
+
+#[tokio::test]
+async fn a_form_counts_with_the_token_of_its_session_alone() {
+    let context = TestContext::start().await;
+    let (acme, rival) = (context.partner("acme").await, context.partner("rival").await);
+    let mut staff = Staff::signed_in(&context, &acme, "owner").await;
+    let other = Staff::signed_in(&context, &rival, "owner").await;
+    let mut again = staff.clone();
+    again.signs_in(PASSWORD).await.assert_status(303);
+    again.get("/portal").await.assert_status(200);
+    for token in ["", "wrong", other.form_token(), again.form_token()] {
+        for (path, _) in ACTIONS {
+            staff.submit_with(path, token, &[("name", "a")]).await.assert_status(403);
+        }
+    }
+    assert_eq!(audited(&context).await, []);
+    // A stranger is led to the form that signs in, and no action is carried out.
+    let mut stranger = Staff::stranger(&acme, "nobody@acme.example");
+    for (path, _) in ACTIONS {
+        let answer = stranger.submit_with(path, staff.form_token(), &[]).await;
+        assert_eq!((answer.status(), answer.header("location")), (303, Some("/portal/sign-in")));
+    }
+    staff.get("/portal").await.assert_status(200);
+}
+
+#[tokio::test]
+async fn the_pages_let_nothing_in_from_elsewhere() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let mut staff = Staff::signed_in(&context, &acme, "owner").await;
+    let open = ["/portal/sign-in", "/portal/forgot-password"];
+    for path in PAGES.iter().map(|(path, _)| *path).chain(open) {
+        let page = staff.get(path).await;
+        let policy = page.header("content-security-policy").unwrap();
+        assert!(policy.contains("default-src 'none'") && !policy.contains("unsafe"), "{policy}");
+        for inline in ["style=\"", "onclick", "javascript:", "src=\"http"] {
+            assert!(!page.text().contains(inline), "{path}: {inline}");
+        }
+        assert_eq!(page.header("cache-control"), Some("no-store"), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn another_partners_session_sees_and_moves_nothing() {
+    let context = TestContext::start().await;
+    let (acme, rival) = (context.partner("acme").await, context.partner("rival").await);
+    let owner = Staff::signed_in(&context, &acme, "owner").await;
+    let mut stranger = Staff::signed_in(&context, &rival, "owner").await;
+    for (path, _) in PAGES {
+        let page = stranger.get(path).await;
+        assert!(!page.text().contains("acme"), "{path}: {}", page.text());
+    }
+    let staff = context.admin(Method::GET, "/admin/v1/partners/acme/staff", json!({})).await.json();
+    let partner = context.admin(Method::GET, "/admin/v1/partners/acme", json!({})).await.json();
+    let (member, key) = (&staff[0]["id"], &partner["apiKeys"][0]["id"]);
+    for path in [
+        format!("/portal/team/{}/remove", member.as_str().unwrap()),
+        format!("/portal/keys/{}/revoke", key.as_str().unwrap()),
+    ] {
+        stranger.submit(&path, &[]).await.assert_status(404);
+    }
+    acme.get("/api/v2/prices").await.assert_status(200);
+    owner.clone().get("/portal").await.assert_status(200);
+}

@@ -1,0 +1,132 @@
+//! Branding: set by operators and owners, sanitised, shown to shoppers.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::Method;
+use rampart_tests::order_fixture::OrderFixture;
+use rampart_tests::partner::Partner;
+use rampart_tests::staff::Staff;
+use rampart_tests::test_context::TestContext;
+use serde_json::{Value, json};
+
+const PARTNER: &str = "/admin/v1/partners/acme";
+const PATH: &str = "/portal/branding";
+/// One red pixel.
+const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
+
+#[tokio::test]
+async fn operators_set_name_and_branding() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let change = async |body: Value| context.admin(Method::PATCH, PARTNER, body).await;
+    for (branding, member) in [
+        (json!({"accentColor": "#ffcc00"}), "accentColor"),
+        (json!({"logo": "R0lGODlh"}), "logo"),
+        (json!({"termsUrl": "javascript:alert(1)"}), "termsUrl"),
+        (json!({"colour": "#000000"}), "colour"),
+    ] {
+        let answer = change(json!({ "branding": branding })).await;
+        assert!(answer.assert_status(422).text().contains(member), "{}", answer.text());
+    }
+    change(json!({"name": ""})).await.assert_status(422);
+    let branding = json!({"accentColor": "#0B57D0", "logo": PNG,
+        "supportUrl": "mailto:help@acme.example", "privacyUrl": "https://acme.example/privacy"});
+    let body = json!({"name": "Acme & Daughters", "branding": branding});
+    let partner = change(body).await.assert_status(200).json();
+    assert_eq!(partner["name"], "Acme & Daughters");
+    assert_eq!(partner["branding"]["accentColor"], "#0b57d0");
+    let path = partner["branding"]["logoPath"].as_str().unwrap().to_owned();
+    let logo = acme.anonymous(Method::GET, &path).send().await;
+    logo.assert_status(200);
+    assert_eq!(logo.header("content-type"), Some("image/png"));
+    assert!(logo.header("cache-control").unwrap().contains("immutable"));
+    assert!(logo.bytes().starts_with(b"\x89PNG"));
+    // The audit has no picture.
+    let audit = context.admin(Method::GET, "/admin/v1/audit", Value::Null).await;
+    assert!(!audit.text().contains("iVBOR"), "{}", audit.text());
+    let partner = change(json!({"branding": {"logo": null, "supportUrl": null}})).await.json();
+    assert_eq!(partner["branding"]["logoPath"], Value::Null);
+    assert_eq!(partner["branding"]["privacyUrl"], "https://acme.example/privacy");
+    acme.anonymous(Method::GET, &path).send().await.assert_status(404);
+}
+
+#[tokio::test]
+async fn shoppers_see_the_partners_name_logo_colour_and_links() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let rival = context.partner("rival").await;
+    let branding = json!({"accentColor": "#8a1538", "logo": PNG,
+        "supportUrl": "https://acme.example/help", "termsUrl": "https://acme.example/terms"});
+    let body = json!({"name": "Acme & Daughters", "branding": branding});
+    let partner = context.admin(Method::PATCH, PARTNER, body).await.assert_status(200).json();
+    let logo = partner["branding"]["logoPath"].as_str().unwrap().to_owned();
+    let dutch = async |partner: &Partner, path: &str| {
+        let request = partner.anonymous(Method::GET, path).header("accept-language", "nl");
+        request.send().await
+    };
+    let proposed = json!({"baseCurrency": "BTC", "quoteCurrency": "EUR",
+        "paymentMethod": "creditCard", "quoteCurrencyAmount": 100});
+    let checkout = acme.post("/api/v2/buy/checkout", proposed).await.assert_status(200).json();
+    let checkout = checkout["checkoutUrl"].as_str().unwrap().split_once(".com").unwrap().1;
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    for path in [checkout, &order.pay_path, "/nl-nl/forgot-password?client=acme"] {
+        let page = dutch(&acme, path).await;
+        let text = page.assert_status(200).text();
+        for part in [
+            "<span>Acme &amp; Daughters</span>",
+            &format!("src=\"{logo}\""),
+            "--accent:#8a1538",
+            "href=\"https://acme.example/help\"",
+            "Voorwaarden van Acme &amp; Daughters",
+        ] {
+            assert!(text.contains(part), "{path}: {part} in {text}");
+        }
+        let policy = page.header("content-security-policy").unwrap();
+        assert!(policy.contains("img-src 'self'") && !policy.contains("unsafe"), "{policy}");
+    }
+    // Another partner's shoppers see nothing of it.
+    let order = OrderFixture::order(&context, &rival, None, None).await;
+    let page = dutch(&rival, &order.pay_path).await;
+    let text = page.assert_status(200).text();
+    assert!(!text.contains("acme") && !text.contains("<img"), "{text}");
+}
+
+#[tokio::test]
+async fn an_owner_sets_the_branding_with_a_file() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let mut staff = Staff::signed_in(&context, &acme, "owner").await;
+    let png = STANDARD.decode(PNG).unwrap();
+    let fields = [("accentColor", "#0b57d0"), ("termsUrl", "https://acme.example/terms")];
+    let saved = staff.submit_file(PATH, ("logo", &png), &fields).await;
+    assert_eq!(saved.header("location"), Some("/portal/branding?done=saved"));
+    let page = staff.get(PATH).await;
+    let text = page.assert_status(200).text();
+    for part in [
+        "value=\"#0b57d0\"",
+        "value=\"https://acme.example/terms\"",
+        "src=\"https://pay.example.com/brand/acme/",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    // No file leaves the logo, an empty field takes away.
+    staff.submit_file(PATH, ("logo", b""), &[("accentColor", "#0b57d0")]).await.assert_status(303);
+    let partner = context.admin(Method::GET, PARTNER, Value::Null).await.json();
+    assert!(partner["branding"]["logoPath"].is_string());
+    assert_eq!(partner["branding"]["termsUrl"], Value::Null);
+    let wrong = [("accentColor", "#ffff00"), ("supportUrl", "ftp://acme.example")];
+    let page = staff.submit_file(PATH, ("logo", b"GIF89a"), &wrong).await;
+    let text = page.assert_status(400).text();
+    for part in [
+        "href=\"#field-logo\"",
+        "href=\"#field-accentColor\"",
+        "href=\"#field-supportUrl\"",
+        "value=\"#ffff00\"",
+        "value=\"ftp://acme.example\"",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    staff.submit(PATH, &[("removeLogo", "yes")]).await.assert_status(303);
+    let partner = context.admin(Method::GET, PARTNER, Value::Null).await.json();
+    assert_eq!(partner["branding"]["logoPath"], Value::Null);
+}

@@ -1,0 +1,112 @@
+//! Orders and users for whoever helps shoppers, masked, and the sandbox of test clients.
+
+use http::Method;
+use rampart_tests::order_fixture::OrderFixture;
+use rampart_tests::staff::Staff;
+use rampart_tests::test_context::TestContext;
+use serde_json::{Value, json};
+
+#[tokio::test]
+async fn an_order_is_found_by_number_and_by_the_partners_identifier() {
+    let context = TestContext::start().await;
+    let (acme, rival) = (context.partner("acme").await, context.partner("rival").await);
+    let mut staff = Staff::signed_in(&context, &acme, "support").await;
+    let mut stranger = Staff::signed_in(&context, &rival, "support").await;
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    order.event(&context, "payment-received").await.assert_status(200);
+    let number = order.id.to_string();
+    for (query, found) in [
+        (String::new(), true),
+        (format!("?name={number}"), true),
+        ("?name=shop-7".to_owned(), true),
+        ("?status=in+progress".to_owned(), true),
+        ("?status=cancelled".to_owned(), false),
+        ("?name=another".to_owned(), false),
+        (format!("?before={number}"), false),
+    ] {
+        let list = staff.get(&format!("/portal/orders{query}")).await;
+        let link = format!("/portal/orders/{number}\"");
+        assert_eq!(list.assert_status(200).text().contains(&link), found, "{query}");
+    }
+    let path = format!("/portal/orders/{number}");
+    let page = staff.get(&path).await;
+    let text = page.assert_status(200).text();
+    assert!(!text.contains("bc1qar0srrr7") && text.contains("bc1q…5mdq"), "it is masked");
+    for part in ["shop-7", "payment-received", "in progress"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    stranger.get(&path).await.assert_status(404);
+    assert!(!stranger.get("/portal/orders").await.text().contains(&number));
+    staff.get("/portal/orders/nonsense").await.assert_status(404);
+}
+
+#[tokio::test]
+async fn a_user_is_found_by_every_name_and_shown_masked() {
+    let context = TestContext::start().await;
+    let (acme, rival) = (context.partner("acme").await, context.partner("rival").await);
+    let mut staff = Staff::signed_in(&context, &acme, "support").await;
+    let mut stranger = Staff::signed_in(&context, &rival, "support").await;
+    let ada = acme.user("ada").await;
+    let uuid = ada.log_in().await["uuid"].as_str().unwrap().to_owned();
+    let path = format!("/portal/users/{uuid}");
+    for name in ["ada@mail.example.com", &uuid, &ada.identifier] {
+        let found = staff.submit("/portal/users", &[("name", name)]).await;
+        assert_eq!(found.header("location"), Some(&*path), "{name}");
+        let missed = stranger.submit("/portal/users", &[("name", name)]).await;
+        missed.assert_status(200);
+    }
+    let page = staff.get(&path).await;
+    let text = page.assert_status(200).text();
+    assert!(text.contains("a•••@•••.com"), "{text}");
+    for hidden in ["ada@mail.example.com", "mail.example"] {
+        assert!(!text.contains(hidden), "{hidden}: {text}");
+    }
+    let looked = super::audited(&context).await;
+    assert_eq!(looked, [("user.read-masked".to_owned(), "acme".to_owned())]);
+    stranger.get(&path).await.assert_status(404);
+    let outcome = [("outcome", "verified")];
+    stranger.submit(&format!("{path}/identity"), &outcome).await;
+    let user = format!("/admin/v1/users/{uuid}");
+    let status = async || {
+        let user = context.admin(Method::GET, &user, Value::Null).await.json();
+        user["profile"]["status"]["details"]["identityVerificationStatus"].clone()
+    };
+    assert_eq!(status().await, "pending", "it is another partner's");
+    staff.submit(&format!("{path}/identity"), &outcome).await.assert_status(303);
+    assert_eq!(status().await, "verified");
+}
+
+#[tokio::test]
+async fn a_test_order_follows_its_scenario_and_takes_events() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let mut staff = Staff::signed_in(&context, &acme, "developer").await;
+    let page = staff.get("/portal/sandbox").await;
+    assert!(page.assert_status(200).text().contains("sandbox-completed"));
+    let made = staff.submit("/portal/sandbox/orders", &[("scenario", "held")]).await;
+    let order = made.assert_status(303).header("location").unwrap().to_owned();
+    let page = staff.get(&order).await;
+    assert!(page.assert_status(200).text().contains("sandbox-held-"), "{}", page.text());
+    let number = order.rsplit('/').next().unwrap();
+    let event = |name: &str| format!("/portal/sandbox/orders/{number}/{name}");
+    staff.submit(&event("cancel"), &[]).await.assert_status(303);
+    assert!(staff.get(&order).await.text().contains("cancelled"));
+    staff.submit(&event("release"), &[]).await.assert_status(409);
+    staff.submit(&event("nonsense"), &[]).await.assert_status(404);
+    staff.submit("/portal/sandbox/orders", &[("scenario", "none")]).await.assert_status(404);
+}
+
+#[tokio::test]
+async fn live_partners_have_no_sandbox() {
+    let context = TestContext::start().await;
+    let live = context.partner_of(json!({"slug": "live", "name": "Live", "mode": "live"})).await;
+    let mut staff = Staff::signed_in(&context, &live, "owner").await;
+    staff.get("/portal/sandbox").await.assert_status(404);
+    assert!(!staff.get("/portal").await.text().contains("href=\"/portal/sandbox\""));
+    staff.submit("/portal/sandbox/orders", &[("scenario", "completed")]).await.assert_status(404);
+    let order = OrderFixture::order(&context, &live, None, None).await;
+    let event = format!("/portal/sandbox/orders/{}/cancel", order.id);
+    staff.submit(&event, &[]).await.assert_status(404);
+    let page = staff.get(&format!("/portal/orders/{}", order.id)).await;
+    assert!(!page.assert_status(200).text().contains("Simulate an event"));
+}

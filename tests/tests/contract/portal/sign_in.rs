@@ -1,0 +1,238 @@
+//! Invitations, passwords, sessions, and attempts that are too many.
+
+use chrono::TimeDelta;
+use http::Method;
+use rampart_tests::outbox;
+use rampart_tests::staff::{PASSWORD, Staff};
+use rampart_tests::test_context::TestContext;
+use serde_json::{Value, json};
+
+const STAFF: &str = "/admin/v1/partners/acme/staff";
+
+async fn invite(context: &TestContext, email: &str, role: &str) -> u16 {
+    let body = json!({"email": email, "role": role});
+    context.admin(Method::POST, STAFF, body).await.status()
+}
+
+async fn listed(context: &TestContext) -> Vec<Value> {
+    let list = context.admin(Method::GET, STAFF, Value::Null).await;
+    list.assert_status(200).json().as_array().unwrap().clone()
+}
+
+#[tokio::test]
+async fn an_invitation_is_used_once() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let mut ada = Staff::stranger(&acme, "ada@acme.example");
+    ada.invited(&context, "developer").await;
+    assert_eq!(listed(&context).await[0]["joined"], json!(false));
+    ada.signs_in(PASSWORD).await.assert_status(401);
+    let link = ada.mailed_link(&context).await;
+    ada.get(&link).await.assert_status(200);
+    ada.submit(&link, &[("password", "too short")]).await.assert_status(400);
+    ada.joins(&context).await.assert_status(200);
+    for _ in 0..2 {
+        ada.get(&link).await.assert_status(404);
+        ada.submit(&link, &[("password", "another password")]).await.assert_status(404);
+    }
+    let answer = ada.signs_in(PASSWORD).await;
+    assert_eq!((answer.status(), answer.header("location")), (303, Some("/portal")));
+    let overview = ada.get("/portal").await;
+    assert!(overview.assert_status(200).text().contains("ada@acme.example"));
+    let members = listed(&context).await;
+    assert_eq!((&members[0]["joined"], &members[0]["role"]), (&json!(true), &json!("developer")));
+    // The link stands in the mail alone, not in what operators see of it.
+    let mails = context.admin(Method::GET, "/admin/v1/mail", Value::Null).await;
+    assert!(!mails.text().contains(link.rsplit('/').next().unwrap()), "{}", mails.text());
+}
+
+#[tokio::test]
+async fn of_two_passwords_at_once_one_is_set() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ada = Staff::stranger(&acme, "ada@acme.example");
+    ada.invited(&context, "owner").await;
+    let link = ada.mailed_link(&context).await;
+    let attempts = (0..4).map(|number| {
+        let (mut ada, link) = (ada.clone(), link.clone());
+        async move {
+            let password = format!("password number {number}");
+            ada.get(&link).await;
+            let status = ada.submit(&link, &[("password", &password)]).await.status();
+            (status == 200).then_some(password)
+        }
+    });
+    let set: Vec<_> = futures::future::join_all(attempts).await.into_iter().flatten().collect();
+    assert_eq!(set.len(), 1, "{set:?}");
+    ada.clone().signs_in(&set[0]).await.assert_status(303);
+}
+
+#[tokio::test]
+async fn an_invitation_ends_after_three_days_and_with_the_next_one() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let mut ada = Staff::stranger(&acme, "ada@acme.example");
+    ada.invited(&context, "owner").await;
+    let first = ada.mailed_link(&context).await;
+    ada.invited(&context, "support").await;
+    let second = ada.mailed_link(&context).await;
+    ada.get(&first).await.assert_status(404);
+    ada.get(&second).await.assert_status(200);
+    assert_eq!(listed(&context).await.len(), 1);
+    assert_eq!(listed(&context).await[0]["role"], "support");
+    context.clock().advance(TimeDelta::days(3));
+    ada.get(&second).await.assert_status(404);
+    ada.submit(&second, &[("password", PASSWORD)]).await.assert_status(404);
+    ada.invited(&context, "owner").await;
+    ada.joins(&context).await.assert_status(200);
+}
+
+#[tokio::test]
+async fn operators_invite_list_and_remove() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    for (email, role, status) in [
+        ("ada@acme.example", "owner", 201),
+        ("not an address", "owner", 422),
+        ("bob@acme.example", "emperor", 422),
+    ] {
+        assert_eq!(invite(&context, email, role).await, status, "{email} {role}");
+    }
+    let mut ada = Staff::stranger(&acme, "ada@acme.example");
+    ada.joins(&context).await.assert_status(200);
+    assert_eq!(invite(&context, "ada@acme.example", "owner").await, 409, "she has joined");
+    ada.signs_in(PASSWORD).await.assert_status(303);
+    let id = listed(&context).await[0]["id"].as_str().unwrap().to_owned();
+    let path = format!("{STAFF}/{id}");
+    context.admin(Method::DELETE, &path, Value::Null).await.assert_status(204);
+    context.admin(Method::DELETE, &path, Value::Null).await.assert_status(404);
+    assert_eq!(ada.get("/portal").await.status(), 303, "her session has ended");
+    ada.signs_in(PASSWORD).await.assert_status(401);
+    assert!(listed(&context).await.is_empty());
+}
+
+#[tokio::test]
+async fn an_owner_invites_and_removes_others_but_not_herself() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let mut owner = Staff::signed_in(&context, &acme, "owner").await;
+    let mut bob = Staff::stranger(&acme, "bob@acme.example");
+    let invited = owner.submit("/portal/team", &[("email", &bob.email), ("role", "support")]).await;
+    assert_eq!(invited.header("location"), Some("/portal/team?done=invited"));
+    bob.joins(&context).await.assert_status(200);
+    bob.signs_in(PASSWORD).await.assert_status(303);
+    let wrong = owner.submit("/portal/team", &[("email", "bob"), ("role", "support")]).await;
+    assert!(wrong.assert_status(400).text().contains("value=\"bob\""), "what was typed stays");
+    let members = listed(&context).await;
+    let remove = |member: &Value| format!("/portal/team/{}/remove", member["id"].as_str().unwrap());
+    owner.submit(&remove(&members[0]), &[]).await.assert_status(404);
+    owner.submit(&remove(&members[1]), &[]).await.assert_status(303);
+    assert_eq!(bob.get("/portal").await.status(), 303);
+    let actions = super::audited(&context).await;
+    let expected = ["staff.remove", "staff.invite"].map(|one| (one.to_owned(), "acme".to_owned()));
+    assert_eq!(actions, expected);
+}
+
+#[tokio::test]
+async fn too_many_attempts_for_an_address_wait_on_every_edge() {
+    let context = TestContext::start().await;
+    let other = context.second_edge().await;
+    let acme = context.partner("acme").await;
+    other.core().refresh().await.unwrap();
+    let mut owner = Staff::signed_in(&context, &acme, "owner").await;
+    let mut support = Staff::signed_in(&context, &acme, "support").await;
+    context.clock().advance(TimeDelta::minutes(5));
+    let mut statuses = Vec::new();
+    for _ in 0..5 {
+        statuses.push(owner.signs_in("a wrong password").await.status());
+    }
+    assert_eq!(statuses, [401; 5]);
+    let refused = owner.at(&other).signs_in(PASSWORD).await;
+    assert!(refused.assert_status(429).header("retry-after").is_some());
+    support.signs_in(PASSWORD).await.assert_status(303);
+    context.clock().advance(TimeDelta::minutes(1));
+    owner.signs_in(PASSWORD).await.assert_status(303);
+}
+
+#[tokio::test]
+async fn too_many_attempts_of_a_network_wait_whoever_they_name() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let mut refused = 0;
+    for number in 0..62 {
+        let mut stranger = Staff::stranger(&acme, &format!("nobody-{number}@acme.example"));
+        stranger.get("/portal/forgot-password").await.assert_status(200);
+        let fields = [("partner", "unknown"), ("email", &stranger.email.clone())];
+        let answer = stranger.submit("/portal/forgot-password", &fields).await;
+        refused += u32::from(answer.status() == 429);
+    }
+    assert_eq!(refused, 2);
+    let mut owner = Staff::stranger(&acme, "owner@acme.example");
+    let answer = owner.signs_in(PASSWORD).await;
+    assert!(answer.assert_status(429).header("retry-after").is_some());
+    context.clock().advance(TimeDelta::minutes(1));
+    owner.signs_in(PASSWORD).await.assert_status(401);
+}
+
+#[tokio::test]
+async fn nobody_learns_from_the_answer_who_works_for_a_partner() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let rival = context.partner("rival").await;
+    let owner = Staff::signed_in(&context, &acme, "owner").await;
+    for (partner, email) in [
+        (&acme, "owner@acme.example"),
+        (&acme, "nobody@acme.example"),
+        (&rival, "owner@acme.example"),
+    ] {
+        let mut stranger = Staff::stranger(partner, email);
+        let answer = stranger.signs_in("a wrong password").await;
+        answer.assert_status(401);
+        assert!(answer.text().contains("Partner, address, password or code is wrong."));
+        stranger.get("/portal/forgot-password").await.assert_status(200);
+        let fields = [("partner", &*partner.slug), ("email", email)];
+        let mailed = stranger.submit("/portal/forgot-password", &fields).await;
+        assert!(mailed.assert_status(200).text().contains("a link is on its way"));
+    }
+    assert_eq!(outbox::newest(&context, "nobody@acme.example").await.state, "withheld");
+    let mut owner = owner;
+    let link = {
+        owner.get("/portal/forgot-password").await;
+        owner
+            .submit(
+                "/portal/forgot-password",
+                &[("partner", "acme"), ("email", "owner@acme.example")],
+            )
+            .await
+            .assert_status(200);
+        owner.mailed_link(&context).await
+    };
+    owner.get(&link).await.assert_status(200);
+    owner.submit(&link, &[("password", "another password")]).await.assert_status(200);
+    assert_eq!(owner.get("/portal").await.status(), 303, "every session has ended");
+    owner.signs_in(PASSWORD).await.assert_status(401);
+    owner.signs_in("another password").await.assert_status(303);
+}
+
+#[tokio::test]
+async fn a_session_ends_after_twelve_hours_and_with_its_partner() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let mut owner = Staff::signed_in(&context, &acme, "owner").await;
+    let suspend = |status: &'static str| {
+        context.admin(Method::PATCH, "/admin/v1/partners/acme", json!({ "status": status }))
+    };
+    suspend("suspended").await.assert_status(200);
+    assert_eq!(owner.get("/portal").await.status(), 303);
+    owner.signs_in(PASSWORD).await.assert_status(401);
+    suspend("active").await.assert_status(200);
+    owner.get("/portal").await.assert_status(200);
+    context.clock().advance(TimeDelta::hours(12));
+    assert_eq!(owner.get("/portal").await.status(), 303);
+    context.core().delete_expired_sessions_of_staff().await.unwrap();
+    let left: i64 = sqlx::query_scalar("select count(*) from staff_session")
+        .fetch_one(context.db())
+        .await
+        .unwrap();
+    assert_eq!(left, 0);
+}

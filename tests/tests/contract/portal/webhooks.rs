@@ -1,0 +1,204 @@
+//! Webhook endpoints: secrets of their own, test events, attempts on record, and what is sent again.
+
+use chrono::TimeDelta;
+use rampart_tests::answer::Answer;
+use rampart_tests::order_fixture::OrderFixture;
+use rampart_tests::partner::Partner;
+use rampart_tests::receiver::{Heard, Reaction, Receiver};
+use rampart_tests::staff::Staff;
+use rampart_tests::test_context::TestContext;
+use serde_json::json;
+use standardwebhooks::Webhook;
+
+const PATH: &str = "/portal/webhooks";
+
+/// The text of a page between two others.
+fn between<'a>(page: &'a Answer, before: &str, after: &str) -> &'a str {
+    let (_, rest) = page.text().split_once(before).unwrap_or_else(|| panic!("{}", page.text()));
+    rest.split_once(after).unwrap().0
+}
+
+/// Registers an endpoint; its page's path and its secret.
+async fn register(staff: &mut Staff, url: &str, events: &[(&str, &str)]) -> (String, String) {
+    let fields: Vec<_> = [("url", url)].iter().chain(events).copied().collect();
+    let page = staff.submit(PATH, &fields).await;
+    let secret = between(page.assert_status(200), "id=\"new-secret\">", "<").to_owned();
+    (format!("{PATH}/{}", between(&page, "href=\"/portal/webhooks/", "\"")), secret)
+}
+
+async fn deliver(context: &TestContext) -> usize {
+    context.core().deliver_due().await.unwrap()
+}
+
+fn is_signed(heard: &Heard, secret: &str) -> bool {
+    // The clocks of these tests run ahead of the one that `verify` would ask.
+    let sent_at = heard.header("webhook-timestamp").parse().unwrap();
+    let signed =
+        Webhook::new(secret).unwrap().sign(heard.header("webhook-id"), sent_at, &heard.body);
+    heard.header("webhook-signature").split(' ').any(|one| one == signed.as_deref().unwrap())
+}
+
+async fn started() -> (TestContext, Partner, Staff, Receiver) {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let staff = Staff::signed_in(&context, &acme, "developer").await;
+    (context, acme, staff, Receiver::start().await)
+}
+
+#[tokio::test]
+async fn an_endpoint_has_a_secret_of_its_own_and_is_tested_alone() {
+    let (context, acme, mut staff, host) = started().await;
+    let neighbour = Receiver::start().await;
+    let body = json!({"url": neighbour.url("/all")});
+    acme.post("/api/v2/webhooks", body).await.assert_status(200);
+    let wanted = [("event-order.paid", "yes")];
+    let (path, secret) = register(&mut staff, &host.url("/hook"), &wanted).await;
+    host.react(Reaction::status(500));
+    staff.get(&path).await.assert_status(200);
+    let sent = staff.submit(&format!("{path}/test"), &[]).await;
+    assert_eq!(sent.header("location"), Some(&*format!("{path}?done=tested")));
+    assert_eq!(deliver(&context).await, 1);
+    let heard = host.heard();
+    assert_eq!((heard.len(), neighbour.heard().len()), (1, 0));
+    assert_eq!(heard[0].json()["type"], "webhook.test");
+    assert!(is_signed(&heard[0], &secret) && !is_signed(&heard[0], &acme.webhook_secret));
+    // The attempt is on record, and the delivery is sent again by hand.
+    let page = staff.get(&path).await;
+    let delivery = format!("/portal/deliveries/{}", between(&page, "/portal/deliveries/", "\""));
+    let page = staff.get(&delivery).await;
+    let text = page.assert_status(200).text();
+    for part in ["webhook.test", "webhook-id", "500", "pending", &host.url("/hook")] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    host.react(Reaction::status(204));
+    staff.submit(&format!("{delivery}/resend"), &[]).await.assert_status(303);
+    assert_eq!(deliver(&context).await, 1);
+    let again = host.heard();
+    assert_eq!(again[1].header("webhook-id"), again[0].header("webhook-id"));
+    let page = staff.get(&delivery).await;
+    assert!(page.text().contains("delivered"), "{}", page.text());
+    // Repeated as an event, it still goes to this endpoint alone.
+    let event = format!("/portal/events/{}", between(&page, "/portal/events/", "\""));
+    staff.get(&event).await.assert_status(200);
+    staff.submit(&format!("{event}/redeliver"), &[]).await.assert_status(303);
+    deliver(&context).await;
+    assert_eq!((host.heard().len(), neighbour.heard().len()), (3, 0));
+}
+
+#[tokio::test]
+async fn the_answer_of_an_attempt_is_shown_for_seven_days() {
+    let (context, _, mut staff, host) = started().await;
+    let (path, _) = register(&mut staff, &host.url("/hook"), &[]).await;
+    staff.get(&path).await;
+    staff.submit(&format!("{path}/test"), &[]).await.assert_status(303);
+    deliver(&context).await;
+    let page = staff.get(&path).await;
+    let delivery = format!("/portal/deliveries/{}", between(&page, "/portal/deliveries/", "\""));
+    assert!(staff.get(&delivery).await.text().contains(" ms · webhook-timestamp "));
+    context.core().delete_old_attempts().await.unwrap();
+    let attempts = || sqlx::query_scalar::<_, i64>("select count(*) from delivery_attempt");
+    assert_eq!(attempts().fetch_one(context.db()).await.unwrap(), 1);
+    context.clock().advance(TimeDelta::days(7));
+    context.core().delete_old_attempts().await.unwrap();
+    assert_eq!(attempts().fetch_one(context.db()).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn a_rotated_secret_signs_beside_the_one_before_until_the_overlap_ends() {
+    let (context, acme, mut staff, host) = started().await;
+    let body = json!({"url": host.url("/")});
+    let made = acme.post("/api/v2/webhooks", body).await.assert_status(200).json();
+    let path = format!("{PATH}/{}", made["id"].as_str().unwrap());
+    let test = async |staff: &mut Staff| {
+        staff.submit(&format!("{path}/test"), &[]).await.assert_status(303);
+        deliver(&context).await;
+        host.heard().pop().unwrap()
+    };
+    assert!(is_signed(&test(&mut staff).await, &acme.webhook_secret), "it has none of its own yet");
+    let rotate = format!("{path}/secret");
+    let page = staff.submit(&rotate, &[("overlap", "1")]).await;
+    let first = between(page.assert_status(200), "id=\"new-secret\">", "<").to_owned();
+    let both = test(&mut staff).await;
+    assert!(is_signed(&both, &first) && is_signed(&both, &acme.webhook_secret));
+    context.clock().advance(TimeDelta::hours(1));
+    let alone = test(&mut staff).await;
+    assert!(is_signed(&alone, &first) && !is_signed(&alone, &acme.webhook_secret));
+    let page = staff.submit(&rotate, &[("overlap", "24")]).await;
+    let second = between(page.assert_status(200), "id=\"new-secret\">", "<").to_owned();
+    let both = test(&mut staff).await;
+    assert!(is_signed(&both, &first) && is_signed(&both, &second));
+    let page = staff.submit(&rotate, &[("overlap", "0")]).await;
+    let third = between(page.assert_status(200), "id=\"new-secret\">", "<").to_owned();
+    let alone = test(&mut staff).await;
+    assert!(is_signed(&alone, &third) && !is_signed(&alone, &second) && !is_signed(&alone, &first));
+    staff.submit(&rotate, &[("overlap", "9")]).await.assert_status(404);
+}
+
+#[tokio::test]
+async fn everything_since_a_time_is_sent_again() {
+    let (context, acme, mut staff, host) = started().await;
+    let (path, _) = register(&mut staff, &host.url("/hook"), &[]).await;
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    order.event(&context, "payment-received").await.assert_status(200);
+    deliver(&context).await;
+    let early = host.heard().len();
+    context.clock().advance(TimeDelta::hours(2));
+    let since =
+        (context.clock().now() - TimeDelta::minutes(1)).format("%Y-%m-%dT%H:%M").to_string();
+    order.event(&context, "hold").await.assert_status(200);
+    deliver(&context).await;
+    let all = host.heard().len();
+    assert!(early > 0 && all > early);
+    staff.get(&path).await;
+    let resend = format!("{path}/resend");
+    staff.submit(&resend, &[("since", &since)]).await.assert_status(303);
+    assert_eq!(deliver(&context).await, all - early);
+    let heard = host.heard();
+    assert_eq!(heard[all].header("webhook-id"), heard[early].header("webhook-id"));
+    for wrong in ["", "yesterday", "2001-01-01T00:00"] {
+        staff.submit(&resend, &[("since", wrong)]).await.assert_status(400);
+    }
+}
+
+#[tokio::test]
+async fn what_is_another_partners_is_not_there() {
+    let (context, _, mut staff, host) = started().await;
+    let rival = context.partner("rival").await;
+    let mut stranger = Staff::signed_in(&context, &rival, "owner").await;
+    let (path, _) = register(&mut staff, &host.url("/hook"), &[]).await;
+    staff.get(&path).await;
+    staff.submit(&format!("{path}/test"), &[]).await.assert_status(303);
+    deliver(&context).await;
+    let page = staff.get(&path).await;
+    let delivery = format!("/portal/deliveries/{}", between(&page, "/portal/deliveries/", "\""));
+    let page = staff.get(&delivery).await;
+    let event = format!("/portal/events/{}", between(&page, "/portal/events/", "\""));
+    for page in [&path, &delivery, &event] {
+        stranger.get(page).await.assert_status(404);
+    }
+    let fields = [("overlap", "0"), ("since", "2001-01-01T00:00")];
+    for action in [
+        format!("{path}/test"),
+        format!("{path}/secret"),
+        format!("{path}/resend"),
+        format!("{path}/remove"),
+        format!("{delivery}/resend"),
+        format!("{event}/redeliver"),
+    ] {
+        stranger.submit(&action, &fields).await.assert_status(404);
+    }
+    assert_eq!(deliver(&context).await, 0);
+    assert!(!stranger.get("/portal/events").await.text().contains("href=\"/portal/events/"));
+    staff.submit(&format!("{path}/remove"), &[]).await.assert_status(303);
+    staff.get(&path).await.assert_status(404);
+}
+
+#[tokio::test]
+async fn a_url_that_is_no_endpoint_is_refused_and_stays_typed() {
+    let (_, _, mut staff, _) = started().await;
+    let page = staff.submit(PATH, &[("url", "ftp://shop"), ("event-order.paid", "yes")]).await;
+    let text = page.assert_status(400).text();
+    for part in ["value=\"ftp://shop\"", "href=\"#field-url\"", "value=\"yes\" checked"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
