@@ -30,6 +30,7 @@ use crate::platform::metrics::Metrics;
 use crate::platform::object_store::DocumentStore;
 use crate::platform::schema::{self, Applied, Schema};
 use crate::platform::settings::{self, Settings};
+use crate::platform::shared_rates::SharedRates;
 use crate::platform::telemetry::Telemetry;
 use crate::policies::ShadowQueue;
 use crate::policies::runtime::Policies;
@@ -73,7 +74,6 @@ impl Core {
         check_limit_currency(&settings)?;
         let mailer = Mailer::new(&settings.mail, &settings.public_url)
             .map_err(|reason| StartError(reason.to_owned()))?;
-        warn_of_unused_settings(&settings);
         let db = open_checked(&settings.database, &clock)
             .await
             .map_err(|e| StartError(e.to_string()))?;
@@ -140,6 +140,8 @@ impl Core {
         let oidc = oidc.map_err(|sentence| Error::internal("start", io::Error::other(sentence)))?;
         let telemetry = Telemetry::new(&settings.telemetry, &clock, &metrics)
             .map_err(|sentence| Error::internal("start", io::Error::other(sentence)))?;
+        let shared_rates = SharedRates::new(&settings.ratelimit, &clock, &metrics)
+            .map_err(|sentence| Error::internal("start", io::Error::other(sentence)))?;
         let policies = Arc::new(Policies::new(&settings.policy, &keys)?);
         let snapshots = Snapshots::empty();
         let passwords = Passwords::new(clock.clone())?;
@@ -167,6 +169,7 @@ impl Core {
             images: ImageProcessor::default(),
             method_cache: MethodCache::default(),
             method_performance: PerformanceCache::default(),
+            shared_rates: Arc::new(shared_rates),
             attempts: Attempts::default(),
             oidc,
             login_failures: LoginFailures::default(),
@@ -196,13 +199,6 @@ async fn open_checked(settings: &settings::Database, clock: &Clock) -> Result<Po
     let db = db::open(settings, clock).await?;
     schema::check(&db).await?;
     Ok(db)
-}
-
-/// Logs settings that are accepted but have no effect yet.
-fn warn_of_unused_settings(settings: &Settings) {
-    if settings.ratelimit.redis_url.is_some() {
-        tracing::warn!("ratelimit.redis_url is not used: this edge counts its rates by itself");
-    }
 }
 
 /// The backend for limits, if one is configured.

@@ -41,6 +41,7 @@ use crate::platform::mail::Mailer;
 use crate::platform::metrics::Metrics;
 use crate::platform::object_store::DocumentStore;
 use crate::platform::settings::Settings;
+use crate::platform::shared_rates::SharedRates;
 use crate::platform::telemetry::Telemetry;
 use crate::policies::ShadowQueue;
 use crate::policies::runtime::Policies;
@@ -92,6 +93,8 @@ pub struct Core {
     pub documents: DocumentStore,
     /// Image processing with limits.
     pub images: ImageProcessor,
+    /// Rate limits that edges share.
+    pub shared_rates: Arc<SharedRates>,
     /// Rate limits of client credentials.
     pub attempts: Attempts,
     /// The OpenID Connect provider of operators, if configured.

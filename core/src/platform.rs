@@ -17,4 +17,5 @@ pub(crate) mod revision;
 pub mod schema;
 pub mod settings;
 pub(crate) mod shared_bucket;
+pub mod shared_rates;
 pub mod telemetry;

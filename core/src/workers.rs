@@ -70,8 +70,14 @@ const BACKLOGS: Duration = Duration::from_secs(10);
 impl Core {
     /// Runs all workers until `stop` is true.
     pub async fn work(self: Arc<Self>, stop: watch::Receiver<bool>) {
+        // A task of its own: an exchange is due within milliseconds, whatever other workers do.
+        let (rates, stopped) = (Arc::clone(&self.shared_rates), stop.clone());
+        let sharing = tokio::spawn(async move { rates.run(stopped).await });
         // On the heap: unoptimised, the state of all workers does not fit on a thread's stack.
         Lane::Workers.run(Box::pin(self.run_workers(stop))).await;
+        if sharing.await.is_err() {
+            tracing::error!("the worker that shares rates panicked");
+        }
     }
 
     async fn run_workers(self: &Arc<Self>, stop: watch::Receiver<bool>) {

@@ -35,6 +35,7 @@ use pingora_http::{RequestHeader, ResponseHeader};
 use pingora_proxy::{FailToProxy, ProxyHttp, Session};
 use rampart_core::Core;
 use rampart_core::platform::rate_limit::KeyedGcra;
+use rampart_core::platform::shared_rates::SharedGcra;
 
 pub(crate) use self::access_log::AccessLog;
 use self::body::Budget;
@@ -73,7 +74,7 @@ enum Listener {
 /// The listener for partners and their users.
 struct PublicListener {
     clients: ClientAddresses,
-    addresses: KeyedGcra<IpAddr>,
+    addresses: KeyedGcra<IpAddr, SharedGcra>,
     in_flight: InFlight,
     uploads: Budget,
     answer_max: Duration,

@@ -102,9 +102,10 @@ impl Core {
         rates: &mut Vec<(&'static str, Decision)>,
     ) -> Result<()> {
         let (tenant, now) = (&client.tenant, self.clock.monotonic_ns());
-        rates.push(("client", tenant.buckets.client.take(tenant.rates.client, now)));
+        let take = |bucket, quota| self.shared_rates.take(bucket, quota, now);
+        rates.push(("client", take(&tenant.buckets.client, tenant.rates.client)));
         if route.bucket == Some(Bucket::Quotes) && rates.iter().all(|(_, d)| d.allowed) {
-            rates.push(("quotes", tenant.buckets.quotes.take(tenant.rates.quotes, now)));
+            rates.push(("quotes", take(&tenant.buckets.quotes, tenant.rates.quotes)));
         }
         match rates.iter().find(|(_, decision)| !decision.allowed) {
             None => Ok(()),

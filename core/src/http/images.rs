@@ -19,7 +19,8 @@ use crate::Core;
 use crate::platform::crypto::personal_data_key::PersonalDataKey;
 use crate::platform::error::{Error, Result};
 use crate::platform::object_store::{DocumentStore, ObjectWriter, StoredObject};
-use crate::platform::rate_limit::{Decision, KeyedGcra, Quota};
+use crate::platform::rate_limit::KeyedGcra;
+use crate::platform::shared_rates::SharedGcra;
 use rampart_types::{ClientId, UserId};
 
 /// Most image jobs that run concurrently; others are queued.
@@ -38,7 +39,7 @@ const BUCKET_IDLE: Duration = Duration::from_secs(3_600);
 pub struct ImageProcessor {
     jobs: Arc<Semaphore>,
     incoming: Arc<Semaphore>,
-    by_user: KeyedGcra<(ClientId, UserId)>,
+    by_user: KeyedGcra<(ClientId, UserId), SharedGcra>,
 }
 
 impl Default for ImageProcessor {
@@ -96,9 +97,10 @@ impl ImageProcessor {
         }
     }
 
-    /// Counts an upload of this user (section 4 of the contract).
-    pub(crate) fn count(&self, user: (ClientId, UserId), quota: Quota, now_ns: u64) -> Decision {
-        self.by_user.take(user, quota, now_ns)
+    /// The bucket of this user's uploads (section 4 of the contract).
+    pub(crate) fn bucket(&self, user: (ClientId, UserId)) -> Arc<SharedGcra> {
+        let (client, id) = user;
+        self.by_user.bucket_or(user, || SharedGcra::new(&format!("uploads/{client}/{id}")))
     }
 }
 

@@ -8,7 +8,7 @@ const COUNTED_MAX: i64 = 100_000;
 
 impl Core {
     /// Items that wait in each queue of this edge.
-    pub(crate) fn queue_lengths(&self) -> [(&'static str, usize); 6] {
+    pub(crate) fn queue_lengths(&self) -> [(&'static str, usize); 7] {
         [
             ("orders", self.order_inserts.waiting()),
             ("order_reads", self.order_reads.waiting()),
@@ -16,6 +16,7 @@ impl Core {
             ("passwords", self.passwords.waiting()),
             ("policy_shadows", self.policy_shadows.len()),
             ("telemetry", self.telemetry.waiting()),
+            ("shared_rates", self.shared_rates.waiting()),
         ]
     }
 

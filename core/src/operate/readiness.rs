@@ -98,6 +98,7 @@ impl Core {
             Check::failed("clock", self.wrong_clock()),
             Check::degraded("rows", self.broken_rows()),
             Check::degraded("books", self.books_off()),
+            Check::degraded("rates", self.unshared_rates()),
         ];
         Readiness { ready: checks.iter().all(|check| check.ok), checks }
     }
@@ -122,6 +123,14 @@ impl Core {
         let side = if ahead > TimeDelta::zero() { "behind" } else { "ahead of" };
         (ahead.abs() > CLOCK_DIFFERENCE_MAX)
             .then(|| format!("this machine's clock is {seconds} s {side} the database's"))
+    }
+
+    /// The reason this edge counts its rates alone although it should not, if it does.
+    fn unshared_rates(&self) -> Option<String> {
+        let reason = self.shared_rates.problem()?;
+        Some(format!(
+            "degraded: this edge counts its rates alone, because of ratelimit.redis_url: {reason}"
+        ))
     }
 
     /// The number of rows that were left out, if there are any, by table.

@@ -153,6 +153,15 @@ families! {
     errors: IntCounterVec "rampart_errors_total" ["code"];
     /// Requests refused by a rate limit.
     rate_limited: IntCounterVec "rampart_rate_limited_total" ["bucket", "partner"];
+    /// 1 while this edge shares its rates through ratelimit.redis_url, 0 while it counts them alone; there
+    /// only with that setting.
+    rates_shared: IntGaugeVec "rampart_rates_shared" [];
+    /// Exchanges of rates with the server of ratelimit.redis_url by outcome: ok, away, slow, full,
+    /// refused, wrong.
+    rate_exchanges: IntCounterVec "rampart_rate_exchanges_total" ["outcome"];
+    /// Time of an exchange of rates that was answered.
+    rate_exchange_duration: HistogramVec "rampart_rate_exchange_duration_seconds"
+        [] REQUEST_SECONDS;
     /// Policy calls by outcome: ok, refused, load, breaker, or the cause of a malfunction; clamped
     /// fees count beside their ok.
     policy_calls: IntCounterVec "rampart_policy_calls_total" ["kind", "partner", "outcome"];

@@ -211,6 +211,16 @@ impl Gcra {
         }
     }
 
+    /// The time from which the bucket is full again, in nanoseconds of the clock.
+    pub(crate) fn full_at_ns(&self) -> u64 {
+        self.arrival_ns.load(Ordering::Relaxed)
+    }
+
+    /// Sets the time from which the bucket is full again.
+    pub(crate) fn set_full_at_ns(&self, full_at_ns: u64) {
+        self.arrival_ns.store(full_at_ns, Ordering::Relaxed);
+    }
+
     /// The decision that [`Gcra::take`] would make, without taking anything.
     pub fn peek(&self, quota: Quota, now_ns: u64) -> Decision {
         let interval = quota.interval_ns();
@@ -232,32 +242,39 @@ fn decision(allowed: bool, quota: Quota, backlog_ns: u64, excess_ns: u64) -> Dec
     }
 }
 
-impl<K> std::fmt::Debug for KeyedGcra<K> {
+impl<K, B> std::fmt::Debug for KeyedGcra<K, B> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("KeyedGcra")
     }
 }
 
 /// One bucket per key (an address, a user name), bounded: the least used key is evicted first.
-pub struct KeyedGcra<K> {
-    buckets: Cache<K, Arc<Gcra>>,
+pub struct KeyedGcra<K, B = Gcra> {
+    buckets: Cache<K, Arc<B>>,
 }
 
-impl<K: Hash + Eq + Send + Sync + 'static> KeyedGcra<K> {
+impl<K: Hash + Eq + Send + Sync + 'static, B: Send + Sync + 'static> KeyedGcra<K, B> {
     /// At most `keys_max` buckets; one unused for `idle` is full again and evicted.
     pub fn new(keys_max: u64, idle: Duration) -> Self {
         Self { buckets: Cache::builder().max_capacity(keys_max).time_to_idle(idle).build() }
     }
 
+    /// The bucket of `key`, which `make` makes when there is none. A caller that holds it must look it
+    /// up again before `idle` passes, or it may be evicted while in use.
+    pub fn bucket_or(&self, key: K, make: impl FnOnce() -> B) -> Arc<B> {
+        self.buckets.get_with(key, || Arc::new(make()))
+    }
+}
+
+impl<K: Hash + Eq + Send + Sync + 'static> KeyedGcra<K> {
     /// Takes one request from the bucket of `key`.
     pub fn take(&self, key: K, quota: Quota, now_ns: u64) -> Decision {
         self.bucket(key).take(quota, now_ns)
     }
 
-    /// The bucket of `key`. A caller that holds it must look it up again before `idle` passes, or it
-    /// may be evicted while in use.
+    /// The bucket of `key`, as [`KeyedGcra::bucket_or`] gives it.
     pub fn bucket(&self, key: K) -> Arc<Gcra> {
-        self.buckets.get_with(key, Arc::default)
+        self.bucket_or(key, Gcra::default)
     }
 }
 

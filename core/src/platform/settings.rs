@@ -262,8 +262,11 @@ pub struct RateLimits {
     pub uploads: Quota,
     /// Failed logins of operators per address; above it the address is refused.
     pub operators: Quota,
-    /// URL of the Redis or Valkey through which several edges share their rates.
+    /// URL of the Redis (6.2 or later) or Valkey through which several edges share the rates of
+    /// addresses, clients, quotes and uploads: `redis://user:password@host:port/database`, or
+    /// `rediss://` for TLS by the system's authorities.
     #[serde(skip_serializing)]
+    #[schemars(extend("x-default" = "none: each edge counts alone"))]
     pub redis_url: Option<Secret>,
 }
 

@@ -1,5 +1,6 @@
 //! Rate limits that hold for all edges together: the buckets are rows, and take a statement each. For
-//! what is rare and must not be tried once more on every edge, such as passwords.
+//! what is rare and must not be tried once more on every edge, such as passwords. `shared_rates` has
+//! those that every request takes from.
 
 use chrono::{DateTime, Utc};
 

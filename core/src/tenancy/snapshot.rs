@@ -204,7 +204,7 @@ mod tests {
             allowed_countries: Vec::new(),
             allowed_senders: AllowedSenders::default(),
             rates: Rates::new(&RateLimits::default(), &std::collections::BTreeMap::new()),
-            buckets: Arc::new(Buckets::default()),
+            buckets: Arc::new(Buckets::new(id)),
             signing_secrets: Vec::new(),
             webhook_secrets: Vec::new(),
             quote_key: DayKey::default(),

@@ -18,8 +18,9 @@ use crate::http::html::brand::Brand;
 use crate::http::request::Head;
 use crate::platform::crypto::Secret;
 use crate::platform::crypto::day_key::DayKey;
-use crate::platform::rate_limit::{Gcra, Quota};
+use crate::platform::rate_limit::Quota;
 use crate::platform::settings::Gate;
+use crate::platform::shared_rates::SharedGcra;
 use crate::policies::runtime::TenantPolicies;
 use rampart_types::decimal::fits_decimals;
 use rampart_types::{ApiKeyId, ClientId, LoopbackHttp};
@@ -171,12 +172,20 @@ impl Rates {
 pub const RATE_BUCKETS: &[&str] = &["client", "quotes", "credentials", "login", "uploads"];
 
 /// A tenant's rate limit buckets.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Buckets {
     /// All requests.
-    pub client: Gcra,
+    pub client: Arc<SharedGcra>,
     /// Quotes.
-    pub quotes: Gcra,
+    pub quotes: Arc<SharedGcra>,
+}
+
+impl Buckets {
+    /// Full ones of a tenant.
+    pub(crate) fn new(tenant: ClientId) -> Self {
+        let bucket = |name: &str| Arc::new(SharedGcra::new(&format!("{name}/{tenant}")));
+        Self { client: bucket("client"), quotes: bucket("quotes") }
+    }
 }
 
 /// A secret that stays valid for a while after a rotation.

@@ -108,6 +108,7 @@ async fn look_at_core(config: &Config, findings: &mut Findings) {
     } else {
         findings.odd("going live", format!("missing: {}", missing.join(", ")));
     }
+    core.shared_rates.check().await;
     for check in core.readiness().await.checks {
         match check.status {
             Status::Ok => findings.good(check.name, "as it should be"),

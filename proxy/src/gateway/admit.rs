@@ -7,6 +7,7 @@ use rampart_core::http::reply::Reply;
 use rampart_core::http::request::Head;
 use rampart_core::platform::error::Code;
 use rampart_core::platform::rate_limit::Decision;
+use rampart_core::platform::shared_rates::SharedGcra;
 
 use super::body::{BodyError, content_length};
 use super::context::Context;
@@ -71,8 +72,10 @@ impl Gateway {
     ) -> Result<Decision, Box<Reply>> {
         let now = self.core.clock.monotonic_ns();
         let network = network(context.client_address);
-        let bucket = connection.bucket(network, now, || public.addresses.bucket(network));
-        let decision = bucket.take(self.core.settings.ratelimit.address, now);
+        let new = || SharedGcra::new(&format!("address/{network}"));
+        let bucket = connection.bucket(network, now, || public.addresses.bucket_or(network, new));
+        let quota = self.core.settings.ratelimit.address;
+        let decision = self.core.shared_rates.take(&bucket, quota, now);
         if decision.allowed {
             return Ok(decision);
         }

@@ -14,6 +14,7 @@ use pingora_error::Result;
 use pingora_http::ResponseHeader;
 use rampart_core::platform::metrics::{ConnectionMeter, RequestInFlight};
 use rampart_core::platform::rate_limit::{Gcra, Quota};
+use rampart_core::platform::shared_rates::SharedGcra;
 use tokio::sync::Notify;
 
 use super::framing::HeadError;
@@ -49,7 +50,7 @@ pub(crate) struct ConnectionInfo {
 #[derive(Debug)]
 struct CachedBucket {
     address: IpAddr,
-    bucket: Arc<Gcra>,
+    bucket: Arc<SharedGcra>,
     until_ns: u64,
 }
 
@@ -98,8 +99,8 @@ impl ConnectionInfo {
         &self,
         address: IpAddr,
         now_ns: u64,
-        find: impl FnOnce() -> Arc<Gcra>,
-    ) -> Arc<Gcra> {
+        find: impl FnOnce() -> Arc<SharedGcra>,
+    ) -> Arc<SharedGcra> {
         let mut kept = self.bucket.lock().unwrap_or_else(PoisonError::into_inner);
         match &*kept {
             Some(kept) if kept.address == address && now_ns < kept.until_ns => {
@@ -164,7 +165,7 @@ mod tests {
         let bucket_of = |address, now_ns| {
             info.bucket(address, now_ns, || {
                 found.fetch_add(1, Ordering::Relaxed);
-                Arc::default()
+                Arc::new(SharedGcra::new("address"))
             })
         };
         let bucket = |now_ns| bucket_of(address, now_ns);

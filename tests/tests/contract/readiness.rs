@@ -25,7 +25,7 @@ async fn an_edge_with_everything_is_ready() {
         names,
         [
             "database", "keys", "prices", "policies", "pool", "snapshot", "workers", "clock",
-            "rows", "books"
+            "rows", "books", "rates"
         ]
     );
 }

@@ -13,7 +13,7 @@ fn the_composition_is_valid_and_whole() {
     let printed = validator(&["python", "compose/check.py"]);
     let mut lines = printed.lines();
     let services: BTreeSet<_> = lines.next().unwrap().split(' ').collect();
-    let wanted = ["balancer", "edge-1", "edge-2", "migrate", "postgres", "prometheus"];
+    let wanted = ["balancer", "edge-1", "edge-2", "migrate", "postgres", "prometheus", "valkey"];
     assert_eq!(services, BTreeSet::from(wanted));
     validator(&["promtool", "check", "config", "--syntax-only", "compose/prometheus.yaml"]);
 

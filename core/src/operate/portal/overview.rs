@@ -8,6 +8,7 @@ use crate::http::html::components::{Column, Tone, badge, note, stat, table};
 use crate::http::reply::Reply;
 use crate::platform::error::Result;
 use crate::platform::rate_limit::Quota;
+use crate::platform::shared_rates::SharedGcra;
 
 /// Days whose orders are counted.
 const DAYS: i32 = 30;
@@ -64,7 +65,7 @@ fn rates(visit: &Visit<'_>) -> Markup {
     let tenant = &visit.session.client.tenant;
     let (rates, buckets) = (&tenant.rates, &tenant.buckets);
     let now = visit.core.clock.monotonic_ns();
-    let left = |quota: Quota, bucket: &crate::platform::rate_limit::Gcra| {
+    let left = |quota: Quota, bucket: &SharedGcra| {
         html! { (bucket.peek(quota, now).remaining) }
     };
     let shared = || html! { span.hint { "by name or person" } };

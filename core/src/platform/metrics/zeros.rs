@@ -16,7 +16,8 @@ impl Metrics {
             counter.with_label_values::<&str>(&[]).inc_by(0);
         }
         let refused = ["total", "address", "address_handshakes", "proxy_protocol"];
-        let by_cause: [(_, &[&str]); 4] = [
+        let by_cause: [(_, &[&str]); 5] = [
+            (&self.rate_exchanges, &["ok", "away", "slow", "full", "refused", "wrong"]),
             (&self.connections_refused, &refused),
             (&self.requests_shed, &["total", "address", "partner"]),
             (&self.telemetry_dropped, &["queue_full", "collector_away", "rejected"]),

@@ -150,7 +150,7 @@ fn tenant(core: &Core, row: Row, held: Held) -> Result<Tenant> {
         allowed_countries: row.allowed_countries,
         allowed_senders: senders(&row.allowed_addresses, row.certificate_subject)?,
         rates: Rates::new(&core.settings.ratelimit, &quotas(&row.rate_limits.0)?),
-        buckets: held.buckets.unwrap_or_default(),
+        buckets: held.buckets.unwrap_or_else(|| Arc::new(Buckets::new(row.client_id.into()))),
         signing_secrets: held.signing_secrets,
         webhook_secrets: held.webhook_secrets,
         quote_key: DayKey::default(),

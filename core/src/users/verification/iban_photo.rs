@@ -109,7 +109,8 @@ impl Endpoint for V1 {
 /// Counts an upload of the user (section 4 of the contract).
 fn count_upload(core: &Core, client: &Client, user: UserId) -> Result<()> {
     let (quota, now_ns) = (client.tenant.rates.uploads, core.clock.monotonic_ns());
-    let decision = core.images.count((client.id(), user), quota, now_ns);
+    let bucket = core.images.bucket((client.id(), user));
+    let decision = core.shared_rates.take(&bucket, quota, now_ns);
     if decision.allowed {
         return Ok(());
     }

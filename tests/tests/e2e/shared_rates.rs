@@ -1,0 +1,325 @@
+//! Rates that edges share through Valkey or Redis: several edges grant one quota, and a server that is
+//! away, slow, wrong or full costs no request anything.
+
+use std::io::Write as _;
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
+use futures::future::join_all;
+use nix::sys::signal::Signal;
+use rampart_tests::answer::Answer;
+use rampart_tests::caller::Caller;
+use rampart_tests::cluster;
+use rampart_tests::deadline::{SOON, until};
+use rampart_tests::edge::{Edge, Setup};
+use rampart_tests::shared_server::SharedServer;
+
+const PRICES: &str = "/api/v1/prices";
+const SCRIPT: &str = include_str!("../../../core/src/platform/shared_rates/take.lua");
+/// Time for which edges are flooded.
+const FLOOD: Duration = Duration::from_secs(10);
+/// Clients at each edge meanwhile.
+const CLIENTS: usize = 2;
+/// Longest time by which a server that is in trouble may make a request slower.
+const SLOWER_MAX: Duration = Duration::from_millis(2);
+/// Attempts to see that on a machine where others run.
+const ROUNDS: usize = 8;
+
+/// An edge that shares its rates through this server, with this rate for each client.
+async fn sharing(url: &str, client: &str) -> Edge {
+    Edge::with(|setup| {
+        setup.set("ratelimit.redis_url", url).set("ratelimit.client", client);
+    })
+    .await
+}
+
+/// Waits until the edge shares its rates, or until it says why not.
+async fn is_shared(edge: &Edge, problem: Option<&str>) {
+    let state = if problem.is_some() { "degraded" } else { "ok" };
+    let gauge = format!("rampart_rates_shared {}\n", u8::from(problem.is_none()));
+    until(&format!("rates are {state}: {problem:?}"), SOON, async || {
+        let ready = edge.ops("/readyz").await;
+        let (status, body) = (ready.status(), ready.json());
+        assert_eq!(status, 200, "{body}");
+        let checks = body["checks"].as_array().unwrap();
+        let check = checks.iter().find(|check| check["name"] == "rates").unwrap();
+        let says = check["detail"].as_str().unwrap().ends_with(problem.unwrap_or_default());
+        let metrics = edge.ops("/metrics").await.text().to_owned();
+        (check["status"] == state && says && metrics.contains(&gauge)).then_some(())
+    })
+    .await;
+}
+
+/// The partner at another edge, once that one knows it; one request is taken.
+async fn at(partner: &Caller, edge: &Edge) -> Caller {
+    let there = partner.at(edge.address);
+    until("the edge knows the partner", SOON, async || {
+        [200, 429].contains(&there.get(PRICES).await.status()).then_some(())
+    })
+    .await;
+    there
+}
+
+/// Requests that pass before one does not.
+async fn passing(partner: &Caller) -> usize {
+    let mut passed = 0;
+    while partner.get(PRICES).await.status() == 200 {
+        passed += 1;
+    }
+    passed
+}
+
+/// Requests that are left to the partner.
+fn remaining(answer: &Answer) -> Option<u32> {
+    let (_, rest) = answer.header("ratelimit")?.split_once(";r=")?;
+    rest.split(';').next()?.parse().ok()
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test measures time")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+/// Sends until the time is over; how many passed.
+async fn flood(partner: Caller, end: Instant) -> u32 {
+    let mut passed = 0;
+    while now() < end {
+        match partner.get(PRICES).await.status() {
+            200 => passed += 1,
+            status => assert_eq!(status, 429),
+        }
+    }
+    passed
+}
+
+#[tokio::test]
+async fn four_edges_grant_one_quota() {
+    let server = SharedServer::start(&[]).await;
+    let edge = sharing(&server.url(), "100/s burst 100").await;
+    let edges = [edge.beside().await, edge.beside().await, edge.beside().await, edge];
+    let partner = edges[3].limited_partner("spread").await;
+    let mut partners = Vec::new();
+    for edge in &edges {
+        is_shared(edge, None).await;
+        partners.push(at(&partner, edge).await);
+    }
+    let mut seen = Vec::new();
+    for _ in 0..ROUNDS {
+        until("the bucket is full", SOON, async || {
+            (remaining(&partner.get(PRICES).await)? == 99).then_some(())
+        })
+        .await;
+        let began = now();
+        let clients = partners.iter().flat_map(|partner| [(); CLIENTS].map(|()| partner.clone()));
+        let floods = clients.map(|partner| flood(partner, began + FLOOD));
+        let passed: u32 = join_all(floods).await.into_iter().sum();
+        // The bucket had 99, and gets one every 10 ms.
+        let granted = 99 + u32::try_from(began.elapsed().as_millis()).unwrap() / 10;
+        seen.push((passed, granted));
+        if granted.abs_diff(passed) * 50 <= granted {
+            return;
+        }
+    }
+    panic!("passed and granted, more than 2 % apart: {seen:?}");
+}
+
+/// The time within which nine of ten requests are answered.
+async fn most(partner: &Caller) -> Duration {
+    let mut times = Vec::new();
+    for _ in 0..100 {
+        let began = now();
+        partner.get(PRICES).await.assert_status(200);
+        times.push(began.elapsed());
+    }
+    times.sort();
+    times[90]
+}
+
+#[tokio::test]
+async fn a_hung_server_makes_no_request_slower() {
+    let server = SharedServer::start(&[]).await;
+    let edge = sharing(&server.url(), "1/h burst 10").await;
+    let partner = edge.partner("quick").await;
+    let mut seen = Vec::new();
+    for _ in 0..ROUNDS {
+        is_shared(&edge, None).await;
+        let running = most(&partner).await;
+        server.signal(Signal::SIGSTOP);
+        let hung = most(&partner).await;
+        is_shared(&edge, Some("the server does not answer in time")).await;
+        server.signal(Signal::SIGCONT);
+        seen.push((running, hung));
+        if hung <= running + SLOWER_MAX {
+            break;
+        }
+    }
+    println!("nine of ten answers, with a server and with a hung one: {seen:?}");
+    let (running, hung) = seen.last().unwrap();
+    assert!(*hung <= *running + SLOWER_MAX, "{seen:?}");
+}
+
+#[tokio::test]
+async fn rates_are_local_while_the_server_is_away_and_shared_again_when_it_is_back() {
+    let mut server = SharedServer::start(&[]).await;
+    let one = sharing(&server.url(), "1/h burst 10").await;
+    let two = one.beside().await;
+    let shared = one.limited_partner("shared").await;
+    is_shared(&one, None).await;
+    is_shared(&two, None).await;
+    assert_eq!(passing(&shared).await, 10);
+    let there = at(&shared, &two).await;
+    learns(&there, &two).await;
+    assert_eq!(passing(&there).await, 0);
+
+    server.kill();
+    is_shared(&one, Some("the server cannot be reached")).await;
+    is_shared(&two, Some("the server cannot be reached")).await;
+    let alone = one.limited_partner("alone").await;
+    assert_eq!(passing(&alone).await, 10);
+    assert!(passing(&at(&alone, &two).await).await >= 9, "the other edge counts by itself");
+    assert_eq!(passing(&shared).await, 0, "what was known stays");
+
+    server.restart().await;
+    is_shared(&one, None).await;
+    // The edges tell the empty server what they know; one that has just started learns it there.
+    let told = one.ops("/metrics").await.text().to_owned();
+    for partner in [&shared, &alone] {
+        assert_eq!(passing(partner).await, 0);
+    }
+    until("the server has been told", SOON, async || {
+        assert_eq!(passing(&shared).await, 0);
+        let metrics = one.ops("/metrics").await;
+        (exchanges(metrics.text()) >= exchanges(&told) + 4).then_some(())
+    })
+    .await;
+    let three = one.beside().await;
+    is_shared(&three, None).await;
+    for partner in [&shared, &alone] {
+        let there = at(partner, &three).await;
+        learns(&there, &three).await;
+        assert_eq!(passing(&there).await, 0);
+    }
+}
+
+/// Asks an edge until it has heard from the server what others took: fewer times than the bucket holds.
+async fn learns(partner: &Caller, edge: &Edge) {
+    let before = exchanges(edge.ops("/metrics").await.text());
+    until("the edge has heard of the bucket", SOON, async || {
+        partner.get(PRICES).await;
+        let metrics = edge.ops("/metrics").await;
+        (exchanges(metrics.text()) >= before + 2).then_some(())
+    })
+    .await;
+}
+
+/// Exchanges that were answered.
+fn exchanges(metrics: &str) -> u64 {
+    let line = "rampart_rate_exchanges_total{outcome=\"ok\"} ";
+    let counts = metrics.lines().filter_map(|text| text.strip_prefix(line));
+    counts.map(|count| count.parse::<u64>().unwrap()).sum()
+}
+
+/// The address of a listener that answers everybody with something else.
+fn nonsense() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let mut open = Vec::new();
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            // Who has gone away needs nothing.
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+            open.push(stream);
+        }
+    });
+    format!("redis://:canary-word@{address}")
+}
+
+#[tokio::test]
+async fn a_server_that_is_full_wrong_or_closed_to_us_is_named_and_costs_nothing() {
+    let full =
+        SharedServer::start(&["--maxmemory", "100kb", "--maxmemory-policy", "noeviction"]).await;
+    let closed = SharedServer::start(&["--requirepass", "another-word"]).await;
+    for (url, problem, outcome) in [
+        (nonsense(), "the server gives no usable answer", "wrong"),
+        (full.url(), "the server's memory is full", "full"),
+        (
+            closed.url().replace("//", "//:canary-word@"),
+            "the server refuses the user, the password or the script",
+            "refused",
+        ),
+    ] {
+        let edge = sharing(&url, "1/h burst 10").await;
+        is_shared(&edge, Some(problem)).await;
+        let partner = edge.limited_partner("served").await;
+        assert_eq!(passing(&partner).await, 10, "{problem}");
+        let metrics = edge.ops("/metrics").await.text().to_owned();
+        let line = format!("rampart_rate_exchanges_total{{outcome=\"{outcome}\"}} ");
+        let counted = metrics.lines().find_map(|text| text.strip_prefix(&line)).unwrap();
+        assert_ne!(counted, "0", "{problem}");
+        let logged = [edge.process.out(), edge.process.err()].concat().join("\n");
+        assert!(logged.contains(problem), "{logged}");
+        assert!(!logged.contains("canary-word"), "{logged}");
+    }
+}
+
+#[tokio::test]
+async fn a_url_that_is_none_stops_the_start_and_is_not_shown() {
+    let mut setup = Setup::over(&cluster::database().await).under_roles().await;
+    setup.set("ratelimit.redis_url", "http://:canary-word@127.0.0.1");
+    let process = setup.spawn();
+    assert_eq!(process.ended().await.code(), Some(2));
+    let said = [process.out(), process.err()].concat().join("\n");
+    assert!(said.contains("ratelimit.redis_url is not a URL such as redis://"), "{said}");
+    assert!(!said.contains("canary-word"), "{said}");
+}
+
+#[tokio::test]
+async fn rates_are_shared_over_tls() {
+    let probe = Edge::start().await;
+    let place = |name: &str| probe.setup().folder().join(name).display().to_string();
+    let (cert, key) = (place("cert.pem"), place("key.pem"));
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port().to_string();
+    drop(free);
+    let files = ["--tls-cert-file", &cert, "--tls-key-file", &key, "--tls-ca-cert-file", &cert];
+    let tls = ["--tls-port", &port, "--tls-auth-clients", "no"];
+    let _server = SharedServer::start(&[&tls[..], &files].concat()).await;
+    let edge = Edge::with(|setup| {
+        let trust = format!("SSL_CERT_FILE={cert}");
+        setup.under(&["/usr/bin/env", &trust]);
+        setup.set("ratelimit.redis_url", format!("rediss://127.0.0.1:{port}"));
+    })
+    .await;
+    is_shared(&edge, None).await;
+}
+
+#[tokio::test]
+async fn the_script_takes_raises_and_bounds() {
+    let server = SharedServer::start(&[]).await;
+    let mut link = redis::Client::open(server.url()).unwrap().get_connection().unwrap();
+    let mut take = |key: &str, [taken, least, most]: [u64; 3]| {
+        let mut command = redis::cmd("EVAL");
+        command.arg(SCRIPT).arg(2).arg(key).arg("other").arg(taken).arg(least).arg(most);
+        let answer: [u64; 2] = command.arg(0).arg(0).arg(0).query(&mut link).unwrap();
+        assert_eq!(answer[1], 0, "another bucket is full");
+        answer[0]
+    };
+    let second = 1_000_000;
+    // What time takes away meanwhile.
+    let about = |answer: u64, wanted: u64| {
+        assert!(answer <= wanted && answer + second > wanted, "{answer} is not {wanted}");
+    };
+    assert_eq!(take("a", [0, 0, 60 * second]), 0);
+    assert_eq!(take("a", [10 * second, 0, 60 * second]), 10 * second);
+    about(take("a", [5 * second, 0, 60 * second]), 15 * second);
+    about(take("a", [0, 20 * second, 60 * second]), 20 * second);
+    about(take("a", [0, 0, 60 * second]), 20 * second);
+    assert_eq!(take("a", [0, 0, 2 * second]), 2 * second, "a smaller quota");
+    about(take("a", [second, 0, 2 * second]), 3 * second);
+    let kept = |key: &str| redis::cmd("PTTL").arg(key).to_owned();
+    let mut link = redis::Client::open(server.url()).unwrap().get_connection().unwrap();
+    let left: i64 = kept("a").query(&mut link).unwrap();
+    assert!((1..=3_000).contains(&left), "{left}: a full bucket is not kept");
+    assert_eq!(kept("other").query::<i64>(&mut link).unwrap(), -2, "nothing was taken");
+}
