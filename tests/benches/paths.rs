@@ -12,6 +12,7 @@ mod own_policies;
 mod passwords;
 mod quotes;
 mod reader;
+mod shared_rates;
 
 use std::time::Duration;
 
@@ -42,7 +43,8 @@ const ROWS_TIME: Duration = Duration::from_secs(17 * 60);
 pub(crate) fn run(arguments: &Arguments, clock: &Clock) -> Vec<Measured> {
     let mut run =
         Run { arguments, clock, began_ns: clock.monotonic_ns(), wanted: 0, rows: Vec::new() };
-    let on_one_core = [&catalogue::ROWS[..], &quotes::ROWS, &connections::ROWS].concat();
+    let on_one_core =
+        [&catalogue::ROWS[..], &quotes::ROWS, &connections::ROWS, &shared_rates::ROWS].concat();
     let on_all_cores =
         [&orders::ROWS[..], &confirms::ROWS, &passwords::ROWS, &hostile::ROWS, &callbacks::ROWS]
             .concat();
@@ -60,6 +62,7 @@ pub(crate) fn run(arguments: &Arguments, clock: &Clock) -> Vec<Measured> {
         catalogue::compare(&mut run, &side);
         quotes::compare(&mut run, &side);
         connections::compare(&mut run, &side);
+        shared_rates::compare(&mut run, &side);
     }
     if run.wants(&ruled) {
         let ruled = Database::open(&environment, RULED);

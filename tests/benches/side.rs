@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use rampart_tests::caller::{Caller, Protocol};
-use rampart_tests::edge::Edge;
+use rampart_tests::edge::{Edge, Setup};
 use serde_json::Value;
 
 use crate::environment::{Database, Environment};
@@ -44,7 +44,18 @@ impl<'a> Side<'a> {
         database: &'a Database,
         cores: Cores,
     ) -> Self {
+        Self::start_with(environment, database, cores, |_| ())
+    }
+
+    /// The same with settings that the path changes.
+    pub(crate) fn start_with(
+        environment: &'a Environment,
+        database: &'a Database,
+        cores: Cores,
+        change: impl FnOnce(&mut Setup),
+    ) -> Self {
         let mut setup = database.setup();
+        change(&mut setup);
         setup.set("edge.threads", if cores == Cores::First { "1" } else { "2" });
         let (edge, token) = environment.runtime.block_on(async {
             let edge = Edge::of(setup).await;
