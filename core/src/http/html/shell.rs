@@ -42,6 +42,10 @@ impl Shell<'_> {
         };
         let whole = format!("{title} · {}", self.name);
         let scripts = Some(PageScripts::Own(PAGE_SCRIPT));
-        render_document((status, Language::English, &whole), &layout, ("", scripts, None))
+        let mut reply =
+            render_document((status, Language::English, &whole), &layout, ("", scripts, None));
+        // Without it browsers hide the origin of forms, which tells them from those of other pages.
+        reply.set("referrer-policy", "same-origin");
+        reply
     }
 }

@@ -8,7 +8,9 @@ async fn an_operator_signs_in_with_a_token_and_out() {
     let token = token_of(&context, "ada", &["viewer"]).await;
     let browser = Browser::new(&context);
     browser.get("/console/orders").await.assert(401, "Please sign in");
-    let form = browser.get("/console").await.assert(200, "Operator token").csrf_token();
+    let page = browser.get("/console").await.assert(200, "Operator token");
+    assert_eq!(page.header("referrer-policy"), "same-origin", "its forms name their origin");
+    let form = page.csrf_token();
     let send = async |token: &str, csrf_token: &str| {
         let members = [("token", token), ("csrfToken", csrf_token)];
         browser.post("/console/sign-in", &members).await
