@@ -28,8 +28,8 @@ async fn orders(context: &TestContext) -> i64 {
     sqlx::query_scalar("select count(*) from buy_order").fetch_one(context.db()).await.unwrap()
 }
 
-/// Quotes with these inputs, and confirms.
-async fn buy(partner: &Partner, link: &str, inputs: &[(&str, &str)]) -> Answer {
+/// The members of the form that confirms a quote with these inputs.
+async fn quoted(partner: &Partner, link: &str, inputs: &[(&str, &str)]) -> Vec<(String, String)> {
     let quoted = post(partner, link, &[inputs, &[("action", "quote")]].concat()).await;
     quoted.assert_status(200);
     let (quote, shopper) = (hidden(&quoted, "quote"), hidden(&quoted, "shopper"));
@@ -39,7 +39,19 @@ async fn buy(partner: &Partner, link: &str, inputs: &[(&str, &str)]) -> Answer {
         ("shopper", shopper.as_str()),
         ("consent", "yes"),
     ];
-    post(partner, link, &[&members, inputs].concat()).await
+    let members = members.iter().chain(inputs);
+    members.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
+
+async fn confirm(partner: &Partner, link: &str, form: &[(String, String)]) -> Answer {
+    let members: Vec<_> = form.iter().map(|(name, value)| (&**name, &**value)).collect();
+    post(partner, link, &members).await
+}
+
+/// Quotes with these inputs, and confirms.
+async fn buy(partner: &Partner, link: &str, inputs: &[(&str, &str)]) -> Answer {
+    let form = quoted(partner, link, inputs).await;
+    confirm(partner, link, &form).await
 }
 
 #[tokio::test]
@@ -168,7 +180,10 @@ async fn a_checkout_becomes_one_order() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
     let made = made(&acme, json!({"quoteCurrencyAmount": 100, "walletAddress": ADDRESS})).await;
-    let tries = (0..8).map(|_| buy(&acme, link(&made), &[("amount", "100")]));
+    // All are quoted before one confirms: afterwards the checkout has ended.
+    let quotes = (0..8).map(|_| quoted(&acme, link(&made), &[("amount", "100")]));
+    let forms = futures::future::join_all(quotes).await;
+    let tries = forms.iter().map(|form| confirm(&acme, link(&made), form));
     let answers = futures::future::join_all(tries).await;
     let bought = answers.iter().filter(|answer| answer.status() == StatusCode::SEE_OTHER);
     assert_eq!(bought.count(), 1);
