@@ -1,5 +1,6 @@
 //! A browser without a window: Chromium, driven by WebDriver (JSON over HTTP, W3C).
 
+use std::cell::RefCell;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
@@ -36,6 +37,18 @@ pub struct Browser {
     http: reqwest::Client,
     session: String,
     _profile: Arc<Folder>,
+}
+
+/// Text of a page, which a failure prints.
+#[derive(Default)]
+struct LastText(RefCell<String>);
+
+impl Drop for LastText {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("the page shows {}", self.0.borrow());
+        }
+    }
 }
 
 impl Browser {
@@ -91,16 +104,25 @@ impl Browser {
 
     /// Waits until the page shows a text.
     pub async fn shows(&self, text: &str) {
+        let last = LastText::default();
         until(&format!("the page shows {text:?}"), SOON, async || {
             let shown = self.run("return document.body ? document.body.innerText : ''").await;
-            shown.as_str().unwrap().contains(text).then_some(())
+            let shows = shown.as_str().unwrap().contains(text);
+            last.0.replace(shown.to_string());
+            shows.then_some(())
         })
         .await;
     }
 
     /// Runs a function body on the page; returns its result.
     pub async fn run(&self, script: &str) -> Value {
-        self.call(Method::POST, "/execute/sync", &json!({"script": script, "args": []})).await
+        self.run_with(script, json!([])).await
+    }
+
+    /// The same with arguments: an array.
+    pub async fn run_with(&self, script: &str, arguments: Value) -> Value {
+        let body = json!({"script": script, "args": arguments});
+        self.call(Method::POST, "/execute/sync", &body).await
     }
 
     /// Clicks on what a CSS selector finds first.
@@ -115,6 +137,12 @@ impl Browser {
         self.call(Method::POST, &format!("/element/{element}/clear"), &json!({})).await;
         let path = format!("/element/{element}/value");
         self.call(Method::POST, &path, &json!({ "text": text })).await;
+    }
+
+    /// Sends a command of the DevTools protocol, for what WebDriver has no word for.
+    pub async fn command(&self, name: &str, parameters: Value) -> Value {
+        let body = json!({"cmd": name, "params": parameters});
+        self.call(Method::POST, "/goog/cdp/execute", &body).await
     }
 
     /// The browser's warnings and errors since the last call, violations of a content security

@@ -48,6 +48,7 @@ pub mod process;
 pub mod receiver;
 pub mod remote_connector;
 pub mod rounds;
+pub mod screens;
 pub mod shared_server;
 pub mod staff;
 pub mod test_context;

@@ -1,8 +1,11 @@
 //! The operators' console in a browser: signed in by a token, it works, loads nothing from elsewhere
 //! and breaks no policy of its own, on a telephone and on a desk.
 
+mod work;
+
 use http::Method;
 use rampart_tests::browser::Browser;
+use rampart_tests::caller::Caller;
 use rampart_tests::edge::Edge;
 use serde_json::{Value, json};
 
@@ -25,6 +28,13 @@ const PAGES: [&str; 13] = [
     "/audit",
 ];
 
+/// The token of a new operator who may do everything.
+async fn owner(edge: &Edge, name: &str) -> String {
+    let new = json!({"name": name, "roles": ["owner"]});
+    let made = edge.admin(Method::POST, "/admin/v1/operators", new).await;
+    made.assert_status(201).json()["token"].as_str().unwrap().to_owned()
+}
+
 async fn sign_in(browser: &Browser, edge: &Edge, token: &str) {
     browser.open(&format!("http://{}/console", edge.admin)).await;
     browser.enter("input[name=token]", token).await;
@@ -32,23 +42,20 @@ async fn sign_in(browser: &Browser, edge: &Edge, token: &str) {
     browser.shows("Overview").await;
 }
 
-/// An order that waits for its payment.
-async fn open_order(edge: &Edge) -> String {
-    let partner = edge.partner("shop").await.authenticated().await;
-    let quote = quote(&partner).await["quote"].take();
+/// An order of 100 EUR that waits for its payment.
+async fn open_order(partner: &Caller) -> u64 {
+    let quote = quote(partner).await["quote"].take();
     let body =
         json!({"quote": quote, "walletAddress": WALLET, "returnUrl": "https://shop.example"});
-    order_of(&partner.post("/api/v1/buy/confirm", body).await).to_string()
+    order_of(&partner.post("/api/v1/buy/confirm", body).await)
 }
 
 #[tokio::test]
 async fn an_operator_works_with_the_console_in_a_browser() {
     let edge = Edge::start().await;
-    let order = open_order(&edge).await;
-    let new = json!({"name": "ada", "roles": ["owner"]});
-    let made = edge.admin(Method::POST, "/admin/v1/operators", new).await.assert_status(201).json();
+    let order = open_order(&edge.partner("shop").await.authenticated().await).await;
     let browser = Browser::start().await;
-    sign_in(&browser, &edge, made["token"].as_str().unwrap()).await;
+    sign_in(&browser, &edge, &owner(&edge, "ada").await).await;
     let own = format!("http://{}/console", edge.admin);
     for page in PAGES {
         browser.open(&format!("{own}{page}")).await;
@@ -64,7 +71,7 @@ async fn an_operator_works_with_the_console_in_a_browser() {
     browser.click("a[href$='/cancel']").await;
     browser.shows("100").await;
     browser.enter("textarea[name=reason]", "the buyer asked for it").await;
-    browser.click("main button").await;
+    browser.click("main form button").await;
     browser.shows("Done: Cancel.").await;
     browser.shows("the buyer asked for it").await;
     let seen = edge.admin(Method::GET, &format!("/admin/v1/orders/{order}"), Value::Null).await;

@@ -38,6 +38,7 @@ mod purchase;
 mod race;
 mod readme;
 mod scenarios;
+mod screens;
 mod shared_rates;
 mod slow_readers;
 mod tls;

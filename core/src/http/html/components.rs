@@ -240,7 +240,13 @@ const ADDRESS_END_CHARS: usize = 8;
 pub(crate) fn address(address: &str) -> Markup {
     html! {
         (short_address(address)) " "
-        button.small type="button" hidden data-copy=(address) data-done="✓" aria-label="Copy" { "⧉" }
+        button.small type="button" hidden data-copy=(address) data-done="✓" aria-label="Copy" {
+            // Drawn, because some fonts lack the sign.
+            svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true" {
+                path fill="none" stroke="currentColor" stroke-width="1.5"
+                    d="M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3";
+            }
+        }
     }
 }
 

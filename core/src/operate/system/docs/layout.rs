@@ -9,7 +9,8 @@ use ring::digest;
 
 /// The style sheet; its digest is part of the content security policy.
 pub(super) const STYLE: &str = "\
-:root{color-scheme:light dark;font:1rem/1.55 system-ui,sans-serif;--link:light-dark(#0b57d0,#a8c7fa)}\
+:root{color-scheme:light dark;font:1rem/1.55 system-ui,sans-serif;--link:light-dark(#0b57d0,#a8c7fa);\
+background:light-dark(#fff,#111317);color:light-dark(#1a1c20,#eceef2)}\
 body{margin:0;display:grid;grid-template-columns:18rem minmax(0,52rem);gap:2.5rem;padding:0 1.25rem}\
 nav{position:sticky;top:0;box-sizing:border-box;height:100vh;overflow:auto;font-size:.875rem;padding:1rem 0}\
 nav ul{list-style:none;padding:0;margin:.25rem 0 1rem}\

@@ -1,0 +1,55 @@
+//! Every page for people, on a telephone in the light and on a desk in the dark: axe finds nothing,
+//! nothing is too wide or too heavy, and it looks as its picture does.
+
+mod console;
+mod docs;
+mod shoppers;
+
+use rampart_tests::browser::Browser;
+use rampart_tests::edge::{Edge, Setup};
+use rampart_tests::screens::{Part, look};
+
+/// A browser that looks at one page after the other, and what it has found.
+struct Visitor {
+    browser: Browser,
+    findings: Vec<String>,
+}
+
+impl Visitor {
+    async fn start() -> Self {
+        Self { browser: Browser::start().await, findings: Vec::new() }
+    }
+
+    /// Looks at the page that is shown.
+    async fn look(&mut self, name: &str) {
+        self.findings.extend(look(&self.browser, name, Part::Top).await);
+    }
+
+    /// Opens a page and looks at it.
+    async fn visit(&mut self, name: &str, url: &str) {
+        self.browser.open(url).await;
+        self.look(name).await;
+    }
+
+    fn end(self) {
+        assert!(self.findings.is_empty(), "{}", self.findings.join("\n"));
+    }
+}
+
+/// An edge that shows the gallery.
+async fn edge() -> Edge {
+    Edge::with(|setup: &mut Setup| {
+        setup.set("pages.gallery", "true");
+    })
+    .await
+}
+
+#[tokio::test]
+async fn components_look_as_they_should() {
+    let edge = edge().await;
+    let mut visitor = Visitor::start().await;
+    visitor.browser.open(&edge.url("/_design")).await;
+    let found = look(&visitor.browser, "design", Part::Whole).await;
+    visitor.findings.extend(found);
+    visitor.end();
+}

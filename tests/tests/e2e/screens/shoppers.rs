@@ -1,0 +1,86 @@
+//! Pages for shoppers.
+
+use http::Method;
+use rampart_tests::caller::Caller;
+use rampart_tests::user::registration;
+use serde_json::{Value, json};
+
+use super::{Visitor, edge};
+use crate::buyer::{RETURN_URL, WALLET, confirm, quote};
+
+/// The checkout, from the shop's terms to the order.
+async fn checkout(visitor: &mut Visitor, partner: &Caller) {
+    let body = json!({
+        "baseCurrency": "BTC", "quoteCurrency": "EUR", "paymentMethod": "creditCard",
+        "quoteCurrencyAmount": 100, "returnUrl": RETURN_URL,
+    });
+    let made = partner.post("/api/v2/buy/checkout", body).await.assert_status(200).json();
+    visitor.visit("checkout", made["checkoutUrl"].as_str().unwrap()).await;
+    visitor.browser.enter("input[name=wallet]", "not an address").await;
+    visitor.browser.click("button[value=quote]").await;
+    visitor.look("checkout-refused").await;
+    visitor.browser.enter("input[name=wallet]", WALLET).await;
+    visitor.browser.click("button[value=quote]").await;
+    visitor.browser.shows("Check and confirm").await;
+    visitor.look("checkout-confirm").await;
+    visitor.browser.click("input[name=consent]").await;
+    visitor.browser.click("button[value=confirm]").await;
+    visitor.browser.shows("Choose how this test payment ends.").await;
+    visitor.look("pay").await;
+    visitor.visit("checkout-ended", made["checkoutUrl"].as_str().unwrap()).await;
+}
+
+/// The payment page of an order that has gone its way.
+async fn pay(visitor: &mut Visitor, partner: &Caller, events: &[&str], name: &str) {
+    let sealed = quote(partner).await["quote"].as_str().unwrap().to_owned();
+    let confirmed = confirm(partner, &sealed).send().await.assert_status(200).json();
+    for event in events {
+        let path = format!("/api/v2/sandbox/orders/{}/{event}", confirmed["orderId"]);
+        partner.post(&path, Value::Null).await.assert_status(200);
+    }
+    visitor.visit(name, confirmed["paymentUrl"].as_str().unwrap()).await;
+}
+
+/// The pages that a user's account opens.
+async fn account(visitor: &mut Visitor, partner: &Caller) {
+    let user = registration("ada");
+    partner.post("/api/v2/user", user.clone()).await.assert_status(200);
+    let known = async |path: &str| {
+        let request = partner.request(Method::GET, path);
+        let identifier = user["identifier"].as_str().unwrap();
+        request.header("user-identifier", identifier).send().await.assert_status(200).json()
+    };
+    let urls = known("/api/v1/system/info").await["privateUrls"].take();
+    for (name, locales) in urls.as_object().unwrap() {
+        let login = known("/api/v1/user/login-token").await;
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let url = format!(
+            "{}?token={}&uuid={}",
+            text(&locales["nl-nl"]),
+            text(&login["token"]),
+            text(&login["uuid"])
+        );
+        visitor.visit(&format!("account-{name}"), &url).await;
+    }
+    let body = json!({"identifier": "z".repeat(40), "returnUrl": RETURN_URL});
+    let made = partner.post("/api/v1/user/register-identifier", body).await;
+    let url = made.assert_status(200).json()["redirectUrl"]["nl-nl"].take();
+    visitor.visit("register", url.as_str().unwrap()).await;
+    let body = json!({"returnUrl": RETURN_URL, "identifier": "y".repeat(40), "locale": "nl-NL"});
+    let made = partner.post("/api/v2/sell/onboarding", body).await.assert_status(200).json();
+    visitor.visit("onboarding", made["onboardingUrl"].as_str().unwrap()).await;
+}
+
+#[tokio::test]
+async fn shoppers_pages_look_as_they_should() {
+    let edge = edge().await;
+    let partner = edge.partner("browsed").await.authenticated().await;
+    let mut visitor = Visitor::start().await;
+    checkout(&mut visitor, &partner).await;
+    pay(&mut visitor, &partner, &["payment-received"], "pay-on-its-way").await;
+    let done = ["payment-received", "coins-sent", "confirmed-on-chain"];
+    pay(&mut visitor, &partner, &done, "pay-completed").await;
+    pay(&mut visitor, &partner, &["cancel"], "pay-cancelled").await;
+    account(&mut visitor, &partner).await;
+    visitor.end();
+}
