@@ -268,6 +268,8 @@ pub const OPERATOR_ENDPOINTS: &[Route] = &[
     route::<admin::approvals::decide::RefuseApproval>(),
     // The service itself
     route::<admin::overview::ReadOverview>(),
+    route::<admin::configuration::ReadConfiguration>(),
+    route::<admin::configuration::ApplyConfiguration>(),
     route::<admin::audit::ListAudit>(),
     route::<admin::audit::verification::VerifyAudit>(),
     route::<admin::openapi::ReadOpenApi>(),

@@ -64,6 +64,8 @@ const RETRY: Duration = Duration::from_secs(1);
 const RUN_MAX: Duration = Duration::from_secs(5 * 60);
 /// Interval of looking whether a piece of the books is to be checked.
 const LEDGER_CHECK: Duration = Duration::from_secs(10);
+/// Interval of comparing the configuration with what was applied last.
+const DRIFT: Duration = Duration::from_secs(60);
 /// Interval of measuring what waits in the database.
 const BACKLOGS: Duration = Duration::from_secs(10);
 
@@ -97,6 +99,7 @@ impl Core {
             }),
             every("backlogs", BACKLOGS).run(|| self.measure_backlogs()),
             every("money metrics", BACKLOGS).run(|| self.measure_money()),
+            every("configuration drift", DRIFT).run(|| self.measure_drift()),
             every("ledger check", LEDGER_CHECK).run(|| self.check_books()),
             self.read_prices(stop.clone()),
             every("deposit addresses", DEPOSIT_ADDRESSES).run(|| self.fill_deposit_pools()),

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::commands::apply::{Apply, Export};
 use crate::commands::approval::Approval;
 use crate::commands::archive::Archive;
 use crate::commands::audit::Audit;
@@ -33,6 +34,7 @@ use crate::commands::savings_plan::SavingsPlan;
 use crate::commands::screening::Screening;
 use crate::commands::secret::Secret;
 use crate::commands::shell::{Completions, Man};
+use crate::commands::top::Top;
 use crate::commands::user::User;
 use crate::commands::verification_key::VerificationKey;
 use crate::config::Config;
@@ -64,6 +66,9 @@ pub(crate) enum Command {
     /// Look for what would stop an edge here.
     Doctor(Doctor),
     Mock(Mock),
+    Top(Top),
+    Apply(Apply),
+    Export(Export),
     #[command(subcommand)]
     Config(ConfigCommand),
     #[command(subcommand)]
@@ -142,6 +147,9 @@ impl Command {
             Self::Demo(command) => command.run(),
             Self::Doctor(command) => command.run(),
             Self::Mock(command) => command.run(),
+            Self::Top(command) => command.run(),
+            Self::Apply(command) => command.run(),
+            Self::Export(command) => command.run(),
             Self::Config(command) => command.run(),
             Self::Partner(command) => command.run(),
             Self::Key(command) => command.run(),

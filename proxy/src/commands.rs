@@ -1,6 +1,7 @@
 //! Commands that operate a running edge through its admin listener. Each prints the answer as
 //! JSON, so that a script can read it.
 
+pub(crate) mod apply;
 pub(crate) mod approval;
 pub(crate) mod archive;
 pub(crate) mod audit;
@@ -35,6 +36,7 @@ pub(crate) mod screening;
 pub(crate) mod secret;
 pub(crate) mod shell;
 mod table;
+pub(crate) mod top;
 pub(crate) mod user;
 pub(crate) mod verification_key;
 

@@ -46,6 +46,7 @@ const DOMAINS: &[Domain] = &[
     ),
     domain("approvals", "Approvals", "Calls that need a second person."),
     domain("overview", "Overview", "The state of the service at a glance."),
+    domain("configuration", "Configuration", "What operators decide, as one document."),
     domain("audit", "Audit", "Changes that operators made."),
     domain("openapi", "The service", "The API itself."),
 ];

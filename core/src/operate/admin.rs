@@ -8,6 +8,7 @@ pub mod accounts;
 pub mod approvals;
 pub mod audit;
 pub(super) mod browser;
+pub mod configuration;
 pub mod connectors;
 pub mod dca;
 pub mod deliveries;

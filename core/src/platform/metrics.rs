@@ -126,6 +126,8 @@ families! {
     commands_open: IntGaugeVec "rampart_commands_open" ["kind"];
     /// Age of the oldest of them.
     command_age: IntGaugeVec "rampart_command_age_seconds" ["kind"];
+    /// Members of the configuration that differ from what was applied last.
+    configuration_drift: IntGaugeVec "rampart_configuration_drift" [];
     /// Payments that wait for an operator: unmatched or suspense, counted to 10000.
     payments_waiting: IntGaugeVec "rampart_payments_waiting" ["state"];
     /// Age of the oldest of them.

@@ -16,7 +16,7 @@ mod upload;
 pub(crate) use self::error::LifecycleError;
 pub(crate) use self::store::VersionSummary;
 pub(crate) use self::switch::{
-    activate, end_rollout, remove, roll_back, start_canary, start_shadow,
+    activate, activate_in, end_rollout, remove, roll_back, start_canary, start_shadow,
 };
 pub(crate) use self::target::{REASON_CHARS_MAX, Target};
 pub(crate) use self::upload::{StageRequest, VersionSettings, configure, push, stage};

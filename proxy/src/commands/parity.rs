@@ -108,6 +108,8 @@ const COMMANDS: &[(&str, &str)] = &[
     ("POST approvals/{id}/grant", "approval grant 1"),
     ("POST approvals/{id}/refuse", "approval refuse 1"),
     ("GET overview", "overview"),
+    ("GET configuration", "export"),
+    ("PUT configuration", "apply --file partners --dry-run"),
     ("GET audit", "audit list"),
     ("GET audit/verification", "audit verify"),
 ];

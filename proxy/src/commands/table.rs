@@ -59,7 +59,7 @@ fn table(rows: &Value, columns: &[(&str, &str)]) -> String {
 }
 
 /// A value in a cell, without what would move the cursor.
-fn cell(value: &Value) -> String {
+pub(super) fn cell(value: &Value) -> String {
     let text = match value {
         Value::Null => "-".to_owned(),
         Value::String(text) => text.clone(),

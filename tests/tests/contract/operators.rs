@@ -2,6 +2,7 @@
 
 mod approvals;
 mod audit_chain;
+mod configuration;
 mod keys;
 mod logins;
 mod reviews;

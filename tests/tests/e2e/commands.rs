@@ -135,3 +135,49 @@ async fn shells_and_man_know_the_commands() {
     let page = fs::read_to_string(folder.join("rampart-order-list.1")).unwrap();
     assert!(page.contains("List orders that meet every criterion"), "{page}");
 }
+
+#[tokio::test]
+async fn the_configuration_is_kept_in_files() {
+    let edge = Edge::start().await;
+    edge.partner("shop").await;
+    let file = edge.setup().folder().join("shop.toml");
+    let path = file.display().to_string();
+    fs::write(&file, "[partners.shop]\nname = \"Shop\"\nfeeCapPercentage = 30\n").unwrap();
+    let refused = refusal(&edge, &format!("apply -f {path}")).await;
+    assert!(refused.contains(&format!("{path}:3: ")), "{refused}");
+    let exported = run(&edge, &["export"]).await;
+    fs::write(
+        &file,
+        text(&exported).replace("defaultFeePercentage = 0", "defaultFeePercentage = 1"),
+    )
+    .unwrap();
+    let shown = run(&edge, &["apply", "--dry-run", "-f", &path]).await;
+    let change = "partners.shop  defaultFeePercentage: 0 -> 1";
+    assert_eq!(text(&shown), format!("{change}\n1 change, not applied: a dry run\n"));
+    let applied = run(&edge, &["apply", "-f", &path]).await;
+    assert_eq!(text(&applied), format!("{change}\n1 change, applied\n"));
+    let again = run(&edge, &["apply", "--json", "-f", &path]).await;
+    assert_eq!(printed(&again), json!({"isApplied": true, "changes": []}));
+    assert_eq!(command(&edge, "partner show shop").await["defaultFeePercentage"], 1);
+}
+
+#[tokio::test]
+async fn an_edge_is_watched_by_command() {
+    let edge = Edge::start().await;
+    let partner = edge.partner("shop").await;
+    let metrics = format!("http://{}/metrics", edge.ops);
+    let arguments = ["top", "--interval", "1", "--count", "1", "--metrics", &metrics];
+    let ask = async {
+        for _ in 0..50 {
+            quote(&partner).await;
+        }
+    };
+    let (shown, ()) = futures::join!(run(&edge, &arguments), ask);
+    let shown = text(&shown);
+    for line in ["requests", "latency", "pools", "queues", "PARTNER", "ROUTE"] {
+        assert!(shown.contains(line), "no {line} in {shown}");
+    }
+    assert!(!shown.contains('\u{1b}'), "a file gets no control characters: {shown}");
+    let nobody = refusal(&edge, "top --count 1 --metrics http://127.0.0.1:1/metrics").await;
+    assert!(nobody.contains("does not answer"), "{nobody}");
+}

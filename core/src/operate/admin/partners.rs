@@ -24,6 +24,21 @@ const NAME_CHARS_MAX: usize = 255;
 pub(super) const SLUG: Member =
     required("slug", Kind::Sized(1, SLUG_CHARS_MAX), "The partner's slug.");
 
+/// Checks the names of a new partner.
+///
+/// # Errors
+/// 422 for one that is too long, empty or of other characters.
+pub(super) fn check_names(slug: &str, name: &str) -> Result<()> {
+    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if slug.is_empty() || slug.len() > SLUG_CHARS_MAX || !slug.chars().all(allowed) {
+        return Err(Denial::unprocessable("slug: 1 to 63 of a-z, 0-9 and -").into());
+    }
+    if name.is_empty() || name.chars().count() > NAME_CHARS_MAX {
+        return Err(Denial::unprocessable("name: 1 to 255 characters").into());
+    }
+    Ok(())
+}
+
 /// Checks the number of allowed networks.
 ///
 /// # Errors

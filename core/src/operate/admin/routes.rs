@@ -52,20 +52,8 @@ impl Endpoint for ReadRoutes {
     }
 
     async fn call(core: &Core, _: Operator, (): ()) -> Result<Json<Routes>> {
-        let rows = sqlx::query!(
-            "select partner, payment_method, asset, direction, connector from route \
-             order by position"
-        )
-        .fetch_all(&core.db)
-        .await?;
-        let routes = rows.into_iter().map(|row| {
-            let direction = Direction::from_name(&row.direction)
-                .ok_or_else(|| Error::broken("read the direction of a route"))?;
-            let (partner, method) = (row.partner, row.payment_method);
-            let (asset, connector) = (row.asset, row.connector);
-            Ok(RouteEntry { partner, method, asset, direction, connector })
-        });
-        Ok(Json(Routes { routes: routes.collect::<Result<_>>()? }))
+        let mut conn = core.db.acquire().await?;
+        Ok(Json(Routes::stored(&mut conn).await?))
     }
 }
 
@@ -96,15 +84,7 @@ impl Endpoint for PutRoutes {
 
     fn read(input: &Input, _: &Operator) -> Result<Routes> {
         let routes: Routes = strict::body(input)?;
-        if routes.routes.len() > ROUTES_MAX {
-            return Err(Denial::unprocessable(format!("routes: at most {ROUTES_MAX}")).into());
-        }
-        for route in &routes.routes {
-            if route.method.is_some() == route.asset.is_some() {
-                let reason = "routes: each has a method or an asset, and not both";
-                return Err(Denial::unprocessable(reason).into());
-            }
-        }
+        routes.check()?;
         Ok(routes)
     }
 
@@ -118,16 +98,9 @@ impl Endpoint for PutRoutes {
     }
 
     async fn call(core: &Core, operator: Operator, mut put: Routes) -> Result<Json<Routes>> {
-        let catalogue = Arc::clone(&core.snapshots.current().catalogue);
-        for route in &mut put.routes {
-            match (&route.method, &route.asset) {
-                (Some(method), _) => check_method(&catalogue, method)?,
-                (None, Some(asset)) => route.asset = Some(asset_code(&catalogue, asset)?),
-                (None, None) => {}
-            }
-        }
+        put.resolve(core)?;
         let mut tx = core.db.begin().await?;
-        replace(&mut tx, &put.routes).await?;
+        put.write(&mut tx).await?;
         let detail = json!(put);
         let actor = operator.actor();
         let entry = Entry { actor, action: "routes.replace", target: "routes", detail };
@@ -136,50 +109,106 @@ impl Endpoint for PutRoutes {
     }
 }
 
-/// Writes the routes in place of all others. Commands that nobody has leased follow them.
-///
-/// # Errors
-/// 422 when a partner or a connector does not exist.
-async fn replace(conn: &mut Connection, routes: &[RouteEntry]) -> Result<()> {
-    // Of two replacements at once, the later one stays.
-    sqlx::query!("lock table route in share row exclusive mode").execute(&mut *conn).await?;
-    sqlx::query!("delete from route").execute(&mut *conn).await?;
-    sqlx::query!(
-        r#"
-        insert into route (position, partner, payment_method, asset, direction, connector)
-        select position, partner, method, asset, direction, connector
-        from rows from (jsonb_to_recordset($1::jsonb) as (
-            partner text, method text, asset text, direction text, connector text)
-        ) with ordinality as r (partner, method, asset, direction, connector, position)
-        "#,
-        sqlx::types::Json(routes) as sqlx::types::Json<&[RouteEntry]>,
-    )
-    .execute(&mut *conn)
-    .await
-    .map_err(|error| match error.as_database_error().and_then(|e| e.constraint()) {
-        Some("route_partner_fkey") => Denial::unprocessable("no such partner").into(),
-        Some("route_connector_fkey") => Denial::unprocessable("no such connector").into(),
-        _ => Error::from(error),
-    })?;
-    sqlx::query!(
-        "update command set connector = routed_connector(client_id, direction, payment_method, asset) \
-         where state = 'open' and attempt = 0 and direction is not null",
-    )
-    .execute(conn)
-    .await?;
-    Ok(())
-}
-
 /// All routes.
-#[derive(Debug, Deserialize, JsonSchema, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Routes {
     /// In their order, at most 10000.
     routes: Vec<RouteEntry>,
 }
 
+impl Routes {
+    /// All of them, in their order.
+    ///
+    /// # Errors
+    /// The database's.
+    pub(super) async fn stored(conn: &mut Connection) -> Result<Self> {
+        let rows = sqlx::query!(
+            "select partner, payment_method, asset, direction, connector from route \
+             order by position"
+        )
+        .fetch_all(conn)
+        .await?;
+        let routes = rows.into_iter().map(|row| {
+            let direction = Direction::from_name(&row.direction)
+                .ok_or_else(|| Error::broken("read the direction of a route"))?;
+            let (partner, method) = (row.partner, row.payment_method);
+            let (asset, connector) = (row.asset, row.connector);
+            Ok(RouteEntry { partner, method, asset, direction, connector })
+        });
+        Ok(Self { routes: routes.collect::<Result<_>>()? })
+    }
+
+    /// Checks what one look at the members shows.
+    ///
+    /// # Errors
+    /// 422 when there are too many, or one names not exactly a method or an asset.
+    pub(super) fn check(&self) -> Result<()> {
+        if self.routes.len() > ROUTES_MAX {
+            return Err(Denial::unprocessable(format!("routes: at most {ROUTES_MAX}")).into());
+        }
+        for route in &self.routes {
+            if route.method.is_some() == route.asset.is_some() {
+                let reason = "routes: each has a method or an asset, and not both";
+                return Err(Denial::unprocessable(reason).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Spells assets as they are stored.
+    ///
+    /// # Errors
+    /// 422 for a method or an asset that the catalogue lacks.
+    pub(super) fn resolve(&mut self, core: &Core) -> Result<()> {
+        let catalogue = Arc::clone(&core.snapshots.current().catalogue);
+        for route in &mut self.routes {
+            match (&route.method, &route.asset) {
+                (Some(method), _) => check_method(&catalogue, method)?,
+                (None, Some(asset)) => route.asset = Some(asset_code(&catalogue, asset)?),
+                (None, None) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the routes in place of all others. Commands that nobody has leased follow them.
+    ///
+    /// # Errors
+    /// 422 when a partner or a connector does not exist.
+    pub(super) async fn write(&self, conn: &mut Connection) -> Result<()> {
+        // Of two replacements at once, the later one stays.
+        sqlx::query!("lock table route in share row exclusive mode").execute(&mut *conn).await?;
+        sqlx::query!("delete from route").execute(&mut *conn).await?;
+        sqlx::query!(
+            r#"
+            insert into route (position, partner, payment_method, asset, direction, connector)
+            select position, partner, method, asset, direction, connector
+            from rows from (jsonb_to_recordset($1::jsonb) as (
+                partner text, method text, asset text, direction text, connector text)
+            ) with ordinality as r (partner, method, asset, direction, connector, position)
+            "#,
+            sqlx::types::Json(&*self.routes) as sqlx::types::Json<&[RouteEntry]>,
+        )
+        .execute(&mut *conn)
+        .await
+        .map_err(|error| match error.as_database_error().and_then(|e| e.constraint()) {
+            Some("route_partner_fkey") => Denial::unprocessable("no such partner").into(),
+            Some("route_connector_fkey") => Denial::unprocessable("no such connector").into(),
+            _ => Error::from(error),
+        })?;
+        sqlx::query!(
+            "update command set connector = routed_connector(client_id, direction, payment_method, asset) \
+             where state = 'open' and attempt = 0 and direction is not null",
+        )
+        .execute(conn)
+        .await?;
+        Ok(())
+    }
+}
+
 /// A route.
-#[derive(Debug, Deserialize, JsonSchema, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 #[schemars(rename = "Route")]
 #[serde(deny_unknown_fields)]
 pub struct RouteEntry {

@@ -23,18 +23,29 @@ pub(crate) async fn activate(
     version: i64,
 ) -> Result<VersionSummary, LifecycleError> {
     let mut tx = core.db.begin().await?;
-    revision::client_changed(&mut tx, target.client).await?;
+    let found = activate_in(core, &mut tx, target, version).await?;
+    tx.commit().await?;
+    core.refresh().await?;
+    Ok(found)
+}
+
+/// The same in a transaction of the caller, who serves it.
+pub(crate) async fn activate_in(
+    core: &Core,
+    conn: &mut Connection,
+    target: Target<'_>,
+    version: i64,
+) -> Result<VersionSummary, LifecycleError> {
+    revision::client_changed(conn, target.client).await?;
     let change = ChangeStatement {
         version: Some(version),
         percentage: Some(100),
         ..about(target, "policy.activate")
     };
-    signed_change::check(core, &mut tx, target, change).await?;
-    let found = find(core, &mut tx, target, version).await?;
-    make_active(&mut tx, target, version).await?;
-    record_change(core, &mut tx, target, "policy.activate", json!({ "version": version })).await?;
-    tx.commit().await?;
-    core.refresh().await?;
+    signed_change::check(core, conn, target, change).await?;
+    let found = find(core, conn, target, version).await?;
+    make_active(conn, target, version).await?;
+    record_change(core, conn, target, "policy.activate", json!({ "version": version })).await?;
     Ok(found.summary)
 }
 

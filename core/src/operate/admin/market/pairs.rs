@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use http::{Method, StatusCode};
+use rust_decimal::Decimal;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -17,6 +18,7 @@ use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
 use crate::platform::audit::Entry;
+use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
 use crate::trading::catalogue::PairStatus;
 use rampart_types::{JsonDecimal, PairCode};
@@ -85,11 +87,56 @@ impl Endpoint for UpdatePair {
         Ok(Update { change, pair: pair(input)?, detail: input.document.clone() })
     }
 
-    /// The table checks the bounds.
     async fn call(core: &Core, operator: Operator, update: Update) -> Result<Json<Pair>> {
         let Update { pair, change, detail } = update;
         let mut tx = core.db.begin().await?;
-        let row = sqlx::query!(
+        let changed = change.write(&mut tx, pair).await?;
+        let actor = operator.actor();
+        let entry = Entry { actor, action: "pair.change", target: &changed.pair, detail };
+        publish(core, tx, entry).await?;
+        Ok(Json(changed))
+    }
+}
+
+/// A change of one pair.
+#[derive(Debug)]
+pub struct Update {
+    pair: PairCode,
+    change: ChangePair,
+    /// The body, for the audit.
+    detail: Value,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(rename = "PairUpdate")]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub(in crate::operate::admin) struct ChangePair {
+    buy: ChangeSide,
+    sell: ChangeSide,
+    spread_percentage: Option<JsonDecimal>,
+    /// In the pair's fiat currency.
+    network_fee: Option<JsonDecimal>,
+    quote_lifetime_seconds: Option<i32>,
+    /// Age at which a price is too old to quote. Without it a price set by hand has no end, and is
+    /// quoted to test clients alone.
+    price_max_age_seconds: Option<i32>,
+    /// Quotes sealed before are void; it can only be raised, and a time to come counts as now.
+    quotes_valid_from: Option<DateTime<Utc>>,
+}
+
+impl ChangePair {
+    /// Writes the members that are there; returns the pair's terms. The table checks the bounds.
+    ///
+    /// # Errors
+    /// 404 without the pair, 422 for a value out of its bounds.
+    pub(in crate::operate::admin) async fn write(
+        &self,
+        conn: &mut Connection,
+        pair: PairCode,
+    ) -> Result<Pair> {
+        let amount = |given: &Option<JsonDecimal>| given.as_ref().map(|amount| amount.0);
+        let mut changed: Pair = sqlx::query_as!(
+            PairRow,
             r#"
             update currency_pair set
                 buy_status = coalesce($2, buy_status), buy_min = coalesce($3, buy_min),
@@ -106,66 +153,27 @@ impl Endpoint for UpdatePair {
                 quotes_valid_from
             "#,
             pair.to_string(),
-            change.buy.status,
-            change.buy.min.map(|min| min.0),
-            change.buy.max.map(|max| max.0),
-            change.sell.status,
-            change.sell.min.map(|min| min.0),
-            change.sell.max.map(|max| max.0),
-            change.spread_percentage.map(|spread| spread.0),
-            change.network_fee.map(|fee| fee.0),
-            change.quote_lifetime_seconds,
-            change.price_max_age_seconds,
+            self.buy.status,
+            amount(&self.buy.min),
+            amount(&self.buy.max),
+            self.sell.status,
+            amount(&self.sell.min),
+            amount(&self.sell.max),
+            amount(&self.spread_percentage),
+            amount(&self.network_fee),
+            self.quote_lifetime_seconds,
+            self.price_max_age_seconds,
         )
-        .fetch_optional(&mut *tx)
+        .fetch_optional(&mut *conn)
         .await
         .map_err(outside_bounds)?
-        .ok_or_else(|| Denial::not_found("pair"))?;
-        let quotes_valid_from = match change.quotes_valid_from {
-            Some(from) => Some(void_quotes(&mut tx, pair, from).await?),
-            None => row.quotes_valid_from,
-        };
-        let actor = operator.actor();
-        let entry = Entry { actor, action: "pair.change", target: &row.pair, detail };
-        publish(core, tx, entry).await?;
-        let side = |status, min, max| Side { status, min: JsonDecimal(min), max: JsonDecimal(max) };
-        Ok(Json(Pair {
-            pair: row.pair,
-            buy: side(row.buy_status, row.buy_min, row.buy_max),
-            sell: side(row.sell_status, row.sell_min, row.sell_max),
-            spread_percentage: JsonDecimal(row.spread_percentage),
-            network_fee: JsonDecimal(row.network_fee),
-            quote_lifetime_seconds: row.quote_lifetime_seconds,
-            price_max_age_seconds: row.price_max_age_seconds,
-            quotes_valid_from,
-        }))
+        .ok_or_else(|| Denial::not_found("pair"))?
+        .into();
+        if let Some(from) = self.quotes_valid_from {
+            changed.quotes_valid_from = Some(void_quotes(conn, pair, from).await?);
+        }
+        Ok(changed)
     }
-}
-
-/// A change of one pair.
-#[derive(Debug)]
-pub struct Update {
-    pair: PairCode,
-    change: ChangePair,
-    /// The body, for the audit.
-    detail: Value,
-}
-
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[schemars(rename = "PairUpdate")]
-#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
-struct ChangePair {
-    buy: ChangeSide,
-    sell: ChangeSide,
-    spread_percentage: Option<JsonDecimal>,
-    /// In the pair's fiat currency.
-    network_fee: Option<JsonDecimal>,
-    quote_lifetime_seconds: Option<i32>,
-    /// Age at which a price is too old to quote. Without it a price set by hand has no end, and is
-    /// quoted to test clients alone.
-    price_max_age_seconds: Option<i32>,
-    /// Quotes sealed before are void; it can only be raised, and a time to come counts as now.
-    quotes_valid_from: Option<DateTime<Utc>>,
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -196,6 +204,57 @@ pub struct Pair {
     price_max_age_seconds: Option<i32>,
     /// Quotes sealed before are void; null: none are.
     quotes_valid_from: Option<DateTime<Utc>>,
+}
+
+/// A pair as stored.
+struct PairRow {
+    pair: String,
+    buy_status: String,
+    buy_min: Decimal,
+    buy_max: Decimal,
+    sell_status: String,
+    sell_min: Decimal,
+    sell_max: Decimal,
+    spread_percentage: Decimal,
+    network_fee: Decimal,
+    quote_lifetime_seconds: Option<i32>,
+    price_max_age_seconds: Option<i32>,
+    quotes_valid_from: Option<DateTime<Utc>>,
+}
+
+impl From<PairRow> for Pair {
+    fn from(row: PairRow) -> Self {
+        let side = |status, min, max| Side { status, min: JsonDecimal(min), max: JsonDecimal(max) };
+        Self {
+            pair: row.pair,
+            buy: side(row.buy_status, row.buy_min, row.buy_max),
+            sell: side(row.sell_status, row.sell_min, row.sell_max),
+            spread_percentage: JsonDecimal(row.spread_percentage),
+            network_fee: JsonDecimal(row.network_fee),
+            quote_lifetime_seconds: row.quote_lifetime_seconds,
+            price_max_age_seconds: row.price_max_age_seconds,
+            quotes_valid_from: row.quotes_valid_from,
+        }
+    }
+}
+
+impl Pair {
+    /// All pairs, by their code.
+    ///
+    /// # Errors
+    /// The database's.
+    pub(in crate::operate::admin) async fn all(conn: &mut Connection) -> Result<Vec<Self>> {
+        let rows = sqlx::query_as!(
+            PairRow,
+            "select pair, buy_status, buy_min, buy_max, sell_status, sell_min, sell_max, \
+                 spread_percentage, network_fee, quote_lifetime_seconds, price_max_age_seconds, \
+                 quotes_valid_from \
+             from currency_pair order by pair",
+        )
+        .fetch_all(conn)
+        .await?;
+        Ok(rows.into_iter().map(Self::from).collect())
+    }
 }
 
 /// The terms of one side of a pair.

@@ -1,6 +1,7 @@
 //! `PATCH /admin/v1/payment-methods/{code}`
 
 use http::{Method, StatusCode};
+use rust_decimal::Decimal;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -14,6 +15,7 @@ use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
 use crate::platform::audit::Entry;
+use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
 use rampart_types::JsonDecimal;
 
@@ -46,56 +48,17 @@ impl Endpoint for UpdatePaymentMethod {
 
     fn read(input: &Input, _: &Operator) -> Result<Update> {
         let change: ChangeMethod = strict::body(input)?;
-        let label_chars = change.label.as_ref().map_or(1, |label| label.trim().chars().count());
-        if !(1..=LABEL_CHARS_MAX).contains(&label_chars) {
-            return Err(Denial::unprocessable("label: 1 to 255 characters").into());
-        }
+        change.check()?;
         Ok(Update { code: input.param("code").to_owned(), change, detail: input.document.clone() })
     }
 
     async fn call(core: &Core, operator: Operator, update: Update) -> Result<Json<PaymentMethod>> {
         let Update { code, change, detail } = update;
         let mut tx = core.db.begin().await?;
-        let row = sqlx::query!(
-            r#"
-            update payment_method set
-                enabled = coalesce($2, enabled), label = coalesce($3, label),
-                amount_limit = coalesce($4, amount_limit), fee_fixed = coalesce($5, fee_fixed),
-                fee_percentage = coalesce($6, fee_percentage),
-                expiration_period_seconds = coalesce($7, expiration_period_seconds),
-                uses_estimated_quote = coalesce($8, uses_estimated_quote)
-            where code = $1
-            returning code, enabled, label, amount_limit, fee_fixed, fee_percentage,
-                expiration_period_seconds, uses_estimated_quote
-            "#,
-            code,
-            change.enabled,
-            change.label,
-            change.limit.map(|limit| limit.0),
-            change.fees.fixed.map(|fee| fee.0),
-            change.fees.percentage.map(|fee| fee.0),
-            change.expiration_period,
-            change.uses_estimated_quote,
-        )
-        .fetch_optional(&mut *tx)
-        .await
-        .map_err(outside_bounds)?
-        .ok_or_else(|| Denial::not_found("payment method"))?;
-        let actor = operator.actor();
-        let entry = Entry { actor, action: "payment-method.change", target: &row.code, detail };
-        publish(core, tx, entry).await?;
-        Ok(Json(PaymentMethod {
-            code: row.code,
-            enabled: row.enabled,
-            label: row.label,
-            limit: JsonDecimal(row.amount_limit),
-            fees: Fees {
-                fixed: JsonDecimal(row.fee_fixed),
-                percentage: JsonDecimal(row.fee_percentage),
-            },
-            expiration_period: row.expiration_period_seconds,
-            uses_estimated_quote: row.uses_estimated_quote,
-        }))
+        let changed = change.write(&mut tx, &code).await?;
+        let (actor, action) = (operator.actor(), "payment-method.change");
+        publish(core, tx, Entry { actor, action, target: &code, detail }).await?;
+        Ok(Json(changed))
     }
 }
 
@@ -111,7 +74,7 @@ pub struct Update {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[schemars(rename = "PaymentMethodUpdate")]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
-struct ChangeMethod {
+pub(in crate::operate::admin) struct ChangeMethod {
     enabled: Option<bool>,
     /// 1 to 255 characters.
     label: Option<String>,
@@ -121,6 +84,59 @@ struct ChangeMethod {
     /// Seconds that a user has for the payment.
     expiration_period: Option<i32>,
     uses_estimated_quote: Option<bool>,
+}
+
+impl ChangeMethod {
+    /// Checks what one look at the members shows.
+    ///
+    /// # Errors
+    /// 422 for a label that is too long or empty.
+    pub(in crate::operate::admin) fn check(&self) -> Result<()> {
+        let chars = self.label.as_ref().map_or(1, |label| label.trim().chars().count());
+        if (1..=LABEL_CHARS_MAX).contains(&chars) {
+            return Ok(());
+        }
+        Err(Denial::unprocessable("label: 1 to 255 characters").into())
+    }
+
+    /// Writes the members that are there; returns the method's terms. The table checks the bounds.
+    ///
+    /// # Errors
+    /// 404 without the method, 422 for a value out of its bounds.
+    pub(in crate::operate::admin) async fn write(
+        &self,
+        conn: &mut Connection,
+        code: &str,
+    ) -> Result<PaymentMethod> {
+        let amount = |given: &Option<JsonDecimal>| given.as_ref().map(|amount| amount.0);
+        let changed = sqlx::query_as!(
+            MethodRow,
+            r#"
+            update payment_method set
+                enabled = coalesce($2, enabled), label = coalesce($3, label),
+                amount_limit = coalesce($4, amount_limit), fee_fixed = coalesce($5, fee_fixed),
+                fee_percentage = coalesce($6, fee_percentage),
+                expiration_period_seconds = coalesce($7, expiration_period_seconds),
+                uses_estimated_quote = coalesce($8, uses_estimated_quote)
+            where code = $1
+            returning code, enabled, label, amount_limit, fee_fixed, fee_percentage,
+                expiration_period_seconds, uses_estimated_quote
+            "#,
+            code,
+            self.enabled,
+            self.label,
+            amount(&self.limit),
+            amount(&self.fees.fixed),
+            amount(&self.fees.percentage),
+            self.expiration_period,
+            self.uses_estimated_quote,
+        )
+        .fetch_optional(conn)
+        .await
+        .map_err(outside_bounds)?
+        .ok_or_else(|| Denial::not_found("payment method"))?;
+        Ok(changed.into())
+    }
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -144,6 +160,51 @@ pub struct PaymentMethod {
     /// Seconds that a user has for the payment.
     expiration_period: i32,
     uses_estimated_quote: bool,
+}
+
+/// A payment method as stored.
+struct MethodRow {
+    code: String,
+    enabled: bool,
+    label: String,
+    amount_limit: Decimal,
+    fee_fixed: Decimal,
+    fee_percentage: Decimal,
+    expiration_period_seconds: i32,
+    uses_estimated_quote: bool,
+}
+
+impl From<MethodRow> for PaymentMethod {
+    fn from(row: MethodRow) -> Self {
+        let (fixed, percentage) = (JsonDecimal(row.fee_fixed), JsonDecimal(row.fee_percentage));
+        Self {
+            code: row.code,
+            enabled: row.enabled,
+            label: row.label,
+            limit: JsonDecimal(row.amount_limit),
+            fees: Fees { fixed, percentage },
+            expiration_period: row.expiration_period_seconds,
+            uses_estimated_quote: row.uses_estimated_quote,
+        }
+    }
+}
+
+impl PaymentMethod {
+    /// All methods, by their code.
+    ///
+    /// # Errors
+    /// The database's.
+    pub(in crate::operate::admin) async fn all(conn: &mut Connection) -> Result<Vec<Self>> {
+        let rows = sqlx::query_as!(
+            MethodRow,
+            "select code, enabled, label, amount_limit, fee_fixed, fee_percentage, \
+                 expiration_period_seconds, uses_estimated_quote \
+             from payment_method order by code",
+        )
+        .fetch_all(conn)
+        .await?;
+        Ok(rows.into_iter().map(Self::from).collect())
+    }
 }
 
 #[derive(Debug, JsonSchema, Serialize)]

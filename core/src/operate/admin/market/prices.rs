@@ -20,6 +20,7 @@ use crate::http::request::Input;
 use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::platform::audit::Entry;
+use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
 use crate::trading::catalogue;
 use rampart_types::{JsonDecimal, PairCode};
@@ -57,13 +58,7 @@ impl Endpoint for SetPrice {
 
     fn read(input: &Input, _: &Operator) -> Result<Update> {
         let new: NewPrice = strict::body(input)?;
-        if new.price.0 <= Decimal::ZERO {
-            return Err(Denial::unprocessable("price: above zero").into());
-        }
-        if new.max_age_seconds.is_some_and(|age| !(1..=MAX_AGE_SECONDS).contains(&age)) {
-            let bounds = format!("maxAgeSeconds: 1 to {MAX_AGE_SECONDS}");
-            return Err(Denial::unprocessable(bounds).into());
-        }
+        new.check()?;
         Ok(Update { pair: pair(input)?, new, detail: input.document.clone() })
     }
 
@@ -80,39 +75,10 @@ impl Endpoint for SetPrice {
         let Update { pair, new, detail } = update;
         let code = pair.to_string();
         let mut tx = core.db.begin().await?;
-        // Edges that read sources change prices under the same lock.
-        let held = sqlx::query!(
-            "select quotes_valid_from from currency_pair where pair = $1 for no key update",
-            code,
-        );
-        let held = held.fetch_optional(&mut *tx).await?.ok_or_else(|| Denial::not_found("pair"))?;
-        let set = sqlx::query!(
-            "insert into price (pair, price, fixed, observed_at, max_age_seconds) \
-             values ($1, $2, true, rampart_now(), $3) \
-             on conflict (pair) do update \
-             set price = excluded.price, fixed = true, observed_at = excluded.observed_at, \
-                 max_age_seconds = excluded.max_age_seconds, deviating = null, \
-                 deviating_since = null \
-             returning observed_at",
-            code,
-            new.price.0,
-            new.max_age_seconds,
-        )
-        .fetch_one(&mut *tx)
-        .await?;
-        let quotes_valid_from = match new.quotes_valid_from {
-            Some(from) => Some(void_quotes(&mut tx, pair, from).await?),
-            None => held.quotes_valid_from,
-        };
+        let set = new.write(&mut tx, pair).await?;
         let entry = Entry { actor: operator.actor(), action: "price.set", target: &code, detail };
         publish(core, tx, entry).await?;
-        Ok(Json(Price {
-            pair,
-            price: new.price,
-            observed_at: set.observed_at,
-            max_age_seconds: new.max_age_seconds,
-            quotes_valid_from,
-        }))
+        Ok(Json(set))
     }
 }
 
@@ -127,13 +93,74 @@ pub struct Update {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct NewPrice {
+pub(in crate::operate::admin) struct NewPrice {
     /// The mid price, above zero.
-    price: JsonDecimal,
+    pub(in crate::operate::admin) price: JsonDecimal,
     /// Age at which it is too old to quote, 1 to 31536000.
-    max_age_seconds: Option<i32>,
+    pub(in crate::operate::admin) max_age_seconds: Option<i32>,
     /// Quotes sealed before are void; it can only be raised, and a time to come counts as now.
     quotes_valid_from: Option<DateTime<Utc>>,
+}
+
+impl NewPrice {
+    /// Checks what one look at the members shows.
+    ///
+    /// # Errors
+    /// 422 with the first member that is not valid.
+    pub(in crate::operate::admin) fn check(&self) -> Result<()> {
+        if self.price.0 <= Decimal::ZERO {
+            return Err(Denial::unprocessable("price: above zero").into());
+        }
+        if self.max_age_seconds.is_some_and(|age| !(1..=MAX_AGE_SECONDS).contains(&age)) {
+            let bounds = format!("maxAgeSeconds: 1 to {MAX_AGE_SECONDS}");
+            return Err(Denial::unprocessable(bounds).into());
+        }
+        Ok(())
+    }
+
+    /// Sets the price of the pair.
+    ///
+    /// # Errors
+    /// 404 without the pair.
+    pub(in crate::operate::admin) async fn write(
+        &self,
+        conn: &mut Connection,
+        pair: PairCode,
+    ) -> Result<Price> {
+        let code = pair.to_string();
+        // Edges that read sources change prices under the same lock.
+        let held = sqlx::query!(
+            "select quotes_valid_from from currency_pair where pair = $1 for no key update",
+            code,
+        );
+        let held =
+            held.fetch_optional(&mut *conn).await?.ok_or_else(|| Denial::not_found("pair"))?;
+        let set = sqlx::query!(
+            "insert into price (pair, price, fixed, observed_at, max_age_seconds) \
+             values ($1, $2, true, rampart_now(), $3) \
+             on conflict (pair) do update \
+             set price = excluded.price, fixed = true, observed_at = excluded.observed_at, \
+                 max_age_seconds = excluded.max_age_seconds, deviating = null, \
+                 deviating_since = null \
+             returning observed_at",
+            code,
+            self.price.0,
+            self.max_age_seconds,
+        )
+        .fetch_one(&mut *conn)
+        .await?;
+        let quotes_valid_from = match self.quotes_valid_from {
+            Some(from) => Some(void_quotes(conn, pair, from).await?),
+            None => held.quotes_valid_from,
+        };
+        Ok(Price {
+            pair,
+            price: self.price,
+            observed_at: set.observed_at,
+            max_age_seconds: self.max_age_seconds,
+            quotes_valid_from,
+        })
+    }
 }
 
 /// The price of a pair.

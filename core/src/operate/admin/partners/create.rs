@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{NAME_CHARS_MAX, SLUG_CHARS_MAX, check_networks};
+use super::{check_names, check_networks};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
@@ -53,14 +53,7 @@ impl Endpoint for CreatePartner {
 
     fn read(input: &Input, _: &Operator) -> Result<NewPartner> {
         let new: NewPartner = strict::body(input)?;
-        let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-        let slug = &new.slug;
-        if slug.is_empty() || slug.len() > SLUG_CHARS_MAX || !slug.chars().all(allowed) {
-            return Err(Denial::unprocessable("slug: 1 to 63 of a-z, 0-9 and -").into());
-        }
-        if new.name.is_empty() || new.name.chars().count() > NAME_CHARS_MAX {
-            return Err(Denial::unprocessable("name: 1 to 255 characters").into());
-        }
+        check_names(&new.slug, &new.name)?;
         check_networks(&new.allowed_addresses)?;
         Ok(new)
     }

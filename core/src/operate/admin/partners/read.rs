@@ -2,9 +2,11 @@
 
 use chrono::{DateTime, Utc};
 use http::{Method, StatusCode};
+use rust_decimal::Decimal;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use uuid::Uuid;
 
 use super::{SLUG, SLUG_CHARS_MAX};
 use crate::Core;
@@ -14,6 +16,7 @@ use crate::endpoint::{Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
+use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
 use crate::tenancy::tenants::api_keys::{self, LiveApiKey};
 use crate::tenancy::tenants::branding::{BrandRow, Branding};
@@ -130,7 +133,8 @@ impl Endpoint for ReadPartner {
     }
 
     async fn call(core: &Core, _: Operator, slug: String) -> Result<Json<Partner>> {
-        Ok(Json(Partner::find(core, &slug).await?))
+        let mut conn = core.db.acquire().await?;
+        Ok(Json(Partner::find(&mut conn, &slug).await?))
     }
 }
 
@@ -190,8 +194,9 @@ impl Partner {
     ///
     /// # Errors
     /// 404 when there is none.
-    pub(super) async fn find(core: &Core, slug: &str) -> Result<Self> {
-        let row = sqlx::query!(
+    pub(in crate::operate::admin) async fn find(conn: &mut Connection, slug: &str) -> Result<Self> {
+        let row = sqlx::query_as!(
+            PartnerRow,
             "select client_id, slug, name, mode, status, username, default_fee_percentage, \
              fee_cap_percentage, wallet_address_required, allowed_countries, rate_limits, \
              policy_signature_required, policy_approval_required, allowed_addresses, \
@@ -201,11 +206,39 @@ impl Partner {
              from client where slug = $1",
             slug,
         )
-        .fetch_optional(&core.db)
+        .fetch_optional(&mut *conn)
         .await?
         .ok_or_else(|| Denial::not_found("partner"))?;
-        let mut conn = core.db.acquire().await?;
-        let api_keys = api_keys::live(&mut conn, row.client_id.into()).await?;
+        let api_keys = api_keys::live(conn, row.client_id.into()).await?;
+        Ok(Self::of(row, api_keys))
+    }
+
+    /// The partners in the order of their slugs, without their API keys, and the house not among
+    /// them.
+    ///
+    /// # Errors
+    /// The database's.
+    pub(in crate::operate::admin) async fn all(
+        conn: &mut Connection,
+        max: i64,
+    ) -> Result<Vec<Self>> {
+        let rows = sqlx::query_as!(
+            PartnerRow,
+            "select client_id, slug, name, mode, status, username, default_fee_percentage, \
+             fee_cap_percentage, wallet_address_required, allowed_countries, rate_limits, \
+             policy_signature_required, policy_approval_required, allowed_addresses, \
+             certificate_subject, contact_email, compliance_gate, guest_orders_allowed, \
+             guest_orders_max, created_at, accent_color, support_url, privacy_url, terms_url, \
+             logo_digest \
+             from client where slug <> 'house' order by slug limit $1",
+            max,
+        )
+        .fetch_all(conn)
+        .await?;
+        Ok(rows.into_iter().map(|row| Self::of(row, Vec::new())).collect())
+    }
+
+    fn of(row: PartnerRow, api_keys: Vec<LiveApiKey>) -> Self {
         let brand = BrandRow {
             accent_color: row.accent_color,
             support_url: row.support_url,
@@ -217,7 +250,7 @@ impl Partner {
             allowed: row.guest_orders_allowed.unwrap_or(row.mode == "test"),
             max_fiat: row.guest_orders_max.map(JsonDecimal),
         };
-        Ok(Self {
+        Self {
             id: row.client_id.into(),
             compliance_gate: row.compliance_gate,
             guest_orders,
@@ -239,6 +272,35 @@ impl Partner {
             policy_approval_required: row.policy_approval_required,
             created_at: row.created_at,
             api_keys,
-        })
+        }
     }
+}
+
+/// A partner as stored.
+struct PartnerRow {
+    client_id: Uuid,
+    slug: String,
+    name: String,
+    mode: String,
+    status: String,
+    username: String,
+    default_fee_percentage: Decimal,
+    fee_cap_percentage: Decimal,
+    wallet_address_required: bool,
+    allowed_countries: Vec<String>,
+    rate_limits: Value,
+    policy_signature_required: bool,
+    policy_approval_required: bool,
+    allowed_addresses: Vec<String>,
+    certificate_subject: Option<String>,
+    contact_email: Option<String>,
+    compliance_gate: Option<String>,
+    guest_orders_allowed: Option<bool>,
+    guest_orders_max: Option<Decimal>,
+    created_at: DateTime<Utc>,
+    accent_color: Option<String>,
+    support_url: Option<String>,
+    privacy_url: Option<String>,
+    terms_url: Option<String>,
+    logo_digest: Option<Vec<u8>>,
 }

@@ -72,11 +72,7 @@ impl Endpoint for UpdatePartner {
         if let Some(logo) = detail.pointer_mut("/branding/logo").filter(|logo| logo.is_string()) {
             *logo = "set".into();
         }
-        let branding = change.branding.as_ref().map(BrandingMembers::check).transpose();
-        let branding = branding.map_err(|(member, reason)| {
-            Denial::unprocessable(format!("branding.{member}: {reason}"))
-        })?;
-        let branding = branding.unwrap_or_default();
+        let branding = change.branding()?;
         Ok(Update { slug: input.param("slug").to_owned(), change, branding, detail })
     }
 
@@ -109,73 +105,18 @@ impl Endpoint for UpdatePartner {
 
     async fn call(core: &Core, operator: Operator, update: Update) -> Result<Json<Partner>> {
         let Update { slug, change, branding, detail } = update;
-        let networks = change.networks();
         let mut tx = core.db.begin().await?;
-        let revision = revision::next_client_revision(&mut tx).await?;
         if change.policy_signature_required == Some(false) {
             waive_signature(core, &mut tx, &slug, change.signed.as_ref()).await?;
         }
-        let changed = sqlx::query_scalar!(
-            r#"
-            update client set
-                status = coalesce($2, status),
-                default_fee_percentage = coalesce($3, default_fee_percentage),
-                fee_cap_percentage = coalesce($4, fee_cap_percentage),
-                wallet_address_required = coalesce($5, wallet_address_required),
-                allowed_countries = coalesce($6, allowed_countries),
-                rate_limits = coalesce($7, rate_limits),
-                revision = $8,
-                policy_signature_required = coalesce($9, policy_signature_required),
-                allowed_addresses = coalesce($10, allowed_addresses),
-                contact_email = case when $11 then $12 else contact_email end,
-                policy_approval_required = coalesce($13, policy_approval_required),
-                certificate_subject = nullif(coalesce($14, certificate_subject), ''),
-                mode = coalesce($15, mode),
-                compliance_gate = coalesce($16, compliance_gate),
-                guest_orders_allowed = coalesce($17, guest_orders_allowed),
-                guest_orders_max = case when $17::boolean is null then guest_orders_max else $18 end,
-                name = coalesce($19, name)
-            where slug = $1
-            returning client_id
-            "#,
-            slug,
-            change.status.map(Status::as_str),
-            change.default_fee_percentage.map(|fee| fee.0),
-            change.fee_cap_percentage.map(|cap| cap.0),
-            change.wallet_address_required,
-            change.allowed_countries.as_deref(),
-            change.rates(),
-            revision,
-            change.policy_signature_required,
-            networks.as_deref(),
-            change.contact_email.is_some(),
-            change.contact_email.as_ref().and_then(Option::as_deref),
-            change.policy_approval_required,
-            change.certificate_subject,
-            change.mode.map(Mode::as_str),
-            change.compliance_gate.map(Gate::as_str),
-            change.guest_orders.as_ref().map(|guests| guests.allowed),
-            change.guest_orders.as_ref().and_then(|guests| guests.max_fiat).map(|max| max.0),
-            change.name,
-        )
-        .fetch_optional(&mut *tx)
-        .await
-        .map_err(|error| match error.as_database_error().and_then(|e| e.constraint()) {
-            Some("client_compliance_mode_check") => {
-                Denial::conflict("complianceGate: none is for test clients").into()
-            }
-            _ => Error::from(error),
-        })?;
-        let Some(client) = changed.map(ClientId::from) else {
-            return Err(Denial::not_found("partner").into());
-        };
-        branding::update(&mut tx, client, &branding).await?;
+        change.write(&mut tx, &slug, &branding).await?;
         let actor = operator.actor();
         let entry = Entry { actor, action: "partner.change", target: &slug, detail };
         audit::record(&mut tx, core, entry).await?;
         tx.commit().await?;
         core.refresh().await?;
-        Ok(Json(Partner::find(core, &slug).await?))
+        let mut conn = core.db.acquire().await?;
+        Ok(Json(Partner::find(&mut conn, &slug).await?))
     }
 }
 
@@ -211,14 +152,14 @@ pub struct Update {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "PartnerUpdate")]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct Change {
+pub(in crate::operate::admin) struct Change {
     /// 1 to 255 characters; shoppers see it.
     name: Option<String>,
     /// Its appearance on pages for shoppers.
     branding: Option<BrandingMembers>,
     status: Option<Status>,
     /// `live` for good, once nothing is missing that its first order needs.
-    mode: Option<Mode>,
+    pub(in crate::operate::admin) mode: Option<Mode>,
     /// When the checks of its users must be done; `none` is for test clients.
     compliance_gate: Option<Gate>,
     /// Orders without a user.
@@ -292,7 +233,11 @@ impl Status {
 }
 
 impl Change {
-    fn check(&self) -> Result<()> {
+    /// Checks what one look at the members shows.
+    ///
+    /// # Errors
+    /// 422 with the first member that is not valid.
+    pub(in crate::operate::admin) fn check(&self) -> Result<()> {
         let chars = self.name.as_ref().map(|name| name.chars().count());
         if chars.is_some_and(|chars| !(1..=NAME_CHARS_MAX).contains(&chars)) {
             return Err(Denial::unprocessable("name: 1 to 255 characters").into());
@@ -325,6 +270,91 @@ impl Change {
             }
             None => Ok(()),
         }
+    }
+
+    /// The change of its branding.
+    ///
+    /// # Errors
+    /// 422 with the first member that is not valid.
+    pub(in crate::operate::admin) fn branding(&self) -> Result<BrandingChange> {
+        let branding = self.branding.as_ref().map(BrandingMembers::check).transpose();
+        let branding = branding.map_err(|(member, reason)| {
+            Denial::unprocessable(format!("branding.{member}: {reason}"))
+        })?;
+        Ok(branding.unwrap_or_default())
+    }
+
+    /// True if it ends the requirement of signatures.
+    pub(in crate::operate::admin) fn waives_signatures(&self) -> bool {
+        self.policy_signature_required == Some(false)
+    }
+
+    /// Writes the members that are there.
+    ///
+    /// # Errors
+    /// 404 without the partner, 409 for a gate that its mode forbids.
+    pub(in crate::operate::admin) async fn write(
+        &self,
+        conn: &mut Connection,
+        slug: &str,
+        branding: &BrandingChange,
+    ) -> Result<()> {
+        let networks = self.networks();
+        let revision = revision::next_client_revision(&mut *conn).await?;
+        let changed = sqlx::query_scalar!(
+            r#"
+            update client set
+                status = coalesce($2, status),
+                default_fee_percentage = coalesce($3, default_fee_percentage),
+                fee_cap_percentage = coalesce($4, fee_cap_percentage),
+                wallet_address_required = coalesce($5, wallet_address_required),
+                allowed_countries = coalesce($6, allowed_countries),
+                rate_limits = coalesce($7, rate_limits),
+                revision = $8,
+                policy_signature_required = coalesce($9, policy_signature_required),
+                allowed_addresses = coalesce($10, allowed_addresses),
+                contact_email = case when $11 then $12 else contact_email end,
+                policy_approval_required = coalesce($13, policy_approval_required),
+                certificate_subject = nullif(coalesce($14, certificate_subject), ''),
+                mode = coalesce($15, mode),
+                compliance_gate = coalesce($16, compliance_gate),
+                guest_orders_allowed = coalesce($17, guest_orders_allowed),
+                guest_orders_max = case when $17::boolean is null then guest_orders_max else $18 end,
+                name = coalesce($19, name)
+            where slug = $1
+            returning client_id
+            "#,
+            slug,
+            self.status.map(Status::as_str),
+            self.default_fee_percentage.map(|fee| fee.0),
+            self.fee_cap_percentage.map(|cap| cap.0),
+            self.wallet_address_required,
+            self.allowed_countries.as_deref(),
+            self.rates(),
+            revision,
+            self.policy_signature_required,
+            networks.as_deref(),
+            self.contact_email.is_some(),
+            self.contact_email.as_ref().and_then(Option::as_deref),
+            self.policy_approval_required,
+            self.certificate_subject,
+            self.mode.map(Mode::as_str),
+            self.compliance_gate.map(Gate::as_str),
+            self.guest_orders.as_ref().map(|guests| guests.allowed),
+            self.guest_orders.as_ref().and_then(|guests| guests.max_fiat).map(|max| max.0),
+            self.name,
+        )
+        .fetch_optional(&mut *conn)
+        .await
+        .map_err(|error| match error.as_database_error().and_then(|e| e.constraint()) {
+            Some("client_compliance_mode_check") => {
+                Denial::conflict("complianceGate: none is for test clients").into()
+            }
+            _ => Error::from(error),
+        })?;
+        let client = changed.ok_or_else(|| Denial::not_found("partner"))?;
+        branding::update(conn, client.into(), branding).await?;
+        Ok(())
     }
 
     /// The networks as stored.

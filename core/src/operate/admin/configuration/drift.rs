@@ -1,0 +1,111 @@
+//! Drift: members that differ from the configuration that was applied last.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::Configuration;
+use super::difference::leaves;
+use super::document::Document;
+use crate::Core;
+use crate::platform::db::Connection;
+use crate::platform::error::Result;
+
+/// Members by subject.
+type Members = BTreeMap<String, Map<String, Value>>;
+
+/// Keeps the values of the members that a document names, which has just been written.
+///
+/// # Errors
+/// The database's.
+pub(super) async fn keep(conn: &mut Connection, document: &Document, actor: &str) -> Result<()> {
+    let mut stored = members(Configuration::stored(conn).await?);
+    stored.retain(|subject, _| document.named.contains_key(subject));
+    for (subject, members) in &mut stored {
+        let named = document.named.get(subject);
+        members.retain(|member, _| named.is_some_and(|named| named.contains(member)));
+    }
+    sqlx::query!(
+        "insert into applied_configuration (members, applied_by, applied_at) \
+         values ($1, $2, now()) \
+         on conflict (only_row) do update set members = excluded.members, \
+             applied_by = excluded.applied_by, applied_at = excluded.applied_at, drift = 0, \
+             counted_at_revision = 0",
+        json!(stored),
+        actor,
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+impl Core {
+    /// Counts the members that have become different since the configuration was applied, if
+    /// anything has changed since they were counted last.
+    ///
+    /// # Errors
+    /// When the database cannot be used; the metric stays as it is.
+    pub async fn measure_drift(&self) -> Result<()> {
+        let mut tx = self.db.begin().await?;
+        let applied = sqlx::query!(
+            r#"
+            select members, drift, counted_at_revision,
+                (select sum(revision)::bigint from change_counter) as "revision!"
+            from applied_configuration
+            "#
+        )
+        .fetch_optional(&mut *tx)
+        .await?;
+        let metric = self.metrics.configuration_drift.with_label_values::<&str>(&[]);
+        let Some(applied) = applied else {
+            metric.set(0);
+            return Ok(());
+        };
+        let mut drift = applied.drift;
+        if applied.counted_at_revision != applied.revision {
+            let wanted: Members = serde_json::from_value(applied.members).unwrap_or_default();
+            drift = count(&wanted, &members(Configuration::stored(&mut tx).await?));
+            sqlx::query!(
+                "update applied_configuration set drift = $1, counted_at_revision = $2 \
+                 where members = $3",
+                drift,
+                applied.revision,
+                json!(wanted),
+            )
+            .execute(&mut *tx)
+            .await?;
+            tx.commit().await?;
+        }
+        metric.set(drift.into());
+        Ok(())
+    }
+}
+
+/// The configuration's members, by subject and path.
+fn members(configuration: Configuration) -> Members {
+    let Configuration { partners, pairs, payment_methods, prices, routes } = configuration;
+    let sections = [
+        ("partners", partners),
+        ("pairs", pairs),
+        ("paymentMethods", payment_methods),
+        ("prices", prices),
+    ];
+    let subjects = sections.into_iter().flat_map(|(section, subjects)| {
+        let at =
+            move |(key, members)| (format!("{section}.{key}"), leaves(&Value::Object(members)));
+        subjects.into_iter().map(at)
+    });
+    let routes = routes.map(|routes| ("routes".to_owned(), leaves(&json!({ "routes": routes }))));
+    subjects.chain(routes).collect()
+}
+
+fn count(wanted: &Members, stored: &Members) -> i32 {
+    let differ = wanted.iter().flat_map(|(subject, members)| {
+        let stored = stored.get(subject);
+        let is_other = move |(member, value): &(&String, &Value)| {
+            stored.and_then(|stored| stored.get(*member)) != Some(*value)
+        };
+        members.iter().filter(is_other)
+    });
+    i32::try_from(differ.count()).unwrap_or(i32::MAX)
+}

@@ -1,0 +1,99 @@
+//! `rampart apply` and `rampart export`: the configuration as files.
+
+mod document;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use http::Method;
+use serde_json::Value;
+
+use self::document::Document;
+use super::Target;
+use super::query::query;
+use super::table::cell;
+use crate::operator::Body;
+use crate::output;
+use crate::startup_error::StartupError;
+
+/// Apply partners, pairs, payment methods, prices, routes and active policies from TOML files: all of
+/// them, or nothing.
+#[derive(Debug, Args)]
+pub(crate) struct Apply {
+    /// TOML files, and folders of them: `[partners.acme]`, `[pairs.BTC-EUR]`,
+    /// `[paymentMethods.creditCard]`, `[prices.BTC-EUR]`, `[[routes]]`.
+    #[arg(short, long = "file", value_name = "FILE", required = true, num_args = 1..)]
+    files: Vec<PathBuf>,
+    /// Show the differences, and change nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// Print the answer as JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    target: Target,
+}
+
+impl Apply {
+    /// Does it.
+    ///
+    /// # Errors
+    /// One sentence for the operator, with file and line where a file is wrong.
+    pub(crate) fn run(self) -> Result<(), StartupError> {
+        let document = Document::read(&self.files)?;
+        let path =
+            format!("configuration{}", query([("dryRun", self.dry_run.then(|| "true".into()))]));
+        let body = Body::Json(document.configuration());
+        let answer = self.target.ask(async |o| o.call(Method::PUT, &path, body).await);
+        let answer = answer.map_err(|error| document.locate(&error))?;
+        if self.json {
+            output::line(format_args!("{answer:#}"));
+            return Ok(());
+        }
+        if let Some(approval) = answer["approval"].as_str() {
+            output::line(format_args!(
+                "nothing is applied yet: another operator must agree (rampart approval grant \
+                 {approval}); then apply it again"
+            ));
+            return Ok(());
+        }
+        show(&answer);
+        Ok(())
+    }
+}
+
+/// Prints the changes, one a line.
+fn show(answer: &Value) {
+    let changes = answer["changes"].as_array().map(Vec::as_slice).unwrap_or_default();
+    for change in changes {
+        let [subject, member, from, to] =
+            ["subject", "member", "from", "to"].map(|name| cell(&change[name]));
+        output::line(format_args!("{subject}  {member}: {from} -> {to}"));
+    }
+    let counted = match changes.len() {
+        0 => "no changes".to_owned(),
+        1 => "1 change".to_owned(),
+        count => format!("{count} changes"),
+    };
+    let outcome = if answer["isApplied"] == true { "applied" } else { "not applied: a dry run" };
+    output::line(format_args!("{counted}, {outcome}"));
+}
+
+/// Print the configuration as TOML: applied as it stands, it changes nothing.
+#[derive(Debug, Args)]
+pub(crate) struct Export {
+    #[command(flatten)]
+    target: Target,
+}
+
+impl Export {
+    /// Does it.
+    ///
+    /// # Errors
+    /// One sentence for the operator.
+    pub(crate) fn run(self) -> Result<(), StartupError> {
+        let configuration = self.target.ask(async |o| o.get("configuration").await)?;
+        output::line(format_args!("{}", document::toml(&configuration).trim_end()));
+        Ok(())
+    }
+}

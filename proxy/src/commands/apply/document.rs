@@ -1,0 +1,307 @@
+//! A configuration in TOML files: read with the line of each member, and written.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::startup_error::StartupError;
+
+/// Largest file, in bytes.
+const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// Sections whose tables are subjects.
+const SECTIONS: [&str; 4] = ["partners", "pairs", "paymentMethods", "prices"];
+/// The section that is a list.
+const ROUTES: &str = "routes";
+
+/// The configuration of some files.
+#[derive(Debug, Default)]
+pub(super) struct Document {
+    sections: Map<String, Value>,
+    /// Where a subject stands, and its members.
+    places: BTreeMap<String, Place>,
+}
+
+#[derive(Debug)]
+struct Place {
+    file: String,
+    line: usize,
+    /// Lines by member.
+    members: BTreeMap<String, usize>,
+}
+
+impl Document {
+    /// Reads the files, and those of folders that end in `.toml`.
+    ///
+    /// # Errors
+    /// One sentence with file and line.
+    pub(super) fn read(paths: &[PathBuf]) -> Result<Self, StartupError> {
+        let mut document = Self::default();
+        for path in paths {
+            for file in files(path)? {
+                let text = text(&file)?;
+                document.add(&file.display().to_string(), &text)?;
+            }
+        }
+        Ok(document)
+    }
+
+    /// The body of the call.
+    pub(super) fn configuration(&self) -> Value {
+        Value::Object(self.sections.clone())
+    }
+
+    fn add(&mut self, file: &str, text: &str) -> Result<(), StartupError> {
+        let source = Source { file, text };
+        let root = DeTable::parse(text).map_err(|error| {
+            source.error(error.span().map_or(0, |span| span.start), error.message())
+        })?;
+        for (section, value) in root.get_ref() {
+            let (name, start) = (section.get_ref().as_ref(), section.span().start);
+            if name == ROUTES {
+                self.note(&source, ROUTES, start, value)?;
+                self.sections.insert(ROUTES.to_owned(), source.json(value)?);
+                continue;
+            }
+            let subjects = value.get_ref().as_table();
+            let (true, Some(subjects)) = (SECTIONS.contains(&name), subjects) else {
+                let reason = format!("'{name}' is none of {}, {ROUTES}", SECTIONS.join(", "));
+                return Err(source.error(start, &reason));
+            };
+            for (key, members) in subjects {
+                let (key, start) = (key.get_ref().as_ref(), key.span().start);
+                if members.get_ref().as_table().is_none() {
+                    return Err(source.error(start, &format!("'{name}.{key}' is no table")));
+                }
+                self.note(&source, &format!("{name}.{key}"), start, members)?;
+                let section = self.sections.entry(name).or_insert_with(|| json!({}));
+                section[key] = source.json(members)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps where a subject stands.
+    fn note(
+        &mut self,
+        source: &Source<'_>,
+        subject: &str,
+        start: usize,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Result<(), StartupError> {
+        if let Some(Place { file, line, .. }) = self.places.get(subject) {
+            let reason = format!("'{subject}' stands in {file}:{line} already");
+            return Err(source.error(start, &reason));
+        }
+        let table = value.get_ref().as_table();
+        let members = table
+            .into_iter()
+            .flatten()
+            .map(|(name, _)| (name.get_ref().as_ref().to_owned(), source.line(name.span().start)));
+        let (file, line) = (source.file.to_owned(), source.line(start));
+        let place = Place { file, line, members: members.collect() };
+        self.places.insert(subject.to_owned(), place);
+        Ok(())
+    }
+
+    /// The refusal of the call, with the line of the subject, or of the member, that it names.
+    pub(super) fn locate(&self, refusal: &StartupError) -> StartupError {
+        let text = refusal.to_string();
+        let named = self.places.iter().find_map(|(subject, place)| {
+            Some((place, text.split_once(&format!("{subject}: "))?.1))
+        });
+        let Some((place, reason)) = named else { return StartupError::from(text) };
+        let mut members = place.members.iter();
+        let member = members.find(|(name, _)| reason.contains(name.as_str()));
+        let line = member.map_or(place.line, |(_, line)| *line);
+        StartupError::from(format!("{}:{line}: {text}", place.file))
+    }
+}
+
+/// A file's text.
+struct Source<'a> {
+    file: &'a str,
+    text: &'a str,
+}
+
+impl Source<'_> {
+    fn line(&self, at: usize) -> usize {
+        self.text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
+    }
+
+    fn error(&self, at: usize, reason: &str) -> StartupError {
+        StartupError::from(format!("{}:{}: {reason}", self.file, self.line(at)))
+    }
+
+    /// A value as JSON. Numbers keep their digits: they are money.
+    fn json(&self, value: &Spanned<DeValue<'_>>) -> Result<Value, StartupError> {
+        let number = |digits: &str| {
+            let digits = digits.replace('_', "");
+            serde_json::from_str(digits.trim_start_matches('+')).map_err(|_| {
+                self.error(value.span().start, &format!("'{digits}' is no decimal number"))
+            })
+        };
+        match value.get_ref() {
+            DeValue::String(text) => Ok(json!(text.as_ref())),
+            DeValue::Integer(integer) if integer.radix() == 10 => number(integer.as_str()),
+            DeValue::Integer(integer) => {
+                Err(self
+                    .error(value.span().start, &format!("'{}' is not decimal", integer.as_str())))
+            }
+            DeValue::Float(float) => number(float.as_str()),
+            DeValue::Boolean(is) => Ok(json!(is)),
+            DeValue::Datetime(_) => Err(self.error(value.span().start, "no member is a time")),
+            DeValue::Array(values) => values.iter().map(|value| self.json(value)).collect(),
+            DeValue::Table(members) => {
+                let members = members.iter().map(|(name, value)| {
+                    Ok((name.get_ref().as_ref().to_owned(), self.json(value)?))
+                });
+                Ok(Value::Object(members.collect::<Result<_, StartupError>>()?))
+            }
+        }
+    }
+}
+
+/// The file, or those of the folder that end in `.toml`, sorted.
+fn files(path: &Path) -> Result<Vec<PathBuf>, StartupError> {
+    if !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let unreadable = format!("'{}' cannot be read", path.display());
+    let entries = fs::read_dir(path).map_err(|error| StartupError::new(&unreadable, &error))?;
+    let mut found = Vec::new();
+    for entry in entries {
+        let file = entry.map_err(|error| StartupError::new(&unreadable, &error))?.path();
+        if file.extension().is_some_and(|extension| extension == "toml") {
+            found.push(file);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn text(file: &Path) -> Result<String, StartupError> {
+    let mut text = String::new();
+    let read = fs::File::open(file)
+        .and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text));
+    let unreadable = format!("'{}' cannot be read", file.display());
+    read.map_err(|error| StartupError::new(&unreadable, &error))?;
+    if u64::try_from(text.len()).is_ok_and(|bytes| bytes > FILE_BYTES_MAX) {
+        let reason = format!("'{}' is larger than {FILE_BYTES_MAX} bytes", file.display());
+        return Err(StartupError::from(reason));
+    }
+    Ok(text)
+}
+
+/// A configuration as TOML. What is null is left out: so it stays as it is.
+pub(super) fn toml(configuration: &Value) -> String {
+    let mut text = String::new();
+    for section in SECTIONS {
+        for (name, members) in configuration[section].as_object().into_iter().flatten() {
+            table(&mut text, &format!("[{section}.{}]", key(name)), members);
+        }
+    }
+    for route in configuration[ROUTES].as_array().into_iter().flatten() {
+        table(&mut text, &format!("[[{ROUTES}]]"), route);
+    }
+    text
+}
+
+fn table(text: &mut String, head: &str, members: &Value) {
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "{head}");
+    for (name, member) in members.as_object().into_iter().flatten() {
+        if !member.is_null() {
+            let _ = writeln!(text, "{} = {}", key(name), inline(member));
+        }
+    }
+    text.push('\n');
+}
+
+/// A key, quoted where it must be.
+fn key(name: &str) -> String {
+    let is_bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if !name.is_empty() && name.chars().all(is_bare) {
+        name.to_owned()
+    } else {
+        json!(name).to_string()
+    }
+}
+
+/// A value in one line. JSON's numbers and strings are TOML's.
+fn inline(value: &Value) -> String {
+    match value {
+        Value::Array(values) => {
+            let values: Vec<_> = values.iter().map(inline).collect();
+            format!("[{}]", values.join(", "))
+        }
+        Value::Object(members) => {
+            let given = members.iter().filter(|(_, member)| !member.is_null());
+            let members: Vec<_> =
+                given.map(|(name, member)| format!("{} = {}", key(name), inline(member))).collect();
+            format!("{{ {} }}", members.join(", "))
+        }
+        value => value.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Document, String> {
+        let mut document = Document::default();
+        document.add("a.toml", text).map_err(|error| error.to_string())?;
+        Ok(document)
+    }
+
+    #[test]
+    fn what_is_written_is_read_again_digit_by_digit() {
+        let text = r#"{"partners": {"acme": {"name": "A \"b\"", "defaultFeePercentage": 1.10,
+            "guestOrders": {"allowed": true}, "allowedCountries": ["NL"], "policies": {}}},
+            "prices": {"BTC-EUR": {"price": 51234.123456789012345678}},
+            "routes": [{"method": "creditCard", "direction": "in", "connector": "cards"}]}"#;
+        let configuration: Value = serde_json::from_str(text).unwrap();
+        assert_eq!(read(&toml(&configuration)).unwrap().configuration(), configuration);
+    }
+
+    #[test]
+    fn errors_name_file_and_line() {
+        for (text, reason) in [
+            ("[partners.acme]\nname = ", "a.toml:2: "),
+            ("\n[shops.acme]", "a.toml:2: 'shops' is none of partners"),
+            ("[partners]\nacme = 1", "a.toml:2: 'partners.acme' is no table"),
+            ("[pairs.BTC-EUR]\nspreadPercentage = nan", "a.toml:2: 'nan' is no decimal number"),
+            ("[pairs.BTC-EUR]\nmin = 0x10", "a.toml:2: "),
+            ("[pairs.BTC-EUR]\nfrom = 2026-01-01", "a.toml:2: no member is a time"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.starts_with(reason), "{text}: {error}");
+        }
+        let mut document = read("[partners.acme]").unwrap();
+        let twice = document.add("b.toml", "\n\n[partners.acme]").unwrap_err().to_string();
+        assert_eq!(twice, "b.toml:3: 'partners.acme' stands in a.toml:1 already");
+    }
+
+    #[test]
+    fn a_refusal_is_located_at_its_member() {
+        let document =
+            read("[partners.acme]\nname = 'A'\nfeeCapPercentage = 30\n[partners.b]\n").unwrap();
+        let located =
+            |text: &str| document.locate(&StartupError::from(text.to_owned())).to_string();
+        let refused = "configuration: partners.acme: feeCapPercentage: 0 to 20 (422)";
+        assert_eq!(located(refused), format!("a.toml:3: {refused}"));
+        assert!(
+            located("configuration: partners.b: slug is taken (409)").starts_with("a.toml:4: ")
+        );
+        assert_eq!(
+            located("the admin listener does not answer"),
+            "the admin listener does not answer"
+        );
+    }
+}

@@ -1,0 +1,97 @@
+//! `rampart top`: a running edge in a terminal, by its metrics: rate, errors, latency, pools, queues,
+//! partners.
+
+#[expect(clippy::float_arithmetic, reason = "Prometheus counts and measures in floats")]
+mod sample;
+#[expect(clippy::float_arithmetic, reason = "Prometheus counts and measures in floats")]
+mod screen;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use rampart_core::platform::clock::Clock;
+use reqwest::Client;
+use tokio::time::{MissedTickBehavior, interval};
+
+use self::sample::Sample;
+use self::screen::screen;
+use crate::config::Config;
+use crate::output;
+use crate::server;
+use crate::startup_error::StartupError;
+
+/// Longest wait for the edge's metrics.
+const ANSWER_MAX: Duration = Duration::from_secs(5);
+/// Moves the cursor home and clears what is below it.
+const CLEAR: &str = "\x1b[H\x1b[J";
+
+/// Watch a running edge: rate, errors, latency, pools, queues, partners. Ctrl-C ends it.
+#[derive(Debug, Args)]
+pub(crate) struct Top {
+    /// Seconds between two looks, 1 to 60.
+    #[arg(long, value_name = "SECONDS", default_value_t = 2,
+        value_parser = clap::value_parser!(u64).range(1..=60))]
+    interval: u64,
+    /// End after so many looks; without it, when it is told to.
+    #[arg(long, value_name = "LOOKS")]
+    count: Option<u64>,
+    /// URL of the metrics; the `ops` listener of the configuration without it.
+    #[arg(long, value_name = "URL")]
+    metrics: Option<String>,
+    /// Settings in TOML, as `rampart serve` takes them.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+impl Top {
+    /// Does it.
+    ///
+    /// # Errors
+    /// One sentence for the operator.
+    pub(crate) fn run(self) -> Result<(), StartupError> {
+        let url = match &self.metrics {
+            Some(url) => url.clone(),
+            None => {
+                let config = Config::load_for_operator(self.config.as_deref());
+                let config = config.map_err(|error| StartupError::from(error.to_string()))?;
+                format!("http://{}/metrics", config.ops.listen)
+            }
+        };
+        let client = Client::builder().timeout(ANSWER_MAX).no_proxy().build();
+        let client =
+            client.map_err(|error| StartupError::new("no HTTP client can be made", &error))?;
+        server::runtime(1)?.block_on(self.watch(&client, &url))
+    }
+
+    async fn watch(&self, client: &Client, url: &str) -> Result<(), StartupError> {
+        let clock = Clock::system();
+        let mut before = read(client, &clock, url).await?;
+        let mut ticks = interval(Duration::from_secs(self.interval));
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        // The first one is at once.
+        ticks.tick().await;
+        // A terminal shows each look in the place of the last one; a file has them one after the other.
+        let is_terminal = std::io::IsTerminal::is_terminal(&std::io::stdout());
+        let mut looks = 0;
+        while self.count.is_none_or(|count| looks < count) {
+            ticks.tick().await;
+            let now = read(client, &clock, url).await?;
+            let text = screen(&before, &now);
+            output::text(&if is_terminal { format!("{CLEAR}{text}") } else { text });
+            (before, looks) = (now, looks + 1);
+        }
+        Ok(())
+    }
+}
+
+async fn read(client: &Client, clock: &Clock, url: &str) -> Result<Sample, StartupError> {
+    let silent = format!("'{url}' does not answer");
+    let answer = client.get(url).send().await;
+    let answer = answer.map_err(|error| StartupError::new(&silent, &error))?;
+    if !answer.status().is_success() {
+        return Err(StartupError::from(format!("'{url}' answers {}", answer.status())));
+    }
+    let text = answer.text().await.map_err(|error| StartupError::new(&silent, &error))?;
+    Ok(Sample::read(&text, clock.monotonic_ns()))
+}

@@ -1,0 +1,211 @@
+//! The configuration as one document: applied whole or not at all, by two persons, and drift from it.
+
+use super::*;
+
+const PATH: &str = "/admin/v1/configuration";
+const DRY_RUN: &str = "/admin/v1/configuration?dryRun=true";
+
+/// Applies as the break-glass owner, who needs nobody.
+async fn apply(context: &TestContext, path: &str, configuration: Value) -> Answer {
+    context.admin(Method::PUT, path, configuration).await
+}
+
+async fn stored(context: &TestContext) -> Value {
+    context.admin(Method::GET, PATH, Value::Null).await.assert_status(200).json()
+}
+
+/// Subjects, members and values that an application changes.
+fn changes(answer: &Answer) -> Vec<(String, String, Value)> {
+    let changes = answer.assert_status(200).json()["changes"].take();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let told = changes.as_array().unwrap().iter();
+    told.map(|one| (text(&one["subject"]), text(&one["member"]), one["to"].clone())).collect()
+}
+
+#[tokio::test]
+async fn what_is_exported_changes_nothing_when_applied() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    let price = json!({"price": 51234.56, "maxAgeSeconds": 3600});
+    context.admin(Method::PUT, "/admin/v1/prices/BTC-EUR", price).await.assert_status(200);
+    let exported = stored(&context).await;
+    assert_eq!(exported["partners"]["acme"]["mode"], "test");
+    assert_eq!(exported["prices"]["BTC-EUR"]["price"].to_string(), "51234.56");
+    assert!(exported["pairs"]["BTC-EUR"]["buy"]["min"].is_number());
+    assert!(exported["paymentMethods"]["creditCard"]["fees"]["fixed"].is_number());
+    assert!(exported["partners"].get("house").is_none());
+    for path in [DRY_RUN, PATH] {
+        assert_eq!(changes(&apply(&context, path, exported.clone()).await), [], "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_dry_run_shows_the_changes_and_an_application_makes_them() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    let wanted = json!({
+        "partners": {
+            "acme": {"defaultFeePercentage": 1.5, "rateLimits": {"quotes": "5/s burst 7"},
+                "contactEmail": "hooks@acme.example"},
+            "new-shop": {"name": "New Shop", "allowedCountries": ["NL"]},
+        },
+        "pairs": {"BTC-EUR": {"buy": {"min": 25}}},
+        "paymentMethods": {"creditCard": {"enabled": false}},
+        "prices": {"BTC-EUR": {"price": 40000}},
+    });
+    let shown = apply(&context, DRY_RUN, wanted.clone()).await;
+    assert_eq!(shown.assert_status(200).json()["isApplied"], false);
+    let told = changes(&shown);
+    for (subject, member, to) in [
+        ("partners.acme", "defaultFeePercentage", json!(1.5)),
+        ("partners.acme", "rateLimits.quotes", json!("5/s burst 7")),
+        ("partners.new-shop", "slug", json!("new-shop")),
+        ("partners.new-shop", "name", json!("New Shop")),
+        ("pairs.BTC-EUR", "buy.min", json!(25)),
+        ("paymentMethods.creditCard", "enabled", json!(false)),
+        ("prices.BTC-EUR", "price", json!(40000)),
+    ] {
+        let change = (subject.to_owned(), member.to_owned(), to);
+        assert!(told.contains(&change), "{change:?} is not in {told:?}");
+    }
+    assert!(stored(&context).await["partners"].get("new-shop").is_none(), "it was a dry run");
+    assert_eq!(changes(&apply(&context, PATH, wanted.clone()).await), told);
+    let now = stored(&context).await;
+    assert_eq!(now["partners"]["new-shop"]["allowedCountries"], json!(["NL"]));
+    assert_eq!(now["partners"]["acme"]["defaultFeePercentage"], json!(1.5));
+    assert_eq!(changes(&apply(&context, PATH, wanted).await), []);
+    let subjects: Vec<_> =
+        audited(&context, "configuration.apply").await.into_iter().map(|row| row.1).collect();
+    for subject in ["partners.acme", "partners.new-shop", "pairs.BTC-EUR", "prices.BTC-EUR"] {
+        assert!(subjects.iter().any(|one| one == subject), "{subject} is not in {subjects:?}");
+    }
+    let audit = context.admin(Method::GET, "/admin/v1/audit", Value::Null).await;
+    assert!(!audit.text().contains("hooks@acme.example"), "the audit names nobody");
+}
+
+#[tokio::test]
+async fn what_is_wrong_is_named_and_nothing_is_applied() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    let before = stored(&context).await;
+    for (wrong, status, reason) in [
+        (json!({"shops": {}}), 422, "unknown field `shops`"),
+        (json!({"partners": {"acme": {"feeCapPercentage": 30}}}), 422, "partners.acme: feeCap"),
+        (json!({"partners": {"acme": {"color": "red"}}}), 422, "partners.acme: unknown field"),
+        (json!({"partners": {"A!": {}}}), 422, "partners.A!: slug"),
+        (json!({"partners": {"house": {"name": "x"}}}), 409, "partners.house: slug is taken"),
+        (
+            json!({"partners": {"acme": {"mode": "live"}}}),
+            409,
+            "partners.acme: a live partner needs",
+        ),
+        (json!({"partners": {"acme": {"policies": {"tax": "x"}}}}), 422, "no kind tax"),
+        (
+            json!({"partners": {"acme": {"policies": {"fee": "00"}}}}),
+            422,
+            "no version has this digest",
+        ),
+        (
+            json!({"pairs": {"XXX-YYY": {"spreadPercentage": 1}}}),
+            422,
+            "pairs.XXX-YYY: no such pair",
+        ),
+        (
+            json!({"pairs": {"BTC-EUR": {"spreadPercentage": -1}}}),
+            422,
+            "pairs.BTC-EUR: out of bounds",
+        ),
+        (
+            json!({"pairs": {"BTC-EUR": {"quotesValidFrom": "2026-01-01T00:00:00Z"}}}),
+            422,
+            "quotesValidFrom is an action",
+        ),
+        (json!({"prices": {"BTC-EUR": {"price": 0}}}), 422, "prices.BTC-EUR: price: above zero"),
+        (json!({"paymentMethods": {"nothing": {}}}), 422, "no such payment method"),
+        (
+            json!({"routes": [{"method": "creditCard", "direction": "in", "connector": "none"}]}),
+            422,
+            "routes: no such connector",
+        ),
+    ] {
+        // The right half comes first, and must not stay.
+        let mut both = wrong.clone();
+        both["partners"]["acme"]["defaultFeePercentage"] = json!(1.25);
+        for path in [DRY_RUN, PATH] {
+            let refused = apply(&context, path, both.clone()).await;
+            refused.assert_status(status);
+            assert!(refused.text().contains(reason), "{wrong}: {}", refused.text());
+        }
+        assert_eq!(stored(&context).await, before, "{wrong}");
+    }
+    let odd = apply(&context, "/admin/v1/configuration?dryRun=maybe", json!({})).await;
+    odd.assert_status(422);
+}
+
+#[tokio::test]
+async fn changes_need_a_second_person_and_a_look_does_not() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    let ada = Operator::new(&context, "ada", &["platform"]).await;
+    let bob = Operator::new(&context, "bob", &["platform"]).await;
+    let wanted = json!({"partners": {"acme": {"defaultFeePercentage": 1.5}}});
+    let apply = async |path: &str| ada.call(Method::PUT, path, wanted.clone()).await;
+    assert_eq!(changes(&apply(DRY_RUN).await).len(), 1);
+    let waits = apply(PATH).await.assert_status(202).json();
+    assert_eq!(stored(&context).await["partners"]["acme"]["defaultFeePercentage"], json!(0));
+    let grant = format!("/admin/v1/approvals/{}/grant", waits["approval"].as_str().unwrap());
+    bob.call(Method::POST, &grant, Value::Null).await.assert_status(204);
+    assert_eq!(changes(&apply(PATH).await).len(), 1);
+    // There is nothing to agree to any more.
+    assert_eq!(changes(&apply(PATH).await), []);
+    let viewer = Operator::new(&context, "eve", &["viewer"]).await;
+    viewer.call(Method::PUT, DRY_RUN, wanted.clone()).await.assert_status(403);
+    viewer.get(PATH).await.assert_status(200);
+}
+
+#[tokio::test]
+async fn what_changes_beside_the_document_is_drift() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    let drift = async || {
+        context.core().measure_drift().await.unwrap();
+        context.core().metrics.configuration_drift.with_label_values::<&str>(&[]).get()
+    };
+    assert_eq!(drift().await, 0, "nothing was ever applied");
+    let wanted = json!({"partners": {"acme": {"defaultFeePercentage": 1.5}},
+        "pairs": {"BTC-EUR": {"buy": {"min": 25}}}});
+    apply(&context, PATH, wanted.clone()).await.assert_status(200);
+    assert_eq!(drift().await, 0);
+    let set = async |path: &str, body: Value| {
+        context.admin(Method::PATCH, path, body).await.assert_status(200);
+    };
+    set("/admin/v1/partners/acme", json!({"defaultFeePercentage": 2, "feeCapPercentage": 5})).await;
+    assert_eq!(drift().await, 1, "the cap is nothing that the document decides");
+    set("/admin/v1/pairs/BTC-EUR", json!({"buy": {"min": 30}})).await;
+    assert_eq!(drift().await, 2);
+    apply(&context, PATH, wanted).await.assert_status(200);
+    assert_eq!(drift().await, 0);
+}
+
+#[tokio::test]
+async fn of_two_documents_at_once_one_follows_the_other() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    let document = |fee: u32, min: u32| {
+        json!({"partners": {"acme": {"defaultFeePercentage": fee}},
+            "pairs": {"BTC-EUR": {"buy": {"min": min}}}})
+    };
+    for _ in 0..4 {
+        let (one, other) = futures::join!(
+            apply(&context, PATH, document(1, 21)),
+            apply(&context, PATH, document(2, 22)),
+        );
+        // One that would have changed nothing, had the other not come before, is asked to look again.
+        for answer in [one, other] {
+            assert!([200, 409].contains(&answer.status()), "{}", answer.text());
+        }
+        let now = stored(&context).await;
+        let fee = now["partners"]["acme"]["defaultFeePercentage"].as_u64().unwrap();
+        assert_eq!(now["pairs"]["BTC-EUR"]["buy"]["min"], json!(20 + fee), "all of one document");
+    }
+}
