@@ -98,7 +98,7 @@ async fn stayed_at_home(browser: &Browser, edge: &Edge) {
 }
 
 /// From the operator's invitation to the overview.
-async fn joins(browser: &Browser, edge: &Edge, role: &str) {
+pub(crate) async fn joins(browser: &Browser, edge: &Edge, role: &str) {
     let body = json!({"email": EMAIL, "role": role});
     let invited = edge.admin(Method::POST, "/admin/v1/partners/portal/staff", body).await;
     invited.assert_status(201);

@@ -3,6 +3,7 @@
 
 mod console;
 mod docs;
+mod portal;
 mod shoppers;
 
 use rampart_tests::browser::Browser;

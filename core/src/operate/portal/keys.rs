@@ -167,7 +167,7 @@ async fn page(visit: &Visit<'_>, errors: &[(&str, &str)]) -> Result<Reply> {
         Column::Text("Addresses"),
         Column::Text("Last use"),
         Column::Text("Expires"),
-        Column::Text(""),
+        Column::Text("Action"),
     ];
     let rows: Vec<_> = keys.iter().map(|key| row(visit, key)).collect();
     let body = html! {

@@ -47,7 +47,7 @@ impl StaffPage for Show {
             Column::Text("partnerOrderIdentifier"),
             Column::Amount("or fiatAmount"),
             Column::Text("Ends as"),
-            Column::Text(""),
+            Column::Text("Action"),
         ];
         let rows: Vec<_> = Scenario::ALL.into_iter().map(|scenario| row(visit, scenario)).collect();
         let body = html! {

@@ -99,7 +99,7 @@ async fn page(visit: &Visit<'_>, error: Option<&str>) -> Result<Reply> {
         Column::Text("State"),
         Column::Text("Second factor"),
         Column::Text("Invited"),
-        Column::Text(""),
+        Column::Text("Action"),
     ];
     let rows: Vec<_> = members.iter().map(|member| row(visit, member)).collect();
     let email = Field {
