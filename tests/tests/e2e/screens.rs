@@ -37,10 +37,10 @@ impl Visitor {
     }
 }
 
-/// An edge that shows the gallery.
+/// An edge that shows the gallery, and on which an order goes on only when a test says so.
 async fn edge() -> Edge {
     Edge::with(|setup: &mut Setup| {
-        setup.set("pages.gallery", "true");
+        setup.set("pages.gallery", "true").set("sandbox.step_ms", "3600000");
     })
     .await
 }

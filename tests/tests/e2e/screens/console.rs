@@ -4,7 +4,7 @@ use http::Method;
 use rampart_tests::edge::Edge;
 use serde_json::json;
 
-use super::Visitor;
+use super::{Visitor, edge};
 use crate::buyer::{WALLET, order_of, quote};
 
 /// Pages of the console, by the name of their picture. `{order}` is an order's number.
@@ -46,7 +46,7 @@ async fn paid_order(edge: &Edge) -> u64 {
 
 #[tokio::test]
 async fn the_console_looks_as_it_should() {
-    let edge = Edge::start().await;
+    let edge = edge().await;
     let order = paid_order(&edge).await.to_string();
     let new = json!({"name": "ada", "roles": ["owner"]});
     let made = edge.admin(Method::POST, "/admin/v1/operators", new).await.assert_status(201).json();
