@@ -240,6 +240,7 @@ fn inline(value: &Value) -> String {
             let values: Vec<_> = values.iter().map(inline).collect();
             format!("[{}]", values.join(", "))
         }
+        Value::Object(members) if members.values().all(Value::is_null) => "{}".to_owned(),
         Value::Object(members) => {
             let given = members.iter().filter(|(_, member)| !member.is_null());
             let members: Vec<_> =

@@ -24,7 +24,9 @@ pub(super) fn screen(before: &Sample, now: &Sample) -> String {
     let total: f64 = rates(REQUESTS, "status").values().sum();
     let of_class = |class: char| -> f64 {
         let statuses = rates(REQUESTS, "status").into_iter();
-        statuses.filter(|(status, _)| status.starts_with(class)).map(|(_, rate)| rate).sum()
+        let rates = statuses.filter(|(status, _)| status.starts_with(class)).map(|(_, rate)| rate);
+        // The sum of no floats is a negative zero, which is printed as one.
+        rates.fold(0.0, |sum, rate| sum + rate)
     };
     let rate_of = |name: &str| (now.sum(name, &[]) - before.sum(name, &[])).max(0.0) / seconds;
     let gauge = |name: &str| now.sum(name, &[]);
@@ -149,6 +151,7 @@ mod tests {
         let text = screen(&before, &now);
         let lines: Vec<_> = text.lines().collect();
         assert!(lines[0].starts_with("requests") && lines[0].contains("5xx"), "{text}");
+        assert!(text.contains("4xx 0.0") && text.contains("shed 0.0/s"), "{text}");
         assert!(text.contains("queues      mail 7"), "{text}");
         assert!(text.contains("backlog     nothing waits"), "{text}");
         let position = |name: &str| lines.iter().position(|line| line.ends_with(name));
