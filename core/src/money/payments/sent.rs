@@ -49,13 +49,13 @@ impl Payout {
 
 /// A report about a payout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Told {
+enum PayoutReport {
     Begin,
     End,
     Return,
 }
 
-impl Told {
+impl PayoutReport {
     fn from_kind(kind: &str) -> Self {
         match kind {
             "payout-sent" | "transfer-sent" | OPENING => Self::Begin,
@@ -123,42 +123,44 @@ impl Sent {
             let plain = |name: String| name.strip_prefix(&by_hand).unwrap_or(&name).to_owned();
             let reference = row.reference.map(plain);
             let name = Name { connector: row.connector, reference };
-            sent.tell(Told::from_kind(&row.kind), name, row.amount);
+            sent.apply(PayoutReport::from_kind(&row.kind), name, row.amount);
         }
         Ok(sent)
     }
 
-    fn tell(&mut self, told: Told, name: Name, amount: Decimal) {
-        let known = self.find(told, &name);
-        self.has_moved = (told == Told::Return) == known.is_some();
-        match (told, known) {
-            (Told::Begin, Some(known)) => self.out[known].begin = Some(name),
-            (Told::End, Some(known)) => self.out[known].end = Some(name),
-            (Told::Return, Some(known)) => drop(self.out.remove(known)),
-            (Told::Begin, None) => {
+    fn apply(&mut self, report: PayoutReport, name: Name, amount: Decimal) {
+        let known = self.find(report, &name);
+        self.has_moved = (report == PayoutReport::Return) == known.is_some();
+        match (report, known) {
+            (PayoutReport::Begin, Some(known)) => self.out[known].begin = Some(name),
+            (PayoutReport::End, Some(known)) => self.out[known].end = Some(name),
+            (PayoutReport::Return, Some(known)) => drop(self.out.remove(known)),
+            (PayoutReport::Begin, None) => {
                 self.out.push(Payout { amount, begin: Some(name), end: None });
             }
-            (Told::End, None) => {
+            (PayoutReport::End, None) => {
                 self.out.push(Payout { amount, begin: None, end: Some(name) });
             }
-            (Told::Return, None) => {}
+            (PayoutReport::Return, None) => {}
         }
     }
 
     /// The payout that a report is about: the one of its name, else one that may be meant.
-    fn find(&self, told: Told, name: &Name) -> Option<usize> {
-        let is_open = |payout: &Payout| match told {
-            Told::Begin => payout.begin.is_none(),
-            Told::End => payout.end.is_none(),
-            Told::Return => true,
+    fn find(&self, report: PayoutReport, name: &Name) -> Option<usize> {
+        let is_open = |payout: &Payout| match report {
+            PayoutReport::Begin => payout.begin.is_none(),
+            PayoutReport::End => payout.end.is_none(),
+            PayoutReport::Return => true,
         };
         let mut named = self.out.iter();
         let named = named.position(|one| is_open(one) && one.names().any(|known| known.is(name)));
         let may_be = |one: &Payout| is_open(one) && one.names().any(|known| known.may_be(name));
-        match told {
-            Told::Begin | Told::End => named.or_else(|| self.out.iter().position(may_be)),
+        match report {
+            PayoutReport::Begin | PayoutReport::End => {
+                named.or_else(|| self.out.iter().position(may_be))
+            }
             // What has not arrived is more likely to come back.
-            Told::Return => named
+            PayoutReport::Return => named
                 .or_else(|| self.out.iter().rposition(|one| one.end.is_none() && may_be(one)))
                 .or_else(|| self.out.iter().rposition(may_be))
                 .or(self.out.len().checked_sub(1)),
@@ -197,12 +199,12 @@ impl Sent {
 mod tests {
     use super::*;
 
-    fn told(reports: &[(Told, &str, &str)]) -> Vec<bool> {
+    fn told(reports: &[(PayoutReport, &str, &str)]) -> Vec<bool> {
         let mut sent = Sent::default();
         let moved = reports.iter().map(|(told, connector, reference)| {
             let reference = Some((*reference).to_owned()).filter(|name| !name.is_empty());
             let name = Name { connector: (*connector).to_owned(), reference };
-            sent.tell(*told, name, Decimal::ONE);
+            sent.apply(*told, name, Decimal::ONE);
             sent.has_moved()
         });
         moved.collect()
@@ -210,7 +212,7 @@ mod tests {
 
     #[test]
     fn a_payout_moves_once_whichever_report_of_it_is_first() {
-        use Told::{Begin, End, Return};
+        use PayoutReport::{Begin, End, Return};
         for (reports, moved) in [
             (&[(Begin, "chain", "a"), (End, "chain", "a")][..], &[true, false][..]),
             (&[(End, "chain", "a"), (Begin, "chain", "a")], &[true, false]),
