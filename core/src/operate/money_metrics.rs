@@ -63,7 +63,12 @@ impl Core {
             select state as "state!", count(*) as "waiting!",
                 greatest(extract(epoch from now() - min(recorded_at)), 0)::bigint as "age!"
             from (
-                select case when p.order_id is null then 'unmatched' else 'suspense' end as state,
+                -- As the list of payments has it: an order that does not exist is none.
+                select case when not exists (select from buy_order o
+                            where o.client_id = p.client_id and o.order_id = p.order_id)
+                        and not exists (select from sell_order o
+                            where o.client_id = p.client_id and o.order_id = p.order_id)
+                        then 'unmatched' else 'suspense' end as state,
                     p.recorded_at
                 from payment p
                 where p.suspense

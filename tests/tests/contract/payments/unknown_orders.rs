@@ -27,6 +27,10 @@ async fn it_is_listed_as_unmatched_and_matched_to_the_order_that_was_meant() {
     assert_eq!(again["state"], "unmatched");
     assert_eq!(list(&context, "?state=unmatched").await.len(), 1);
     assert_eq!(list(&context, "?state=suspense").await.len(), 0);
+    context.core().measure_money().await.unwrap();
+    let waiting =
+        |state: &str| context.core().metrics.payments_waiting.with_label_values(&[state]).get();
+    assert_eq!((waiting("unmatched"), waiting("suspense")), (1, 0));
     let to = json!({"orderId": order.id});
     let matched = context.admin(Method::POST, &path(&payment, "match"), to).await;
     assert_eq!(matched.assert_status(200).json()["state"], "matched");
