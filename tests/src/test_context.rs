@@ -15,7 +15,7 @@ use sqlx::PgPool;
 
 use crate::answer::Answer;
 use crate::caller::Caller;
-use crate::cluster;
+use crate::cluster::{self, OwnDatabase};
 use crate::document;
 use crate::edge::Edge;
 use crate::going_live;
@@ -31,6 +31,8 @@ pub struct TestContext {
     settings: Settings,
     url: String,
     db: PgPool,
+    /// Of the first edge over it.
+    _database: Option<OwnDatabase>,
 }
 
 impl TestContext {
@@ -41,7 +43,10 @@ impl TestContext {
 
     /// A context whose settings the test changes.
     pub async fn with(change: impl FnOnce(&mut Settings)) -> Self {
-        Box::pin(Self::over(cluster::database().await, Clock::system(), change)).await
+        let database = OwnDatabase::make().await;
+        let url = database.url().to_owned();
+        let context = Box::pin(Self::over(url, Clock::system(), change)).await;
+        Self { _database: Some(database), ..context }
     }
 
     /// The core of an edge that runs in a process of its own, over the same database and with this
@@ -71,7 +76,7 @@ impl TestContext {
         change(&mut settings);
         let core = Box::pin(Core::start(settings.clone(), clock)).await.unwrap();
         let db = cluster::pool(&url).await;
-        Self { core, settings, url, db }
+        Self { core, settings, url, db, _database: None }
     }
 
     /// Another edge over the same database, with a core and a pool of its own and the same clock.
@@ -86,7 +91,7 @@ impl TestContext {
         let clock = self.core.clock.clone();
         let core = Box::pin(Core::start(settings.clone(), clock)).await.unwrap();
         let db = cluster::pool(&self.url).await;
-        Self { core, settings, url: self.url.clone(), db }
+        Self { core, settings, url: self.url.clone(), db, _database: None }
     }
 
     /// The core itself, for what no request can reach (a worker's turn, a refresh).
