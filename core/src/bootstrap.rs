@@ -19,6 +19,7 @@ use crate::money::connectors::caller::ProofFailures;
 use crate::money::connectors::waits::LeaseWaits;
 use crate::notify::callbacks::Outbound;
 use crate::operate::admin::login::LoginFailures;
+use crate::operate::certificate::Certificates;
 use crate::partners::Attempts;
 use crate::platform::clock::Clock;
 use crate::platform::crypto::{KEY_BYTES, MasterKey, Purpose, Secret, lasting_context};
@@ -142,6 +143,8 @@ impl Core {
             .map_err(|sentence| Error::internal("start", io::Error::other(sentence)))?;
         let shared_rates = SharedRates::new(&settings.ratelimit, &clock, &metrics)
             .map_err(|sentence| Error::internal("start", io::Error::other(sentence)))?;
+        let certificates = Certificates::new(&settings.acme)
+            .map_err(|sentence| Error::internal("start", io::Error::other(sentence)))?;
         let policies = Arc::new(Policies::new(&settings.policy, &keys)?);
         let snapshots = Snapshots::empty();
         let passwords = Passwords::new(clock.clone())?;
@@ -169,6 +172,7 @@ impl Core {
             images: ImageProcessor::default(),
             method_cache: MethodCache::default(),
             method_performance: PerformanceCache::default(),
+            certificates,
             shared_rates: Arc::new(shared_rates),
             attempts: Attempts::default(),
             oidc,

@@ -2,6 +2,7 @@
 //! readiness.
 
 pub mod admin;
+pub mod certificate;
 mod console;
 mod going_live;
 mod key_rotation;

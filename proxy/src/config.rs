@@ -91,7 +91,7 @@ impl Config {
     /// # Errors
     /// One sentence that names the key.
     pub(crate) fn settle(&mut self) -> Result<(), Invalid> {
-        self.edge.check()?;
+        self.edge.check(&self.core.acme)?;
         self.admin.check()?;
         self.connectors.check()?;
         self.core.connectors = self.connectors.settings();

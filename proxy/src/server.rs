@@ -348,6 +348,7 @@ impl EdgeService {
             stop_private.send_replace(true);
         });
         tokio::spawn(Arc::clone(certificates).watch());
+        tokio::spawn(Arc::clone(certificates).follow(core.certificates.subscribe()));
         Ok(core)
     }
 

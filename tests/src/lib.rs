@@ -14,6 +14,7 @@
     reason = "a harness that cannot do its part must fail the test"
 )]
 
+pub mod acme_server;
 pub mod answer;
 pub mod anvil;
 pub mod bank;

@@ -28,7 +28,10 @@ const MAY_FLOAT: [&str; 4] = [
 ];
 
 /// Tables that belong to no tenant. In every other one `client_id` comes first in the primary key.
-const GLOBAL_TABLES: [&str; 35] = [
+const GLOBAL_TABLES: [&str; 38] = [
+    "acme_account",
+    "acme_certificate",
+    "acme_challenge",
     "applied_configuration",
     "approval",
     "attempt_bucket",

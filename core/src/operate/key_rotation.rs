@@ -10,6 +10,7 @@ use crate::money::connectors::commands;
 use crate::money::connectors::events::report_context;
 use crate::money::payments::record::report_context as payment_context;
 use crate::notify::webhooks::secrets;
+use crate::operate::certificate;
 use crate::partners::staff;
 use crate::platform::crypto::lasting_context;
 use crate::platform::crypto::personal_data_key::key_context;
@@ -49,7 +50,7 @@ const NIL: &str = "00000000-0000-0000-0000-000000000000";
 
 /// Every such column, but for values that live for a day or less. Its order is stored with a rotation
 /// that is under way: add at the end.
-const COLUMNS: [SealedColumn; 15] = [
+const COLUMNS: [SealedColumn; 17] = [
     SealedColumn {
         table: "client_secret",
         client: CLIENT,
@@ -185,6 +186,22 @@ const COLUMNS: [SealedColumn; 15] = [
         first_id: NIL,
         column: "sealed",
         context: |client, id| Some(secrets::secret_context(client, id.parse().ok()?)),
+    },
+    SealedColumn {
+        table: "acme_account",
+        client: NO_CLIENT,
+        id: ("directory_url", "text"),
+        first_id: "",
+        column: "sealed",
+        context: |_, id| Some(certificate::account_context(id)),
+    },
+    SealedColumn {
+        table: "acme_certificate",
+        client: NO_CLIENT,
+        id: ("domains", "text"),
+        first_id: "",
+        column: "sealed_key",
+        context: |_, id| Some(certificate::key_context(id)),
     },
 ];
 

@@ -206,6 +206,8 @@ families! {
         ["pool"] REQUEST_SECONDS;
     /// Connections by pool (requests, logins, workers, operators) and state.
     db_connections: IntGaugeVec "rampart_db_connections" ["pool", "state"];
+    /// Orders of a certificate from the authority of acme.directory_url, by outcome: ok, failed.
+    acme_orders: IntCounterVec "rampart_acme_orders_total" ["outcome"];
     /// Runs of background workers by outcome: ok, failed.
     worker_runs: IntCounterVec "rampart_worker_runs_total" ["worker", "outcome"];
     /// Months to come that a table has partitions for; below 1, rows go to the default partition.

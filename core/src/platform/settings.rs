@@ -2,6 +2,7 @@
 //! the contract) and makes its reference of every setting from these types: a doc comment is one
 //! sentence for operators, a key ends in its unit, and `x-unit` names a unit that the key does not.
 
+mod acme;
 mod compliance;
 mod connectors;
 mod operators;
@@ -17,6 +18,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
+pub use self::acme::Acme;
 pub use self::compliance::{Compliance, Gate};
 pub use self::connectors::Connectors;
 pub use self::operators::{Names, Oidc, Operators};
@@ -57,6 +59,8 @@ pub struct Settings {
     pub mail: Mail,
     /// Storage of users' documents.
     pub documents: Documents,
+    /// The certificate that is ordered from an authority.
+    pub acme: Acme,
     /// Personal data of users who were erased.
     pub privacy: Privacy,
     /// Time for which rows of tables that grow with every order are kept.

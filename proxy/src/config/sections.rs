@@ -16,6 +16,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 pub(crate) use self::admin::Admin;
 pub(crate) use self::connectors::Connectors;
 use self::listener_tls::ListenerTls;
+use rampart_core::platform::settings::Acme;
+
 use super::Invalid;
 use super::tls::{KeyPair, Tls};
 
@@ -141,13 +143,16 @@ impl Default for Edge {
 
 impl Edge {
     /// Checks what no single key's bounds say: addresses, certificates, the public URL.
-    pub(super) fn check(&self) -> Result<(), Invalid> {
+    pub(super) fn check(&self, acme: &Acme) -> Result<(), Invalid> {
         if self.listen.is_empty() {
             return Err(Invalid("'edge.listen' names no address".into()));
         }
-        if self.certificates().is_empty() {
+        acme.check().map_err(Invalid)?;
+        if self.certificates().is_empty() && !acme.is_configured() {
             return Err(Invalid(
-                "no certificate: set 'edge.tls.cert' and 'edge.tls.key' to PEM files".into(),
+                "no certificate: set 'edge.tls.cert' and 'edge.tls.key' to PEM files, or \
+                 'acme.domains'"
+                    .into(),
             ));
         }
         if self.tls.cert.is_some() != self.tls.key.is_some() {

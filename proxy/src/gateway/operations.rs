@@ -49,7 +49,11 @@ impl Gateway {
     /// Sentences about what will keep the edge from serving soon, although it does now.
     fn warnings(&self) -> Vec<String> {
         let now = self.core.clock.now().timestamp();
-        let expiries = self.certificates.iter().flat_map(|all| all.expiries());
+        let expiries: Vec<_> = self.certificates.iter().flat_map(|all| all.expiries()).collect();
+        let none = expiries.is_empty().then(|| {
+            "there is no certificate yet: the log tells of the order at acme.directory_url"
+                .to_owned()
+        });
         let warning = |(file, end): (String, i64)| match end - now {
             left if left <= 0 => Some(format!("the certificate in '{file}' has expired")),
             left if left < CERTIFICATE_WARNING_SECONDS => {
@@ -62,7 +66,7 @@ impl Gateway {
         let traces = traces.map(|problem| {
             format!("traces are not exported to telemetry.otlp_endpoint: {problem}")
         });
-        expiries.filter_map(warning).chain(traces).collect()
+        expiries.into_iter().filter_map(warning).chain(none).chain(traces).collect()
     }
 
     async fn ready(&self) -> Reply {

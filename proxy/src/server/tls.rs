@@ -1,6 +1,7 @@
 //! Pingora's TLS settings neither choose certificates nor have ticket keys: which certificate a
 //! connection gets, and how a changed file comes into use.
 
+mod acme;
 mod key_exchange;
 mod parameters;
 mod tickets;
@@ -14,6 +15,7 @@ use std::time::{Duration, SystemTime};
 use arc_swap::ArcSwap;
 use pingora_core::listeners::tls::Acceptor;
 use rampart_core::Core;
+use rampart_core::operate::certificate::Ordered;
 use rustls::ServerConfig;
 use rustls::client::verify_server_name;
 use rustls::crypto::CryptoProvider;
@@ -21,7 +23,9 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
+use tokio::sync::watch;
 
+use self::acme::OrderedCertificates;
 use self::tickets::Tickets;
 use crate::config::{KeyPair, Tls};
 
@@ -57,6 +61,7 @@ pub(crate) struct Certificates {
     stamps: Vec<Stamp>,
     provider: Arc<CryptoProvider>,
     live: ArcSwap<Vec<Arc<CertifiedKey>>>,
+    ordered: OrderedCertificates,
 }
 
 impl Certificates {
@@ -68,7 +73,8 @@ impl Certificates {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let stamps = stamps(&pairs);
         let live = ArcSwap::from_pointee(read_all(&pairs, &provider)?);
-        Ok(Arc::new(Self { pairs, stamps, provider, live }))
+        let ordered = OrderedCertificates::default();
+        Ok(Arc::new(Self { pairs, stamps, provider, live, ordered }))
     }
 
     /// Reads a certificate and its key, if there is one.
@@ -103,6 +109,11 @@ impl Certificates {
         }
     }
 
+    /// Takes the certificate that edges order together, now and whenever there is another one.
+    pub(crate) async fn follow(self: Arc<Self>, ordered: watch::Receiver<Arc<Ordered>>) {
+        self.ordered.follow(ordered, &self.provider).await;
+    }
+
     /// Reads all files again, whether they have changed or not.
     pub(crate) fn reload(&self) {
         if let Err(bad) = self.take() {
@@ -110,14 +121,16 @@ impl Certificates {
         }
     }
 
-    /// The file of each certificate, and the end of its validity in seconds since the epoch.
+    /// The file of each certificate, `acme` for the one that was ordered, and the end of its validity
+    /// in seconds since the epoch.
     pub(crate) fn expiries(&self) -> Vec<(String, i64)> {
         let live = self.live.load();
         let expiry = |(pair, certified): (&KeyPair, &Arc<CertifiedKey>)| {
             let end = certified.cert.first().and_then(|leaf| x509::not_after(leaf))?;
             Some((pair.cert.display().to_string(), end))
         };
-        self.pairs.iter().zip(live.iter()).filter_map(expiry).collect()
+        let ordered = self.ordered.not_after().map(|end| ("acme".to_owned(), end));
+        self.pairs.iter().zip(live.iter()).filter_map(expiry).chain(ordered).collect()
     }
 
     fn take(&self) -> Result<(), BadCertificate> {
@@ -144,16 +157,18 @@ fn stamps(pairs: &[KeyPair]) -> Vec<Stamp> {
 
 impl ResolvesServerCert for Certificates {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        let live = self.live.load();
-        let [first, others @ ..] = live.as_slice() else {
-            return None;
-        };
+        if hello.alpn().is_some_and(|mut names| names.any(|name| name == acme::PROTOCOL)) {
+            return self.ordered.challenge(hello.server_name());
+        }
+        let (live, ordered) = (self.live.load(), self.ordered.certificate());
+        let mut all = live.iter().chain(&ordered);
+        let first = all.clone().next()?;
         let named = hello
             .server_name()
-            .filter(|_| !others.is_empty())
+            .filter(|_| all.clone().nth(1).is_some())
             .and_then(|name| ServerName::try_from(name).ok())
-            .and_then(|name| live.iter().find(|certified| serves(certified, &name)));
-        Some(named.unwrap_or(first).clone())
+            .and_then(|name| all.find(|certified| serves(certified, &name)));
+        Some(Arc::clone(named.unwrap_or(first)))
     }
 }
 
@@ -214,6 +229,9 @@ pub(crate) fn acceptor(
     let mut config = builder.with_cert_resolver(certificates);
     config.ignore_client_order = true;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    if core.settings.acme.is_configured() {
+        config.alpn_protocols.push(acme::PROTOCOL.to_vec());
+    }
     config.ticketer = Arc::new(Tickets(Arc::clone(core)));
     // A client that comes back has one, and gets a new one then.
     config.send_tls13_tickets = 1;

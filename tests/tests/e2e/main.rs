@@ -7,6 +7,7 @@
     reason = "what a test cannot do must fail it"
 )]
 
+mod acme;
 mod bank;
 mod browser;
 mod cards;

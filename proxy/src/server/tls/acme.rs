@@ -1,0 +1,107 @@
+//! The certificate that edges order by ACME, and the certificates that answer its challenges
+//! (RFC 8737).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arc_swap::{ArcSwap, ArcSwapOption};
+use rampart_core::operate::certificate::{Certificate, Challenge, Ordered};
+use rcgen::{CertificateParams, CustomExtension, KeyPair};
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::sign::CertifiedKey;
+use tokio::sync::watch;
+
+use super::{BadCertificate, x509};
+
+/// The protocol of a handshake in which an authority looks for a challenge.
+pub(super) const PROTOCOL: &[u8] = b"acme-tls/1";
+
+/// Certificates for what was ordered.
+#[derive(Debug, Default)]
+pub(super) struct OrderedCertificates {
+    certificate: ArcSwapOption<CertifiedKey>,
+    /// By the name in the handshake.
+    challenges: ArcSwap<HashMap<String, Arc<CertifiedKey>>>,
+}
+
+impl OrderedCertificates {
+    /// The certificate, once there is one.
+    pub(super) fn certificate(&self) -> Option<Arc<CertifiedKey>> {
+        self.certificate.load_full()
+    }
+
+    /// The certificate that answers the challenge for a name.
+    pub(super) fn challenge(&self, name: Option<&str>) -> Option<Arc<CertifiedKey>> {
+        self.challenges.load().get(name?).cloned()
+    }
+
+    /// The end of validity, in seconds since the epoch.
+    pub(super) fn not_after(&self) -> Option<i64> {
+        x509::not_after(self.certificate()?.cert.first()?)
+    }
+
+    /// Takes what edges share, now and whenever it changes. What cannot be used is logged, and what was
+    /// there before stays.
+    pub(super) async fn follow(
+        &self,
+        mut ordered: watch::Receiver<Arc<Ordered>>,
+        provider: &CryptoProvider,
+    ) {
+        loop {
+            let now = Arc::clone(&ordered.borrow_and_update());
+            if let Err(bad) = self.take(&now, provider) {
+                bad.log();
+            }
+            if ordered.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    fn take(&self, ordered: &Ordered, provider: &CryptoProvider) -> Result<(), BadCertificate> {
+        let answer = |challenge: &Challenge| {
+            let certified = answering(challenge, provider)?;
+            Ok((challenge.domain.clone(), Arc::new(certified)))
+        };
+        let challenges: Result<_, BadCertificate> = ordered.challenges.iter().map(answer).collect();
+        self.challenges.store(Arc::new(challenges?));
+        if let Some(certificate) = &ordered.certificate {
+            self.certificate.store(Some(Arc::new(certified(certificate, provider)?)));
+        }
+        Ok(())
+    }
+}
+
+fn certified(
+    certificate: &Certificate,
+    provider: &CryptoProvider,
+) -> Result<CertifiedKey, BadCertificate> {
+    let chain: Result<Vec<_>, _> =
+        CertificateDer::pem_slice_iter(certificate.chain.as_bytes()).collect();
+    let key = PrivateKeyDer::from_pem_slice(certificate.key.expose().as_bytes());
+    let (chain, key) = (chain.map_err(|e| unusable(&e))?, key.map_err(|e| unusable(&e))?);
+    CertifiedKey::from_der(chain, key, provider).map_err(|e| unusable(&e))
+}
+
+/// A certificate of our own for the name, with the digest in the extension that the authority reads.
+fn answering(
+    challenge: &Challenge,
+    provider: &CryptoProvider,
+) -> Result<CertifiedKey, BadCertificate> {
+    let made = || {
+        let mut parameters = CertificateParams::new([challenge.domain.clone()])?;
+        let extension = CustomExtension::new_acme_identifier(&challenge.digest);
+        parameters.custom_extensions = vec![extension];
+        let key = KeyPair::generate()?;
+        Ok::<_, rcgen::Error>((parameters.self_signed(&key)?, key))
+    };
+    let (certificate, key) = made().map_err(|e| unusable(&e))?;
+    let key = PrivateKeyDer::try_from(key.serialize_der()).map_err(|e| unusable(&e))?;
+    CertifiedKey::from_der(vec![certificate.der().clone()], key, provider).map_err(|e| unusable(&e))
+}
+
+fn unusable(why: &dyn std::fmt::Display) -> BadCertificate {
+    BadCertificate(format!("the certificate that was ordered cannot be used: {why}"))
+}
