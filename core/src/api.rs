@@ -99,6 +99,7 @@ pub const ENDPOINTS: &[Route] = &[
 pub const PAGES: &[Route] = &[
     route::<trading::pay::Show>(),
     route::<trading::pay::Act>(),
+    route::<trading::pay::events::Follow>(),
     route::<trading::checks::page::Show>(),
     route::<trading::checks::page::Submit>(),
     route::<trading::checkout::show::Show>(),

@@ -40,6 +40,7 @@ use crate::tenancy::tenants::api_keys::ApiKeyUses;
 use crate::trading::limits::upstream::Upstream;
 use crate::trading::market::feed::PriceFeed;
 use crate::trading::orders::{OrderInserts, OrderReads};
+use crate::trading::pay::OrderWatches;
 use crate::trading::payment_methods::{MethodCache, PerformanceCache};
 use crate::users;
 use rampart_types::fiat_exponent;
@@ -184,6 +185,7 @@ impl Core {
             order_inserts,
             key_claims,
             order_reads,
+            order_watches: OrderWatches::default(),
             api_key_uses: ApiKeyUses::default(),
             heartbeats: Heartbeats::default(),
             settings,

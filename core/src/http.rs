@@ -2,6 +2,7 @@
 //! edge serves them.
 
 mod error_envelope;
+pub mod event_stream;
 pub mod fields;
 pub(crate) mod form;
 pub(crate) mod html;

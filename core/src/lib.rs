@@ -51,6 +51,7 @@ use crate::tenancy::tenants::api_keys::ApiKeyUses;
 use crate::trading::limits::upstream::Upstream;
 use crate::trading::market::feed::PriceFeed;
 use crate::trading::orders::{OrderInserts, OrderReads};
+use crate::trading::pay::OrderWatches;
 use crate::trading::payment_methods::{MethodCache, PerformanceCache};
 
 /// The shared state of an edge, passed to every endpoint.
@@ -122,6 +123,8 @@ pub struct Core {
     pub key_claims: KeyClaims,
     /// Batched reads of single orders.
     pub order_reads: OrderReads,
+    /// Orders that pages follow.
+    pub order_watches: OrderWatches,
     /// Last uses of API keys that are not written yet.
     pub api_key_uses: ApiKeyUses,
     /// Last successful runs of the background workers.

@@ -26,6 +26,8 @@ const DEPOSIT_ADDRESSES: Duration = Duration::from_secs(1);
 const PAYOUTS: Duration = Duration::from_secs(1);
 /// Interval of cancelling orders that can no longer be paid.
 const ORDER_EXPIRY: Duration = Duration::from_secs(1);
+/// Interval of reading the orders that pages follow.
+const WATCHED_ORDERS: Duration = Duration::from_secs(1);
 /// Interval of the sandbox's settlements.
 const SANDBOX_SETTLEMENT: Duration = Duration::from_millis(250);
 /// Interval of settling sell orders that expire or are paid out automatically.
@@ -112,6 +114,7 @@ impl Core {
             every("transfers", PAYOUTS).run(|| self.command_transfers()),
             every("payouts", PAYOUTS).run(|| self.command_payouts()),
             every("order expiry", ORDER_EXPIRY).run(|| expire_due(self)),
+            every("watched orders", WATCHED_ORDERS).run(|| self.read_watched_orders()),
             every("sales", SALES).run(|| self.settle_sales()),
             every("sandbox", SANDBOX_SETTLEMENT).run(|| self.settle_sandbox_orders()),
             every("expired tokens", EXPIRED_TOKENS).run(|| self.delete_expired_tokens()),

@@ -4,8 +4,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Method};
+use http::{HeaderName, HeaderValue, Method, StatusCode};
 use rampart_core::Core;
+use rampart_core::http::event_stream::EventStream;
 use rampart_core::http::request::Head;
 use ring::hmac;
 use serde_json::Value;
@@ -142,6 +143,14 @@ impl Request {
     pub fn body(mut self, body: impl Into<Bytes>) -> Self {
         self.body = body.into();
         self
+    }
+
+    /// The events of an answer that goes on. Panics when the answer is another one.
+    pub async fn events(self) -> EventStream {
+        let reply = self.core.handle(self.head, self.body).await;
+        assert_eq!(reply.status, StatusCode::OK, "{:?}", reply.body);
+        assert_eq!(reply.headers["content-type"], "text/event-stream");
+        reply.events.unwrap()
     }
 
     /// The answer, checked for what every answer must be.

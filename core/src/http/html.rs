@@ -39,6 +39,8 @@ fn source_digest(text: &str) -> String {
 pub(crate) enum PageScripts<'a> {
     /// Our own alone.
     Own(&'static str),
+    /// Our own alone, which ask this service.
+    Calling(&'static str),
     /// A payment provider's, and our own that uses it.
     Provider {
         /// URL of the provider's script.
@@ -56,6 +58,9 @@ impl PageScripts<'_> {
     fn policy(&self) -> String {
         match self {
             Self::Own(own) => format!("script-src {}; ", source_digest(own)),
+            Self::Calling(own) => {
+                format!("script-src {}; connect-src 'self'; ", source_digest(own))
+            }
             Self::Provider { sources, own, .. } => {
                 let all = sources.join(" ");
                 let script = sources.first().map_or("'none'", String::as_str);
@@ -68,7 +73,7 @@ impl PageScripts<'_> {
     fn markup(&self) -> Markup {
         html! {
             @match self {
-                Self::Own(own) => script { (PreEscaped(own)) },
+                Self::Own(own) | Self::Calling(own) => script { (PreEscaped(own)) },
                 Self::Provider { url, own, .. } => {
                     script src=(url) {}
                     script { (PreEscaped(own)) }
@@ -93,13 +98,23 @@ pub(crate) struct Page<'a> {
     /// Where forms may redirect to.
     pub(crate) return_url: Option<&'a ReturnUrl>,
     pub(crate) scripts: Option<PageScripts<'a>>,
+    /// Time after which the page is loaded again where no script runs.
+    pub(crate) refresh_seconds: Option<u32>,
 }
 
 impl<'a> Page<'a> {
     /// A page without a way back and without scripts.
     pub(crate) const fn new(texts: Texts, settings: &'a Pages, title: &'a str) -> Self {
-        let (partner, return_url, scripts) = (None, None, None);
-        Self { texts, settings, title, partner, is_test: false, return_url, scripts }
+        Self {
+            texts,
+            settings,
+            title,
+            partner: None,
+            is_test: false,
+            return_url: None,
+            scripts: None,
+            refresh_seconds: None,
+        }
     }
 
     /// The same with a partner's name and branding.
@@ -124,7 +139,7 @@ impl<'a> Page<'a> {
         let form_action =
             self.return_url.and_then(form_source).map_or_else(String::new, |s| format!(" {s}"));
         let (language, brand) = (texts.language(), self.partner.map(|(_, brand)| brand));
-        let head = (status, language, self.title);
+        let head = (status, language, self.title, self.refresh_seconds);
         let mut reply = render_document(head, &layout, (&form_action, self.scripts, brand));
         if brand.is_some_and(|brand| brand.logo.is_some()) {
             allow_images(&mut reply, "'self'");
@@ -183,7 +198,7 @@ impl<'a> Page<'a> {
 /// just these. `form_action` is where forms may lead besides this service, with a space before it, or
 /// empty.
 fn render_document(
-    (status, language, title): (StatusCode, Language, &str),
+    (status, language, title, refresh_seconds): (StatusCode, Language, &str, Option<u32>),
     layout: &Markup,
     (form_action, scripts, brand): (&str, Option<PageScripts<'_>>, Option<&Brand>),
 ) -> Reply {
@@ -196,6 +211,9 @@ fn render_document(
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="robots" content="noindex";
                 title { (title) }
+                @if let Some(seconds) = refresh_seconds {
+                    noscript { meta http-equiv="refresh" content=(seconds); }
+                }
                 @if let Some(logo) = brand.and_then(|brand| brand.logo.as_deref()) {
                     link rel="icon" type="image/png" href=(logo);
                 }

@@ -6,6 +6,7 @@ use http::header::{HeaderMap, HeaderName, HeaderValue};
 use ring::digest;
 use serde::Serialize;
 
+use crate::http::event_stream::EventStream;
 use crate::platform::error::{Code, Error, Result};
 use crate::platform::rate_limit::Decision;
 
@@ -16,7 +17,8 @@ const RATE_LIMITS_CAPACITY: usize = 64;
 /// Initial capacity of a JSON body: that of most orders and quotes.
 const JSON_CAPACITY: usize = 2 * 1024;
 
-/// A complete response. The listener adds only connection headers and the length.
+/// A response: complete, or one that goes on with events. The listener adds only connection headers
+/// and the length.
 #[derive(Clone, Debug)]
 pub struct Reply {
     /// HTTP status.
@@ -27,13 +29,15 @@ pub struct Reply {
     pub body: Bytes,
     /// Codes of the error envelope in `body`, for metrics and the access log.
     pub codes: Vec<Code>,
+    /// Events that follow in the place of a body, as they happen.
+    pub events: Option<EventStream>,
 }
 
 impl Reply {
     /// A reply without a body.
     pub fn empty(status: StatusCode) -> Self {
         let headers = HeaderMap::with_capacity(HEADERS_CAPACITY);
-        Self { status, headers, body: Bytes::new(), codes: Vec::new() }
+        Self { status, headers, body: Bytes::new(), codes: Vec::new(), events: None }
     }
 
     /// A JSON reply.

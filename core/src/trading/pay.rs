@@ -3,10 +3,12 @@
 //! The token is the permission: anybody with the link may read and pay, and a forged form (CSRF)
 //! gains nothing without it. A test tenant's order is paid by a button, one that connectors settle at
 //! the payment provider: in its form for cards on this page, or on the page that its command's result
-//! names.
+//! names. The page follows its order by `events`; `watches` reads those of all pages at once.
 
+pub mod events;
 mod page;
 mod provider;
+mod watches;
 
 use std::borrow::Cow;
 
@@ -15,6 +17,7 @@ use http::{Method, StatusCode};
 use url::form_urlencoded;
 
 use self::provider::{ProviderForm, ProviderPayment};
+pub use self::watches::OrderWatches;
 use crate::Core;
 use crate::auth::caller::Anyone;
 use crate::endpoint::{Body, Endpoint};
@@ -177,6 +180,8 @@ struct Payment {
     /// True if money is only simulated.
     is_test: bool,
     state: PaymentState,
+    /// The state in a line, by which a page that follows the order knows whether it has changed.
+    shown_state: String,
     return_url: Option<ReturnUrl>,
 }
 
@@ -222,6 +227,12 @@ impl Payment {
             Some(found) => found.await?,
             None => ProviderPayment::NotCommanded,
         };
+        let made = match &provider {
+            ProviderPayment::NotCommanded => None,
+            ProviderPayment::Waits => Some(false),
+            ProviderPayment::At(_) => Some(true),
+        };
+        let shown_state = watches::shown_state(row.status, row.status_cause, row.late, made);
         let state = match row.status {
             OrderStatus::Pending if row.late || tenant.suspended => PaymentState::Closed,
             OrderStatus::Pending => match provider {
@@ -246,6 +257,7 @@ impl Payment {
             expires_at: row.expires_at,
             is_test: tenant.is_test(),
             state,
+            shown_state,
             // Validated at confirm, and again before it becomes a link on our page.
             return_url: row.return_url.and_then(|url| url.parse().ok()),
         }))

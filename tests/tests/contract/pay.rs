@@ -1,5 +1,7 @@
 //! The payment page and the settlement that follows it in the sandbox.
 
+mod events;
+
 use chrono::TimeDelta;
 use http::Method;
 use rampart_tests::answer::Answer;

@@ -31,6 +31,7 @@ mod migrations;
 mod oidc;
 mod operators;
 mod outage;
+mod pay_events;
 mod pgbouncer;
 mod policies;
 mod portal;

@@ -1,25 +1,28 @@
-for (const time of document.querySelectorAll("time[datetime]")) {
-  const at = new Date(time.dateTime);
-  if (isNaN(at)) continue;
-  time.title = at.toISOString().replace("T", " ").replace(/(\.\d+)?Z$/, " UTC");
-  time.textContent = at.toLocaleString(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });
-}
-for (const button of document.querySelectorAll("button[data-copy]")) {
-  if (!navigator.clipboard) continue;
-  button.hidden = false;
-  button.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(button.dataset.copy);
-    button.textContent = button.dataset.done;
-  });
-}
-for (const left of document.querySelectorAll("[data-until]")) {
-  const end = new Date(left.dataset.until);
-  const show = () => {
-    const seconds = Math.max(0, Math.round((end - Date.now()) / 1000));
-    left.textContent = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
-    if (seconds === 0) clearInterval(timer);
-  };
-  const timer = setInterval(show, 1000);
-  left.hidden = false;
-  show();
-}
+const enhance = (root) => {
+  for (const time of root.querySelectorAll("time[datetime]")) {
+    const at = new Date(time.dateTime);
+    if (isNaN(at)) continue;
+    time.title = at.toISOString().replace("T", " ").replace(/(\.\d+)?Z$/, " UTC");
+    time.textContent = at.toLocaleString(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });
+  }
+  for (const button of root.querySelectorAll("button[data-copy]")) {
+    if (!navigator.clipboard) continue;
+    button.hidden = false;
+    button.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(button.dataset.copy);
+      button.textContent = button.dataset.done;
+    });
+  }
+  for (const left of root.querySelectorAll("[data-until]")) {
+    const end = new Date(left.dataset.until);
+    const show = () => {
+      const seconds = Math.max(0, Math.round((end - Date.now()) / 1000));
+      left.textContent = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
+      if (seconds === 0 || !left.isConnected) clearInterval(timer);
+    };
+    const timer = setInterval(show, 1000);
+    left.hidden = false;
+    show();
+  }
+};
+enhance(document);

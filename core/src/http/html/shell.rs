@@ -42,8 +42,11 @@ impl Shell<'_> {
         };
         let whole = format!("{title} · {}", self.name);
         let scripts = Some(PageScripts::Own(PAGE_SCRIPT));
-        let mut reply =
-            render_document((status, Language::English, &whole), &layout, ("", scripts, None));
+        let mut reply = render_document(
+            (status, Language::English, &whole, None),
+            &layout,
+            ("", scripts, None),
+        );
         // Without it browsers hide the origin of forms, which tells them from those of other pages.
         reply.set("referrer-policy", "same-origin");
         reply

@@ -15,10 +15,13 @@ use crate::platform::settings::Pages;
 use crate::trading::orders::status::{Cause, OrderStatus};
 use rampart_types::ReturnUrl;
 
-/// Time after which a page that waits for the payment provider is loaded again, in seconds.
-const REFRESH_SECONDS: &str = "2";
+/// Time after which a page that waits for the payment provider is loaded again without script, in
+/// seconds.
+const REFRESH_SECONDS: u32 = 2;
 /// The same for one that waits for coins.
-const REFRESH_PAID_SECONDS: &str = "5";
+const REFRESH_PAID_SECONDS: u32 = 5;
+/// Our scripts of the page that follows its order.
+const FOLLOW: &str = concat!(include_str!("../../http/html/page.js"), include_str!("follow.js"));
 /// Our script of the page with a form for cards.
 const CARD_FORM: &str = include_str!("card_form.js");
 
@@ -29,8 +32,9 @@ pub(super) fn show(
     payment: &Payment,
 ) -> Reply {
     let (heading, text) = heading_and_text(payment);
+    let followed = payment.is_followed();
     let body = html! {
-        p { (texts.get(text)) }
+        p data-state=[followed.then_some(&payment.shown_state)] { (texts.get(text)) }
         (progress(texts, &payment.state))
         (terms(texts, payment))
         @match (&payment.state, &payment.return_url) {
@@ -52,25 +56,40 @@ pub(super) fn show(
             let (url, sources) = (&form.script_url, &form.sources);
             PageScripts::Provider { url, sources, own: CARD_FORM }
         }
+        _ if followed => PageScripts::Calling(FOLLOW),
         _ => PageScripts::Own(PAGE_SCRIPT),
     };
     let title = texts.get(heading);
-    let mut reply = Page {
+    Page {
         is_test: payment.is_test,
         return_url: payment.return_url.as_ref(),
         scripts: Some(scripts),
+        refresh_seconds: payment.refresh_seconds(),
         ..Page::new(texts, settings, &title).branded(&payment.partner, &payment.brand)
     }
-    .render(status, &body);
-    // Without a script, the page looks again by itself.
-    match &payment.state {
-        PaymentState::Preparing | PaymentState::Confirming => reply.set("refresh", REFRESH_SECONDS),
-        PaymentState::Moved(OrderStatus::InProgress, _) => {
-            reply.set("refresh", REFRESH_PAID_SECONDS);
-        }
-        _ => {}
+    .render(status, &body)
+}
+
+impl Payment {
+    /// True if the page is to show changes by itself. A provider's form has scripts of its own, and
+    /// says where its payer goes next; what is final does not change.
+    fn is_followed(&self) -> bool {
+        use OrderStatus::{Cancelled, Completed, Refunded};
+        !matches!(
+            &self.state,
+            PaymentState::AtProvider(ProviderForm::Card(_))
+                | PaymentState::Moved(Completed | Cancelled | Refunded, _)
+        )
     }
-    reply
+
+    /// Time after which the page looks again without script.
+    fn refresh_seconds(&self) -> Option<u32> {
+        match &self.state {
+            PaymentState::Preparing | PaymentState::Confirming => Some(REFRESH_SECONDS),
+            PaymentState::Moved(OrderStatus::InProgress, _) => Some(REFRESH_PAID_SECONDS),
+            _ => None,
+        }
+    }
 }
 
 /// The steps of an order, from the payment to the coins.
@@ -218,6 +237,7 @@ mod tests {
             expires_at: Some(chrono::DateTime::UNIX_EPOCH),
             is_test: true,
             state,
+            shown_state: "pending".to_owned(),
             return_url: return_url.parse().ok(),
         }
     }
@@ -255,12 +275,33 @@ mod tests {
     fn a_payment_at_a_provider_links_there_and_one_that_is_prepared_looks_again() {
         let at = show(StatusCode::OK, &payment(at_page(), ""));
         assert!(text(&at).contains("href=\"https://psp.example/pay?a=1&amp;b=2\""));
-        assert!(!at.headers.contains_key("refresh"));
+        assert!(!text(&at).contains("http-equiv"));
+        let again = "<noscript><meta http-equiv=\"refresh\" content=\"2\"></noscript>";
         let preparing = show(StatusCode::OK, &payment(PaymentState::Preparing, ""));
-        assert_eq!(preparing.headers["refresh"], "2");
-        assert!(!text(&preparing).contains("psp.example"));
+        assert!(text(&preparing).contains(again) && !text(&preparing).contains("psp.example"));
         let confirming = show(StatusCode::OK, &payment(PaymentState::Confirming, ""));
-        assert_eq!(confirming.headers["refresh"], "2");
+        assert!(text(&confirming).contains(again));
+    }
+
+    #[test]
+    fn a_page_follows_its_order_until_the_end() {
+        let moved = |status| PaymentState::Moved(status, Cause::PaymentReceived);
+        for (state, followed) in [
+            (PaymentState::Payable, true),
+            (PaymentState::Preparing, true),
+            (at_page(), true),
+            (at_card(), false),
+            (PaymentState::Closed, true),
+            (moved(OrderStatus::InProgress), true),
+            (moved(OrderStatus::Blocked), true),
+            (moved(OrderStatus::Completed), false),
+            (moved(OrderStatus::Refunded), false),
+        ] {
+            let page = show(StatusCode::OK, &payment(state.clone(), ""));
+            let policy = page.headers["content-security-policy"].to_str().unwrap();
+            assert_eq!(text(&page).contains("<p data-state=\"pending\">"), followed, "{state:?}");
+            assert_eq!(policy.contains("connect-src 'self'; "), followed, "{state:?}: {policy}");
+        }
     }
 
     #[test]

@@ -1,0 +1,304 @@
+//! Orders that pages follow: one statement a second reads the states of all of them, however many
+//! pages look at each.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+use uuid::Uuid;
+
+use crate::Core;
+use crate::http::event_stream::StreamPermit;
+use crate::platform::error::{Error, Result};
+use crate::trading::orders::status::{Cause, OrderStatus};
+use rampart_types::{ClientId, OrderId};
+
+/// Most pages of this edge that follow an order.
+const WATCHES_MAX: usize = 4_096;
+/// Most of them that follow one order.
+const WATCHES_PER_ORDER_MAX: usize = 8;
+/// Most of them of one address, or of the /64 network of one IPv6 customer. A mobile network has
+/// many customers behind one address.
+const WATCHES_PER_ADDRESS_MAX: usize = 64;
+
+/// An order of a client.
+type Key = (Uuid, i64);
+
+/// The orders that pages of this edge follow.
+#[derive(Debug, Default)]
+pub struct OrderWatches(Arc<Mutex<Watched>>);
+
+#[derive(Debug, Default)]
+struct Watched {
+    orders: HashMap<Key, WatchedOrder>,
+    addresses: HashMap<IpAddr, usize>,
+    /// Open watches of all orders.
+    count: usize,
+}
+
+#[derive(Debug)]
+struct WatchedOrder {
+    state: watch::Sender<Arc<str>>,
+    count: usize,
+}
+
+/// One page that follows an order.
+#[derive(Debug)]
+struct Watch {
+    watched: Arc<Mutex<Watched>>,
+    order: Key,
+    address: IpAddr,
+}
+
+impl StreamPermit for Watch {}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let mut watched = lock(&self.watched);
+        watched.count -= 1;
+        if let Some(order) = watched.orders.get_mut(&self.order) {
+            order.count -= 1;
+            if order.count == 0 {
+                watched.orders.remove(&self.order);
+            }
+        }
+        if let Some(count) = watched.addresses.get_mut(&self.address) {
+            *count -= 1;
+            if *count == 0 {
+                watched.addresses.remove(&self.address);
+            }
+        }
+    }
+}
+
+/// The states of an order that a page follows, and what ends the watch when it is dropped.
+pub(super) type Followed = (watch::Receiver<Arc<str>>, Arc<dyn StreamPermit>);
+
+impl OrderWatches {
+    /// Follows an order for a page of this address. The state of one that nobody follows yet is
+    /// `state`; without it `None`.
+    ///
+    /// # Errors
+    /// 503 when too many follow already.
+    pub(super) fn follow(
+        &self,
+        (client, order): (ClientId, OrderId),
+        address: IpAddr,
+        state: Option<Arc<str>>,
+    ) -> Result<Option<Followed>> {
+        let (key, address) = ((client.uuid(), order.number()), network(address));
+        let mut watched = lock(&self.0);
+        let of_address = watched.addresses.get(&address).copied().unwrap_or_default();
+        let of_order = watched.orders.get(&key).map_or(0, |order| order.count);
+        if watched.count >= WATCHES_MAX
+            || of_order >= WATCHES_PER_ORDER_MAX
+            || of_address >= WATCHES_PER_ADDRESS_MAX
+        {
+            return Err(Error::unavailable("follow an order on one more page"));
+        }
+        let values = match (watched.orders.get_mut(&key), state) {
+            (Some(order), _) => {
+                order.count += 1;
+                order.state.subscribe()
+            }
+            (None, Some(state)) => {
+                let (sender, values) = watch::channel(state);
+                watched.orders.insert(key, WatchedOrder { state: sender, count: 1 });
+                values
+            }
+            (None, None) => return Ok(None),
+        };
+        watched.count += 1;
+        *watched.addresses.entry(address).or_default() += 1;
+        drop(watched);
+        let watch = Watch { watched: Arc::clone(&self.0), order: key, address };
+        Ok(Some((values, Arc::new(watch))))
+    }
+
+    /// Number of pages that follow an order.
+    pub fn count(&self) -> usize {
+        lock(&self.0).count
+    }
+
+    fn keys(&self) -> Vec<Key> {
+        lock(&self.0).orders.keys().copied().collect()
+    }
+
+    /// Tells the pages that follow the order, if its state is another one.
+    fn tell(&self, key: Key, state: &str) {
+        if let Some(order) = lock(&self.0).orders.get(&key) {
+            order.state.send_if_modified(|known| {
+                let changed = **known != *state;
+                if changed {
+                    *known = state.into();
+                }
+                changed
+            });
+        }
+    }
+}
+
+impl Core {
+    /// Reads the states of the orders that pages follow, and tells those that have changed; nothing
+    /// where no page follows one.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub async fn read_watched_orders(&self) -> Result<()> {
+        let keys = self.order_watches.keys();
+        if keys.is_empty() {
+            return Ok(());
+        }
+        for (key, state) in read_states(self, &keys).await? {
+            self.order_watches.tell(key, &state);
+        }
+        Ok(())
+    }
+}
+
+/// The state of an order as its page shows it; `None` if there is no such order.
+///
+/// # Errors
+/// When the database cannot be read.
+pub(super) async fn read_state(
+    core: &Core,
+    (client, order): (ClientId, OrderId),
+) -> Result<Option<Arc<str>>> {
+    let states = read_states(core, &[(client.uuid(), order.number())]).await?;
+    Ok(states.into_iter().next().map(|(_, state)| state.into()))
+}
+
+async fn read_states(core: &Core, keys: &[Key]) -> Result<Vec<(Key, String)>> {
+    let (clients, orders): (Vec<Uuid>, Vec<i64>) = keys.iter().copied().unzip();
+    let rows = sqlx::query!(
+        r#"
+        select o.client_id, o.order_id, o.status as "status: OrderStatus",
+            o.status_cause as "status_cause: Cause",
+            coalesce(o.expires_at < rampart_now(), false) as "late!",
+            (select c.state = 'done' from command c
+                where c.client_id = o.client_id and c.order_id = o.order_id
+                    and c.kind = 'payment.create') as made
+        from unnest($1::uuid[], $2::bigint[]) as w (client_id, order_id)
+        join buy_order o using (client_id, order_id)
+        "#,
+        &clients,
+        &orders,
+    )
+    .fetch_all(&core.db)
+    .await?;
+    let states = rows.into_iter().map(|row| {
+        let state = shown_state(row.status, row.status_cause, row.late, row.made);
+        ((row.client_id, row.order_id), state)
+    });
+    Ok(states.collect())
+}
+
+/// The state of an order as far as its page shows it, in a line: as long as it is the same, the page
+/// is. `made` is true once the payment provider has answered, and `None` if none was asked.
+pub(super) fn shown_state(
+    status: OrderStatus,
+    cause: Cause,
+    late: bool,
+    made: Option<bool>,
+) -> String {
+    let detail = match (status, late, made) {
+        (OrderStatus::Pending, true, _) => "late",
+        (OrderStatus::Pending, false, Some(true)) => "at provider",
+        (OrderStatus::Pending, false, Some(false)) => "preparing",
+        // Of the other causes the page says nothing.
+        (OrderStatus::Cancelled, ..) => cause.as_str(),
+        _ => return status.as_str().to_owned(),
+    };
+    format!("{}: {detail}", status.as_str())
+}
+
+/// The addresses that share a limit: an IPv4 address, or the /64 network of one IPv6 customer.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(v6) => {
+            let [a, b, c, d, ..] = v6.segments();
+            Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
+        }
+        v4 @ IpAddr::V4(_) => v4,
+    }
+}
+
+fn lock(watched: &Mutex<Watched>) -> MutexGuard<'_, Watched> {
+    watched.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order(number: i64) -> (ClientId, OrderId) {
+        (ClientId::from(Uuid::nil()), OrderId::new(number).unwrap())
+    }
+
+    fn address(last: u8) -> IpAddr {
+        [192, 0, 2, last].into()
+    }
+
+    fn follow(watches: &OrderWatches, number: i64, last: u8) -> Result<Option<Followed>> {
+        watches.follow(order(number), address(last), Some("pending".into()))
+    }
+
+    #[test]
+    fn watches_are_bounded_by_order_by_address_and_in_all_and_leave_nothing_behind() {
+        let watches = OrderWatches::default();
+        let mut open: Vec<_> = (0..WATCHES_PER_ORDER_MAX)
+            .map(|number| follow(&watches, 1, number.try_into().unwrap()).unwrap())
+            .collect();
+        assert!(follow(&watches, 1, 100).is_err());
+        open.pop();
+        open.push(follow(&watches, 1, 100).unwrap());
+        drop(open);
+        let mut open: Vec<_> = (1..)
+            .take(WATCHES_PER_ADDRESS_MAX)
+            .map(|number| follow(&watches, number, 1).unwrap())
+            .collect();
+        assert!(follow(&watches, 1_000, 1).is_err());
+        let numbers = 1_000_i64..;
+        let addresses = (2..=u8::MAX).cycle();
+        let rest = WATCHES_MAX - WATCHES_PER_ADDRESS_MAX;
+        let others = numbers.zip(addresses).take(rest);
+        open.extend(others.map(|(number, last)| follow(&watches, number, last).unwrap()));
+        assert!(follow(&watches, 9_999, 255).is_err());
+        assert_eq!(watches.count(), WATCHES_MAX);
+        drop(open);
+        let left = lock(&watches.0);
+        assert_eq!((left.count, left.orders.len(), left.addresses.len()), (0, 0, 0));
+    }
+
+    #[test]
+    fn a_change_is_told_to_who_follows_the_order_and_to_nobody_else() {
+        let watches = OrderWatches::default();
+        let (mut one, _one) = follow(&watches, 1, 1).unwrap().unwrap();
+        let (other, _other) = follow(&watches, 2, 1).unwrap().unwrap();
+        assert!(watches.follow(order(3), address(1), None).unwrap().is_none());
+        let key = |number| (Uuid::nil(), number);
+        watches.tell(key(1), "pending");
+        assert!(!one.has_changed().unwrap());
+        watches.tell(key(1), "completed");
+        assert_eq!(&**one.borrow_and_update(), "completed");
+        assert!(!other.has_changed().unwrap());
+        let late = watches.follow(order(1), address(2), None).unwrap();
+        assert_eq!(&**late.unwrap().0.borrow(), "completed");
+    }
+
+    #[test]
+    fn a_state_says_what_the_page_shows_of_it() {
+        let state = |status, cause, late, made| shown_state(status, cause, late, made);
+        let (pending, moved) = (OrderStatus::Pending, OrderStatus::InProgress);
+        let first = state(pending, Cause::Confirmed, false, None);
+        assert_eq!(first, "pending");
+        assert_eq!(state(pending, Cause::Confirmed, true, Some(true)), "pending: late");
+        let made =
+            [Some(false), Some(true)].map(|made| state(pending, Cause::Confirmed, false, made));
+        assert_eq!(made, ["pending: preparing", "pending: at provider"]);
+        assert_eq!(state(moved, Cause::PaymentReceived, true, Some(true)), "in progress");
+        let denied = state(OrderStatus::Cancelled, Cause::PaymentDenied, false, None);
+        assert_eq!(denied, "cancelled: payment-denied");
+    }
+}
