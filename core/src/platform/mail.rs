@@ -29,6 +29,8 @@ pub(crate) enum Kind {
     StaffInvitation,
     /// A link to set a new password of one of the partner's staff.
     StaffPassword,
+    /// A link to go on with a checkout on another device.
+    CheckoutLink,
 }
 
 impl Kind {
@@ -39,6 +41,7 @@ impl Kind {
             Self::WebhookDisabled => "webhook-disabled",
             Self::StaffInvitation => "staff-invitation",
             Self::StaffPassword => "staff-password",
+            Self::CheckoutLink => "checkout-link",
         }
     }
 }

@@ -63,7 +63,7 @@ impl Attempts {
     ///
     /// # Errors
     /// ER354.
-    pub(super) async fn count_mail(
+    pub(crate) async fn count_mail(
         &self,
         core: &Core,
         client: &Client,

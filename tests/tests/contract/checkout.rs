@@ -1,6 +1,7 @@
 //! Checkouts: terms like an offer's, a page, and an identifier that travels sealed.
 
 mod purchase;
+mod resume;
 
 use chrono::TimeDelta;
 use http::Method;

@@ -76,6 +76,14 @@ checkout-reason-method = Der Betrag liegt über dem Limit der Zahlungsart.
 checkout-reason-method-disabled = Ihre Konten für diese Zahlungsart sind deaktiviert.
 checkout-reason-user = Der Betrag liegt über dem, was Sie heute noch kaufen können.
 checkout-reason-registration = Ihre Verifizierung ist noch nicht abgeschlossen: Die Bestellung wartet darauf.
+checkout-mail-link = Link zum Fortsetzen auf einem anderen Gerät mailen
+checkout-mail-sent = Wir haben Ihnen einen Link gemailt. Er gilt eine Stunde.
+checkout-mail-too-many = Sie haben vorerst genug Mails von uns erhalten. Bitte versuchen Sie es in einer Stunde erneut.
+checkout-mail-no-address = Ihr Konto hat keine E-Mail-Adresse, an die wir einen Link senden könnten.
+checkout-resume-sign-in = Melden Sie sich an, und Sie machen dort weiter, wo Sie waren.
+checkout-mail-subject = Ihr Kauf bei { $shop }
+checkout-mail-text = Setzen Sie Ihren Kauf bei { $shop } innerhalb der nächsten Stunde hier fort:
+checkout-mail-ignore = Wenn Sie das nicht angefordert haben, ignorieren Sie diese Mail.
 
 # Paying
 pay-title = Bestellung bezahlen

@@ -76,6 +76,14 @@ checkout-reason-method = The amount is above the limit of the payment method.
 checkout-reason-method-disabled = Your accounts for this payment method are disabled.
 checkout-reason-user = The amount is above what you may still buy today.
 checkout-reason-registration = Your verification is not complete yet: the order waits for it.
+checkout-mail-link = Mail me a link to go on with on another device
+checkout-mail-sent = We have mailed you a link. It works for an hour.
+checkout-mail-too-many = You have had enough mail from us for now. Please try again in an hour.
+checkout-mail-no-address = Your account has no e-mail address that we could send a link to.
+checkout-resume-sign-in = Sign in, and you go on where you were.
+checkout-mail-subject = Your purchase at { $shop }
+checkout-mail-text = Go on with your purchase at { $shop } here, within the next hour:
+checkout-mail-ignore = If you did not ask for this, ignore this mail.
 
 # Paying
 pay-title = Pay for your order

@@ -76,6 +76,14 @@ checkout-reason-method = El importe supera el límite del método de pago.
 checkout-reason-method-disabled = Tus cuentas para este método de pago están desactivadas.
 checkout-reason-user = El importe supera lo que aún puedes comprar hoy.
 checkout-reason-registration = Tu verificación aún no está completa: el pedido queda a la espera.
+checkout-mail-link = Enviarme un enlace para continuar en otro dispositivo
+checkout-mail-sent = Te hemos enviado un enlace por correo. Es válido durante una hora.
+checkout-mail-too-many = Ya te hemos enviado suficientes correos por ahora. Inténtalo de nuevo dentro de una hora.
+checkout-mail-no-address = Tu cuenta no tiene una dirección de correo a la que enviar un enlace.
+checkout-resume-sign-in = Inicia sesión y continuarás donde estabas.
+checkout-mail-subject = Tu compra en { $shop }
+checkout-mail-text = Continúa aquí tu compra en { $shop }, dentro de la próxima hora:
+checkout-mail-ignore = Si no lo has pedido, ignora este correo.
 
 # Paying
 pay-title = Paga tu pedido

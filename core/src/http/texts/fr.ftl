@@ -76,6 +76,14 @@ checkout-reason-method = Le montant dépasse la limite du moyen de paiement.
 checkout-reason-method-disabled = Vos comptes pour ce moyen de paiement sont désactivés.
 checkout-reason-user = Le montant dépasse ce que vous pouvez encore acheter aujourd'hui.
 checkout-reason-registration = Votre vérification n'est pas encore terminée : la commande reste en attente.
+checkout-mail-link = M'envoyer un lien pour continuer sur un autre appareil
+checkout-mail-sent = Nous vous avons envoyé un lien. Il est valable une heure.
+checkout-mail-too-many = Vous avez reçu assez de messages de notre part pour l'instant. Veuillez réessayer dans une heure.
+checkout-mail-no-address = Votre compte n'a pas d'adresse e-mail à laquelle envoyer un lien.
+checkout-resume-sign-in = Connectez-vous pour reprendre là où vous en étiez.
+checkout-mail-subject = Votre achat chez { $shop }
+checkout-mail-text = Poursuivez ici votre achat chez { $shop }, dans l'heure qui vient :
+checkout-mail-ignore = Si vous n'avez rien demandé, ignorez ce message.
 
 # Paying
 pay-title = Payer votre commande

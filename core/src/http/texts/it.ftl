@@ -76,6 +76,14 @@ checkout-reason-method = L'importo supera il limite del metodo di pagamento.
 checkout-reason-method-disabled = I tuoi conti per questo metodo di pagamento sono disattivati.
 checkout-reason-user = L'importo supera quanto puoi ancora acquistare oggi.
 checkout-reason-registration = La tua verifica non è ancora completa: l'ordine resta in attesa.
+checkout-mail-link = Inviami un link per continuare su un altro dispositivo
+checkout-mail-sent = Ti abbiamo inviato un link via e-mail. È valido per un'ora.
+checkout-mail-too-many = Per ora hai ricevuto abbastanza e-mail da noi. Riprova tra un'ora.
+checkout-mail-no-address = Il tuo account non ha un indirizzo e-mail a cui inviare un link.
+checkout-resume-sign-in = Accedi e riprendi da dove eri.
+checkout-mail-subject = Il tuo acquisto da { $shop }
+checkout-mail-text = Continua qui il tuo acquisto da { $shop }, entro la prossima ora:
+checkout-mail-ignore = Se non lo hai richiesto, ignora questa e-mail.
 
 # Paying
 pay-title = Paga il tuo ordine

@@ -76,6 +76,14 @@ checkout-reason-method = Het bedrag is hoger dan de limiet van de betaalmethode.
 checkout-reason-method-disabled = Je rekeningen voor deze betaalmethode zijn uitgeschakeld.
 checkout-reason-user = Het bedrag is hoger dan wat je vandaag nog mag kopen.
 checkout-reason-registration = Je verificatie is nog niet voltooid: de bestelling wacht daarop.
+checkout-mail-link = Mail mij een link om op een ander apparaat verder te gaan
+checkout-mail-sent = We hebben je een link gemaild. Hij werkt een uur.
+checkout-mail-too-many = Je hebt voorlopig genoeg mail van ons gehad. Probeer het over een uur opnieuw.
+checkout-mail-no-address = Je account heeft geen e-mailadres waar we een link naartoe kunnen sturen.
+checkout-resume-sign-in = Log in en ga verder waar je was.
+checkout-mail-subject = Je aankoop bij { $shop }
+checkout-mail-text = Ga binnen een uur hier verder met je aankoop bij { $shop }:
+checkout-mail-ignore = Heb je hier niet om gevraagd? Negeer dan deze mail.
 
 # Paying
 pay-title = Betaal je bestelling

@@ -76,6 +76,14 @@ checkout-reason-method = Kwota przekracza limit metody płatności.
 checkout-reason-method-disabled = Twoje rachunki dla tej metody płatności są wyłączone.
 checkout-reason-user = Kwota przekracza to, co możesz jeszcze dziś kupić.
 checkout-reason-registration = Twoja weryfikacja nie jest jeszcze zakończona: zamówienie na nią czeka.
+checkout-mail-link = Wyślij mi link, aby kontynuować na innym urządzeniu
+checkout-mail-sent = Wysłaliśmy Ci link e-mailem. Jest ważny przez godzinę.
+checkout-mail-too-many = Na razie wysłaliśmy Ci wystarczająco dużo wiadomości. Spróbuj ponownie za godzinę.
+checkout-mail-no-address = Twoje konto nie ma adresu e-mail, na który można wysłać link.
+checkout-resume-sign-in = Zaloguj się, aby kontynuować od tego samego miejsca.
+checkout-mail-subject = Twój zakup w sklepie { $shop }
+checkout-mail-text = Kontynuuj tutaj swój zakup w sklepie { $shop } w ciągu najbliższej godziny:
+checkout-mail-ignore = Jeśli to nie Ty o to prosisz, zignoruj tę wiadomość.
 
 # Paying
 pay-title = Zapłać za zamówienie

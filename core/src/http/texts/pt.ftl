@@ -76,6 +76,14 @@ checkout-reason-method = O montante excede o limite do método de pagamento.
 checkout-reason-method-disabled = As suas contas para este método de pagamento estão desativadas.
 checkout-reason-user = O montante excede o que ainda pode comprar hoje.
 checkout-reason-registration = A sua verificação ainda não está concluída: a ordem fica a aguardar.
+checkout-mail-link = Enviar-me uma ligação para continuar noutro dispositivo
+checkout-mail-sent = Enviámos-lhe uma ligação por e-mail. É válida durante uma hora.
+checkout-mail-too-many = Já recebeu e-mails suficientes da nossa parte. Tente novamente dentro de uma hora.
+checkout-mail-no-address = A sua conta não tem um endereço de e-mail para onde enviar uma ligação.
+checkout-resume-sign-in = Inicie sessão e continue onde estava.
+checkout-mail-subject = A sua compra em { $shop }
+checkout-mail-text = Continue aqui a sua compra em { $shop }, durante a próxima hora:
+checkout-mail-ignore = Se não fez este pedido, ignore este e-mail.
 
 # Paying
 pay-title = Pagar a sua ordem

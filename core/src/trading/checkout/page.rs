@@ -4,6 +4,7 @@ use http::StatusCode;
 use maud::{Markup, html};
 
 use super::purchase::buys_at_once;
+use super::resume;
 use super::shopper::Shopper;
 use super::stored::Checkout;
 use crate::http::form::Form;
@@ -88,6 +89,7 @@ pub(super) fn details(
                 (tick("consent", false, &html! { (texts.get("checkout-consent")) }))
             }
             button.main type="submit" name="action" value="quote" { (texts.get(button)) }
+            (link_button(texts, shopper, resume::Step::Details))
         }
         @if shopper == Shopper::Guest {
             (dialog(&texts.get("checkout-have-account"), &login_form(texts)))
@@ -99,7 +101,7 @@ pub(super) fn details(
 /// The third step: the quote with its fees.
 pub(super) fn confirmation(
     look: Look<'_>,
-    (checkout, sealed): (&Checkout, &str),
+    (checkout, shopper, sealed): (&Checkout, Shopper, &str),
     form: &Form,
     (quote, note): (&View, &Markup),
 ) -> Reply {
@@ -129,9 +131,22 @@ pub(super) fn confirmation(
                 input type="hidden" name=(name) value=(form.get(name));
             }
             button type="submit" name="action" value="change" { (texts.get("checkout-change")) }
+            (link_button(texts, shopper, resume::Step::Confirm))
         }
     };
     render(look, StatusCode::OK, checkout, "checkout-confirm-title", &body)
+}
+
+/// The button that mails a link to a step, for who has an account to mail it to.
+fn link_button(texts: Texts, shopper: Shopper, step: resume::Step) -> Markup {
+    html! {
+        @if shopper.user().is_some() {
+            input type="hidden" name="step" value=(step.as_str());
+            button type="submit" name="action" value="mail-link" formnovalidate {
+                (texts.get("checkout-mail-link"))
+            }
+        }
+    }
 }
 
 /// The page of a checkout that was confirmed or has expired.

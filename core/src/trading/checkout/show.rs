@@ -2,13 +2,15 @@
 //! permission to read the terms and to buy at them; an account is the shopper's own.
 //!
 //! The steps are account (if the partner wants one), details, confirmation; the payment page
-//! follows. A step is the answer to a form, so that each can be reloaded, and the link begins anew.
+//! follows. A step is the answer to a form, so that each can be reloaded, and the link begins anew;
+//! one that was mailed goes on at its step.
 
 use http::{Method, StatusCode};
 use maud::{Markup, html};
 
 use super::page::{self, Look};
 use super::purchase::{self, Outcome};
+use super::resume::{self, Mailed, Resumption, Step};
 use super::shopper::Shopper;
 use super::stored::Checkout;
 use crate::Core;
@@ -17,6 +19,7 @@ use crate::endpoint::{Body, Endpoint};
 use crate::http::fields::Fields;
 use crate::http::form::Form;
 use crate::http::html::components::{Tone, toast};
+use crate::http::html::dead_link;
 use crate::http::language::{Language, Texts};
 use crate::http::reply::Reply;
 use crate::http::request::Input;
@@ -43,8 +46,18 @@ impl Endpoint for Show {
     async fn call(core: &Core, _: Anyone, link: Link) -> Result<Reply> {
         let look = Look { texts: link.texts, settings: &core.settings.pages };
         let Some(checkout) = link.checkout(core).await? else { return Ok(page::not_found(look)) };
-        let shopper = Shopper::initial(&checkout);
-        link.first_step(core, &checkout, shopper, &Form::read(&[]), (StatusCode::OK, &html! {}))
+        match link.resumption(core, &checkout) {
+            Some(Some(resumption)) => {
+                // The link proves nobody: only whom the partner named is known already.
+                let shopper = checkout.user.map_or(Shopper::Unknown, Shopper::User);
+                link.go_on(core, &checkout, shopper, &resumption).await
+            }
+            Some(None) => Ok(dead_link(link.texts, look.settings, "dead-link-shop")),
+            None => {
+                let (shopper, empty) = (Shopper::initial(&checkout), Form::read(&[]));
+                link.first_step(core, &checkout, shopper, &empty, (StatusCode::OK, &html! {}))
+            }
+        }
     }
 }
 
@@ -72,6 +85,7 @@ impl Endpoint for Act {
         }
         match form.get("action") {
             "quote" | "confirm" => link.buy(core, &checkout, &form).await,
+            "mail-link" => link.mail(core, &checkout, &form).await,
             "change" => {
                 let shopper = Shopper::open(core, &checkout, form.get("shopper"));
                 link.first_step(core, &checkout, shopper, &form, (StatusCode::OK, &html! {}))
@@ -86,6 +100,8 @@ impl Endpoint for Act {
 pub struct Link {
     session: String,
     identifier: Option<String>,
+    /// Sealed step of a mailed link.
+    resume: Option<String>,
     request_id: String,
     texts: Texts,
 }
@@ -93,10 +109,11 @@ pub struct Link {
 impl Link {
     fn read(input: &Input) -> Self {
         let query = Fields::of_query(input.head.query.as_deref());
-        let identifier = query.value("identifier").and_then(|value| value.as_str());
+        let member = |name| query.value(name).and_then(|value| value.as_str()).map(str::to_owned);
         Self {
             session: input.param("session").to_owned(),
-            identifier: identifier.map(str::to_owned),
+            identifier: member("identifier"),
+            resume: member("resume"),
             request_id: input.head.request_id.clone(),
             texts: Language::of(input).texts(),
         }
@@ -105,6 +122,11 @@ impl Link {
     async fn checkout(&self, core: &Core) -> Result<Option<Checkout>> {
         let link = (self.session.as_str(), self.identifier.as_deref());
         Checkout::find(core, link, &self.request_id).await
+    }
+
+    /// The step of a mailed link; an inner `None` if that cannot be used.
+    fn resumption(&self, core: &Core, checkout: &Checkout) -> Option<Option<Resumption>> {
+        self.resume.as_deref().map(|text| Resumption::open(core, checkout, text))
     }
 
     /// The account if it is missing, else the details, as far as the form has them.
@@ -134,7 +156,13 @@ impl Link {
         match sign_in_or_register(core, &checkout.client, form, to).await {
             Ok(user) => {
                 let shopper = Shopper::User(user);
-                self.first_step(core, checkout, shopper, form, (StatusCode::OK, &html! {}))
+                match self.resumption(core, checkout).flatten() {
+                    Some(resumption) => self.go_on(core, checkout, shopper, &resumption).await,
+                    None => {
+                        let ok = (StatusCode::OK, &html! {});
+                        self.first_step(core, checkout, shopper, form, ok)
+                    }
+                }
             }
             Err(error) => error_page(self.texts, error, |status, note| {
                 let look = Look { texts: self.texts, settings: &core.settings.pages };
@@ -143,19 +171,84 @@ impl Link {
         }
     }
 
-    async fn buy(&self, core: &Core, checkout: &Checkout, form: &Form) -> Result<Reply> {
+    /// The step of a mailed link, once it is known who buys.
+    async fn go_on(
+        &self,
+        core: &Core,
+        checkout: &Checkout,
+        shopper: Shopper,
+        resumption: &Resumption,
+    ) -> Result<Reply> {
+        let form = &resumption.form;
+        if shopper == Shopper::Unknown && checkout.is_open {
+            let look = Look { texts: self.texts, settings: &core.settings.pages };
+            let note = toast(Tone::Info, &self.texts.get("checkout-resume-sign-in"));
+            return Ok(page::account(look, StatusCode::OK, checkout, &note));
+        }
+        match resumption.step {
+            Step::Confirm if checkout.is_open => {
+                self.quote_or_buy(core, checkout, shopper, form, &html! {}).await
+            }
+            _ => self.first_step(core, checkout, shopper, form, (StatusCode::OK, &html! {})),
+        }
+    }
+
+    /// Mails the link to this step, and shows the step again.
+    async fn mail(&self, core: &Core, checkout: &Checkout, form: &Form) -> Result<Reply> {
+        let shopper = Shopper::open(core, checkout, form.get("shopper"));
+        let Some(user) = shopper.user() else { return Ok(self.signed_out(core, checkout)) };
+        let to = (user, self.identifier.as_deref());
+        let mailed = resume::mail_link(core, checkout, to, form, self.texts).await?;
+        let (status, tone, text) = match mailed {
+            Mailed::Sent => (StatusCode::OK, Tone::Good, "checkout-mail-sent"),
+            Mailed::NoAddress => (StatusCode::CONFLICT, Tone::Bad, "checkout-mail-no-address"),
+            Mailed::TooMany => (StatusCode::TOO_MANY_REQUESTS, Tone::Bad, "checkout-mail-too-many"),
+        };
+        let note = toast(tone, &self.texts.get(text));
+        let mut reply = match Step::of(form) {
+            Step::Details => {
+                self.first_step(core, checkout, shopper, form, (StatusCode::OK, &note))
+            }
+            Step::Confirm => self.quote_or_buy(core, checkout, shopper, form, &note).await,
+        }?;
+        if reply.status == StatusCode::OK {
+            reply.status = status;
+        }
+        Ok(reply)
+    }
+
+    /// The account's step again: the sign-in on the page is over, or there was none.
+    fn signed_out(&self, core: &Core, checkout: &Checkout) -> Reply {
         let look = Look { texts: self.texts, settings: &core.settings.pages };
+        let note = toast(Tone::Bad, &self.texts.get("checkout-signed-out"));
+        page::account(look, StatusCode::BAD_REQUEST, checkout, &note)
+    }
+
+    async fn buy(&self, core: &Core, checkout: &Checkout, form: &Form) -> Result<Reply> {
         let shopper = Shopper::open(core, checkout, form.get("shopper"));
         if shopper == Shopper::Unknown {
-            let note = toast(Tone::Bad, &self.texts.get("checkout-signed-out"));
-            return Ok(page::account(look, StatusCode::BAD_REQUEST, checkout, &note));
+            return Ok(self.signed_out(core, checkout));
         }
+        self.quote_or_buy(core, checkout, shopper, form, &html! {}).await
+    }
+
+    /// The next step of a shopper who is known, with `said` above it.
+    async fn quote_or_buy(
+        &self,
+        core: &Core,
+        checkout: &Checkout,
+        shopper: Shopper,
+        form: &Form,
+        said: &Markup,
+    ) -> Result<Reply> {
+        let look = Look { texts: self.texts, settings: &core.settings.pages };
         match Box::pin(purchase::step(core, checkout, shopper, form)).await {
             Ok(Outcome::Quoted { quote, note }) => {
                 let sealed = shopper.seal(core, checkout)?;
                 let note = note.map(|id| toast(Tone::Warning, &self.texts.get(id)));
-                let note = note.unwrap_or_else(|| html! {});
-                Ok(page::confirmation(look, (checkout, &sealed), form, (&quote, &note)))
+                let note = html! { (said) @if let Some(note) = note { (note) } };
+                let shown = (checkout, shopper, sealed.as_str());
+                Ok(page::confirmation(look, shown, form, (&quote, &note)))
             }
             Ok(Outcome::Bought { payment_url }) => Ok(page::to_payment(&payment_url)),
             Err(Error::Refused(refusal)) => {

@@ -11,14 +11,14 @@ use url::form_urlencoded;
 use super::{ADDRESS, IDENTIFIER, link, made, page};
 
 /// Posts a form to the page.
-async fn post(partner: &Partner, link: &str, members: &[(&str, &str)]) -> Answer {
+pub(super) async fn post(partner: &Partner, link: &str, members: &[(&str, &str)]) -> Answer {
     let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(members).finish();
     let request = partner.anonymous(Method::POST, link);
     request.header("content-type", "application/x-www-form-urlencoded").body(body).send().await
 }
 
 /// The value of a hidden input.
-fn hidden(page: &Answer, name: &str) -> String {
+pub(super) fn hidden(page: &Answer, name: &str) -> String {
     let mark = format!(r#"name="{name}" value=""#);
     let (_, rest) = page.text().split_once(&mark).unwrap_or_else(|| panic!("{name} is missing"));
     rest.split('"').next().unwrap().to_owned()

@@ -1,0 +1,181 @@
+//! The mailed link by which a shopper goes on with a checkout on another device.
+
+use chrono::TimeDelta;
+use http::Method;
+use rampart_tests::answer::Answer;
+use rampart_tests::outbox;
+use rampart_tests::partner::Partner;
+use rampart_tests::test_context::TestContext;
+use serde_json::{Value, json};
+
+use super::purchase::{hidden, post};
+use super::{ADDRESS, BASE, IDENTIFIER, checkout, link, page};
+
+const EMAIL: &str = "shopper@mail.example.com";
+const PASSWORD: &str = "password-of-shopper";
+
+/// A partner that wants a user.
+async fn shop(context: &TestContext) -> Partner {
+    let acme = context.partner("acme").await;
+    let guests = json!({"guestOrders": {"allowed": false}});
+    let path = format!("/admin/v1/partners/{}", acme.slug);
+    context.admin(Method::PATCH, &path, guests).await.assert_status(200);
+    acme
+}
+
+/// A checkout of two hours, with an identifier of the shop's, to be paid by an amount that is chosen.
+async fn made(acme: &Partner) -> Value {
+    let members = json!({"identifier": IDENTIFIER, "expireTime": 7200});
+    acme.post("/api/v2/buy/checkout", checkout(members)).await.assert_status(200).json()
+}
+
+/// Registers on the page; the sealed shopper.
+async fn register(acme: &Partner, link: &str) -> String {
+    let members = [
+        ("action", "register"),
+        ("email", EMAIL),
+        ("password", PASSWORD),
+        ("country", "NL"),
+        ("privacy", "yes"),
+    ];
+    let known = post(acme, link, &members).await;
+    assert!(known.assert_status(200).text().contains("value=\"mail-link\""), "{}", known.text());
+    hidden(&known, "shopper")
+}
+
+async fn log_in(acme: &Partner, link: &str, password: &str) -> Answer {
+    post(acme, link, &[("action", "log-in"), ("email", EMAIL), ("password", password)]).await
+}
+
+/// Asks for a link at this step; the answer.
+async fn ask(acme: &Partner, link: &str, shopper: &str, step: &str) -> Answer {
+    let members = [
+        ("action", "mail-link"),
+        ("shopper", shopper),
+        ("step", step),
+        ("amount", "80"),
+        ("wallet", ADDRESS),
+    ];
+    post(acme, link, &members).await
+}
+
+/// Path and query of the link that was mailed last.
+async fn mailed(context: &TestContext) -> String {
+    let text = outbox::newest(context, EMAIL).await.text;
+    let url = text.lines().find(|line| line.starts_with(BASE)).unwrap().to_owned();
+    url.strip_prefix(BASE).unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_mailed_link_goes_on_at_its_step_once_the_shopper_has_signed_in() {
+    let context = TestContext::start().await;
+    let acme = shop(&context).await;
+    let made = made(&acme).await;
+    let shopper = register(&acme, link(&made)).await;
+    let filled = format!("value=\"{ADDRESS}\"");
+    for (step, shown) in [("details", filled.as_str()), ("confirm", "Check and confirm")] {
+        let asked = ask(&acme, link(&made), &shopper, step).await;
+        let text = asked.assert_status(200).text();
+        assert!(text.contains("We have mailed you a link") && text.contains(shown), "{text}");
+        let resumed = mailed(&context).await;
+        assert!(resumed.starts_with(link(&made)), "{resumed}");
+        for kept in [ADDRESS, IDENTIFIER, EMAIL] {
+            assert!(!resumed.contains(kept), "{resumed}");
+        }
+        // The link alone shows nothing that was typed, and nobody is signed in.
+        let stranger = page(&acme, &resumed).await;
+        let text = stranger.assert_status(200).text();
+        assert!(text.contains("value=\"log-in\"") && text.contains("you go on where you were"));
+        for kept in [ADDRESS, EMAIL, "name=\"shopper\"", shown] {
+            assert!(!text.contains(kept), "{kept}: {text}");
+        }
+        log_in(&acme, &resumed, "wrong-password").await.assert_status(400);
+        let known = log_in(&acme, &resumed, PASSWORD).await;
+        assert!(known.assert_status(200).text().contains(shown), "{}", known.text());
+        assert!(known.text().contains(ADDRESS) && known.text().contains("80"));
+    }
+}
+
+#[tokio::test]
+async fn the_mail_is_in_the_shoppers_language() {
+    let context = TestContext::start().await;
+    let acme = shop(&context).await;
+    let made = made(&acme).await;
+    let shopper = register(&acme, link(&made)).await;
+    let body = format!("action=mail-link&shopper={shopper}&step=details");
+    let request = acme.anonymous(Method::POST, link(&made)).header("accept-language", "nl");
+    let request = request.header("content-type", "application/x-www-form-urlencoded");
+    let asked = request.body(body).send().await;
+    assert!(asked.assert_status(200).text().contains("Hij werkt een uur."), "{}", asked.text());
+    let mail = outbox::newest(&context, EMAIL).await;
+    let url = mailed(&context).await;
+    let text = format!(
+        "Ga binnen een uur hier verder met je aankoop bij acme:\n{BASE}{url}\n\
+         Heb je hier niet om gevraagd? Negeer dan deze mail.\n"
+    );
+    assert_eq!((mail.text, mail.state.as_str()), (text, "pending"));
+    // Operators see that it was sent, and not the link.
+    let mails = context.admin(Method::GET, "/admin/v1/mail", json!({})).await;
+    let shown = mails.assert_status(200).text();
+    assert!(shown.contains("checkout-link") && !shown.contains(&url), "{shown}");
+}
+
+#[tokio::test]
+async fn a_link_that_is_old_altered_or_of_another_checkout_is_dead() {
+    let context = TestContext::start().await;
+    let acme = shop(&context).await;
+    let (made, other) = (made(&acme).await, made(&acme).await);
+    let shopper = register(&acme, link(&made)).await;
+    ask(&acme, link(&made), &shopper, "confirm").await.assert_status(200);
+    let resumed = mailed(&context).await;
+    let sealed = resumed.split_once("&resume=").unwrap().1;
+    for dead in [
+        format!("{}&resume={sealed}", link(&other)),
+        format!("{}&resume={}", link(&made), &sealed[1..]),
+        format!("{}&resume=", link(&made)),
+        format!("{}&resume={}", link(&made), "A".repeat(5_000)),
+    ] {
+        let answer = page(&acme, &dead).await;
+        let text = answer.assert_status(404).text();
+        assert!(text.contains("open it again from the shop"), "{text}");
+    }
+    page(&acme, &resumed).await.assert_status(200);
+    context.clock().advance(TimeDelta::minutes(61));
+    page(&acme, &resumed).await.assert_status(404);
+    page(&acme, link(&made)).await.assert_status(200);
+}
+
+#[tokio::test]
+async fn links_are_mailed_to_who_is_signed_in_and_not_without_end() {
+    let context = TestContext::start().await;
+    let acme = shop(&context).await;
+    let made = made(&acme).await;
+    for shopper in ["", "AAAA"] {
+        let refused = ask(&acme, link(&made), shopper, "details").await;
+        assert!(refused.assert_status(400).text().contains("sign in again"), "{}", refused.text());
+    }
+    let shopper = register(&acme, link(&made)).await;
+    for _ in 0..5 {
+        ask(&acme, link(&made), &shopper, "details").await.assert_status(200);
+    }
+    for step in ["details", "confirm"] {
+        let refused = ask(&acme, link(&made), &shopper, step).await;
+        assert!(refused.assert_status(429).text().contains("enough mail"), "{}", refused.text());
+    }
+    let count: i64 =
+        sqlx::query_scalar("select count(*) from mail_outbox where kind = 'checkout-link'")
+            .fetch_one(context.db())
+            .await
+            .unwrap();
+    assert_eq!(count, 5);
+}
+
+#[tokio::test]
+async fn a_guest_is_offered_no_link() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let made = made(&acme).await;
+    let shown = page(&acme, link(&made)).await;
+    assert!(!shown.assert_status(200).text().contains("mail-link"), "{}", shown.text());
+    ask(&acme, link(&made), "", "details").await.assert_status(400);
+}
