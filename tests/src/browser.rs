@@ -31,6 +31,30 @@ const ARGUMENTS: [&str; 12] = [
     "--window-size=1280,900",
 ];
 
+/// A key (W3C WebDriver, section 17.4.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Key {
+    /// To the next place.
+    Tab,
+    /// Presses a button, follows a link, submits a form.
+    Enter,
+    /// Presses a button, ticks a box.
+    Space,
+}
+
+impl Key {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Tab => "\u{e004}",
+            Self::Enter => "\u{e007}",
+            Self::Space => " ",
+        }
+    }
+}
+
+/// The shift key.
+const SHIFT: &str = "\u{e008}";
+
 /// A browser with an empty profile. It ends when it is dropped.
 pub struct Browser {
     driver: Process,
@@ -137,6 +161,39 @@ impl Browser {
         self.call(Method::POST, &format!("/element/{element}/clear"), &json!({})).await;
         let path = format!("/element/{element}/value");
         self.call(Method::POST, &path, &json!({ "text": text })).await;
+    }
+
+    /// Presses a key, and lets it go.
+    pub async fn press(&self, key: Key) {
+        self.keys(&[("keyDown", key.as_str()), ("keyUp", key.as_str())]).await;
+    }
+
+    /// The same while shift is held.
+    pub async fn press_shifted(&self, key: Key) {
+        let key = key.as_str();
+        let held = [("keyDown", SHIFT), ("keyDown", key), ("keyUp", key), ("keyUp", SHIFT)];
+        self.keys(&held).await;
+    }
+
+    /// Types a text, key by key, to where the focus is.
+    pub async fn type_text(&self, text: &str) {
+        let chars: Vec<String> = text.chars().map(String::from).collect();
+        let strokes = chars.iter().flat_map(|key| [("keyDown", &**key), ("keyUp", &**key)]);
+        self.keys(&strokes.collect::<Vec<_>>()).await;
+    }
+
+    async fn keys(&self, strokes: &[(&str, &str)]) {
+        let strokes: Vec<_> =
+            strokes.iter().map(|(kind, key)| json!({"type": kind, "value": key})).collect();
+        let keyboard = json!({"type": "key", "id": "keyboard", "actions": strokes});
+        self.call(Method::POST, "/actions", &json!({"actions": [keyboard]})).await;
+    }
+
+    /// Asks for pages in this language from now on.
+    pub async fn prefer_language(&self, tag: &str) {
+        let agent = self.run("return navigator.userAgent").await;
+        let wanted = json!({"userAgent": agent, "acceptLanguage": tag});
+        self.command("Emulation.setUserAgentOverride", wanted).await;
     }
 
     /// Sends a command of the DevTools protocol, for what WebDriver has no word for.

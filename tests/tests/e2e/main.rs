@@ -22,6 +22,7 @@ mod evm;
 mod faults;
 mod framing;
 mod guide;
+mod keyboard;
 mod kill;
 mod lifecycle;
 mod limits;
