@@ -130,6 +130,8 @@ pub enum Body {
     JsonWithImage(usize),
     /// A form of one of our own pages, up to [`BODY_BYTES_MAX`].
     Form,
+    /// The same with a large file, up to this many bytes.
+    LargeForm(usize),
     /// JSON of the operators' API: an unknown member is refused, an empty body is an empty object.
     StrictJson,
     /// Any bytes, in one of these media types.
@@ -141,6 +143,7 @@ impl Body {
     pub const fn bound(self) -> (usize, Code) {
         match self {
             Self::JsonWithImage(bytes) => (bytes, Code::ImageInvalid),
+            Self::LargeForm(bytes) => (bytes, Code::RequestMalformed),
             _ => (BODY_BYTES_MAX, Code::RequestMalformed),
         }
     }
@@ -150,7 +153,7 @@ impl Body {
         match self {
             Self::Json | Self::JsonWithImage(_) => fields::parse(body),
             Self::StrictJson => strict::parse(body),
-            Self::None | Self::Form | Self::OneOf(_) => Ok(Value::Null),
+            Self::None | Self::Form | Self::LargeForm(_) | Self::OneOf(_) => Ok(Value::Null),
         }
     }
 

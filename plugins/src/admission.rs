@@ -11,8 +11,9 @@ use crate::bindings::meta::{self, ConfigProblem, PolicyInfo};
 use crate::bindings::types::{CallContext, ConfigEntry, PolicyError};
 use crate::config::check_config;
 use crate::host::call::{Call, CallClass, run};
-use crate::host::compile::{Rejection, check_size, load};
+use crate::host::compile::{check_size, load};
 use crate::host::keys::KeyRing;
+use crate::host::rejection::{Check, Rejection};
 use crate::host::report::Failure;
 use crate::host::runtime::Runtime;
 use crate::kinds::compiled::Linked;
@@ -70,10 +71,11 @@ pub(crate) fn admit(
     match results.recv_timeout(Duration::from_millis(wait_ms)) {
         Ok(result) => result,
         Err(mpsc::RecvTimeoutError::Timeout) => {
-            Err(Rejection::new(format!("not compiled and tried within {wait_ms} ms")))
+            let reason = format!("not compiled and tried within {wait_ms} ms");
+            Err(Rejection::by(Check::Compilation, reason))
         }
         Err(mpsc::RecvTimeoutError::Disconnected) => {
-            Err(Rejection::new("the component broke the compiler"))
+            Err(Rejection::by(Check::Compilation, "the component broke the compiler"))
         }
     }
 }
@@ -86,16 +88,21 @@ fn examine(
     configure: impl FnOnce(&PolicyInfo) -> Result<Vec<ConfigEntry>, String>,
 ) -> Result<Admitted, Rejection> {
     let policy = load(runtime, kind, wasm)?;
-    let info = describe(&policy, context.now)?;
-    check_info(&info, kind)?;
-    let entries = configure(&info).map_err(Rejection::new)?;
+    let info = describe(&policy, context.now)
+        .and_then(|info| check_info(&info, kind).map(|()| info))
+        .map_err(|rejection| rejection.at(Check::Description))?;
+    let misfit = |reason: String| Rejection::by(Check::Configuration, reason);
+    let entries = configure(&info).map_err(misfit)?;
     let config = &entries[..];
-    check_config(&info.config, config).map_err(Rejection::new)?;
-    validate(&policy, context.now, config)?;
-    let fuel = policy.probe(context, config).map_err(Rejection::new)?;
+    check_config(&info.config, config).map_err(misfit)?;
+    validate(&policy, context.now, config)
+        .map_err(|rejection| rejection.at(Check::Configuration))?;
+    let fuel =
+        policy.probe(context, config).map_err(|reason| Rejection::by(Check::Samples, reason))?;
     if fuel > runtime.limits.fuel_max / 2 {
         let budget = runtime.limits.fuel_max;
-        return Err(Rejection::new(format!("a sample burnt {fuel} fuel, over half of {budget}")));
+        let reason = format!("a sample burnt {fuel} fuel, over half of {budget}");
+        return Err(Rejection::by(Check::Fuel, reason));
     }
     let digest = policy.digest().to_owned();
     Ok(Admitted { policy, info, config: entries, digest, size: wasm.len(), fuel })

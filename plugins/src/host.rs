@@ -2,7 +2,7 @@
 //!
 //! - `engine`: its public handle; `runtime`: the state that all calls share; `limits`: every bound
 //! - `compile`: components to policies; `compiler`: in a child process; `native_code`: their machine
-//!   code on disk
+//!   code on disk; `rejection`: the checks of an upload, and their refusals
 //! - `call`: one call in a fresh instance; `deadline`: its time limit; `report`: outcome and cost
 //! - `crypto`, `keys`: signature checks with keys that a policy can use and never read
 //! - `breaker`: a circuit breaker for failing policies
@@ -17,5 +17,6 @@ pub(crate) mod engine;
 pub(crate) mod keys;
 pub(crate) mod limits;
 pub(crate) mod native_code;
+pub(crate) mod rejection;
 pub(crate) mod report;
 pub(crate) mod runtime;

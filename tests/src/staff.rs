@@ -114,7 +114,17 @@ impl Staff {
     pub async fn submit_file(
         &mut self,
         path: &str,
-        (name, content): (&str, &[u8]),
+        file: (&str, &[u8]),
+        fields: &[(&str, &str)],
+    ) -> Answer {
+        self.submit_files(path, &[file], fields).await
+    }
+
+    /// The same with several files.
+    pub async fn submit_files(
+        &mut self,
+        path: &str,
+        files: &[(&str, &[u8])],
         fields: &[(&str, &str)],
     ) -> Answer {
         let token = self.form_token.clone();
@@ -123,11 +133,14 @@ impl Staff {
             let head = format!("--b1\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n");
             body.extend([head.as_bytes(), value.as_bytes(), b"\r\n"].concat());
         }
-        let head = format!(
-            "--b1\r\nContent-Disposition: form-data; name=\"{name}\"; filename=\"a\"\r\n\
-             Content-Type: image/png\r\n\r\n"
-        );
-        body.extend([head.as_bytes(), content, b"\r\n--b1--\r\n"].concat());
+        for (name, content) in files {
+            let head = format!(
+                "--b1\r\nContent-Disposition: form-data; name=\"{name}\"; filename=\"a\"\r\n\
+                 Content-Type: application/octet-stream\r\n\r\n"
+            );
+            body.extend([head.as_bytes(), content, b"\r\n"].concat());
+        }
+        body.extend(b"--b1--\r\n");
         self.send(Method::POST, path, ("multipart/form-data; boundary=b1", body)).await
     }
 

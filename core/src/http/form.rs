@@ -6,6 +6,7 @@ use std::fmt;
 
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
+use memchr::memmem;
 use url::form_urlencoded;
 
 /// Most parts of a form with a file.
@@ -112,7 +113,7 @@ fn disposition(head: &str) -> Option<(String, bool)> {
 }
 
 fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
-    bytes.windows(wanted.len()).position(|window| window == wanted)
+    memmem::find(bytes, wanted)
 }
 
 #[cfg(test)]

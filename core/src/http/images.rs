@@ -5,6 +5,7 @@
 
 mod image_scanner;
 pub(crate) mod logo;
+pub(crate) mod svg;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -13,6 +13,7 @@ pub mod orders;
 pub mod overview;
 mod page;
 pub mod password;
+pub mod policies;
 pub mod sandbox;
 pub mod sign_in;
 pub mod team;

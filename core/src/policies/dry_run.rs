@@ -2,8 +2,9 @@
 //! metrics of live calls count them.
 //!
 //! `report` is the JSON form of a call, also of test vectors; `recorded`: recorded requests of live
-//! calls.
+//! calls; `comparison`: both versions on them.
 
+pub(crate) mod comparison;
 mod recorded;
 pub(super) mod report;
 

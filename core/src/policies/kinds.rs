@@ -65,6 +65,11 @@ impl AnyRequest {
         let context = CallContext { attributes, ..inputs.context.clone() };
         self.request.call_reported(policy, CallInputs { context: &context, ..inputs })
     }
+
+    /// The request in the form of a dry run's input; null where it may hold personal data.
+    pub(super) fn reported_input(&self) -> Value {
+        self.request.reported(&self.attributes)
+    }
 }
 
 /// Reads an operator's input for policies of this kind. Missing members have defaults; the default
@@ -191,9 +196,16 @@ pub(super) trait ReportedRequest: Send + Sync {
         policy: &Policy,
         inputs: CallInputs<'_>,
     ) -> Option<CallReport<ReportedOutput>>;
+
+    /// The request, as [`reported_input`].
+    fn reported(&self, attributes: &Attributes) -> Value;
 }
 
 impl<R: PolicyRequest + Sync> ReportedRequest for R {
+    fn reported(&self, attributes: &Attributes) -> Value {
+        reported_input(self, attributes)
+    }
+
     fn call_reported(
         &self,
         policy: &Policy,

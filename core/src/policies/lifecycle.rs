@@ -2,18 +2,23 @@
 //! applied one is audited with its reason and reaches every edge within a second.
 //!
 //! - `upload`: admission of new versions
+//! - `staff_upload`: those of a partner's staff
 //! - `switch`: the version that serves: activate, canary, shadow, roll back, remove
 //! - `store`: rows of versions and rollouts
 //! - `target`: the policy concerned; `error`: refusals
 
 mod audit;
 pub(super) mod error;
+mod staff_upload;
 mod store;
 mod switch;
 pub(super) mod target;
 mod upload;
 
 pub(crate) use self::error::LifecycleError;
+pub(crate) use self::staff_upload::{
+    RefusedUpload, STAFF_UPLOADS_MAX, StaffUpload, UploadTerms, refused_uploads, upload_by_staff,
+};
 pub(crate) use self::store::VersionSummary;
 pub(crate) use self::switch::{
     activate, activate_in, end_rollout, remove, roll_back, start_canary, start_shadow,

@@ -4,7 +4,7 @@
 //! user.
 
 use http::{Method, StatusCode};
-use maud::html;
+use maud::{Markup, html};
 use url::form_urlencoded;
 
 use super::details::PASSWORD_CHARS;
@@ -20,6 +20,7 @@ use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::crypto::Secret;
 use crate::platform::error::{Code, Result};
+use rampart_types::ClientId;
 
 const PATH: &str = "/reset-password/{token}";
 
@@ -39,10 +40,10 @@ impl Endpoint for Show {
     }
 
     async fn call(core: &Core, _: Anyone, (texts, token): (Texts, String)) -> Result<Reply> {
-        let live = one_time_token::holder(core, Purpose::ResetPassword, &token).await?.is_some();
-        Ok(match live {
-            true => form(core, (StatusCode::OK, texts), None),
-            false => dead_link_page(core, texts),
+        let holder = one_time_token::holder(core, Purpose::ResetPassword, &token).await?;
+        Ok(match holder {
+            Some((client, _)) => form(core, client, (StatusCode::OK, texts), None),
+            None => dead_link_page(core, texts),
         })
     }
 }
@@ -83,11 +84,11 @@ impl Endpoint for Submit {
         NewPassword { texts, token, password }: NewPassword,
     ) -> Result<Reply> {
         // A password is hashed only for a valid token.
-        if one_time_token::holder(core, Purpose::ResetPassword, &token).await?.is_none() {
-            return Ok(dead_link_page(core, texts));
-        }
+        let holder = one_time_token::holder(core, Purpose::ResetPassword, &token).await?;
+        let Some((client, _)) = holder else { return Ok(dead_link_page(core, texts)) };
         let Some(password) = password else {
-            return Ok(form(core, (StatusCode::BAD_REQUEST, texts), Some("reset-hint")));
+            let hint = Some("reset-hint");
+            return Ok(form(core, client, (StatusCode::BAD_REQUEST, texts), hint));
         };
         let hash = core.passwords.hash(password).await?;
         let mut tx = core.db.begin().await?;
@@ -106,11 +107,16 @@ impl Endpoint for Submit {
         .await?;
         session::end_all(&mut tx, core, client, user).await?;
         tx.commit().await?;
-        Ok(done(core, texts))
+        Ok(done(core, client, texts))
     }
 }
 
-fn form(core: &Core, (status, texts): (StatusCode, Texts), hint: Option<&'static str>) -> Reply {
+fn form(
+    core: &Core,
+    client: ClientId,
+    (status, texts): (StatusCode, Texts),
+    hint: Option<&'static str>,
+) -> Reply {
     let (min, max) = (PASSWORD_CHARS.start(), PASSWORD_CHARS.end());
     let title = texts.get("reset-title");
     let body = html! {
@@ -124,13 +130,27 @@ fn form(core: &Core, (status, texts): (StatusCode, Texts), hint: Option<&'static
             button.main type="submit" { (texts.get("reset-set")) }
         }
     };
-    Page::new(texts, &core.settings.pages, &title).render(status, &body)
+    render(core, client, (status, texts), (&title, &body))
 }
 
-fn done(core: &Core, texts: Texts) -> Reply {
+fn done(core: &Core, client: ClientId, texts: Texts) -> Reply {
     let title = texts.get("reset-done-title");
     let body = html! { p { (texts.get("reset-done")) } };
-    Page::new(texts, &core.settings.pages, &title).render(StatusCode::OK, &body)
+    render(core, client, (StatusCode::OK, texts), (&title, &body))
+}
+
+/// Renders a page with the name and the branding of the user's partner.
+fn render(
+    core: &Core,
+    client: ClientId,
+    (status, texts): (StatusCode, Texts),
+    (title, body): (&str, &Markup),
+) -> Reply {
+    let page = Page::new(texts, &core.settings.pages, title);
+    match core.snapshots.current().tenants.get(&client) {
+        Some(tenant) => page.branded(&tenant.name, &tenant.brand).render(status, body),
+        None => page.render(status, body),
+    }
 }
 
 fn dead_link_page(core: &Core, texts: Texts) -> Reply {

@@ -1,13 +1,12 @@
 //! Compilation of a component, with the checks that make the result safe to call.
 
-use std::fmt;
 use std::sync::Arc;
 
 use rampart_native_code::NativeCode;
 use ring::digest;
 use wasmtime::component::Component;
 
-use crate::host::report::one_line;
+use crate::host::rejection::{Check, Rejection};
 use crate::host::runtime::Runtime;
 use crate::kinds::compiled::Linked;
 use crate::kinds::{Policy, PolicyKind};
@@ -16,27 +15,8 @@ use crate::kinds::{Policy, PolicyKind};
 const PACKAGE: &str = "rampart:policy/";
 const TRACK: &str = "0.1.";
 
-const REASON_BYTES_MAX: usize = 512;
 /// Memory of a loaded component beside its native code, in bytes, as measured.
 const LOADED_BYTES: usize = 128 << 10;
-
-/// The reason a component was not accepted: one line for the operator.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rejection(String);
-
-impl Rejection {
-    pub(crate) fn new(reason: impl AsRef<str>) -> Self {
-        Self(one_line(reason.as_ref(), REASON_BYTES_MAX))
-    }
-}
-
-impl fmt::Display for Rejection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Rejection {}
 
 /// Compiles and links a component.
 pub(crate) fn load(
@@ -46,12 +26,14 @@ pub(crate) fn load(
 ) -> Result<Policy, Rejection> {
     check_size(runtime, wasm)?;
     let digest: Arc<str> = hex::encode(digest::digest(&digest::SHA256, wasm)).into();
-    let code = native_code(runtime, &digest, wasm)?;
-    let component = code.load(&runtime.engine).map_err(cannot_run)?;
+    let uncompiled = |rejection: Rejection| rejection.at(Check::Compilation);
+    let code = native_code(runtime, &digest, wasm).map_err(uncompiled)?;
+    let component = code.load(&runtime.engine).map_err(cannot_run).map_err(uncompiled)?;
     check_imports(runtime, kind, &component)?;
     check_exports(runtime, kind, &component)?;
     check_resources(runtime, &component)?;
-    let mismatch = |e: wasmtime::Error| Rejection::new(format!("breaks the contract: {e:#}"));
+    let mismatch =
+        |e: wasmtime::Error| Rejection::by(Check::Contract, format!("breaks the contract: {e:#}"));
     let instance = kind
         .linker(&runtime.engine)
         .and_then(|linker| linker.instantiate_pre(&component))
@@ -85,7 +67,10 @@ pub(crate) fn check_size(runtime: &Runtime, wasm: &[u8]) -> Result<(), Rejection
     let max = runtime.limits.component_bytes_max;
     match wasm.len() <= max {
         true => Ok(()),
-        false => Err(Rejection::new(format!("{} bytes, at most {max} are accepted", wasm.len()))),
+        false => {
+            let reason = format!("{} bytes, at most {max} are accepted", wasm.len());
+            Err(Rejection::by(Check::Size, reason))
+        }
     }
 }
 
@@ -103,7 +88,8 @@ fn check_imports(
     let granted = kind.granted_imports();
     for (name, _) in component.component_type().imports(&runtime.engine) {
         if !interface(name).is_some_and(|i| granted.contains(&i)) {
-            return Err(Rejection::new(format!("the import `{name}` is not granted")));
+            let reason = format!("the import `{name}` is not granted");
+            return Err(Rejection::by(Check::Imports, reason));
         }
     }
     Ok(())
@@ -124,21 +110,20 @@ fn check_exports(
         .collect();
     if kinds != [kind.as_str()] {
         let found = if kinds.is_empty() { "no policy".into() } else { kinds.join(" and ") };
-        return Err(Rejection::new(format!(
-            "the component exports {found}, not exactly {}",
-            kind.as_str()
-        )));
+        let reason = format!("the component exports {found}, not exactly {}", kind.as_str());
+        return Err(Rejection::by(Check::Exports, reason));
     }
     match exports.contains(&"meta") {
         true => Ok(()),
-        false => Err(Rejection::new("the component does not export `meta`")),
+        false => Err(Rejection::by(Check::Exports, "the component does not export `meta`")),
     }
 }
 
 fn check_resources(runtime: &Runtime, component: &Component) -> Result<(), Rejection> {
+    let refused = |reason: &str| Rejection::by(Check::Resources, reason);
     let required = component
         .resources_required()
-        .ok_or_else(|| Rejection::new("the component imports modules or components"))?;
+        .ok_or_else(|| refused("the component imports modules or components"))?;
     let limits = &runtime.limits;
     let memory = usize::try_from(required.max_initial_memory_size.unwrap_or(0));
     let table = usize::try_from(required.max_initial_table_size.unwrap_or(0));
@@ -148,6 +133,6 @@ fn check_resources(runtime: &Runtime, component: &Component) -> Result<(), Rejec
         && table.is_ok_and(|elements| elements <= limits.table_elements_max);
     match fits {
         true => Ok(()),
-        false => Err(Rejection::new("the component needs more memory or tables than it may have")),
+        false => Err(refused("the component needs more memory or tables than it may have")),
     }
 }

@@ -15,8 +15,8 @@ use rampart_native_code::NativeCode;
 use rustix::process::{Resource, Rlimit, nice, setrlimit};
 use wasmtime::Engine;
 
-use crate::host::compile::Rejection;
 use crate::host::limits::PolicyLimits;
+use crate::host::rejection::Rejection;
 use crate::host::runtime::compiler_config;
 
 /// Largest native code accepted from the child, in bytes.

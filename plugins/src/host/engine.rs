@@ -5,10 +5,11 @@ use std::sync::Arc;
 use crate::admission::{self, Admitted};
 use crate::bindings::meta::PolicyInfo;
 use crate::bindings::types::{CallContext, ConfigEntry};
-use crate::host::compile::{self, Rejection};
+use crate::host::compile;
 use crate::host::compiler::CompilerProgram;
 use crate::host::limits::PolicyLimits;
 use crate::host::native_code::NativeCodeCache;
+use crate::host::rejection::Rejection;
 use crate::host::runtime::Runtime;
 use crate::kinds::{Policy, PolicyKind, probes};
 

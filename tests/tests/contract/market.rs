@@ -74,7 +74,7 @@ async fn the_system_and_the_client_are_shown_in_their_literal_shape() {
     let info = acme.get("/api/v1/system/info").await.json();
     assert_eq!(info["supportedRegions"][1], "nl-be");
     let page = |kind: &str, name: &str| info[kind][name]["nl-be"].as_str().unwrap().to_owned();
-    assert_eq!(page("urls", "support"), "https://pay.example.com/nl-be/support");
+    assert_eq!(page("urls", "support"), "https://pay.example.com/nl-be/support?client=acme");
     for (kind, name) in [
         ("urls", "faq"),
         ("urls", "forgotPassword"),

@@ -3,6 +3,7 @@
 
 mod branding;
 mod keys;
+mod policies;
 mod second_factor;
 mod shoppers;
 mod sign_in;
@@ -24,6 +25,7 @@ const PAGES: &[(&str, &[&str])] = &[
     ("/portal/users", &["owner", "support"]),
     ("/portal/webhooks", &["owner", "developer"]),
     ("/portal/events", &["owner", "developer"]),
+    ("/portal/policies", &ROLES),
     ("/portal/sandbox", &["owner", "developer"]),
     ("/portal/branding", &["owner"]),
     ("/portal/team", &["owner"]),
@@ -44,6 +46,8 @@ const ACTIONS: &[(&str, &[&str])] = &[
     ("/portal/users/0199a000-0000-7000-8000-000000000001/identity", &["owner", "support"]),
     ("/portal/sandbox/orders", &["owner", "developer"]),
     ("/portal/sandbox/orders/1234567890123456/hold", &["owner", "developer"]),
+    ("/portal/policies", &["owner", "developer"]),
+    ("/portal/policies/fee/versions/1/dry-run", &["owner", "developer"]),
     ("/portal/branding", &["owner"]),
     ("/portal/team", &["owner"]),
     ("/portal/team/0199a000-0000-7000-8000-000000000001/remove", &["owner"]),

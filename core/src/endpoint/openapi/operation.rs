@@ -93,7 +93,7 @@ fn parameter(place: &str, required: bool, member: &Member) -> Value {
 
 fn request_body(id: &str, route: &Route, schemas: &mut Schemas) -> Option<Value> {
     let (media_type, required) = match route.body {
-        Body::None | Body::Form => return None,
+        Body::None | Body::Form | Body::LargeForm(_) => return None,
         Body::Json | Body::JsonWithImage(_) => ("application/json", true),
         Body::StrictJson => ("application/json", false),
         Body::OneOf(media_types) => {

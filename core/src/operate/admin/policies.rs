@@ -121,6 +121,9 @@ impl From<LifecycleError> for Error {
     fn from(error: LifecycleError) -> Self {
         match error {
             LifecycleError::Invalid(reason) => Denial::unprocessable(reason).into(),
+            LifecycleError::Rejected(rejection) => {
+                Denial::unprocessable(rejection.to_string()).into()
+            }
             LifecycleError::NotFound(subject) => Denial::not_found(subject).into(),
             LifecycleError::Conflict(reason) => Denial::conflict(reason).into(),
             LifecycleError::Internal(error) => error,

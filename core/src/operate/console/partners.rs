@@ -81,6 +81,7 @@ const SETTINGS: &[(&str, Cell)] = &[
     ("Largest order of a guest", Cell::Text("/guestOrders/maxFiat")),
     ("Policies need signatures", Cell::Text("/policySignatureRequired")),
     ("Policies need two persons", Cell::Text("/policyApprovalRequired")),
+    ("Its staff may upload policies", Cell::Text("/policyUploadAllowed")),
     ("Contact", Cell::Text("/contactEmail")),
     ("Made", Cell::Time("/createdAt")),
 ];
@@ -117,6 +118,11 @@ const SETTING_INPUTS: &[Input] = &[
         .kind(Kind::YesNo)
         .of("/policyApprovalRequired")
         .required(),
+    Input::new("policyUploadAllowed", "Its staff may upload policies")
+        .kind(Kind::YesNo)
+        .of("/policyUploadAllowed")
+        .required()
+        .hint("In the portal. Operators activate what is uploaded."),
     Input::new("contactEmail", "Contact")
         .of("/contactEmail")
         .hint("Where its people are told of what needs them."),

@@ -79,7 +79,7 @@ fn read(form: &Form) -> Result<BrandingChange, Vec<Invalid>> {
     let logo = match (form.file("logo"), form.get("removeLogo")) {
         (_, "yes") => Some(None),
         ([], _) => None,
-        (png, _) => read_logo(png).map(Some).map_err(|error| errors.push(error)).ok(),
+        (sent, _) => read_logo(sent).map(Some).map_err(|error| errors.push(error)).ok(),
     };
     match errors.is_empty() {
         true => Ok(BrandingChange { accent, logo, support_url, privacy_url, terms_url }),
@@ -109,7 +109,9 @@ fn page(visit: &Visit<'_>, errors: &[Invalid]) -> Reply {
     let logo = Field {
         kind: "file",
         error: error("logo"),
-        hint: Some("A PNG of at most 64 KiB and 1024 × 1024 pixels, not interlaced."),
+        hint: Some(
+            "At most 64 KiB: a PNG of at most 1024 × 1024 pixels, not interlaced, or an SVG of shapes and gradients.",
+        ),
         required: false,
         ..Field::text("logo", "Logo")
     };

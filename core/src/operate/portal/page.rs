@@ -50,6 +50,7 @@ const NAVIGATION: &[(&str, &str, &[StaffRole])] = &[
     ("/portal/keys", "API keys", DEVELOPERS),
     ("/portal/webhooks", "Webhooks", DEVELOPERS),
     ("/portal/events", "Events", DEVELOPERS),
+    ("/portal/policies", "Policies", EVERYBODY),
     (SANDBOX, "Sandbox", DEVELOPERS),
     ("/portal/branding", "Branding", OWNERS),
     ("/portal/team", "Team", OWNERS),
@@ -64,6 +65,8 @@ pub trait StaffPage: 'static {
     const PATH: &'static str;
     /// Roles that may.
     const ROLES: &'static [StaffRole] = EVERYBODY;
+    /// The form that an action takes.
+    const BODY: Body = Body::Form;
 
     /// Shows the page, or carries the action out.
     fn answer(visit: &Visit<'_>) -> impl Future<Output = Result<Reply>> + Send;
@@ -85,7 +88,7 @@ impl<P: StaffPage> Endpoint for Page<P> {
     const METHOD: Method = P::METHOD;
     const PATH: &'static str = P::PATH;
     const ERRORS: &'static [Code] = &[];
-    const BODY: Body = Body::Form;
+    const BODY: Body = P::BODY;
     type Caller = Anyone;
     type Request = PageRequest;
     type Response = Reply;
@@ -260,9 +263,14 @@ impl Visit<'_> {
         action: &'static str,
         detail: Value,
     ) -> Result<()> {
-        let actor = format!("staff:{}", self.session.staff);
+        let actor = self.actor();
         let target = &self.session.client.tenant.slug;
         audit::record(conn, self.core, Entry { actor: &actor, action, target, detail }).await
+    }
+
+    /// This member as the author of changes, by an id that names nobody.
+    pub(super) fn actor(&self) -> String {
+        format!("staff:{}", self.session.staff)
     }
 
     /// Takes a change of the partner over into this edge's snapshot, which is of every partner.
@@ -288,6 +296,7 @@ fn done_sentence(word: &str) -> Option<&'static str> {
         "resent" => "It is on its way again.",
         "saved" => "The branding is saved.",
         "simulated" => "It is simulated.",
+        "staged" => "The version has passed its examination. An operator can activate it.",
         "tested" => "The test event is on its way.",
         "factor" => "The second factor is in use.",
         "no-factor" => "The second factor is removed.",

@@ -1,11 +1,14 @@
-//! `GET /{region}/support` and `GET /{region}/faq`: help for the users of partners.
+//! `GET /{region}/support` and `GET /{region}/faq`: help for the users of partners. With `client`, the
+//! partner's short name, they have its name and branding.
 
 use http::{Method, StatusCode};
 use maud::{Markup, html};
+use url::form_urlencoded;
 
 use crate::Core;
 use crate::auth::caller::Anyone;
 use crate::endpoint::Endpoint;
+use crate::http::fields::Fields;
 use crate::http::html::{Page, dead_link};
 use crate::http::language::{Language, Texts};
 use crate::http::reply::Reply;
@@ -20,15 +23,15 @@ impl Endpoint for Support {
     const PATH: &'static str = "/{region}/support";
     const ERRORS: &'static [Code] = &[];
     type Caller = Anyone;
-    type Request = String;
+    type Request = Link;
     type Response = Reply;
 
-    fn read(input: &Input, _: &Anyone) -> Result<String> {
-        Ok(input.param("region").to_owned())
+    fn read(input: &Input, _: &Anyone) -> Result<Link> {
+        Ok(Link::read(input))
     }
 
-    async fn call(core: &Core, _: Anyone, region: String) -> Result<Reply> {
-        Ok(page(core, &region, "support-title", support))
+    async fn call(core: &Core, _: Anyone, link: Link) -> Result<Reply> {
+        Ok(page(core, &link, "support-title", support))
     }
 }
 
@@ -40,30 +43,53 @@ impl Endpoint for Faq {
     const PATH: &'static str = "/{region}/faq";
     const ERRORS: &'static [Code] = &[];
     type Caller = Anyone;
-    type Request = String;
+    type Request = Link;
     type Response = Reply;
 
-    fn read(input: &Input, _: &Anyone) -> Result<String> {
-        Ok(input.param("region").to_owned())
+    fn read(input: &Input, _: &Anyone) -> Result<Link> {
+        Ok(Link::read(input))
     }
 
-    async fn call(core: &Core, _: Anyone, region: String) -> Result<Reply> {
-        Ok(page(core, &region, "faq-title", |texts| faq(texts, &region)))
+    async fn call(core: &Core, _: Anyone, link: Link) -> Result<Reply> {
+        Ok(page(core, &link, "faq-title", |texts| faq(texts, &link)))
+    }
+}
+
+/// The region that a URL names, and the partner if it names one.
+#[derive(Debug)]
+pub struct Link {
+    region: String,
+    slug: Option<String>,
+}
+
+impl Link {
+    fn read(input: &Input) -> Self {
+        let query = Fields::of_query(input.head.query.as_deref());
+        let slug = query.value("client").and_then(|value| value.as_str());
+        Self { region: input.param("region").to_owned(), slug: slug.map(str::to_owned) }
     }
 }
 
 fn page(
     core: &Core,
-    region: &String,
+    Link { region, slug }: &Link,
     title: &'static str,
     body: impl Fn(Texts) -> Markup,
 ) -> Reply {
     let texts = Language::from_tag(region).unwrap_or(Language::English).texts();
     let settings = &core.settings.pages;
-    if !core.snapshots.current().catalogue.regions.contains(region) {
+    let snapshot = core.snapshots.current();
+    if !snapshot.catalogue.regions.contains(region) {
         return dead_link(texts, settings, "dead-link-shop");
     }
-    Page::new(texts, settings, &texts.get(title)).render(StatusCode::OK, &body(texts))
+    let named = |slug: &String| snapshot.tenants.values().find(|tenant| *tenant.slug == **slug);
+    let tenant = slug.as_ref().and_then(named).filter(|tenant| !tenant.suspended);
+    let (title, body) = (texts.get(title), body(texts));
+    let page = Page::new(texts, settings, &title);
+    match tenant {
+        Some(tenant) => page.branded(&tenant.name, &tenant.brand).render(StatusCode::OK, &body),
+        None => page.render(StatusCode::OK, &body),
+    }
 }
 
 fn support(texts: Texts) -> Markup {
@@ -74,7 +100,10 @@ fn support(texts: Texts) -> Markup {
     }
 }
 
-fn faq(texts: Texts, region: &str) -> Markup {
+fn faq(texts: Texts, Link { region, slug }: &Link) -> Markup {
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    query.extend_pairs(slug.iter().map(|slug| ("client", slug)));
+    let support = format!("/{region}/support?{}", query.finish());
     let questions = [
         ("faq-when", "faq-when-answer"),
         ("faq-cost", "faq-cost-answer"),
@@ -86,6 +115,6 @@ fn faq(texts: Texts, region: &str) -> Markup {
             h2 { (texts.get(question)) }
             p { (texts.get(answer)) }
         }
-        p { a href={ "/" (region) "/support" } { (texts.get("support-title")) } }
+        p { a href=(support.trim_end_matches('?')) { (texts.get("support-title")) } }
     }
 }

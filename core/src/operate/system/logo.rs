@@ -38,14 +38,15 @@ impl Endpoint for Show {
         let tenant = tenant.filter(|tenant| tenant.brand.logo.as_deref() == Some(&*path));
         let client = tenant.and_then(|tenant| Client::for_page(core, tenant.id, &request_id));
         let Some(client) = client else { return Err(Code::RouteNotFound.into()) };
-        let png = sqlx::query_scalar!(
+        let content = sqlx::query_scalar!(
             "select png from client_logo where client_id = $1",
             client.id().uuid()
         )
         .fetch_optional(&core.db)
         .await?;
-        let Some(png) = png else { return Err(Code::RouteNotFound.into()) };
-        let mut reply = Reply::with_body(StatusCode::OK, "image/png", Bytes::from(png));
+        let Some(content) = content else { return Err(Code::RouteNotFound.into()) };
+        let media_type = if path.ends_with(".svg") { "image/svg+xml" } else { "image/png" };
+        let mut reply = Reply::with_body(StatusCode::OK, media_type, Bytes::from(content));
         reply.set("cache-control", "public, max-age=31536000, immutable");
         reply.set("content-security-policy", "default-src 'none'");
         reply.set("x-content-type-options", "nosniff");

@@ -1,5 +1,7 @@
 //! Errors of lifecycle operations.
 
+use rampart_plugins::Rejection;
+
 use crate::platform::error::Error;
 
 /// The reason an operation had no effect.
@@ -7,6 +9,8 @@ use crate::platform::error::Error;
 pub(crate) enum LifecycleError {
     /// The component or the settings were refused; the reason for the operator.
     Invalid(String),
+    /// The examination has refused the component.
+    Rejected(Rejection),
     /// The named object does not exist.
     NotFound(&'static str),
     /// The current state forbids it.

@@ -31,6 +31,8 @@ pub(super) struct NewVersion<'a> {
     pub(super) manifest: Option<&'a Manifest>,
     /// Size of the component.
     pub(super) size_bytes: usize,
+    /// Most fuel that a sample burnt at its examination.
+    pub(super) fuel: u64,
 }
 
 impl NewVersion<'_> {
@@ -50,9 +52,9 @@ impl NewVersion<'_> {
         let version = sqlx::query_scalar!(
             "insert into policy_version (client_id, kind, version, digest, size, info, config, \
                  fail_closed, active, reason, manifest, signed_by, signed_with, created_by, \
-                 created_at) \
+                 created_at, sample_fuel) \
              select $1, $2, coalesce(max(version), 0) + 1, $3, $4, $5, $6, $7, false, $8, $9, \
-                 $10, $11, $12, $13 \
+                 $10, $11, $12, $13, $14 \
              from policy_version where client_id = $1 and kind = $2 \
              returning version",
             target.client.uuid(),
@@ -68,6 +70,7 @@ impl NewVersion<'_> {
             self.manifest.map(|manifest| manifest.fingerprint.as_str()),
             target.actor,
             core.clock.now(),
+            i64::try_from(self.fuel).unwrap_or(i64::MAX),
         )
         .fetch_one(conn)
         .await?;

@@ -12,6 +12,7 @@ use super::error::LifecycleError;
 use super::store::{NewVersion, VersionSummary, make_active};
 use super::target::Target;
 use crate::Core;
+use crate::platform::db::Lane;
 use crate::platform::error::{Error, Result};
 use crate::platform::revision;
 use crate::policies::evaluate::context::context_at;
@@ -198,6 +199,7 @@ impl Upload {
             fail_closed: self.fail_closed,
             manifest: self.manifest.as_ref(),
             size_bytes: component.len(),
+            fuel: admitted.fuel,
         };
         let stored = version.insert(core, &mut tx, target).await?;
         if self.activate {
@@ -216,7 +218,8 @@ impl Upload {
         tx.commit().await?;
         // Held until the reload has found it, so that it is not compiled again.
         let slot = core.policies.admitted(admitted.policy);
-        core.refresh().await?;
+        // The lane of a partner's request sees the rows of that partner alone.
+        Lane::Workers.run(Box::pin(core.refresh())).await?;
         drop(slot);
         Ok(stored)
     }
@@ -243,6 +246,6 @@ async fn admit(
     let admitted = tokio::task::spawn_blocking(examine)
         .await
         .map_err(|error| Error::internal("examine a component", error))?
-        .map_err(|rejection| LifecycleError::Invalid(rejection.to_string()))?;
+        .map_err(LifecycleError::Rejected)?;
     Ok((admitted, stored))
 }

@@ -13,6 +13,7 @@ use rampart_plugins::contract::PolicyKind;
 use rampart_plugins::{CompilerProgram, NativeCodeCache, Policy, PolicyEngine, PolicyLimits};
 use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
 
+use super::partner_turns::PartnerTurns;
 use super::root_keys::{RootKey, RootKeys};
 use crate::Core;
 use crate::platform::crypto::{MasterKey, Purpose};
@@ -49,6 +50,8 @@ pub struct Policies {
     admissions: Semaphore,
     /// The same for dry runs.
     dry_runs: Semaphore,
+    /// Dry runs that staff ask for.
+    pub(crate) partner_turns: PartnerTurns,
     root_keys: RootKeys,
 }
 
@@ -104,6 +107,7 @@ impl Policies {
             compiles,
             admissions,
             dry_runs,
+            partner_turns: PartnerTurns::default(),
             root_keys,
         })
     }

@@ -8,7 +8,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use url::Url;
 
 use crate::http::html::brand::{Accent, Brand, InvalidAccent};
-use crate::http::images::logo::{LOGO_BYTES_MAX, sanitise};
+use crate::http::images::logo::{self, LOGO_BYTES_MAX};
+use crate::http::images::svg;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use rampart_types::ClientId;
@@ -27,7 +28,8 @@ pub(crate) struct BrandingMembers {
     /// Colour of links and main buttons, such as `#0b57d0`: at least 4.5:1 against `#f4f5f7`.
     #[serde(deserialize_with = "present")]
     accent_color: Option<Option<String>>,
-    /// A PNG of at most 64 KiB and 1024 × 1024 pixels, not interlaced, in base64.
+    /// In base64: a PNG of at most 1024 × 1024 pixels, not interlaced, or an SVG of shapes and
+    /// gradients alone; at most 64 KiB.
     #[serde(deserialize_with = "present")]
     logo: Option<Option<String>>,
     /// Where shoppers get help: `https:` or `mailto:`.
@@ -50,11 +52,18 @@ fn present<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Option<String>>
 #[derive(Debug, Default)]
 pub(crate) struct BrandingChange {
     pub(crate) accent: Option<Option<Accent>>,
-    /// A sanitised PNG.
-    pub(crate) logo: Option<Option<Vec<u8>>>,
+    pub(crate) logo: Option<Option<Logo>>,
     pub(crate) support_url: Option<Option<String>>,
     pub(crate) privacy_url: Option<Option<String>>,
     pub(crate) terms_url: Option<Option<String>>,
+}
+
+/// A logo, written anew from what was sent.
+#[derive(Debug)]
+pub(crate) struct Logo {
+    content: Vec<u8>,
+    /// True for an SVG, false for a PNG.
+    is_svg: bool,
 }
 
 /// A member and what is wrong with it.
@@ -67,8 +76,8 @@ impl BrandingMembers {
     /// The first that is wrong.
     pub(crate) fn check(&self) -> Result<BrandingChange, Invalid> {
         let logo = |text: &String| {
-            let png = STANDARD.decode(text).map_err(|_| ("logo", "not base64"))?;
-            read_logo(&png)
+            let content = STANDARD.decode(text).map_err(|_| ("logo", "not base64"))?;
+            read_logo(&content)
         };
         Ok(BrandingChange {
             accent: each(&self.accent_color, |text| read_accent(text))?,
@@ -108,9 +117,18 @@ pub(crate) fn read_accent(text: &str) -> Result<Accent, Invalid> {
 ///
 /// # Errors
 /// What is wrong with it.
-pub(crate) fn read_logo(png: &[u8]) -> Result<Vec<u8>, Invalid> {
-    let clean = sanitise(png).filter(|clean| clean.len() <= LOGO_BYTES_MAX);
-    clean.ok_or(("logo", "a PNG of at most 64 KiB and 1024 x 1024 pixels, not interlaced"))
+pub(crate) fn read_logo(sent: &[u8]) -> Result<Logo, Invalid> {
+    let png = logo::sanitise(sent).map(|content| Logo { content, is_svg: false });
+    let clean = png.or_else(|| {
+        let content = svg::sanitise(sent)?;
+        Some(Logo { content, is_svg: true })
+    });
+    let clean = clean.filter(|clean| clean.content.len() <= LOGO_BYTES_MAX);
+    clean.ok_or((
+        "logo",
+        "a PNG of at most 64 KiB and 1024 x 1024 pixels, not interlaced, or an SVG of at most \
+         64 KiB with nothing but shapes and gradients",
+    ))
 }
 
 /// Reads the URL of a link.
@@ -138,15 +156,16 @@ pub(crate) async fn update(
     let text = |member: &Option<Option<String>>| (member.is_some(), member.clone().flatten());
     let (support, privacy, terms) =
         (text(&change.support_url), text(&change.privacy_url), text(&change.terms_url));
-    let logo = change.logo.as_ref().map(Option::as_deref);
-    let logo_digest = logo.flatten().map(|png| digest::digest(&digest::SHA256, png));
+    let logo = change.logo.as_ref().map(Option::as_ref);
+    let logo_digest = logo.flatten().map(|logo| digest::digest(&digest::SHA256, &logo.content));
     sqlx::query!(
         "update client set \
              accent_color = case when $2 then $3 else accent_color end, \
              support_url = case when $4 then $5 else support_url end, \
              privacy_url = case when $6 then $7 else privacy_url end, \
              terms_url = case when $8 then $9 else terms_url end, \
-             logo_digest = case when $10 then $11 else logo_digest end \
+             logo_digest = case when $10 then $11 else logo_digest end, \
+             logo_is_svg = case when $10 then $12 else logo_is_svg end \
          where client_id = $1",
         client.uuid(),
         change.accent.is_some(),
@@ -159,6 +178,7 @@ pub(crate) async fn update(
         terms.1,
         logo.is_some(),
         logo_digest.as_ref().map(AsRef::as_ref),
+        logo.flatten().is_some_and(|logo| logo.is_svg),
     )
     .execute(&mut *conn)
     .await?;
@@ -169,14 +189,14 @@ pub(crate) async fn update(
                 .execute(conn)
                 .await?;
         }
-        Some(Some(png)) => {
+        Some(Some(logo)) => {
             sqlx::query!(
                 "insert into client_logo (client_id, png, created_at) \
                  values ($1, $2, rampart_now()) \
                  on conflict (client_id) do update set png = excluded.png, \
                      created_at = excluded.created_at",
                 client.uuid(),
-                png,
+                logo.content,
             )
             .execute(conn)
             .await?;
@@ -218,6 +238,7 @@ pub(crate) struct BrandRow {
     pub(crate) privacy_url: Option<String>,
     pub(crate) terms_url: Option<String>,
     pub(crate) logo_digest: Option<Vec<u8>>,
+    pub(crate) logo_is_svg: bool,
 }
 
 impl BrandRow {
@@ -225,7 +246,8 @@ impl BrandRow {
     pub(crate) fn brand(self, slug: &str) -> Brand {
         let path = |digest: Vec<u8>| {
             let digest = digest.get(..PATH_DIGEST_BYTES).unwrap_or(&digest);
-            format!("/brand/{slug}/{}.png", hex::encode(digest))
+            let kind = if self.logo_is_svg { "svg" } else { "png" };
+            format!("/brand/{slug}/{}.{kind}", hex::encode(digest))
         };
         Brand {
             accent: self.accent_color.and_then(|accent| accent.parse().ok()),

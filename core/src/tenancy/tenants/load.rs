@@ -58,6 +58,7 @@ struct Row {
     privacy_url: Option<String>,
     terms_url: Option<String>,
     logo_digest: Option<Vec<u8>>,
+    logo_is_svg: bool,
 }
 
 impl ChangedTenants {
@@ -131,6 +132,7 @@ fn tenant(core: &Core, row: Row, held: Held) -> Result<Tenant> {
         privacy_url: row.privacy_url,
         terms_url: row.terms_url,
         logo_digest: row.logo_digest,
+        logo_is_svg: row.logo_is_svg,
     };
     Ok(Tenant {
         id: row.client_id.into(),
@@ -169,7 +171,8 @@ async fn rows(core: &Core, revision: i64, broken: &mut Vec<BrokenRow>) -> Result
                 fee_cap_percentage, wallet_address_required, allowed_countries, allowed_addresses,
                 rate_limits as "rate_limits: Json<BTreeMap<String, String>>",
                 tokens_valid_from, certificate_subject, compliance_gate, guest_orders_allowed,
-                guest_orders_max, accent_color, support_url, privacy_url, terms_url, logo_digest
+                guest_orders_max, accent_color, support_url, privacy_url, terms_url,
+                logo_digest, logo_is_svg
             from client
             where revision > $1 and ($2::uuid[] is null or client_id = any($2))
             "#,

@@ -31,8 +31,8 @@ impl Endpoint for V1 {
         answer: r#"{
             "supportedRegions": ["nl-nl"],
             "urls": {
-                "support": {"nl-nl": "https://pay.example.com/nl-nl/support"},
-                "faq": {"nl-nl": "https://pay.example.com/nl-nl/faq"},
+                "support": {"nl-nl": "https://pay.example.com/nl-nl/support?client=acme"},
+                "faq": {"nl-nl": "https://pay.example.com/nl-nl/faq?client=acme"},
                 "forgotPassword": {"nl-nl": "https://pay.example.com/nl-nl/forgot-password?client=acme"}
             },
             "privateUrls": {
@@ -56,13 +56,13 @@ impl Endpoint for V1 {
     async fn call(core: &Core, client: Client, (): ()) -> Result<Json<SystemInfo>> {
         let regions = &client.catalogue.regions;
         let pages = |page: &str| LocalPages::new(&core.settings.public_url, regions, page);
-        let forgot_password = format!("forgot-password?client={}", client.tenant.slug);
+        let branded = |page: &str| pages(&format!("{page}?client={}", client.tenant.slug));
         Ok(Json(SystemInfo {
             supported_regions: regions.clone(),
             urls: Urls {
-                support: pages("support"),
-                faq: pages("faq"),
-                forgot_password: pages(&forgot_password),
+                support: branded("support"),
+                faq: branded("faq"),
+                forgot_password: branded("forgot-password"),
             },
             private_urls: PrivateUrls {
                 verify_bank_account: pages("account/verify-bank-account"),

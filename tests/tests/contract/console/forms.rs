@@ -114,11 +114,13 @@ async fn settings_change_where_they_differ_and_overwrite_nobody() {
             ("walletAddressRequired", "no"),
             ("shown.policyApprovalRequired", "no"),
             ("policyApprovalRequired", "no"),
+            ("shown.policyUploadAllowed", "no"),
+            ("policyUploadAllowed", "no"),
             ("csrfToken", csrf_token),
         ];
         typed.map(|(name, value)| (name.to_owned(), value.to_owned()))
     };
-    let send = async |members: [(String, String); 13]| {
+    let send = async |members: [(String, String); 15]| {
         let members: Vec<_> = members.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
         ada.post(path, &members).await
     };
@@ -144,6 +146,8 @@ async fn settings_change_where_they_differ_and_overwrite_nobody() {
         ("walletAddressRequired", "no"),
         ("shown.policyApprovalRequired", "no"),
         ("policyApprovalRequired", "no"),
+        ("shown.policyUploadAllowed", "no"),
+        ("policyUploadAllowed", "no"),
         ("csrfToken", &*shown),
     ];
     ada.post(path, &one).await.assert(303, "");

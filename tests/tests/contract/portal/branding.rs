@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::Method;
 use rampart_tests::order_fixture::OrderFixture;
+use rampart_tests::outbox;
 use rampart_tests::partner::Partner;
 use rampart_tests::staff::Staff;
 use rampart_tests::test_context::TestContext;
@@ -69,7 +70,11 @@ async fn shoppers_see_the_partners_name_logo_colour_and_links() {
     let checkout = acme.post("/api/v2/buy/checkout", proposed).await.assert_status(200).json();
     let checkout = checkout["checkoutUrl"].as_str().unwrap().split_once(".com").unwrap().1;
     let order = OrderFixture::order(&context, &acme, None, None).await;
-    for path in [checkout, &order.pay_path, "/nl-nl/forgot-password?client=acme"] {
+    let help = ["/nl-nl/forgot-password", "/nl-nl/support", "/nl-nl/faq"];
+    let help = help.map(|path| format!("{path}?client=acme"));
+    let reset = reset_link(&context, &acme).await;
+    let pages = [checkout, &order.pay_path, &reset].into_iter();
+    for path in pages.chain(help.iter().map(String::as_str)) {
         let page = dutch(&acme, path).await;
         let text = page.assert_status(200).text();
         for part in [
@@ -84,11 +89,23 @@ async fn shoppers_see_the_partners_name_logo_colour_and_links() {
         let policy = page.header("content-security-policy").unwrap();
         assert!(policy.contains("img-src 'self'") && !policy.contains("unsafe"), "{policy}");
     }
-    // Another partner's shoppers see nothing of it.
+    // Another partner's shoppers see nothing of it, nor does a page of nobody's.
+    let page = dutch(&acme, "/nl-nl/faq?client=nobody").await;
+    assert!(!page.assert_status(200).text().contains("class=\"brand\""), "{}", page.text());
     let order = OrderFixture::order(&context, &rival, None, None).await;
     let page = dutch(&rival, &order.pay_path).await;
     let text = page.assert_status(200).text();
     assert!(!text.contains("acme") && !text.contains("<img"), "{text}");
+}
+
+/// The path of a mailed link to set a new password.
+async fn reset_link(context: &TestContext, acme: &Partner) -> String {
+    let ada = acme.user("ada").await;
+    let reset = json!({"emailAddress": ada.email});
+    acme.post("/api/v1/user/reset-password", reset).await.assert_status(200);
+    let text = outbox::newest(context, &ada.email).await.text;
+    let url = text.lines().find(|line| line.contains("/reset-password/")).unwrap();
+    url.split_once(".com").unwrap().1.to_owned()
 }
 
 #[tokio::test]
@@ -129,4 +146,38 @@ async fn an_owner_sets_the_branding_with_a_file() {
     staff.submit(PATH, &[("removeLogo", "yes")]).await.assert_status(303);
     let partner = context.admin(Method::GET, PARTNER, Value::Null).await.json();
     assert_eq!(partner["branding"]["logoPath"], Value::Null);
+}
+
+#[tokio::test]
+async fn a_drawing_is_written_anew_and_served_so_that_nothing_runs() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let mut staff = Staff::signed_in(&context, &acme, "owner").await;
+    let drawing = |inside: &str| {
+        format!("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 8 8\">{inside}</svg>")
+    };
+    let shape = "<path d=\"M0,0 L8,8z\" fill=\"#8a1538\"/>";
+    for bad in ["<script>alert(1)</script>", "<image href=\"https://a.example/b.png\"/>"] {
+        let refused = staff.submit_file(PATH, ("logo", drawing(bad).as_bytes()), &[]).await;
+        assert!(refused.assert_status(400).text().contains("href=\"#field-logo\""));
+    }
+    let sent = drawing(&shape.replace("/>", " onload=\"alert(1)\"/>"));
+    staff.submit_file(PATH, ("logo", sent.as_bytes()), &[]).await.assert_status(303);
+    let partner = context.admin(Method::GET, PARTNER, Value::Null).await.json();
+    let path = partner["branding"]["logoPath"].as_str().unwrap().to_owned();
+    assert!(path.ends_with(".svg"), "{path}");
+    let logo = acme.anonymous(Method::GET, &path).send().await;
+    assert_eq!(logo.assert_status(200).text(), drawing(shape));
+    for (name, value) in [
+        ("content-type", "image/svg+xml"),
+        ("content-security-policy", "default-src 'none'"),
+        ("x-content-type-options", "nosniff"),
+    ] {
+        assert_eq!(logo.header(name), Some(value), "{name}");
+    }
+    // A picture in its place has another path, of its own kind.
+    let png = json!({"branding": {"logo": PNG}});
+    let partner = context.admin(Method::PATCH, PARTNER, png).await.assert_status(200).json();
+    assert!(partner["branding"]["logoPath"].as_str().unwrap().ends_with(".png"));
+    acme.anonymous(Method::GET, &path).send().await.assert_status(404);
 }

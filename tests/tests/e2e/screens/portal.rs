@@ -4,13 +4,14 @@ use super::{Visitor, edge};
 use crate::portal::joins;
 
 /// Pages of the portal, by the name of their picture.
-const PAGES: [(&str, &str); 10] = [
+const PAGES: [(&str, &str); 11] = [
     ("overview", "/portal"),
     ("orders", "/portal/orders"),
     ("users", "/portal/users"),
     ("keys", "/portal/keys"),
     ("webhooks", "/portal/webhooks"),
     ("events", "/portal/events"),
+    ("policies", "/portal/policies"),
     ("sandbox", "/portal/sandbox"),
     ("branding", "/portal/branding"),
     ("team", "/portal/team"),

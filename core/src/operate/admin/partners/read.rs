@@ -34,6 +34,7 @@ pub(super) const EXAMPLE: &str = r##"{
     "rateLimits": {"quotes": "5/s burst 7"},
     "complianceGate": null, "guestOrders": {"allowed": true, "maxFiat": null},
     "policySignatureRequired": false, "policyApprovalRequired": false,
+    "policyUploadAllowed": false,
     "contactEmail": "hooks@acme.example",
     "branding": {"accentColor": "#0b57d0",
         "logoPath": "/brand/acme/3f1c2d3e4f5a6b7c8d9e0f1a2b3c4d5e.png",
@@ -173,6 +174,8 @@ pub struct Partner {
     contact_email: Option<String>,
     /// `true` if a change of its active policies needs a second operator.
     policy_approval_required: bool,
+    /// `true` if its staff may upload versions of its policies in the portal.
+    policy_upload_allowed: bool,
     /// Its appearance on pages for shoppers.
     branding: Branding,
     created_at: DateTime<Utc>,
@@ -199,10 +202,11 @@ impl Partner {
             PartnerRow,
             "select client_id, slug, name, mode, status, username, default_fee_percentage, \
              fee_cap_percentage, wallet_address_required, allowed_countries, rate_limits, \
-             policy_signature_required, policy_approval_required, allowed_addresses, \
+             policy_signature_required, policy_approval_required, policy_upload_allowed, \
+             allowed_addresses, \
              certificate_subject, contact_email, compliance_gate, guest_orders_allowed, \
              guest_orders_max, created_at, accent_color, support_url, privacy_url, terms_url, \
-             logo_digest \
+             logo_digest, logo_is_svg \
              from client where slug = $1",
             slug,
         )
@@ -226,10 +230,11 @@ impl Partner {
             PartnerRow,
             "select client_id, slug, name, mode, status, username, default_fee_percentage, \
              fee_cap_percentage, wallet_address_required, allowed_countries, rate_limits, \
-             policy_signature_required, policy_approval_required, allowed_addresses, \
+             policy_signature_required, policy_approval_required, policy_upload_allowed, \
+             allowed_addresses, \
              certificate_subject, contact_email, compliance_gate, guest_orders_allowed, \
              guest_orders_max, created_at, accent_color, support_url, privacy_url, terms_url, \
-             logo_digest \
+             logo_digest, logo_is_svg \
              from client where slug <> 'house' order by slug limit $1",
             max,
         )
@@ -245,6 +250,7 @@ impl Partner {
             privacy_url: row.privacy_url,
             terms_url: row.terms_url,
             logo_digest: row.logo_digest,
+            logo_is_svg: row.logo_is_svg,
         };
         let guest_orders = GuestOrders {
             allowed: row.guest_orders_allowed.unwrap_or(row.mode == "test"),
@@ -270,6 +276,7 @@ impl Partner {
             policy_signature_required: row.policy_signature_required,
             contact_email: row.contact_email,
             policy_approval_required: row.policy_approval_required,
+            policy_upload_allowed: row.policy_upload_allowed,
             created_at: row.created_at,
             api_keys,
         }
@@ -291,6 +298,7 @@ struct PartnerRow {
     rate_limits: Value,
     policy_signature_required: bool,
     policy_approval_required: bool,
+    policy_upload_allowed: bool,
     allowed_addresses: Vec<String>,
     certificate_subject: Option<String>,
     contact_email: Option<String>,
@@ -303,4 +311,5 @@ struct PartnerRow {
     privacy_url: Option<String>,
     terms_url: Option<String>,
     logo_digest: Option<Vec<u8>>,
+    logo_is_svg: bool,
 }

@@ -189,6 +189,8 @@ pub(in crate::operate::admin) struct Change {
     signed: Option<SignedChange>,
     /// `true` if a change of its active policies needs a second operator.
     policy_approval_required: Option<bool>,
+    /// `true` if its staff may upload versions of its policies in the portal. Operators activate them.
+    policy_upload_allowed: Option<bool>,
     /// E-mail address of the partner's people, for what needs them; `null` takes it away.
     #[serde(default, deserialize_with = "present")]
     contact_email: Option<Option<String>>,
@@ -320,7 +322,8 @@ impl Change {
                 compliance_gate = coalesce($16, compliance_gate),
                 guest_orders_allowed = coalesce($17, guest_orders_allowed),
                 guest_orders_max = case when $17::boolean is null then guest_orders_max else $18 end,
-                name = coalesce($19, name)
+                name = coalesce($19, name),
+                policy_upload_allowed = coalesce($20, policy_upload_allowed)
             where slug = $1
             returning client_id
             "#,
@@ -343,6 +346,7 @@ impl Change {
             self.guest_orders.as_ref().map(|guests| guests.allowed),
             self.guest_orders.as_ref().and_then(|guests| guests.max_fiat).map(|max| max.0),
             self.name,
+            self.policy_upload_allowed,
         )
         .fetch_optional(&mut *conn)
         .await

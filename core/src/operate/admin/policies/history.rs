@@ -43,7 +43,7 @@ impl Endpoint for ReadPolicy {
                 "info": {"name": "tiered-fee", "version": "1.0.0", "summary": "Fee by amount.",
                     "config": [{"key": "tiers", "type": "texts", "required": false,
                         "help": "amount=ppm"}], "keys": []},
-                "reason": "new tariff", "signedBy": null, "createdBy": "admin",
+                "reason": "new tariff", "signedBy": null, "sampleFuel": 5120, "createdBy": "admin",
                 "createdAt": "2026-03-01T12:00:00Z"}],
             "changes": [{"at": "2026-03-01T12:00:00Z", "actor": "admin", "action": "policy.push",
                 "detail": {"kind": "fee", "version": 1, "reason": "new tariff"}}],
@@ -75,11 +75,15 @@ impl Endpoint for ReadPolicy {
     }
 }
 
-async fn versions(core: &Core, target: Target<'_>) -> Result<Vec<Version>> {
+/// The versions, newest first, at most 200.
+///
+/// # Errors
+/// When the database cannot be read.
+pub(in crate::operate) async fn versions(core: &Core, target: Target<'_>) -> Result<Vec<Version>> {
     let versions = sqlx::query_as!(
         Version,
         "select version, digest, size, active, rolled_back, fail_closed, config, info, \
-             reason, signed_by, created_by, created_at \
+             reason, signed_by, sample_fuel, created_by, created_at \
          from policy_version where client_id = $1 and kind = $2 order by version desc limit $3",
         target.client.uuid(),
         target.kind.as_str(),
@@ -94,7 +98,8 @@ async fn changes(core: &Core, target: Target<'_>) -> Result<Vec<Change>> {
     let changes = sqlx::query_as!(
         Change,
         "select at, actor, action, detail from audit \
-         where target = $1 and action like 'policy.%' and detail ->> 'kind' = $2 \
+         where target = $1 and action like 'policy.%' and action <> 'policy.dry-run' \
+             and detail ->> 'kind' = $2 \
          order by at desc, audit_id desc limit $3",
         target.slug,
         target.kind.as_str(),
@@ -105,7 +110,11 @@ async fn changes(core: &Core, target: Target<'_>) -> Result<Vec<Change>> {
     Ok(changes)
 }
 
-async fn log(core: &Core, target: Target<'_>) -> Result<Vec<LoggedCall>> {
+/// The newest live calls that logged something, at most 100.
+///
+/// # Errors
+/// When the database cannot be read.
+pub(in crate::operate) async fn log(core: &Core, target: Target<'_>) -> Result<Vec<LoggedCall>> {
     let log = sqlx::query_as!(
         LoggedCall,
         "select at, version, request_id, lines, lines_dropped, calls_dropped from policy_log \
@@ -138,43 +147,45 @@ pub struct History {
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "PolicyLog")]
 #[serde(rename_all = "camelCase")]
-struct LoggedCall {
-    at: DateTime<Utc>,
-    version: i64,
-    request_id: String,
+pub(in crate::operate) struct LoggedCall {
+    pub(in crate::operate) at: DateTime<Utc>,
+    pub(in crate::operate) version: i64,
+    pub(in crate::operate) request_id: String,
     /// `level` and `text` of each.
     #[schemars(with = "Vec<Map<String, Value>>")]
-    lines: Value,
+    pub(in crate::operate) lines: Value,
     /// Lines of this call over its limits.
-    lines_dropped: i64,
+    pub(in crate::operate) lines_dropped: i64,
     /// Calls before this one whose lines were not stored.
-    calls_dropped: i64,
+    pub(in crate::operate) calls_dropped: i64,
 }
 
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "PolicyVersion")]
 #[serde(rename_all = "camelCase")]
-struct Version {
-    version: i64,
+pub(in crate::operate) struct Version {
+    pub(in crate::operate) version: i64,
     /// SHA-256 of the component, in hex.
-    digest: String,
+    pub(in crate::operate) digest: String,
     /// Of the component, in bytes.
-    size: i64,
-    active: bool,
+    pub(in crate::operate) size: i64,
+    pub(in crate::operate) active: bool,
     /// `true` if a rollback has left it.
-    rolled_back: bool,
+    pub(in crate::operate) rolled_back: bool,
     /// `true` refuses requests when the policy fails, in place of the built-in rule.
-    fail_closed: bool,
+    pub(in crate::operate) fail_closed: bool,
     #[schemars(with = "Map<String, Value>")]
-    config: Value,
+    pub(in crate::operate) config: Value,
     /// The component's own description: `name`, `version`, `summary`, `config` and `keys`.
     #[schemars(with = "Map<String, Value>")]
-    info: Value,
-    reason: Option<String>,
+    pub(in crate::operate) info: Value,
+    pub(in crate::operate) reason: Option<String>,
     /// Name of the operator's key that signed its manifest.
-    signed_by: Option<String>,
-    created_by: String,
-    created_at: DateTime<Utc>,
+    pub(in crate::operate) signed_by: Option<String>,
+    /// Most fuel that a sample burnt at its examination; null for versions of before.
+    pub(in crate::operate) sample_fuel: Option<i64>,
+    pub(in crate::operate) created_by: String,
+    pub(in crate::operate) created_at: DateTime<Utc>,
 }
 
 /// An upload, or a change of the versions that serve.

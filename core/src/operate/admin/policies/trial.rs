@@ -58,22 +58,22 @@ impl Endpoint for ReadTrial {
 #[schemars(rename = "PolicyTrial")]
 #[serde(rename_all = "camelCase")]
 pub struct Trial {
-    version: i64,
+    pub(in crate::operate) version: i64,
     /// Percentage of the users that it serves; null in the shadow.
-    percentage: Option<i16>,
-    calls: i64,
+    pub(in crate::operate) percentage: Option<i16>,
+    pub(in crate::operate) calls: i64,
     /// Shadow runs with the active version's answer.
-    same: i64,
-    different: i64,
-    failed: i64,
+    pub(in crate::operate) same: i64,
+    pub(in crate::operate) different: i64,
+    pub(in crate::operate) failed: i64,
     /// Shadow runs that an edge had no capacity for.
-    skipped: i64,
-    reason: Option<String>,
-    started_by: String,
-    started_at: DateTime<Utc>,
+    pub(in crate::operate) skipped: i64,
+    pub(in crate::operate) reason: Option<String>,
+    pub(in crate::operate) started_by: String,
+    pub(in crate::operate) started_at: DateTime<Utc>,
     /// The newest shadow runs that differed or failed.
     #[schemars(with = "Vec<Map<String, Value>>")]
-    differences: Vec<Value>,
+    pub(in crate::operate) differences: Vec<Value>,
 }
 
 impl Trial {
@@ -81,7 +81,7 @@ impl Trial {
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub(super) async fn find(core: &Core, target: Target<'_>) -> Result<Option<Self>> {
+    pub(in crate::operate) async fn find(core: &Core, target: Target<'_>) -> Result<Option<Self>> {
         let row = sqlx::query!(
             "select trial_id, version, share, calls, same, different, failed, skipped, reason, \
                  started_by, started_at \

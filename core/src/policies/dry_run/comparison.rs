@@ -1,0 +1,122 @@
+//! Comparisons: a version's outputs for recorded requests beside those of the active version. The
+//! details have the form of a shadow run's differences, and no more of a request.
+
+use std::sync::Arc;
+
+use rampart_plugins::FailureKind;
+use rampart_plugins::contract::CallContext;
+use serde_json::{Value, json};
+
+use super::{LoadedVersion, recorded};
+use crate::Core;
+use crate::platform::db::Lane;
+use crate::platform::error::Error;
+use crate::policies::evaluate::context::context_at;
+use crate::policies::evaluate::redaction::redacted;
+use crate::policies::kinds::AnyRequest;
+use crate::policies::lifecycle::error::LifecycleError;
+use crate::policies::lifecycle::target::Target;
+
+/// The outputs of a version beside those of the active one.
+#[derive(Debug)]
+pub(crate) struct Comparison {
+    /// The active version; `None` with the built-in rule, whose outputs are not compared.
+    pub(crate) active: Option<i64>,
+    /// By request, newest first.
+    pub(crate) requests: Vec<ComparedRequest>,
+}
+
+/// One recorded request and both outputs.
+#[derive(Debug)]
+pub(crate) struct ComparedRequest {
+    pub(crate) outcome: ComparedOutcome,
+    /// `input`, `active` and `candidate`, as of a shadow run.
+    pub(crate) detail: Value,
+}
+
+/// The result of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ComparedOutcome {
+    /// There is no active version.
+    Uncompared,
+    /// The outputs are equal.
+    Same,
+    /// They differ, or only the active version failed.
+    Different,
+    /// The version failed.
+    Failed,
+}
+
+/// Runs a version and the active one on the recorded requests, at most 100.
+///
+/// # Errors
+/// [`LifecycleError::NotFound`] without the version, [`LifecycleError::Conflict`] while nothing is
+/// recorded or another comparison of this partner runs on this edge.
+pub(crate) async fn compare(
+    core: &Core,
+    target: Target<'_>,
+    version: i64,
+) -> Result<Comparison, LifecycleError> {
+    let _turn = core.policies.partner_turns.take(target.client).ok_or(LifecycleError::Conflict(
+        "another dry run of yours is under way: wait for its end",
+    ))?;
+    // The lane of a partner's request sees the rows of that partner alone.
+    Lane::Workers.run(Box::pin(core.refresh())).await?;
+    let candidate = LoadedVersion::find(core, target, Some(version)).await?;
+    let active = match LoadedVersion::find(core, target, None).await {
+        Ok(active) => Some(active),
+        Err(LifecycleError::NotFound(_)) => None,
+        Err(error) => return Err(error),
+    };
+    let catalogue = Arc::clone(&core.snapshots.current().catalogue);
+    let requests = recorded::requests(core, target, &catalogue).await?;
+    let now = u32::try_from(core.clock.unix_seconds()).unwrap_or(u32::MAX);
+    let (partner, kind) = (target.slug.to_owned(), target.kind.as_str());
+    let active_version = active.as_ref().map(|active| active.version);
+    let _permit = core.policies.dry_run_permit().await?;
+    let run = move || {
+        let compared = requests.iter().enumerate().map(|(index, request)| {
+            let context = context_at(&partner, now, &format!("{kind} {index}"));
+            compare_request(request, &context, active.as_ref(), &candidate)
+        });
+        compared.collect()
+    };
+    let requests = tokio::task::spawn_blocking(run)
+        .await
+        .map_err(|error| Error::internal("run a policy", error))?;
+    Ok(Comparison { active: active_version, requests })
+}
+
+fn compare_request(
+    request: &AnyRequest,
+    context: &CallContext,
+    active: Option<&LoadedVersion>,
+    candidate: &LoadedVersion,
+) -> ComparedRequest {
+    let active = active.map(|active| output(active, request, context));
+    let (digest, candidate) = output(candidate, request, context);
+    let outcome = match (&digest, &active) {
+        (None, _) => ComparedOutcome::Failed,
+        (Some(_), None) => ComparedOutcome::Uncompared,
+        (digest, Some((of_active, _))) if digest == of_active => ComparedOutcome::Same,
+        (Some(_), Some(_)) => ComparedOutcome::Different,
+    };
+    let active = active.map(|(_, json)| json);
+    let detail =
+        json!({"input": request.reported_input(), "active": active, "candidate": candidate});
+    ComparedRequest { outcome, detail }
+}
+
+/// The output with its digest, which a failure has none of.
+fn output(
+    version: &LoadedVersion,
+    request: &AnyRequest,
+    context: &CallContext,
+) -> (Option<String>, Value) {
+    let failure = |kind: FailureKind, message: &str| json!({"failure": {"cause": kind.as_str(), "message": redacted(message)}});
+    match version.call(request, context).map(|report| report.outcome) {
+        Some(Ok(output)) => (Some(output.digest), output.json),
+        Some(Err(failed)) => (None, failure(failed.kind, &failed.message)),
+        None => (None, failure(FailureKind::Capacity, "it is of another kind")),
+    }
+}
