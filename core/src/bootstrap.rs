@@ -146,6 +146,8 @@ impl Core {
             .map_err(|sentence| Error::internal("start", io::Error::other(sentence)))?;
         let certificates = Certificates::new(&settings.acme)
             .map_err(|sentence| Error::internal("start", io::Error::other(sentence)))?;
+        let documents = DocumentStore::new(&settings.documents, &clock, &metrics)
+            .map_err(|sentence| Error::internal("start", io::Error::other(sentence)))?;
         let policies = Arc::new(Policies::new(&settings.policy, &keys)?);
         let snapshots = Snapshots::empty();
         let passwords = Passwords::new(clock.clone())?;
@@ -169,7 +171,7 @@ impl Core {
             upstream,
             snapshots,
             passwords,
-            documents: DocumentStore::new(&settings.documents),
+            documents,
             images: ImageProcessor::default(),
             method_cache: MethodCache::default(),
             method_performance: PerformanceCache::default(),

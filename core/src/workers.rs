@@ -81,10 +81,16 @@ impl Core {
         // A task of its own: an exchange is due within milliseconds, whatever other workers do.
         let (rates, stopped) = (Arc::clone(&self.shared_rates), stop.clone());
         let sharing = tokio::spawn(async move { rates.run(stopped).await });
+        // Another: a bucket that hangs must hold up nothing else.
+        let (documents, stopped) = (self.documents.clone(), stop.clone());
+        let storing = tokio::spawn(async move { documents.run(stopped).await });
         // On the heap: unoptimised, the state of all workers does not fit on a thread's stack.
         Lane::Workers.run(Box::pin(self.run_workers(stop))).await;
         if sharing.await.is_err() {
             tracing::error!("the worker that shares rates panicked");
+        }
+        if storing.await.is_err() {
+            tracing::error!("the worker that watches the bucket of documents panicked");
         }
     }
 

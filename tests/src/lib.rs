@@ -49,6 +49,7 @@ pub mod process;
 pub mod receiver;
 pub mod remote_connector;
 pub mod rounds;
+pub mod s3_server;
 pub mod screens;
 pub mod shared_server;
 pub mod staff;

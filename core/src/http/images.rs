@@ -166,7 +166,8 @@ impl ReceivedImage {
             }
         };
         let header = DocumentStore::header(&clock, personal_key, &object)?;
-        let stored = core.images.run(move || store.store(object, &header)).await??;
+        // Outside the concurrency limit of image jobs, because it only waits for the store.
+        let stored = store.store(object, header).await?;
         Ok((info, stored))
     }
 }

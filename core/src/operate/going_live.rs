@@ -19,7 +19,7 @@ impl Core {
             ("live price", catalogue.pairs.values().any(|pair| pair.observed_price(now).is_some())),
             ("configured master key", settings.keys.is_configured()),
             ("mail", settings.mail.smtp_url.is_some()),
-            ("documents", settings.documents.folder.is_some()),
+            ("documents", settings.documents.is_configured()),
         ];
         needs.into_iter().filter_map(|(need, met)| (!met).then_some(need)).collect()
     }

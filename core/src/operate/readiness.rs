@@ -99,6 +99,7 @@ impl Core {
             Check::degraded("rows", self.broken_rows()),
             Check::degraded("books", self.books_off()),
             Check::degraded("rates", self.unshared_rates()),
+            Check::degraded("documents", self.unusable_documents()),
         ];
         Readiness { ready: checks.iter().all(|check| check.ok), checks }
     }
@@ -130,6 +131,15 @@ impl Core {
         let reason = self.shared_rates.problem()?;
         Some(format!(
             "degraded: this edge counts its rates alone, because of ratelimit.redis_url: {reason}"
+        ))
+    }
+
+    /// The reason documents can be neither stored nor read, if they cannot.
+    fn unusable_documents(&self) -> Option<String> {
+        let reason = self.documents.problem()?;
+        Some(format!(
+            "degraded: documents can be neither stored nor read, because of documents.s3_url: \
+             {reason}"
         ))
     }
 

@@ -155,15 +155,18 @@ families! {
     errors: IntCounterVec "rampart_errors_total" ["code"];
     /// Requests refused by a rate limit.
     rate_limited: IntCounterVec "rampart_rate_limited_total" ["bucket", "partner"];
-    /// 1 while this edge shares its rates through ratelimit.redis_url, 0 while it counts them alone; there
-    /// only with that setting.
+    /// 1 while this edge shares its rates through ratelimit.redis_url, else 0; there only with it.
     rates_shared: IntGaugeVec "rampart_rates_shared" [];
-    /// Exchanges of rates with the server of ratelimit.redis_url by outcome: ok, away, slow, full,
-    /// refused, wrong.
+    /// Exchanges of rates with its server by outcome: ok, away, slow, full, refused, wrong.
     rate_exchanges: IntCounterVec "rampart_rate_exchanges_total" ["outcome"];
     /// Time of an exchange of rates that was answered.
     rate_exchange_duration: HistogramVec "rampart_rate_exchange_duration_seconds"
         [] REQUEST_SECONDS;
+    /// 1 while this edge can use the bucket of documents.s3_url, else 0; there only with that setting.
+    documents_available: IntGaugeVec "rampart_documents_available" [];
+    /// Time of its calls by outcome: ok, away, slow, refused, no_bucket, failing, wrong.
+    document_call_duration: HistogramVec "rampart_document_call_duration_seconds"
+        ["operation", "outcome"] REQUEST_SECONDS;
     /// Policy calls by outcome: ok, refused, load, breaker, or the cause of a malfunction; clamped
     /// fees count beside their ok.
     policy_calls: IntCounterVec "rampart_policy_calls_total" ["kind", "partner", "outcome"];

@@ -5,6 +5,7 @@
 mod acme;
 mod compliance;
 mod connectors;
+mod documents;
 mod operators;
 mod pages;
 mod payments;
@@ -21,6 +22,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 pub use self::acme::Acme;
 pub use self::compliance::{Compliance, Gate};
 pub use self::connectors::Connectors;
+pub use self::documents::Documents;
 pub use self::operators::{Names, Oidc, Operators};
 pub use self::pages::{PageUrl, Pages};
 pub use self::payments::{Payments, Quotes, Unexpected};
@@ -325,14 +327,6 @@ pub struct Callbacks {
     /// Lets test clients be called on this machine, by plain HTTP too: for a demo or tests, never where
     /// another service listens on loopback.
     pub allow_loopback: bool,
-}
-
-/// `documents`
-#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Documents {
-    /// Folder of the local object store.
-    pub folder: Option<PathBuf>,
 }
 
 /// `limits`

@@ -205,7 +205,7 @@ async fn documents(
         return Ok((rows, BTreeMap::new()));
     }
     let personal_key = personal_data::load_key(conn, core, client, user).await?;
-    let found = image_keys(core, personal_key, rows.iter().map(|row| row.id).collect()).await?;
+    let found = image_keys(core, &personal_key, rows.iter().map(|row| row.id).collect()).await?;
     let mut keys = BTreeMap::new();
     for (id, key) in &found {
         let sealed = record_key.seal_key(&core.clock, &image_context(*id), key)?;
@@ -218,21 +218,17 @@ async fn documents(
 /// The keys of these images. One that is lost is logged: it must not be in the way of an erasure.
 async fn image_keys(
     core: &Core,
-    personal_key: PersonalDataKey,
+    personal_key: &PersonalDataKey,
     ids: Vec<Uuid>,
 ) -> Result<Vec<(Uuid, DataKey)>> {
-    let store = core.documents.clone();
-    let read = move || {
-        let mut keys = Vec::with_capacity(ids.len());
-        for id in ids {
-            match store.key(&personal_key, id)? {
-                Some(key) => keys.push((id, key)),
-                None => tracing::error!(%id, "the image of an identity document is lost"),
-            }
+    let mut keys = Vec::with_capacity(ids.len());
+    for id in ids {
+        match core.documents.key(&personal_key, id).await? {
+            Some(key) => keys.push((id, key)),
+            None => tracing::error!(%id, "the image of an identity document is lost"),
         }
-        Ok(keys)
-    };
-    core.images.run(read).await?
+    }
+    Ok(keys)
 }
 
 /// Opens the record of an erased user, if one is kept.

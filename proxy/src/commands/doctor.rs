@@ -109,6 +109,7 @@ async fn look_at_core(config: &Config, findings: &mut Findings) {
         findings.odd("going live", format!("missing: {}", missing.join(", ")));
     }
     core.shared_rates.check().await;
+    core.documents.check().await;
     for check in core.readiness().await.checks {
         match check.status {
             Status::Ok => findings.good(check.name, "as it should be"),

@@ -16,6 +16,8 @@ pub(super) const SECRETS: &[(&str, &str)] = &[
     ("admin", "token"),
     ("mail", "smtp_url"),
     ("ratelimit", "redis_url"),
+    ("documents", "s3_access_key"),
+    ("documents", "s3_secret_key"),
     ("operators.oidc", "client_secret"),
 ];
 /// Largest file that holds one secret, in bytes.

@@ -76,6 +76,7 @@ fn every_key_of_the_contract_is_known() {
     let text = format!(
         "{MINIMAL}[keys]\n[policy]\nfuel = 1000000\n[log]\nformat = 'json'\n\
          [mail]\nsmtp_url = 'smtp://a'\n[documents]\nfolder = '/d'\n\
+         s3_access_key = 'hidden'\ns3_secret_key = 'hidden'\n\
          [limits]\nupstream = 'https://limits.example'\n\
          [lifetimes]\naccess_token_seconds = 1\nrefresh_token_seconds = 2\n\
          offer_seconds = 3\nlogin_token_seconds = 4\n\

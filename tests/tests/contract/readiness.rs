@@ -24,8 +24,18 @@ async fn an_edge_with_everything_is_ready() {
     assert_eq!(
         names,
         [
-            "database", "keys", "prices", "policies", "pool", "snapshot", "workers", "clock",
-            "rows", "books", "rates"
+            "database",
+            "keys",
+            "prices",
+            "policies",
+            "pool",
+            "snapshot",
+            "workers",
+            "clock",
+            "rows",
+            "books",
+            "rates",
+            "documents"
         ]
     );
 }

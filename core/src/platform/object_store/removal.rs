@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use crate::Core;
 use crate::platform::db::Connection;
-use crate::platform::error::{Error, Result};
+use crate::platform::error::Result;
 use rampart_types::{ClientId, UserId};
 
 /// Most objects removed at once.
@@ -49,32 +49,32 @@ impl Core {
     /// # Errors
     /// When the database or the store cannot be used; remaining objects are retried later.
     pub async fn remove_documents(&self) -> Result<()> {
+        // They wait until the bucket can be used, which has an alert of its own.
+        if self.documents.problem().is_some() {
+            return Ok(());
+        }
         let queued = sqlx::query!(
             "select client_id, document_id from document_removal order by created_at limit $1",
             REMOVED_MAX,
         )
         .fetch_all(&self.db)
         .await?;
-        let rows: Vec<_> = queued.iter().map(|row| (row.client_id, row.document_id)).collect();
-        let (store, now) = (self.documents.clone(), self.clock.now());
-        let remove = move || {
-            let removed =
-                rows.into_iter().map(|row| (row, store.remove(row.1))).collect::<Vec<_>>();
-            (removed, store.sweep(now))
-        };
-        let removed = tokio::task::spawn_blocking(remove).await;
-        let (removed, swept) = removed.map_err(|e| Error::internal("remove documents", e))?;
-        for ((client, document), removed) in removed {
-            let settled = match removed {
+        for row in queued {
+            let (client, document) = (row.client_id, row.document_id);
+            let settled = match self.documents.remove(document).await {
                 Ok(()) => self.forget_removal(client, document).await,
                 Err(error) => Err(error),
             };
             if let Err(error) = settled {
+                // Then it is not the row that is to blame.
+                if self.documents.problem().is_some() {
+                    return Err(error);
+                }
                 self.metrics.row_failed(SWEEP, (client, &document), error)?;
                 self.postpone_removal(client, document).await?;
             }
         }
-        swept
+        self.documents.sweep(self.clock.now()).await
     }
 
     async fn forget_removal(&self, client: Uuid, document: Uuid) -> Result<()> {

@@ -6,12 +6,11 @@ use serde_json::{Value, json};
 use super::*;
 use crate::http::fields;
 use crate::http::upload::body::placeholder_index;
-use crate::platform::settings;
 
 fn stream() -> Box<JsonStream> {
     let folder = format!("rampart-reading-{}", std::process::id());
-    let settings = settings::Documents { folder: Some(std::env::temp_dir().join(folder)) };
-    Box::new(JsonStream::new(DocumentStore::new(&settings), Clock::system()))
+    let store = DocumentStore::in_folder(std::env::temp_dir().join(folder));
+    Box::new(JsonStream::new(store, Clock::system()))
 }
 
 fn read(body: &[u8], size: usize) -> Result<ParsedBody, UploadError> {

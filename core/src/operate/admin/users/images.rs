@@ -143,8 +143,8 @@ impl Found {
         let stored = media_type.ok_or_else(|| Denial::not_found(wanted.subject))?;
         let vault = personal_data::load_key(&mut self.conn, core, self.client, self.user).await?;
         drop(self.conn);
-        let (store, id) = (core.documents.clone(), wanted.id);
-        let image = core.images.run(move || store.get(&vault, id)).await??;
+        let sealed = core.documents.get(wanted.id).await?;
+        let image = core.images.run(move || sealed.open(&vault)).await??;
         Ok(Image::new(&stored, image))
     }
 }

@@ -112,8 +112,8 @@ impl Endpoint for OpenDocument {
         let key = opened.keys.remove(&id).ok_or_else(unknown)?;
         let mut documents = opened.record.documents.into_iter();
         let document = documents.find(|document| document.id == id).ok_or_else(unknown)?;
-        let store = core.documents.clone();
-        let image = core.images.run(move || store.get_by_key(key, id)).await??;
+        let sealed = core.documents.get(id).await?;
+        let image = core.images.run(move || sealed.open_by_key(key)).await??;
         Ok(Image::new(&document.media_type, image))
     }
 }

@@ -1,0 +1,102 @@
+//! Objects in a folder, each a file. Everything here blocks.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use super::format::{HEADER_BYTES, failed};
+use super::sealed_object::SealedObject;
+use super::writer::ObjectWriter;
+use crate::platform::clock::Clock;
+use crate::platform::error::{Error, Result};
+
+/// File extension of an unfinished object.
+const UNFINISHED: &str = "part";
+/// Age since the last write above which an unfinished file is removed: its edge has died. A body
+/// slower than 1 kB/s is refused, so a chunk takes about a minute at most.
+pub(super) const ABANDONED: Duration = Duration::from_secs(3_600);
+
+/// A folder of sealed objects.
+#[derive(Clone, Debug)]
+pub(super) struct Folder {
+    path: PathBuf,
+}
+
+impl Folder {
+    pub(super) const fn new(path: PathBuf) -> Self {
+        Self { path }
+    }
+
+    /// Its path.
+    #[cfg(test)]
+    pub(super) fn path(&self) -> &std::path::Path {
+        &self.path
+    }
+
+    /// Opens a writer for a new object.
+    pub(super) fn create(&self, clock: &Clock, id: Uuid) -> Result<ObjectWriter> {
+        fs::create_dir_all(&self.path).map_err(failed)?;
+        ObjectWriter::create(clock, id, self.file(id).with_extension(UNFINISHED))
+    }
+
+    /// Gives a finished object its header and its name.
+    pub(super) fn store(&self, object: ObjectWriter, header: &[u8]) -> Result<()> {
+        let path = self.file(object.id());
+        object.complete(header, &path).map_err(failed)?;
+        // A rename is durable only once the folder is synced.
+        File::open(&self.path).and_then(|folder| folder.sync_all()).map_err(failed)
+    }
+
+    pub(super) fn get(&self, id: Uuid) -> Result<SealedObject> {
+        let file = File::open(self.file(id)).map_err(failed)?;
+        let length = usize::try_from(file.metadata().map_err(failed)?.len());
+        let length = length.map_err(|_| Error::broken("read a document: it is too long"))?;
+        SealedObject::new(id, length, file)
+    }
+
+    /// The header of an object; `None` if there is no such object.
+    pub(super) fn header(&self, id: Uuid) -> Result<Option<Vec<u8>>> {
+        let mut file = match File::open(self.file(id)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            file => file.map_err(failed)?,
+        };
+        let mut header = vec![0; HEADER_BYTES];
+        file.read_exact(&mut header).map_err(failed)?;
+        Ok(Some(header))
+    }
+
+    /// Removes an object if it exists.
+    pub(super) fn remove(&self, id: Uuid) -> Result<()> {
+        match fs::remove_file(self.file(id)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes unfinished files of edges that died while writing.
+    pub(super) fn sweep(&self, now: DateTime<Utc>) -> Result<()> {
+        let entries = match fs::read_dir(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            entries => entries.map_err(failed)?,
+        };
+        for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+            let unfinished = path.extension().is_some_and(|extension| extension == UNFINISHED);
+            let written = fs::metadata(&path).and_then(|found| found.modified());
+            let idle = written.ok().and_then(|at| (now - DateTime::<Utc>::from(at)).to_std().ok());
+            if unfinished && idle.is_some_and(|idle| idle > ABANDONED) {
+                // Another edge may have removed it already.
+                let _ = fs::remove_file(&path);
+            }
+        }
+        Ok(())
+    }
+
+    /// The name of a file reveals nothing but its id.
+    pub(super) fn file(&self, id: Uuid) -> PathBuf {
+        self.path.join(id.to_string())
+    }
+}
