@@ -19,6 +19,7 @@ use super::availability::Availability;
 use super::partner_shares::Share;
 use super::session::{Session, Statement};
 use super::summary::spans;
+use crate::platform::error::sqlstate::is_read_only;
 use crate::platform::metrics::PoolMeters;
 use crate::platform::telemetry::Spans;
 
@@ -30,7 +31,7 @@ pub struct Connection {
     raw: Option<PoolConnection<Postgres>>,
     session: Session,
     deadline: Duration,
-    /// A statement was given up: its answer may still come.
+    /// A statement was given up, whose answer may still come, or the server only reads.
     broken: bool,
     availability: Arc<Availability>,
     transaction: TransactionState,
@@ -190,6 +191,8 @@ impl Connection {
             Err(_) => span.fail("it was given up without an answer"),
         });
         if let Ok(result) = ended {
+            // Another connection may lead to the server that writes.
+            *broken = result.as_ref().is_err_and(is_read_only);
             return result;
         }
         *broken = true;

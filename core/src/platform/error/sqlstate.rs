@@ -1,5 +1,8 @@
 //! Classification of database errors by SQLSTATE.
 
+/// A write to a server that only reads.
+const READ_ONLY: &str = "25006";
+
 /// True if the database is down, full or shedding load, as opposed to a wrong statement.
 pub(crate) fn is_unavailable(error: &sqlx::Error) -> bool {
     match error {
@@ -13,7 +16,9 @@ pub(crate) fn is_unavailable(error: &sqlx::Error) -> bool {
         // Class 53 resources, 57 operator intervention, 58 system error, 08 connection.
         sqlx::Error::Database(error) => error
             .code()
-            .is_some_and(|code| ["08", "53", "57", "58"].iter().any(|c| code.starts_with(c))),
+            .is_some_and(|code| {
+                code == READ_ONLY || ["08", "53", "57", "58"].iter().any(|c| code.starts_with(c))
+            }),
         _ => false,
     }
 }
@@ -25,21 +30,31 @@ pub(crate) fn is_unstorable_text(error: &sqlx::Error) -> bool {
     code.is_some_and(|code| code == "22021" || code == "22P05")
 }
 
-/// Reports that the statement may have run although its answer is an error: the connection broke, or
-/// the server ended it (class 57P, which can strike behind the commit).
+/// True if the server only reads: it was the leader when the connection was made, and is no more.
+pub(crate) fn is_read_only(error: &sqlx::Error) -> bool {
+    error.as_database_error().and_then(|e| e.code()).is_some_and(|code| code == READ_ONLY)
+}
+
+/// Reports that the statement may have run although its answer is an error: the connection broke, the
+/// server ended it (class 57P, which can strike behind the commit), or a pooler lost the server (class
+/// 08, in which PgBouncer says so).
 pub(crate) fn is_outcome_unknown(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Io(_) => true,
-        sqlx::Error::Database(error) => error.code().is_some_and(|code| code.starts_with("57P")),
+        sqlx::Error::Database(error) => {
+            error.code().is_some_and(|code| code.starts_with("57P") || code.starts_with("08"))
+        }
         _ => false,
     }
 }
 
-/// True if the connection was lost, and another one may do better. A statement that was given up at
+/// True if the connection was lost or leads to no leader, and another one may do better. A statement that was given up at
 /// its deadline has had its time.
 pub(crate) fn is_lost_connection(error: &sqlx::Error) -> bool {
     let timed_out = std::io::ErrorKind::TimedOut;
-    is_outcome_unknown(error) && !matches!(error, sqlx::Error::Io(io) if io.kind() == timed_out)
+    is_read_only(error)
+        || is_outcome_unknown(error)
+            && !matches!(error, sqlx::Error::Io(io) if io.kind() == timed_out)
 }
 
 /// True if the statement was given up because a lock was not free in time.
