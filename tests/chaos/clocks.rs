@@ -14,7 +14,7 @@ use rampart_tests::postgres_server::PostgresServer;
 use sqlx::PgPool;
 
 use crate::fleet::Fleet;
-use crate::journal::Fault;
+use rampart_tests::journal::Fault;
 
 /// The library that lies about the time, by Debian's place for it.
 const LIBRARIES: [&str; 3] = [

@@ -7,7 +7,7 @@ use rampart_tests::campaign::{Report, Scale};
 use rampart_tests::deadline::{SOON, until};
 
 use crate::fleet::Fleet;
-use crate::journal::Fault;
+use rampart_tests::journal::Fault;
 
 /// Confirms between two of them, in the full and the short form.
 const APART: usize = 400;

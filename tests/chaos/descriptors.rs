@@ -13,7 +13,7 @@ use rampart_tests::wire::Wire;
 use tokio::time::timeout;
 
 use crate::fleet::Fleet;
-use crate::journal::Fault;
+use rampart_tests::journal::Fault;
 
 /// Confirms before the limit falls, and with it.
 const APART: usize = 100;

@@ -11,7 +11,7 @@ use rampart_tests::deadline::{SOON, until};
 use rampart_tests::postgres_server::PostgresServer;
 
 use crate::fleet::Fleet;
-use crate::journal::Fault;
+use rampart_tests::journal::Fault;
 
 /// Size of the disk: a cluster, and some log.
 const DISK: &str = "size=256m";

@@ -12,8 +12,8 @@ use rampart_tests::postgres_server::PostgresServer;
 use sqlx::PgPool;
 use tokio::sync::watch;
 
-use crate::journal::PARTNER;
-use crate::load::Load;
+use rampart_tests::journal::PARTNER;
+use rampart_tests::load::{Load, Pace};
 
 /// Edges at any time.
 const EDGES: usize = 2;
@@ -87,7 +87,7 @@ impl Fleet {
 
     /// Begins to confirm quotes.
     pub(crate) fn load(&self) -> Load {
-        Load::start(&self.partner, &self.addresses)
+        Load::start(&self.partner, &self.addresses, Pace::FULL)
     }
 
     /// Kills the edge at this place and starts another one there.

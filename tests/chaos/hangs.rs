@@ -10,7 +10,7 @@ use rampart_tests::link::Weather;
 use rampart_tests::neighbour::{Neighbour, Window};
 
 use crate::fleet::Fleet;
-use crate::journal::Fault;
+use rampart_tests::journal::Fault;
 
 /// Confirms before a hang.
 const APART: usize = 100;

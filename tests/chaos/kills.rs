@@ -5,7 +5,7 @@ use std::time::Duration;
 use rampart_tests::campaign::{Report, Scale};
 
 use crate::fleet::Fleet;
-use crate::journal::Fault;
+use rampart_tests::journal::Fault;
 
 /// Confirms between two kills of an edge, and of Postgres, in the full form.
 const EDGE_APART: usize = 1_000;

@@ -6,7 +6,7 @@ use rampart_tests::campaign::{Report, Scale};
 use rampart_tests::link::Weather;
 
 use crate::fleet::Fleet;
-use crate::journal::Fault;
+use rampart_tests::journal::Fault;
 
 /// Confirms between two cuts, in the full and the short form.
 const APART: usize = 400;

@@ -12,7 +12,7 @@ use rampart_tests::receiver::{Heard, Reaction, Receiver};
 use serde_json::json;
 
 use crate::fleet::Fleet;
-use crate::journal::Fault;
+use rampart_tests::journal::Fault;
 
 /// Orders of the partner whose host is dead.
 const DEAD_ORDERS: usize = 20;

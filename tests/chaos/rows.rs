@@ -10,7 +10,7 @@ use serde_json::json;
 use sqlx::{AssertSqlSafe, PgPool, query};
 
 use crate::fleet::Fleet;
-use crate::journal::Fault;
+use rampart_tests::journal::Fault;
 
 /// Confirms between two broken rows.
 const APART: usize = 50;

@@ -9,7 +9,7 @@ use rampart_tests::edge::Edge;
 use rampart_tests::postgres_server::PostgresServer;
 
 use crate::fleet::Fleet;
-use crate::journal::Fault;
+use rampart_tests::journal::Fault;
 
 /// Confirms between two stops, in the full and the short form.
 const APART: usize = 300;

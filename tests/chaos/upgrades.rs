@@ -9,7 +9,7 @@ use rampart_tests::neighbour::Neighbour;
 use rampart_tests::postgres_server::PostgresServer;
 
 use crate::fleet::Fleet;
-use crate::journal::Fault;
+use rampart_tests::journal::Fault;
 
 /// Confirms between two upgrades, in the full and the short form.
 const APART: usize = 300;

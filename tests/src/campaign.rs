@@ -182,7 +182,8 @@ async fn watched(family: &Family, scale: Scale) -> Report {
     Report { cells: Vec::new(), wrong: vec![wrong] }
 }
 
-fn table(heads: &[String], rows: &[Vec<String>]) -> String {
+/// A table with columns of equal width.
+pub fn table(heads: &[String], rows: &[Vec<String>]) -> String {
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column)).chain(heads.get(column));
         cells.map(|cell| cell.chars().count()).max().unwrap_or(0)

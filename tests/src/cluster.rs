@@ -148,8 +148,8 @@ pub(crate) fn postgres_programs() -> Option<PathBuf> {
     std::env::var_os("RAMPART_PG_BIN").map(Into::into)
 }
 
-/// The folder of the cluster.
-fn folder() -> PathBuf {
+/// The folder for clusters: in memory where there is room.
+pub fn folder() -> PathBuf {
     let room =
         statvfs(MEMORY).map_or(0, |memory| memory.blocks_available() * memory.fragment_size());
     if room >= ROOM { Path::new(MEMORY).to_owned() } else { std::env::temp_dir() }

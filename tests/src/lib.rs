@@ -14,6 +14,7 @@
     reason = "a harness that cannot do its part must fail the test"
 )]
 
+pub mod account;
 pub mod acme_server;
 pub mod answer;
 pub mod anvil;
@@ -32,8 +33,10 @@ pub mod dump;
 pub mod edge;
 pub mod going_live;
 pub mod guests;
+pub mod journal;
 pub mod keys;
 pub mod link;
+pub mod load;
 pub mod localstripe;
 pub mod mail_server;
 pub mod neighbour;

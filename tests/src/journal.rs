@@ -4,74 +4,101 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use rampart_tests::campaign::Report;
 use sqlx::PgPool;
+
+use crate::campaign::Report;
 
 /// Most sentences about answers that must not be.
 const WRONG_MAX: usize = 10;
 
 /// Slug of the partner whose books these are.
-pub(crate) const PARTNER: &str = "journal";
+pub const PARTNER: &str = "journal";
 /// Its orders and their quotes.
 const ORDERS: &str = "select order_id, quote_id::text from buy_order \
     where client_id = (select client_id from client where slug = $1)";
 
 /// The books.
 #[derive(Default)]
-pub(crate) struct Journal {
+pub struct Journal {
     /// The order of each quote, once it was acknowledged.
     orders: BTreeMap<String, Option<u64>>,
     /// Confirms acknowledged so far.
-    pub(crate) acknowledged: usize,
+    pub acknowledged: usize,
     /// Times of answers to confirms, in microseconds.
     micros: Vec<u64>,
     /// Confirms whose connection failed before the answer.
-    pub(crate) unanswered: usize,
+    pub unanswered: usize,
     /// Requests whose connection failed once it was open.
-    pub(crate) cut: usize,
+    pub cut: usize,
     /// Requests that were refused for now.
-    pub(crate) refused: usize,
+    pub refused: usize,
     wrong: Vec<String>,
 }
 
 /// A fault, as the table shows it.
-pub(crate) struct Fault {
+pub struct Fault {
     /// Times it was injected.
-    pub(crate) injected: usize,
+    pub injected: usize,
     /// The longest time from its end to the next acknowledgement.
-    pub(crate) recovery: Duration,
+    pub recovery: Duration,
+}
+
+/// Differences between the books and a database.
+#[derive(Clone, Copy, Debug)]
+pub struct Differences {
+    /// Orders that were acknowledged and are not there.
+    pub lost: usize,
+    /// Orders of a quote that has another one.
+    pub doubled: usize,
+    /// Orders that nobody was told of. While confirms are on their way there are some.
+    pub strays: usize,
+}
+
+impl Differences {
+    /// Compares acknowledged orders with those of the partner in the database.
+    pub async fn between(acknowledged: &BTreeSet<u64>, db: &PgPool) -> Self {
+        let rows: Vec<(i64, String)> =
+            sqlx::query_as(ORDERS).bind(PARTNER).fetch_all(db).await.unwrap();
+        let kept: BTreeSet<u64> = rows.iter().map(|(id, _)| (*id).try_into().unwrap()).collect();
+        let quotes: BTreeSet<&String> = rows.iter().map(|(_, quote)| quote).collect();
+        Self {
+            lost: acknowledged.difference(&kept).count(),
+            doubled: rows.len() - quotes.len(),
+            strays: kept.difference(acknowledged).count(),
+        }
+    }
 }
 
 impl Journal {
     /// Notes that this quote is about to be confirmed.
-    pub(crate) fn send(&mut self, quote: &str) {
+    pub fn send(&mut self, quote: &str) {
         self.orders.entry(quote.to_owned()).or_default();
     }
 
     /// Notes how long an answer took.
-    pub(crate) fn answer(&mut self, micros: u64) {
+    pub fn answer(&mut self, micros: u64) {
         self.micros.push(micros);
     }
 
     /// Notes a refusal that a fault may cause.
-    pub(crate) fn refuse(&mut self) {
+    pub fn refuse(&mut self) {
         self.refused += 1;
     }
 
     /// Every order that was acknowledged.
-    pub(crate) fn acknowledged_orders(&self) -> BTreeSet<u64> {
+    pub fn acknowledged_orders(&self) -> BTreeSet<u64> {
         self.orders.values().copied().flatten().collect()
     }
 
     /// Notes an answer that a confirm must not get.
-    pub(crate) fn complain(&mut self, wrong: String) {
+    pub fn complain(&mut self, wrong: String) {
         if self.wrong.len() < WRONG_MAX {
             self.wrong.push(wrong);
         }
     }
 
     /// Notes an acknowledgement.
-    pub(crate) fn acknowledge(&mut self, quote: &str, order: u64) {
+    pub fn acknowledge(&mut self, quote: &str, order: u64) {
         self.acknowledged += 1;
         let before = self.orders.insert(quote.to_owned(), Some(order)).flatten();
         if before.is_some_and(|before| before != order) {
@@ -80,27 +107,22 @@ impl Journal {
     }
 
     /// The time that 99 of 100 answers took at most.
-    pub(crate) fn p99(&mut self) -> Duration {
+    pub fn p99(&mut self) -> Duration {
         self.micros.sort_unstable();
         let place = (self.micros.len() * 99).div_ceil(100);
         Duration::from_micros(place.checked_sub(1).map_or(0, |place| self.micros[place]))
     }
 
     /// The time of the slowest answer.
-    pub(crate) fn worst(&self) -> Duration {
+    pub fn worst(&self) -> Duration {
         Duration::from_micros(self.micros.iter().copied().max().unwrap_or_default())
     }
 
     /// Compares the books with what the database holds.
-    pub(crate) async fn reconcile(mut self, db: &PgPool, fault: &Fault) -> Report {
-        let rows: Vec<(i64, String)> =
-            sqlx::query_as(ORDERS).bind(PARTNER).fetch_all(db).await.unwrap();
-        let kept: BTreeSet<u64> = rows.iter().map(|(id, _)| (*id).try_into().unwrap()).collect();
-        let quotes: BTreeSet<&String> = rows.iter().map(|(_, quote)| quote).collect();
+    pub async fn reconcile(mut self, db: &PgPool, fault: &Fault) -> Report {
         let acknowledged = self.acknowledged_orders();
-        let lost = acknowledged.difference(&kept).count();
-        let strays = kept.difference(&acknowledged).count();
-        let doubled = rows.len() - quotes.len() + strays;
+        let Differences { lost, doubled, strays } = Differences::between(&acknowledged, db).await;
+        let doubled = doubled + strays;
         let (p99, worst) = (self.p99(), self.worst());
         let mut report = Report {
             cells: vec![

@@ -6,25 +6,36 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rampart_core::platform::clock::Clock;
-use rampart_tests::answer::Answer;
-use rampart_tests::buyer::{ask_quote, confirm, order_of};
-use rampart_tests::caller::{Caller, Request};
-use rampart_tests::deadline::until;
+use sqlx::PgPool;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
-use crate::journal::Journal;
+use crate::answer::Answer;
+use crate::buyer::{ask_quote, confirm, order_of};
+use crate::caller::{Caller, Request};
+use crate::deadline::until;
+use crate::journal::{Differences, Journal};
 
-/// Confirms in flight.
-const WORKERS: usize = 16;
-/// Pause before the same request is made again.
-const PAUSE: Duration = Duration::from_millis(20);
 /// Longest wait for progress: with every fault over, there is always some.
 const PROGRESS_MAX: Duration = Duration::from_secs(60);
 
+/// The size of a load.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// Confirms in flight.
+    pub workers: usize,
+    /// Pause before the same request is made again.
+    pub pause: Duration,
+}
+
+impl Pace {
+    /// As much as an edge answers.
+    pub const FULL: Self = Self { workers: 16, pause: Duration::from_millis(20) };
+}
+
 /// Workers, and the journal that they share.
-pub(crate) struct Load {
+pub struct Load {
     journal: Arc<Mutex<Journal>>,
     stop: watch::Sender<bool>,
     workers: Vec<JoinHandle<()>>,
@@ -32,7 +43,7 @@ pub(crate) struct Load {
 
 impl Load {
     /// Begins. Each worker goes on at the next address when one fails.
-    pub(crate) fn start(partner: &Caller, edges: &watch::Sender<Vec<SocketAddr>>) -> Self {
+    pub fn start(partner: &Caller, edges: &watch::Sender<Vec<SocketAddr>>, pace: Pace) -> Self {
         let (journal, stop) = (Arc::<Mutex<Journal>>::default(), watch::Sender::new(false));
         let worker = |number| Worker {
             partner: partner.clone(),
@@ -41,25 +52,31 @@ impl Load {
             caller: None,
             journal: Arc::clone(&journal),
             stop: stop.subscribe(),
-            pause: pause(),
+            pause: ticks(pace.pause),
             clock: Clock::system(),
         };
-        let workers = (0..WORKERS).map(|number| tokio::spawn(worker(number).work())).collect();
+        let workers = (0..pace.workers).map(|number| tokio::spawn(worker(number).work())).collect();
         Self { journal, stop, workers }
     }
 
     /// Confirms acknowledged so far.
-    pub(crate) fn acknowledged(&self) -> usize {
+    pub fn acknowledged(&self) -> usize {
         lock(&self.journal).acknowledged
     }
 
+    /// Compares what is acknowledged so far with the database, while the load goes on.
+    pub async fn differences(&self, db: &PgPool) -> Differences {
+        let acknowledged = lock(&self.journal).acknowledged_orders();
+        Differences::between(&acknowledged, db).await
+    }
+
     /// Requests refused for now, so far.
-    pub(crate) fn refused(&self) -> usize {
+    pub fn refused(&self) -> usize {
         lock(&self.journal).refused
     }
 
     /// Waits until so many confirms are acknowledged.
-    pub(crate) async fn reach(&self, count: usize) {
+    pub async fn reach(&self, count: usize) {
         while self.acknowledged() < count {
             let before = self.acknowledged();
             until("a confirm is acknowledged", PROGRESS_MAX, async || {
@@ -70,7 +87,7 @@ impl Load {
     }
 
     /// Stops once every quote that was sent is settled; the journal.
-    pub(crate) async fn finish(self) -> Journal {
+    pub async fn finish(self) -> Journal {
         self.stop.send_replace(true);
         for worker in self.workers {
             worker.await.unwrap();
@@ -83,10 +100,10 @@ fn lock(journal: &Mutex<Journal>) -> MutexGuard<'_, Journal> {
     journal.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn pause() -> Interval {
-    let mut pause = interval(PAUSE);
-    pause.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    pause
+fn ticks(pause: Duration) -> Interval {
+    let mut ticks = interval(pause);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks
 }
 
 /// One line of confirms, one at a time.
