@@ -8,7 +8,7 @@ export PATH := $(CACHE)/tools/bin:$(PATH)
 GUESTS := plugins/guests/Cargo.toml
 CONNECTORS := plugins/connectors/Cargo.toml
 
-.PHONY: help demo test live clients payouts simulate conformance attack chaos fuzz release deb bench profile check prepare openapi setup
+.PHONY: help demo test live clients payouts simulate conformance attack chaos topology fuzz release deb bench profile check prepare openapi setup
 
 help: ## This list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 13
@@ -61,6 +61,11 @@ chaos: ## Faults: edges and Postgres killed, answers lost, nothing acknowledged 
 	@deploy/setup --test
 	cargo build --locked --bin rampart
 	cargo test --workspace --locked --test chaos -- --full $(ARGS)
+
+topology: ## Edges over Patroni, etcd, HAProxy, PgBouncer, Valkey: the leader killed 20 times, a purchase each (ARGS: how many)
+	@deploy/setup --topology
+	cargo build --locked --bin rampart
+	cargo test --workspace --locked --test topology -- --full $(ARGS)
 
 fuzz: ## Bytes from outside against what must hold of their readers, ten minutes for each target (ARGS: targets)
 	@deploy/setup --test
