@@ -10,7 +10,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
 use crate::Core;
-use crate::platform::crypto::digest_of;
+use crate::platform::crypto::sha256;
 use crate::platform::error::{Error, Result};
 use crate::platform::rate_limit::{Decision, KeyedGcra, Quota};
 use crate::platform::shared_bucket;
@@ -65,11 +65,11 @@ impl Attempts {
         tenant: Option<&Tenant>,
     ) -> Result<()> {
         self.count_network(core, CredentialKind::Password, peer, tenant)?;
-        let network = digest_of(&format!("partners/network/{}", network(peer)));
+        let network = sha256(&format!("partners/network/{}", network(peer)));
         let (quota, now) = (quota(core, tenant), core.clock.monotonic_ns());
         admit(core, tenant, shared_bucket::take(core, &network, quota).await?)?;
-        admit(core, tenant, self.by_name.take(digest_of(username), quota, now))?;
-        let name = digest_of(&format!("partners/name/{username}"));
+        admit(core, tenant, self.by_name.take(sha256(username), quota, now))?;
+        let name = sha256(&format!("partners/name/{username}"));
         admit(core, tenant, shared_bucket::take(core, &name, quota).await?)
     }
 

@@ -347,8 +347,7 @@ impl EdgeService {
             shutdown.private_end().await;
             stop_private.send_replace(true);
         });
-        tokio::spawn(Arc::clone(certificates).watch());
-        tokio::spawn(Arc::clone(certificates).follow(core.certificates.subscribe()));
+        tokio::spawn(Arc::clone(certificates).renew(core.certificates.subscribe()));
         Ok(core)
     }
 

@@ -10,8 +10,8 @@ use bytes::Bytes;
 use rampart_tests::caller::{Caller, Protocol};
 use rampart_tests::edge::Edge;
 
-use crate::driver::{each, request};
 use crate::environment::{Database, Environment, FIRST_ORDER};
+use crate::load_client::{each, request};
 use crate::paths::{CATALOGUE, PRICES, QUOTE};
 use crate::peers;
 use crate::side::header;

@@ -16,11 +16,11 @@
 
 mod arguments;
 mod comparison;
-mod driver;
 mod environment;
 mod generators;
 mod hyper_peer;
 mod instructions;
+mod load_client;
 mod paths;
 mod peers;
 mod processes;

@@ -9,7 +9,7 @@ use http::header::AUTHORIZATION;
 use crate::Core;
 use crate::auth::caller::{Client, Credential};
 use crate::http::request::Head;
-use crate::platform::crypto::{constant_time_eq, digest_of};
+use crate::platform::crypto::{constant_time_eq, sha256};
 use crate::platform::error::{Code, Result};
 use crate::tenancy::snapshot::Snapshot;
 use crate::tenancy::tenants::{ApiKey, Sender, Tenant};
@@ -74,7 +74,7 @@ fn by_token(core: &Core, snapshot: &Snapshot, token: &str, head: &Head) -> Resul
 fn by_api_key(core: &Core, snapshot: &Snapshot, text: &str, head: &Head) -> Result<Client> {
     let (mode, public_id, secret) = ApiKey::split(text).ok_or(Code::ApiKeyInvalid)?;
     let key = snapshot.api_keys.get(public_id).ok_or(Code::ApiKeyInvalid)?;
-    let matches = constant_time_eq(&digest_of(secret), &key.secret_digest);
+    let matches = constant_time_eq(&sha256(secret), &key.secret_digest);
     let live = key.expires_at.is_none_or(|end| core.clock.now() < end);
     let tenant = snapshot.tenants.get(&key.client).ok_or(Code::ApiKeyInvalid)?;
     let sender = Sender::of(head);

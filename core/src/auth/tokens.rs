@@ -17,7 +17,7 @@ use moka::sync::Cache;
 
 use self::jwt::{Authority, Kind, VerifiedToken};
 use crate::Core;
-use crate::platform::crypto::digest_of;
+use crate::platform::crypto::sha256;
 use crate::platform::error::Result;
 use crate::platform::settings::Lifetimes;
 use rampart_types::{ClientId, UserId};
@@ -101,7 +101,7 @@ impl Tokens {
         if token.len() > TOKEN_BYTES_MAX {
             return Err(kind.invalid());
         }
-        let digest = digest_of(token);
+        let digest = sha256(token);
         let verified = match self.verified.get(&digest) {
             Some(verified) => verified,
             None => {

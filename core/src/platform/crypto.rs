@@ -62,7 +62,7 @@ pub(crate) fn lasting_context(name: &str) -> String {
 }
 
 /// SHA-256 of a high-entropy secret, for storage (ASVS 6.5.2 allows a plain hash from 112 bits).
-pub fn digest_of(secret: &str) -> [u8; 32] {
+pub fn sha256(secret: &str) -> [u8; 32] {
     let mut bytes = [0; 32];
     bytes.copy_from_slice(digest::digest(&digest::SHA256, secret.as_bytes()).as_ref());
     bytes

@@ -194,8 +194,7 @@ families! {
     broken_rows: IntGaugeVec "rampart_broken_rows" ["table"];
     /// Requests answered with 503 because too many are in flight, by limit: total, address, partner.
     requests_shed: IntCounterVec "rampart_requests_shed_total" ["limit"];
-    /// Connections closed at once by cause: total, address, address_handshakes,
-    /// proxy_protocol.
+    /// Connections closed at once by cause: total, address, address_handshakes, proxy_protocol.
     connections_refused: IntCounterVec "rampart_connections_refused_total" ["cause"];
     /// Time that a connection was waited for, by pool (requests, logins, workers, operators).
     db_pool_wait: HistogramVec "rampart_db_pool_wait_seconds" ["pool"] REQUEST_SECONDS;

@@ -22,7 +22,7 @@ use tokio::time::{Interval, MissedTickBehavior, interval, timeout};
 
 use self::server::{Connection, DIGEST_BYTES, Failure, Portion, REPLY_TIMEOUT, Server};
 use crate::platform::clock::Clock;
-use crate::platform::crypto::digest_of;
+use crate::platform::crypto::sha256;
 use crate::platform::metrics::Metrics;
 use crate::platform::rate_limit::{Decision, Gcra, Quota};
 use crate::platform::settings::RateLimits;
@@ -73,7 +73,7 @@ impl SharedGcra {
     /// A full bucket. One name is one bucket on all edges; the server sees its digest.
     pub fn new(name: &str) -> Self {
         let mut digest = [0; DIGEST_BYTES];
-        digest.copy_from_slice(&digest_of(name)[..DIGEST_BYTES]);
+        digest.copy_from_slice(&sha256(name)[..DIGEST_BYTES]);
         Self {
             digest,
             gcra: Gcra::default(),

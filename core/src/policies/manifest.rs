@@ -12,7 +12,7 @@ use super::lifecycle::target::Target;
 use super::operator_keys;
 use super::statement::sign_text;
 use crate::Core;
-use crate::platform::crypto::digest_of;
+use crate::platform::crypto::sha256;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use rampart_types::ClientId;
@@ -143,7 +143,7 @@ pub fn digest_hex(bytes: &[u8]) -> String {
 
 /// Unique fingerprint of a key.
 pub(super) fn fingerprint(pem: &str) -> String {
-    hex::encode(digest_of(pem.trim()))
+    hex::encode(sha256(pem.trim()))
 }
 
 /// Checks that neither the platform nor the partner requires a manifest.

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 
 use crate::Core;
-use crate::platform::crypto::digest_of;
+use crate::platform::crypto::sha256;
 use crate::platform::error::Result;
 use rampart_types::ClientId;
 
@@ -25,7 +25,7 @@ pub(super) async fn consume(
          on conflict (client_id, token_digest) do update set expires_at = excluded.expires_at \
          where signature_replay.expires_at <= rampart_now()",
         client.uuid(),
-        &digest_of(token)[..],
+        &sha256(token)[..],
         until,
     )
     .execute(&core.db)

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::Core;
 use crate::auth::caller::Client;
-use crate::platform::crypto::digest_of;
+use crate::platform::crypto::sha256;
 use crate::platform::error::{Code, Error, Result};
 use crate::platform::rate_limit::{Decision, KeyedGcra, Quota};
 use crate::platform::shared_bucket;
@@ -51,7 +51,7 @@ impl Attempts {
         email: &EmailAddress,
     ) -> Result<()> {
         let now = core.clock.monotonic_ns();
-        let (by_client, login) = (digest_of(&format!("users/{}", client.id())), key(client, email));
+        let (by_client, login) = (sha256(&format!("users/{}", client.id())), key(client, email));
         admit(core, client, &self.by_client.take(client.id(), CLIENT_QUOTA, now))?;
         admit(core, client, &shared_bucket::take(core, &by_client, CLIENT_QUOTA).await?)?;
         let quota = client.tenant.rates.login;
@@ -71,7 +71,7 @@ impl Attempts {
     ) -> Result<()> {
         let now = core.clock.monotonic_ns();
         let local = self.mails.take(key(client, email), MAIL_QUOTA, now);
-        let mails = digest_of(&format!("mails/{}/{}", client.id(), email.as_str()));
+        let mails = sha256(&format!("mails/{}/{}", client.id(), email.as_str()));
         match local.allowed && shared_bucket::take(core, &mails, MAIL_QUOTA).await?.allowed {
             true => Ok(()),
             false => Err(Error::with_detail(
@@ -83,7 +83,7 @@ impl Attempts {
 }
 
 fn key(client: &Client, email: &EmailAddress) -> [u8; 32] {
-    digest_of(&format!("users/{}/{}", client.id(), email.as_str()))
+    sha256(&format!("users/{}/{}", client.id(), email.as_str()))
 }
 
 fn admit(core: &Core, client: &Client, decision: &Decision) -> Result<()> {

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::Core;
 use crate::platform::clock::Clock;
-use crate::platform::crypto::digest_of;
+use crate::platform::crypto::sha256;
 use crate::platform::db::{Connection, tenant};
 use crate::platform::error::{Code, Result};
 use rampart_types::{ClientId, UserId};
@@ -50,7 +50,7 @@ impl OneTimeToken {
     pub(crate) fn generate(clock: &Clock, client: ClientId) -> Result<Self> {
         let secret = URL_SAFE_NO_PAD.encode(clock.random_bytes::<SECRET_BYTES>()?);
         let text = format!("{}{secret}", client.uuid().simple());
-        let digest = digest_of(&text);
+        let digest = sha256(&text);
         Ok(Self { text, digest, client })
     }
 
@@ -112,7 +112,7 @@ pub(crate) async fn holder(
             and used_at is null and expires_at > rampart_now() and u.deleted_at is null
         "#,
         client.uuid(),
-        &digest_of(text)[..],
+        &sha256(text)[..],
         purpose.as_str(),
     )
     .fetch_optional(&core.db)
@@ -137,7 +137,7 @@ pub(crate) async fn redeem(
              and u.client_id = t.client_id and u.user_id = t.user_id and u.deleted_at is null \
          returning t.user_id",
         client.uuid(),
-        &digest_of(text)[..],
+        &sha256(text)[..],
         purpose.as_str(),
     )
     .fetch_optional(conn)
@@ -170,7 +170,7 @@ async fn refusal_code(conn: &mut Connection, client: ClientId, text: &str) -> Re
         "select expires_at <= rampart_now() as \"expired!\" from one_time_token \
          where client_id = $1 and token_digest = $2 and purpose = $3 and used_at is null",
         client.uuid(),
-        &digest_of(text)[..],
+        &sha256(text)[..],
         Purpose::Login.as_str(),
     )
     .fetch_optional(conn)

@@ -223,7 +223,7 @@ async fn image_keys(
 ) -> Result<Vec<(Uuid, DataKey)>> {
     let mut keys = Vec::with_capacity(ids.len());
     for id in ids {
-        match core.documents.key(&personal_key, id).await? {
+        match core.documents.key(personal_key, id).await? {
             Some(key) => keys.push((id, key)),
             None => tracing::error!(%id, "the image of an identity document is lost"),
         }

@@ -109,9 +109,10 @@ impl Certificates {
         }
     }
 
-    /// Takes the certificate that edges order together, now and whenever there is another one.
-    pub(crate) async fn follow(self: Arc<Self>, ordered: watch::Receiver<Arc<Ordered>>) {
-        self.ordered.follow(ordered, &self.provider).await;
+    /// Takes files that changed, and the certificate that edges order together whenever there is
+    /// another one.
+    pub(crate) async fn renew(self: Arc<Self>, ordered: watch::Receiver<Arc<Ordered>>) {
+        tokio::join!(Arc::clone(&self).watch(), self.ordered.follow(ordered, &self.provider));
     }
 
     /// Reads all files again, whether they have changed or not.

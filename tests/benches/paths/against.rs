@@ -10,8 +10,8 @@ use super::orders::reads;
 use super::quotes::quotes;
 use super::{CATALOGUE, Run};
 use crate::comparison::{ANY, Better, Combine, Comparison, Row};
-use crate::driver::{each, request};
 use crate::environment::{Database, Environment};
+use crate::load_client::{each, request};
 use crate::side::{Cores, Side};
 
 /// The other side of all these rows.

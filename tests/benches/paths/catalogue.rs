@@ -8,8 +8,8 @@ use bytes::Bytes;
 
 use super::{CATALOGUE, PRICES, Run};
 use crate::comparison::{Better, Combine, Comparison, Row};
-use crate::driver::{paced_awake, request};
 use crate::generators::Target;
+use crate::load_client::{paced_awake, request};
 use crate::peers::{self, Peer};
 use crate::side::{Side, cpu_per_answer};
 

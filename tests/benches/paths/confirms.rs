@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use super::Run;
 use crate::comparison::{Better, Combine, Comparison, Row};
-use crate::driver::{each, request};
 use crate::generators::Pgbench;
+use crate::load_client::{each, request};
 use crate::side::Side;
 
 /// Clients that confirm at once.

@@ -7,8 +7,8 @@ use bytes::Bytes;
 
 use super::{CATALOGUE, Run};
 use crate::comparison::{Better, Combine, Comparison, Row};
-use crate::driver::{handshakes, hold, request};
 use crate::environment::Environment;
+use crate::load_client::{handshakes, hold, request};
 use crate::peers;
 use crate::processes::memory_of;
 use crate::side::{Cores, Side, cpu_per_answer};

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::Run;
 use super::reader::Reader;
 use crate::comparison::{Better, Combine, Comparison, Row};
-use crate::driver::{paced, request};
+use crate::load_client::{paced, request};
 use crate::side::{Side, header};
 
 /// Misbehaviour of the policies, as settings of the hostile guest: a partner each.

@@ -3,9 +3,9 @@
 
 use super::{CATALOGUE, Run};
 use crate::comparison::{Better, Combine, Comparison, Measure, Row};
-use crate::driver::{each, request};
 use crate::environment::{Database, Environment};
 use crate::generators::Target;
+use crate::load_client::{each, request};
 use crate::processes::memory_of;
 use crate::side::{Cores, Side};
 

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::Run;
 use super::reader::Reader;
 use crate::comparison::{Better, Combine, Comparison, Row};
-use crate::driver::{again, request};
+use crate::load_client::{again, request};
 use crate::side::Side;
 
 /// Clients that log in at once: enough that a hash is always waiting.

@@ -4,8 +4,8 @@
 use super::catalogue::{cpu_at_pace, http1, more};
 use super::{CATALOGUE, QUOTE, Run};
 use crate::comparison::{Better, Combine, Comparison, Row};
-use crate::driver::request;
 use crate::generators::Target;
+use crate::load_client::request;
 use crate::peers;
 use crate::side::Side;
 

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use rampart_tests::rounds::quantile;
 
 use super::CATALOGUE;
-use crate::driver::{paced, request};
+use crate::load_client::{paced, request};
 use crate::side::Side;
 
 /// Its connections, and the time between two of its requests, all connections together.

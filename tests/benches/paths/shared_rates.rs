@@ -5,7 +5,7 @@ use rampart_tests::shared_server::SharedServer;
 use super::catalogue::cpu_at_pace;
 use super::{CATALOGUE, Run};
 use crate::comparison::{Better, Combine, Comparison, Row};
-use crate::driver::request;
+use crate::load_client::request;
 use crate::processes::pin;
 use crate::side::{Cores, Side};
 

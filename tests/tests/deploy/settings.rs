@@ -15,7 +15,8 @@ fn settings(folder: &Path, found: &mut BTreeSet<String>) {
         if entry.file_type().unwrap().is_dir() {
             settings(&entry.path(), found);
         } else if let Ok(text) = std::fs::read_to_string(entry.path()) {
-            let words = text.split(|c: char| !c.is_ascii_uppercase() && c != '_');
+            let in_name = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+            let words = text.split(|c: char| !in_name(c));
             let names = words.filter_map(|word| word.strip_prefix("RAMPART__"));
             found.extend(names.map(|name| name.replace("__", ".").to_lowercase()));
         }

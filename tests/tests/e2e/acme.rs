@@ -18,7 +18,7 @@ const ORDER: Duration = Duration::from_secs(60);
 fn shown(address: SocketAddr, protocol: &str) -> Option<String> {
     let script = format!(
         "openssl s_client -connect {address} -servername {NAME} -alpn {protocol} </dev/null \
-         2>/dev/null | openssl x509 -noout -text"
+         2>/dev/null | openssl x509 -noout -text -serial"
     );
     let output = Command::new("sh").args(["-c", &script]).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
@@ -31,8 +31,7 @@ async fn issued(edge: &Edge, earlier: Option<&str>) -> String {
         let text = shown(edge.address, "http/1.1")?;
         assert!(text.contains("Issuer: CN = Pebble Intermediate"), "{text}");
         assert!(text.contains(&format!("DNS:{NAME}")), "{text}");
-        let mut lines = text.lines().skip_while(|line| !line.contains("Serial Number:")).skip(1);
-        let serial = lines.next().unwrap().trim().to_owned();
+        let serial = text.lines().find(|line| line.starts_with("serial=")).unwrap().to_owned();
         (earlier != Some(&serial)).then_some(serial)
     })
     .await

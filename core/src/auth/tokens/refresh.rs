@@ -15,7 +15,7 @@ use uuid::Uuid;
 use super::{Holder, issue};
 use crate::Core;
 use crate::platform::clock::Clock;
-use crate::platform::crypto::digest_of;
+use crate::platform::crypto::sha256;
 use crate::platform::db::{self, tenant};
 use crate::platform::error::{Code, Result};
 use rampart_types::{ClientId, TokenFamilyId, UserId};
@@ -119,13 +119,13 @@ impl RefreshToken {
             return None;
         }
         let client = ClientId::from(Uuid::try_parse(client).ok()?);
-        Some(Self { client, digest: digest_of(text) })
+        Some(Self { client, digest: sha256(text) })
     }
 
     fn generate(clock: &Clock, client: ClientId) -> Result<(String, Self)> {
         let secret = URL_SAFE_NO_PAD.encode(clock.random_bytes::<SECRET_BYTES>()?);
         let text = format!("{PREFIX}{}_{secret}", client.uuid().simple());
-        let digest = digest_of(&text);
+        let digest = sha256(&text);
         Ok((text, Self { client, digest }))
     }
 }

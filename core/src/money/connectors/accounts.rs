@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::commands::{Command, CommandKind, Target};
 use super::payouts::command_payouts_of;
 use crate::Core;
-use crate::platform::crypto::{Secret, digest_of};
+use crate::platform::crypto::{Secret, sha256};
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::tenancy::tenants::Tenant;
@@ -29,7 +29,7 @@ pub(crate) fn register_card(
         order: None,
         user: Some(user),
         kind: CommandKind::CardVerify,
-        idempotency_key: format!("card-session/{user}/{}", hex::encode(digest_of(session))),
+        idempotency_key: format!("card-session/{user}/{}", hex::encode(sha256(session))),
         target: card_route(),
         body: json!({
             "partner": &*tenant.slug,
@@ -67,7 +67,7 @@ pub(crate) fn verify_card(
 
 /// Has the wallet provider name the account of a token: `{accountIdentifier, accountHolderName?}`.
 pub(crate) fn verify_wallet_account(tenant: &Tenant, user: UserId, token: &Secret) -> Command {
-    let digest = hex::encode(digest_of(token.expose()));
+    let digest = hex::encode(sha256(token.expose()));
     Command {
         client: tenant.id,
         order: None,

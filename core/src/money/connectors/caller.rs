@@ -15,7 +15,7 @@ use crate::auth::client_credentials::bearer;
 use crate::http::Surface;
 use crate::http::request::{Head, Input};
 use crate::platform::clock::Clock;
-use crate::platform::crypto::{Secret, digest_of};
+use crate::platform::crypto::{Secret, sha256};
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Denial, Error, Result};
 use crate::platform::rate_limit::{KeyedGcra, Quota};
@@ -90,7 +90,7 @@ impl Connector {
             from connector_token t join connector c on c.name = t.connector
             where t.digest = $1 and (t.expires_at is null or t.expires_at > now())
             "#,
-            &digest_of(token)[..],
+            &sha256(token)[..],
         )
         .fetch_optional(&core.db)
         .await?;
@@ -157,7 +157,7 @@ pub(crate) async fn issue_token(
          values ($1, $2, $3, $4, now())",
         connector,
         id,
-        &digest_of(token.expose())[..],
+        &sha256(token.expose())[..],
         by,
     )
     .execute(conn)

@@ -20,7 +20,7 @@ use crate::auth::client_credentials::bearer;
 use crate::auth::oidc::{Person, Provider, Refusal};
 use crate::http::request::Head;
 use crate::platform::clock::Clock;
-use crate::platform::crypto::{Secret, constant_time_eq, digest_of};
+use crate::platform::crypto::{Secret, constant_time_eq, sha256};
 use crate::platform::error::{Denial, Error, Result};
 use crate::platform::rate_limit::{Gcra, KeyedGcra};
 
@@ -83,9 +83,9 @@ impl Operator {
     }
 
     async fn of_token(core: &Core, token: &str) -> Result<Option<Self>> {
-        let digest = digest_of(token);
+        let digest = sha256(token);
         let configured = core.settings.admin_token.as_ref();
-        let configured = configured.map(|token| digest_of(token.expose()));
+        let configured = configured.map(|token| sha256(token.expose()));
         if configured.is_some_and(|configured| constant_time_eq(&digest, &configured)) {
             return Ok(Some(Self::break_glass()));
         }

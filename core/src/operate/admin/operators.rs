@@ -14,7 +14,7 @@ use super::login::generate_token;
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Kind, Member, required};
-use crate::platform::crypto::digest_of;
+use crate::platform::crypto::sha256;
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
 
@@ -62,7 +62,7 @@ impl IssuedToken {
              returning expires_at",
             operator,
             token_id,
-            &digest_of(token.expose())[..],
+            &sha256(token.expose())[..],
             seconds,
             by,
         )

@@ -99,6 +99,9 @@ impl Authority {
         let mut authorizations = order.authorizations();
         while let Some(authorization) = authorizations.next().await {
             let mut authorization = authorization?;
+            if authorization.status == AuthorizationStatus::Valid {
+                continue;
+            }
             let challenge = authorization.challenge(ChallengeType::TlsAlpn01);
             let challenge = challenge
                 .ok_or_else(|| Failure("the authority offers no tls-alpn-01 challenge".into()))?;

@@ -12,9 +12,9 @@ use crate::platform::db::Pool;
 use crate::platform::error::{Error, Result};
 
 /// Time for which one edge orders alone; longer than an order may take.
-const LEASE_SECONDS: f64 = 240.0;
+const LEASE_SECONDS: i32 = 240;
 /// Time for which a challenge is answered.
-const CHALLENGE_SECONDS: f64 = 600.0;
+const CHALLENGE_SECONDS: i32 = 600;
 /// A certificate is renewed when this part of its life is left: a third.
 const RENEW_PART: i32 = 3;
 
@@ -33,7 +33,7 @@ pub(super) async fn claim(db: &Pool, domains: &str) -> Result<Option<DateTime<Ut
     let lease = sqlx::query_scalar!(
         r#"
         insert into acme_certificate as c (domains, leased_until)
-        values ($1, now() + make_interval(secs => $2))
+        values ($1, now() + make_interval(secs => $2::int))
         on conflict (domains) do update set leased_until = excluded.leased_until
             where coalesce(c.leased_until, now()) <= now() and c.next_attempt_at <= now()
                 and coalesce(c.renew_at, now()) <= now()
@@ -99,7 +99,7 @@ pub(super) async fn postpone(db: &Pool, domains: &str, lease: DateTime<Utc>) -> 
 pub(super) async fn challenge(db: &Pool, domain: &str, digest: &[u8]) -> Result<()> {
     sqlx::query!(
         "insert into acme_challenge (domain, digest, expires_at) \
-         values ($1, $2, now() + make_interval(secs => $3)) \
+         values ($1, $2, now() + make_interval(secs => $3::int)) \
          on conflict (domain) do update set digest = excluded.digest, \
              expires_at = excluded.expires_at",
         domain,

@@ -4,7 +4,7 @@ use chrono::TimeDelta;
 
 use super::{STAFF_MAX, StaffRole, email_context, email_index, lock_staff};
 use crate::Core;
-use crate::platform::crypto::{Secret, digest_of};
+use crate::platform::crypto::{Secret, sha256};
 use crate::platform::db::{Connection, tenant};
 use crate::platform::error::Result;
 use crate::platform::mail::{Kind, Message};
@@ -177,7 +177,7 @@ impl Link {
             "insert into staff_token (client_id, token_digest, staff_id, expires_at, created_at) \
              values ($1, $2, $3, rampart_now() + $4::bigint * interval '1 second', rampart_now())",
             self.client.uuid(),
-            &digest_of(&self.token)[..],
+            &sha256(&self.token)[..],
             staff.uuid(),
             lifetime.num_seconds(),
         )
@@ -205,7 +205,7 @@ pub(crate) async fn usable(core: &Core, token: &str) -> Result<Option<ClientId>>
         "select staff_id from staff_token where client_id = $1 and token_digest = $2 \
              and used_at is null and expires_at > rampart_now()",
         client.uuid(),
-        &digest_of(token)[..],
+        &sha256(token)[..],
     )
     .fetch_optional(&core.db)
     .await?;
@@ -239,7 +239,7 @@ pub(crate) async fn set_password(
          where client_id = $1 and staff_id in (select staff_id from redeemed) \
          returning staff_id",
         client.uuid(),
-        &digest_of(token)[..],
+        &sha256(token)[..],
         hash,
     )
     .fetch_optional(&mut *tx)

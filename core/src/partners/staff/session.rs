@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::{StaffRole, open_email};
 use crate::Core;
 use crate::auth::caller::Client;
-use crate::platform::crypto::{Secret, constant_time_eq, digest_of};
+use crate::platform::crypto::{Secret, constant_time_eq, sha256};
 use crate::platform::db::{Connection, tenant};
 use crate::platform::error::Result;
 use rampart_types::{ClientId, EmailAddress, StaffId};
@@ -67,7 +67,7 @@ impl Session {
                  (client_id, session_digest, staff_id, expires_at, created_at) \
              values ($1, $2, $3, rampart_now() + make_interval(secs => $4::int), rampart_now())",
             client.uuid(),
-            &digest_of(&cookie)[..],
+            &sha256(&cookie)[..],
             staff.uuid(),
             SESSION_SECONDS,
         )
@@ -97,7 +97,7 @@ impl Session {
             where s.client_id = $1 and s.session_digest = $2 and s.expires_at > rampart_now()
             "#,
             client.id().uuid(),
-            &digest_of(cookie)[..],
+            &sha256(cookie)[..],
         )
         .fetch_optional(&core.db)
         .await?;
@@ -131,7 +131,7 @@ impl Session {
         sqlx::query!(
             "delete from staff_session where client_id = $1 and session_digest = $2",
             self.client.id().uuid(),
-            &digest_of(self.cookie.expose())[..],
+            &sha256(self.cookie.expose())[..],
         )
         .execute(&core.db)
         .await?;

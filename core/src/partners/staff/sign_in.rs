@@ -6,7 +6,7 @@ use super::second_factor;
 use super::session::Session;
 use crate::Core;
 use crate::auth::caller::Client;
-use crate::platform::crypto::{Secret, digest_of};
+use crate::platform::crypto::{Secret, sha256};
 use crate::platform::error::{Error, Result};
 use crate::platform::rate_limit::Quota;
 use crate::platform::shared_bucket;
@@ -90,7 +90,7 @@ async fn count(
     name: &str,
     (bucket, quota): (&'static str, Quota),
 ) -> Result<()> {
-    let digest = digest_of(&format!("staff/{bucket}/{}/{name}", client.id()));
+    let digest = sha256(&format!("staff/{bucket}/{}/{name}", client.id()));
     let decision = shared_bucket::take(core, &digest, quota).await?;
     if decision.allowed {
         return Ok(());

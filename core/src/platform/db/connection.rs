@@ -192,7 +192,7 @@ impl Connection {
         });
         if let Ok(result) = ended {
             // Another connection may lead to the server that writes.
-            *broken = result.as_ref().is_err_and(is_read_only);
+            *broken |= result.as_ref().is_err_and(is_read_only);
             return result;
         }
         *broken = true;

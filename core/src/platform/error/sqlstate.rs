@@ -48,8 +48,8 @@ pub(crate) fn is_outcome_unknown(error: &sqlx::Error) -> bool {
     }
 }
 
-/// True if the connection was lost or leads to no leader, and another one may do better. A statement that was given up at
-/// its deadline has had its time.
+/// True if the connection was lost or leads to no leader, and another one may do better. A statement
+/// that was given up at its deadline has had its time.
 pub(crate) fn is_lost_connection(error: &sqlx::Error) -> bool {
     let timed_out = std::io::ErrorKind::TimedOut;
     is_read_only(error)

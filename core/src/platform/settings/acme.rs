@@ -18,8 +18,8 @@ pub struct Acme {
     /// `https://acme-v02.api.letsencrypt.org/directory`.
     #[schemars(extend("x-default" = "none: no certificate is ordered"))]
     pub directory_url: Option<String>,
-    /// Names that the certificate is for. Each leads to edges whose public listener is reached at
-    /// port 443, where the authority looks for its challenge (RFC 8737); none has a wildcard.
+    /// Names that the certificate is for, none with a wildcard: each leads to edges whose public
+    /// listener is reached at port 443, where the authority looks for its challenge (RFC 8737).
     pub domains: Names,
     /// Addresses that the authority writes to, such as `mailto:sre@example.com`.
     pub contacts: Names,

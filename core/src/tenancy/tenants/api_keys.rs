@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::{ApiKey, Mode, Scope};
 use crate::Core;
 use crate::platform::clock::Clock;
-use crate::platform::crypto::{Secret, digest_of};
+use crate::platform::crypto::{Secret, sha256};
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::platform::revision;
@@ -173,7 +173,7 @@ impl ApiKey {
         let text = Secret::new(format!("rk_{}_{public_id}_{secret}", mode.as_str()));
         Ok(NewApiKey {
             id: ApiKeyId::from(id),
-            secret_digest: digest_of(&secret),
+            secret_digest: sha256(&secret),
             public_id,
             text,
             name: String::new(),
@@ -245,10 +245,7 @@ mod tests {
         let generated = ApiKey::generate(&Clock::system(), Mode::Test).unwrap();
         let (mode, id, secret) = ApiKey::split(generated.text.expose()).unwrap();
         assert_eq!(mode, Mode::Test);
-        assert_eq!(
-            (id, digest_of(secret)),
-            (generated.public_id.as_str(), generated.secret_digest)
-        );
+        assert_eq!((id, sha256(secret)), (generated.public_id.as_str(), generated.secret_digest));
         for bad in ["", "rk_test_", "rk_test_a", "rk_test__b", "rk_prod_a_b", "sk_test_a_b"] {
             assert!(ApiKey::split(bad).is_none(), "{bad}");
         }

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use super::Kind;
 use crate::auth::caller::Client;
-use crate::platform::crypto::digest_of;
+use crate::platform::crypto::sha256;
 use crate::trading::catalogue::{Direction, Leg};
 
 /// Sessions of the sandbox with a special outcome. Any other is a valid card.
@@ -65,7 +65,7 @@ impl Processor {
             (Self::Sandbox, REFUSED) => Err(CardError::Refused),
             (Self::Sandbox, session) => {
                 let mut masked = "411111******".to_owned();
-                for byte in digest_of(session).iter().take(4) {
+                for byte in sha256(session).iter().take(4) {
                     let _ = write!(masked, "{}", byte % 10);
                 }
                 Ok(Card { masked, token: session.to_owned(), disabled: session == DISABLED })

@@ -13,7 +13,7 @@ use crate::http::request::Input;
 use crate::money::connectors::accounts::verify_wallet_account;
 use crate::money::connectors::answers::{self, Answer};
 use crate::money::connectors::payouts::command_payouts_of;
-use crate::platform::crypto::{Secret, digest_of};
+use crate::platform::crypto::{Secret, sha256};
 use crate::platform::error::{Code, Error, Result};
 use crate::tenancy::tenants::Scope;
 use crate::users::accounts::{self, AccountDetails, Kind, NewAccount, OpenOutcome};
@@ -68,7 +68,7 @@ impl Endpoint for V1 {
         if token.expose() == REFUSED {
             return Ok(Json(Started::failed(KIND)));
         }
-        let digest = digest_of(token.expose());
+        let digest = sha256(token.expose());
         let payer = hex::encode(digest.get(..PAYER_BYTES).unwrap_or_default());
         let account = NewAccount {
             kind: Kind::Walletpay,

@@ -99,7 +99,9 @@ fn answering(
     };
     let (certificate, key) = made().map_err(|e| unusable(&e))?;
     let key = PrivateKeyDer::try_from(key.serialize_der()).map_err(|e| unusable(&e))?;
-    CertifiedKey::from_der(vec![certificate.der().clone()], key, provider).map_err(|e| unusable(&e))
+    let key = provider.key_provider.load_private_key(key).map_err(|e| unusable(&e))?;
+    // Not compared with its key: the library does not read certificates with this extension.
+    Ok(CertifiedKey::new(vec![certificate.der().clone()], key))
 }
 
 fn unusable(why: &dyn std::fmt::Display) -> BadCertificate {

@@ -38,7 +38,7 @@ async fn money_comes_in_and_coins_go_out_by_commands() {
     let order = order(&acme, 250).await;
     let page = async || acme.anonymous(Method::GET, &order.pay_path).send().await;
     let preparing = page().await;
-    assert_eq!(preparing.header("refresh"), Some("2"));
+    assert!(preparing.text().contains(r#"http-equiv="refresh" content="2""#));
     let create = connector.lease(10).await.remove(0);
     assert_eq!(create["kind"], "payment.create");
     let body = &create["body"];
@@ -51,7 +51,7 @@ async fn money_comes_in_and_coins_go_out_by_commands() {
     connector.report(&create, "done", created).await.assert_status(200);
     let payable = page().await;
     let link = CARD.replace('&', "&amp;");
-    assert!(payable.header("refresh").is_none() && payable.text().contains(&link));
+    assert!(!payable.text().contains("http-equiv") && payable.text().contains(&link));
 
     let told = connector.event(paid(&order, 250)).await;
     assert_eq!(told.assert_status(200).json(), json!({"duplicate": false}));

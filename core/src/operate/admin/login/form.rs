@@ -11,7 +11,7 @@ use crate::Core;
 use crate::auth::oidc::Provider;
 use crate::http::request::Head;
 use crate::operate::admin::operator::Operator;
-use crate::platform::crypto::{constant_time_eq, digest_of};
+use crate::platform::crypto::{constant_time_eq, sha256};
 use crate::platform::error::Result;
 
 /// Cookie of a browser that was shown the form.
@@ -74,6 +74,6 @@ pub(in crate::operate) async fn sign_in(
         alarm(core, head);
     }
     let seconds = core.oidc.as_ref().map_or(SESSION_SECONDS, Provider::session_seconds);
-    let token_digest = Some(digest_of(token));
+    let token_digest = Some(sha256(token));
     NewSession { operator: &operator, token_digest, seconds }.begin(core).await
 }

@@ -15,7 +15,7 @@ use crate::auth::roles::BREAK_GLASS;
 use crate::http::reply::Reply;
 use crate::http::request::Head;
 use crate::platform::audit::{self, Entry};
-use crate::platform::crypto::{Secret, constant_time_eq, digest_of};
+use crate::platform::crypto::{Secret, constant_time_eq, sha256};
 use crate::platform::error::{Denial, Error, Result};
 
 /// Header of a change that a page makes.
@@ -72,7 +72,7 @@ impl NewSession<'_> {
              (session_id, digest, name, roles, token_digest, expires_at, created_at) \
              values ($1, $2, $3, $4, $5, now() + make_interval(secs => $6::int), now())",
             id,
-            &digest_of(&cookie)[..],
+            &sha256(&cookie)[..],
             actor,
             &roles,
             token_digest.as_ref().map(|digest| &digest[..]),
@@ -107,7 +107,7 @@ impl Session {
             where s.digest = $1 and s.expires_at > now() and o.disabled_at is null
                 and (s.token_digest is null or t.token_id is not null or s.name = $2)
             "#,
-            &digest_of(cookie)[..],
+            &sha256(cookie)[..],
             BREAK_GLASS,
         )
         .fetch_optional(&core.db)
@@ -116,7 +116,7 @@ impl Session {
         let operator = match &row.token_digest {
             Some(digest) if row.name == BREAK_GLASS => {
                 let configured = core.settings.admin_token.as_ref();
-                let configured = configured.map(|token| digest_of(token.expose()));
+                let configured = configured.map(|token| sha256(token.expose()));
                 if configured.is_none_or(|now| !constant_time_eq(digest, &now)) {
                     return Ok(None);
                 }

@@ -51,12 +51,12 @@ document.getElementById('found').textContent=found+' found'})}";
 
 /// The content security policy: one style and one script, both by their digests.
 pub(super) static POLICY: LazyLock<String> = LazyLock::new(|| {
-    let digest_of = |text: &str| STANDARD.encode(digest::digest(&digest::SHA256, text.as_bytes()));
+    let sha256 = |text: &str| STANDARD.encode(digest::digest(&digest::SHA256, text.as_bytes()));
     format!(
         "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; form-action 'none'; \
          base-uri 'none'; frame-ancestors 'none'",
-        digest_of(STYLE),
-        digest_of(SCRIPT),
+        sha256(STYLE),
+        sha256(SCRIPT),
     )
 });
 
