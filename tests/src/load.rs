@@ -64,6 +64,11 @@ impl Load {
         lock(&self.journal).acknowledged
     }
 
+    /// Notes an order of the same partner that was acknowledged to somebody else.
+    pub fn acknowledge(&self, quote: &str, order: u64) {
+        lock(&self.journal).acknowledge(quote, order);
+    }
+
     /// Compares what is acknowledged so far with the database, while the load goes on.
     pub async fn differences(&self, db: &PgPool) -> Differences {
         let acknowledged = lock(&self.journal).acknowledged_orders();

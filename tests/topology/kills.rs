@@ -86,6 +86,7 @@ async fn kill_leader(
     load.reach(load.acknowledged() + CONFIRMS_APART).await;
     let (first, second) = (&stack.edges[kill % 2], &stack.edges[(kill + 1) % 2]);
     let purchase = Purchase::begin(&stack.partner, first).await;
+    load.acknowledge(&purchase.quote, purchase.order);
     let leader = stack.patroni.leader(None).await;
     after(Duration::from_millis(clock.random_u64().unwrap() % APART_MS_MAX)).await;
 

@@ -13,7 +13,10 @@ const COMPLETED_WITHIN: Duration = Duration::from_secs(60);
 
 /// A confirmed order.
 pub(crate) struct Purchase {
-    order: u64,
+    /// Its number.
+    pub(crate) order: u64,
+    /// The quote that it was made of.
+    pub(crate) quote: String,
     /// Path of the page where it is paid.
     page: String,
 }
@@ -23,11 +26,12 @@ impl Purchase {
     pub(crate) async fn begin(partner: &Caller, edge: &Edge) -> Self {
         let there = partner.at(edge.address);
         let quoted = quote(&there).await;
-        let confirmed = confirm(&there, quoted["quote"].as_str().unwrap()).send().await;
+        let quote = quoted["quote"].as_str().unwrap().to_owned();
+        let confirmed = confirm(&there, &quote).send().await;
         let order = order_of(&confirmed);
         let page = confirmed.json()["paymentUrl"].as_str().unwrap().to_owned();
         let page = page.strip_prefix(&edge.url("")).expect("a page of this edge").to_owned();
-        Self { order, page }
+        Self { order, quote, page }
     }
 
     /// Pays at this edge and waits for the coins. While there is no leader the page says so, and the user

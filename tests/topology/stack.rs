@@ -15,7 +15,7 @@ use rampart_tests::shared_server::SharedServer;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, PgPool};
 
 use crate::haproxy::HaProxy;
-use crate::patroni::Patroni;
+use crate::patroni::{MEMBERS, Patroni};
 use crate::prometheus::Prometheus;
 use crate::site::Site;
 
@@ -117,12 +117,15 @@ fn url(role: &str, password: &str, leader: SocketAddr, database: &str) -> String
 /// Makes the database and the roles, and has `rampart migrate` write the schema.
 async fn make_database(leader: SocketAddr, password: &str) {
     let server = url("postgres", password, leader, "postgres");
-    // Before its first checks HAProxy takes every member for the leader.
-    let mut server = until("HAProxy leads to the leader", SOON, async || {
+    // Before its first checks HAProxy takes every member for the leader, in turn.
+    let mut writable_in_a_row = 0;
+    let mut server = until("HAProxy leads to the leader alone", SOON, async || {
+        let before = std::mem::take(&mut writable_in_a_row);
         let mut server = PgConnection::connect(&server).await.ok()?;
         let reads = sqlx::query_scalar("select pg_is_in_recovery()");
         let reads: bool = reads.fetch_one(&mut server).await.ok()?;
-        (!reads).then_some(server)
+        writable_in_a_row = if reads { 0 } else { before + 1 };
+        (writable_in_a_row > 2 * MEMBERS).then_some(server)
     })
     .await;
     let make = [
