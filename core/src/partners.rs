@@ -6,12 +6,13 @@ pub mod authenticate;
 pub mod refresh;
 pub mod staff;
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::time::Duration;
 
 use crate::Core;
 use crate::platform::crypto::sha256;
 use crate::platform::error::{Error, Result};
+use crate::platform::network::network;
 use crate::platform::rate_limit::{Decision, KeyedGcra, Quota};
 use crate::platform::shared_bucket;
 use crate::tenancy::tenants::Tenant;
@@ -23,8 +24,6 @@ const BUCKETS_MAX: u64 = 65_536;
 const BUCKET_IDLE: Duration = Duration::from_secs(3_600);
 /// Limit of a network from which staff sign in or ask for mails.
 const STAFF_QUOTA: Quota = Quota::new(60, 60, 60);
-/// Prefix length of an IPv6 network: a provider's customer can choose the remaining bits.
-const IPV6_NETWORK_BITS: u32 = 64;
 
 /// The attempted credential. Each has its own buckets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -114,30 +113,4 @@ fn admit(core: &Core, tenant: Option<&Tenant>, decision: Decision) -> Result<()>
     let partner = tenant.map_or("", |tenant| &*tenant.slug);
     core.metrics.rate_limited("credentials", partner);
     Err(Error::rate_limited("credentials", decision))
-}
-
-/// The network that counts as one address.
-fn network(peer: IpAddr) -> IpAddr {
-    match peer.to_canonical() {
-        IpAddr::V6(address) => {
-            let mask = u128::MAX << (Ipv6Addr::BITS - IPV6_NETWORK_BITS);
-            IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & mask))
-        }
-        address @ IpAddr::V4(_) => address,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_network_counts_as_one_address() {
-        let network = |text: &str| network(text.parse().unwrap()).to_string();
-        assert_eq!(network("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::");
-        assert_eq!(network("2001:db8:1:2:ffff::1"), network("2001:db8:1:2::"));
-        assert_ne!(network("2001:db8:1:3::1"), network("2001:db8:1:2::1"));
-        assert_eq!(network("::ffff:192.0.2.7"), "192.0.2.7");
-        assert_ne!(network("192.0.2.7"), network("192.0.2.8"));
-    }
 }

@@ -10,6 +10,7 @@ pub mod error;
 pub mod heartbeats;
 pub mod mail;
 pub mod metrics;
+pub mod network;
 pub mod object_store;
 pub mod private_postgres;
 pub mod rate_limit;

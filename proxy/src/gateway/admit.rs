@@ -6,6 +6,7 @@ use rampart_core::endpoint::admission::Admission;
 use rampart_core::http::reply::Reply;
 use rampart_core::http::request::Head;
 use rampart_core::platform::error::Code;
+use rampart_core::platform::network::network;
 use rampart_core::platform::rate_limit::Decision;
 use rampart_core::platform::shared_rates::SharedGcra;
 
@@ -13,7 +14,7 @@ use super::body::{BodyError, content_length};
 use super::context::Context;
 use super::path;
 use super::{Gateway, PublicListener};
-use crate::server::{ConnectionInfo, HeadError, TARGET_BYTES_MAX, check_parsed, network};
+use crate::server::{ConnectionInfo, HeadError, TARGET_BYTES_MAX, check_parsed};
 
 /// A body that every route takes; only above it the route's own bound is looked up.
 const SMALLEST_BOUND: u64 = rampart_core::http::request::BODY_BYTES_MAX as u64;

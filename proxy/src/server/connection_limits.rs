@@ -15,6 +15,7 @@ use pingora_core::server::ShutdownWatch;
 use pingora_proxy::HttpProxy;
 use rampart_core::Core;
 use rampart_core::platform::metrics::Metrics;
+use rampart_core::platform::network::network;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
@@ -24,7 +25,6 @@ use super::connection_info::ConnectionInfo;
 use super::http2;
 use super::keyed_semaphore::{KeyedPermit, KeyedSemaphore};
 use super::lifecycle::{Lifecycle, Phase};
-use super::network::network;
 use super::request_reader::{RequestReader, Timeouts};
 use super::send_rate::SendBounds;
 use super::tls::{self, BadCertificate, Certificates};

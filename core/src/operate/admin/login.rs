@@ -5,7 +5,7 @@ pub(in crate::operate) mod console;
 pub(in crate::operate) mod form;
 pub(in crate::operate) mod session;
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +22,7 @@ use crate::http::request::Head;
 use crate::platform::clock::Clock;
 use crate::platform::crypto::{Secret, constant_time_eq, sha256};
 use crate::platform::error::{Denial, Error, Result};
+use crate::platform::network::network;
 use crate::platform::rate_limit::{Gcra, KeyedGcra};
 
 /// Beginning of every operator's token. One that begins otherwise costs no statement.
@@ -197,15 +198,4 @@ fn denial(core: &Core, cause: &'static str) -> Error {
         _ => (StatusCode::UNAUTHORIZED, "the admin token is missing or wrong"),
     };
     Denial::new(status, reason).into()
-}
-
-/// The addresses that share their failures: an IPv4 address, or the /64 network of one IPv6 customer.
-fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(v6) => {
-            let [a, b, c, d, ..] = v6.segments();
-            Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
-        }
-        v4 @ IpAddr::V4(_) => v4,
-    }
 }

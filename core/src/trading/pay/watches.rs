@@ -2,7 +2,7 @@
 //! pages look at each.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
@@ -11,6 +11,7 @@ use uuid::Uuid;
 use crate::Core;
 use crate::http::event_stream::StreamPermit;
 use crate::platform::error::{Error, Result};
+use crate::platform::network::network;
 use crate::trading::orders::status::{Cause, OrderStatus};
 use rampart_types::{ClientId, OrderId};
 
@@ -211,17 +212,6 @@ pub(super) fn shown_state(
         _ => return status.as_str().to_owned(),
     };
     format!("{}: {detail}", status.as_str())
-}
-
-/// The addresses that share a limit: an IPv4 address, or the /64 network of one IPv6 customer.
-fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(v6) => {
-            let [a, b, c, d, ..] = v6.segments();
-            Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
-        }
-        v4 @ IpAddr::V4(_) => v4,
-    }
 }
 
 fn lock(watched: &Mutex<Watched>) -> MutexGuard<'_, Watched> {
