@@ -18,7 +18,6 @@ mod string_decoder;
 
 use std::sync::Arc;
 
-use bytes::BytesMut;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinHandle;
 
@@ -29,6 +28,9 @@ use crate::platform::error::{Error, Result};
 
 /// Bytes that are processed at once.
 const BATCH_BYTES: usize = 64 * 1024;
+/// A buffer's capacity: a batch with the chunk that filled it. The first batch is larger, for all that
+/// arrived before the body was an upload is in it.
+const BUFFER_BYTES: usize = 2 * BATCH_BYTES;
 /// Memory of an upload in progress, in bytes: a pending batch with the chunk that filled it, an
 /// incomplete chunk of the object, and the text, which is small. Processing takes more, but only a
 /// few batches are processed concurrently.
@@ -48,20 +50,25 @@ pub enum UploadError {
 pub struct Upload {
     core: Arc<Core>,
     size: usize,
-    pending: BytesMut,
+    pending: Vec<u8>,
     state: State,
     permit: Option<OwnedSemaphorePermit>,
 }
 
 #[derive(Debug)]
 enum State {
-    Idle(Box<JsonStream>),
-    Processing(JoinHandle<Result<Processed>>),
+    Idle(Processed),
+    Processing(JoinHandle<Result<(Processed, Result<(), UploadError>)>>),
     Failed(UploadError),
 }
 
-/// The stream after a batch, and the result of the batch.
-type Processed = (Box<JsonStream>, Result<(), UploadError>);
+/// The stream after a batch, and the batch's buffer, empty: it takes the next bytes. New buffers for
+/// every batch, grown on one thread and freed on another, cost several times their size in memory.
+#[derive(Debug)]
+struct Processed {
+    stream: Box<JsonStream>,
+    buffer: Vec<u8>,
+}
 
 impl Upload {
     /// Starts an empty upload.
@@ -70,8 +77,8 @@ impl Upload {
         Self {
             core: Arc::clone(core),
             size: 0,
-            pending: BytesMut::new(),
-            state: State::Idle(Box::new(stream)),
+            pending: Vec::new(),
+            state: State::Idle(Processed { stream: Box::new(stream), buffer: Vec::new() }),
             permit: None,
         }
     }
@@ -115,7 +122,9 @@ impl Upload {
         self.idle().await?;
         self.process_pending();
         self.idle().await?;
-        let State::Idle(stream) = self.state else { return Err(UploadError::Unavailable) };
+        let State::Idle(Processed { stream, .. }) = self.state else {
+            return Err(UploadError::Unavailable);
+        };
         // Outside the concurrency limit of image jobs, because it only waits for the disk.
         let finishing = tokio::task::spawn_blocking(move || stream.finish()).await;
         let finished = finishing.map_err(|e| Error::internal("finish an upload", e)).flatten();
@@ -128,7 +137,7 @@ impl Upload {
         if let State::Processing(handle) = &mut self.state {
             let done = handle.await.map_err(|e| Error::internal("read an upload", e)).flatten();
             self.state = match done {
-                Ok((stream, Ok(()))) => State::Idle(stream),
+                Ok((processed, Ok(()))) => State::Idle(processed),
                 Ok((_, Err(error))) => State::Failed(error),
                 Err(error) => State::Failed(internal(&error)),
             };
@@ -142,11 +151,13 @@ impl Upload {
     fn process_pending(&mut self) {
         let placeholder = State::Failed(UploadError::Unavailable);
         self.state = match std::mem::replace(&mut self.state, placeholder) {
-            State::Idle(mut stream) => {
-                let batch = std::mem::take(&mut self.pending);
+            State::Idle(Processed { mut stream, buffer }) => {
+                let mut batch = std::mem::replace(&mut self.pending, buffer);
                 State::Processing(self.core.images.start(move || {
-                    let result = stream.push(&batch);
-                    (stream, result)
+                    let result = batch.chunks(BATCH_BYTES).try_for_each(|part| stream.push(part));
+                    batch.clear();
+                    batch.shrink_to(BUFFER_BYTES);
+                    (Processed { stream, buffer: batch }, result)
                 }))
             }
             other => other,

@@ -156,6 +156,7 @@ impl JsonStream {
                 return Ok(());
             }
             let raw = self.text.split_off(start);
+            self.text.shrink_to_fit();
             self.text.extend_from_slice(placeholder(self.images.len()).as_bytes());
             let stored = self.images.iter().flatten().count();
             let long_string = self.long_string.insert(LongString::new(stored < IMAGES_MAX));
@@ -228,6 +229,9 @@ fn split_at_quote(bytes: &[u8], mut escaped: bool) -> (&[u8], bool, Option<&[u8]
 struct LongString {
     decoder: StringDecoder,
     image: PartialImage,
+    /// Buffers for the part that is being decoded: its text and its bytes.
+    text: Vec<u8>,
+    bytes: Vec<u8>,
 }
 
 /// The image in a long string.
@@ -242,7 +246,7 @@ enum PartialImage {
 impl LongString {
     const fn new(wanted: bool) -> Self {
         let image = if wanted { PartialImage::Unknown } else { PartialImage::None };
-        Self { decoder: StringDecoder::new(), image }
+        Self { decoder: StringDecoder::new(), image, text: Vec::new(), bytes: Vec::new() }
     }
 
     /// Decodes the next raw bytes of the string.
@@ -251,34 +255,35 @@ impl LongString {
         raw: &[u8],
         (documents, clock): (&DocumentStore, &Clock),
     ) -> Result<std::result::Result<(), Malformed>> {
-        let mut text = Vec::with_capacity(raw.len());
-        if let Err(malformed) = self.decoder.push(raw, &mut text) {
+        let Self { decoder, image, text, bytes } = self;
+        text.clear();
+        bytes.clear();
+        if let Err(malformed) = decoder.push(raw, text) {
             return Ok(Err(malformed));
         }
-        let mut bytes = Vec::new();
-        match &mut self.image {
+        match image {
             PartialImage::None => {}
             PartialImage::Unknown => {
                 let (mut base64, mut scanner) = (Base64Decoder::default(), ImageScanner::default());
-                let decoded = strip_data_url_header(&text)
-                    .and_then(|encoded| base64.push(encoded, &mut bytes));
-                scanner.push(&bytes);
-                self.image = match decoded.and_then(|()| scanner.media_type()) {
+                let decoded =
+                    strip_data_url_header(text).and_then(|encoded| base64.push(encoded, bytes));
+                scanner.push(bytes);
+                *image = match decoded.and_then(|()| scanner.media_type()) {
                     None => PartialImage::None,
                     Some(_) => {
                         let mut object = documents.create(clock)?;
-                        object.push(clock, &bytes)?;
+                        object.push(clock, bytes)?;
                         PartialImage::Image(Box::new((base64, scanner, object)))
                     }
                 };
             }
-            PartialImage::Image(image) => {
-                let (base64, scanner, object) = &mut **image;
-                match base64.push(&text, &mut bytes) {
-                    None => self.image = PartialImage::None,
+            PartialImage::Image(parts) => {
+                let (base64, scanner, object) = &mut **parts;
+                match base64.push(text, bytes) {
+                    None => *image = PartialImage::None,
                     Some(()) => {
-                        scanner.push(&bytes);
-                        object.push(clock, &bytes)?;
+                        scanner.push(bytes);
+                        object.push(clock, bytes)?;
                     }
                 }
             }
