@@ -18,8 +18,8 @@ use crate::http::images::ImageProcessor;
 use crate::money::connectors::caller::ProofFailures;
 use crate::money::connectors::waits::LeaseWaits;
 use crate::notify::callbacks::Outbound;
+use crate::operate::acme::AcmeClient;
 use crate::operate::admin::login::LoginFailures;
-use crate::operate::certificate::Certificates;
 use crate::partners::Attempts;
 use crate::platform::clock::Clock;
 use crate::platform::crypto::{KEY_BYTES, MasterKey, Purpose, Secret, lasting_context};
@@ -144,7 +144,7 @@ impl Core {
             .map_err(|sentence| Error::internal("start", io::Error::other(sentence)))?;
         let shared_rates = SharedRates::new(&settings.ratelimit, &clock, &metrics)
             .map_err(|sentence| Error::internal("start", io::Error::other(sentence)))?;
-        let certificates = Certificates::new(&settings.acme)
+        let acme = AcmeClient::new(&settings.acme)
             .map_err(|sentence| Error::internal("start", io::Error::other(sentence)))?;
         let documents = DocumentStore::new(&settings.documents, &clock, &metrics)
             .map_err(|sentence| Error::internal("start", io::Error::other(sentence)))?;
@@ -175,7 +175,7 @@ impl Core {
             images: ImageProcessor::default(),
             method_cache: MethodCache::default(),
             method_performance: PerformanceCache::default(),
-            certificates,
+            acme,
             shared_rates: Arc::new(shared_rates),
             attempts: Attempts::default(),
             oidc,

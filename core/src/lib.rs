@@ -31,8 +31,8 @@ use crate::http::images::ImageProcessor;
 use crate::money::connectors::caller::ProofFailures;
 use crate::money::connectors::waits::LeaseWaits;
 use crate::notify::callbacks::Outbound;
+use crate::operate::acme::AcmeClient;
 use crate::operate::admin::login::LoginFailures;
-use crate::operate::certificate::Certificates;
 use crate::partners::Attempts;
 use crate::platform::clock::Clock;
 use crate::platform::crypto::MasterKey;
@@ -95,8 +95,8 @@ pub struct Core {
     pub documents: DocumentStore,
     /// Image processing with limits.
     pub images: ImageProcessor,
-    /// The certificate that edges order from an authority.
-    pub certificates: Certificates,
+    /// The certificate that edges obtain from an authority.
+    pub acme: AcmeClient,
     /// Rate limits that edges share.
     pub shared_rates: Arc<SharedRates>,
     /// Rate limits of client credentials.

@@ -1,8 +1,8 @@
 //! Operation: the operators' API and console, the portal of partners' staff, the sandbox, documentation,
 //! readiness.
 
+pub mod acme;
 pub mod admin;
-pub mod certificate;
 mod console;
 mod going_live;
 mod key_rotation;

@@ -65,9 +65,9 @@ const RETRY: Duration = Duration::from_secs(1);
 /// Longest run; one that takes longer is given up and begun again.
 const RUN_MAX: Duration = Duration::from_secs(5 * 60);
 /// Interval of reading the certificate that edges share and its challenges.
-const CERTIFICATE: Duration = Duration::from_secs(1);
-/// Interval of looking whether it is to be ordered.
-const CERTIFICATE_ORDER: Duration = Duration::from_secs(5);
+const ACME_STATE: Duration = Duration::from_secs(1);
+/// Interval of looking whether it is to be renewed.
+const ACME: Duration = Duration::from_secs(5);
 /// Interval of looking whether a piece of the books is to be checked.
 const LEDGER_CHECK: Duration = Duration::from_secs(10);
 /// Interval of comparing the configuration with what was applied last.
@@ -112,8 +112,8 @@ impl Core {
             every("backlogs", BACKLOGS).run(|| self.measure_backlogs()),
             every("money metrics", BACKLOGS).run(|| self.measure_money()),
             every("configuration drift", DRIFT).run(|| self.measure_drift()),
-            every("certificate", CERTIFICATE).run(|| self.read_certificate()),
-            every("certificate order", CERTIFICATE_ORDER).run(|| self.order_certificate()),
+            every("ACME state", ACME_STATE).run(|| self.read_acme_state()),
+            every("ACME", ACME).run(|| self.obtain_certificate()),
             every("ledger check", LEDGER_CHECK).run(|| self.check_books()),
             self.read_prices(stop.clone()),
             every("deposit addresses", DEPOSIT_ADDRESSES).run(|| self.fill_deposit_pools()),

@@ -345,7 +345,7 @@ impl EdgeService {
             shutdown.private_end().await;
             stop_private.send_replace(true);
         });
-        tokio::spawn(Arc::clone(certificates).renew(core.certificates.subscribe()));
+        tokio::spawn(Arc::clone(certificates).renew(core.acme.subscribe()));
         Ok(core)
     }
 

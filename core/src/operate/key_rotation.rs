@@ -10,7 +10,7 @@ use crate::money::connectors::commands;
 use crate::money::connectors::events::report_context;
 use crate::money::payments::record::report_context as payment_context;
 use crate::notify::webhooks::secrets;
-use crate::operate::certificate;
+use crate::operate::acme;
 use crate::partners::staff;
 use crate::platform::crypto::lasting_context;
 use crate::platform::crypto::personal_data_key::key_context;
@@ -193,7 +193,7 @@ const COLUMNS: [SealedColumn; 17] = [
         id: ("directory_url", "text"),
         first_id: "",
         column: "sealed",
-        context: |_, id| Some(certificate::account_context(id)),
+        context: |_, id| Some(acme::account_context(id)),
     },
     SealedColumn {
         table: "acme_certificate",
@@ -201,7 +201,7 @@ const COLUMNS: [SealedColumn; 17] = [
         id: ("domains", "text"),
         first_id: "",
         column: "sealed_key",
-        context: |_, id| Some(certificate::key_context(id)),
+        context: |_, id| Some(acme::key_context(id)),
     },
 ];
 

@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime};
 use arc_swap::ArcSwap;
 use pingora_core::listeners::tls::Acceptor;
 use rampart_core::Core;
-use rampart_core::operate::certificate::Ordered;
+use rampart_core::operate::acme::AcmeState;
 use rustls::ServerConfig;
 use rustls::client::verify_server_name;
 use rustls::crypto::CryptoProvider;
@@ -25,7 +25,7 @@ use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use tokio::sync::watch;
 
-use self::acme::OrderedCertificates;
+use self::acme::AcmeCertificates;
 use self::tickets::Tickets;
 use crate::config::{KeyPair, Tls};
 
@@ -46,7 +46,7 @@ impl std::error::Error for BadCertificate {}
 
 impl BadCertificate {
     fn log(&self) {
-        tracing::error!("certificates not reloaded, the old ones stay: {self}");
+        tracing::error!("certificates not changed, the old ones stay: {self}");
     }
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct Certificates {
     stamps: Vec<Stamp>,
     provider: Arc<CryptoProvider>,
     live: ArcSwap<Vec<Arc<CertifiedKey>>>,
-    ordered: OrderedCertificates,
+    acme: AcmeCertificates,
 }
 
 impl Certificates {
@@ -73,8 +73,8 @@ impl Certificates {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let stamps = stamps(&pairs);
         let live = ArcSwap::from_pointee(read_all(&pairs, &provider)?);
-        let ordered = OrderedCertificates::default();
-        Ok(Arc::new(Self { pairs, stamps, provider, live, ordered }))
+        let acme = AcmeCertificates::default();
+        Ok(Arc::new(Self { pairs, stamps, provider, live, acme }))
     }
 
     /// Reads a certificate and its key, if there is one.
@@ -109,10 +109,10 @@ impl Certificates {
         }
     }
 
-    /// Takes files that changed, and the certificate that edges order together whenever there is
+    /// Takes files that changed, and the certificate that edges share whenever there is
     /// another one.
-    pub(crate) async fn renew(self: Arc<Self>, ordered: watch::Receiver<Arc<Ordered>>) {
-        tokio::join!(Arc::clone(&self).watch(), self.ordered.follow(ordered, &self.provider));
+    pub(crate) async fn renew(self: Arc<Self>, states: watch::Receiver<Arc<AcmeState>>) {
+        tokio::join!(Arc::clone(&self).watch(), self.acme.follow(states, &self.provider));
     }
 
     /// Reads all files again, whether they have changed or not.
@@ -122,7 +122,7 @@ impl Certificates {
         }
     }
 
-    /// The file of each certificate, `acme` for the one that was ordered, and the end of its validity
+    /// The file of each certificate, `acme` for the one that edges share, and the end of its validity
     /// in seconds since the epoch.
     pub(crate) fn expiries(&self) -> Vec<(String, i64)> {
         let live = self.live.load();
@@ -130,8 +130,8 @@ impl Certificates {
             let end = certified.cert.first().and_then(|leaf| x509::not_after(leaf))?;
             Some((pair.cert.display().to_string(), end))
         };
-        let ordered = self.ordered.not_after().map(|end| ("acme".to_owned(), end));
-        self.pairs.iter().zip(live.iter()).filter_map(expiry).chain(ordered).collect()
+        let acme = self.acme.not_after().map(|end| ("acme".to_owned(), end));
+        self.pairs.iter().zip(live.iter()).filter_map(expiry).chain(acme).collect()
     }
 
     fn take(&self) -> Result<(), BadCertificate> {
@@ -159,10 +159,10 @@ fn stamps(pairs: &[KeyPair]) -> Vec<Stamp> {
 impl ResolvesServerCert for Certificates {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         if hello.alpn().is_some_and(|mut names| names.any(|name| name == acme::PROTOCOL)) {
-            return self.ordered.challenge(hello.server_name());
+            return self.acme.challenge(hello.server_name());
         }
-        let (live, ordered) = (self.live.load(), self.ordered.certificate());
-        let mut all = live.iter().chain(&ordered);
+        let (live, acme) = (self.live.load(), self.acme.certificate());
+        let mut all = live.iter().chain(&acme);
         let first = all.clone().next()?;
         let named = hello
             .server_name()

@@ -1,11 +1,11 @@
-//! The certificate that edges order by ACME, and the certificates that answer its challenges
+//! The certificate that edges obtain by ACME, and the certificates that answer its challenges
 //! (RFC 8737).
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use rampart_core::operate::certificate::{Certificate, Challenge, Ordered};
+use rampart_core::operate::acme::{AcmeState, Certificate, Challenge};
 use rcgen::{CertificateParams, CustomExtension, KeyPair};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject as _;
@@ -18,15 +18,15 @@ use super::{BadCertificate, x509};
 /// The protocol of a handshake in which an authority looks for a challenge.
 pub(super) const PROTOCOL: &[u8] = b"acme-tls/1";
 
-/// Certificates for what was ordered.
+/// Certificates for what edges share.
 #[derive(Debug, Default)]
-pub(super) struct OrderedCertificates {
+pub(super) struct AcmeCertificates {
     certificate: ArcSwapOption<CertifiedKey>,
     /// By the name in the handshake.
     challenges: ArcSwap<HashMap<String, Arc<CertifiedKey>>>,
 }
 
-impl OrderedCertificates {
+impl AcmeCertificates {
     /// The certificate, once there is one.
     pub(super) fn certificate(&self) -> Option<Arc<CertifiedKey>> {
         self.certificate.load_full()
@@ -46,28 +46,28 @@ impl OrderedCertificates {
     /// there before stays.
     pub(super) async fn follow(
         &self,
-        mut ordered: watch::Receiver<Arc<Ordered>>,
+        mut states: watch::Receiver<Arc<AcmeState>>,
         provider: &CryptoProvider,
     ) {
         loop {
-            let now = Arc::clone(&ordered.borrow_and_update());
+            let now = Arc::clone(&states.borrow_and_update());
             if let Err(bad) = self.take(&now, provider) {
                 bad.log();
             }
-            if ordered.changed().await.is_err() {
+            if states.changed().await.is_err() {
                 return;
             }
         }
     }
 
-    fn take(&self, ordered: &Ordered, provider: &CryptoProvider) -> Result<(), BadCertificate> {
+    fn take(&self, state: &AcmeState, provider: &CryptoProvider) -> Result<(), BadCertificate> {
         let answer = |challenge: &Challenge| {
             let certified = answering(challenge, provider)?;
             Ok((challenge.domain.clone(), Arc::new(certified)))
         };
-        let challenges: Result<_, BadCertificate> = ordered.challenges.iter().map(answer).collect();
+        let challenges: Result<_, BadCertificate> = state.challenges.iter().map(answer).collect();
         self.challenges.store(Arc::new(challenges?));
-        if let Some(certificate) = &ordered.certificate {
+        if let Some(certificate) = &state.certificate {
             self.certificate.store(Some(Arc::new(certified(certificate, provider)?)));
         }
         Ok(())
@@ -105,5 +105,5 @@ fn answering(
 }
 
 fn unusable(why: &dyn std::fmt::Display) -> BadCertificate {
-    BadCertificate(format!("the certificate that was ordered cannot be used: {why}"))
+    BadCertificate(format!("the certificate obtained by ACME cannot be used: {why}"))
 }

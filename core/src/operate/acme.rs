@@ -1,4 +1,4 @@
-//! The certificate of the public listener, ordered by ACME: one edge orders it, all serve it. The
+//! The certificate of the public listener, obtained by ACME: one edge obtains it, all serve it. The
 //! authority's challenge is answered in the TLS handshake (RFC 8737), by any edge.
 
 mod authority;
@@ -17,15 +17,15 @@ use crate::platform::crypto::Secret;
 use crate::platform::error::Result;
 use crate::platform::settings;
 
-/// Longest order, from the first request to the chain.
-const ORDER_MAX: Duration = Duration::from_secs(180);
+/// Longest attempt, from the first request to the chain.
+const ATTEMPT_MAX: Duration = Duration::from_secs(180);
 
 /// The certificate and the challenges that edges share, as this one read them last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ordered {
+pub struct AcmeState {
     /// The certificate, once there is one.
     pub certificate: Option<Arc<Certificate>>,
-    /// Challenges of the order that is under way.
+    /// Challenges of the attempt that is under way.
     pub challenges: Vec<Challenge>,
 }
 
@@ -47,42 +47,42 @@ pub struct Challenge {
     pub digest: Vec<u8>,
 }
 
-/// Orders of certificates.
+/// The client of the authority, and what edges share of it.
 #[derive(Debug)]
-pub struct Certificates {
+pub struct AcmeClient {
     authority: Option<Authority>,
-    ordered: watch::Sender<Arc<Ordered>>,
+    state: watch::Sender<Arc<AcmeState>>,
 }
 
-impl Certificates {
+impl AcmeClient {
     /// Nothing is read yet.
     ///
     /// # Errors
     /// One sentence: `acme.ca` cannot be used.
     pub fn new(settings: &settings::Acme) -> Result<Self, String> {
-        Ok(Self { authority: Authority::new(settings)?, ordered: watch::Sender::default() })
+        Ok(Self { authority: Authority::new(settings)?, state: watch::Sender::default() })
     }
 
     /// What is served now and from now on.
-    pub fn subscribe(&self) -> watch::Receiver<Arc<Ordered>> {
-        self.ordered.subscribe()
+    pub fn subscribe(&self) -> watch::Receiver<Arc<AcmeState>> {
+        self.state.subscribe()
     }
 }
 
 impl Core {
-    /// Orders a certificate when there is none or two thirds of its life are over, unless another edge
+    /// Obtains a certificate when there is none or two thirds of its life are over, unless another edge
     /// does. A failure is stored: the next attempt waits a minute, and twice as long each time, up to
     /// a day.
     ///
     /// # Errors
     /// When the database cannot be used.
-    pub async fn order_certificate(&self) -> Result<()> {
-        let Some(authority) = &self.certificates.authority else { return Ok(()) };
+    pub async fn obtain_certificate(&self) -> Result<()> {
+        let Some(authority) = &self.acme.authority else { return Ok(()) };
         let Some(lease) = store::claim(&self.db, authority.domains()).await? else {
             return Ok(());
         };
-        let ordering = timeout(ORDER_MAX, Box::pin(authority.order(self)));
-        let failure = match ordering.await {
+        let attempt = timeout(ATTEMPT_MAX, Box::pin(authority.issue(self)));
+        let failure = match attempt.await {
             Ok(Ok(issued)) => {
                 store::keep(self, authority.domains(), lease, &issued).await?;
                 self.metrics.acme_orders.with_label_values(&["ok"]).inc();
@@ -90,7 +90,7 @@ impl Core {
                 return Ok(());
             }
             Ok(Err(failure)) => failure.to_string(),
-            Err(_) => format!("it took longer than {} s", ORDER_MAX.as_secs()),
+            Err(_) => format!("it took longer than {} s", ATTEMPT_MAX.as_secs()),
         };
         self.metrics.acme_orders.with_label_values(&["failed"]).inc();
         tracing::error!(domains = authority.domains(), failure, "no certificate was issued");
@@ -101,13 +101,13 @@ impl Core {
     ///
     /// # Errors
     /// When the database cannot be used or the key cannot be opened; what was read before stays.
-    pub async fn read_certificate(&self) -> Result<()> {
-        let Some(authority) = &self.certificates.authority else { return Ok(()) };
-        let ordered = store::read(self, authority.domains()).await?;
-        self.certificates.ordered.send_if_modified(|known| {
-            let is_other = **known != ordered;
+    pub async fn read_acme_state(&self) -> Result<()> {
+        let Some(authority) = &self.acme.authority else { return Ok(()) };
+        let state = store::read(self, authority.domains()).await?;
+        self.acme.state.send_if_modified(|known| {
+            let is_other = **known != state;
             if is_other {
-                *known = Arc::new(ordered);
+                *known = Arc::new(state);
             }
             is_other
         });

@@ -1,17 +1,17 @@
-//! What edges keep of a certificate that one of them orders.
+//! What edges keep of a certificate that one of them obtains.
 
 use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use x509_parser::pem::Pem;
 
-use super::{Certificate, Challenge, Ordered};
+use super::{AcmeState, Certificate, Challenge};
 use crate::Core;
 use crate::platform::crypto::Secret;
 use crate::platform::db::Pool;
 use crate::platform::error::{Error, Result};
 
-/// Time for which one edge orders alone; longer than an order may take.
+/// Time for which one edge tries alone; longer than an attempt may take.
 const LEASE_SECONDS: i32 = 240;
 /// Time for which a challenge is answered.
 const CHALLENGE_SECONDS: i32 = 600;
@@ -28,7 +28,7 @@ pub(in crate::operate) fn key_context(domains: &str) -> String {
     format!("key of the certificate for {domains}")
 }
 
-/// The end of the lease under which this edge orders; `None` when nothing is due or another edge does.
+/// The end of the lease under which this edge tries; `None` when nothing is due or another edge does.
 pub(super) async fn claim(db: &Pool, domains: &str) -> Result<Option<DateTime<Utc>>> {
     let lease = sqlx::query_scalar!(
         r#"
@@ -80,7 +80,7 @@ pub(super) async fn keep(
     Ok(tx.commit().await?)
 }
 
-/// Ends the lease of an order that failed: the next attempt waits.
+/// Ends the lease of an attempt that failed: the next attempt waits.
 pub(super) async fn postpone(db: &Pool, domains: &str, lease: DateTime<Utc>) -> Result<()> {
     sqlx::query!(
         "update acme_certificate set leased_until = null, failures = failures + 1, \
@@ -136,7 +136,7 @@ pub(super) async fn keep_account(core: &Core, directory_url: &str, plain: &[u8])
 }
 
 /// The certificate and the challenges as they are now.
-pub(super) async fn read(core: &Core, domains: &str) -> Result<Ordered> {
+pub(super) async fn read(core: &Core, domains: &str) -> Result<AcmeState> {
     let row = sqlx::query!(
         r#"
         select chain as "chain!", sealed_key as "sealed_key!"
@@ -153,7 +153,7 @@ pub(super) async fn read(core: &Core, domains: &str) -> Result<Ordered> {
         Challenge,
         "select domain, digest from acme_challenge where expires_at > now() order by domain"
     );
-    Ok(Ordered {
+    Ok(AcmeState {
         certificate: certificate.transpose()?,
         challenges: challenges.fetch_all(&core.db).await?,
     })

@@ -91,7 +91,7 @@ impl Authority {
     }
 
     /// Orders a certificate; challenges are stored for every edge.
-    pub(super) async fn order(&self, core: &Core) -> Result<Certificate, Failure> {
+    pub(super) async fn issue(&self, core: &Core) -> Result<Certificate, Failure> {
         let account = self.account(core).await?;
         let names: Vec<_> =
             self.domains.split(',').map(|name| Identifier::Dns(name.to_owned())).collect();
