@@ -14,6 +14,8 @@ word() { head -c 24 /dev/urandom | od -An -vtx1 | tr -d ' \n'; }
 [ -s postgres-password ] || word >postgres-password
 [ -s rampart-password ] || word >rampart-password
 [ -s database-url ] || echo "postgres://rampart:$(cat rampart-password)@postgres/rampart" >database-url
+[ -s valkey-password ] || word >valkey-password
+[ -s valkey-url ] || echo "redis://:$(cat valkey-password)@valkey:6379" >valkey-url
 [ -s master-key ] || random >master-key
 [ -s admin-token ] || word >admin-token
 if [ ! -s certificate ]; then
