@@ -1,21 +1,19 @@
 //! An edge whose Postgres is away: every request is answered soon, what needs no database is served,
 //! `/readyz` says why not, and everything is well soon after the return.
 
-use std::net::SocketAddr;
-use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
 use http::Method;
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
-use rampart_core::platform::private_postgres::{Options, PrivatePostgres, Profile};
+use nix::sys::signal::Signal;
 use rampart_tests::caller::Caller;
 use rampart_tests::deadline::until;
-use rampart_tests::edge::{Edge, Folder, Setup};
-use rampart_tests::link::{Link, Weather};
+use rampart_tests::edge::{Edge, Setup};
+use rampart_tests::link::Weather;
+use rampart_tests::postgres_server::PostgresServer;
+use rampart_tests::user::registration;
 use serde_json::Value;
+use sqlx::PgPool;
 use tokio::sync::watch;
 
 /// Longest time of any answer.
@@ -29,56 +27,9 @@ const ANSWERS: usize = 100;
 /// Clients at once: more than the pool has connections.
 const CLIENTS: usize = 24;
 
-/// A server of the test's own, which the test may harm.
-struct Server {
-    postgres: PrivatePostgres,
-    _folder: Arc<Folder>,
-}
-
-impl Server {
-    async fn start() -> Self {
-        let folder = Arc::new(Folder::make());
-        let state = folder.path().join("postgres");
-        let start = move || {
-            let options = Options { state, bin: programs(), profile: Profile::Ephemeral };
-            PrivatePostgres::start(options).unwrap()
-        };
-        let postgres = tokio::task::spawn_blocking(start).await.unwrap();
-        Self { postgres, _folder: folder }
-    }
-
-    /// Its address, and its URL at another one.
-    fn at(&self, address: Option<SocketAddr>) -> (SocketAddr, String) {
-        let url = self.postgres.tcp_url("postgres");
-        let (head, tail) = url.rsplit_once('@').unwrap();
-        let (known, database) = tail.split_once('/').unwrap();
-        let known: SocketAddr = known.parse().unwrap();
-        (known, format!("{head}@{}/{database}", address.unwrap_or(known)))
-    }
-
-    /// Stops or continues the server with all its processes.
-    fn signal(&self, signal: Signal) {
-        let file = self.postgres.home().join("cluster/postmaster.pid");
-        let text = std::fs::read_to_string(file).unwrap();
-        let postmaster: i32 = text.lines().next().unwrap().trim().parse().unwrap();
-        kill(Pid::from_raw(postmaster), signal).unwrap();
-        let children = format!("/proc/{postmaster}/task/{postmaster}/children");
-        for child in std::fs::read_to_string(children).unwrap().split_whitespace() {
-            // One that has ended meanwhile does no harm.
-            let _ = kill(Pid::from_raw(child.parse().unwrap()), signal);
-        }
-    }
-}
-
-#[expect(clippy::disallowed_methods, reason = "a test has no configuration to read it from")]
-fn programs() -> Option<PathBuf> {
-    std::env::var_os("RAMPART_PG_BIN").map(Into::into)
-}
-
-/// An edge with the default timeouts.
-async fn edge(url: &str) -> Edge {
-    let mut setup = Setup::over(url);
-    setup.set("database.migrate_on_start", "true");
+/// An edge with the default timeouts over a database of the server.
+async fn edge(server: &PostgresServer, database: &str) -> Edge {
+    let mut setup = Setup::over(&server.url(database));
     for key in ["connections_max", "acquire_timeout_ms", "statement_timeout_ms"] {
         setup.unset(&format!("database.{key}"));
     }
@@ -161,23 +112,70 @@ async fn survives(edge: &Edge, begin: impl FnOnce(), end: impl FnOnce()) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_postgres_that_hangs_costs_two_seconds_and_is_well_when_it_goes_on() {
-    let server = Server::start().await;
-    let edge = edge(&server.at(None).1).await;
+    let server = PostgresServer::start().await;
+    let edge = edge(&server, &server.database().await).await;
     survives(&edge, || server.signal(Signal::SIGSTOP), || server.signal(Signal::SIGCONT)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_network_that_swallows_everything_is_noticed_and_left_behind() {
-    let server = Server::start().await;
-    let link = Link::to(server.at(None).0).await;
-    let edge = edge(&server.at(Some(link.address())).1).await;
+    let server = PostgresServer::start().await;
+    let edge = edge(&server, &server.database().await).await;
+    let link = &server.link;
     survives(&edge, || link.set(Weather::BlackHole), || link.set(Weather::Fair)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_postgres_that_refuses_is_waited_for() {
-    let server = Server::start().await;
-    let link = Link::to(server.at(None).0).await;
-    let edge = edge(&server.at(Some(link.address())).1).await;
+    let server = PostgresServer::start().await;
+    let edge = edge(&server, &server.database().await).await;
+    let link = &server.link;
     survives(&edge, || link.set(Weather::Refusing), || link.set(Weather::Fair)).await;
+}
+
+/// The backends of the edge's connections.
+async fn backends(pool: &PgPool) -> Vec<i32> {
+    let statement = "select pid from pg_stat_activity \
+                     where datname = current_database() and pid <> pg_backend_pid()";
+    sqlx::query_scalar(statement).fetch_all(pool).await.unwrap()
+}
+
+/// As a leader becomes a replica: the server goes on, and its connections stay.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connections_to_a_server_that_only_reads_are_left() {
+    let server = PostgresServer::start().await;
+    let database = server.database().await;
+    let edge = edge(&server, &database).await;
+    let partner = edge.partner("acme").await;
+    let pool = server.pool(&database).await;
+    let set = async |statement: &'static str| {
+        for statement in [statement, "select pg_reload_conf()"] {
+            sqlx::query(statement).execute(&pool).await.unwrap();
+        }
+    };
+    let write = async |name: &str| {
+        let user = partner.post("/api/v2/user", registration(name)).await;
+        assert!([200, 503].contains(&user.status()), "{}", user.status());
+        user.status()
+    };
+
+    assert_eq!(write("before").await, 200);
+    let before = backends(&pool).await;
+    set("alter system set default_transaction_read_only = on").await;
+    let mut tries = 0;
+    until("a write is refused", RECOVERY, async || {
+        tries += 1;
+        (write(&format!("reader{tries}")).await == 503).then_some(())
+    })
+    .await;
+    partner.get("/api/v2/prices").await.assert_status(200);
+    until("the connection is closed", RECOVERY, async || {
+        let now = backends(&pool).await;
+        before.iter().any(|backend| !now.contains(backend)).then_some(())
+    })
+    .await;
+
+    set("alter system reset default_transaction_read_only").await;
+    until("it is written again", RECOVERY, async || (write("after").await == 200).then_some(()))
+        .await;
 }
